@@ -13,7 +13,7 @@ const settings: VendorSettings = {
   caps: {
     textLength: 100_000,
     argumentLength: 20_000,
-    toolUses: 128,
+    toolCalls: 128,
     depth: 100,
     eventLength: 1_000_000,
     errorBytes: 65_536,

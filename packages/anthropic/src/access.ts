@@ -1,4 +1,4 @@
-import { type Access, accessTo } from '@millrace/wire';
+import { type Access, resolveAccess } from '@millrace/wire';
 import type { AnthropicOptions } from './options.js';
 
 const vendor = 'Anthropic';
@@ -11,7 +11,7 @@ export interface MessagesAccess extends Access {
 
 /** Finds out where the API is and how it knows us. Throws a `config` error that says what is missing. */
 export const accessOf = ({ betas, headers, ...options }: AnthropicOptions): MessagesAccess => {
-  const access = accessTo(
+  const access = resolveAccess(
     {
       vendor,
       baseUrl: ownUrl,

@@ -100,7 +100,7 @@ describe('anthropic()', () => {
     [
       'no address',
       () => anthropic('claude', { apiKey: key, baseUrl: 'localhost:1' }),
-      'no http address',
+      'not an HTTP URL',
     ],
     [
       'a password in the address',

@@ -2,7 +2,7 @@ import type { Model, ModelRequest } from '@millrace/core';
 import { around } from '@millrace/core/adapter';
 import {
   type Access,
-  answerToolWhere,
+  answerToolIf,
   checkModelCall,
   textAt,
   toolNames,
@@ -19,7 +19,7 @@ import { createMessagesReader } from './messages-events.js';
 import { messagesRequest } from './messages-request.js';
 import { nativeSchema } from './native-schema.js';
 import { type AnthropicOptions, optionRules } from './options.js';
-import { thinkingConfig, thinks } from './thinking.js';
+import { thinkingConfig, isThinkingEnabled } from './thinking.js';
 import { toWireId } from './tool-use-id.js';
 
 /**
@@ -39,7 +39,10 @@ export const anthropic = (model: string, options: AnthropicOptions = {}): Model 
     rules: optionRules,
   });
   const bare = vendorModel(specOf(model, options, accessOf(options)), options);
-  const isThinking = thinks(model, options.body?.['thinking'] ?? thinkingConfig(options.thinking));
+  const isThinking = isThinkingEnabled(
+    model,
+    options.body?.['thinking'] ?? thinkingConfig(options.thinking),
+  );
   const fitting = around(bare, (request, context) =>
     defer(() => {
       const fitted = fitRequest(request, isThinking);
@@ -50,29 +53,33 @@ export const anthropic = (model: string, options: AnthropicOptions = {}): Model 
       return bare.stream$(fitted.request, context);
     }),
   );
-  return answering(fitting, isThinking);
+  return withStructuredOutput(fitting, isThinking);
 };
 
 /**
  * Lets a model answer by a tool where the API cannot hold the answer to a schema. One that thinks is not made to use
  * it: the API refuses that, and nobody has asked for it.
  */
-const answering = (model: Model, isThinking: boolean): Model => {
+const withStructuredOutput = (model: Model, isThinking: boolean): Model => {
   const forbidden = { unsupported: [...(model.unsupported ?? []), 'toolChoice' as const] };
   const toolUser = isThinking
-    ? around(model, (request, context) => model.stream$(unforbidden(request), context), forbidden)
+    ? around(
+        model,
+        (request, context) => model.stream$(allowAnswerTool(request), context),
+        forbidden,
+      )
     : model;
-  return answerToolWhere(model, (schema) => nativeSchema(schema) === undefined, toolUser);
+  return answerToolIf(model, (schema) => nativeSchema(schema) === undefined, toolUser);
 };
 
 /** A choice of no tool would forbid the one to answer with, too. */
-const unforbidden = ({ toolChoice, ...request }: ModelRequest): ModelRequest =>
+const allowAnswerTool = ({ toolChoice, ...request }: ModelRequest): ModelRequest =>
   toolChoice === undefined || toolChoice === 'none' ? request : { ...request, toolChoice };
 
 const specOf = (model: string, options: AnthropicOptions, access: MessagesAccess): VendorSpec => {
   const { cache, builtInTools = [] } = options;
   const send = createSend(access, options);
-  const write = messagesRequest({ ...options, model, cache: cacheTime(cache ?? true) });
+  const write = messagesRequest({ ...options, model, cache: toCacheTime(cache ?? true) });
   const builtIn = builtInTools.map((tool) => textAt(tool, 'name'));
   return {
     name: model,
@@ -90,7 +97,7 @@ const specOf = (model: string, options: AnthropicOptions, access: MessagesAccess
   };
 };
 
-const cacheTime = (cache: boolean | CacheTime): CacheTime | undefined => {
+const toCacheTime = (cache: boolean | CacheTime): CacheTime | undefined => {
   if (cache === false) return undefined;
   return cache === true ? '5m' : cache;
 };

@@ -1,7 +1,7 @@
 import type { ContentBlockParam } from '@anthropic-ai/sdk/resources/messages';
 import type { AssistantMessage, ThinkingBlock } from '@millrace/core';
-import { isKept, type Naming } from '@millrace/wire';
-import { keptBlock } from './opaque-block.js';
+import { isEncodedSignature, type WireNames } from '@millrace/wire';
+import { decodeBlock } from './opaque-block.js';
 import { toText } from './user-blocks.js';
 
 /**
@@ -10,7 +10,7 @@ import { toText } from './user-blocks.js';
  */
 export const toAssistantBlocks = (
   { content }: AssistantMessage,
-  { toolName, toolId }: Naming,
+  { toolName, toolId }: WireNames,
 ): ContentBlockParam[] => {
   const blocks = content.flatMap((block): ContentBlockParam[] => {
     switch (block.type) {
@@ -36,7 +36,8 @@ export const isThinking = ({ type }: Pick<ContentBlockParam, 'type'>): boolean =
 
 const toThinking = ({ text, signature, redacted }: ThinkingBlock): ContentBlockParam[] => {
   if (signature === undefined || signature === '') return [];
-  if (isKept(signature)) return [keptBlock(signature)].filter((block) => block !== undefined);
+  if (isEncodedSignature(signature))
+    return [decodeBlock(signature)].filter((block) => block !== undefined);
   return redacted === true
     ? [{ type: 'redacted_thinking', data: signature }]
     : [{ type: 'thinking', thinking: text, signature }];

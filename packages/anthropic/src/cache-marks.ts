@@ -14,7 +14,7 @@ export const cacheMark = (time: CacheTime): CacheControlEphemeral => ({
 });
 
 /** Marks a block that is written: the last character of its text closes it. */
-const withMark = (json: string, mark: CacheControlEphemeral): string =>
+const markBlock = (json: string, mark: CacheControlEphemeral): string =>
   `${json.slice(0, -1)},"cache_control":${JSON.stringify(mark)}}`;
 
 /** Marks the last of some blocks that are written. */
@@ -22,7 +22,7 @@ export const withLastMarked = (
   blocks: readonly string[],
   mark: CacheControlEphemeral,
 ): readonly string[] =>
-  blocks.map((json, index) => (index === blocks.length - 1 ? withMark(json, mark) : json));
+  blocks.map((json, index) => (index === blocks.length - 1 ? markBlock(json, mark) : json));
 
 /**
  * Marks the ends of the last two things that users and tools said: the one behind which the cache of the
@@ -45,7 +45,7 @@ const withEndMarked = ({ role, content }: Turn, mark: CacheControlEphemeral): Tu
     role,
     content: content.map(({ type, json }, index) => ({
       type,
-      json: index === end ? withMark(json, mark) : json,
+      json: index === end ? markBlock(json, mark) : json,
     })),
   };
 };

@@ -8,13 +8,16 @@ const dataUrl = /^data:([^,]*?)(;base64)?,(.*)$/isu;
  */
 export const withoutDataUrl = (source: MediaSource): MediaSource | undefined => {
   if (source.kind === 'base64' || !/^data:/iu.test(source.url)) return source;
-  const [, said = '', base64, data = ''] = dataUrl.exec(source.url) ?? [];
+  const [, typeAndParameters = '', base64, data = ''] = dataUrl.exec(source.url) ?? [];
   const text = decoded(data);
   if (text === undefined) return undefined;
   return {
     kind: 'base64',
     mediaType:
-      source.mediaType ?? (said.startsWith(';') || said === '' ? `text/plain${said}` : said),
+      source.mediaType ??
+      (typeAndParameters.startsWith(';') || typeAndParameters === ''
+        ? `text/plain${typeAndParameters}`
+        : typeAndParameters),
     data: base64 === undefined ? Buffer.from(text, 'utf8').toString('base64') : text,
   };
 };

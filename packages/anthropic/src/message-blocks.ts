@@ -1,14 +1,17 @@
 import type { ContentBlockParam, ToolResultBlockParam } from '@anthropic-ai/sdk/resources/messages';
 import type { Message, ToolMessage } from '@millrace/core';
-import { named, type Naming } from '@millrace/wire';
+import { withNamePrefix, type WireNames } from '@millrace/wire';
 import { toAssistantBlocks } from './assistant-blocks.js';
 import { toUserBlocks, type UserBlock } from './user-blocks.js';
 
 /** Writes what a message says. Throws `invalidRequest` for media that cannot be sent. */
-export const messageBlocks = (message: Message, naming: Naming): readonly ContentBlockParam[] => {
+export const messageBlocks = (
+  message: Message,
+  naming: WireNames,
+): readonly ContentBlockParam[] => {
   switch (message.role) {
     case 'user':
-      return toUserBlocks(named(message), `The message '${message.id}'`);
+      return toUserBlocks(withNamePrefix(message), `The message '${message.id}'`);
     case 'assistant':
       return toAssistantBlocks(message, naming);
     case 'tool':
@@ -17,7 +20,10 @@ export const messageBlocks = (message: Message, naming: Naming): readonly Conten
 };
 
 /** Results come first; behind them the media of failed ones, which may say text only. */
-const toResults = ({ content }: ToolMessage, { toolId }: Naming): readonly ContentBlockParam[] => {
+const toResults = (
+  { content }: ToolMessage,
+  { toolId }: WireNames,
+): readonly ContentBlockParam[] => {
   const results = content.map(({ toolUseId, content: said, isError }) => {
     const blocks = toUserBlocks(said, `The result of the tool use '${toolUseId}'`);
     const inside = isError ? failureText(blocks) : blocks;

@@ -5,13 +5,13 @@ import {
   countAt,
   type JsonRecord,
   listAt,
-  placeOf,
+  blockIndex,
   type Reader,
   signatureChunks,
   textAt,
   textChunks,
 } from '@millrace/wire';
-import { isOpaque, keepBlock } from './opaque-block.js';
+import { isOpaque, encodeBlock } from './opaque-block.js';
 
 type Chunks = readonly ModelChunk[];
 
@@ -42,10 +42,10 @@ const finishes: ReadonlyMap<unknown, Finish | 'pause'> = new Map([
 export const createMessagesReader = (toolNameOf: (wireName: string) => string): Reader => {
   const open = new Map<unknown, OpenBlock>();
   /** The content of `message_start`, and how much of it has been read. */
-  let given: readonly unknown[] = [];
-  let taken = 0;
+  let startContent: readonly unknown[] = [];
+  let readCount = 0;
   /** The stop reason in `message_start`: it counts if no other one comes, as an answer has one finish. */
-  let givenReason: unknown;
+  let startReason: unknown;
 
   const start = (index: unknown, block: unknown): Chunks => {
     if (!isRecord(block)) return [];
@@ -65,21 +65,23 @@ export const createMessagesReader = (toolNameOf: (wireName: string) => string): 
   };
 
   const addTo = (index: unknown, delta: unknown): Chunks => {
-    const begun = open.get(index);
+    const block = open.get(index);
     switch (at(delta, 'type')) {
       case 'text_delta':
         return textChunks('text', textAt(delta, 'text'));
       case 'thinking_delta':
         return textChunks('thinking', textAt(delta, 'thinking'));
       case 'signature_delta':
-        if (begun !== undefined) begun.signature = '';
+        if (block !== undefined) block.signature = '';
         return signatureChunks(textAt(delta, 'signature'));
       case 'input_json_delta':
-        if (begun !== undefined && isOpaque(begun.block)) {
-          begun.json.push(textAt(delta, 'partial_json'));
+        if (block !== undefined && isOpaque(block.block)) {
+          block.json.push(textAt(delta, 'partial_json'));
           return [];
         }
-        return [{ type: 'toolUse', ...placeOf(index), ...argumentsOf(at(delta, 'partial_json')) }];
+        return [
+          { type: 'toolUse', ...blockIndex(index), ...argumentsOf(at(delta, 'partial_json')) },
+        ];
       default:
         return [];
     }
@@ -92,16 +94,16 @@ export const createMessagesReader = (toolNameOf: (wireName: string) => string): 
     const { block, json, signature } = begun;
     if (block['type'] === 'thinking') return signatureChunks(signature);
     return isOpaque(block)
-      ? signatureChunks(keepBlock(withInput(block, json.join(''))), { redacted: true })
+      ? signatureChunks(encodeBlock(withInput(block, json.join(''))), { redacted: true })
       : [];
   };
 
   /** Reads the blocks of `message_start` up to the one that an event is about. */
-  const takeGiven = (data: unknown): Chunks => {
+  const readStartContent = (data: unknown): Chunks => {
     const index = at(data, 'index');
     const end = textAt(data, 'type').startsWith('message_') ? Infinity : Number(index) + 1;
-    return given.slice(taken, end).flatMap((block) => {
-      const place = taken++;
+    return startContent.slice(readCount, end).flatMap((block) => {
+      const place = readCount++;
       // The stream repeats this block, and may add to it.
       const isRepeated =
         place === index &&
@@ -114,8 +116,8 @@ export const createMessagesReader = (toolNameOf: (wireName: string) => string): 
     const index = at(data, 'index');
     switch (at(data, 'type')) {
       case 'message_start':
-        given = listAt(data, 'message', 'content');
-        givenReason = at(data, 'message', 'stop_reason');
+        startContent = listAt(data, 'message', 'content');
+        startReason = at(data, 'message', 'stop_reason');
         return usageChunks(at(data, 'message', 'usage'));
       case 'content_block_start':
         return start(index, at(data, 'content_block'));
@@ -129,14 +131,16 @@ export const createMessagesReader = (toolNameOf: (wireName: string) => string): 
           ...finishChunks(at(data, 'delta', 'stop_reason')),
         ];
       case 'message_stop':
-        return finishChunks(givenReason);
+        return finishChunks(startReason);
       default:
         return [];
     }
   };
 
   const read = (data: unknown): Chunks =>
-    taken === given.length ? readNext(data) : [...takeGiven(data), ...readNext(data)];
+    readCount === startContent.length
+      ? readNext(data)
+      : [...readStartContent(data), ...readNext(data)];
 
   /** It is a start that has everything. */
   const readWhole = (message: unknown): Chunks =>
@@ -163,7 +167,7 @@ const toolUseChunk = (
   toolNameOf: (wireName: string) => string,
 ): ModelChunk => ({
   type: 'toolUse',
-  ...placeOf(index),
+  ...blockIndex(index),
   ...(typeof id === 'string' ? { id } : {}),
   ...(typeof name === 'string' ? { name: toolNameOf(name) } : {}),
   // An empty object is the wire's way to say that the input follows.
@@ -183,11 +187,11 @@ const counters = [
 ] as const satisfies readonly (readonly [keyof Usage, string])[];
 
 const usageChunks = (counted: unknown): Chunks => {
-  const said = counters.flatMap(([ours, theirs]) => {
+  const counts = counters.flatMap(([ours, theirs]) => {
     const tokens = countAt(counted, theirs);
     return tokens === undefined ? [] : [[ours, tokens] as const];
   });
-  return said.length === 0 ? [] : [{ type: 'usage', usage: Object.fromEntries(said) }];
+  return counts.length === 0 ? [] : [{ type: 'usage', usage: Object.fromEntries(counts) }];
 };
 
 const finishChunks = (reason: unknown): Chunks =>

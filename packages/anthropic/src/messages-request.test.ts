@@ -7,7 +7,7 @@ import fc from 'fast-check';
 import { modelRequest } from './conversations.test-support.js';
 import { fitRequest } from './fit-request.js';
 import { messagesRequest, type RequestSettings } from './messages-request.js';
-import { thinkingConfig, thinks } from './thinking.js';
+import { thinkingConfig, isThinkingEnabled } from './thinking.js';
 import { toWireId } from './tool-use-id.js';
 
 /** Only the older version of the API takes a temperature. */
@@ -67,7 +67,7 @@ describe('the body of a request', () => {
       fc.property(modelRequest, anySettings, (request, more) => {
         const { request: fitted } = fitRequest(
           request,
-          thinks(settings.model, thinkingConfig(more.thinking)),
+          isThinkingEnabled(settings.model, thinkingConfig(more.thinking)),
         );
         fc.pre(hasContent(() => bodyOf(fitted, more)));
         expect(violationsOf(bodyOf(fitted, more))).toEqual([]);

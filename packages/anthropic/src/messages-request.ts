@@ -4,12 +4,18 @@ import type {
 } from '@anthropic-ai/sdk/resources/messages';
 import type { ModelRequest, ToolChoice } from '@millrace/core';
 import { isRecord } from '@millrace/core/adapter';
-import { jsonList, type JsonRecord, type JsonText, type Naming, writeObject } from '@millrace/wire';
+import {
+  rawJsonList,
+  type JsonRecord,
+  type RawJson,
+  type WireNames,
+  stringifyObject,
+} from '@millrace/wire';
 import { cacheMark, type CacheTime, withLastMarked, withMarks } from './cache-marks.js';
-import { mostTokens } from './most-tokens.js';
+import { maxOutputTokens } from './max-output-tokens.js';
 import { nativeSchema } from './native-schema.js';
-import { onceInARow } from './once-in-a-row.js';
-import { canThinkOn, type Thinking, thinkingConfig } from './thinking.js';
+import { memoizeLast } from './memoize-last.js';
+import { canContinueThinking, type Thinking, thinkingConfig } from './thinking.js';
 import { toolDeclaration } from './tool-declaration.js';
 import { turnText } from './turns.js';
 import { toText } from './user-blocks.js';
@@ -37,14 +43,14 @@ export type Effort = NonNullable<OutputConfig['effort']>;
  */
 export const messagesRequest = (
   settings: RequestSettings,
-): ((request: ModelRequest, naming: Naming) => string) => {
+): ((request: ModelRequest, naming: WireNames) => string) => {
   const { body: extra = {}, cache, model, builtInTools = [] } = settings;
   const mark = cache === undefined ? undefined : cacheMark(cache);
   const markedLast = (blocks: readonly string[]): readonly string[] =>
     mark === undefined ? blocks : withLastMarked(blocks, mark);
   const thinking = extra['thinking'] ?? thinkingConfig(settings.thinking);
   const budget = budgetOf(thinking);
-  const systemOf = onceInARow((system) =>
+  const systemOf = memoizeLast((system) =>
     markedLast(toText(system).map((block) => JSON.stringify(block))),
   );
   const builtIn = builtInTools.map((tool) => JSON.stringify(tool));
@@ -55,15 +61,15 @@ export const messagesRequest = (
     const declared = (request.tools ?? []).map((tool) => declarationOf(tool, naming));
     const tools = [...builtIn, ...(system.length > 0 ? declared : markedLast(declared))];
     const { settled, open } = messagesOf(request.messages, naming);
-    const canThink = budget === 0 || canThinkOn(open);
+    const canThink = budget === 0 || canContinueThinking(open);
     const turns = mark === undefined ? open : withMarks(open, mark);
-    return writeObject({
+    return stringifyObject({
       model,
       max_tokens: tokensFor(model, request.maxTokens ?? settings.maxTokens, canThink ? budget : 0),
       system: filled(system),
       tools: filled(tools),
       tool_choice: tools.length === 0 ? undefined : toToolChoice(request.toolChoice, naming),
-      messages: jsonList([settled, ...turns.map(turnText)]),
+      messages: rawJsonList([settled, ...turns.map(turnText)]),
       temperature: request.temperature,
       stop_sequences: request.stopSequences?.length === 0 ? undefined : request.stopSequences,
       stream: true,
@@ -76,7 +82,7 @@ export const messagesRequest = (
 
 const toToolChoice = (
   choice: ToolChoice | undefined,
-  { toolName }: Naming,
+  { toolName }: WireNames,
 ): WireToolChoice | undefined => {
   switch (choice) {
     case undefined:
@@ -108,7 +114,7 @@ const defaultTokens = 32_000;
 
 /** What is asked for is never made less: the API says what is wrong with it. */
 const tokensFor = (model: string, asked: number | undefined, budget: number): number =>
-  asked === undefined ? Math.min(defaultTokens + budget, mostTokens(model)) : asked + budget;
+  asked === undefined ? Math.min(defaultTokens + budget, maxOutputTokens(model)) : asked + budget;
 
 /** The tokens that a model is given to think with, where it is told so. */
 const budgetOf = (thinking: unknown): number => {
@@ -116,5 +122,5 @@ const budgetOf = (thinking: unknown): number => {
   return typeof budget === 'number' ? budget : 0;
 };
 
-const filled = (texts: readonly string[]): JsonText | undefined =>
-  texts.length === 0 ? undefined : jsonList(texts);
+const filled = (texts: readonly string[]): RawJson | undefined =>
+  texts.length === 0 ? undefined : rawJsonList(texts);

@@ -1,6 +1,6 @@
 import type { JsonSchema } from '@millrace/core';
 import { isRecord } from '@millrace/core/adapter';
-import { onceEach } from './once-each.js';
+import { memoizeByObject } from './memoize-by-object.js';
 
 /**
  * Writes a JSON Schema in the part of it that Anthropic can hold an answer to; `undefined` where that is not
@@ -11,13 +11,13 @@ import { onceEach } from './once-each.js';
  */
 export const nativeSchema = (schema: JsonSchema): JsonSchema | undefined => nativeOf(schema).native;
 
-const nativeOf = onceEach((schema: JsonSchema) => {
+const nativeOf = memoizeByObject((schema: JsonSchema) => {
   const native = isCyclic(schema) ? undefined : convert(schema);
   return { native: native !== undefined && isSmall(native) ? native : undefined };
 });
 
 /** Keywords that are taken as they are. */
-const plain: ReadonlySet<string> = new Set(['type', 'title', 'default', '$ref', 'required']);
+const copied: ReadonlySet<string> = new Set(['type', 'title', 'default', '$ref', 'required']);
 
 /** Keywords that bound a value or give examples of it, and say nothing of its shape. */
 const bounds: ReadonlySet<string> = new Set([
@@ -27,7 +27,7 @@ const bounds: ReadonlySet<string> = new Set([
 ]);
 
 /** Keywords that say nothing to a model, and those that are written anew. */
-const silent: ReadonlySet<string> = new Set([
+const ignored: ReadonlySet<string> = new Set([
   ...['$schema', '$id', '$comment', 'readOnly', 'writeOnly', 'deprecated', 'description'],
 ]);
 
@@ -41,10 +41,10 @@ const convert = (schema: unknown): JsonSchema | undefined => {
   if (!isRecord(schema) || !hasShape(schema)) return undefined;
   const entries = Object.entries(schema);
   const converted = all(entries.map(([keyword, value]) => convertKeyword(keyword, value)));
-  const told = entries
-    .filter(([keyword, value]) => bounds.has(keyword) && !isTaken(keyword, value))
+  const moved = entries
+    .filter(([keyword, value]) => bounds.has(keyword) && !isAccepted(keyword, value))
     .map(([keyword, value]) => `${keyword}: ${JSON.stringify(value)}`);
-  const description = [schema['description'], told.join(', ')].filter(Boolean).join('\n');
+  const description = [schema['description'], moved.join(', ')].filter(Boolean).join('\n');
   return converted === undefined
     ? undefined
     : Object.fromEntries([
@@ -77,8 +77,8 @@ const convertKeyword = (keyword: string, value: unknown): readonly Entry[] | und
     case 'additionalProperties':
       return value === false ? [] : undefined;
     default:
-      if (plain.has(keyword) || isTaken(keyword, value)) return [[keyword, value]];
-      return bounds.has(keyword) || silent.has(keyword) ? [] : undefined;
+      if (copied.has(keyword) || isAccepted(keyword, value)) return [[keyword, value]];
+      return bounds.has(keyword) || ignored.has(keyword) ? [] : undefined;
   }
 };
 
@@ -91,7 +91,7 @@ const convertEach = (keyword: string, schemas: unknown): readonly Entry[] | unde
 };
 
 /** The bounds that the API does take. */
-const isTaken = (keyword: string, value: unknown): boolean =>
+const isAccepted = (keyword: string, value: unknown): boolean =>
   (keyword === 'format' && formats.includes(value)) ||
   (keyword === 'minItems' && (value === 0 || value === 1));
 
@@ -145,7 +145,7 @@ const groundedIn = (
   known: ReadonlySet<unknown>,
 ): ReadonlySet<unknown> => {
   const found = targets.filter(
-    ([reference, behind]) => !known.has(reference) && behind.every((it) => known.has(it)),
+    ([reference, targets]) => !known.has(reference) && targets.every((it) => known.has(it)),
   );
   return found.length === 0
     ? known
@@ -163,13 +163,13 @@ const referencesIn = (schema: unknown): readonly unknown[] =>
     .map(({ $ref }) => $ref);
 
 /** Optional properties and unions that the API takes in one schema. */
-const mostOptional = 24;
-const mostUnions = 16;
+const maxOptional = 24;
+const maxUnions = 16;
 
 const isSmall = (schema: JsonSchema): boolean => {
   const parts = partsOf(schema);
   const unions = parts.filter(({ type, anyOf }) => Array.isArray(type) || Array.isArray(anyOf));
-  return unions.length <= mostUnions && sum(parts.map(optionalIn)) <= mostOptional;
+  return unions.length <= maxUnions && sum(parts.map(optionalIn)) <= maxOptional;
 };
 
 const optionalIn = ({ properties, required }: JsonSchema): number =>

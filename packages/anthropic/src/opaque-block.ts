@@ -1,6 +1,6 @@
 import type { ContentBlockParam } from '@anthropic-ai/sdk/resources/messages';
 import { isRecord } from '@millrace/core/adapter';
-import { keep, kept } from '@millrace/wire';
+import { encodeSignature, decodeSignature } from '@millrace/wire';
 
 /** What messages of ours say in other ways. */
 const understood = [
@@ -29,10 +29,10 @@ export const isOpaque = (block: unknown): block is OpaqueBlock =>
  * Writes a block as the signature of redacted thinking, so that a message of ours keeps it in its place: an answer
  * that paused is continued only if all of it comes back.
  */
-export const keepBlock = (block: unknown): string => keep('Anthropic', 'block', block);
+export const encodeBlock = (block: unknown): string => encodeSignature('Anthropic', 'block', block);
 
 /** Reads what `keepBlock` wrote; `undefined` for any other signature. */
-export const keptBlock = (signature: string): OpaqueBlock | undefined => {
-  const block = kept('Anthropic', 'block', signature);
+export const decodeBlock = (signature: string): OpaqueBlock | undefined => {
+  const block = decodeSignature('Anthropic', 'block', signature);
   return isOpaque(block) ? block : undefined;
 };

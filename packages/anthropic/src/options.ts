@@ -53,14 +53,14 @@ export const optionRules: Readonly<Record<keyof AnthropicOptions, Rule>> = {
 };
 
 /** The API takes no smaller budget. */
-const leastBudget = 1_024;
+const minBudget = 1_024;
 
 const isThinking = (value: unknown): boolean =>
   value === false || value === 'adaptive' || (isRecord(value) && isBudget(value));
 
 const isBudget = ({ budgetTokens, ...others }: JsonRecord): boolean =>
   Number.isInteger(budgetTokens) &&
-  Number(budgetTokens) >= leastBudget &&
+  Number(budgetTokens) >= minBudget &&
   Object.keys(others).length === 0;
 
 const isBuiltIn = (tool: unknown): boolean => isRecord(tool) && typeof tool['type'] === 'string';

@@ -23,7 +23,7 @@ export const thinkingConfig = (thinking: Thinking | undefined): ThinkingConfigPa
 const alwaysThinking = /opus-5[-.]5|fable-5[-.]1/u;
 
 /** Tells whether a model thinks: because it is told to, or whatever it is told. It cannot then be made to use a tool. */
-export const thinks = (model: string, config: unknown): boolean =>
+export const isThinkingEnabled = (model: string, config: unknown): boolean =>
   alwaysThinking.test(model) ||
   (isRecord(config) && (config['type'] === 'enabled' || config['type'] === 'adaptive'));
 
@@ -32,7 +32,7 @@ export const thinks = (model: string, config: unknown): boolean =>
  * finished, because its tools have just run or it paused, must have begun with thinking of Anthropic's. It has not
  * after another vendor's model stood in.
  */
-export const canThinkOn = (turns: readonly Turn[]): boolean => {
+export const canContinueThinking = (turns: readonly Turn[]): boolean => {
   const last = turns.at(-1);
   const answer = turns.findLast(({ role }) => role === 'assistant');
   const isOpen = last === answer || last?.content[0]?.type === 'tool_result';

@@ -1,25 +1,25 @@
 import type { Tool } from '@anthropic-ai/sdk/resources/messages';
 import { type JsonSchema, MillraceError, type ToolDeclaration } from '@millrace/core';
-import { type JsonText, jsonText, type Naming, writeObject } from '@millrace/wire';
-import { onceEach } from './once-each.js';
+import { type RawJson, rawJson, type WireNames, stringifyObject } from '@millrace/wire';
+import { memoizeByObject } from './memoize-by-object.js';
 
 /** What a schema of a tool's input becomes. */
 interface ToolInput {
-  readonly schema: JsonText;
+  readonly schema: RawJson;
   /** The name of a property that cannot be sent. */
-  readonly bad: string | undefined;
+  readonly invalidKey: string | undefined;
 }
 
 /**
  * Makes what writes declarations of tools, the schema of each once. It throws `invalidRequest` for a property that
  * cannot be sent.
  */
-export const toolDeclaration = (): ((tool: ToolDeclaration, naming: Naming) => string) => {
-  const inputOf = onceEach(toInput);
+export const toolDeclaration = (): ((tool: ToolDeclaration, naming: WireNames) => string) => {
+  const inputOf = memoizeByObject(toInput);
   return ({ name, description, inputSchema }, { toolName }) => {
-    const { schema, bad } = inputOf(inputSchema);
+    const { schema, invalidKey: bad } = inputOf(inputSchema);
     if (bad !== undefined) throw refusal(name, bad);
-    return writeObject({
+    return stringifyObject({
       name: toolName(name),
       ...(description === '' ? {} : { description }),
       input_schema: schema,
@@ -28,12 +28,12 @@ export const toolDeclaration = (): ((tool: ToolDeclaration, naming: Naming) => s
 };
 
 const toInput = (schema: JsonSchema): ToolInput => ({
-  schema: jsonText(JSON.stringify(toInputSchema(schema))),
-  bad: Object.keys(schema['properties'] ?? {}).find((key) => !takenKey.test(key)),
+  schema: rawJson(JSON.stringify(toInputSchema(schema))),
+  invalidKey: Object.keys(schema['properties'] ?? {}).find((key) => !validKey.test(key)),
 });
 
 /** What the API takes as a name of a property; it looks at those at the top only. */
-const takenKey = /^[a-zA-Z0-9_.-]{1,64}$/u;
+const validKey = /^[a-zA-Z0-9_.-]{1,64}$/u;
 
 const refusal = (tool: string, property: string): MillraceError => {
   const what = `The input of the tool '${tool}' has a property '${property.slice(0, 80)}', which cannot be sent.`;
@@ -48,9 +48,9 @@ const refusal = (tool: string, property: string): MillraceError => {
  * it.
  */
 const toInputSchema = ({ anyOf, oneOf, allOf, ...schema }: JsonSchema): Tool.InputSchema => {
-  const told = Object.entries({ anyOf, oneOf, allOf }).flatMap(([keyword, value]) =>
+  const moved = Object.entries({ anyOf, oneOf, allOf }).flatMap(([keyword, value]) =>
     value === undefined ? [] : [`${keyword}: ${JSON.stringify(value)}`],
   );
-  const description = [schema['description'], ...told].filter(Boolean).join('\n');
+  const description = [schema['description'], ...moved].filter(Boolean).join('\n');
   return { ...schema, ...(description === '' ? {} : { description }), type: 'object' };
 };

@@ -1,4 +1,4 @@
-const taken = /^[a-zA-Z0-9_-]+$/;
+const accepted = /^[a-zA-Z0-9_-]+$/;
 const prefix = 'b64_';
 
 /**
@@ -6,6 +6,6 @@ const prefix = 'b64_';
  * it is. Any other is written in base64, so no two ids become one, and an id is called the same in every request.
  */
 export const toWireId = (id: string): string =>
-  taken.test(id) && !id.startsWith(prefix)
+  accepted.test(id) && !id.startsWith(prefix)
     ? id
     : prefix + Buffer.from(id, 'utf16le').toString('base64url');

@@ -7,7 +7,7 @@ import type {
   UserMessage,
 } from '@millrace/core';
 import { parsedJson } from '@millrace/core/adapter';
-import { jsonList, listAt, writeObject } from '@millrace/wire';
+import { rawJsonList, listAt, stringifyObject } from '@millrace/wire';
 import fc from 'fast-check';
 import { conversation } from './conversations.test-support.js';
 import { messageBlocks } from './message-blocks.js';
@@ -44,7 +44,7 @@ const result = (toolUseId: string, ...content: readonly ContentBlock[]): ToolRes
 const picture: ContentBlock = { type: 'image', source: { kind: 'url', url: 'https://a.b/c.png' } };
 const wire = (...messages: readonly Message[]): unknown => {
   const { settled, open } = wireMessages()(messages, naming);
-  const body = writeObject({ messages: jsonList([settled, ...open.map(turnText)]) });
+  const body = stringifyObject({ messages: rawJsonList([settled, ...open.map(turnText)]) });
   return listAt(parsedJson(body), 'messages');
 };
 const invalid = (message: string): unknown =>

@@ -1,7 +1,7 @@
 import { type Message, MillraceError } from '@millrace/core';
 import { parsedJson } from '@millrace/core/adapter';
-import { type Naming, textAt, type Write, writeOnce } from '@millrace/wire';
-import { cutsOf } from './cuts.js';
+import { type WireNames, textAt, type Serializer, cachedSerializer } from '@millrace/wire';
+import { splitConversation } from './split-conversation.js';
 import { messageBlocks } from './message-blocks.js';
 import { inTurns, type Part, toPart, type Turn, turnText } from './turns.js';
 
@@ -25,27 +25,29 @@ interface Page {
  * find each of many messages in memory would cost as much as to write it again. It throws `invalidRequest` for media
  * that cannot be sent, and where there is nothing to send.
  */
-export const wireMessages = (): Write<WireMessages> => {
-  const writeParts = writeOnce<readonly Part[]>(
+export const wireMessages = (): Serializer<WireMessages> => {
+  const writeParts = cachedSerializer<readonly Part[]>(
     (messages, naming) => messages.flatMap((it) => messageBlocks(it, naming)).map(toPart),
     (parts) => parts.reduce((length, { json }) => length + json.length, 0),
   );
-  const writeTurns: Write<readonly Turn[]> = (messages, naming) =>
+  const writeTurns: Serializer<readonly Turn[]> = (messages, naming) =>
     inTurns(messages, (message) => writeParts([message], naming));
-  const settle: Write<Page> = (messages, naming) => {
+  const settle: Serializer<Page> = (messages, naming) => {
     const turns = writeTurns(messages, naming);
     return { first: turns[0]?.role, json: turns.map(turnText).join(',') };
   };
-  const writePage = writeOnce(settle, ({ json }) => json.length);
+  const writePage = cachedSerializer(settle, ({ json }) => json.length);
 
   /** Whether somebody answers what an assistant has said: a turn of the user begins there, whatever else is said. */
-  const isAnswer = (messages: readonly Message[], at: number, naming: Naming): boolean =>
+  const isAnswer = (messages: readonly Message[], at: number, naming: WireNames): boolean =>
     messages[at]?.role !== 'assistant' &&
     messages[at - 1]?.role === 'assistant' &&
     writeParts(messages.slice(at - 1, at), naming).length > 0;
 
   return (messages, naming) => {
-    const { pages, open } = cutsOf(messages.length, (at) => isAnswer(messages, at, naming));
+    const { pages, open } = splitConversation(messages.length, (at) =>
+      isAnswer(messages, at, naming),
+    );
     const settled = [
       ...pages.map((end, index) => writePage(messages.slice(pages[index - 1] ?? 0, end), naming)),
       settle(messages.slice(pages.at(-1) ?? 0, open), naming),

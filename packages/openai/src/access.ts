@@ -1,4 +1,4 @@
-import { type Access, accessTo } from '@millrace/wire';
+import { type Access, resolveAccess } from '@millrace/wire';
 import type { EndpointOptions } from './options.js';
 import type { Profile } from './profile.js';
 
@@ -6,7 +6,7 @@ import type { Profile } from './profile.js';
 export const accessOf = (profile: Profile, options: EndpointOptions): Access => {
   const { name, baseUrl, baseUrlVariable, keyVariable, keyless, isOpenAI } = profile;
   const isToken = profile.takesTokens === true && typeof options.apiKey === 'function';
-  return accessTo(
+  return resolveAccess(
     {
       vendor: name,
       baseUrl,
@@ -17,7 +17,7 @@ export const accessOf = (profile: Profile, options: EndpointOptions): Access => 
       // Other servers that speak the wires of OpenAI are often asked by its name.
       keyless: keyless ?? (isOpenAI === true ? 'elsewhere' : false),
       headersVariable: 'OPENAI_CUSTOM_HEADERS',
-      isMeant: isOpenAI ?? false,
+      sendsHeaders: isOpenAI ?? false,
     },
     options,
   );

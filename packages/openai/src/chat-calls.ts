@@ -1,6 +1,6 @@
 import type { ModelChunk } from '@millrace/core';
 import { isRecord, type ToolUseChunk } from '@millrace/core/adapter';
-import { type JsonRecord, keep, signatureChunks } from '@millrace/wire';
+import { type JsonRecord, encodeSignature, signatureChunks } from '@millrace/wire';
 import { fieldsOf, textIn } from './fields.js';
 import type { ReaderSource } from './wire-model.js';
 
@@ -11,7 +11,7 @@ export interface CallSource extends Pick<ReaderSource, 'vendor' | 'toolName'> {
 }
 
 /** A chunk that is being made. Its fields are set, because a spread for each would cost more than all else. */
-type Draft = { -readonly [Field in keyof ToolUseChunk]: ToolUseChunk[Field] };
+type MutableToolUseChunk = { -readonly [Field in keyof ToolUseChunk]: ToolUseChunk[Field] };
 
 /** Reads a piece of a tool call, behind the signature that the vendor has put beside it. */
 export const callChunks = (call: JsonRecord, source: CallSource): readonly ModelChunk[] => {
@@ -20,14 +20,14 @@ export const callChunks = (call: JsonRecord, source: CallSource): readonly Model
   if (typeof index === 'number' && source.sendsWholeCalls !== true) chunk.index = index;
   if (textIn(id) !== '') chunk.id = textIn(id);
   return isRecord(extra)
-    ? [...signatureChunks(keep(source.vendor, 'extra_content', extra)), chunk]
+    ? [...signatureChunks(encodeSignature(source.vendor, 'extra_content', extra)), chunk]
     : [chunk];
 };
 
 /** Reads what is called with what. Some servers write the arguments as an object. */
-export const callOf = (called: unknown, { toolName }: CallSource): Draft => {
+export const callOf = (called: unknown, { toolName }: CallSource): MutableToolUseChunk => {
   const { name, arguments: written } = fieldsOf(called);
-  const chunk: Draft = { type: 'toolUse' };
+  const chunk: MutableToolUseChunk = { type: 'toolUse' };
   if (textIn(name) !== '') chunk.name = toolName(textIn(name));
   if (typeof written === 'string') chunk.json = written;
   else if (written === undefined || written === null) chunk.json = '';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { ModelChunk } from '@millrace/core';
-import { keep } from '@millrace/wire';
+import { encodeSignature } from '@millrace/wire';
 import { chatReader, type ChatSource } from './chat-chunks.js';
 
 const reader = (quirks: Partial<ChatSource> = {}) =>
@@ -254,7 +254,11 @@ describe('quirks', () => {
     const extra_content = { google: { thought_signature: 'sig' } };
     const call = { id: 'c1', function: { name: 'weather', arguments: '{}' }, extra_content };
     expect(read(delta({ tool_calls: [call] }))).toEqual([
-      { type: 'thinking', text: '', signature: keep('Mine', 'extra_content', extra_content) },
+      {
+        type: 'thinking',
+        text: '',
+        signature: encodeSignature('Mine', 'extra_content', extra_content),
+      },
       use({ id: 'c1', name: 'weather', json: '{}' }),
     ]);
   });
@@ -262,7 +266,11 @@ describe('quirks', () => {
   it('X8: keeps the one reasoning detail of an answer in front of what it led to', () => {
     const detail = { type: 'reasoning.encrypted', data: 'x' };
     expect(read(delta({ reasoning_details: [detail] }), delta({ content: 'Hi' }))).toEqual([
-      { type: 'thinking', text: '', signature: keep('Mine', 'reasoning_details', [detail]) },
+      {
+        type: 'thinking',
+        text: '',
+        signature: encodeSignature('Mine', 'reasoning_details', [detail]),
+      },
       { type: 'text', text: 'Hi' },
     ]);
   });
@@ -286,7 +294,7 @@ describe('quirks', () => {
       {
         type: 'thinking',
         text: '',
-        signature: keep('Mine', 'reasoning_details', [
+        signature: encodeSignature('Mine', 'reasoning_details', [
           { ...text, text: 'Hm.', signature: 'sig', id: 'r1' },
           { type: 'reasoning.encrypted', data: 'x', index: 1 },
           { type: 'reasoning.encrypted', data: 'y', index: 1 },

@@ -26,14 +26,14 @@ export const chatReader = (source: ChatSource): Reader => {
   const details = createReasoningDetails(source.vendor);
   let refused = false;
   let isCalling = false;
-  let held = '';
+  let heldReason = '';
 
   /** The finish beside a call is none yet where another call may follow: another one, or usage alone, comes last. */
   const finishOf = (choice: unknown, reason: string, hasCalls: boolean): string => {
     if (!hasCalls || source.finishesEachCall !== true) {
-      return reason || (choice === undefined ? held : '');
+      return reason || (choice === undefined ? heldReason : '');
     }
-    held = reason || held;
+    heldReason = reason || heldReason;
     return '';
   };
 
@@ -44,10 +44,10 @@ export const chatReader = (source: ChatSource): Reader => {
     const event = fieldsOf(data);
     const choice = listIn(event['choices']).find(isFirst);
     const chosen = fieldsOf(choice);
-    const said = fieldsOf(chosen['delta'] ?? chosen['message']);
-    const { content, tool_calls, function_call, reasoning_details } = said;
-    const thinking = reasoningOf(said);
-    const refusal = textIn(said['refusal']);
+    const message = fieldsOf(chosen['delta'] ?? chosen['message']);
+    const { content, tool_calls, function_call, reasoning_details } = message;
+    const thinking = reasoningOf(message);
+    const refusal = textIn(message['refusal']);
     const calls = listIn(tool_calls).filter(isRecord);
     isCalling ||= calls.length > 0 || isRecord(function_call);
     const usage = event['usage'] ?? chosen['usage'] ?? at(event['x_groq'], 'usage');
@@ -63,17 +63,17 @@ export const chatReader = (source: ChatSource): Reader => {
     if (isRecord(function_call)) chunks.push(callOf(function_call, source));
     if (usage !== undefined) chunks.push(...usageChunks(usage, chatUsage));
     if (reason !== '') chunks.push(...finishBy(reason));
-    return details.seal(chunks);
+    return details.flush(chunks);
   };
   return {
     read: ({ data }) => read(data, false),
     readWhole: (body) => read(body, true),
     readError: (data) => {
       const reason = malformedReason(at(data, 'error') ?? data);
-      return reason === undefined ? [] : details.seal(finishBy(reason));
+      return reason === undefined ? [] : details.flush(finishBy(reason));
     },
     readDone: () =>
-      source.finishesWithDone === true ? details.seal(finishBy(held || 'stop')) : [],
+      source.finishesWithDone === true ? details.flush(finishBy(heldReason || 'stop')) : [],
   };
 };
 

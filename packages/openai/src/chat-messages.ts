@@ -8,7 +8,14 @@ import {
   type UserMessage,
 } from '@millrace/core';
 import { isRecord, parsedJson } from '@millrace/core/adapter';
-import { type JsonRecord, kept, listAt, named, type Naming, type Write } from '@millrace/wire';
+import {
+  type JsonRecord,
+  decodeSignature,
+  listAt,
+  withNamePrefix,
+  type WireNames,
+  type Serializer,
+} from '@millrace/wire';
 import type {
   ChatCompletionAssistantMessageParam,
   ChatCompletionContentPart,
@@ -16,10 +23,10 @@ import type {
   ChatCompletionMessageParam,
 } from 'openai/resources/chat/completions';
 import { fieldsOf } from './fields.js';
-import { inPages } from './in-pages.js';
+import { pagedSerializer } from './paged-serializer.js';
 import { addressOf, checkMedia, fileName, inlined, type MediaBlock, unsendable } from './media.js';
-import { joined, type Passage, passageOf } from './passage.js';
-import { contentOf, mediaOf, resultText } from './said.js';
+import { joinItems, type JsonItems, toJsonItems } from './json-items.js';
+import { contentOf, mediaOf, resultText } from './content.js';
 import type { Target } from './wire-model.js';
 
 type Messages = readonly ChatCompletionMessageParam[];
@@ -28,21 +35,21 @@ type Messages = readonly ChatCompletionMessageParam[];
  * Makes what writes the messages of conversations for chat completions, as the items of a JSON list. It throws where a
  * block cannot be sent.
  */
-export const chatMessages = (target: Target): Write<string> => {
-  const { saidBehindTools, continuation } = target.profile;
-  const said =
+export const chatMessages = (target: Target): Serializer<string> => {
+  const { assistantTextAfterTools: saidBehindTools, continuation } = target.profile;
+  const bridge =
     saidBehindTools === undefined
       ? ''
       : JSON.stringify({ role: 'assistant', content: saidBehindTools });
-  const join = (passages: readonly Passage[]): Passage =>
-    joined(passages, (last, first) => (last === 'tool' && first === 'user' ? said : ''));
-  const write: Write<Passage> = (messages, naming) =>
+  const join = (passages: readonly JsonItems[]): JsonItems =>
+    joinItems(passages, (last, first) => (last === 'tool' && first === 'user' ? bridge : ''));
+  const write: Serializer<JsonItems> = (messages, naming) =>
     join(
       messages
         .flatMap((message) => fromMessage(message, target, naming))
-        .map((message) => passageOf(message.role, message)),
+        .map((message) => toJsonItems(message.role, message)),
     );
-  const writeAll = inPages(write, join);
+  const writeAll = pagedSerializer(write, join);
   return (messages, naming) => {
     const { json, last } = writeAll(messages, naming);
     if (last !== 'assistant' || continuation === undefined) return json;
@@ -56,7 +63,7 @@ export const chatMessages = (target: Target): Write<string> => {
 const withFields = (json: string, fields: JsonRecord): string =>
   JSON.stringify({ ...fieldsOf(parsedJson(json)), ...fields });
 
-const fromMessage = (message: Message, target: Target, naming: Naming): Messages => {
+const fromMessage = (message: Message, target: Target, naming: WireNames): Messages => {
   switch (message.role) {
     case 'user':
       return [fromUser(message, target)];
@@ -71,7 +78,7 @@ const fromUser = (message: UserMessage, target: Target): ChatCompletionMessagePa
   const { name = '', content } = message;
   return target.profile.takesNames === true && /^[a-zA-Z0-9_-]{1,64}$/u.test(name)
     ? { role: 'user', name, content: partsOf(content, target) }
-    : { role: 'user', content: partsOf(named(message), target) };
+    : { role: 'user', content: partsOf(withNamePrefix(message), target) };
 };
 
 const partsOf = (content: readonly ContentBlock[], target: Target) =>
@@ -102,7 +109,7 @@ const audioFormat = (mediaType: string): 'wav' | 'mp3' | undefined => {
   return /^audio\/(x-)?(mpeg|mp3)\b/u.test(mediaType) ? 'mp3' : undefined;
 };
 
-const fromAssistant = (message: AssistantMessage, target: Target, naming: Naming): Messages => {
+const fromAssistant = (message: AssistantMessage, target: Target, naming: WireNames): Messages => {
   const calls = toolCalls(message, target, naming);
   const text = textOf(message);
   if (text === '' && calls.length === 0) return [];
@@ -119,13 +126,15 @@ const fromAssistant = (message: AssistantMessage, target: Target, naming: Naming
 const toolCalls = (
   { content }: AssistantMessage,
   { profile: { name: vendor, unsignedCall } }: Target,
-  { toolName, toolId }: Naming,
+  { toolName, toolId }: WireNames,
 ): ChatCompletionMessageFunctionToolCall[] => {
   const extras = content.flatMap((block, index): readonly JsonRecord[] => {
     const before = content[index - 1];
     if (block.type !== 'tool_use') return [];
     const extra =
-      before?.type === 'thinking' ? kept(vendor, 'extra_content', before.signature) : undefined;
+      before?.type === 'thinking'
+        ? decodeSignature(vendor, 'extra_content', before.signature)
+        : undefined;
     return [isRecord(extra) ? { extra_content: extra } : {}];
   });
   const isSigned = extras.some((extra) => Object.hasOwn(extra, 'extra_content'));
@@ -145,7 +154,7 @@ const thinkingBack = (
 ): JsonRecord => {
   const thoughts = content.filter((block) => block.type === 'thinking');
   const details = thoughts.flatMap((thought) =>
-    listAt(kept(name, 'reasoning_details', thought.signature)),
+    listAt(decodeSignature(name, 'reasoning_details', thought.signature)),
   );
   return {
     ...(details.length === 0 ? {} : { reasoning_details: details }),
@@ -156,7 +165,7 @@ const thinkingBack = (
 };
 
 /** What a tool message cannot carry comes in a user message behind all of them: nothing may stand between. */
-const fromTools = ({ content }: ToolMessage, target: Target, { toolId }: Naming): Messages => {
+const fromTools = ({ content }: ToolMessage, target: Target, { toolId }: WireNames): Messages => {
   const { takesToolMedia } = target.profile;
   const results = content.map((result): ChatCompletionMessageParam => {
     const content = resultText(result);
@@ -167,12 +176,12 @@ const fromTools = ({ content }: ToolMessage, target: Target, { toolId }: Naming)
     return { role: 'tool', tool_call_id: toolId(result.toolUseId), content, ...withMedia };
   });
   if (takesToolMedia === true) return results;
-  const behind = content.flatMap((result): readonly ContentBlock[] => {
+  const following = content.flatMap((result): readonly ContentBlock[] => {
     const media = mediaOf(result.content);
     const id = toolId(result.toolUseId);
     return media.length === 0 ? [] : [textBlock(`From the tool call ${id}:`), ...media];
   });
-  return behind.length === 0
+  return following.length === 0
     ? results
-    : [...results, { role: 'user', content: partsOf(behind, target) }];
+    : [...results, { role: 'user', content: partsOf(following, target) }];
 };

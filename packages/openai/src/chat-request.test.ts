@@ -1,7 +1,13 @@
 import { describe, expect, it } from '@jest/globals';
 import { isMillraceError, type Message, type ModelRequest, textOf } from '@millrace/core';
 import { checkChatRequest } from '@millrace/fault-server';
-import { type JsonRecord, keep, listAt, type Naming, toolNames } from '@millrace/wire';
+import {
+  type JsonRecord,
+  encodeSignature,
+  listAt,
+  type WireNames,
+  toolNames,
+} from '@millrace/wire';
 import fc from 'fast-check';
 import { chatReader } from './chat-chunks.js';
 import { chatRequest } from './chat-request.js';
@@ -24,7 +30,7 @@ const headers = { 'content-type': 'application/json', authorization: 'Bearer key
 const namingOf = (
   messages: readonly Message[],
   { toolIds: rule }: Profile = profiles.openai,
-): Naming => ({ toolName: (name) => names.toWire(name), toolId: toolIds(messages, rule) });
+): WireNames => ({ toolName: (name) => names.toWire(name), toolId: toolIds(messages, rule) });
 
 const names = toolNames(['weather', 'search_docs', 'a b']);
 
@@ -51,7 +57,7 @@ const weather = {
 
 const signature = fc.oneof(
   fc.string(),
-  fc.constant(keep('OpenAI', 'extra_content', { google: { thought_signature: 's' } })),
+  fc.constant(encodeSignature('OpenAI', 'extra_content', { google: { thought_signature: 's' } })),
 );
 
 describe('a request for chat completions', () => {

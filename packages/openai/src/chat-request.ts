@@ -1,11 +1,11 @@
 import type { JsonSchema, RequestOptions, ToolDeclaration } from '@millrace/core';
 import {
-  jsonList,
+  rawJsonList,
   type JsonRecord,
-  jsonText,
-  type Naming,
-  writeObject,
-  type Written,
+  rawJson,
+  type WireNames,
+  stringifyObject,
+  type WithRawJson,
 } from '@millrace/wire';
 import type {
   ChatCompletionCreateParamsStreaming,
@@ -15,8 +15,8 @@ import type {
 import { chatMessages } from './chat-messages.js';
 import { type FittedSchema, fitSchema, fitToolSchema } from './fit-schema.js';
 import type { ReasoningEffort } from './profile.js';
-import { onceEach } from './once-each.js';
-import { onceInARow } from './once-in-a-row.js';
+import { memoizeByObject } from './memoize-by-object.js';
+import { memoizeLast } from './memoize-last.js';
 import type { Target, WriteRequest } from './wire-model.js';
 
 /** What a chat completion may be asked beside what a request says. */
@@ -26,7 +26,7 @@ export interface ChatExtras {
   readonly body?: JsonRecord | undefined;
 }
 
-type Fields = Written<Partial<ChatCompletionCreateParamsStreaming>>;
+type Fields = WithRawJson<Partial<ChatCompletionCreateParamsStreaming>>;
 
 /**
  * Makes what writes requests for chat completions, as a stream. What they have in common is written once. It throws
@@ -38,7 +38,7 @@ export const chatRequest = (
 ): WriteRequest => {
   const { systemRole = 'system', asksForUsage = true } = target.profile;
   const messagesOf = chatMessages(target);
-  const systemOf = onceInARow((content) =>
+  const systemOf = memoizeLast((content) =>
     content === '' ? '' : JSON.stringify({ role: systemRole, content }),
   );
   const toolsOf = toolFields(target);
@@ -46,7 +46,7 @@ export const chatRequest = (
   return ({ messages, system = '', ...options }, naming) => {
     const fields: Fields = {
       model: target.model,
-      messages: jsonList([systemOf(system), messagesOf(messages, naming)]),
+      messages: rawJsonList([systemOf(system), messagesOf(messages, naming)]),
       ...toolsOf(options, naming),
       ...limitFields(options, target),
       ...outputOf(options),
@@ -56,14 +56,14 @@ export const chatRequest = (
       ...body,
       stream: true,
     };
-    return writeObject(fields);
+    return stringifyObject(fields);
   };
 };
 
 const toolFields = ({ profile }: Target) => {
   const { strictTools = false, takesNamedChoice = true } = profile;
-  const parametersOf = onceEach((schema: JsonSchema) => fitToolSchema(schema, strictTools));
-  return ({ tools = [], toolChoice }: RequestOptions, naming: Naming): Fields => {
+  const parametersOf = memoizeByObject((schema: JsonSchema) => fitToolSchema(schema, strictTools));
+  return ({ tools = [], toolChoice }: RequestOptions, naming: WireNames): Fields => {
     if (tools.length === 0) return {};
     const named = typeof toolChoice === 'object' ? toolChoice.name : undefined;
     const isAlone = named !== undefined && !takesNamedChoice;
@@ -72,7 +72,7 @@ const toolFields = ({ profile }: Target) => {
     const offered = alone.length === 0 ? tools : alone;
     const choice = isAlone ? 'required' : toolChoice;
     return {
-      tools: jsonList(
+      tools: rawJsonList(
         offered.map((tool) => declaration(tool, parametersOf(tool.inputSchema), naming)),
       ),
       ...(choice === undefined ? {} : { tool_choice: choiceOf(choice, naming) }),
@@ -83,20 +83,20 @@ const toolFields = ({ profile }: Target) => {
 const declaration = (
   { name, description }: ToolDeclaration,
   { schema, isStrict }: FittedSchema,
-  { toolName }: Naming,
+  { toolName }: WireNames,
 ): string => {
-  const called: Written<ChatCompletionFunctionTool['function']> = {
+  const called: WithRawJson<ChatCompletionFunctionTool['function']> = {
     name: toolName(name),
     description,
     parameters: schema,
     ...(isStrict ? { strict: true } : {}),
   };
-  return writeObject({ type: 'function', function: jsonText(writeObject(called)) });
+  return stringifyObject({ type: 'function', function: rawJson(stringifyObject(called)) });
 };
 
 const choiceOf = (
   toolChoice: NonNullable<RequestOptions['toolChoice']>,
-  { toolName }: Naming,
+  { toolName }: WireNames,
 ): ChatCompletionToolChoiceOption =>
   typeof toolChoice === 'string'
     ? toolChoice
@@ -112,12 +112,12 @@ const limitFields = (
 });
 
 const outputFields = () => {
-  const answerOf = onceEach((schema: JsonSchema) => fitSchema(schema, true));
+  const answerOf = memoizeByObject((schema: JsonSchema) => fitSchema(schema, true));
   return ({ outputSchema }: RequestOptions): Fields => {
     if (outputSchema === undefined) return {};
     const { schema, isStrict } = answerOf(outputSchema);
     const format = { name: 'answer', schema, ...(isStrict ? { strict: true } : {}) };
-    const written = { type: 'json_schema', json_schema: jsonText(writeObject(format)) };
-    return { response_format: jsonText(writeObject(written)) };
+    const written = { type: 'json_schema', json_schema: rawJson(stringifyObject(format)) };
+    return { response_format: rawJson(stringifyObject(written)) };
   };
 };

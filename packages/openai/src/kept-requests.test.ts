@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Message } from '@millrace/core';
-import { keep, toolNames } from '@millrace/wire';
+import { encodeSignature, toolNames } from '@millrace/wire';
 import fc from 'fast-check';
 import { chatRequest } from './chat-request.js';
 import {
@@ -27,7 +27,7 @@ const chat =
 
 const mine: Profile = {
   name: 'Mine',
-  saidBehindTools: 'OK.',
+  assistantTextAfterTools: 'OK.',
   continuation: { prefix: true },
   strictTools: true,
   toolIds: { accepts: /^call_\d+$/u, rename: (n) => `call_${n}` },
@@ -78,9 +78,11 @@ const long = (signature: fc.Arbitrary<string>) =>
 
 const signature = fc.oneof(
   fc.string(),
-  fc.constant(keep('OpenAI', 'extra_content', { google: { thought_signature: 's' } })),
-  fc.constant(keep('OpenRouter', 'reasoning_details', [{ type: 'reasoning.text', text: 's' }])),
-  fc.constant(keep('OpenAI', 'item', { type: 'reasoning', encrypted_content: 'gAAA' })),
+  fc.constant(encodeSignature('OpenAI', 'extra_content', { google: { thought_signature: 's' } })),
+  fc.constant(
+    encodeSignature('OpenRouter', 'reasoning_details', [{ type: 'reasoning.text', text: 's' }]),
+  ),
+  fc.constant(encodeSignature('OpenAI', 'item', { type: 'reasoning', encrypted_content: 'gAAA' })),
 );
 
 const asked = (

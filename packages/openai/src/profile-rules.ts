@@ -74,7 +74,7 @@ const profileRules: Readonly<Record<keyof Profile, Rule>> = {
   takesNamedChoice: isFlag,
   unsignedCall: isObject,
   toolIds: isObject,
-  saidBehindTools: isText,
+  assistantTextAfterTools: isText,
   continuation: isObject,
 };
 

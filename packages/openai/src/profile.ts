@@ -69,7 +69,7 @@ export interface Profile {
   /** The ids that tool calls may have. Default: up to 40 characters. */
   readonly toolIds?: ToolIdRule | undefined;
   /** What the assistant is made to say where a user speaks right behind a tool. Default: nothing. */
-  readonly saidBehindTools?: string | undefined;
+  readonly assistantTextAfterTools?: string | undefined;
   /** Fields of an assistant message that comes last, and is to be gone on with. Default: none. */
   readonly continuation?: Readonly<Record<string, unknown>> | undefined;
 }

@@ -1,12 +1,12 @@
 import type { ModelChunk } from '@millrace/core';
 import { isRecord } from '@millrace/core/adapter';
-import { at, type JsonRecord, keep, signatureChunks, textAt } from '@millrace/wire';
+import { at, type JsonRecord, encodeSignature, signatureChunks, textAt } from '@millrace/wire';
 
 /** The `reasoning_details` of one answer (OpenRouter), which are wanted back as they were said. */
 export interface ReasoningDetails {
   readonly add: (details: readonly unknown[]) => void;
   /** Puts what has been gathered in front of the first chunk that is no thinking, so that it closes the thinking. */
-  readonly seal: (chunks: readonly ModelChunk[]) => readonly ModelChunk[];
+  readonly flush: (chunks: readonly ModelChunk[]) => readonly ModelChunk[];
 }
 
 /** Gathers the details of one answer. Pieces of one detail are joined. */
@@ -17,15 +17,15 @@ export const createReasoningDetails = (vendor: string): ReasoningDetails => {
       for (const detail of details.filter(isRecord)) {
         const last = gathered.at(-1);
         if (last !== undefined && isSame(last, detail))
-          gathered.push(joined(gathered.pop(), detail));
+          gathered.push(mergeDetails(gathered.pop(), detail));
         else gathered.push(detail);
       }
     },
-    seal: (chunks) => {
+    flush: (chunks) => {
       if (gathered.length === 0) return chunks;
       const end = chunks.findIndex(({ type }) => type !== 'thinking' && type !== 'usage');
       if (end === -1) return chunks;
-      const signature = keep(vendor, 'reasoning_details', gathered);
+      const signature = encodeSignature(vendor, 'reasoning_details', gathered);
       gathered = [];
       return [...chunks.slice(0, end), ...signatureChunks(signature), ...chunks.slice(end)];
     },
@@ -45,9 +45,9 @@ const isSame = (last: JsonRecord, next: JsonRecord): boolean =>
     return one === undefined || other === undefined || one === other;
   });
 
-const joined = (last: JsonRecord = {}, next: JsonRecord): JsonRecord => {
-  const told = Object.entries(next).filter(([, value]) => value !== null && value !== undefined);
+const mergeDetails = (last: JsonRecord = {}, next: JsonRecord): JsonRecord => {
+  const present = Object.entries(next).filter(([, value]) => value !== null && value !== undefined);
   const texts = ['text', 'summary'].filter((key) => typeof at(next, key) === 'string');
-  const grown = texts.map((key) => [key, textAt(last, key) + textAt(next, key)] as const);
-  return { ...last, ...Object.fromEntries(told), ...Object.fromEntries(grown) };
+  const concatenated = texts.map((key) => [key, textAt(last, key) + textAt(next, key)] as const);
+  return { ...last, ...Object.fromEntries(present), ...Object.fromEntries(concatenated) };
 };

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { ModelChunk } from '@millrace/core';
 import { parsedJson } from '@millrace/core/adapter';
 import { responsesBody, responsesStream } from '@millrace/fault-server';
-import { keep } from '@millrace/wire';
+import { encodeSignature } from '@millrace/wire';
 import { told } from './conversation.test-support.js';
 import { responsesReader } from './responses-chunks.js';
 
@@ -203,7 +203,12 @@ describe('a response', () => {
   it('keeps the calls of tools that ran at the vendor, and runs none of them', () => {
     const item = { type: 'web_search_call', id: 'ws_1', status: 'completed' };
     expect(read({ type: 'response.output_item.done', output_index: 0, item })).toEqual([
-      { type: 'thinking', text: '', signature: keep('Mine', 'item', item), redacted: true },
+      {
+        type: 'thinking',
+        text: '',
+        signature: encodeSignature('Mine', 'item', item),
+        redacted: true,
+      },
     ]);
     const foreign = { type: 'computer_call', id: 'cu_1' };
     expect(read({ type: 'response.output_item.done', item: foreign })).toEqual([]);
@@ -214,7 +219,7 @@ describe('a response', () => {
     const chunk = {
       type: 'thinking',
       text: '',
-      signature: keep('Mine', 'phase', 'commentary'),
+      signature: encodeSignature('Mine', 'phase', 'commentary'),
       redacted: true,
     };
     expect(read({ type: 'response.output_item.added', output_index: 0, item })).toEqual([chunk]);

@@ -4,9 +4,9 @@ import {
   at,
   countAt,
   type JsonRecord,
-  keep,
+  encodeSignature,
   listAt,
-  placeOf,
+  blockIndex,
   type Reader,
   signatureChunks,
   textAt,
@@ -21,9 +21,9 @@ type Chunks = readonly ModelChunk[];
 /** What is known of an answer while it is read. */
 interface Answer extends ReaderSource {
   /** The places of tool calls whose arguments have come. */
-  readonly written: Set<unknown>;
+  readonly callsWithArguments: Set<unknown>;
   /** The places of texts that have come. */
-  readonly said: Set<string>;
+  readonly streamedTexts: Set<string>;
   refused: boolean;
   newest: number;
 }
@@ -35,8 +35,8 @@ interface Answer extends ReaderSource {
 export const responsesReader = (source: ReaderSource): Reader => {
   const answer: Answer = {
     ...source,
-    written: new Set(),
-    said: new Set(),
+    callsWithArguments: new Set(),
+    streamedTexts: new Set(),
     refused: false,
     newest: 0,
   };
@@ -69,14 +69,14 @@ const eventChunks = (event: JsonRecord, answer: Answer): Chunks => {
   const delta = textIn(event['delta']);
   switch (type) {
     case 'response.output_text.delta':
-      answer.said.add(placeIn(event));
+      answer.streamedTexts.add(positionOf(event));
       return textChunks('text', delta);
     case 'response.refusal.delta':
-      answer.said.add(placeIn(event));
+      answer.streamedTexts.add(positionOf(event));
       return refusalChunks(delta, answer);
     case 'response.output_text.done':
     case 'response.refusal.done':
-      return lateChunks(event, placeIn(event), answer);
+      return doneTextChunks(event, positionOf(event), answer);
     case 'response.reasoning_summary_text.delta':
     case 'response.reasoning_text.delta':
       return textChunks('thinking', delta);
@@ -85,8 +85,8 @@ const eventChunks = (event: JsonRecord, answer: Answer): Chunks => {
     case 'response.output_item.added':
       return isCall(item) ? [callChunk(item, index, answer)] : phaseChunks(item, answer);
     case 'response.function_call_arguments.delta':
-      answer.written.add(index);
-      return [{ type: 'toolUse', ...placeOf(index), json: delta }];
+      answer.callsWithArguments.add(index);
+      return [{ type: 'toolUse', ...blockIndex(index), json: delta }];
     case 'response.output_item.done':
       return doneChunks(item, index, answer);
     case 'response.completed':
@@ -99,18 +99,19 @@ const eventChunks = (event: JsonRecord, answer: Answer): Chunks => {
 };
 
 /** Where in an answer a text stands, as far as it is told. */
-const placeIn = ({ output_index, content_index }: JsonRecord): string =>
-  placeOfPart(output_index, content_index);
+const positionOf = ({ output_index, content_index }: JsonRecord): string =>
+  positionKey(output_index, content_index);
 
-const placeOfPart = (item: unknown, part: unknown): string =>
-  typeof item === 'number' && typeof part === 'number' ? `${item}/${part}` : somewhere;
+const positionKey = (item: unknown, part: unknown): string =>
+  typeof item === 'number' && typeof part === 'number' ? `${item}/${part}` : unknownPosition;
 
-const somewhere = 'somewhere';
+const unknownPosition = 'somewhere';
 
 /** A text that is done, where it did not come in pieces. */
-const lateChunks = (part: unknown, place: string, answer: Answer): Chunks => {
-  const { said } = answer;
-  if (said.has(place) || said.has(somewhere) || (place === somewhere && said.size > 0)) return [];
+const doneTextChunks = (part: unknown, place: string, answer: Answer): Chunks => {
+  const { streamedTexts: said } = answer;
+  if (said.has(place) || said.has(unknownPosition) || (place === unknownPosition && said.size > 0))
+    return [];
   said.add(place);
   return partChunks(part, answer);
 };
@@ -118,7 +119,7 @@ const lateChunks = (part: unknown, place: string, answer: Answer): Chunks => {
 const doneChunks = (item: unknown, index: unknown, answer: Answer): Chunks =>
   at(item, 'type') === 'message'
     ? listAt(item, 'content').flatMap((part, place) =>
-        lateChunks(part, placeOfPart(index, place), answer),
+        doneTextChunks(part, positionKey(index, place), answer),
       )
     : itemChunks(item, index, answer);
 
@@ -135,22 +136,24 @@ const refusalChunks = (text: string, answer: Answer): Chunks => {
 /** Whether a message is a commentary or the answer: newer models want that back, in front of its text. */
 const phaseChunks = (item: unknown, { vendor }: Answer): Chunks => {
   const phase = textAt(item, 'phase');
-  return phase === '' ? [] : signatureChunks(keep(vendor, 'phase', phase), { redacted: true });
+  return phase === ''
+    ? []
+    : signatureChunks(encodeSignature(vendor, 'phase', phase), { redacted: true });
 };
 
 const isCall = (item: unknown): boolean => at(item, 'type') === 'function_call';
 
 const callChunk = (item: unknown, index: unknown, { toolName }: Answer) => ({
   type: 'toolUse' as const,
-  ...placeOf(index),
+  ...blockIndex(index),
   id: textAt(item, 'call_id') || textAt(item, 'id'),
   name: toolName(textAt(item, 'name')),
 });
 
 /** An item that is done. A call whose arguments did not come in pieces brings them now. */
 const itemChunks = (item: unknown, index: unknown, answer: Answer): Chunks => {
-  if (!isCall(item)) return keptChunks(item, answer.vendor);
-  if (answer.written.has(index)) return [];
+  if (!isCall(item)) return returnedItemChunks(item, answer.vendor);
+  if (answer.callsWithArguments.has(index)) return [];
   return [{ ...callChunk(item, index, answer), json: textAt(item, 'arguments') }];
 };
 
@@ -163,7 +166,7 @@ const wholeItem = (item: unknown, index: number, answer: Answer): Chunks =>
     : [...textChunks('thinking', reasoningText(item)), ...itemChunks(item, index, answer)];
 
 /** The items of an answer that are wanted back: reasoning, and what tools that ran at the vendor did. */
-const keptItems: ReadonlySet<unknown> = new Set([
+const returnedItems: ReadonlySet<unknown> = new Set([
   'reasoning',
   'code_interpreter_call',
   'compaction',
@@ -176,9 +179,11 @@ const keptItems: ReadonlySet<unknown> = new Set([
   'web_search_call',
 ]);
 
-const keptChunks = (item: unknown, vendor: string): Chunks => {
-  if (!isRecord(item) || !keptItems.has(item['type'])) return [];
-  return signatureChunks(keep(vendor, 'item', item), { redacted: reasoningText(item) === '' });
+const returnedItemChunks = (item: unknown, vendor: string): Chunks => {
+  if (!isRecord(item) || !returnedItems.has(item['type'])) return [];
+  return signatureChunks(encodeSignature(vendor, 'item', item), {
+    redacted: reasoningText(item) === '',
+  });
 };
 
 const reasoningText = (item: unknown): string =>

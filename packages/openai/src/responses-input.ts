@@ -6,13 +6,20 @@ import type {
   ToolMessage,
   ToolResultBlock,
 } from '@millrace/core';
-import { kept, listAt, named, type Naming, textAt, type Write } from '@millrace/wire';
+import {
+  decodeSignature,
+  listAt,
+  withNamePrefix,
+  type WireNames,
+  textAt,
+  type Serializer,
+} from '@millrace/wire';
 import type { ResponseInputContent, ResponseInputItem } from 'openai/resources/responses/responses';
-import { inPages } from './in-pages.js';
+import { pagedSerializer } from './paged-serializer.js';
 import { addressOf, checkMedia, fileName, inlined, type MediaBlock, unsendable } from './media.js';
-import { joined, type Passage, passageOf } from './passage.js';
+import { joinItems, type JsonItems, toJsonItems } from './json-items.js';
 import type { Profile } from './profile.js';
-import { contentOf, mediaOf, resultText } from './said.js';
+import { contentOf, mediaOf, resultText } from './content.js';
 import type { Target } from './wire-model.js';
 
 /** Whom input items are written for. */
@@ -25,25 +32,25 @@ export interface ResponsesTarget extends Target {
  * Makes what writes the messages of conversations as input items of responses, as the items of a JSON list. It throws
  * where a block cannot be sent.
  */
-export const responsesInput = (target: ResponsesTarget): Write<string> => {
-  const write: Write<Passage> = (messages, naming) =>
-    joined(
+export const responsesInput = (target: ResponsesTarget): Serializer<string> => {
+  const write: Serializer<JsonItems> = (messages, naming) =>
+    joinItems(
       messages
         .flatMap((message) => fromMessage(message, target, naming))
-        .map((item) => passageOf(item.type ?? 'message', item)),
+        .map((item) => toJsonItems(item.type ?? 'message', item)),
     );
-  const writeAll = inPages(write, (passages) => joined(passages));
+  const writeAll = pagedSerializer(write, (passages) => joinItems(passages));
   return (messages, naming) => writeAll(messages, naming).json;
 };
 
 const fromMessage = (
   message: Message,
   target: ResponsesTarget,
-  naming: Naming,
+  naming: WireNames,
 ): readonly ResponseInputItem[] => {
   switch (message.role) {
     case 'user':
-      return [{ role: 'user', content: partsOf(named(message), target) }];
+      return [{ role: 'user', content: partsOf(withNamePrefix(message), target) }];
     case 'assistant':
       return fromAssistant(message, target, naming);
     case 'tool':
@@ -73,15 +80,15 @@ const mediaPart = (block: MediaBlock, model: string): ResponseInputContent => {
 const fromAssistant = (
   { content }: AssistantMessage,
   target: ResponsesTarget,
-  { toolName, toolId }: Naming,
+  { toolName, toolId }: WireNames,
 ): readonly ResponseInputItem[] => {
   const { profile } = target;
   const items = content.flatMap((block, index): readonly ResponseInputItem[] => {
     switch (block.type) {
       case 'text':
-        return block.text === '' ? [] : [said(block.text, content[index - 1], profile)];
+        return block.text === '' ? [] : [textItem(block.text, content[index - 1], profile)];
       case 'thinking': {
-        const item = kept(profile.name, 'item', block.signature);
+        const item = decodeSignature(profile.name, 'item', block.signature);
         return isItem(item) && isSendable(item, target) ? [item] : [];
       }
       case 'tool_use':
@@ -103,12 +110,13 @@ const fromAssistant = (
 };
 
 /** A text, with what the vendor called it before. */
-const said = (
+const textItem = (
   text: string,
   before: AssistantBlock | undefined,
   { name }: Profile,
 ): ResponseInputItem => {
-  const phase = before?.type === 'thinking' ? kept(name, 'phase', before.signature) : undefined;
+  const phase =
+    before?.type === 'thinking' ? decodeSignature(name, 'phase', before.signature) : undefined;
   return phase === 'commentary' || phase === 'final_answer'
     ? { role: 'assistant', content: text, phase }
     : { role: 'assistant', content: text };
@@ -130,7 +138,7 @@ const isSendable = (
 const fromTools = (
   { content }: ToolMessage,
   target: ResponsesTarget,
-  { toolId }: Naming,
+  { toolId }: WireNames,
 ): readonly ResponseInputItem[] =>
   content.map((result) => ({
     type: 'function_call_output',

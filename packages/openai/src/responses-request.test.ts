@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { type Message, type ModelRequest, textOf } from '@millrace/core';
 import { checkResponsesRequest } from '@millrace/fault-server';
-import { type JsonRecord, keep, listAt, toolNames } from '@millrace/wire';
+import { type JsonRecord, encodeSignature, listAt, toolNames } from '@millrace/wire';
 import fc from 'fast-check';
 import {
   assistant,
@@ -52,13 +52,15 @@ const reasoning = (id: string, encrypted_content: string | null = 'gAAA') => ({
 });
 
 const thought = (item: unknown, vendor = 'OpenAI') =>
-  ({ type: 'thinking', text: '', signature: keep(vendor, 'item', item) }) as const;
+  ({ type: 'thinking', text: '', signature: encodeSignature(vendor, 'item', item) }) as const;
 
 const signature = fc.oneof(
   fc.string(),
-  fc.uuid().map((id) => keep('OpenAI', 'item', reasoning(`rs_${id}`))),
-  fc.uuid().map((id) => keep('OpenAI', 'item', reasoning(`rs_${id}`, null))),
-  fc.uuid().map((id) => keep('OpenAI', 'item', { type: 'web_search_call', id: `ws_${id}` })),
+  fc.uuid().map((id) => encodeSignature('OpenAI', 'item', reasoning(`rs_${id}`))),
+  fc.uuid().map((id) => encodeSignature('OpenAI', 'item', reasoning(`rs_${id}`, null))),
+  fc
+    .uuid()
+    .map((id) => encodeSignature('OpenAI', 'item', { type: 'web_search_call', id: `ws_${id}` })),
 );
 
 describe('a request for responses', () => {
@@ -225,7 +227,11 @@ describe('an item', () => {
 
   it('says again what the vendor called a text', () => {
     const called = (phase: string) =>
-      ({ type: 'thinking', text: '', signature: keep('OpenAI', 'phase', phase) }) as const;
+      ({
+        type: 'thinking',
+        text: '',
+        signature: encodeSignature('OpenAI', 'phase', phase),
+      }) as const;
     const message = assistant(called('commentary'), 'Let me look.', called('else'), 'Rain.');
     expect(inputOf([message])).toEqual([
       { role: 'assistant', content: 'Let me look.', phase: 'commentary' },

@@ -1,16 +1,16 @@
 import type { JsonSchema, RequestOptions } from '@millrace/core';
 import {
-  jsonList,
+  rawJsonList,
   type JsonRecord,
-  jsonText,
-  type Naming,
-  writeObject,
-  type Written,
+  rawJson,
+  type WireNames,
+  stringifyObject,
+  type WithRawJson,
 } from '@millrace/wire';
 import type { ResponseCreateParamsStreaming } from 'openai/resources/responses/responses';
 import { fitSchema, fitToolSchema } from './fit-schema.js';
 import type { ReasoningEffort } from './profile.js';
-import { onceEach } from './once-each.js';
+import { memoizeByObject } from './memoize-by-object.js';
 import { responsesInput, type ResponsesTarget } from './responses-input.js';
 import type { WriteRequest } from './wire-model.js';
 
@@ -24,7 +24,7 @@ export interface ResponsesExtras {
   readonly body?: JsonRecord | undefined;
 }
 
-type Fields = Written<Partial<ResponseCreateParamsStreaming>>;
+type Fields = WithRawJson<Partial<ResponseCreateParamsStreaming>>;
 
 /**
  * Makes what writes requests for responses, as a stream. What they have in common is written once. Nothing is stored
@@ -43,7 +43,7 @@ export const responsesRequest = (
     const { temperature, maxTokens } = options;
     const fields: Fields = {
       model,
-      input: jsonList([inputOf(messages, naming)]),
+      input: rawJsonList([inputOf(messages, naming)]),
       ...(system === '' ? {} : { instructions: system }),
       ...toolsOf(options, naming),
       ...(temperature === undefined ? {} : { temperature }),
@@ -56,7 +56,7 @@ export const responsesRequest = (
       ...body,
       stream: true,
     };
-    return writeObject(fields);
+    return stringifyObject(fields);
   };
 };
 
@@ -64,14 +64,14 @@ const toolFields = (
   { profile: { strictTools = false } }: ResponsesTarget,
   builtInTools: readonly JsonRecord[] = [],
 ) => {
-  const parametersOf = onceEach((schema: JsonSchema) => fitToolSchema(schema, strictTools));
+  const parametersOf = memoizeByObject((schema: JsonSchema) => fitToolSchema(schema, strictTools));
   const builtIn = builtInTools.map((tool) => JSON.stringify(tool));
-  return ({ tools = [], toolChoice }: RequestOptions, { toolName }: Naming): Fields => {
+  return ({ tools = [], toolChoice }: RequestOptions, { toolName }: WireNames): Fields => {
     if (tools.length + builtIn.length === 0) return {};
     const declared = tools.map(({ name, description, inputSchema }) => {
       const { schema: parameters, isStrict: strict } = parametersOf(inputSchema);
       // Unlike in chat completions, a tool that says nothing of it is strict.
-      return writeObject({
+      return stringifyObject({
         type: 'function',
         name: toolName(name),
         description,
@@ -84,19 +84,19 @@ const toolFields = (
         ? { type: 'function' as const, name: toolName(toolChoice.name) }
         : toolChoice;
     return {
-      tools: jsonList([...declared, ...builtIn]),
+      tools: rawJsonList([...declared, ...builtIn]),
       ...(choice === undefined ? {} : { tool_choice: choice }),
     };
   };
 };
 
 const outputFields = () => {
-  const answerOf = onceEach((schema: JsonSchema) => fitSchema(schema, true));
+  const answerOf = memoizeByObject((schema: JsonSchema) => fitSchema(schema, true));
   return ({ outputSchema }: RequestOptions): Fields => {
     if (outputSchema === undefined) return {};
     const { schema, isStrict: strict } = answerOf(outputSchema);
-    const format = writeObject({ type: 'json_schema', name: 'answer', schema, strict });
-    return { text: jsonText(writeObject({ format: jsonText(format) })) };
+    const format = stringifyObject({ type: 'json_schema', name: 'answer', schema, strict });
+    return { text: rawJson(stringifyObject({ format: rawJson(format) })) };
   };
 };
 

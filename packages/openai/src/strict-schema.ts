@@ -54,7 +54,7 @@ export const strictSchema = (schema: JsonSchema): JsonSchema | undefined => {
 /** An object without keys may be a map of any: it stays open. */
 const close = (schema: unknown): unknown => {
   if (!isRecord(schema)) return schema;
-  const written = Object.entries(schema).map(([keyword, value]) => {
+  const entries = Object.entries(schema).map(([keyword, value]) => {
     if (isNamed(keyword) && isRecord(value)) return [keyword, closeEach(value)] as const;
     if (keyword === 'items') return [keyword, close(value)] as const;
     if (keyword === 'anyOf' && Array.isArray(value)) return [keyword, value.map(close)] as const;
@@ -65,7 +65,7 @@ const close = (schema: unknown): unknown => {
     isRecord(properties) &&
     Object.keys(properties).length > 0 &&
     additionalProperties === undefined;
-  return { ...Object.fromEntries(written), ...(isOpen ? { additionalProperties: false } : {}) };
+  return { ...Object.fromEntries(entries), ...(isOpen ? { additionalProperties: false } : {}) };
 };
 
 const closeEach = (schemas: JsonRecord): JsonRecord =>
@@ -90,7 +90,7 @@ const isStrict = (schema: unknown, depth: number): boolean =>
   (schema['$ref'] === undefined || Object.keys(schema).length === 1) &&
   (schema['format'] === undefined || formats.has(schema['format'])) &&
   (!isObject(schema) || isClosed(schema)) &&
-  !isHeldTwice(schema) &&
+  !constrainsKeysTwice(schema) &&
   partsOf(schema).every((part) => isStrict(part, depth + 1));
 
 const isTyped = (schema: JsonRecord): boolean =>
@@ -100,7 +100,7 @@ const isTyped = (schema: JsonRecord): boolean =>
  * Whether a schema says of the keys of one object more than once. Each of the parts is closed against the keys of the
  * others, so that nothing would fit them all.
  */
-const isHeldTwice = (schema: JsonRecord): boolean =>
+const constrainsKeysTwice = (schema: JsonRecord): boolean =>
   choices.some((keyword) => schema[keyword] !== undefined) &&
   (isObject(schema) || ofKeys.some((keyword) => schema[keyword] !== undefined));
 

@@ -7,11 +7,11 @@ import { isRecord } from '@millrace/core/adapter';
  * looks after it.
  */
 export const toolSchema = (schema: JsonSchema): JsonSchema => {
-  const told = Object.entries(schema)
+  const moved = Object.entries(schema)
     .filter(([keyword, value]) => refusedAtTop.has(keyword) && value !== undefined)
     .map(([keyword, value]) => `${keyword}: ${JSON.stringify(value)}`);
   const kept = Object.entries(withItems(schema)).filter(([keyword]) => !refusedAtTop.has(keyword));
-  const description = [schema['description'], ...told].filter(Boolean).join('\n');
+  const description = [schema['description'], ...moved].filter(Boolean).join('\n');
   const { properties, ...rest }: JsonSchema = Object.fromEntries(kept);
   return {
     ...rest,
@@ -22,7 +22,7 @@ export const toolSchema = (schema: JsonSchema): JsonSchema => {
 };
 
 /** Tells whether the schema that is written says all that the schema says. */
-export const isSaidWhole = (schema: JsonSchema): boolean =>
+export const hasNoRefusedKeywords = (schema: JsonSchema): boolean =>
   [...refusedAtTop].every((keyword) => schema[keyword] === undefined);
 
 const refusedAtTop: ReadonlySet<string> = new Set([
@@ -48,23 +48,23 @@ const withItems = (schema: JsonSchema): JsonSchema => {
 };
 
 const partsWithItems = (keyword: string, value: unknown): unknown => {
-  if (named.has(keyword) && isRecord(value)) {
+  if (schemaMaps.has(keyword) && isRecord(value)) {
     return Object.fromEntries(Object.entries(value).map(([name, it]) => [name, partOf(it)]));
   }
-  if (!holding.has(keyword)) return value;
+  if (!schemaKeywords.has(keyword)) return value;
   return Array.isArray(value) ? value.map(partOf) : partOf(value);
 };
 
 const partOf = (value: unknown): unknown => (isRecord(value) ? withItems(value) : value);
 
 /** Keywords that hold schemas by name, and those that hold one, or a list of them. */
-const named: ReadonlySet<string> = new Set([
+const schemaMaps: ReadonlySet<string> = new Set([
   'properties',
   'patternProperties',
   '$defs',
   'definitions',
 ]);
-const holding: ReadonlySet<string> = new Set([
+const schemaKeywords: ReadonlySet<string> = new Set([
   'items',
   'prefixItems',
   'additionalProperties',

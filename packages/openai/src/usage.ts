@@ -35,7 +35,7 @@ export const usageChunks = (usage: unknown, fields: UsageFields): readonly Model
   // DeepSeek counts hits at the top.
   const read = countAt(details, 'cached_tokens') ?? countAt(usage, 'prompt_cache_hit_tokens');
   const written = countAt(details, 'cache_write_tokens');
-  const told: Partial<Usage> = {
+  const counted: Partial<Usage> = {
     ...(input === undefined
       ? {}
       : { inputTokens: Math.max(0, input - (read ?? 0) - (written ?? 0)) }),
@@ -43,7 +43,7 @@ export const usageChunks = (usage: unknown, fields: UsageFields): readonly Model
     ...(read === undefined ? {} : { cacheReadTokens: read }),
     ...(written === undefined ? {} : { cacheWriteTokens: written }),
   };
-  return Object.keys(told).length === 0 ? [] : [{ type: 'usage', usage: told }];
+  return Object.keys(counted).length === 0 ? [] : [{ type: 'usage', usage: counted }];
 };
 
 /** Gemini counts the thinking in the total only. */
@@ -52,7 +52,7 @@ const outputOf = (
   input: number | undefined,
   { output, total }: UsageFields,
 ): number | undefined => {
-  const told = countAt(usage, output);
+  const counted = countAt(usage, output);
   const sum = total === undefined ? undefined : countAt(usage, total);
-  return sum === undefined || input === undefined ? told : Math.max(told ?? 0, sum - input);
+  return sum === undefined || input === undefined ? counted : Math.max(counted ?? 0, sum - input);
 };

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Message, ModelRequest } from '@millrace/core';
-import { at, keep, listAt } from '@millrace/wire';
+import { at, encodeSignature, listAt } from '@millrace/wire';
 import { chatRequest } from './chat-request.js';
 import { assistant, picture, results, use, user } from './conversation.test-support.js';
 import { fieldsOf } from './fields.js';
@@ -118,7 +118,7 @@ describe('the profile of', () => {
     const thought = {
       type: 'thinking',
       text: 'Hm.',
-      signature: keep('OpenRouter', 'reasoning_details', details),
+      signature: encodeSignature('OpenRouter', 'reasoning_details', details),
     } as const;
     const message = assistant(thought, use('c1'));
     expect(messagesOf(profiles.openrouter, message)).toMatchObject([
@@ -132,7 +132,7 @@ describe('the profile of', () => {
     const signed = {
       type: 'thinking',
       text: '',
-      signature: keep('Gemini', 'extra_content', extra),
+      signature: encodeSignature('Gemini', 'extra_content', extra),
     } as const;
     const calls = (message: Message) =>
       listAt(messagesOf(profiles.gemini, message)[0], 'tool_calls');

@@ -79,7 +79,7 @@ export const profiles: Readonly<Record<VendorName, Profile>> = {
     media: ['image'],
     takesToolMedia: true,
     toolIds: { accepts: /^[a-zA-Z0-9]{9}$/u, rename: (n) => n.toString(36).padStart(9, '0') },
-    saidBehindTools: 'OK.',
+    assistantTextAfterTools: 'OK.',
     continuation: { prefix: true },
   },
   groq: {

@@ -1,7 +1,7 @@
 import type { Model, ModelRequest, RequestOptions } from '@millrace/core';
 import {
-  answerToolWhere,
-  type Naming,
+  answerToolIf,
+  type WireNames,
   type Reader,
   type SendOptions,
   toolNames,
@@ -22,7 +22,7 @@ export interface Target {
 }
 
 /** Writes the body of a request, as JSON. */
-export type WriteRequest = (request: ModelRequest, naming: Naming) => string;
+export type WriteRequest = (request: ModelRequest, naming: WireNames) => string;
 
 /** From whom an answer is read. */
 export interface ReaderSource {
@@ -54,7 +54,7 @@ export const wireModel = (
   const client = createClient(profile, access, options);
   const { name: vendor, nativeOutput } = profile;
   const server = serverOf(profile, access.baseUrl);
-  const asked = vendorModel(
+  const vendorBased = vendorModel(
     {
       name: model,
       unsupported: wire.unsupported,
@@ -75,6 +75,6 @@ export const wireModel = (
   );
   // While it has tools to ask for, a schema would keep such a vendor's model from asking.
   return nativeOutput === 'withoutTools'
-    ? answerToolWhere(asked, (_schema, { tools = [] }) => tools.length > 0)
-    : asked;
+    ? answerToolIf(vendorBased, (_schema, { tools = [] }) => tools.length > 0)
+    : vendorBased;
 };

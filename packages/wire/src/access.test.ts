@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { type AccessSource, accessTo } from './access.js';
+import { type AccessSource, resolveAccess } from './access.js';
 import type { VendorSettings } from './settings.js';
 
 const source: AccessSource = {
@@ -12,7 +12,7 @@ const source: AccessSource = {
 };
 
 const access = (settings: VendorSettings = {}, differences: Partial<AccessSource> = {}) =>
-  accessTo({ ...source, ...differences }, settings);
+  resolveAccess({ ...source, ...differences }, settings);
 
 const environment = process.env;
 beforeEach(() => {
@@ -137,7 +137,7 @@ describe('headers', () => {
 
   it('X10: are secret by the end of their names', () => {
     const secretsOf = (name: string) =>
-      access({ apiKey: () => 'k', headers: { [name]: 'sk-1' } }, { isMeant: false }).secrets;
+      access({ apiKey: () => 'k', headers: { [name]: 'sk-1' } }, { sendsHeaders: false }).secrets;
     for (const name of [
       ...['Authorization', 'Proxy-Authorization', 'api-key', 'X-API-Key', 'apikey', 'x-apikey'],
       ...['Cookie', 'x-auth', 'X-Auth-Token', 'CF-Access-Client-Secret', 'x_password'],
@@ -164,7 +164,7 @@ describe('headers', () => {
   );
 
   it('X10: of the environment are taken away where they are meant for somebody else', () => {
-    const { headers, secrets } = access({ apiKey: 'k' }, { isMeant: false });
+    const { headers, secrets } = access({ apiKey: 'k' }, { sendsHeaders: false });
     expect(headers).toEqual({ authorization: null, 'x-team': null, 'x-auth-token': null });
     expect(secrets).toEqual(['k']);
   });
@@ -181,17 +181,14 @@ describe('an address', () => {
 
   it.each<[VendorSettings, RegExp]>([
     [{}, /set ACME_BASE_URL, or pass the option 'baseUrl'/u],
-    [{ baseUrl: 'mine.example/v1' }, /is no http address/u],
-    [{ baseUrl: 'file:///v1' }, /is no http address/u],
-    [
-      { baseUrl: 'localhost:11434/v1' },
-      /'localhost:11434\/v1', .*write 'http:\/\/localhost:11434/u,
-    ],
-    [{ baseUrl: 'mine.example:80/v1' }, /write 'http:\/\/mine\.example:80\/v1'/u],
-    [{ baseUrl: 'me:hunter22@mine.example/v1' }, /is no http address: set/u],
-    [{ baseUrl: 'sk-hunter22' }, /is no http address: set/u],
-    [{ baseUrl: 'https://mine.example/v1?key=hunter22' }, /leave out what follows '\?'/u],
-    [{ baseUrl: 'https://mine.example/v1#hunter22' }, /leave out/u],
+    [{ baseUrl: 'mine.example/v1' }, /is not an HTTP URL/u],
+    [{ baseUrl: 'file:///v1' }, /is not an HTTP URL/u],
+    [{ baseUrl: 'localhost:11434/v1' }, /'localhost:11434\/v1', .*use 'http:\/\/localhost:11434/u],
+    [{ baseUrl: 'mine.example:80/v1' }, /use 'http:\/\/mine\.example:80\/v1'/u],
+    [{ baseUrl: 'me:hunter22@mine.example/v1' }, /is not an HTTP URL: set/u],
+    [{ baseUrl: 'sk-hunter22' }, /is not an HTTP URL: set/u],
+    [{ baseUrl: 'https://mine.example/v1?key=hunter22' }, /remove everything from '\?'/u],
+    [{ baseUrl: 'https://mine.example/v1#hunter22' }, /remove everything/u],
     [{ baseUrl: 'https://me:hunter22@mine.example/v1' }, /pass the option 'headers'/u],
   ])('C7, X10: is refused at construction where it is none: %j', (settings, why) => {
     const create = () => access({ apiKey: 'k', ...settings }, { baseUrl: undefined });

@@ -1,50 +1,50 @@
 import { MillraceError } from '@millrace/core';
 import { addressOf, type AddressSource } from './address.js';
 import { type Header, headersIn, variable } from './environment.js';
-import { inside } from './inside.js';
+import { inSentence } from './in-sentence.js';
 import type { ApiKey, VendorSettings } from './settings.js';
 
-/** Where a vendor may be found, and how it wants to know us. */
+/** The address of a vendor, and how it authenticates. */
 export interface AccessSource extends AddressSource {
-  /** The environment variables that may hold the key, the first one first. */
+  /** The environment variables that may hold the key, in order of precedence. */
   readonly keyVariables: readonly string[];
   /** The header that carries the key. Default: `authorization`, as a bearer token. */
   readonly keyHeader?: string | undefined;
-  /** It answers without a key: always, or only at another address than its own. Default: false. */
+  /** Whether requests may go without a key: always, or only to a base URL other than the vendor's. Default: false. */
   readonly keyless?: boolean | 'elsewhere' | undefined;
-  /** The environment variable with headers that the vendor's SDK adds to whatever it sends. */
+  /** The environment variable with headers that the vendor's SDK adds to every request. */
   readonly headersVariable: string;
-  /** These headers are meant for the vendor; else they are taken away. Default: true. */
-  readonly isMeant?: boolean | undefined;
+  /** Whether to send these headers. If false, they are removed from every request. Default: true. */
+  readonly sendsHeaders?: boolean | undefined;
 }
 
-/** Where a vendor is, and how it knows us. */
+/** The resolved address, headers and credentials of a vendor. */
 export interface Access {
   readonly baseUrl: string;
-  /** Headers that every request has, their names in lower case; `null` takes away what the SDK would send. */
+  /** Headers of every request, with lowercase names; `null` removes a header that the SDK would send. */
   readonly headers: Readonly<Record<string, string | null>>;
-  /** Gives the key of one request. Rejects with `auth`, and without the reason, where a function gives none. */
+  /** Returns the key of one request. Rejects with `auth`, without a cause, if the `apiKey` function fails. */
   readonly credentials: () => Promise<Credentials>;
-  /** What must not be shown anywhere, as far as it is known before a request. */
+  /** Values to redact everywhere, as far as they are known before a request. */
   readonly secrets: readonly string[];
 }
 
 /** The key of one request, and the header that carries it. */
 export interface Credentials {
   readonly headers: Readonly<Record<string, string>>;
-  /** What must not be shown anywhere; empty where there is no key. */
+  /** The key to redact everywhere; empty if there is no key. */
   readonly secret: string;
 }
 
 /**
- * Finds out where a vendor is and how it knows us, from the settings and then from the environment. A header that is
- * set goes before the key. Throws a `MillraceError` (`config`) where something is missing, and says what.
+ * Resolves the address and credentials of a vendor from the settings, then from the environment. A header in the
+ * settings overrides the key. Throws a `MillraceError` (`config`) that names what is missing.
  */
-export const accessTo = (
+export const resolveAccess = (
   source: AccessSource,
   { apiKey, baseUrl: given, headers = {} }: Pick<VendorSettings, 'apiKey' | 'baseUrl' | 'headers'>,
 ): Access => {
-  const { keyVariables, headersVariable, isMeant = true } = source;
+  const { keyVariables, headersVariable, sendsHeaders: isMeant = true } = source;
   const baseUrl = addressOf(source, given);
   const key = apiKey ?? keyVariables.map(variable).find((it) => it !== undefined);
   const set = Object.entries(headers);
@@ -55,7 +55,7 @@ export const accessTo = (
   return {
     baseUrl,
     headers: inLowerCase([
-      // The SDK has only a placeholder to send.
+      // The SDK only knows a placeholder key.
       ['authorization', null],
       ...ambient.map(([name, value]) => [name, isMeant ? value : null] as const),
       ...set,
@@ -74,7 +74,6 @@ export const accessTo = (
 const isKey = (key: ApiKey | undefined): key is ApiKey =>
   typeof key === 'function' || (typeof key === 'string' && key.trim() !== '');
 
-/** Whoever is elsewhere may want none. */
 const isKeyless = ({ keyless = false, ...source }: AccessSource, baseUrl: string): boolean =>
   keyless === 'elsewhere' ? baseUrl !== source.baseUrl : keyless;
 
@@ -89,7 +88,7 @@ const isSecret = ([name]: Header): boolean =>
     name,
   );
 
-/** Whether a header can hold a key: it cannot hold a line break, or the quotes that a word processor makes. */
+/** Headers cannot hold line breaks or the typographic quotes of a word processor. */
 const isSendable = (key: string): boolean => /^[\x20-\x7e]*$/u.test(key.trim());
 
 const unsendable = (
@@ -97,30 +96,29 @@ const unsendable = (
   { vendor, keyVariables }: AccessSource,
 ): MillraceError => {
   const places = ["the option 'apiKey'", ...keyVariables].join(' or ');
-  const what = 'a line break, a quotation mark of a text or another letter beyond ASCII';
   return new MillraceError(
     code,
-    `The key for ${inside(vendor)} holds what no header can, such as ${what}: check ${places}.`,
+    `The key for ${inSentence(vendor)} contains characters that are not allowed in an HTTP header, such as a line break, a typographic quote or another non-ASCII character: check ${places}.`,
   );
 };
 
-/** What `fetch` says of such a header shows its value. */
+/** Checked here because the error of `fetch` would include the value of the header. */
 const checkHeader = ({ vendor }: AccessSource, [name, value]: Header): void => {
   if (!/^[\w!#$%&'*+.^`|~-]+$/u.test(name)) {
     throw new MillraceError(
       'config',
-      `A header for ${inside(vendor)} has a name that no header can have.`,
+      `A header for ${inSentence(vendor)} has a name that is not a valid HTTP header name.`,
     );
   }
   if (!/^[\t\x20-\x7e\x80-\xff]*$/u.test(value.trim())) {
     throw new MillraceError(
       'config',
-      `The header '${name}' for ${inside(vendor)} holds what no header can, such as a line break.`,
+      `The header '${name}' for ${inSentence(vendor)} contains characters that are not allowed, such as a line break.`,
     );
   }
 };
 
-/** The value of a header, also without the scheme before it; the values of cookies. */
+/** The value of a header, with and without its scheme, or the values of its cookies. */
 const secretsIn = ([name, value]: Header): readonly string[] => [
   value,
   ...(/cookie$/iu.test(name)
@@ -128,7 +126,7 @@ const secretsIn = ([name, value]: Header): readonly string[] => [
     : [value.replace(/^\S+\s+/u, '')]),
 ];
 
-/** Of headers that are called alike the last one counts, however they are written. */
+/** Header names are case-insensitive; the last one takes precedence. */
 const inLowerCase = (headers: readonly (readonly [name: string, value: string | null])[]) =>
   Object.fromEntries(headers.map(([name, value]) => [name.toLowerCase(), value] as const));
 
@@ -141,7 +139,6 @@ const credentialsOf = (source: AccessSource, secret: string): Credentials => ({
   secret,
 });
 
-/** A text stays what it is, a function is asked each time. */
 const credentialsBy = (source: AccessSource, key: ApiKey): Access['credentials'] => {
   if (typeof key === 'function') {
     return async () => credentialsOf(source, await keyFrom(source, key));
@@ -150,7 +147,7 @@ const credentialsBy = (source: AccessSource, key: ApiKey): Access['credentials']
   return () => Promise.resolve(credentials);
 };
 
-/** What the function throws may hold a secret, so it is not told. */
+/** The error of the function is dropped because it may contain a secret. */
 const keyFrom = async (source: AccessSource, key: Exclude<ApiKey, string>): Promise<string> => {
   const given: unknown = await Promise.resolve()
     .then(key)
@@ -158,7 +155,7 @@ const keyFrom = async (source: AccessSource, key: Exclude<ApiKey, string>): Prom
   if (typeof given !== 'string' || given.trim() === '') {
     throw new MillraceError(
       'auth',
-      `The 'apiKey' function for ${inside(source.vendor)} gave no key.`,
+      `The 'apiKey' function for ${inSentence(source.vendor)} returned no key.`,
     );
   }
   if (!isSendable(given)) throw unsendable('auth', source);

@@ -1,55 +1,54 @@
 import { MillraceError } from '@millrace/core';
 import { variable } from './environment.js';
-import { inside } from './inside.js';
+import { inSentence } from './in-sentence.js';
 
-/** Where a vendor may be found. */
+/** The sources of a vendor's base URL. */
 export interface AddressSource {
-  /** What errors call the vendor. */
+  /** The name of the vendor in errors. */
   readonly vendor: string;
-  /** Its own address. Without one, the option or the variable must say it. */
+  /** The default. Without one, the option or the variable is required. */
   readonly baseUrl?: string | undefined;
-  /** The environment variable that goes before `baseUrl`. */
+  /** The environment variable that overrides `baseUrl`. */
   readonly baseUrlVariable?: string | undefined;
-  /** What an address of it looks like, for errors. */
+  /** An example for errors. */
   readonly exampleUrl: string;
 }
 
 /**
- * Finds the address of a vendor: what is given, else its variable, else its own, without a slash at the end. Throws a
- * `MillraceError` (`config`) that says what to do where there is none, where it is not of HTTP, and where it holds a
- * password.
+ * Returns the base URL of a vendor, without a trailing slash: the given one, else its variable, else its default.
+ * Throws a `MillraceError` (`config`) with a fix if it is missing, is not an HTTP URL, or contains credentials or a
+ * query.
  */
 export const addressOf = (source: AddressSource, given: string | undefined): string => {
   const { baseUrlVariable } = source;
-  const vendor = inside(source.vendor);
+  const vendor = inSentence(source.vendor);
   const address = given ?? variable(baseUrlVariable) ?? source.baseUrl;
   const byVariable = baseUrlVariable === undefined ? '' : `set ${baseUrlVariable}, or `;
   const fix = `${byVariable}pass the option 'baseUrl', such as '${source.exampleUrl}'`;
-  if (address === undefined)
-    throw misuse(`${source.vendor} needs the address of its server: ${fix}.`);
+  if (address === undefined) throw configError(`${source.vendor} needs a base URL: ${fix}.`);
   const url = URL.canParse(address) ? new URL(address) : undefined;
   if (url === undefined || !/^https?:$/u.test(url.protocol)) {
-    throw misuse(
+    throw configError(
       host.test(address)
-        ? `The address of ${vendor}, '${address}', is no http address: write 'http://${address}' or 'https://${address}'.`
-        : `The address of ${vendor} is no http address: ${fix}.`,
+        ? `The base URL of ${vendor}, '${address}', is not an HTTP URL: use 'http://${address}' or 'https://${address}'.`
+        : `The base URL of ${vendor} is not an HTTP URL: ${fix}.`,
     );
   }
   if (url.username !== '' || url.password !== '') {
-    throw misuse(
-      `The address of ${vendor} holds a name and password: pass the option 'headers' instead.`,
+    throw configError(
+      `The base URL of ${vendor} contains a user name or password: pass the option 'headers' instead.`,
     );
   }
   if (url.search !== '' || url.hash !== '') {
-    throw misuse(
-      `The address of ${vendor} holds a query or a fragment, which would end up in the path: leave out what follows '?' or '#'.`,
+    throw configError(
+      `The base URL of ${vendor} contains a query or fragment, which would end up in the path: remove everything from '?' or '#'.`,
     );
   }
   return address.trim().replace(/\/+$/u, '');
 };
 
-/** A host with a port or a domain, perhaps with a path: nothing that a key or a password looks like. */
+/** A host with a port or a domain, and perhaps a path. No key or password looks like this, so it may be shown. */
 const host =
   /^(?:localhost|[\w-]+(?:\.[\w-]+)*\.[a-z]{2,24}|(?:[\w.-]+)(?=:\d))(?::\d{1,5})?(?:\/[\w./-]{0,100})?$/iu;
 
-const misuse = (message: string): MillraceError => new MillraceError('config', message);
+const configError = (message: string): MillraceError => new MillraceError('config', message);

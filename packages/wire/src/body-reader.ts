@@ -1,21 +1,21 @@
 /** Reads the body of a response. */
 export interface BodyReader {
-  /** Gives what has come and was not read, or waits for it. Rejects when the connection breaks. */
+  /** Returns the bytes that have arrived since the last read, or waits for some. Rejects if the connection breaks. */
   read(): Promise<IteratorResult<Uint8Array, unknown>>;
-  /** Leaves the rest unread, also where a `read` waits. */
+  /** Discards the rest of the body, even while a `read` is pending. */
   cancel(): Promise<unknown>;
 }
 
 /**
- * The name of a method by which a `Response` may offer a reader of its body that costs less than the one of its web
- * stream. It locks the body as `getReader` does.
+ * The key of an optional method of a `Response` that returns a cheaper reader of the body than its web stream. It locks
+ * the body as `getReader` does.
  */
 export const bodyReader = Symbol.for('millrace.bodyReader');
 
-/** Gives the cheapest reader of the body of a response; nothing where it has none. */
+/** Returns the cheapest reader of the body of a response; `undefined` if there is no body. */
 export const readerOf = (response: Response): BodyReader | undefined => {
   if (offersReader(response)) return response[bodyReader]();
-  // That of an older `fetch` may be absent.
+  // An older `fetch` may leave it undefined.
   const body: ReadableStream<Uint8Array> | null | undefined = response.body;
   return body?.getReader();
 };

@@ -1,10 +1,10 @@
 import type { ModelChunk } from '@millrace/core';
 
-/** Makes a chunk of text, or none where it is empty. */
+/** Returns a chunk with the text, or no chunk if the text is empty. */
 export const textChunks = (type: 'text' | 'thinking', text: string): readonly ModelChunk[] =>
   text === '' ? [] : [{ type, text }];
 
-/** Makes a chunk that ends the thinking before it with its signature, or none where that is empty. */
+/** Returns a chunk that closes the preceding thinking with its signature, or no chunk if the signature is empty. */
 export const signatureChunks = (
   signature: string,
   { redacted = false }: { readonly redacted?: boolean } = {},
@@ -13,6 +13,6 @@ export const signatureChunks = (
     ? []
     : [{ type: 'thinking', text: '', signature, ...(redacted ? { redacted } : {}) }];
 
-/** The place of a tool use among the blocks of an answer, as far as it is told. */
-export const placeOf = (index: unknown): { readonly index?: number } =>
+/** The index of a tool call among the blocks of an answer, if the vendor sends one. */
+export const blockIndex = (index: unknown): { readonly index?: number } =>
   typeof index === 'number' ? { index } : {};

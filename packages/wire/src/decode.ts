@@ -1,7 +1,7 @@
 import { isMillraceError, MillraceError } from '@millrace/core';
 import { parsedJson } from '@millrace/core/adapter';
-import { createCapped } from './capped.js';
-import { cleanChunk } from './clean-chunk.js';
+import { createCapCounter } from './cap-counter.js';
+import { redactChunk } from './redact-chunk.js';
 import type { Exchange, WireEvent } from './exchange.js';
 import { type Fault, failure } from './failure.js';
 import { faultOf, faultOfBody } from './fault-of.js';
@@ -9,28 +9,27 @@ import type { Frame } from './framing.js';
 import type { Piece } from './piece.js';
 import type { Redactor } from './redactor.js';
 
-/** Decodes the frames of one read of the network, each when it is asked for. */
+/** Decodes the frames of one network read lazily, frame by frame. */
 export type Decode = (frames: Iterable<Frame>) => Iterable<Piece>;
 
-/** How to read an answer, and what to take out of it and of its errors. */
+/** How to read an answer, and how to redact it and its errors. */
 interface Decoder extends Omit<Exchange, 'secrets' | 'send'> {
   readonly redactor: Redactor;
 }
 
 /**
- * Makes what decodes the frames of one answer. It counts the pieces against the caps, and takes secrets out of them.
- * What came before a fault is there before it is thrown: the `failure` that a vendor reports, `tooLarge`, and
- * `invalidResponse` for what cannot be read. An event without data, and one that the end of the response cut, are
- * passed over.
+ * Creates the decoder of one answer. It counts chunks against the caps and redacts them. All chunks before an error are
+ * yielded before it throws: the `failure` that a vendor reports, `tooLarge`, or `invalidResponse` for unreadable data.
+ * It ignores events without data, and an event that the end of the response cut off.
  */
 export const createDecode = (decoder: Decoder): Decode => {
-  const count = createCapped(decoder.vendor, decoder.caps);
+  const count = createCapCounter(decoder.vendor, decoder.caps);
   const { answer: clean } = decoder.redactor;
   return function* (frames) {
     for (const frame of frames) {
       for (const piece of decodeFrame(decoder, frame)) {
         count(piece);
-        yield cleanChunk(piece, clean);
+        yield redactChunk(piece, clean);
       }
     }
   };
@@ -59,7 +58,7 @@ const decodeEvent = (
   if (fault !== undefined) return decodeFault(decoder, data, fault);
   if (data === undefined) {
     if (unterminated || text.trim() === '') return [];
-    throw unreadable(decoder, 'an event that is no JSON', text);
+    throw unreadable(decoder, 'an event that is not JSON', text);
   }
   const event: WireEvent = name === undefined ? { data } : { name, data };
   try {
@@ -73,12 +72,12 @@ const decodeEvent = (
 
 const decodeWhole = (decoder: Decoder, text: string): readonly Piece[] => {
   const body = parsedJson(text);
-  if (body === undefined) throw unreadable(decoder, 'what is neither a stream nor JSON', text);
+  if (body === undefined) throw unreadable(decoder, 'neither a stream nor JSON', text);
   const fault = faultOfBody(body);
   if (fault !== undefined) return decodeFault(decoder, body, fault);
   const chunks = wholeChunks(decoder, body, text);
   if (chunks.some(({ type }) => type === 'finish')) return chunks;
-  throw unreadable(decoder, 'a JSON that is no answer', text);
+  throw unreadable(decoder, 'JSON that is not an answer', text);
 };
 
 const wholeChunks = (decoder: Decoder, body: unknown, text: string): readonly Piece[] => {
@@ -96,15 +95,15 @@ const decodeFault = (
 ): readonly Piece[] => {
   const chunks = readError?.(data) ?? [];
   if (chunks.length > 0) return chunks;
-  // Clean before it is shortened: half a secret would not be found.
+  // Redacted before it is truncated: half a secret would not be found.
   throw failure(vendor, { ...fault, message: redactor.error(fault.message ?? '') });
 };
 
-/** A reader throws on purpose, or trips over a shape that no vendor has written before. */
+/** A reader throws a `MillraceError` on purpose; anything else means that the data has an unknown shape. */
 const misread = (decoder: Decoder, text: string, thrown: unknown): MillraceError =>
   isMillraceError(thrown)
     ? thrown
-    : unreadable(decoder, 'what cannot be understood', text, { cause: thrown });
+    : unreadable(decoder, 'data in an unknown format', text, { cause: thrown });
 
 const unreadable = (
   { vendor, redactor }: Decoder,

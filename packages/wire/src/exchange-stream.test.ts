@@ -62,17 +62,17 @@ describe('exchange$', () => {
   });
 
   it.each([
-    ['nothing', [], true, 'nothing'],
-    ['blanks', [' \r\n', '\n'], true, 'nothing'],
+    ['nothing', [], true, 'empty'],
+    ['blanks', [' \r\n', '\n'], true, 'empty'],
     ['comments', [': hi\n\n'], true, 'incomplete'],
     ['text', ['Bad gateway'], true, 'incomplete'],
     ['no finish', [textEvent('Hello')], true, 'incomplete'],
     ['no finish, but a [DONE]', [textEvent('Hello') + doneEvent], true, 'incomplete'],
     ['a half event at the end', [textEvent('Hello') + 'data: {"type":"fin'], true, 'incomplete'],
     ['HTML', ['\n<!doctype html>'], false, 'base URL'],
-    ['JSON that is no answer', ['{"hello":"world"}'], false, 'no answer'],
+    ['JSON that is no answer', ['{"hello":"world"}'], false, 'not an answer'],
     ['half a JSON', ['{"hello":'], false, 'neither a stream nor JSON'],
-    ['an event that is no JSON', ['data: {"type":\n\n'], false, 'no JSON'],
+    ['an event that is no JSON', ['data: {"type":\n\n'], false, 'not JSON'],
   ])('X1: %s is an invalid response', async (_, pieces, retryable, words) => {
     const error = await errorOf(exchangeWith(respond(pieces)));
     expect(error).toMatchObject({ code: 'invalidResponse', retryable });
@@ -416,7 +416,7 @@ describe('exchange$ and caps', () => {
     ['eventLength', { eventLength: 100 }, [textEvent('x'.repeat(100))]],
     ['eventLength', { eventLength: 100 }, ['{', 'x'.repeat(100)]],
     ['argumentLength', { argumentLength: 5 }, [toolUse({ index: 0, json: '{"a":1}' })]],
-    ['toolUses', { toolUses: 1 }, [toolUse({ id: 'a' }), toolUse({ id: 'b' })]],
+    ['toolCalls', { toolCalls: 1 }, [toolUse({ id: 'a' }), toolUse({ id: 'b' })]],
     ['depth', { depth: 2 }, [toolUse({ json: '{"a":[' }), toolUse({ json: '[1]]}' })]],
   ])('X6: an answer over %s is given up, its body left', async (cap, caps, pieces) => {
     const onCancel = jest.fn<() => void>();

@@ -3,38 +3,38 @@ import type { Caps } from './caps.js';
 
 /** One event of a vendor's stream, its data parsed. */
 export interface WireEvent {
-  /** The `event` field, where the vendor sends one. */
+  /** The `event` field, if the vendor sends one. */
   readonly name?: string;
   readonly data: unknown;
 }
 
-/** How to read one answer. It may have a memory, so each answer has its own. */
+/** How to read one answer. A reader may be stateful, so each answer has its own. */
 export interface Reader {
-  /** Reads one event. An error that the vendor reports in its stream is thrown with `failure()`. */
+  /** Reads one event. Throws `failure()` for an error that the vendor reports in its stream. */
   readonly read: (event: WireEvent) => readonly ModelChunk[];
-  /** Reads an answer that came whole where a stream was asked for. */
+  /** Reads the JSON body of a server that answered without streaming. */
   readonly readWhole: (body: unknown) => readonly ModelChunk[];
-  /** Tells whether a vendor says with an event that nothing follows, as `[DONE]` does. Default: none says so. */
+  /** Whether an event means that nothing follows, as `[DONE]` does. Default: no event does. */
   readonly isLast?: (event: WireEvent) => boolean;
   /**
-   * Reads an error in a 200 response that is an answer of the model, such as a tool call that the vendor cannot parse.
-   * Without chunks it stays an error. Default: every error stays one.
+   * Reads an error in a 200 response that counts as an answer, such as a tool call that the vendor cannot parse. If it
+   * returns no chunks, the call errors. Default: no error counts as an answer.
    */
   readonly readError?: (data: unknown) => readonly ModelChunk[];
-  /** The chunks that `[DONE]` stands for, if a vendor ends its answers with it alone. Default: none. */
+  /** Returns the chunks that `[DONE]` stands for, if a vendor sends no other finish. Default: none. */
   readonly readDone?: () => readonly ModelChunk[];
 }
 
 /** One request to a vendor, and how to read what comes back. */
 export interface Exchange extends Reader {
-  /** What errors call the other side, such as `OpenAI`. */
+  /** The name of the vendor in errors, such as `OpenAI`. */
   readonly vendor: string;
   /**
-   * What must not be shown anywhere: keys, and credentials in addresses. The list may grow meanwhile, by a key that
-   * is fetched for the request. Placeholders, and out of answers what may be a word, are left.
+   * Values to redact everywhere: keys, and credentials in URLs. The list may grow by a key that is fetched for the
+   * request. Placeholders are not redacted, nor, in answers, secrets that may be an ordinary word.
    */
   readonly secrets: readonly string[];
-  /** Sends the request. `signal` aborts it, however far it has come. */
+  /** Sends the request. `signal` aborts it at any stage. */
   readonly send: (signal: AbortSignal) => PromiseLike<Response>;
   readonly caps: Caps;
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { MillraceError } from '@millrace/core';
-import { noteAddress } from './asked.js';
+import { recordAddress } from './request-address.js';
 import { failureOf } from './failure-of.js';
 
 const reception = { now: () => 0, clean: (text: string) => text };
@@ -62,7 +62,7 @@ describe('failureOf', () => {
   it('says where nothing answered, and how to put it right', () => {
     const refused = (address: string) => system('ECONNREFUSED', { address, port: 11434 });
     expect(of(fetchFailed(refused('127.0.0.1'))).message).toBe(
-      'Acme at 127.0.0.1:11434 does not answer (ECONNREFUSED). Is the server running, and the base URL right?',
+      'Acme at 127.0.0.1:11434 does not answer (ECONNREFUSED). Is the server running, and is the base URL correct?',
     );
     const both = new AggregateError([refused('::1'), refused('127.0.0.1')]);
     expect(of(fetchFailed(both)).message).toContain('at [::1]:11434 does');
@@ -71,17 +71,17 @@ describe('failureOf', () => {
   });
 
   it.each([
-    [fetchFailed(system('UND_ERR_SOCKET')), 'broke off the connection (UND_ERR_SOCKET).'],
+    [fetchFailed(system('UND_ERR_SOCKET')), 'closed the connection (UND_ERR_SOCKET).'],
     [fetchFailed(system('UND_ERR_CONNECT_TIMEOUT')), 'did not answer in time'],
-    [fetchFailed(new Error('bad port')), 'cannot be asked, because fetch refuses this port'],
-    [new TypeError('terminated'), 'could not be reached, or broke off the connection'],
+    [fetchFailed(new Error('bad port')), 'cannot be reached, because fetch blocks this port'],
+    [new TypeError('terminated'), 'could not be reached, or closed the connection'],
   ])('names host and port: %s', (thrown, did) => {
     const said = (vendor: string, address: string): string => {
       const copy = Object.assign(Object.create(thrown) as object, {
         message: thrown.message,
         cause: thrown.cause,
       });
-      noteAddress(copy, address);
+      recordAddress(copy, address);
       return failureOf(vendor, { cause: copy }, reception).message;
     };
     expect(said('Acme', 'https://acme.example/v1?k=1')).toContain(

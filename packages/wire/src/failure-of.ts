@@ -1,34 +1,34 @@
 import { isMillraceError, MillraceError, type MillraceErrorCode } from '@millrace/core';
 import { isRecord } from '@millrace/core/adapter';
 import { type Fault, failure } from './failure.js';
-import { askedAddress } from './asked.js';
+import { recordedAddress } from './request-address.js';
 import { faultOf, faultOfBody } from './fault-of.js';
-import { inside } from './inside.js';
+import { inSentence } from './in-sentence.js';
 import { describe } from './plain-error.js';
-import type { Reception } from './receive.js';
+import type { ReceiveOptions } from './receive.js';
 import type { HeadersLike } from './retry-after.js';
 
 /**
- * Makes the error of whatever sending a request or reading its answer has thrown: an SDK's error by its
- * status, type and code, a network's by the code of the system in its chain of causes. It is told by shape, not by
- * class: no SDK has to be loaded for it, and an error may come from another realm. Its `cause` is what was thrown.
+ * Maps anything that a request threw to a `MillraceError`: an error of an SDK by its status, type and code, a network
+ * error by the system code in its chain of causes. It matches by shape, not by class, so it loads no SDK and accepts
+ * errors of another realm. The thrown value becomes the `cause`.
  */
 export const failureOf = (
   vendor: string,
   thrown: unknown,
-  { now, clean }: Pick<Reception, 'now' | 'clean'>,
+  { now, clean }: Pick<ReceiveOptions, 'now' | 'clean'>,
 ): MillraceError => {
   const chain = causesOf(thrown);
   const ours = chain.find(isMillraceError);
   if (ours !== undefined) return ours;
-  const fault = chain.map(faultThrown).find((it) => it !== undefined);
+  const fault = chain.map(faultOfSdkError).find((it) => it !== undefined);
   return fault === undefined
     ? networkFailure(vendor, thrown, chain, clean)
-    : // Before it is shortened: half a secret would not be found.
+    : // Redacted before it is truncated: half a secret would not be found.
       failure(vendor, { ...fault, message: clean(fault.message), now: now() });
 };
 
-/** What was thrown, its cause, the cause of that, and what an AggregateError gathers. */
+/** The thrown value, its chain of causes, and the errors of an `AggregateError`. */
 const causesOf = (thrown: unknown, depth = 0): readonly unknown[] => {
   if (!isRecord(thrown) || depth > 5) return [thrown];
   const { errors, cause } = thrown;
@@ -36,8 +36,8 @@ const causesOf = (thrown: unknown, depth = 0): readonly unknown[] => {
   return [thrown, ...inner.flatMap((it) => causesOf(it, depth + 1))];
 };
 
-/** An SDK's error has the status, the headers and the body of the response, or only its `error`. */
-const faultThrown = (thrown: unknown): (Fault & { readonly message: string }) | undefined => {
+/** Errors of SDKs have the status, headers and body of the response, or only the `error` of the body. */
+const faultOfSdkError = (thrown: unknown): (Fault & { readonly message: string }) | undefined => {
   if (!isRecord(thrown)) return undefined;
   const { status, message, error, headers } = thrown;
   if (typeof status !== 'number' || status < 300) return undefined;
@@ -49,7 +49,7 @@ const faultThrown = (thrown: unknown): (Fault & { readonly message: string }) | 
   };
 };
 
-/** SDKs put the status before a body that they do not understand, or say that there was none. */
+/** SDKs put the status in front of a body that they cannot parse, and report a missing body in words. */
 const bodyIn = (message: string): string =>
   message.endsWith('status code (no body)') ? '' : message.replace(/^\d{3} /, '');
 
@@ -64,13 +64,13 @@ interface Symptom {
   readonly hint?: string;
 }
 
-/** Codes of the system, of `fetch` and of TLS, and names where there is no code. The first that fits counts. */
+/** Codes of the system, `fetch` and TLS, and names of errors without a code. The first match counts. */
 const symptoms: readonly Symptom[] = [
   {
     pattern: /^ECONNREFUSED$/,
     code: 'connection',
     did: 'does not answer',
-    hint: 'Is the server running, and the base URL right?',
+    hint: 'Is the server running, and is the base URL correct?',
   },
   {
     pattern: /^(ENOTFOUND|EAI_AGAIN)$/,
@@ -93,27 +93,27 @@ const symptoms: readonly Symptom[] = [
   {
     pattern: /^E(CONN|PIPE|HOST|NET|AI)|^UND_ERR_(SOCKET|CLOSED|DESTROYED|RES)|^ERR_STREAM_/,
     code: 'connection',
-    did: 'broke off the connection',
+    did: 'closed the connection',
   },
-  // Of zlib, the HTTP parser and brotli.
+  // zlib, the HTTP parser and brotli.
   {
     pattern: /^(Z_|HPE_|ERR__)/,
     code: 'invalidResponse',
-    did: 'answered with what cannot be read',
+    did: 'sent a malformed response',
   },
   {
     pattern: /^bad port$/,
     code: 'config',
-    did: 'cannot be asked, because fetch refuses this port',
-    hint: 'Let the server listen on another one.',
+    did: 'cannot be reached, because fetch blocks this port',
+    hint: 'Use another port for the server.',
   },
   { pattern: /^ERR_INVALID_URL$/, code: 'config', did: 'has no valid base URL' },
-  { pattern: /^(AbortError|APIUserAbortError)$/, code: 'aborted', did: 'was left' },
-  // What `fetch` and SDKs throw where nothing else tells more.
+  { pattern: /^(AbortError|APIUserAbortError)$/, code: 'aborted', did: 'was aborted' },
+  // The catch-all errors of `fetch` and SDKs.
   {
     pattern: /^(terminated|fetch failed|APIConnectionError)$/,
     code: 'connection',
-    did: 'could not be reached, or broke off the connection',
+    did: 'could not be reached, or closed the connection',
   },
 ];
 
@@ -129,7 +129,7 @@ const networkFailure = (
   if (found === undefined) {
     return new MillraceError(
       'unknown',
-      `The request to ${inside(vendor)} failed: ${describe(thrown, clean)}`,
+      `The request to ${inSentence(vendor)} failed: ${describe(thrown, clean)}`,
       cause,
     );
   }
@@ -137,36 +137,38 @@ const networkFailure = (
   const sign = signs.find((it) => pattern.test(it)) ?? '';
   return new MillraceError(
     code,
-    `${withPlace(vendor, chain)} ${did} (${sign}).${hint === undefined ? '' : ` ${hint}`}`,
+    `${vendorAtHost(vendor, chain)} ${did} (${sign}).${hint === undefined ? '' : ` ${hint}`}`,
     { ...cause, ...(retryable === undefined ? {} : { retryable }) },
   );
 };
 
-/** What errors call the vendor, and its host and port where that does not name them. */
-const withPlace = (vendor: string, chain: readonly unknown[]): string => {
-  const asked = chain.map(askedAddress).find((it) => it !== undefined);
+/** The name of the vendor, with host and port unless the name includes them. */
+const vendorAtHost = (vendor: string, chain: readonly unknown[]): string => {
+  const requested = chain.map(recordedAddress).find((it) => it !== undefined);
   const place =
-    asked === undefined ? chain.map(placeOf).find((it) => it !== undefined) : hostOf(asked);
-  const isNamed = vendor.includes(asked?.host ?? place ?? '');
+    requested === undefined
+      ? chain.map(hostInError).find((it) => it !== undefined)
+      : hostOf(requested);
+  const isNamed = vendor.includes(requested?.host ?? place ?? '');
   return isNamed ? vendor : `${vendor} at ${place}`;
 };
 
 const hostOf = ({ protocol, hostname, port }: URL): string =>
   `${hostname}:${port === '' ? (protocol === 'https:' ? 443 : 80) : port}`;
 
-/** Its code and names; its message, where `fetch` says nothing else. */
+/** The code and names of an error, and its message if `fetch` gives nothing else. */
 const signsOf = (thrown: unknown): readonly string[] => {
   if (!isRecord(thrown)) return [];
-  const { code, name, message, constructor: made } = thrown;
+  const { code, name, message, constructor: type } = thrown;
   const bare = bareMessages.find((it) => it === message);
-  const className = typeof made === 'function' ? made.name : undefined;
+  const className = typeof type === 'function' ? type.name : undefined;
   return [code, name, className, bare].filter((it) => typeof it === 'string');
 };
 
 const bareMessages: readonly string[] = ['bad port', 'fetch failed', 'terminated'];
 
-/** Host and port, as an error of the system names them. */
-const placeOf = (thrown: unknown): string | undefined => {
+/** Host and port in an error of the system. */
+const hostInError = (thrown: unknown): string | undefined => {
   const { address, port, hostname } = isRecord(thrown) ? thrown : {};
   if (typeof address !== 'string') return typeof hostname === 'string' ? hostname : undefined;
   const host = address.includes(':') ? `[${address}]` : address;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { noteAddress } from './asked.js';
+import { recordAddress } from './request-address.js';
 import { failure } from './failure.js';
 
 describe('failure', () => {
@@ -123,9 +123,9 @@ describe('failure', () => {
 
   it('C7: 404 says which path was asked, and not the query', () => {
     const headers = new Headers();
-    noteAddress(headers, 'https://acme.example/v1/v1/messages?key=1');
+    recordAddress(headers, 'https://acme.example/v1/v1/messages?key=1');
     expect(failure('Acme', { status: 404, headers }).message).toBe(
-      "Acme knows no such model or address (404). The path was /v1/v1/messages. Check the model's name and the base URL.",
+      "Acme knows no such model or URL (404). The path was /v1/v1/messages. Check the model's name and the base URL.",
     );
     expect(failure('Acme', { status: 400, headers }).message).not.toContain('/v1');
   });
@@ -139,7 +139,7 @@ describe('failure', () => {
     expect(
       failure('Acme', { status: 401, type: 'a', code: 'b', message: 'bad\n  key' }).message,
     ).toBe(
-      'Acme did not take the credentials (401, a, b): bad key. Check the API key, and what it may use.',
+      'Acme rejected the credentials (401, a, b): bad key. Check the API key and its permissions.',
     );
     expect(failure('Acme', { status: 502, message: '<html>' }).message).toBe('Acme failed (502).');
     expect(failure('Acme', { message: 'x'.repeat(9_999) }).message.length).toBeLessThan(600);

@@ -1,56 +1,54 @@
 import { MillraceError, type MillraceErrorCode } from '@millrace/core';
 import {
   contextMessages,
-  contextWords,
-  quotaWords,
-  refusalWords,
-  statusOfWord,
-} from './fault-words.js';
-import { askedAddress } from './asked.js';
+  contextCodes,
+  quotaCodes,
+  refusalCodes,
+  statusByCode,
+} from './fault-codes.js';
+import { recordedAddress } from './request-address.js';
 import { type HeadersLike, retryAfterMs } from './retry-after.js';
-import { shortened } from './shortened.js';
+import { truncate } from './truncate.js';
 
-/** What a vendor tells of an error. */
+/** The details of an error that a vendor reports. */
 export interface Fault {
-  /** The HTTP status; none for an error that is told in a stream. */
+  /** The HTTP status; absent for an error inside a stream. */
   readonly status?: number;
   readonly type?: string;
   readonly code?: string | number;
   readonly message?: string;
   readonly headers?: HeadersLike;
-  /** How long the body of the error asks to wait; the headers go first. */
+  /** The wait that the body asks for. Headers take precedence. */
   readonly retryAfterMs?: number;
-  /** The time that a date in `retry-after` counts from, in milliseconds. Default: now. */
+  /** The current time for a date in `retry-after`, in milliseconds. Default: `Date.now()`. */
   readonly now?: number;
 }
 
-/** What a fault means. */
-interface Verdict {
+interface FailureKind {
   readonly code: MillraceErrorCode;
-  /** What the vendor did, for a sentence that begins with its name. */
+  /** The predicate of a sentence whose subject is the vendor. */
   readonly did: string;
   readonly retryable?: boolean;
-  /** How to put it right. */
+  /** How to fix it. */
   readonly hint?: string;
 }
 
-/** A longer message is a page or a dump. */
-const longestMessage = 500;
-const longestWord = 100;
+/** Longer messages are HTML pages or dumps. */
+const maxMessageLength = 500;
+const maxFactLength = 100;
 
 /**
- * Makes the error of what a vendor reports: by status, type and code. The text of its message counts only for a
- * context that is too long, which several vendors say in no other way. `x-should-retry` has the last word on
- * whether it is `retryable`. An error without a status, told in a stream, is what its type or code would be as a
- * status; one that tells nothing is the server's own.
+ * Creates the error for a fault that a vendor reports, by status, type and code. The message only counts for a context
+ * that is too long, because several vendors have no code for it. `x-should-retry` overrides `retryable`. An error
+ * inside a stream has no status: its type or code implies one, and without these it is a `server` error.
  */
 export const failure = (vendor: string, fault: Fault): MillraceError => {
-  const verdict = verdictOn(fault);
+  const kind = kindOf(fault);
   const { status, headers, now = Date.now() } = fault;
-  const retryable = retryableBy(headers) ?? verdict.retryable;
+  const retryable = retryableBy(headers) ?? kind.retryable;
   const wait = (headers && retryAfterMs(headers, now)) ?? fault.retryAfterMs;
   const requestId = requestIdOf(headers);
-  return new MillraceError(verdict.code, sentence(vendor, verdict, fault), {
+  return new MillraceError(kind.code, sentence(vendor, kind, fault), {
     ...(retryable === undefined ? {} : { retryable }),
     ...(wait === undefined ? {} : { retryAfterMs: wait }),
     ...(status === undefined ? {} : { status }),
@@ -58,121 +56,121 @@ export const failure = (vendor: string, fault: Fault): MillraceError => {
   });
 };
 
-/** What a vendor calls the request, from the headers of its response. */
+/** The vendor's request ID, from the response headers. */
 export const requestIdOf = (headers: HeadersLike | undefined): string | undefined =>
   headers?.get('x-request-id') ?? headers?.get('request-id') ?? undefined;
 
-/** The vendors' own word on whether to send the request again. */
 const retryableBy = (headers: HeadersLike | undefined): boolean | undefined => {
-  const asked = headers?.get('x-should-retry');
-  return asked === 'true' ? true : asked === 'false' ? false : undefined;
+  const header = headers?.get('x-should-retry');
+  return header === 'true' ? true : header === 'false' ? false : undefined;
 };
 
-const sentence = (vendor: string, { code, did, hint = '' }: Verdict, fault: Fault): string => {
+const sentence = (vendor: string, { code, did, hint = '' }: FailureKind, fault: Fault): string => {
   const { status, type, headers } = fault;
   const words = [status, type, fault.code].filter((it) => it !== undefined);
-  const facts = [...new Set(words)].filter((word) => String(word).length <= longestWord);
-  const said = shortened(fault.message?.replaceAll(/\s+/g, ' ').trim() ?? '', longestMessage);
+  const facts = [...new Set(words)].filter((word) => String(word).length <= maxFactLength);
+  const message = truncate(fault.message?.replaceAll(/\s+/g, ' ').trim() ?? '', maxMessageLength);
   const where = code === 'redirect' ? targetOf(headers) : '';
   return [
     `${vendor} ${did}${where}`,
     facts.length === 0 ? '' : ` (${facts.join(', ')})`,
-    // A page of HTML, as proxies send it, tells nothing.
-    said === '' || said.startsWith('<') ? '.' : `: ${ended(said)}`,
+    // Proxies send HTML pages, which say nothing useful.
+    message === '' || message.startsWith('<') ? '.' : `: ${withPeriod(message)}`,
     status === 404 || status === 405 ? pathOf(headers) : '',
     hint === '' ? '' : ` ${hint}`,
   ].join('');
 };
 
-const ended = (sentence: string): string => (/[.!?]$/.test(sentence) ? sentence : `${sentence}.`);
+const withPeriod = (sentence: string): string =>
+  /[.!?]$/.test(sentence) ? sentence : `${sentence}.`;
 
-const verdictOn = ({ status, type, code, message = '' }: Fault): Verdict => {
+const kindOf = ({ status, type, code, message = '' }: Fault): FailureKind => {
   const words = [code, type].filter((it) => typeof it === 'string').map((it) => it.toLowerCase());
   const has = (known: ReadonlySet<string>): boolean => words.some((word) => known.has(word));
-  if (has(quotaWords)) return verdicts.quota;
-  if (has(refusalWords)) return verdicts.refused;
-  const meant =
-    status ?? statusOfCode(code) ?? words.map((it) => statusOfWord.get(it)).find(Boolean);
-  if (has(contextWords) || (mayBeTooLong(meant) && saysTooLong(message))) {
-    return verdicts.contextTooLong;
+  if (has(quotaCodes)) return kinds.quota;
+  if (has(refusalCodes)) return kinds.refused;
+  const impliedStatus =
+    status ?? statusFromCode(code) ?? words.map((it) => statusByCode.get(it)).find(Boolean);
+  if (has(contextCodes) || (mayBeTooLong(impliedStatus) && isTooLongMessage(message))) {
+    return kinds.contextTooLong;
   }
-  return meant === undefined ? verdicts.server : verdictOnStatus(meant);
+  return impliedStatus === undefined ? kinds.server : kindOfStatus(impliedStatus);
 };
 
 const mayBeTooLong = (status: number | undefined): boolean =>
   status === undefined || ![401, 403, 429].includes(status);
 
-const saysTooLong = (message: string): boolean => {
-  const begun = message.slice(0, 2_000);
-  return contextMessages.some((pattern) => pattern.test(begun));
+const isTooLongMessage = (message: string): boolean => {
+  const start = message.slice(0, 2_000);
+  return contextMessages.some((pattern) => pattern.test(start));
 };
 
-/** Some vendors send the status as the code, as a number or in digits. */
-const statusOfCode = (code: string | number | undefined): number | undefined => {
+/** Some vendors send the status in the code, as a number or a string of digits. */
+const statusFromCode = (code: string | number | undefined): number | undefined => {
   const status = Number(code);
   return Number.isInteger(status) && status >= 300 && status <= 599 ? status : undefined;
 };
 
-const verdicts = {
+const kinds = {
   contextTooLong: { code: 'contextTooLong', did: 'cannot take so long a conversation' },
-  refused: { code: 'refused', did: 'refused the request for its content' },
+  refused: { code: 'refused', did: 'refused the request because of its content' },
   quota: {
     code: 'rateLimited',
     did: 'has no credit or quota left for this key',
     retryable: false,
   },
-  invalid: { code: 'invalidRequest', did: 'did not take the request' },
+  invalid: { code: 'invalidRequest', did: 'rejected the request' },
   auth: {
     code: 'auth',
-    did: 'did not take the credentials',
-    hint: 'Check the API key, and what it may use.',
+    did: 'rejected the credentials',
+    hint: 'Check the API key and its permissions.',
   },
   missing: {
     code: 'invalidRequest',
-    did: 'knows no such model or address',
+    did: 'knows no such model or URL',
     hint: "Check the model's name and the base URL.",
   },
   timeout: { code: 'timeout', did: 'timed out' },
   conflict: { code: 'conflict', did: 'reports a conflict', retryable: true },
-  tooLarge: { code: 'tooLarge', did: 'takes no request of this size' },
-  rateLimited: { code: 'rateLimited', did: 'wants fewer requests' },
+  tooLarge: { code: 'tooLarge', did: 'rejected the request as too large' },
+  rateLimited: { code: 'rateLimited', did: 'limits the rate of requests' },
   server: { code: 'server', did: 'failed' },
   redirect: {
     code: 'redirect',
     did: 'redirects',
-    hint: 'It was not followed, as the prompt would go there. Set the base URL to the right address.',
+    hint: 'The redirect was not followed, because it would send the prompt there. Correct the base URL.',
   },
   unknown: { code: 'unknown', did: 'answered with an error' },
-} as const satisfies Readonly<Record<string, Verdict>>;
+} as const satisfies Readonly<Record<string, FailureKind>>;
 
-const byStatus: ReadonlyMap<number, Verdict> = new Map<number, Verdict>([
-  [400, verdicts.invalid],
-  [401, verdicts.auth],
-  [402, verdicts.quota],
-  [403, verdicts.auth],
-  [404, verdicts.missing],
-  [405, verdicts.missing],
-  [408, verdicts.timeout],
-  [409, verdicts.conflict],
-  [413, verdicts.tooLarge],
-  [422, verdicts.invalid],
-  [429, verdicts.rateLimited],
+const byStatus: ReadonlyMap<number, FailureKind> = new Map<number, FailureKind>([
+  [400, kinds.invalid],
+  [401, kinds.auth],
+  [402, kinds.quota],
+  [403, kinds.auth],
+  [404, kinds.missing],
+  [405, kinds.missing],
+  [408, kinds.timeout],
+  [409, kinds.conflict],
+  [413, kinds.tooLarge],
+  [422, kinds.invalid],
+  [429, kinds.rateLimited],
 ]);
 
-const verdictOnStatus = (status: number): Verdict => {
+const kindOfStatus = (status: number): FailureKind => {
   const known = byStatus.get(status);
   if (known !== undefined) return known;
-  if (status >= 300 && status < 400) return verdicts.redirect;
-  return status >= 500 && status < 600 ? verdicts.server : verdicts.unknown;
+  if (status >= 300 && status < 400) return kinds.redirect;
+  return status >= 500 && status < 600 ? kinds.server : kinds.unknown;
 };
 
-/** What was asked, without the query: a base URL is often given with too much of the path, or too little. */
+/** The requested path, without the query: a base URL often has too much of the path, or too little. */
 const pathOf = (headers: HeadersLike | undefined): string => {
-  const path = askedAddress(headers)?.pathname;
-  return path === undefined || path.length > longestWord ? '' : ` The path was ${path}.`;
+  const path = recordedAddress(headers)?.pathname;
+  return path === undefined || path.length > maxFactLength ? '' : ` The path was ${path}.`;
 };
 
-/** Only the origin: the rest of an address may hold credentials. */
+/** Only the origin: the rest of a URL may contain credentials. */
 const targetOf = (headers: HeadersLike | undefined): string => {
   const location = headers?.get('location');
   return location && URL.canParse(location) ? ` to ${new URL(location).origin}` : '';

@@ -3,41 +3,40 @@ import type { Fault } from './failure.js';
 import type { JsonRecord } from './paths.js';
 
 /**
- * Reads what went wrong from the body of a response or the data of an event, in the shapes that vendors write: an
- * `error` with a `message`, a `type` or a `code`, alone or in a list as Google's; an `error` that is a text; or these
- * fields at the top. Undefined for what reports no error: an `error` of `null` is none, and neither is one that says
- * nothing.
+ * Reads the error in a response body or the data of an event, in any shape that vendors use: an `error` with a
+ * `message`, `type` or `code`, alone or in a list (Google); an `error` that is a string; or these fields at the top
+ * level. Returns `undefined` if there is no error, which includes an `error` that is `null` or has none of these
+ * fields.
  */
 export const faultOf = (given: unknown): Fault | undefined => {
   const body: unknown = Array.isArray(given) ? given[0] : given;
   if (!isRecord(body)) return undefined;
   const { error } = body;
-  if (isRecord(error)) return saying(faultIn(error));
+  if (isRecord(error)) return ifReported(faultIn(error));
   if (typeof error === 'string' && error !== '') return { ...faultIn(body), message: error };
-  return error === true || isFlat(body) ? saying(faultIn(body)) : undefined;
+  return error === true || isFlat(body) ? ifReported(faultIn(body)) : undefined;
 };
 
 /**
- * Reads it from a body that stands in the place of a stream, where `{ detail }` is an error too. Any event may have
- * a detail.
+ * As `faultOf`, for a body instead of a stream: there `{ detail }` is an error too, while any event may have a detail.
  */
 export const faultOfBody = (body: unknown): Fault | undefined =>
   faultOf(body) ?? (isRecord(body) ? faultOfDetail(body['detail']) : undefined);
 
-const saying = (fault: Fault): Fault | undefined =>
+const ifReported = (fault: Fault): Fault | undefined =>
   fault.message === undefined && fault.type === undefined && fault.code === undefined
     ? undefined
     : fault;
 
-/** `{ message, code }`, unless the code is that of success, which some vendors send with every event. */
+/** `{ message, code }` is an error, unless the code means success: some vendors send that with every event. */
 const isFlat = ({ message, code, type, object }: JsonRecord): boolean =>
   typeof message === 'string' &&
   (isCode(code) || object === 'error' || (typeof type === 'string' && /error$/i.test(type)));
 
-/** `{ detail }`: FastAPI's, a text or a list of what did not validate. */
+/** FastAPI sends `{ detail }`: a string, or a list of validation errors. */
 const faultOfDetail = (detail: unknown): Fault | undefined => {
   if (typeof detail === 'string') return { message: detail };
-  if (!Array.isArray(detail)) return isRecord(detail) ? saying(faultIn(detail)) : undefined;
+  if (!Array.isArray(detail)) return isRecord(detail) ? ifReported(faultIn(detail)) : undefined;
   const messages = detail.map((it: unknown) => (isRecord(it) ? it['msg'] : it));
   return { message: messages.filter((it) => typeof it === 'string').join('; ') };
 };
@@ -56,7 +55,7 @@ const faultIn = (fields: JsonRecord): Fault => {
   };
 };
 
-/** OpenRouter says that a provider failed, and in `metadata.raw` what that one said. */
+/** OpenRouter puts the message of the provider that failed in `metadata.raw`. */
 const messageIn = ({ message, metadata }: JsonRecord): string | undefined => {
   const raw = isRecord(metadata) ? metadata['raw'] : undefined;
   const texts = [message, raw].filter((it) => typeof it === 'string');

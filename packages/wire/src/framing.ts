@@ -1,9 +1,9 @@
 import { MillraceError } from '@millrace/core';
 import { createParser } from 'eventsource-parser';
 import type { Caps } from './caps.js';
-import { overCap } from './over-cap.js';
+import { capExceeded } from './cap-exceeded.js';
 
-/** A piece of a response, before it is decoded. */
+/** One part of a response, before it is decoded. */
 export type Frame =
   | {
       readonly type: 'event';
@@ -12,19 +12,19 @@ export type Frame =
       /** The response ended within it. */
       readonly unterminated: boolean;
     }
-  /** The response is one JSON text. */
+  /** The response is one JSON document. */
   | { readonly type: 'whole'; readonly text: string }
-  /** Nothing that follows can be read. */
+  /** The rest of the response cannot be read. */
   | { readonly type: 'broken'; readonly error: MillraceError };
 
-/** Cuts the text of one response into frames. */
+/** Splits the text of one response into frames. */
 export interface Framing {
   push(text: string): readonly Frame[];
-  /** The rest, when the text has come to its end. */
+  /** Returns the remaining frames at the end of the response. */
   end(): readonly Frame[];
 }
 
-/** Whose response it is, for errors. */
+/** The vendor and content type for errors, and the caps. */
 export interface Origin {
   readonly vendor: string;
   readonly contentType: string;
@@ -32,8 +32,8 @@ export interface Origin {
 }
 
 /**
- * Begins to cut a response. What it is, its first character tells, because servers mislabel: a brace or a
- * bracket begins an answer that comes whole, `<` a page of HTML, all else are server-sent events
+ * Creates the framing of one response. Servers send wrong content types, so the first character decides: a brace or
+ * bracket starts a JSON document, `<` an HTML page, and anything else server-sent events
  * (https://html.spec.whatwg.org/multipage/server-sent-events.html).
  */
 export const createFraming = (origin: Origin): Framing => {
@@ -41,10 +41,10 @@ export const createFraming = (origin: Origin): Framing => {
   return {
     push: (text) => {
       if (framing === undefined) {
-        const begun = text.trimStart();
-        if (begun === '') return [];
-        framing = framingOf(begun, origin);
-        return framing.push(begun);
+        const start = text.trimStart();
+        if (start === '') return [];
+        framing = framingOf(start, origin);
+        return framing.push(start);
       }
       return framing.push(text);
     },
@@ -52,8 +52,8 @@ export const createFraming = (origin: Origin): Framing => {
   };
 };
 
-const framingOf = (begun: string, origin: Origin): Framing => {
-  switch (begun.charAt(0)) {
+const framingOf = (start: string, origin: Origin): Framing => {
+  switch (start.charAt(0)) {
     case '{':
     case '[':
       return wholeFraming(origin);
@@ -71,7 +71,7 @@ const wholeFraming = ({ vendor, caps }: Origin): Framing => {
     push: (text) => {
       texts.push(text);
       length += text.length;
-      return length > caps.eventLength ? [broken(overCap(vendor, caps, 'eventLength'))] : [];
+      return length > caps.eventLength ? [broken(capExceeded(vendor, caps, 'eventLength'))] : [];
     },
     end: () => [{ type: 'whole', text: texts.join('') }],
   };
@@ -80,11 +80,11 @@ const wholeFraming = ({ vendor, caps }: Origin): Framing => {
 const eventFraming = ({ vendor, caps }: Origin): Framing => {
   let frames: Frame[] = [];
   let unterminated = false;
-  const tooLong = (): number => frames.push(broken(overCap(vendor, caps, 'eventLength')));
+  const tooLong = (): number => frames.push(broken(capExceeded(vendor, caps, 'eventLength')));
   const parser = createParser({
     maxBufferSize: caps.eventLength,
     onEvent: ({ event, data }) => {
-      // The parser measures what it keeps between two pieces, not what one piece completes.
+      // The parser limits what it buffers between two pushes, not an event that one push completes.
       if (data.length > caps.eventLength) tooLong();
       frames.push({ type: 'event', name: event, data, unterminated });
     },
@@ -109,10 +109,10 @@ const eventFraming = ({ vendor, caps }: Origin): Framing => {
 const broken = (error: MillraceError): Frame => ({ type: 'broken', error });
 
 const emptyBody = ({ vendor }: Origin): MillraceError =>
-  new MillraceError('invalidResponse', `${vendor} answered with nothing.`, { retryable: true });
+  new MillraceError('invalidResponse', `${vendor} sent an empty response.`, { retryable: true });
 
 const htmlBody = ({ vendor, contentType }: Origin): MillraceError =>
   new MillraceError(
     'invalidResponse',
-    `${vendor} answered with a page of HTML (${contentType}) instead of a stream. Does the base URL lack '/v1', or name a website?`,
+    `${vendor} answered with an HTML page (${contentType}) instead of a stream. Is '/v1' missing from the base URL, or does it point to a website?`,
   );

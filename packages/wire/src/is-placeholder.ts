@@ -1,4 +1,4 @@
-/** What people write where a server wants no key, or where a key is yet to be put in. */
+/** Words that people use as a key if the server needs none, or before they fill in the real one. */
 const words: ReadonlySet<string> = new Set(
   `a add ai anthropic any anything api apikey bearer change changeme credential dummy empty example fake foo bar free
    gemini google goes groq here insert is key llama llamacpp llm lm local localhost me mistral model my needed no none
@@ -9,8 +9,8 @@ const words: ReadonlySet<string> = new Set(
 );
 
 /**
- * Tells whether what stands in the place of a key is none: it is made of nothing but such words, as `ollama`,
- * `lm-studio`, `sk-no-key-required` and `YOUR_API_KEY` are, or is one word of fewer than 8 letters in one case.
+ * Whether a key is a placeholder: it consists of such words only, as `ollama`, `lm-studio`, `sk-no-key-required` and
+ * `YOUR_API_KEY` do, or it is one word of fewer than 8 letters in one case.
  */
 export const isPlaceholder = (secret: string): boolean =>
   /^(?:[A-Z]?[a-z]{1,6}|[a-z]{7}|[A-Z]{1,7})$/u.test(secret) ||

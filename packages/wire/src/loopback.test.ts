@@ -155,7 +155,7 @@ describe.each([
       async (origin) => {
         const error = await errorOf(at(origin));
         expect(error).toMatchObject({ code: 'connection', retryable: true });
-        expect(error.message).toContain(`Acme at ${new URL(origin).host} broke off`);
+        expect(error.message).toContain(`Acme at ${new URL(origin).host} closed the connection`);
       },
     );
   });

@@ -1,12 +1,12 @@
-/** How big a JSON value is. */
+/** The size of a JSON value. */
 export interface Size {
-  /** About the characters of its text. */
+  /** Approximate length of its JSON, in characters. */
   readonly length: number;
   /** Levels of objects and arrays. */
   readonly depth: number;
 }
 
-/** Measures a parsed JSON value. Without recursion, which a hostile one would exhaust. */
+/** Measures a parsed JSON value. Not recursive, because a hostile value would overflow the stack. */
 export const measure = (value: unknown): Size => {
   const open: { readonly value: unknown; readonly depth: number }[] = [{ value, depth: 0 }];
   let length = 0;
@@ -31,8 +31,8 @@ const isOpener = (code: number): boolean => code === 91 || code === 123;
 const isCloser = (code: number): boolean => code === 93 || code === 125;
 
 /**
- * Makes a function that takes in a JSON text piece by piece and gives the deepest level so far. It counts
- * brackets outside of strings, and says nothing about whether the text is valid.
+ * Creates a function that takes JSON in chunks and returns the deepest nesting so far. It counts brackets outside of
+ * strings and does not validate.
  */
 export const createNesting = (): ((json: string) => number) => {
   let level = 0;

@@ -1,9 +1,9 @@
 import { isRecord } from '@millrace/core/adapter';
 
-/** An object of a vendor's JSON, of which nothing is certain. */
+/** A JSON object of a vendor, with unknown fields. */
 export type JsonRecord = Readonly<Record<string, unknown>>;
 
-/** Reads what is at a path of own properties; `undefined` where the path leads nowhere. */
+/** Returns the value at a path of own properties; `undefined` if it does not exist. */
 export const at = (value: unknown, ...path: readonly string[]): unknown => {
   let found = value;
   for (const key of path) {
@@ -13,19 +13,19 @@ export const at = (value: unknown, ...path: readonly string[]): unknown => {
   return found;
 };
 
-/** Reads the text at a path; an empty one where there is none. */
+/** Returns the string at a path, else `''`. */
 export const textAt = (value: unknown, ...path: readonly string[]): string => {
   const found = at(value, ...path);
   return typeof found === 'string' ? found : '';
 };
 
-/** Reads the list at a path; an empty one where there is none. */
+/** Returns the array at a path, else `[]`. */
 export const listAt = (value: unknown, ...path: readonly string[]): readonly unknown[] => {
   const found = at(value, ...path);
   return Array.isArray(found) ? found : [];
 };
 
-/** Reads the number of things at a path; `undefined` where there is none. */
+/** Returns the finite number of at least 0 at a path, else `undefined`. */
 export const countAt = (value: unknown, ...path: readonly string[]): number | undefined => {
   const found = at(value, ...path);
   return typeof found === 'number' && Number.isFinite(found) && found >= 0 ? found : undefined;

@@ -1,4 +1,4 @@
 import type { ModelChunk } from '@millrace/core';
 
-/** What a frame says: a piece of the answer, or that nothing follows. */
+/** A chunk of the answer, or the sign that nothing follows. */
 export type Piece = ModelChunk | { readonly type: 'done' };

@@ -1,23 +1,22 @@
 import { isRecord } from '@millrace/core/adapter';
 
-/** A longer message is a page or a dump. */
-const longest = 500;
+/** Longer messages are HTML pages or dumps. */
+const maxLength = 500;
 
-/** What a thrown value says, in one line and without secrets. */
+/** Describes a thrown value in one line, without secrets. */
 export const describe = (thrown: unknown, clean: (text: string) => string): string => {
   try {
     const text = [fieldOf(thrown, 'message'), fieldOf(thrown, 'name')].find(Boolean);
     return clean(text ?? String(thrown))
       .replaceAll(/\s+/g, ' ')
-      .slice(0, longest);
+      .slice(0, maxLength);
   } catch {
-    return 'a value that cannot be shown was thrown';
+    return 'the thrown value cannot be displayed';
   }
 };
 
 /**
- * Copies the names and messages of a thrown value and its causes, cleaned, and nothing else: an SDK's error
- * carries the request with its key.
+ * Copies only the redacted names and messages of an error and its causes: errors of SDKs hold the request and its key.
  */
 export const plainError = (
   thrown: unknown,

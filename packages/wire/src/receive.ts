@@ -1,5 +1,5 @@
 import { parsedJson } from '@millrace/core/adapter';
-import { noteAddress } from './asked.js';
+import { recordAddress } from './request-address.js';
 import { readerOf } from './body-reader.js';
 import type { Decode } from './decode.js';
 import type { Exchange } from './exchange.js';
@@ -7,38 +7,37 @@ import { failure } from './failure.js';
 import { faultOfBody } from './fault-of.js';
 import { createFraming } from './framing.js';
 import type { Piece } from './piece.js';
-import { readCapped } from './read-capped.js';
+import { readUpTo } from './read-up-to.js';
 import { createUtf8 } from './utf8.js';
 
-/** What receiving needs beside the request. */
-export interface Reception {
-  /** Takes the secrets out of a text. */
+/** How to decode and redact a response. */
+export interface ReceiveOptions {
+  /** Redacts a string. */
   readonly clean: (text: string) => string;
-  /** Is shown the headers before anything else. */
-  readonly see: (headers: Headers) => void;
+  /** Called with the headers before anything else. */
+  readonly onHeaders: (headers: Headers) => void;
   readonly now: () => number;
   readonly decode: Decode;
 }
 
 /**
- * Sends a request and reads what comes back: one batch for each read of the network, so that whoever pulls decides
- * when the next one happens, and takes of a batch what is wanted. Throws what `send` throws, and a `failure` for a
- * response that is an error.
+ * Sends a request and yields one lazily decoded batch per network read. The next read happens when the consumer pulls.
+ * Throws the error of `send`, or a `failure` for an error response.
  */
 export async function* receive(
   { vendor, send, caps }: Pick<Exchange, 'vendor' | 'send' | 'caps'>,
   signal: AbortSignal,
-  { clean, see, now, decode }: Reception,
+  { clean, onHeaders: see, now, decode }: ReceiveOptions,
 ): AsyncGenerator<Iterable<Piece>, void, undefined> {
   const response = await send(signal);
   const { ok, status, headers, url } = response;
   const reader = readerOf(response);
   see(headers);
-  noteAddress(headers, url);
+  recordAddress(headers, url);
   if (!ok) {
-    const text = await readCapped(reader, caps.errorBytes);
+    const text = await readUpTo(reader, caps.errorBytes);
     const fault = { message: text, ...faultOfBody(parsedJson(text)) };
-    // Before it is shortened: half a secret would not be found.
+    // Redacted before it is truncated: half a secret would not be found.
     const message = clean(fault.message);
     throw failure(vendor, { ...fault, message, status, headers, now: now() });
   }
@@ -48,7 +47,7 @@ export async function* receive(
   const leave = (): void => {
     reader?.cancel().catch(() => undefined);
   };
-  // A generator that waits for a read runs its `finally` only when the read comes back.
+  // A generator that awaits a read runs its `finally` only after the read settles.
   signal.addEventListener('abort', leave);
   try {
     while (reader !== undefined && !signal.aborted) {
@@ -59,7 +58,7 @@ export async function* receive(
     yield decode(framing.push(utf8.end()));
     yield decode(framing.end());
   } catch (thrown) {
-    noteAddress(thrown, url);
+    recordAddress(thrown, url);
     throw thrown;
   } finally {
     signal.removeEventListener('abort', leave);

@@ -1,10 +1,9 @@
-/** The headers that a fault is read from; those of any `fetch` will do. */
+/** The part of `Headers` that errors are read from. */
 export type HeadersLike = Pick<Headers, 'get'>;
 
 /**
- * Reads for how many milliseconds a server wants to be left alone, from `retry-after-ms` or `retry-after` in
- * seconds, whole or not, or as a date of HTTP, which counts from `now`. What is negative, past or neither is
- * passed over.
+ * Returns the wait that a server asks for, in milliseconds: from `retry-after-ms`, or from `retry-after` in seconds
+ * (fractions allowed) or as an HTTP date relative to `now`. Negative, past and malformed values are ignored.
  */
 export const retryAfterMs = (headers: HeadersLike, now: number): number | undefined =>
   numberIn(headers.get('retry-after-ms')) ?? secondsOrDate(headers.get('retry-after')?.trim(), now);
@@ -12,7 +11,7 @@ export const retryAfterMs = (headers: HeadersLike, now: number): number | undefi
 const secondsOrDate = (value: string | undefined, now: number): number | undefined => {
   const seconds = numberIn(value);
   if (seconds !== undefined) return seconds * 1_000;
-  // Dates of HTTP begin with the day; `Date.parse` finds one in almost any text.
+  // HTTP dates start with the day of the week; `Date.parse` finds a date in almost any string.
   if (value === undefined || !/^(mon|tue|wed|thu|fri|sat|sun)/i.test(value)) return undefined;
   const wait = Date.parse(value) - now;
   return wait >= 0 ? wait : undefined;

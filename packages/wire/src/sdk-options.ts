@@ -2,7 +2,7 @@ import type { Access } from './access.js';
 import { guardedFetch } from './guarded-fetch.js';
 import type { VendorSettings } from './settings.js';
 
-/** What the clients of vendors' SDKs are made with. */
+/** Options that the clients of vendors' SDKs have in common. */
 export interface SdkOptions {
   readonly baseURL: string;
   readonly apiKey: string;
@@ -14,9 +14,8 @@ export interface SdkOptions {
 }
 
 /**
- * Gives the options for the client of a vendor's SDK, so that it does nothing but send: the key goes with each
- * request instead of this placeholder, which keeps the client from looking for one by itself; what goes wrong is sent
- * again, timed and told by Millrace.
+ * Returns client options that reduce an SDK to sending requests. The key is a placeholder, which stops the client from
+ * reading one from the environment: each request brings its own. Millrace handles retries, timeouts and logs.
  */
 export const sdkOptions = (
   { baseUrl, headers }: Pick<Access, 'baseUrl' | 'headers'>,
@@ -26,7 +25,7 @@ export const sdkOptions = (
   apiKey: 'none',
   defaultHeaders: headers,
   maxRetries: 0,
-  // The longest that a timer can wait.
+  // The maximum delay of a timer.
   timeout: 2 ** 31 - 1,
   logLevel: 'off',
   fetch: guardedFetch(settings),

@@ -36,7 +36,7 @@ describe('checkModelCall', () => {
 
   it.each<[string, object, string]>([
     ['a misspelt option', { apikey: 'sk-secret' }, "no option 'apikey'. Its options are: apiKey, "],
-    ['a number for a key', { apiKey: 5 }, "'apiKey' must be a text or a function"],
+    ['a number for a key', { apiKey: 5 }, "'apiKey' must be a string or a function"],
     ['a number for an address', { baseUrl: 7 }, "'baseUrl' must be a string"],
     ['a text for headers', { headers: 'x-key: sk-secret' }, "'headers' must be an object"],
     ['a list of headers', { headers: [['x-key', 'sk-secret']] }, "'headers' must be an object"],

@@ -8,74 +8,76 @@ import {
   type Rule,
 } from '@millrace/core/adapter';
 import type { Caps } from './caps.js';
-import { inside } from './inside.js';
+import { inSentence } from './in-sentence.js';
 
-/** A key, or what gives one for each request. */
+/** An API key, or a function that is called for each request and returns one. */
 export type ApiKey = string | (() => string | PromiseLike<string>);
 
-/** What everybody may set of a vendor's model. */
+/** Options that the models of all vendors have. */
 export interface VendorSettings {
-  /** Default: the environment variable of the vendor. A function is asked for each request. */
+  /** Default: the environment variable of the vendor. A function is called for each request. */
   readonly apiKey?: ApiKey | undefined;
-  /** Where the vendor is. Default: its environment variable, else its own address. */
+  /** The base URL. Default: the environment variable of the vendor, else its public URL. */
   readonly baseUrl?: string | undefined;
-  /** Headers that every request has. They go before all others. */
+  /** Headers of every request. They override all others. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** What does the requests. Default: the global `fetch`. */
+  /** The `fetch` for requests. Default: the global `fetch`. */
   readonly fetch?: typeof fetch | undefined;
-  /** How failed requests are sent again; `false` sends each once. Default: as `retry()` does. */
+  /** How to retry failed requests; `false` disables retries. Default: the defaults of `retry()`. */
   readonly retry?: false | RetryOptions | undefined;
-  /** How long the vendor may be silent. Default: 2 minutes before the first content, 60 seconds after it. Longer waits work, too. */
+  /**
+   * How long the vendor may be silent. Default: 2 minutes before the first content, then 60 seconds. No upper limit.
+   */
   readonly timeouts?: ModelTimeouts | undefined;
-  /** What is not set of the caps is as in `defaultCaps`. */
+  /** Size limits of an answer. Default: `defaultCaps`, for each cap that is not set. */
   readonly caps?: Partial<Caps> | undefined;
 }
 
-/** What each of the settings may be. What is in the last three is checked by those who use it. */
+/** Validation rules of the settings. The code that uses the last three checks their fields. */
 export const settingsRules: Readonly<Record<keyof VendorSettings, Rule>> = {
-  apiKey: [(key) => typeof key === 'string' || typeof key === 'function', 'a text or a function'],
+  apiKey: [(key) => typeof key === 'string' || typeof key === 'function', 'a string or a function'],
   baseUrl: isText,
-  headers: [(headers) => isHeaders(headers), 'an object of names and texts'],
+  headers: [(headers) => isHeaders(headers), 'an object of strings'],
   fetch: isFunction,
   retry: [(retry) => retry === false || isRecord(retry), 'false or an object of options'],
   timeouts: isObject,
   caps: isObject,
 };
 
-/** A `Headers` or a `Map` looks like an object with nothing in it. */
+/** A `Headers` or a `Map` would look like an empty object. */
 const isHeaders = (headers: unknown): boolean =>
   isRecord(headers) &&
   !(Symbol.iterator in headers) &&
   Object.values(headers).every((value) => typeof value === 'string');
 
-/** A model that somebody asks a vendor for. */
+/** The arguments of a function that creates a model, such as `openai(model, options)`. */
 export interface ModelCall {
-  /** What errors call the vendor. */
+  /** The name of the vendor in errors. */
   readonly vendor: string;
-  /** The name of one of its models, for the error of a call without one. */
+  /** The name of one of its models, for the error about a missing name. */
   readonly example: string;
   readonly model: unknown;
   readonly options: unknown;
-  /** What each option of the vendor may be: `settingsRules` and its own. */
+  /** Validation rules of all options: `settingsRules` and those of the vendor. */
   readonly rules: Readonly<Record<string, Rule>>;
 }
 
 /**
- * Refuses a model without a name, an option that there is not, and one that cannot be what it is: a misspelt one must
- * not be passed over. Throws a `MillraceError` (`config`) that holds no value of `apiKey` or `headers`.
+ * Validates the name and options of a model. Throws a `MillraceError` (`config`) for a missing name and for an unknown
+ * (perhaps misspelled) or invalid option. The message contains no value of `apiKey` or `headers`.
  */
 export const checkModelCall = ({ vendor, example, model, options, rules }: ModelCall): void => {
   if (typeof model !== 'string' || model.trim() === '') {
     throw new MillraceError(
       'config',
-      `A model of ${inside(vendor)} needs a name, such as '${example}'.`,
+      `A model of ${inSentence(vendor)} needs a name, such as '${example}'.`,
     );
   }
-  checkOptions(`The model '${model}'`, withoutText(options), rules);
+  checkOptions(`The model '${model}'`, withoutStringHeaders(options), rules);
 };
 
-/** The error for a text in place of headers would show it, and it may hold a key. */
-const withoutText = (options: unknown): unknown =>
+/** The error for a string in place of headers would show it, and it may contain a key. */
+const withoutStringHeaders = (options: unknown): unknown =>
   isRecord(options) && typeof options['headers'] === 'string'
     ? { ...options, headers: [] }
     : options;

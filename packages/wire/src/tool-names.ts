@@ -1,18 +1,18 @@
-/** The names of tools, both ways. */
+/** Maps tool names to the names that a vendor accepts, and back. */
 export interface ToolNames {
-  /** The name that the vendor gets: any name has one. */
+  /** Returns the vendor's name of any tool. */
   toWire(name: string): string;
-  /** The name behind one that the vendor sends; one that was never sent stays as it is. */
+  /** Returns the original name; a name that was never sent stays the same. */
   fromWire(name: string): string;
 }
 
-const longest = 64;
+const maxLength = 64;
 const valid = /^[a-zA-Z0-9_-]{1,64}$/;
 
 /**
- * Maps tool names for a vendor that takes only `[a-zA-Z0-9_-]{1,64}`: reversibly, without collisions, and the
- * same for the same list. Valid names stay; any other becomes what is valid of it with a hash of the whole, and so
- * does one of ours that is `reserved`, because a tool of the vendor has it.
+ * Maps tool names for a vendor that only accepts `[a-zA-Z0-9_-]{1,64}`: reversible, collision-free and deterministic.
+ * Valid names stay the same. Any other name becomes its valid characters and a hash of the name, and so does a name in
+ * `reserved`, which a built-in tool of the vendor has.
  */
 export const toolNames = (
   names: readonly string[],
@@ -30,7 +30,7 @@ export const toolNames = (
   };
   names.filter((name) => valid.test(name)).forEach(claim);
   names.forEach(claim);
-  // A conversation may use tools that are no longer there: they claim a name when they come up.
+  // A conversation may call tools that no longer exist: they claim a name when they first occur.
   const isReserved = (name: string): boolean => reserved.includes(name) && !names.includes(name);
   return {
     toWire: (name) => (isReserved(name) ? name : claim(name)),
@@ -40,10 +40,10 @@ export const toolNames = (
 
 const freeName = (name: string, isTaken: (name: string) => boolean): string => {
   if (valid.test(name) && !isTaken(name)) return name;
-  const begun = name.replaceAll(/[^a-zA-Z0-9_-]/g, '_');
+  const base = name.replaceAll(/[^a-zA-Z0-9_-]/g, '_');
   for (let attempt = 0; ; attempt += 1) {
     const ending = `_${hashOf(attempt === 0 ? name : `${name}#${attempt}`)}`;
-    const wire = begun.slice(0, longest - ending.length) + ending;
+    const wire = base.slice(0, maxLength - ending.length) + ending;
     if (!isTaken(wire)) return wire;
   }
 };

@@ -1,45 +1,45 @@
-/** Turns the bytes of one response into text, piece by piece. */
+/** Decodes the bytes of one response incrementally. */
 export interface Utf8 {
-  /** Gives the text of all bytes so far that has not been given. */
+  /** Returns the complete characters so far that have not been returned yet. */
   push(bytes: Uint8Array): string;
-  /** What is left when the bytes have come to their end: a character that is cut is U+FFFD. */
+  /** Returns the rest at the end of the bytes: U+FFFD for an incomplete character. */
   end(): string;
 }
 
-/** Without memory: one that remembers what is cut takes seven times as long in Node, and gives texts of twice the size. */
+/** Not in stream mode, which takes seven times as long in Node and returns strings of twice the size. */
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 
-const none = new Uint8Array();
+const empty = new Uint8Array();
 
-/** Begins to read a text in UTF-8, which may be cut anywhere. A byte order mark is a part of it. */
+/** Creates a UTF-8 decoder for chunks that may be split anywhere. It keeps a byte order mark. */
 export const createUtf8 = (): Utf8 => {
-  let begun: Uint8Array = none;
+  let pending: Uint8Array = empty;
   return {
     push: (bytes) => {
-      const all = begun.length === 0 ? bytes : joined(begun, bytes);
-      const whole = all.length - begunLength(all);
-      begun = whole === all.length ? none : all.slice(whole);
-      return decoder.decode(begun.length === 0 ? all : all.subarray(0, whole));
+      const all = pending.length === 0 ? bytes : concat(pending, bytes);
+      const complete = all.length - incompleteLength(all);
+      pending = complete === all.length ? empty : all.slice(complete);
+      return decoder.decode(pending.length === 0 ? all : all.subarray(0, complete));
     },
-    end: () => decoder.decode(begun),
+    end: () => decoder.decode(pending),
   };
 };
 
-const joined = (begin: Uint8Array, rest: Uint8Array): Uint8Array => {
+const concat = (begin: Uint8Array, rest: Uint8Array): Uint8Array => {
   const all = new Uint8Array(begin.length + rest.length);
   all.set(begin);
   all.set(rest, begin.length);
   return all;
 };
 
-/** How many bytes at the end begin a character without ending it: only a byte of 0xC0 and above begins one of several. */
-const begunLength = (bytes: Uint8Array): number => {
+/** The number of trailing bytes of an incomplete character. Only a byte from 0xC0 up starts a multibyte character. */
+const incompleteLength = (bytes: Uint8Array): number => {
   for (let length = 1; length <= 3; length += 1) {
     const byte = bytes.at(-length) ?? 0;
-    if (byte >= 0xc0) return length < lengthBehind(byte) ? length : 0;
+    if (byte >= 0xc0) return length < sequenceLength(byte) ? length : 0;
     if (byte < 0x80) return 0;
   }
   return 0;
 };
 
-const lengthBehind = (first: number): number => (first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2);
+const sequenceLength = (first: number): number => (first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2);

@@ -15,21 +15,21 @@ import type { Exchange } from './exchange.js';
 import { exchange$ } from './exchange-stream.js';
 import type { VendorSettings } from './settings.js';
 
-/** What makes a vendor's model. */
+/** How a vendor's model differs from others. */
 export interface VendorSpec {
-  /** What events and errors call the model. */
+  /** The name of the model in events and errors. */
   readonly name: string;
   readonly unsupported?: readonly (keyof RequestOptions)[];
-  /** Maps a request, once for each attempt. It throws a `MillraceError` for one that the vendor cannot take. */
+  /** Maps a request, once per attempt. Throws a `MillraceError` if the vendor cannot take it. */
   exchange(request: ModelRequest, context: ModelContext): Omit<Exchange, 'caps'>;
 }
 
-/** Long enough for a model that thinks in silence, short enough that a user still waits. */
-const patience: ModelTimeouts = { firstChunkMs: 120_000, chunkMs: 60_000 };
+/** Long enough for a model that thinks without streaming, short enough for a waiting user. */
+const defaultTimeouts: ModelTimeouts = { firstChunkMs: 120_000, chunkMs: 60_000 };
 
 /**
- * Makes a model of a mapping: one `exchange$` an attempt, with time-outs for each, sent again if that may
- * help: after a failure that passes, or shorter if the provider finds it too long.
+ * Creates a model from a mapping. Each attempt is one `exchange$` with timeouts. A request is retried after a transient
+ * failure, and with a shorter conversation if that exceeds the context window.
  */
 export const vendorModel = (
   spec: VendorSpec,
@@ -43,6 +43,6 @@ export const vendorModel = (
     stream$: (request, context) =>
       defer(() => exchange$({ ...spec.exchange(request, context), caps }, context)),
   };
-  const timed = timeouts(once, { ...patience, ...defined(settings.timeouts) });
+  const timed = timeouts(once, { ...defaultTimeouts, ...defined(settings.timeouts) });
   return shortenOnOverflow(settings.retry === false ? timed : retry(timed, settings.retry));
 };

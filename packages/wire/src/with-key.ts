@@ -1,14 +1,13 @@
 import type { Access, Credentials } from './access.js';
 import type { Exchange } from './exchange.js';
 
-/** What goes with a request beside its body. */
+/** The abort signal and the key for a request. */
 export interface SendOptions {
   readonly signal: AbortSignal;
-  /** The key. */
   readonly headers: Credentials['headers'];
 }
 
-/** Makes the part of an exchange that knows the key: it is asked for when the request is sent, and shown nowhere. */
+/** Returns the part of an exchange that handles the key: it is resolved when the request is sent, and redacted. */
 export const withKey = (
   { credentials, secrets: known }: Pick<Access, 'credentials' | 'secrets'>,
   send: (init: SendOptions) => PromiseLike<Response>,

@@ -2,8 +2,8 @@ import type { Readable } from 'node:stream';
 import type { BodyReader } from '../body-reader.js';
 
 /**
- * Reads a stream of Node: with each read all that it holds. It holds no more than its high-water mark, so that what
- * nobody reads is left to the socket. `fail` makes what a read rejects with of what broke the stream.
+ * Reads a Node stream; each read returns its buffered data. The high-water mark limits the buffer, so an unread body
+ * applies backpressure to the socket. `fail` maps the error of the stream to the rejection of a read.
  */
 export const readableReader = (
   readable: Readable,

@@ -1,23 +1,23 @@
 import type { Agent, ClientRequest, IncomingMessage, RequestOptions } from 'node:http';
-import type { Outgoing } from './outgoing.js';
+import type { OutgoingRequest } from './outgoing-request.js';
 
-/** How requests of one protocol are begun, and over whose connections. */
+/** How to send requests of one protocol. */
 export interface Transport {
-  /** That of `node:http`, or of `node:https`. */
-  readonly begin: (url: URL, options: RequestOptions) => ClientRequest;
+  /** The `request` function of `node:http` or `node:https`. */
+  readonly createRequest: (url: URL, options: RequestOptions) => ClientRequest;
   readonly agent: Agent;
 }
 
 /**
- * Sends a request, and gives its response when the headers have come. Rejects as `fetch` does where the connection
- * fails. The signal aborts at once, also the response that has begun.
+ * Sends a request and resolves with its response once the headers have arrived. Rejects as `fetch` does if the
+ * connection fails. The signal aborts immediately, even while the body is being received.
  *
- * It is sent once, also where a server closes a kept connection just when it goes out: whether it was read cannot be
- * known, and to send it again is for whoever counts the attempts.
+ * It never retries, not even if the server closes an idle connection while the request goes out: the server may have
+ * processed it, and retries belong to the caller, who counts attempts.
  */
 export const sendRequest = (
-  { url, method, headers, body, signal }: Outgoing,
-  { begin, agent }: Transport,
+  { url, method, headers, body, signal }: OutgoingRequest,
+  { createRequest: begin, agent }: Transport,
 ): Promise<IncomingMessage> =>
   new Promise((resolve, reject) => {
     signal?.throwIfAborted();
@@ -25,7 +25,7 @@ export const sendRequest = (
     let message: IncomingMessage | undefined;
     const abort = (): void => {
       (message ?? request).destroy();
-      // One that waits for a connection would not tell before it has one.
+      // A request that waits for a connection emits no error before it has one.
       reject(new Error('The request was aborted.'));
     };
     signal?.addEventListener('abort', abort);

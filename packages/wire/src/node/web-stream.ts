@@ -1,6 +1,6 @@
 import type { BodyReader } from '../body-reader.js';
 
-/** Makes the stream of a response's body. It reads nothing ahead. */
+/** Converts a reader to a web stream that does not read ahead. */
 export const webStream = (reader: BodyReader): ReadableStream<Uint8Array> =>
   new ReadableStream(
     {
@@ -11,7 +11,7 @@ export const webStream = (reader: BodyReader): ReadableStream<Uint8Array> =>
           controller.close();
           controller.byobRequest?.respond(0);
         } else {
-          // A copy: a stream takes the memory of what it is given, and others of Node share that.
+          // A copy: a byte stream transfers the buffer of its chunks, and Node shares that with other streams.
           controller.enqueue(new Uint8Array(value));
         }
       },

@@ -1,0 +1,15 @@
+/**
+ * The tokens that an answer of some older models may have, thinking included. The API refuses a request for more.
+ * Models that are not here may have at least 64,000.
+ *
+ * https://platform.claude.com/docs/en/about-claude/models/overview
+ */
+const limits: readonly (readonly [model: RegExp, tokens: number])[] = [
+  [/claude-3-(haiku|sonnet|opus)|claude-2|claude-instant/u, 4_096],
+  [/claude-3-5-/u, 8_192],
+  [/claude-(opus-4|4-opus)(-[01])?([-@]2025\d{4}|$|-v\d|-latest)/u, 32_000],
+];
+
+/** The most tokens that a model may answer with, as far as it is known to be few; else there is no limit. */
+export const maxOutputTokens = (model: string): number =>
+  limits.find(([pattern]) => pattern.test(model))?.[1] ?? Infinity;

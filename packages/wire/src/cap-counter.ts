@@ -1,0 +1,58 @@
+import { createToolParts, type ToolPart, type ToolUseChunk } from '@millrace/core/adapter';
+import type { Caps } from './caps.js';
+import { createNesting, measure } from './nesting.js';
+import { capExceeded } from './cap-exceeded.js';
+import type { Piece } from './piece.js';
+
+/** The counts of one tool call. */
+interface ToolCallCount {
+  readonly depthOf: (json: string) => number;
+  length: number;
+  /** Some vendors repeat name and id with each chunk. */
+  name: string;
+  id: string;
+}
+
+const newCount = (): ToolCallCount => ({ depthOf: createNesting(), length: 0, name: '', id: '' });
+
+/**
+ * Creates a function that counts the chunks of one answer. It throws `tooLarge` at the first chunk that exceeds a cap.
+ */
+export const createCapCounter = (vendor: string, caps: Caps): ((piece: Piece) => void) => {
+  // Split into tool calls exactly as the message will be, so that no chunk escapes a cap.
+  const parts = createToolParts(0, () => false);
+  const counted = new Map<ToolPart, ToolCallCount>();
+  let textLength = 0;
+
+  const check = (value: number, cap: keyof Caps): void => {
+    if (value > caps[cap]) throw capExceeded(vendor, caps, cap);
+  };
+  const addText = (length: number): void => {
+    textLength += length;
+    check(textLength, 'textLength');
+  };
+  const countOf = (part: ToolPart): ToolCallCount => {
+    const known = counted.get(part);
+    if (known !== undefined) return known;
+    const first = newCount();
+    check(counted.set(part, first).size, 'toolCalls');
+    return first;
+  };
+  const addToolCall = (chunk: ToolUseChunk): void => {
+    const toolUse = countOf(parts.add(chunk, 0).part);
+    const { json = '', input, name = toolUse.name, id = toolUse.id } = chunk;
+    const whole = input === undefined ? undefined : measure(input);
+    toolUse.length += json.length + (whole?.length ?? 0);
+    if (name !== toolUse.name) toolUse.length += (toolUse.name = name).length;
+    if (id !== toolUse.id) toolUse.length += (toolUse.id = id).length;
+    check(toolUse.length, 'argumentLength');
+    check(Math.max(toolUse.depthOf(json), whole?.depth ?? 0), 'depth');
+  };
+  return (piece) => {
+    if (piece.type === 'text') addText(piece.text.length);
+    else if (piece.type === 'thinking') {
+      addText(piece.text.length + (piece.signature?.length ?? 0));
+    } else if (piece.type === 'block') addText(measure(piece.block).length);
+    else if (piece.type === 'toolUse') addToolCall(piece);
+  };
+};
