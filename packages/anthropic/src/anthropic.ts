@@ -19,7 +19,7 @@ import { createMessagesReader } from './messages-events.js';
 import { messagesRequest } from './messages-request.js';
 import { nativeSchema } from './native-schema.js';
 import { type AnthropicOptions, optionRules } from './options.js';
-import { thinkingConfig, isThinkingEnabled } from './thinking.js';
+import { isThinkingEnabled, thinkingConfig } from './thinking.js';
 import { toWireId } from './tool-use-id.js';
 
 /**

@@ -1,6 +1,6 @@
 import type { ContentBlockParam, ToolResultBlockParam } from '@anthropic-ai/sdk/resources/messages';
 import type { Message, ToolMessage } from '@millrace/core';
-import { withNamePrefix, type WireNames } from '@millrace/wire';
+import { type WireNames, withNamePrefix } from '@millrace/wire';
 import { toAssistantBlocks } from './assistant-blocks.js';
 import { toUserBlocks, type UserBlock } from './user-blocks.js';
 

@@ -2,16 +2,16 @@ import type { Finish, ModelChunk, Usage } from '@millrace/core';
 import { isRecord, parsedJson } from '@millrace/core/adapter';
 import {
   at,
+  blockIndex,
   countAt,
   type JsonRecord,
   listAt,
-  blockIndex,
   type Reader,
   signatureChunks,
   textAt,
   textChunks,
 } from '@millrace/wire';
-import { isOpaque, encodeBlock } from './opaque-block.js';
+import { encodeBlock, isOpaque } from './opaque-block.js';
 
 type Chunks = readonly ModelChunk[];
 

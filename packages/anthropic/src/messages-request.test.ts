@@ -7,7 +7,7 @@ import fc from 'fast-check';
 import { modelRequest } from './conversations.test-support.js';
 import { fitRequest } from './fit-request.js';
 import { messagesRequest, type RequestSettings } from './messages-request.js';
-import { thinkingConfig, isThinkingEnabled } from './thinking.js';
+import { isThinkingEnabled, thinkingConfig } from './thinking.js';
 import { toWireId } from './tool-use-id.js';
 
 /** Only the older version of the API takes a temperature. */

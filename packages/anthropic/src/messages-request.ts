@@ -5,16 +5,16 @@ import type {
 import type { ModelRequest, ToolChoice } from '@millrace/core';
 import { isRecord } from '@millrace/core/adapter';
 import {
-  rawJsonList,
   type JsonRecord,
   type RawJson,
-  type WireNames,
+  rawJsonList,
   stringifyObject,
+  type WireNames,
 } from '@millrace/wire';
 import { cacheMark, type CacheTime, withLastMarked, withMarks } from './cache-marks.js';
 import { maxOutputTokens } from './max-output-tokens.js';
-import { nativeSchema } from './native-schema.js';
 import { memoizeLast } from './memoize-last.js';
+import { nativeSchema } from './native-schema.js';
 import { canContinueThinking, type Thinking, thinkingConfig } from './thinking.js';
 import { toolDeclaration } from './tool-declaration.js';
 import { turnText } from './turns.js';

@@ -1,6 +1,6 @@
 import type { ContentBlockParam } from '@anthropic-ai/sdk/resources/messages';
 import { isRecord } from '@millrace/core/adapter';
-import { encodeSignature, decodeSignature } from '@millrace/wire';
+import { decodeSignature, encodeSignature } from '@millrace/wire';
 
 /** What messages of ours say in other ways. */
 const understood = [

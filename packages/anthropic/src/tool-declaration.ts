@@ -1,6 +1,6 @@
 import type { Tool } from '@anthropic-ai/sdk/resources/messages';
 import { type JsonSchema, MillraceError, type ToolDeclaration } from '@millrace/core';
-import { type RawJson, rawJson, type WireNames, stringifyObject } from '@millrace/wire';
+import { type RawJson, rawJson, stringifyObject, type WireNames } from '@millrace/wire';
 import { memoizeByObject } from './memoize-by-object.js';
 
 /** What a schema of a tool's input becomes. */

@@ -7,7 +7,7 @@ import type {
   UserMessage,
 } from '@millrace/core';
 import { parsedJson } from '@millrace/core/adapter';
-import { rawJsonList, listAt, stringifyObject } from '@millrace/wire';
+import { listAt, rawJsonList, stringifyObject } from '@millrace/wire';
 import fc from 'fast-check';
 import { conversation } from './conversations.test-support.js';
 import { messageBlocks } from './message-blocks.js';

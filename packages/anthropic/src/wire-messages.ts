@@ -1,8 +1,8 @@
 import { type Message, MillraceError } from '@millrace/core';
 import { parsedJson } from '@millrace/core/adapter';
-import { type WireNames, textAt, type Serializer, cachedSerializer } from '@millrace/wire';
-import { splitConversation } from './split-conversation.js';
+import { cachedSerializer, type Serializer, textAt, type WireNames } from '@millrace/wire';
 import { messageBlocks } from './message-blocks.js';
+import { splitConversation } from './split-conversation.js';
 import { inTurns, type Part, toPart, type Turn, turnText } from './turns.js';
 
 /** A conversation that is written. */

@@ -2,7 +2,7 @@ import { type Access, resolveAccess } from '@millrace/wire';
 import type { EndpointOptions } from './options.js';
 import type { Profile } from './profile.js';
 
-/** Finds out where a vendor is and how it knows us. Throws where something is missing, and says what. */
+/** Resolves the address and credentials of a vendor. Throws a `config` error that names what is missing. */
 export const accessOf = (profile: Profile, options: EndpointOptions): Access => {
   const { name, baseUrl, baseUrlVariable, keyVariable, keyless, isOpenAI } = profile;
   const isToken = profile.takesTokens === true && typeof options.apiKey === 'function';
@@ -14,7 +14,7 @@ export const accessOf = (profile: Profile, options: EndpointOptions): Access => 
       exampleUrl: 'https://example.com/v1',
       keyVariables: keyVariable === undefined ? [] : [keyVariable],
       keyHeader: isToken ? undefined : profile.keyHeader,
-      // Other servers that speak the wires of OpenAI are often asked by its name.
+      // `openai` is often used with the base URL of another server that has the same API.
       keyless: keyless ?? (isOpenAI === true ? 'elsewhere' : false),
       headersVariable: 'OPENAI_CUSTOM_HEADERS',
       sendsHeaders: isOpenAI ?? false,
@@ -23,7 +23,7 @@ export const accessOf = (profile: Profile, options: EndpointOptions): Access => 
   );
 };
 
-/** What errors call the other side: whoever answers at another address need not be the vendor. */
+/** The name of the server in errors: at a custom base URL, it may not be the vendor. */
 export const serverOf = ({ name, baseUrl, isOpenAI }: Profile, address: string): string => {
   if (baseUrl === undefined || address === baseUrl.trim().replace(/\/+$/u, '')) return name;
   return `${isOpenAI === true ? 'The server' : name} at ${new URL(address).host}`;

@@ -3,7 +3,7 @@ import { runInNewContext } from 'node:vm';
 import { describe, expect, it, jest } from '@jest/globals';
 import type { Message } from '@millrace/core';
 import { assistant, frozen, results, use, user } from './conversation.test-support.js';
-import { type WireNames, type Serializer, cachedSerializer } from '@millrace/wire';
+import { cachedSerializer, type Serializer, type WireNames } from '@millrace/wire';
 
 const asIs: WireNames = { toolName: (name) => name, toolId: (id) => id };
 

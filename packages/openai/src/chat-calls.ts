@@ -1,19 +1,18 @@
 import type { ModelChunk } from '@millrace/core';
 import { isRecord, type ToolUseChunk } from '@millrace/core/adapter';
-import { type JsonRecord, encodeSignature, signatureChunks } from '@millrace/wire';
+import { encodeSignature, type JsonRecord, signatureChunks } from '@millrace/wire';
 import { fieldsOf, textIn } from './fields.js';
 import type { ReaderSource } from './wire-model.js';
 
-/** From whom tool calls are read. */
 export interface CallSource extends Pick<ReaderSource, 'vendor' | 'toolName'> {
   /** See `Profile.sendsWholeCalls`. */
   readonly sendsWholeCalls?: boolean | undefined;
 }
 
-/** A chunk that is being made. Its fields are set, because a spread for each would cost more than all else. */
+/** Mutable, because spreads would dominate the cost of reading a chunk. */
 type MutableToolUseChunk = { -readonly [Field in keyof ToolUseChunk]: ToolUseChunk[Field] };
 
-/** Reads a piece of a tool call, behind the signature that the vendor has put beside it. */
+/** Reads a chunk of a tool call, preceded by its signature if the vendor sends one. */
 export const callChunks = (call: JsonRecord, source: CallSource): readonly ModelChunk[] => {
   const { index, id, function: called, extra_content: extra } = call;
   const chunk = callOf(called, source);
@@ -24,7 +23,7 @@ export const callChunks = (call: JsonRecord, source: CallSource): readonly Model
     : [chunk];
 };
 
-/** Reads what is called with what. Some servers write the arguments as an object. */
+/** Reads the name and arguments of a call. Some servers send the arguments as an object. */
 export const callOf = (called: unknown, { toolName }: CallSource): MutableToolUseChunk => {
   const { name, arguments: written } = fieldsOf(called);
   const chunk: MutableToolUseChunk = { type: 'toolUse' };

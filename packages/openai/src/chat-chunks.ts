@@ -9,7 +9,6 @@ import { createReasoningDetails, detailText } from './reasoning-details.js';
 import { chatUsage, usageChunks } from './usage.js';
 import type { ReaderSource } from './wire-model.js';
 
-/** From whom a chat completion is read. */
 export interface ChatSource extends ReaderSource, CallSource {
   /** See `Profile.finishesEachCall`. */
   readonly finishesEachCall?: boolean | undefined;
@@ -18,8 +17,8 @@ export interface ChatSource extends ReaderSource, CallSource {
 }
 
 /**
- * Reads one chat completion, of a stream or whole: the same mapping reads a `delta` and a `message`. It takes what
- * any vendor sends: reasoning in any field, usage in any chunk, content in parts, arguments as an object.
+ * Reads one chat completion, streaming or not: the same mapping reads a `delta` and a `message`. It accepts the
+ * variants of all vendors: reasoning in any field, usage in any chunk, content in parts, arguments as an object.
  */
 export const chatReader = (source: ChatSource): Reader => {
   const { server } = source;
@@ -28,7 +27,7 @@ export const chatReader = (source: ChatSource): Reader => {
   let isCalling = false;
   let heldReason = '';
 
-  /** The finish beside a call is none yet where another call may follow: another one, or usage alone, comes last. */
+  /** With `finishesEachCall`, a finish reason next to a call is held until a chunk without calls ends the answer. */
   const finishOf = (choice: unknown, reason: string, hasCalls: boolean): string => {
     if (!hasCalls || source.finishesEachCall !== true) {
       return reason || (choice === undefined ? heldReason : '');
@@ -77,10 +76,10 @@ export const chatReader = (source: ChatSource): Reader => {
   };
 };
 
-/** Not every server numbers the only choice. */
+/** Not every server sends the index of the only choice. */
 const isFirst = (choice: unknown): boolean => (countAt(choice, 'index') ?? 0) === 0;
 
-/** Some servers say the same in two fields: the first one counts. */
+/** Some servers send the same reasoning in two fields: the first one counts. */
 const reasoningOf = ({ reasoning_content, reasoning, reasoning_details }: JsonRecord): string =>
   textIn(reasoning_content) ||
   textIn(reasoning) ||
@@ -89,7 +88,7 @@ const reasoningOf = ({ reasoning_content, reasoning, reasoning_details }: JsonRe
 const contentChunks = (content: unknown): readonly ModelChunk[] =>
   typeof content === 'string' ? textChunks('text', content) : listIn(content).flatMap(partChunks);
 
-/** Mistral sends content in parts, and thinking as one of them. */
+/** Mistral sends content, including thinking, in parts. */
 const partChunks = (part: unknown): readonly ModelChunk[] => {
   switch (at(part, 'type')) {
     case 'text':

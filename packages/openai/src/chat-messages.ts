@@ -9,12 +9,12 @@ import {
 } from '@millrace/core';
 import { isRecord, parsedJson } from '@millrace/core/adapter';
 import {
-  type JsonRecord,
   decodeSignature,
+  type JsonRecord,
   listAt,
-  withNamePrefix,
-  type WireNames,
   type Serializer,
+  type WireNames,
+  withNamePrefix,
 } from '@millrace/wire';
 import type {
   ChatCompletionAssistantMessageParam,
@@ -22,25 +22,19 @@ import type {
   ChatCompletionMessageFunctionToolCall,
   ChatCompletionMessageParam,
 } from 'openai/resources/chat/completions';
-import { fieldsOf } from './fields.js';
-import { pagedSerializer } from './paged-serializer.js';
-import { addressOf, checkMedia, fileName, inlined, type MediaBlock, unsendable } from './media.js';
-import { joinItems, type JsonItems, toJsonItems } from './json-items.js';
 import { contentOf, mediaOf, resultText } from './content.js';
+import { fieldsOf } from './fields.js';
+import { joinItems, type JsonItems, toJsonItems } from './json-items.js';
+import { addressOf, checkMedia, fileName, inlined, type MediaBlock, unsendable } from './media.js';
+import { pagedSerializer } from './paged-serializer.js';
 import type { Target } from './wire-model.js';
 
 type Messages = readonly ChatCompletionMessageParam[];
 
-/**
- * Makes what writes the messages of conversations for chat completions, as the items of a JSON list. It throws where a
- * block cannot be sent.
- */
+/** Creates a serializer of messages, as the items of a JSON array. It throws for a block that cannot be sent. */
 export const chatMessages = (target: Target): Serializer<string> => {
-  const { assistantTextAfterTools: saidBehindTools, continuation } = target.profile;
-  const bridge =
-    saidBehindTools === undefined
-      ? ''
-      : JSON.stringify({ role: 'assistant', content: saidBehindTools });
+  const { assistantTextAfterTools: content, continuation } = target.profile;
+  const bridge = content === undefined ? '' : JSON.stringify({ role: 'assistant', content });
   const join = (passages: readonly JsonItems[]): JsonItems =>
     joinItems(passages, (last, first) => (last === 'tool' && first === 'user' ? bridge : ''));
   const write: Serializer<JsonItems> = (messages, naming) =>
@@ -92,14 +86,14 @@ const partsOf = (content: readonly ContentBlock[], target: Target) =>
 const mediaPart = (block: MediaBlock, model: string): ChatCompletionContentPart => {
   const { type, source } = block;
   if (type === 'image') return { type: 'image_url', image_url: { url: addressOf(block) } };
-  if (source.kind === 'url') throw unsendable(type, model, 'it takes no address here, only base64');
+  if (source.kind === 'url') throw unsendable(type, model, 'it accepts base64 here, but no URL');
   if (type === 'file') {
     const file = { filename: fileName(block), file_data: addressOf(block) };
     return { type: 'file', file };
   }
   const format = audioFormat(source.mediaType);
   if (format === undefined) {
-    throw unsendable(type, model, `it takes wav and mp3, and not '${source.mediaType}'`);
+    throw unsendable(type, model, `it accepts wav and mp3, but not '${source.mediaType}'`);
   }
   return { type: 'input_audio', input_audio: { data: source.data, format } };
 };
@@ -122,7 +116,7 @@ const fromAssistant = (message: AssistantMessage, target: Target, naming: WireNa
   return [wire];
 };
 
-/** The calls of a message, each with what the vendor said beside it and wants back. */
+/** The calls of a message, each with the `extra_content` that the vendor wants back. */
 const toolCalls = (
   { content }: AssistantMessage,
   { profile: { name: vendor, unsignedCall } }: Target,
@@ -164,13 +158,13 @@ const thinkingBack = (
   };
 };
 
-/** What a tool message cannot carry comes in a user message behind all of them: nothing may stand between. */
+/** Unsupported media follow in a user message after all tool messages, which must not be separated. */
 const fromTools = ({ content }: ToolMessage, target: Target, { toolId }: WireNames): Messages => {
   const { takesToolMedia } = target.profile;
   const results = content.map((result): ChatCompletionMessageParam => {
     const content = resultText(result);
     const media = takesToolMedia === true ? mediaOf(result.content) : [];
-    // The SDK's types know of text only.
+    // The types of the SDK only allow text.
     const withMedia: JsonRecord =
       media.length === 0 ? {} : { content: partsOf([textBlock(content), ...media], target) };
     return { role: 'tool', tool_call_id: toolId(result.toolUseId), content, ...withMedia };

@@ -7,7 +7,6 @@ import { post } from './post.js';
 import { type Profile, unsupportedBy } from './profile.js';
 import { wireModel } from './wire-model.js';
 
-/** Makes a model that is asked over chat completions. */
 export const chatModel = (profile: Profile, model: string, options: EndpointOptions): Model => {
   const { sendsWholeCalls, finishesEachCall, finishesWithDone } = profile;
   return wireModel(profile, model, options, {

@@ -2,11 +2,11 @@ import { describe, expect, it } from '@jest/globals';
 import { isMillraceError, type Message, type ModelRequest, textOf } from '@millrace/core';
 import { checkChatRequest } from '@millrace/fault-server';
 import {
-  type JsonRecord,
   encodeSignature,
+  type JsonRecord,
   listAt,
-  type WireNames,
   toolNames,
+  type WireNames,
 } from '@millrace/wire';
 import fc from 'fast-check';
 import { chatReader } from './chat-chunks.js';
@@ -339,7 +339,7 @@ describe('a message', () => {
     ['image', { kind: 'url', url: 'https://example.com/a.png' }, { media: [] }],
   ] as const)('C7: refuses media that cannot be sent: %s %j', (type, source, profile) => {
     const write = () => messagesOf([user({ type, source })], { name: 'Mine', ...profile });
-    expect(write).toThrow(new RegExp(`'gpt-4.1-mini' cannot be sent this ${type} block`, 'u'));
+    expect(write).toThrow(new RegExp(`'gpt-4.1-mini' cannot take this ${type} block`, 'u'));
     try {
       write();
     } catch (error) {

@@ -1,10 +1,10 @@
 import type { JsonSchema, RequestOptions, ToolDeclaration } from '@millrace/core';
 import {
-  rawJsonList,
   type JsonRecord,
   rawJson,
-  type WireNames,
+  rawJsonList,
   stringifyObject,
+  type WireNames,
   type WithRawJson,
 } from '@millrace/wire';
 import type {
@@ -13,24 +13,24 @@ import type {
   ChatCompletionToolChoiceOption,
 } from 'openai/resources/chat/completions';
 import { chatMessages } from './chat-messages.js';
-import { type FittedSchema, fitSchema, fitToolSchema } from './fit-schema.js';
-import type { ReasoningEffort } from './profile.js';
+import { fitSchema, type FittedSchema, fitToolSchema } from './fit-schema.js';
 import { memoizeByObject } from './memoize-by-object.js';
 import { memoizeLast } from './memoize-last.js';
+import type { ReasoningEffort } from './profile.js';
 import type { Target, WriteRequest } from './wire-model.js';
 
-/** What a chat completion may be asked beside what a request says. */
+/** Options of a chat completion that a request does not have. */
 export interface ChatExtras {
   readonly reasoningEffort?: ReasoningEffort | undefined;
-  /** Fields that go before all others. */
+  /** Fields that override all others. */
   readonly body?: JsonRecord | undefined;
 }
 
 type Fields = WithRawJson<Partial<ChatCompletionCreateParamsStreaming>>;
 
 /**
- * Makes what writes requests for chat completions, as a stream. What they have in common is written once. It throws
- * where a block cannot be sent.
+ * Creates a serializer of streaming requests for chat completions. Parts that repeat are serialized once. It throws for
+ * a block that cannot be sent.
  */
 export const chatRequest = (
   target: Target,
@@ -68,7 +68,7 @@ const toolFields = ({ profile }: Target) => {
     const named = typeof toolChoice === 'object' ? toolChoice.name : undefined;
     const isAlone = named !== undefined && !takesNamedChoice;
     const alone = isAlone ? tools.filter(({ name }) => name === named) : [];
-    // A list without tools is refused.
+    // An empty list of tools is rejected.
     const offered = alone.length === 0 ? tools : alone;
     const choice = isAlone ? 'required' : toolChoice;
     return {

@@ -3,7 +3,7 @@ import type { OpenAI } from 'openai';
 import type { EndpointOptions } from './options.js';
 import type { Profile } from './profile.js';
 
-/** Makes the function that gives the vendor's client. The SDK is loaded on first use. */
+/** Returns a function that returns the client of the SDK, which it loads on first use. */
 export const createClient = (
   { isOpenAI = false }: Profile,
   access: Access,
@@ -18,7 +18,7 @@ export const createClient = (
     const sdk = await import('openai');
     return new sdk.OpenAI({
       ...sdkOptions(access, options),
-      // Without these the SDK would read its variables.
+      // If these were undefined, the SDK would read its environment variables.
       organization: organization ?? null,
       project: project ?? null,
       adminAPIKey: null,

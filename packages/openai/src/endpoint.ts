@@ -4,26 +4,26 @@ import { chatModel } from './chat-model.js';
 import {
   chatRules,
   type EndpointOptions,
-  responsesRules,
   type ResponsesOptions,
+  responsesRules,
 } from './options.js';
 import type { Profile } from './profile.js';
 import { checkProfile } from './profile-rules.js';
 import { responsesModel } from './responses-model.js';
 
-/** Makes the models of one vendor, by their names. */
+/** Creates models of one vendor by name. */
 export interface Endpoint {
-  /** Makes a model that is asked over chat completions. */
+  /** Creates a model that uses the Chat Completions API. */
   (model: string, options?: EndpointOptions): Model;
-  /** Makes a model that is asked over chat completions. */
+  /** Creates a model that uses the Chat Completions API. */
   readonly chat: (model: string, options?: EndpointOptions) => Model;
-  /** Makes a model that is asked over the Responses API, where the vendor has it. */
+  /** Creates a model that uses the Responses API, if the vendor supports it. */
   readonly responses: (model: string, options?: ResponsesOptions) => Model;
 }
 
 /**
- * Makes the models of a vendor that speaks the wires of OpenAI. A profile says where it is and how it differs; what
- * it does not say is what most take. Throws a `MillraceError` (`config`) for a profile with a field that there is not.
+ * Creates the models of a vendor with an OpenAI-compatible API. The profile defines its address and its differences;
+ * defaults fit most vendors. Throws a `MillraceError` (`config`) for an unknown field in the profile.
  */
 export const endpoint = (profile: Profile): Endpoint => {
   checkProfile(profile);

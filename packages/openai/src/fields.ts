@@ -2,15 +2,14 @@ import { isRecord } from '@millrace/core/adapter';
 import type { JsonRecord } from '@millrace/wire';
 
 /**
- * Gives the fields of an object of a vendor's JSON, and none of anything else: to take many of them out of each event,
- * where nearly all are missing.
+ * Returns a JSON object, and an empty one for any other value: a cheap way to read many fields that are mostly missing.
  */
 export const fieldsOf = (value: unknown): JsonRecord => (isRecord(value) ? value : none);
 
 const none: JsonRecord = {};
 
-/** The text that a field holds; an empty one where it holds anything else. */
+/** The string in a field, else `''`. */
 export const textIn = (field: unknown): string => (typeof field === 'string' ? field : '');
 
-/** The list that a field holds; an empty one where it holds anything else. */
+/** The array in a field, else `[]`. */
 export const listIn = (field: unknown): readonly unknown[] => (Array.isArray(field) ? field : []);

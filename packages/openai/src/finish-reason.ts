@@ -1,19 +1,17 @@
 import type { ModelChunk } from '@millrace/core';
 import { failure } from '@millrace/wire';
 
-/** Whose answer ends, and how far it came. */
 export interface FinishSource {
-  /** What errors call the other side. */
+  /** The name of the server in errors. */
   readonly server: string;
-  /** The model refused, in a field of its own. */
+  /** Whether the answer contains a `refusal`. */
   readonly refused: boolean;
-  /** It has tool calls. */
   readonly hasCalls: boolean;
 }
 
 /**
- * Reads the finish reason of a chat completion. A reason that is not known is a `stop`: the vendor ended the answer
- * by itself. None, and the word `null`, is no finish. Throws a `MillraceError` where the vendor broke down.
+ * Maps the finish reason of a chat completion. An unknown reason counts as `stop`, because the vendor ended the answer
+ * itself. An empty reason and the string `null` are ignored. Throws a `MillraceError` if the vendor failed.
  */
 export const finishChunks = (
   reason: string,
@@ -29,7 +27,7 @@ export const finishChunks = (
     }
     case 'malformed':
       return [
-        // The calls before the one that cannot be parsed belong to the same failed answer: they must not run.
+        // The calls before the malformed one belong to the same failed answer: they must not run.
         ...(hasCalls ? [restart] : []),
         { type: 'malformed', feedback: unreadable(reason) },
         { type: 'finish', finish: 'stop' },
@@ -42,9 +40,9 @@ export const finishChunks = (
 const restart: ModelChunk = { type: 'restart', why: 'A tool call in the answer cannot be parsed.' };
 
 const unreadable = (reason: string): string =>
-  `Your tool call could not be read (${reason.slice(0, 500)}). Call a tool that there is, with arguments in JSON, or answer in text.`;
+  `Your tool call could not be parsed (${reason.slice(0, 500)}). Call an available tool with JSON arguments, or answer with text.`;
 
-/** How reasons begin, in lower case. The first that fits counts. */
+/** Prefixes of reasons, in lowercase. The first match counts. */
 const kinds = [
   // Gemini: `malformed_function_call`, `function_call_filter: MALFORMED_FUNCTION_CALL`.
   {

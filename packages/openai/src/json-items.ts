@@ -1,21 +1,20 @@
-/** What messages in a row say on a wire. */
+/** Consecutive messages, serialized as items of a JSON array. */
 export interface JsonItems {
-  /** The role or type of what it begins with; an empty one where it says nothing. */
+  /** The role or type of the first item; `''` if there are no items. */
   readonly first: string;
-  /** The role or type of what it ends with. */
+  /** The role or type of the last item. */
   readonly last: string;
-  /** The items of a JSON list. */
+  /** The items, separated by commas. */
   readonly json: string;
 }
 
-/** Makes a passage of one item. */
 export const toJsonItems = (kind: string, item: unknown): JsonItems => ({
   first: kind,
   last: kind,
   json: JSON.stringify(item),
 });
 
-/** Joins passages. `between` gives what has to stand between two that end and begin so; an empty text is nothing. */
+/** Concatenates items. `between` returns the item to insert between a last and a first item, or `''`. */
 export const joinItems = (
   passages: readonly JsonItems[],
   between: (last: string, first: string) => string = () => '',

@@ -1,8 +1,8 @@
 import { at, textAt } from '@millrace/wire';
 
 /**
- * The finish reason that an error of Groq stands for: `tool_use_failed` means that its model wrote a tool call that
- * cannot be parsed. Undefined for every other error.
+ * Maps Groq's error `tool_use_failed` to a finish reason: the model wrote a tool call that cannot be parsed. Returns
+ * `undefined` for any other error.
  */
 export const malformedReason = (error: unknown): string | undefined => {
   if (textAt(error, 'code') !== 'tool_use_failed') return undefined;
@@ -10,7 +10,7 @@ export const malformedReason = (error: unknown): string | undefined => {
   return `malformed_function_call${written === '' ? '' : `: ${written}`}`;
 };
 
-/** Turns such an error of the SDK into an answer, so that the model gets the reason. Throws every other error again. */
+/** Converts such an error of the SDK to an answer, so that the model gets the reason. Rethrows any other error. */
 export const malformedCall = (thrown: unknown): Response => {
   const reason = malformedReason(at(thrown, 'error'));
   if (reason === undefined) throw thrown;

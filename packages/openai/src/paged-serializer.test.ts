@@ -2,9 +2,9 @@ import { describe, expect, it, jest } from '@jest/globals';
 import type { Message } from '@millrace/core';
 import fc from 'fast-check';
 import { assistant, frozen, results, user } from './conversation.test-support.js';
-import { pagedSerializer } from './paged-serializer.js';
 import { joinItems, type JsonItems, toJsonItems } from './json-items.js';
-import type { WireNames, Serializer } from '@millrace/wire';
+import { pagedSerializer } from './paged-serializer.js';
+import type { Serializer, WireNames } from '@millrace/wire';
 
 const naming: WireNames = { toolName: (name) => name, toolId: (id) => id };
 

@@ -1,14 +1,13 @@
 import type { JsonItems } from './json-items.js';
-import { type Serializer, cachedSerializer } from '@millrace/wire';
+import { cachedSerializer, type Serializer } from '@millrace/wire';
 
-/** Messages of a page. */
 const pageLength = 16;
 
 const lengthOf = ({ json }: JsonItems): number => json.length;
 
 /**
- * Writes each message of a conversation once, and keeps what was written by pages: to find each of many messages in
- * memory would cost as much as to write it again.
+ * Caches each serialized message, and the messages in pages of 16: looking up each message of a long conversation would
+ * cost as much as serializing it again.
  */
 export const pagedSerializer = (
   write: Serializer<JsonItems>,

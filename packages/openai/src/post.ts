@@ -1,7 +1,7 @@
 import type { SendOptions } from '@millrace/wire';
 import type { OpenAI } from 'openai';
 
-/** Sends a body that is JSON already. The client would write anew what it is not told the type of. */
+/** Sends a serialized body. Without the content type, the SDK would serialize it again. */
 export const post = (
   sdk: OpenAI,
   path: string,

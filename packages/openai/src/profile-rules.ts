@@ -12,8 +12,7 @@ import {
 import type { Profile, ToolIdRule, UnsupportedOptions } from './profile.js';
 
 /**
- * Refuses a profile with a field that there is not, or one that cannot be what it is: a misspelt one must not be passed
- * over. Throws a `MillraceError` (`config`) that names the fields.
+ * Validates a profile. Throws a `MillraceError` (`config`) that names unknown (perhaps misspelled) and invalid fields.
  */
 export const checkProfile = (profile: Profile): void => {
   checkOptions('endpoint()', profile, profileRules, ['name']);
@@ -79,7 +78,7 @@ const profileRules: Readonly<Record<keyof Profile, Rule>> = {
 };
 
 const unsupportedRules: Readonly<Record<keyof UnsupportedOptions, Rule>> = {
-  options: listOf('options of requests'),
+  options: listOf('request options'),
   models: isPattern,
   whileReasoning: isFlag,
 };

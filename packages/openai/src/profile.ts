@@ -1,101 +1,97 @@
 import type { RequestOptions } from '@millrace/core';
 
-/** What a vendor is, as data: where it is, what it takes, and how it differs from the wire that it speaks. */
+/** The definition of a vendor: its address, its capabilities, and how it differs from OpenAI's API. */
 export interface Profile {
-  /** What errors call the vendor, such as `OpenAI`. */
+  /** The name of the vendor in errors, such as `OpenAI`. */
   readonly name: string;
-  /** Where it is, up to and including `/v1`. Without one, the option or the variable must say it. */
+  /** The base URL, which ends with `/v1`. Without one, the option or the variable is required. */
   readonly baseUrl?: string | undefined;
-  /** The environment variable that goes before `baseUrl`. */
+  /** The environment variable that overrides `baseUrl`. */
   readonly baseUrlVariable?: string | undefined;
   /** The environment variable that holds the key. */
   readonly keyVariable?: string | undefined;
   /** The header that carries the key. Default: `Authorization`, as a bearer token. */
   readonly keyHeader?: string | undefined;
-  /** What a function gives for a key is a token: it goes as a bearer token instead. Default: false. */
+  /** An `apiKey` function returns a bearer token, which is sent without `keyHeader`. Default: false. */
   readonly takesTokens?: boolean | undefined;
-  /** It answers without a key too. Default: false. */
+  /** The key is optional. Default: false. */
   readonly keyless?: boolean | undefined;
-  /** It is meant by `OPENAI_ORG_ID`, `OPENAI_PROJECT_ID` and `OPENAI_CUSTOM_HEADERS`. Default: false. */
+  /** `OPENAI_ORG_ID`, `OPENAI_PROJECT_ID` and `OPENAI_CUSTOM_HEADERS` apply. Default: false. */
   readonly isOpenAI?: boolean | undefined;
-  /** Fields that every request has. */
+  /** Fields of every request. */
   readonly body?: Readonly<Record<string, unknown>> | undefined;
-  /** Options that it, or those of its models whose name matches, cannot take. Default: none. */
+  /** Options that all models, or those with a matching name, do not support. Default: none. */
   readonly unsupported?: readonly UnsupportedOptions[] | undefined;
   /**
-   * When an answer can be held to a schema by the vendor: `always`, never while there are tools to ask for, or
-   * `never`. Else the model gets a tool to answer with. Default: `never`.
+   * When the vendor can enforce a schema for the answer: `always`, only in requests without tools, or `never`.
+   * Otherwise the model gets a tool for its answer. Default: `never`.
    */
   readonly nativeOutput?: 'always' | 'withoutTools' | 'never' | undefined;
-  /** Tools whose schema fits are declared as `strict`. Default: false. */
+  /** Declare tools with a suitable schema as `strict`. Default: false. */
   readonly strictTools?: boolean | undefined;
-  /** Media that messages may have. Default: all. */
+  /** Media that messages may contain. Default: all. */
   readonly media?: readonly MediaType[] | undefined;
-  /** The models that reason in secret: over `responses`, their encrypted reasoning is asked for and sent back. */
+  /** The models with encrypted reasoning, which is requested and sent back over `responses`. */
   readonly encryptsReasoning?: RegExp | undefined;
 
-  // Only of chat completions:
+  // Only for chat completions:
 
-  /** The role of the system text. Default: `system`. */
+  /** The role of the system message. Default: `system`. */
   readonly systemRole?: 'system' | 'developer' | undefined;
-  /** The field that limits an answer. Default: `max_tokens`. */
+  /** The field for the maximum length of an answer. Default: `max_tokens`. */
   readonly maxTokensField?: 'max_tokens' | 'max_completion_tokens' | undefined;
-  /** Usage has to be asked for with `stream_options`. Default: true. */
+  /** Ask for usage with `stream_options`. Default: true. */
   readonly asksForUsage?: boolean | undefined;
-  /** User messages may carry the `name` of the speaker; else the name is put before the text. Default: false. */
+  /** User messages may have a `name`; otherwise it becomes a prefix of the text. Default: false. */
   readonly takesNames?: boolean | undefined;
-  /** Tool results may have media; else these follow in a user message. Default: false. */
+  /** Tool results may contain media; otherwise these follow in a user message. Default: false. */
   readonly takesToolMedia?: boolean | undefined;
-  /** The field of a message with tool calls in which the thinking before them is wanted back. Default: none. */
+  /** The field of a message with tool calls that returns the thinking before them. Default: none. */
   readonly thinkingField?: string | undefined;
-  /** Every tool call comes in one piece, and its `index` says nothing. Default: false. */
+  /** Every tool call comes in one chunk, and its `index` is meaningless. Default: false. */
   readonly sendsWholeCalls?: boolean | undefined;
-  /**
-   * Each piece with tool calls may say that the answer is finished, and a piece without any comes last. Default:
-   * false.
-   */
+  /** Each chunk with tool calls may have a finish reason, and a chunk without calls comes last. Default: false. */
   readonly finishesEachCall?: boolean | undefined;
   /**
-   * An answer without a finish reason is complete when `[DONE]` comes. Without it such a stream is an
-   * `invalidResponse`, because it may be cut. Default: false.
+   * `[DONE]` completes an answer without a finish reason. Otherwise such a stream is an `invalidResponse`, because it
+   * may be truncated. Default: false.
    */
   readonly finishesWithDone?: boolean | undefined;
-  /** A message of nothing but tool calls has `content: null`; else an empty text, which more take. Default: false. */
+  /** Send `content: null` in a message with only tool calls, not `''`, which more vendors accept. Default: false. */
   readonly takesNoContent?: boolean | undefined;
-  /** One tool can be forced by its name; else it is offered alone, and required. Default: true. */
+  /** A tool can be forced by name; otherwise it is offered alone, and required. Default: true. */
   readonly takesNamedChoice?: boolean | undefined;
-  /** Fields of the first call of a message that was not signed by the vendor, but another one. Default: none. */
+  /** Fields of the first tool call in a message without the vendor's signature. Default: none. */
   readonly unsignedCall?: Readonly<Record<string, unknown>> | undefined;
-  /** The ids that tool calls may have. Default: up to 40 characters. */
+  /** The IDs that tool calls may have. Default: up to 40 characters. */
   readonly toolIds?: ToolIdRule | undefined;
-  /** What the assistant is made to say where a user speaks right behind a tool. Default: nothing. */
+  /** An assistant message to insert if a user message directly follows a tool message. Default: none. */
   readonly assistantTextAfterTools?: string | undefined;
-  /** Fields of an assistant message that comes last, and is to be gone on with. Default: none. */
+  /** Fields of an assistant message that the model should continue. Default: none. */
   readonly continuation?: Readonly<Record<string, unknown>> | undefined;
 }
 
-/** How much a model thinks before it answers. Which of these it takes depends on the model. */
+/** How much a model thinks before it answers. Each model supports some of these. */
 export type ReasoningEffort = 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max';
 
-/** What messages may have beside text. */
 export type MediaType = 'image' | 'audio' | 'file';
 
-/** Options that some models cannot take. */
+/** Options that some models do not support. */
 export interface UnsupportedOptions {
   readonly options: readonly (keyof RequestOptions)[];
-  /** The names of these models. Default: all. */
+  /** Matches the names of these models. Default: all. */
   readonly models?: RegExp | undefined;
-  /** Only while they reason: with `reasoningEffort: 'none'` they can. Default: false. */
+  /** Supported with `reasoningEffort: 'none'`. Default: false. */
   readonly whileReasoning?: boolean | undefined;
 }
 
-/** Which ids a vendor takes for tool calls, and how the n-th one that it does not take is renamed. */
+/** The IDs of tool calls that a vendor accepts, and the replacement for the n-th one that it does not accept. */
 export interface ToolIdRule {
   readonly accepts: RegExp;
   readonly rename: (n: number) => string;
 }
 
-/** The options that a model of a profile cannot take. */
+/** The options that a model does not support. */
 export const unsupportedBy = (
   { nativeOutput = 'never', unsupported = [] }: Profile,
   model: string,

@@ -1,15 +1,15 @@
 import type { ModelChunk } from '@millrace/core';
 import { isRecord } from '@millrace/core/adapter';
-import { at, type JsonRecord, encodeSignature, signatureChunks, textAt } from '@millrace/wire';
+import { at, encodeSignature, type JsonRecord, signatureChunks, textAt } from '@millrace/wire';
 
-/** The `reasoning_details` of one answer (OpenRouter), which are wanted back as they were said. */
+/** The `reasoning_details` of one answer, which OpenRouter wants back unchanged. */
 export interface ReasoningDetails {
   readonly add: (details: readonly unknown[]) => void;
-  /** Puts what has been gathered in front of the first chunk that is no thinking, so that it closes the thinking. */
+  /** Inserts the collected details as a signature before the first chunk that is not thinking. */
   readonly flush: (chunks: readonly ModelChunk[]) => readonly ModelChunk[];
 }
 
-/** Gathers the details of one answer. Pieces of one detail are joined. */
+/** Collects the details of one answer, and merges the chunks of each detail. */
 export const createReasoningDetails = (vendor: string): ReasoningDetails => {
   let gathered: JsonRecord[] = [];
   return {
@@ -32,11 +32,10 @@ export const createReasoningDetails = (vendor: string): ReasoningDetails => {
   };
 };
 
-/** The text that a detail shows. */
 export const detailText = (detail: unknown): string =>
   textAt(detail, 'text') || textAt(detail, 'summary');
 
-/** Pieces of one detail follow each other, and are told from the next one by type, id and index. */
+/** Chunks of one detail are consecutive, and have the same type, ID and index. */
 const isSame = (last: JsonRecord, next: JsonRecord): boolean =>
   (next['type'] === 'reasoning.text' || next['type'] === 'reasoning.summary') &&
   last['type'] === next['type'] &&

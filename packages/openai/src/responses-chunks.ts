@@ -2,11 +2,11 @@ import type { ModelChunk } from '@millrace/core';
 import { isRecord } from '@millrace/core/adapter';
 import {
   at,
-  countAt,
-  type JsonRecord,
-  encodeSignature,
-  listAt,
   blockIndex,
+  countAt,
+  encodeSignature,
+  type JsonRecord,
+  listAt,
   type Reader,
   signatureChunks,
   textAt,
@@ -18,19 +18,19 @@ import type { ReaderSource } from './wire-model.js';
 
 type Chunks = readonly ModelChunk[];
 
-/** What is known of an answer while it is read. */
+/** The state of an answer while it is read. */
 interface Answer extends ReaderSource {
-  /** The places of tool calls whose arguments have come. */
+  /** Indexes of the tool calls whose arguments were streamed. */
   readonly callsWithArguments: Set<unknown>;
-  /** The places of texts that have come. */
+  /** Positions of the texts that were streamed. */
   readonly streamedTexts: Set<string>;
   refused: boolean;
   newest: number;
 }
 
 /**
- * Reads one response, of a stream or whole. What has to be sent back as it was said (reasoning, and the calls of
- * tools that ran at the vendor) becomes the signature of thinking. An event that comes twice is read once.
+ * Reads one response, streaming or not. Items that must be sent back unchanged (reasoning, and calls of built-in tools)
+ * become signatures of thinking. It ignores repeated events.
  */
 export const responsesReader = (source: ReaderSource): Reader => {
   const answer: Answer = {
@@ -55,7 +55,7 @@ export const responsesReader = (source: ReaderSource): Reader => {
 
 const lastEvents: ReadonlySet<unknown> = new Set(['response.completed', 'response.incomplete']);
 
-/** Some servers number all events alike, by 0, and what keeps a connection alive by anything. */
+/** Some servers number all events with 0, and keep-alive events with any number. */
 const isRepeat = (event: JsonRecord, answer: Answer): boolean => {
   const isNumbered = textIn(event['type']).startsWith('response.');
   const number = isNumbered ? (countAt(event, 'sequence_number') ?? 0) : 0;
@@ -98,7 +98,7 @@ const eventChunks = (event: JsonRecord, answer: Answer): Chunks => {
   }
 };
 
-/** Where in an answer a text stands, as far as it is told. */
+/** The position of text in an answer, if the server sends it. */
 const positionOf = ({ output_index, content_index }: JsonRecord): string =>
   positionKey(output_index, content_index);
 
@@ -107,12 +107,12 @@ const positionKey = (item: unknown, part: unknown): string =>
 
 const unknownPosition = 'somewhere';
 
-/** A text that is done, where it did not come in pieces. */
+/** A completed text, unless it was streamed. */
 const doneTextChunks = (part: unknown, place: string, answer: Answer): Chunks => {
-  const { streamedTexts: said } = answer;
-  if (said.has(place) || said.has(unknownPosition) || (place === unknownPosition && said.size > 0))
-    return [];
-  said.add(place);
+  const { streamedTexts } = answer;
+  if (streamedTexts.has(place) || streamedTexts.has(unknownPosition)) return [];
+  if (place === unknownPosition && streamedTexts.size > 0) return [];
+  streamedTexts.add(place);
   return partChunks(part, answer);
 };
 
@@ -133,7 +133,7 @@ const refusalChunks = (text: string, answer: Answer): Chunks => {
   return textChunks('text', text);
 };
 
-/** Whether a message is a commentary or the answer: newer models want that back, in front of its text. */
+/** The phase of a message (commentary or answer), which newer models want back. */
 const phaseChunks = (item: unknown, { vendor }: Answer): Chunks => {
   const phase = textAt(item, 'phase');
   return phase === ''
@@ -150,7 +150,7 @@ const callChunk = (item: unknown, index: unknown, { toolName }: Answer) => ({
   name: toolName(textAt(item, 'name')),
 });
 
-/** An item that is done. A call whose arguments did not come in pieces brings them now. */
+/** A completed item: a call whose arguments were not streamed, or an item to send back. */
 const itemChunks = (item: unknown, index: unknown, answer: Answer): Chunks => {
   if (!isCall(item)) return returnedItemChunks(item, answer.vendor);
   if (answer.callsWithArguments.has(index)) return [];
@@ -165,7 +165,7 @@ const wholeItem = (item: unknown, index: number, answer: Answer): Chunks =>
       ]
     : [...textChunks('thinking', reasoningText(item)), ...itemChunks(item, index, answer)];
 
-/** The items of an answer that are wanted back: reasoning, and what tools that ran at the vendor did. */
+/** The items that the vendor wants back: reasoning, and calls of built-in tools. */
 const returnedItems: ReadonlySet<unknown> = new Set([
   'reasoning',
   'code_interpreter_call',

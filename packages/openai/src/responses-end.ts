@@ -2,19 +2,18 @@ import type { Finish, ModelChunk } from '@millrace/core';
 import { at, failure, textAt } from '@millrace/wire';
 import { responsesUsage, usageChunks } from './usage.js';
 
-/** Whose response ends, and how far it came. */
 export interface ResponseEnd {
-  /** What errors call the other side. */
+  /** The name of the server in errors. */
   readonly server: string;
-  /** The model refused, in parts of their own. */
+  /** Whether the response contains a refusal. */
   readonly refused: boolean;
 }
 
-/** How a response ended: some servers say so only by the event. */
+/** The status of a response; some servers only send it as the type of the event. */
 export const endedBy = (data: unknown): unknown =>
   at(data, 'response', 'status') ?? textAt(data, 'type').replace('response.', '');
 
-/** Reads the end of a response: its usage, and the finish that a status means. Throws a `MillraceError` where it failed. */
+/** Reads the usage and the finish at the end of a response. Throws a `MillraceError` if the response failed. */
 export const endChunks = (
   response: unknown,
   status: unknown,

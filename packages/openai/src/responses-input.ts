@@ -9,28 +9,28 @@ import type {
 import {
   decodeSignature,
   listAt,
-  withNamePrefix,
-  type WireNames,
-  textAt,
   type Serializer,
+  textAt,
+  type WireNames,
+  withNamePrefix,
 } from '@millrace/wire';
 import type { ResponseInputContent, ResponseInputItem } from 'openai/resources/responses/responses';
-import { pagedSerializer } from './paged-serializer.js';
-import { addressOf, checkMedia, fileName, inlined, type MediaBlock, unsendable } from './media.js';
-import { joinItems, type JsonItems, toJsonItems } from './json-items.js';
-import type { Profile } from './profile.js';
 import { contentOf, mediaOf, resultText } from './content.js';
+import { joinItems, type JsonItems, toJsonItems } from './json-items.js';
+import { addressOf, checkMedia, fileName, inlined, type MediaBlock, unsendable } from './media.js';
+import { pagedSerializer } from './paged-serializer.js';
+import type { Profile } from './profile.js';
 import type { Target } from './wire-model.js';
 
-/** Whom input items are written for. */
+/** The model and vendor of input items. */
 export interface ResponsesTarget extends Target {
-  /** The vendor stores what it said, and knows it by its id. */
+  /** The vendor stores its responses, and refers to them by ID. */
   readonly store: boolean;
 }
 
 /**
- * Makes what writes the messages of conversations as input items of responses, as the items of a JSON list. It throws
- * where a block cannot be sent.
+ * Creates a serializer of messages as input items of the Responses API, as the items of a JSON array. It throws for a
+ * block that cannot be sent.
  */
 export const responsesInput = (target: ResponsesTarget): Serializer<string> => {
   const write: Serializer<JsonItems> = (messages, naming) =>
@@ -68,7 +68,7 @@ const partsOf = (content: readonly ContentBlock[], target: ResponsesTarget) =>
 
 const mediaPart = (block: MediaBlock, model: string): ResponseInputContent => {
   const { type, source } = block;
-  if (type === 'audio') throw unsendable(type, model, 'the Responses API takes none');
+  if (type === 'audio') throw unsendable(type, model, 'the Responses API accepts no audio');
   if (type === 'image') {
     return { type: 'input_image', detail: 'auto', image_url: addressOf(block) };
   }
@@ -104,12 +104,12 @@ const fromAssistant = (
         return [];
     }
   });
-  // Reasoning is refused without the item that it led to.
+  // Reasoning is rejected without the item that follows it.
   const end = items.findLastIndex(({ type }) => type !== 'reasoning');
   return items.slice(0, end + 1);
 };
 
-/** A text, with what the vendor called it before. */
+/** Text, with the phase that the vendor gave it. */
 const textItem = (
   text: string,
   before: AssistantBlock | undefined,
@@ -124,7 +124,7 @@ const textItem = (
 
 const isItem = (value: unknown): value is ResponseInputItem => textAt(value, 'type') !== '';
 
-/** Reasoning that is not stored has to say itself what it was, in the form that the model reads. */
+/** Reasoning that the vendor did not store needs its content, encrypted if the model encrypts it. */
 const isSendable = (
   item: ResponseInputItem,
   { profile: { encryptsReasoning }, model, store }: ResponsesTarget,

@@ -6,7 +6,6 @@ import { responsesReader } from './responses-chunks.js';
 import { responsesRequest } from './responses-request.js';
 import { wireModel } from './wire-model.js';
 
-/** Makes a model that is asked over the Responses API. */
 export const responsesModel = (
   profile: Profile,
   model: string,
@@ -14,7 +13,7 @@ export const responsesModel = (
 ): Model => {
   const { store = false } = options;
   return wireModel(profile, model, options, {
-    // The wire has no field for stop sequences.
+    // The API has no field for stop sequences.
     unsupported: [
       ...new Set([
         ...unsupportedBy(profile, model, options.reasoningEffort),

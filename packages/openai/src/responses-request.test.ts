@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { type Message, type ModelRequest, textOf } from '@millrace/core';
 import { checkResponsesRequest } from '@millrace/fault-server';
-import { type JsonRecord, encodeSignature, listAt, toolNames } from '@millrace/wire';
+import { encodeSignature, type JsonRecord, listAt, toolNames } from '@millrace/wire';
 import fc from 'fast-check';
 import {
   assistant,
@@ -268,7 +268,7 @@ describe('an item', () => {
   it('C7: refuses a recording before anything is sent', () => {
     const source = { kind: 'base64', mediaType: 'audio/wav', data: 'AA==' } as const;
     expect(() => inputOf([user({ type: 'audio', source })])).toThrow(
-      /'gpt-5' cannot be sent this audio block/u,
+      /'gpt-5' cannot take this audio block/u,
     );
   });
 });

@@ -1,34 +1,34 @@
 import type { JsonSchema, RequestOptions } from '@millrace/core';
 import {
-  rawJsonList,
   type JsonRecord,
   rawJson,
-  type WireNames,
+  rawJsonList,
   stringifyObject,
+  type WireNames,
   type WithRawJson,
 } from '@millrace/wire';
 import type { ResponseCreateParamsStreaming } from 'openai/resources/responses/responses';
 import { fitSchema, fitToolSchema } from './fit-schema.js';
-import type { ReasoningEffort } from './profile.js';
 import { memoizeByObject } from './memoize-by-object.js';
+import type { ReasoningEffort } from './profile.js';
 import { responsesInput, type ResponsesTarget } from './responses-input.js';
 import type { WriteRequest } from './wire-model.js';
 
-/** What the Responses API may be asked beside what a request says. */
+/** Options of the Responses API that a request does not have. */
 export interface ResponsesExtras {
   readonly reasoningEffort?: ReasoningEffort | undefined;
   readonly reasoningSummary?: 'auto' | 'concise' | 'detailed' | undefined;
-  /** Tools that run at the vendor, as it declares them. */
+  /** Tools that the vendor runs, in its format. */
   readonly builtInTools?: readonly JsonRecord[] | undefined;
-  /** Fields that go before all others. */
+  /** Fields that override all others. */
   readonly body?: JsonRecord | undefined;
 }
 
 type Fields = WithRawJson<Partial<ResponseCreateParamsStreaming>>;
 
 /**
- * Makes what writes requests for responses, as a stream. What they have in common is written once. Nothing is stored
- * unless the target says so: the reasoning comes encrypted, and is sent back. It throws where a block cannot be sent.
+ * Creates a serializer of streaming requests for the Responses API. Parts that repeat are serialized once. Unless the
+ * target sets `store`, encrypted reasoning is requested and sent back. It throws for a block that cannot be sent.
  */
 export const responsesRequest = (
   target: ResponsesTarget,
@@ -70,7 +70,7 @@ const toolFields = (
     if (tools.length + builtIn.length === 0) return {};
     const declared = tools.map(({ name, description, inputSchema }) => {
       const { schema: parameters, isStrict: strict } = parametersOf(inputSchema);
-      // Unlike in chat completions, a tool that says nothing of it is strict.
+      // Unlike in chat completions, the default of `strict` is true.
       return stringifyObject({
         type: 'function',
         name: toolName(name),

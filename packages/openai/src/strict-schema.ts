@@ -2,7 +2,7 @@ import type { JsonSchema } from '@millrace/core';
 import { isRecord } from '@millrace/core/adapter';
 import { at, type JsonRecord, listAt } from '@millrace/wire';
 
-/** The keywords that OpenAI takes in a strict schema (guide "Structured outputs", supported schemas). */
+/** The keywords that OpenAI supports in strict mode (guide "Structured outputs", supported schemas). */
 const supported: ReadonlySet<string> = new Set([
   '$defs',
   '$ref',
@@ -43,15 +43,15 @@ const formats: ReadonlySet<unknown> = new Set([
 const maxDepth = 10;
 
 /**
- * Closes the objects of a schema that do not say whether they are, so that OpenAI can hold an answer to it: what fits
- * the result fits the original. Gives `undefined` where that is still not possible.
+ * Sets `additionalProperties: false` on objects that leave it open, so that OpenAI can enforce the schema. A value that
+ * matches the result matches the original. Returns `undefined` if strict mode still does not support the schema.
  */
 export const strictSchema = (schema: JsonSchema): JsonSchema | undefined => {
   const closed = close(schema);
   return isRecord(closed) && isStrictSchema(closed) ? closed : undefined;
 };
 
-/** An object without keys may be a map of any: it stays open. */
+/** An object without properties may be a map with arbitrary keys: it stays open. */
 const close = (schema: unknown): unknown => {
   if (!isRecord(schema)) return schema;
   const entries = Object.entries(schema).map(([keyword, value]) => {
@@ -71,13 +71,13 @@ const close = (schema: unknown): unknown => {
 const closeEach = (schemas: JsonRecord): JsonRecord =>
   Object.fromEntries(Object.entries(schemas).map(([name, schema]) => [name, close(schema)]));
 
-/** The keywords that hold schemas by name. */
+/** The keywords whose value is a map of schemas. */
 const namedSchemas: readonly string[] = ['properties', '$defs', 'definitions'];
 const isNamed = (keyword: string): boolean => namedSchemas.includes(keyword);
 
 /**
- * Tells whether a schema is one that OpenAI can hold an answer to: an object at the root, every object closed and all
- * of its keys required, nothing but supported keywords, at most ten levels deep.
+ * Whether OpenAI can enforce a schema: the root is an object, every object is closed with all keys required, all
+ * keywords are supported, and it has up to 10 levels.
  */
 export const isStrictSchema = (schema: JsonSchema): boolean =>
   schema['type'] === 'object' && schema['anyOf'] === undefined && isStrict(schema, 1);
@@ -97,8 +97,8 @@ const isTyped = (schema: JsonRecord): boolean =>
   ['type', 'anyOf', '$ref', 'enum', 'const'].some((keyword) => Object.hasOwn(schema, keyword));
 
 /**
- * Whether a schema says of the keys of one object more than once. Each of the parts is closed against the keys of the
- * others, so that nothing would fit them all.
+ * Whether a schema constrains the keys of one object in several places. Closing each of them would forbid the keys of
+ * the others, and nothing would match.
  */
 const constrainsKeysTwice = (schema: JsonRecord): boolean =>
   choices.some((keyword) => schema[keyword] !== undefined) &&
@@ -120,7 +120,6 @@ const isClosed = ({ properties, required, additionalProperties }: JsonRecord): b
   );
 };
 
-/** The schemas within a schema. */
 const partsOf = (schema: JsonRecord): readonly unknown[] => [
   ...namedSchemas.flatMap((keyword) => {
     const named = at(schema, keyword);

@@ -1,18 +1,18 @@
 import { type Message, toolUsesOf } from '@millrace/core';
 import type { ToolIdRule } from './profile.js';
 
-/** OpenAI refuses longer ones. */
+/** OpenAI rejects longer IDs. */
 export const shortIds: ToolIdRule = { accepts: /^.{1,40}$/su, rename: (n) => `call_${n}` };
 
 /**
- * Gives the ids of tool uses in a form that a vendor takes. Ids that it takes stay; the others are numbered in the
- * order of the conversation, so that they are the same in its next request.
+ * Maps IDs of tool calls to those that a vendor accepts. Acceptable IDs stay the same; the others are numbered in the
+ * order of the conversation, so they are stable across requests.
  */
 export const toolIds = (
   messages: readonly Message[],
   rule: ToolIdRule = shortIds,
 ): ((id: string) => string) => {
-  // Most conversations have no other ids, and need not be looked through for them.
+  // Lazy, because most conversations only have acceptable IDs.
   let renamed: ((id: string) => string) | undefined;
   return (id) => {
     if (rule.accepts.test(id)) return id;

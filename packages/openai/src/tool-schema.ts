@@ -2,9 +2,8 @@ import type { JsonSchema } from '@millrace/core';
 import { isRecord } from '@millrace/core/adapter';
 
 /**
- * Writes the schema of a tool's input as OpenAI takes it: an object with `properties`, lists with `items`. What it
- * refuses at the top (a choice of schemas, a list of values) is told in the description; whoever validates the input
- * looks after it.
+ * Adapts the input schema of a tool to OpenAI: an object with `properties`, and arrays with `items`. Keywords that it
+ * rejects at the top level (`anyOf`, `enum`, …) move to the description; validating the input enforces them.
  */
 export const toolSchema = (schema: JsonSchema): JsonSchema => {
   const moved = Object.entries(schema)
@@ -21,7 +20,7 @@ export const toolSchema = (schema: JsonSchema): JsonSchema => {
   };
 };
 
-/** Tells whether the schema that is written says all that the schema says. */
+/** Whether no keyword of a schema moves to the description. */
 export const hasNoRefusedKeywords = (schema: JsonSchema): boolean =>
   [...refusedAtTop].every((keyword) => schema[keyword] === undefined);
 
@@ -34,7 +33,7 @@ const refusedAtTop: ReadonlySet<string> = new Set([
   'not',
 ]);
 
-/** A list without `items` is refused wherever it stands. */
+/** Arrays without `items` are rejected at any depth. */
 const withItems = (schema: JsonSchema): JsonSchema => {
   const written = Object.entries(schema).map(
     ([keyword, value]) => [keyword, partsWithItems(keyword, value)] as const,
@@ -57,7 +56,7 @@ const partsWithItems = (keyword: string, value: unknown): unknown => {
 
 const partOf = (value: unknown): unknown => (isRecord(value) ? withItems(value) : value);
 
-/** Keywords that hold schemas by name, and those that hold one, or a list of them. */
+/** Keywords whose value is a map of schemas, and those whose value is a schema or a list of schemas. */
 const schemaMaps: ReadonlySet<string> = new Set([
   'properties',
   'patternProperties',

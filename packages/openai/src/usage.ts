@@ -2,16 +2,15 @@ import type { ModelChunk, Usage } from '@millrace/core';
 import { isRecord } from '@millrace/core/adapter';
 import { at, countAt, type JsonRecord } from '@millrace/wire';
 
-/** Where a wire puts its counts. */
+/** The names of an API's usage fields. */
 export interface UsageFields {
   readonly input: string;
   readonly inputDetails: string;
   readonly output: string;
-  /** The sum of both, where it may count what the output leaves out. */
+  /** The total, if it may include tokens that the output lacks. */
   readonly total?: string;
 }
 
-/** The counts of chat completions. */
 export const chatUsage: UsageFields = {
   input: 'prompt_tokens',
   inputDetails: 'prompt_tokens_details',
@@ -19,20 +18,19 @@ export const chatUsage: UsageFields = {
   total: 'total_tokens',
 };
 
-/** The counts of responses. */
 export const responsesUsage: UsageFields = {
   input: 'input_tokens',
   inputDetails: 'input_tokens_details',
   output: 'output_tokens',
 };
 
-/** Reads usage, as far as it is told. What the cache gave or took is counted in the input by both wires, and taken out. */
+/** Reads the available usage. Both APIs include cached tokens in the input, so these are subtracted. */
 export const usageChunks = (usage: unknown, fields: UsageFields): readonly ModelChunk[] => {
   if (!isRecord(usage)) return [];
   const input = countAt(usage, fields.input);
   const outputTokens = outputOf(usage, input, fields);
   const details = at(usage, fields.inputDetails);
-  // DeepSeek counts hits at the top.
+  // DeepSeek sends cache hits at the top level.
   const read = countAt(details, 'cached_tokens') ?? countAt(usage, 'prompt_cache_hit_tokens');
   const written = countAt(details, 'cache_write_tokens');
   const counted: Partial<Usage> = {
@@ -46,7 +44,7 @@ export const usageChunks = (usage: unknown, fields: UsageFields): readonly Model
   return Object.keys(counted).length === 0 ? [] : [{ type: 'usage', usage: counted }];
 };
 
-/** Gemini counts the thinking in the total only. */
+/** Gemini counts thinking only in the total. */
 const outputOf = (
   usage: JsonRecord,
   input: number | undefined,

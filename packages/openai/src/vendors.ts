@@ -2,8 +2,8 @@ import { endpoint } from './endpoint.js';
 import type { Profile } from './profile.js';
 
 /**
- * OpenAI's models that think first: they take neither temperature nor stop sequences, and encrypt their thinking. The
- * first generation that can be asked not to think is 5.1, and `gpt-35-turbo` is Azure's name of an old one.
+ * OpenAI's reasoning models: they support neither temperature nor stop sequences, and encrypt their reasoning. From
+ * 5.1 on, reasoning can be turned off. `gpt-35-turbo`, Azure's name of an old model, must not match.
  */
 const reasoners = /^(?:ft:)?(?:o\d|gpt-(?:[5-9]|[12]\d)(?!\d)(?![^:]*chat)|codex|computer-use)/u;
 
@@ -19,7 +19,6 @@ const ofOpenAI: Omit<Profile, 'name'> = {
   ],
 };
 
-/** The vendors that there is a profile of. */
 export type VendorName =
   | 'openai'
   | 'azure'
@@ -35,7 +34,7 @@ export type VendorName =
   | 'llamaCpp'
   | 'lmStudio';
 
-/** Profiles of vendors, as data. */
+/** The built-in profiles. */
 export const profiles: Readonly<Record<VendorName, Profile>> = {
   openai: {
     ...ofOpenAI,
@@ -59,7 +58,7 @@ export const profiles: Readonly<Record<VendorName, Profile>> = {
     keyVariable: 'DEEPSEEK_API_KEY',
     thinkingField: 'reasoning_content',
     media: [],
-    // While it thinks, a forced choice is refused.
+    // It rejects a forced tool choice while it thinks.
     unsupported: [{ models: /^(?!deepseek-chat$)/u, options: ['toolChoice'] }],
   },
   qwen: {
@@ -110,9 +109,9 @@ export const profiles: Readonly<Record<VendorName, Profile>> = {
     nativeOutput: 'withoutTools',
     media: ['image', 'audio'],
     sendsWholeCalls: true,
-    // An empty text is refused by some of its models.
+    // Some of its models reject empty text.
     takesNoContent: true,
-    // What Google documents for calls that another model has made.
+    // Google documents this value for calls of another model.
     unsignedCall: {
       extra_content: { google: { thought_signature: 'skip_thought_signature_validator' } },
     },
@@ -127,7 +126,7 @@ export const profiles: Readonly<Record<VendorName, Profile>> = {
     media: ['image'],
     sendsWholeCalls: true,
     finishesEachCall: true,
-    // It passes over it without a word.
+    // Ollama ignores it silently.
     unsupported: [{ options: ['toolChoice'] }],
   },
   vllm: {
@@ -161,41 +160,49 @@ export const profiles: Readonly<Record<VendorName, Profile>> = {
   },
 };
 
-/** The models of OpenAI. The key is `OPENAI_API_KEY`, the address `OPENAI_BASE_URL` where it is set. */
+/** Models of OpenAI. The key is `OPENAI_API_KEY`; `OPENAI_BASE_URL` overrides the base URL. */
 export const openai = endpoint(profiles.openai);
 
-/** The models of an Azure resource: `AZURE_OPENAI_BASE_URL` is `https://RESOURCE.openai.azure.com/openai/v1`. An `apiKey` function gives Entra tokens. */
+/**
+ * Models of an Azure resource. `AZURE_OPENAI_BASE_URL` is `https://RESOURCE.openai.azure.com/openai/v1`. The key is
+ * `AZURE_OPENAI_API_KEY`, or an `apiKey` function that returns Entra tokens.
+ */
 export const azure = endpoint(profiles.azure);
 
-/** The models of DeepSeek. The key is `DEEPSEEK_API_KEY`. */
+/** Models of DeepSeek. The key is `DEEPSEEK_API_KEY`. */
 export const deepseek = endpoint(profiles.deepseek);
 
-/** The models of Alibaba's DashScope. The key is `DASHSCOPE_API_KEY`; `body: { enable_thinking: true }` makes them think. */
+/**
+ * Models of Alibaba's DashScope. The key is `DASHSCOPE_API_KEY`; `body: { enable_thinking: true }` turns on thinking.
+ */
 export const qwen = endpoint(profiles.qwen);
 
-/** The models of Mistral. The key is `MISTRAL_API_KEY`. */
+/** Models of Mistral. The key is `MISTRAL_API_KEY`. */
 export const mistral = endpoint(profiles.mistral);
 
-/** The models that Groq serves. The key is `GROQ_API_KEY`. */
+/** Models that Groq serves. The key is `GROQ_API_KEY`. */
 export const groq = endpoint(profiles.groq);
 
-/** The models that OpenRouter reaches. The key is `OPENROUTER_API_KEY`. */
+/** Models that OpenRouter provides. The key is `OPENROUTER_API_KEY`. */
 export const openrouter = endpoint(profiles.openrouter);
 
-/** The models of a Snowflake account: `SNOWFLAKE_BASE_URL` is `https://ACCOUNT.snowflakecomputing.com/api/v2/cortex/v1`. The key is `SNOWFLAKE_PAT`, a programmatic access token. */
+/**
+ * Models of a Snowflake account. `SNOWFLAKE_BASE_URL` is `https://ACCOUNT.snowflakecomputing.com/api/v2/cortex/v1`. The
+ * key is `SNOWFLAKE_PAT`, a programmatic access token.
+ */
 export const snowflake = endpoint(profiles.snowflake);
 
-/** Google's Gemini, over its compatible endpoint. The key is `GEMINI_API_KEY`. */
+/** Google's Gemini, over its OpenAI-compatible endpoint. The key is `GEMINI_API_KEY`. */
 export const gemini = endpoint(profiles.gemini);
 
-/** The models of an Ollama on this machine, port 11434. It needs no key. */
+/** Models of a local Ollama server, port 11434. It needs no key. */
 export const ollama = endpoint(profiles.ollama);
 
-/** The models of a vLLM on this machine, port 8000. It needs no key. */
+/** Models of a local vLLM server, port 8000. It needs no key. */
 export const vllm = endpoint(profiles.vllm);
 
-/** The model of a llama.cpp server on this machine, port 8080. It needs no key. */
+/** The model of a local llama.cpp server, port 8080. It needs no key. */
 export const llamaCpp = endpoint(profiles.llamaCpp);
 
-/** The models of an LM Studio on this machine, port 1234. It needs no key. */
+/** Models of a local LM Studio server, port 1234. It needs no key. */
 export const lmStudio = endpoint(profiles.lmStudio);

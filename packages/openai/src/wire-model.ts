@@ -1,11 +1,11 @@
 import type { Model, ModelRequest, RequestOptions } from '@millrace/core';
 import {
   answerToolIf,
-  type WireNames,
   type Reader,
   type SendOptions,
   toolNames,
   vendorModel,
+  type WireNames,
   withKey,
 } from '@millrace/wire';
 import type { OpenAI } from 'openai';
@@ -15,26 +15,23 @@ import type { EndpointOptions } from './options.js';
 import type { Profile, ToolIdRule } from './profile.js';
 import { toolIds } from './tool-ids.js';
 
-/** Whom requests are written for. */
 export interface Target {
   readonly profile: Profile;
   readonly model: string;
 }
 
-/** Writes the body of a request, as JSON. */
 export type WriteRequest = (request: ModelRequest, naming: WireNames) => string;
 
-/** From whom an answer is read. */
 export interface ReaderSource {
-  /** The vendor, under whose name is kept what it wants back. */
+  /** The name of the vendor in encoded signatures. */
   readonly vendor: string;
-  /** What errors call the other side. */
+  /** The name of the server in errors. */
   readonly server: string;
-  /** The name that we gave a tool, from the one that the vendor knows. */
+  /** Maps the vendor's name of a tool to the original one. */
   readonly toolName: (wireName: string) => string;
 }
 
-/** One of the wires that a vendor may speak. */
+/** One of the APIs that a vendor may support. */
 export interface Wire {
   readonly unsupported: readonly (keyof RequestOptions)[];
   readonly toolIds?: ToolIdRule | undefined;
@@ -43,7 +40,7 @@ export interface Wire {
   readonly reader: (source: ReaderSource) => Reader;
 }
 
-/** Makes a model that is asked over a wire. Each request has a reader and names of its own. */
+/** Creates a model that uses one API. Each request has its own reader and names. */
 export const wireModel = (
   profile: Profile,
   model: string,
@@ -73,7 +70,7 @@ export const wireModel = (
     },
     options,
   );
-  // While it has tools to ask for, a schema would keep such a vendor's model from asking.
+  // In a request with tools, a schema would keep the models of such a vendor from calling them.
   return nativeOutput === 'withoutTools'
     ? answerToolIf(vendorBased, (_schema, { tools = [] }) => tools.length > 0)
     : vendorBased;

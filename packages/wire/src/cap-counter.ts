@@ -1,7 +1,7 @@
 import { createToolParts, type ToolPart, type ToolUseChunk } from '@millrace/core/adapter';
+import { capExceeded } from './cap-exceeded.js';
 import type { Caps } from './caps.js';
 import { createNesting, measure } from './nesting.js';
-import { capExceeded } from './cap-exceeded.js';
 import type { Piece } from './piece.js';
 
 /** The counts of one tool call. */

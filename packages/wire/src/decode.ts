@@ -1,12 +1,12 @@
 import { isMillraceError, MillraceError } from '@millrace/core';
 import { parsedJson } from '@millrace/core/adapter';
 import { createCapCounter } from './cap-counter.js';
-import { redactChunk } from './redact-chunk.js';
 import type { Exchange, WireEvent } from './exchange.js';
-import { type Fault, failure } from './failure.js';
+import { failure, type Fault } from './failure.js';
 import { faultOf, faultOfBody } from './fault-of.js';
 import type { Frame } from './framing.js';
 import type { Piece } from './piece.js';
+import { redactChunk } from './redact-chunk.js';
 import type { Redactor } from './redactor.js';
 
 /** Decodes the frames of one network read lazily, frame by frame. */

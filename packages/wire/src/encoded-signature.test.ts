@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { isEncodedSignature, encodeSignature, decodeSignature } from './encoded-signature.js';
+import { decodeSignature, encodeSignature, isEncodedSignature } from './encoded-signature.js';
 
 describe('kept', () => {
   it('R4: gives back what was kept for the same vendor', () => {

@@ -1,8 +1,8 @@
 import { describe, it } from '@jest/globals';
 import { createDemand, MillraceError, openDemand } from '@millrace/core';
 import { finish, marbles, text } from '@millrace/core/testing';
-import type { Piece } from './piece.js';
 import { endAfterFinish } from './end-after-finish.js';
+import type { Piece } from './piece.js';
 
 const usage: Piece = { type: 'usage', usage: { outputTokens: 1 } };
 const values: Readonly<Record<string, Piece>> = {

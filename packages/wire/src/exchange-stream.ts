@@ -5,14 +5,14 @@ import {
   type ModelContext,
 } from '@millrace/core';
 import { defer, type Observable } from 'rxjs';
-import { redactError } from './redact-error.js';
 import { createDecode } from './decode.js';
+import { endAfterFinish } from './end-after-finish.js';
 import type { Exchange } from './exchange.js';
 import { requestIdOf } from './failure.js';
 import { failureOf } from './failure-of.js';
 import { receive, type ReceiveOptions } from './receive.js';
+import { redactError } from './redact-error.js';
 import { createRedactor } from './redactor.js';
-import { endAfterFinish } from './end-after-finish.js';
 
 /**
  * Sends one request and emits the chunks of its answer: text, tool calls, usage and one `finish`. Only usage may follow

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { MillraceError } from '@millrace/core';
-import { recordAddress } from './request-address.js';
 import { failureOf } from './failure-of.js';
+import { recordAddress } from './request-address.js';
 
 const reception = { now: () => 0, clean: (text: string) => text };
 

@@ -1,11 +1,11 @@
 import { isMillraceError, MillraceError, type MillraceErrorCode } from '@millrace/core';
 import { isRecord } from '@millrace/core/adapter';
-import { type Fault, failure } from './failure.js';
-import { recordedAddress } from './request-address.js';
+import { failure, type Fault } from './failure.js';
 import { faultOf, faultOfBody } from './fault-of.js';
 import { inSentence } from './in-sentence.js';
 import { describe } from './plain-error.js';
 import type { ReceiveOptions } from './receive.js';
+import { recordedAddress } from './request-address.js';
 import type { HeadersLike } from './retry-after.js';
 
 /**

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { recordAddress } from './request-address.js';
 import { failure } from './failure.js';
+import { recordAddress } from './request-address.js';
 
 describe('failure', () => {
   it.each([

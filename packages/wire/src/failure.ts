@@ -1,7 +1,7 @@
 import { MillraceError, type MillraceErrorCode } from '@millrace/core';
 import {
-  contextMessages,
   contextCodes,
+  contextMessages,
   quotaCodes,
   refusalCodes,
   statusByCode,

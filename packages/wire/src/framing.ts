@@ -1,7 +1,7 @@
 import { MillraceError } from '@millrace/core';
 import { createParser } from 'eventsource-parser';
-import type { Caps } from './caps.js';
 import { capExceeded } from './cap-exceeded.js';
+import type { Caps } from './caps.js';
 
 /** One part of a response, before it is decoded. */
 export type Frame =

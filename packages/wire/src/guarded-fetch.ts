@@ -1,11 +1,11 @@
 import { isRecord, parsedJson } from '@millrace/core/adapter';
-import { recordAddress } from './request-address.js';
 import { readerOf } from './body-reader.js';
+import { buildResponse, hasBody } from './build-response.js';
 import { defaultCaps } from './caps.js';
 import { faultOfBody } from './fault-of.js';
 import { withoutLimits } from './fetch-limits.js';
 import { readUpTo } from './read-up-to.js';
-import { hasBody, buildResponse } from './build-response.js';
+import { recordAddress } from './request-address.js';
 import type { VendorSettings } from './settings.js';
 import { wellFormed } from './well-formed.js';
 

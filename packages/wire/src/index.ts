@@ -1,11 +1,11 @@
-export { type Access, type AccessSource, resolveAccess, type Credentials } from './access.js';
+export { type Access, type AccessSource, type Credentials, resolveAccess } from './access.js';
 export type { AddressSource } from './address.js';
 export { answerToolIf } from './answer-tool-if.js';
 export { bodyReader, type BodyReader } from './body-reader.js';
-export { type WireNames, type Serializer, cachedSerializer } from './cached-serializer.js';
+export { cachedSerializer, type Serializer, type WireNames } from './cached-serializer.js';
 export { type Caps, defaultCaps } from './caps.js';
 export { blockIndex, signatureChunks, textChunks } from './chunks.js';
-export { isEncodedSignature, encodeSignature, decodeSignature } from './encoded-signature.js';
+export { decodeSignature, encodeSignature, isEncodedSignature } from './encoded-signature.js';
 export { variable } from './environment.js';
 export type { Exchange, Reader, WireEvent } from './exchange.js';
 export { exchange$ } from './exchange-stream.js';
@@ -16,9 +16,9 @@ export { withNamePrefix } from './name-prefix.js';
 export { nodeFetch, type NodeFetchOptions } from './node/node-fetch.js';
 export { at, countAt, type JsonRecord, listAt, textAt } from './paths.js';
 export {
-  rawJsonList,
   type RawJson,
   rawJson,
+  rawJsonList,
   stringifyObject,
   type WithRawJson,
 } from './raw-json.js';

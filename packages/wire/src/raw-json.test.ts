@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { rawJsonList, rawJson, stringifyObject } from './raw-json.js';
+import { rawJson, rawJsonList, stringifyObject } from './raw-json.js';
 
 const name = fc.oneof(fc.string(), fc.constantFrom('__proto__', 'toString', '"', '\u2028'));
 const unwritable = fc.constantFrom(undefined, () => 1, Symbol('none'));

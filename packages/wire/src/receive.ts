@@ -1,5 +1,4 @@
 import { parsedJson } from '@millrace/core/adapter';
-import { recordAddress } from './request-address.js';
 import { readerOf } from './body-reader.js';
 import type { Decode } from './decode.js';
 import type { Exchange } from './exchange.js';
@@ -8,6 +7,7 @@ import { faultOfBody } from './fault-of.js';
 import { createFraming } from './framing.js';
 import type { Piece } from './piece.js';
 import { readUpTo } from './read-up-to.js';
+import { recordAddress } from './request-address.js';
 import { createUtf8 } from './utf8.js';
 
 /** How to decode and redact a response. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { recordedAddress, recordAddress } from './request-address.js';
+import { recordAddress, recordedAddress } from './request-address.js';
 
 describe('noteAddress', () => {
   it('remembers where something came from first', () => {

@@ -1,8 +1,8 @@
 import { bodyReader, type BodyReader } from '../body-reader.js';
 import {
+  buildResponse,
   constructibleHead,
   type ResponseHead,
-  buildResponse,
   withHead,
 } from '../build-response.js';
 import { webStream } from './web-stream.js';

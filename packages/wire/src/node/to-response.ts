@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { hasBody, buildResponse } from '../build-response.js';
+import { buildResponse, hasBody } from '../build-response.js';
 import { decompress } from './decompress.js';
 import { LazyResponse } from './lazy-response.js';
 import type { OutgoingRequest } from './outgoing-request.js';
