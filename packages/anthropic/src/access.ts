@@ -4,12 +4,12 @@ import type { AnthropicOptions } from './options.js';
 const vendor = 'Anthropic';
 const ownUrl = 'https://api.anthropic.com';
 
-/** Where the Messages API is, how it knows us, and what errors call it. */
+/** Access to the Messages API, with the name of the server in errors. */
 export interface MessagesAccess extends Access {
   readonly vendor: string;
 }
 
-/** Finds out where the API is and how it knows us. Throws a `config` error that says what is missing. */
+/** Resolves the base URL and credentials. Throws a `config` error that names what is missing. */
 export const accessOf = ({ betas, headers, ...options }: AnthropicOptions): MessagesAccess => {
   const access = resolveAccess(
     {
@@ -22,18 +22,18 @@ export const accessOf = ({ betas, headers, ...options }: AnthropicOptions): Mess
     },
     { ...options, headers: withBetas(headers ?? {}, betas ?? []) },
   );
-  // The path of a request begins with it.
+  // Request paths start with it.
   const baseUrl = access.baseUrl.replace(/\/v1$/u, '');
   return { ...access, baseUrl, vendor: vendorAt(baseUrl) };
 };
 
-/** Somebody else may speak this wire: an error is then not one of Anthropic. */
+/** Another server may implement this API: errors must not blame Anthropic. */
 const vendorAt = (baseUrl: string): string => {
   const { host } = new URL(baseUrl);
   return host === new URL(ownUrl).host ? vendor : `The server at ${host}`;
 };
 
-/** Features may be switched on by the option and by a header at once. */
+/** Merges the beta features of the option and of a header. */
 const withBetas = (
   headers: Readonly<Record<string, string>>,
   betas: readonly string[],

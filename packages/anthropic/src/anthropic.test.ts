@@ -311,7 +311,7 @@ describe('anthropic()', () => {
     expect(reports).toEqual([
       {
         type: 'warning',
-        message: `The model 'claude-sonnet-4-5' cannot take 'toolChoice' while it thinks: it was left out of the request.`,
+        message: `The model 'claude-sonnet-4-5' does not support 'toolChoice' while it thinks: it was dropped from the request.`,
       },
     ]);
     expect(bodiesOf(await played.settled())[0]).not.toHaveProperty('tool_choice');

@@ -23,12 +23,11 @@ import { isThinkingEnabled, thinkingConfig } from './thinking.js';
 import { toWireId } from './tool-use-id.js';
 
 /**
- * Makes a model of Anthropic, over its Messages API. Nothing is sent before a request, and the vendor's SDK is loaded
- * with the first one.
+ * Creates a model of Anthropic, over its Messages API. The SDK is loaded with the first request.
  *
- * Throws a `config` error for an option that there is not, and where no key is found. Its streams error with a
- * `MillraceError` that holds no key; a request that failed is sent again as `retry` says. The Messages API takes no
- * temperature, unless the header `anthropic-version` asks for the version of 2023-06-01.
+ * Throws a `config` error for an unknown option, and if there is no key. Its streams error with a `MillraceError`
+ * without secrets; failed requests are retried as `retry` configures. The Messages API only supports `temperature` with
+ * the header `anthropic-version: 2023-06-01`.
  */
 export const anthropic = (model: string, options: AnthropicOptions = {}): Model => {
   checkModelCall({
@@ -47,7 +46,7 @@ export const anthropic = (model: string, options: AnthropicOptions = {}): Model 
     defer(() => {
       const fitted = fitRequest(request, isThinking);
       fitted.dropped.forEach((what) => {
-        const message = `The model '${model}' cannot take ${what}: it was left out of the request.`;
+        const message = `The model '${model}' does not support ${what}: it was dropped from the request.`;
         context.report({ type: 'warning', message });
       });
       return bare.stream$(fitted.request, context);
@@ -57,8 +56,8 @@ export const anthropic = (model: string, options: AnthropicOptions = {}): Model 
 };
 
 /**
- * Lets a model answer by a tool where the API cannot hold the answer to a schema. One that thinks is not made to use
- * it: the API refuses that, and nobody has asked for it.
+ * Adds a tool for the structured answer if the API cannot enforce the schema. While the model thinks, the tool is not
+ * forced, because the API rejects that; no warning is reported, because the user did not set that choice.
  */
 const withStructuredOutput = (model: Model, isThinking: boolean): Model => {
   const forbidden = { unsupported: [...(model.unsupported ?? []), 'toolChoice' as const] };
@@ -72,7 +71,7 @@ const withStructuredOutput = (model: Model, isThinking: boolean): Model => {
   return answerToolIf(model, (schema) => nativeSchema(schema) === undefined, toolUser);
 };
 
-/** A choice of no tool would forbid the one to answer with, too. */
+/** The choice `none` would also forbid the tool for the answer. */
 const allowAnswerTool = ({ toolChoice, ...request }: ModelRequest): ModelRequest =>
   toolChoice === undefined || toolChoice === 'none' ? request : { ...request, toolChoice };
 
@@ -102,6 +101,6 @@ const toCacheTime = (cache: boolean | CacheTime): CacheTime | undefined => {
   return cache === true ? '5m' : cache;
 };
 
-/** The version of 2026-10-21, which the SDK asks for, refuses it. */
+/** The API rejects it from version 2026-10-21 on, which the SDK requests. */
 const takesTemperature = ({ headers: { 'anthropic-version': version } }: Access): boolean =>
   typeof version === 'string' && version < '2026-10-21';

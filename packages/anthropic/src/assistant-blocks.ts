@@ -5,8 +5,8 @@ import { decodeBlock } from './opaque-block.js';
 import { toText } from './user-blocks.js';
 
 /**
- * Writes what a model has said. Left out is what the API refuses in the mouth of a model: media, empty text, and
- * thinking that Anthropic has not signed. A message of nothing but thinking is empty.
+ * Maps an assistant message. It leaves out blocks that the API rejects: media, empty text, and thinking without a
+ * signature of Anthropic. Thinking at the end is dropped too, so a message with only thinking is empty.
  */
 export const toAssistantBlocks = (
   { content }: AssistantMessage,
@@ -30,7 +30,6 @@ export const toAssistantBlocks = (
   return blocks.slice(0, blocks.findLastIndex((block) => !isThinking(block)) + 1);
 };
 
-/** Tells whether a block of the wire is thinking, readable or not. */
 export const isThinking = ({ type }: Pick<ContentBlockParam, 'type'>): boolean =>
   type === 'thinking' || type === 'redacted_thinking';
 

@@ -4,20 +4,20 @@ import type {
 } from '@anthropic-ai/sdk/resources/messages';
 import type { Turn } from './turns.js';
 
-/** How long a prefix stays in the cache of the vendor. */
+/** The lifetime of a prefix in Anthropic's prompt cache. */
 export type CacheTime = '5m' | '1h';
 
-/** Marks the end of a prefix that is to be cached. */
+/** The cache breakpoint for the end of a prefix. */
 export const cacheMark = (time: CacheTime): CacheControlEphemeral => ({
   type: 'ephemeral',
   ttl: time,
 });
 
-/** Marks a block that is written: the last character of its text closes it. */
+/** Adds a breakpoint to a serialized block, before its closing brace. */
 const markBlock = (json: string, mark: CacheControlEphemeral): string =>
   `${json.slice(0, -1)},"cache_control":${JSON.stringify(mark)}}`;
 
-/** Marks the last of some blocks that are written. */
+/** Adds a breakpoint to the last of some serialized blocks. */
 export const withLastMarked = (
   blocks: readonly string[],
   mark: CacheControlEphemeral,
@@ -25,8 +25,8 @@ export const withLastMarked = (
   blocks.map((json, index) => (index === blocks.length - 1 ? markBlock(json, mark) : json));
 
 /**
- * Marks the ends of the last two things that users and tools said: the one behind which the cache of the
- * request before ended, and the one behind which the next will go on. The API looks back over 20 blocks only.
+ * Adds breakpoints to the last two user turns: the cache of the previous request ends at the first of them, and the
+ * next request continues from the second. The API only looks back 20 blocks for a cached prefix.
  */
 export const withMarks = (turns: readonly Turn[], mark: CacheControlEphemeral): readonly Turn[] => {
   const last = turns.length - 1;

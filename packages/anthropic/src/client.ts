@@ -1,13 +1,9 @@
 import type { Anthropic } from '@anthropic-ai/sdk';
 import { type Access, sdkOptions, type SendOptions, type VendorSettings } from '@millrace/wire';
 
-/** Sends the body of a request, as JSON, to the Messages API. */
 export type Send = (body: string, options: SendOptions) => Promise<Response>;
 
-/**
- * Makes what sends requests, with the vendor's SDK. The SDK is loaded for the first of them, since that takes a
- * quarter of a second, and has one client.
- */
+/** Creates a sender with one SDK client. The SDK is loaded with the first request, because that takes 250 ms. */
 export const createSend = (
   access: Access,
   settings: Pick<VendorSettings, 'fetch' | 'caps'>,
@@ -19,7 +15,7 @@ export const createSend = (
     return sdk
       .post('/v1/messages', {
         body,
-        // The client would write anew what it is not told the type of.
+        // Without the content type, the client would serialize the body again.
         headers: { ...headers, 'content-type': 'application/json' },
         stream: true,
         signal,

@@ -3,8 +3,8 @@ import type { MediaSource } from '@millrace/core';
 const dataUrl = /^data:([^,]*?)(;base64)?,(.*)$/isu;
 
 /**
- * Turns an address that holds the bytes themselves into these; any other source stays as it is. `undefined` where
- * the address cannot be read. https://www.rfc-editor.org/rfc/rfc2397
+ * Converts a data URL to inline data; any other source stays the same. Returns `undefined` for a malformed URL.
+ * https://www.rfc-editor.org/rfc/rfc2397
  */
 export const withoutDataUrl = (source: MediaSource): MediaSource | undefined => {
   if (source.kind === 'base64' || !/^data:/iu.test(source.url)) return source;

@@ -15,7 +15,7 @@ describe('a request that the API takes', () => {
       { stopSequences: ['\n', 'END'] },
       false,
       { stopSequences: ['END'] },
-      [`'stopSequences' of nothing but white space`],
+      [`blank 'stopSequences'`],
     ],
     [{ system: 'Be brief.', maxTokens: 3 }, true, { system: 'Be brief.', maxTokens: 3 }, []],
   ])('of %j, with thinking %j, is %j', (options, isThinking, expected, dropped) => {

@@ -1,14 +1,14 @@
 import type { ModelRequest } from '@millrace/core';
 
-/** A request that the API takes, and what it lost for that: names of options, each with the circumstance. */
+/** A supported request, and the names of the options that were dropped, each with the reason. */
 export interface Fitted {
   readonly request: ModelRequest;
   readonly dropped: readonly string[];
 }
 
 /**
- * Takes out of a request what the API refuses together with something else of it: a forced choice of tools and a
- * temperature while the model thinks, a temperature above 1, and stop sequences of nothing but white space.
+ * Drops options that the API rejects: a forced tool choice or a temperature while the model thinks, a temperature above
+ * 1, and blank stop sequences.
  */
 export const fitRequest = (request: ModelRequest, isThinking: boolean): Fitted => {
   const { toolChoice, temperature, stopSequences = [], ...rest } = request;
@@ -27,9 +27,7 @@ export const fitRequest = (request: ModelRequest, isThinking: boolean): Fitted =
       ...(isForced ? [`'toolChoice' while it thinks`] : []),
       ...(isWarm ? [`'temperature' while it thinks`] : []),
       ...(isHot ? [`'temperature' above 1`] : []),
-      ...(stops.length < stopSequences.length
-        ? [`'stopSequences' of nothing but white space`]
-        : []),
+      ...(stops.length < stopSequences.length ? [`blank 'stopSequences'`] : []),
     ],
   };
 };

@@ -1,6 +1,6 @@
 /**
- * The tokens that an answer of some older models may have, thinking included. The API refuses a request for more.
- * Models that are not here may have at least 64,000.
+ * Limits of older models in tokens, including thinking. The API rejects requests for more. Other models support at
+ * least 64,000.
  *
  * https://platform.claude.com/docs/en/about-claude/models/overview
  */
@@ -10,6 +10,6 @@ const limits: readonly (readonly [model: RegExp, tokens: number])[] = [
   [/claude-(opus-4|4-opus)(-[01])?([-@]2025\d{4}|$|-v\d|-latest)/u, 32_000],
 ];
 
-/** The most tokens that a model may answer with, as far as it is known to be few; else there is no limit. */
+/** The maximum number of output tokens of an older model; `Infinity` for any other. */
 export const maxOutputTokens = (model: string): number =>
   limits.find(([pattern]) => pattern.test(model))?.[1] ?? Infinity;

@@ -1,7 +1,4 @@
-/**
- * Makes a function that does its work once for each object, and keeps what came of it as long as the object is there.
- * An object is taken for what it is: one that changes is not looked at again.
- */
+/** Memoizes a function by the identity of its argument, for the lifetime of that object. Mutations have no effect. */
 export const memoizeByObject = <Key extends object, Made extends object>(
   make: (key: Key) => Made,
 ): ((key: Key) => Made) => {

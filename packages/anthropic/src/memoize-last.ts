@@ -1,4 +1,4 @@
-/** Makes a function that does its work once for all the same texts in a row. */
+/** Memoizes the last result of a function of a string. */
 export const memoizeLast = <Made>(make: (text: string) => Made): ((text: string) => Made) => {
   let last: { readonly text: string; readonly made: Made } | undefined;
   return (text) => {

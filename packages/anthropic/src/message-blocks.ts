@@ -4,7 +4,7 @@ import { type WireNames, withNamePrefix } from '@millrace/wire';
 import { toAssistantBlocks } from './assistant-blocks.js';
 import { toUserBlocks, type UserBlock } from './user-blocks.js';
 
-/** Writes what a message says. Throws `invalidRequest` for media that cannot be sent. */
+/** Maps the content of a message. Throws `invalidRequest` for unsupported media. */
 export const messageBlocks = (
   message: Message,
   naming: WireNames,
@@ -19,13 +19,13 @@ export const messageBlocks = (
   }
 };
 
-/** Results come first; behind them the media of failed ones, which may say text only. */
+/** Results come first. Media of failed results follow, because a failed result may only contain text. */
 const toResults = (
   { content }: ToolMessage,
   { toolId }: WireNames,
 ): readonly ContentBlockParam[] => {
-  const results = content.map(({ toolUseId, content: said, isError }) => {
-    const blocks = toUserBlocks(said, `The result of the tool use '${toolUseId}'`);
+  const results = content.map(({ toolUseId, content: output, isError }) => {
+    const blocks = toUserBlocks(output, `The result of the tool call '${toolUseId}'`);
     const inside = isError ? failureText(blocks) : blocks;
     const result: ToolResultBlockParam = {
       type: 'tool_result',
@@ -33,12 +33,12 @@ const toResults = (
       ...(inside.length === 0 ? {} : { content: inside }),
       ...(isError ? { is_error: true } : {}),
     };
-    return { result, behind: isError ? blocks.filter(({ type }) => type !== 'text') : [] };
+    return { result, media: isError ? blocks.filter(({ type }) => type !== 'text') : [] };
   });
-  return [...results.map(({ result }) => result), ...results.flatMap(({ behind }) => behind)];
+  return [...results.map(({ result }) => result), ...results.flatMap(({ media }) => media)];
 };
 
-/** A failure may say text only, and must say some. */
+/** A failed result must contain text, and nothing else. */
 const failureText = (blocks: readonly UserBlock[]): UserBlock[] => {
   const texts = blocks.filter(({ type }) => type === 'text');
   return texts.length > 0 ? texts : [{ type: 'text', text: 'The tool failed.' }];

@@ -15,18 +15,14 @@ import { encodeBlock, isOpaque } from './opaque-block.js';
 
 type Chunks = readonly ModelChunk[];
 
-/** A block that has begun and not stopped. */
 interface OpenBlock {
   readonly block: JsonRecord;
-  /** What came of the input of a tool that Anthropic runs itself. */
+  /** Chunks of the input of a built-in tool. */
   readonly json: string[];
   signature: string;
 }
 
-/**
- * Why an answer ended. A reason that is not here is one that was not known when this was written: the answer is
- * whole.
- */
+/** Finishes by stop reason. Any other reason, even an unknown one, means that the answer is complete. */
 const finishes: ReadonlyMap<unknown, Finish | 'pause'> = new Map([
   ['max_tokens', 'length'],
   ['model_context_window_exceeded', 'length'],
@@ -35,16 +31,15 @@ const finishes: ReadonlyMap<unknown, Finish | 'pause'> = new Map([
 ]);
 
 /**
- * Begins to read one answer of the Messages API. Unknown events, blocks and deltas give nothing. Some servers put
- * content into `message_start`, which is read like streamed content. `toolNameOf` turns the wire's name of a tool
- * into ours.
+ * Creates the reader of one answer of the Messages API. It ignores unknown events, blocks and deltas. Some servers send
+ * content in `message_start`, which is read like streamed content. `toolNameOf` maps tool names back.
  */
 export const createMessagesReader = (toolNameOf: (wireName: string) => string): Reader => {
   const open = new Map<unknown, OpenBlock>();
-  /** The content of `message_start`, and how much of it has been read. */
+  /** The content of `message_start`, and the number of its blocks that have been read. */
   let startContent: readonly unknown[] = [];
   let readCount = 0;
-  /** The stop reason in `message_start`: it counts if no other one comes, as an answer has one finish. */
+  /** The stop reason in `message_start`, which counts if no other one follows. */
   let startReason: unknown;
 
   const start = (index: unknown, block: unknown): Chunks => {
@@ -65,18 +60,18 @@ export const createMessagesReader = (toolNameOf: (wireName: string) => string): 
   };
 
   const addTo = (index: unknown, delta: unknown): Chunks => {
-    const block = open.get(index);
+    const opened = open.get(index);
     switch (at(delta, 'type')) {
       case 'text_delta':
         return textChunks('text', textAt(delta, 'text'));
       case 'thinking_delta':
         return textChunks('thinking', textAt(delta, 'thinking'));
       case 'signature_delta':
-        if (block !== undefined) block.signature = '';
+        if (opened !== undefined) opened.signature = '';
         return signatureChunks(textAt(delta, 'signature'));
       case 'input_json_delta':
-        if (block !== undefined && isOpaque(block.block)) {
-          block.json.push(textAt(delta, 'partial_json'));
+        if (opened !== undefined && isOpaque(opened.block)) {
+          opened.json.push(textAt(delta, 'partial_json'));
           return [];
         }
         return [
@@ -88,23 +83,23 @@ export const createMessagesReader = (toolNameOf: (wireName: string) => string): 
   };
 
   const stop = (index: unknown): Chunks => {
-    const begun = open.get(index);
+    const opened = open.get(index);
     open.delete(index);
-    if (begun === undefined) return [];
-    const { block, json, signature } = begun;
+    if (opened === undefined) return [];
+    const { block, json, signature } = opened;
     if (block['type'] === 'thinking') return signatureChunks(signature);
     return isOpaque(block)
       ? signatureChunks(encodeBlock(withInput(block, json.join(''))), { redacted: true })
       : [];
   };
 
-  /** Reads the blocks of `message_start` up to the one that an event is about. */
+  /** Reads the blocks of `message_start` up to the block of an event. */
   const readStartContent = (data: unknown): Chunks => {
     const index = at(data, 'index');
     const end = textAt(data, 'type').startsWith('message_') ? Infinity : Number(index) + 1;
     return startContent.slice(readCount, end).flatMap((block) => {
       const place = readCount++;
-      // The stream repeats this block, and may add to it.
+      // The stream repeats this block, perhaps with more content.
       const isRepeated =
         place === index &&
         ['type', 'id'].every((key) => at(block, key) === at(data, 'content_block', key));
@@ -142,7 +137,7 @@ export const createMessagesReader = (toolNameOf: (wireName: string) => string): 
       ? readNext(data)
       : [...readStartContent(data), ...readNext(data)];
 
-  /** It is a start that has everything. */
+  /** A non-streaming answer is a `message_start` with all content. */
   const readWhole = (message: unknown): Chunks =>
     Array.isArray(at(message, 'content'))
       ? [...read({ type: 'message_start', message }), ...read({ type: 'message_stop' })]
@@ -155,7 +150,7 @@ export const createMessagesReader = (toolNameOf: (wireName: string) => string): 
   };
 };
 
-/** Arguments come as text in pieces; some servers that speak this wire send them as an object. */
+/** Arguments are streamed as strings; some compatible servers send them as an object. */
 const argumentsOf = (value: unknown): { readonly json?: string; readonly input?: unknown } => {
   if (typeof value === 'string') return { json: value };
   return value === undefined || value === null ? {} : { input: value };
@@ -170,7 +165,7 @@ const toolUseChunk = (
   ...blockIndex(index),
   ...(typeof id === 'string' ? { id } : {}),
   ...(typeof name === 'string' ? { name: toolNameOf(name) } : {}),
-  // An empty object is the wire's way to say that the input follows.
+  // An empty object means that the input follows.
   ...(isRecord(input) && Object.keys(input).length === 0 ? {} : argumentsOf(input)),
 });
 

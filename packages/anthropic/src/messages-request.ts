@@ -21,25 +21,25 @@ import { turnText } from './turns.js';
 import { toText } from './user-blocks.js';
 import { wireMessages } from './wire-messages.js';
 
-/** What the body of a request is made with, beside the request. */
+/** Settings of all requests of a model. */
 export interface RequestSettings {
   readonly model: string;
-  /** Tokens that an answer may have where the request says none. Default: 32,000, or what the model has. */
+  /** The default of the request's `maxTokens`. Default: 32,000, or the limit of the model. */
   readonly maxTokens?: number | undefined;
   readonly thinking?: Thinking | undefined;
   readonly effort?: Effort | undefined;
   readonly cache?: CacheTime | undefined;
   readonly builtInTools?: readonly JsonRecord[] | undefined;
-  /** Further fields. They go before all others. */
+  /** Further fields. They override all others. */
   readonly body?: JsonRecord | undefined;
 }
 
-/** How much work a model puts into its answer. */
+/** How much effort a model puts into its answer. */
 export type Effort = NonNullable<OutputConfig['effort']>;
 
 /**
- * Makes what writes the bodies of requests to the Messages API, as JSON. What they have in common is written once. It
- * throws `invalidRequest` for what no model of Anthropic can take.
+ * Creates a serializer of requests to the Messages API. Parts that repeat are serialized once. It throws
+ * `invalidRequest` for content that no model of Anthropic supports.
  */
 export const messagesRequest = (
   settings: RequestSettings,
@@ -112,11 +112,11 @@ const outputConfig = (
 
 const defaultTokens = 32_000;
 
-/** What is asked for is never made less: the API says what is wrong with it. */
+/** An explicit number is never reduced: the API reports one that is too high. */
 const tokensFor = (model: string, asked: number | undefined, budget: number): number =>
   asked === undefined ? Math.min(defaultTokens + budget, maxOutputTokens(model)) : asked + budget;
 
-/** The tokens that a model is given to think with, where it is told so. */
+/** The thinking budget in tokens; 0 if none is set. */
 const budgetOf = (thinking: unknown): number => {
   const budget = isRecord(thinking) ? thinking['budget_tokens'] : undefined;
   return typeof budget === 'number' ? budget : 0;

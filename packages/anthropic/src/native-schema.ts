@@ -3,9 +3,9 @@ import { isRecord } from '@millrace/core/adapter';
 import { memoizeByObject } from './memoize-by-object.js';
 
 /**
- * Writes a JSON Schema in the part of it that Anthropic can hold an answer to; `undefined` where that is not
- * possible. An answer to the result has the shape of the original. What only bounds a value (`minimum`, `pattern`,
- * …) is said in the description, because the API refuses it; whoever validates the answer looks after it.
+ * Converts a schema to the subset of JSON Schema that Anthropic can enforce; returns `undefined` if that is impossible.
+ * The result accepts the same shapes. Constraints on values (`minimum`, `pattern`, …), which the API rejects, move to
+ * the description; validating the answer enforces them.
  *
  * https://platform.claude.com/docs/en/build-with-claude/structured-outputs#json-schema-limitations
  */
@@ -16,17 +16,16 @@ const nativeOf = memoizeByObject((schema: JsonSchema) => {
   return { native: native !== undefined && isSmall(native) ? native : undefined };
 });
 
-/** Keywords that are taken as they are. */
 const copied: ReadonlySet<string> = new Set(['type', 'title', 'default', '$ref', 'required']);
 
-/** Keywords that bound a value or give examples of it, and say nothing of its shape. */
+/** Keywords that constrain or illustrate a value without affecting its shape. */
 const bounds: ReadonlySet<string> = new Set([
   ...['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'],
   ...['minLength', 'maxLength', 'pattern', 'format'],
   ...['minItems', 'maxItems', 'uniqueItems', 'examples'],
 ]);
 
-/** Keywords that say nothing to a model, and those that are written anew. */
+/** Keywords that are dropped: they mean nothing to a model, or are added again later. */
 const ignored: ReadonlySet<string> = new Set([
   ...['$schema', '$id', '$comment', 'readOnly', 'writeOnly', 'deprecated', 'description'],
 ]);
@@ -54,7 +53,7 @@ const convert = (schema: unknown): JsonSchema | undefined => {
       ]);
 };
 
-/** The entries that a keyword becomes; `undefined` where it cannot be written. */
+/** The entries for a keyword; `undefined` if it cannot be converted. */
 const convertKeyword = (keyword: string, value: unknown): readonly Entry[] | undefined => {
   switch (keyword) {
     case 'properties':
@@ -90,7 +89,7 @@ const convertEach = (keyword: string, schemas: unknown): readonly Entry[] | unde
   return [[keyword, Object.fromEntries(converted.map((schema, at) => [keys[at], schema]))]];
 };
 
-/** The bounds that the API does take. */
+/** The constraints that the API supports. */
 const isAccepted = (keyword: string, value: unknown): boolean =>
   (keyword === 'format' && formats.includes(value)) ||
   (keyword === 'minItems' && (value === 0 || value === 1));
@@ -107,7 +106,7 @@ const typesOf = ({ type }: JsonSchema): readonly unknown[] => (Array.isArray(typ
 const isObject = (schema: JsonSchema): boolean =>
   typesOf(schema).includes('object') || isRecord(schema['properties']);
 
-/** It says what it is, and an object also which keys it has: a map of any keys cannot be closed. */
+/** Whether a schema defines a type, and for objects also the keys: a map with arbitrary keys cannot be closed. */
 const hasShape = (schema: JsonSchema): boolean => {
   if (['type', 'enum', 'const', '$ref', 'anyOf', 'oneOf'].every((key) => !(key in schema))) {
     return false;
@@ -123,13 +122,12 @@ const hasShape = (schema: JsonSchema): boolean => {
   );
 };
 
-/** Every schema within a schema, itself first. */
 const partsOf = (schema: unknown): readonly JsonSchema[] => {
   if (Array.isArray(schema)) return schema.flatMap(partsOf);
   return isRecord(schema) ? [schema, ...Object.values(schema).flatMap(partsOf)] : [];
 };
 
-/** A schema that refers to itself, or to what is not among its definitions. */
+/** Whether a schema refers to itself, or to a missing definition. */
 const isCyclic = (schema: JsonSchema): boolean => {
   const { $defs, definitions, ...root } = schema;
   const targets = [...entriesOf('$defs', $defs), ...entriesOf('definitions', definitions)].map(
@@ -139,7 +137,7 @@ const isCyclic = (schema: JsonSchema): boolean => {
   return grounded.size < targets.length || !referencesIn(root).every((it) => grounded.has(it));
 };
 
-/** The references that lead to an end, found from the ends backwards. */
+/** The references that are not cyclic, found from the leaves upwards. */
 const groundedIn = (
   targets: readonly (readonly [unknown, readonly unknown[]])[],
   known: ReadonlySet<unknown>,
@@ -162,7 +160,7 @@ const referencesIn = (schema: unknown): readonly unknown[] =>
     .filter((part) => '$ref' in part)
     .map(({ $ref }) => $ref);
 
-/** Optional properties and unions that the API takes in one schema. */
+/** The API's limits per schema. */
 const maxOptional = 24;
 const maxUnions = 16;
 

@@ -4,31 +4,24 @@ import type { CacheTime } from './cache-marks.js';
 import type { Effort } from './messages-request.js';
 import type { Thinking } from './thinking.js';
 
-/** How a model of Anthropic is reached and asked. A `/v1` at the end of `baseUrl` counts for nothing. */
+/** Options of a model of Anthropic. A `/v1` at the end of `baseUrl` is removed. */
 export interface AnthropicOptions extends VendorSettings {
-  /** Tokens that an answer may have where the request does not say. Default: 32,000, or what an older model has. */
+  /** The default of the request's `maxTokens`. Default: 32,000, or the lower limit of an older model. */
   readonly maxTokens?: number | undefined;
-  /** How the model thinks before it answers. Default: as the API has it for the model. */
+  /** How the model thinks before it answers. Default: the API's default for the model. */
   readonly thinking?: Thinking | undefined;
-  /** How much work the model puts into an answer. Default: as the API has it. */
+  /** How much effort the model puts into an answer. Default: the API's default. */
   readonly effort?: Effort | undefined;
-  /**
-   * Whether, and for how long, the vendor caches what a request has in common with the next. Default: true, which
-   * is `5m`.
-   */
+  /** Whether to use the vendor's prompt cache, and the lifetime of its entries. Default: true, which means `5m`. */
   readonly cache?: boolean | CacheTime | undefined;
-  /**
-   * Tools that run at the vendor, as it declares them: `{ type: 'web_search_20260318', name: 'web_search' }`.
-   * Default: none.
-   */
+  /** Tools that the vendor runs, such as `{ type: 'web_search_20260318', name: 'web_search' }`. Default: none. */
   readonly builtInTools?: readonly JsonRecord[] | undefined;
-  /** Names of beta features to switch on. Default: none. */
+  /** Names of beta features to enable. Default: none. */
   readonly betas?: readonly string[] | undefined;
-  /** Fields of the request that there is no option for. They go before all others. */
+  /** Further fields of the request. They override all others. */
   readonly body?: JsonRecord | undefined;
 }
 
-/** What each option may be. */
 export const optionRules: Readonly<Record<keyof AnthropicOptions, Rule>> = {
   ...settingsRules,
   maxTokens: wholeNumber(1),
@@ -43,7 +36,7 @@ export const optionRules: Readonly<Record<keyof AnthropicOptions, Rule>> = {
   ],
   builtInTools: [
     (value) => isListOf(value, isBuiltIn),
-    `a list of tools as the vendor declares them, such as { type: 'web_search_20260318', name: 'web_search' }`,
+    `a list of tools in the format of the vendor, such as { type: 'web_search_20260318', name: 'web_search' }`,
   ],
   betas: [
     (value) => isListOf(value, (beta) => typeof beta === 'string'),
@@ -52,7 +45,7 @@ export const optionRules: Readonly<Record<keyof AnthropicOptions, Rule>> = {
   body: isObject,
 };
 
-/** The API takes no smaller budget. */
+/** The API's minimum. */
 const minBudget = 1_024;
 
 const isThinking = (value: unknown): boolean =>

@@ -1,15 +1,15 @@
-/** Where a conversation is cut. */
+/** The indexes at which a conversation is split. */
 export interface ConversationSplit {
-  /** Where its pages end: the first one begins with it, each other one where the one before ends. */
+  /** The ends of its pages, which are consecutive from the start. */
   readonly pages: readonly number[];
-  /** Where begins what may change with what follows: with the last turn but one of the user. */
+  /** The start of the messages that later messages may affect: the second to last user turn. */
   readonly open: number;
 }
 
-/** Messages that a page has at least. */
+/** The minimum number of messages of a page. */
 const pageLength = 16;
 
-/** Cuts a conversation where turns of the user begin: what stands on one side of a cut says nothing about the other. */
+/** Splits a conversation at the start of user turns, so that each part can be serialized independently. */
 export const splitConversation = (
   length: number,
   begins: (at: number) => boolean,

@@ -4,13 +4,12 @@ import { isThinking } from './assistant-blocks.js';
 import type { Turn } from './turns.js';
 
 /**
- * How a model thinks before it answers: not at all, as much as it sees fit, or with a budget of tokens (at least
- * 1,024, which come on top of those of the answer). Which of these a model takes, and what it does without, depends
- * on the model.
+ * How a model thinks before it answers: not at all, as much as it sees fit, or with a budget of at least 1,024 tokens,
+ * which are added to those of the answer. Supported values and the default depend on the model.
  */
 export type Thinking = false | 'adaptive' | { readonly budgetTokens: number };
 
-/** What the wire calls it; nothing, where the model's default is wanted. */
+/** Maps the option to the field of a request; `undefined` selects the model's default. */
 export const thinkingConfig = (thinking: Thinking | undefined): ThinkingConfigParam | undefined => {
   if (thinking === undefined) return undefined;
   if (thinking === false) return { type: 'disabled' };
@@ -19,18 +18,20 @@ export const thinkingConfig = (thinking: Thinking | undefined): ThinkingConfigPa
     : { type: 'enabled', budget_tokens: thinking.budgetTokens };
 };
 
-/** Models that think whatever they are told. https://platform.claude.com/docs/en/models/opus-5-5/whats-new-opus-5-5 */
+/**
+ * Models that always think, even if thinking is disabled.
+ * https://platform.claude.com/docs/en/models/opus-5-5/whats-new-opus-5-5
+ */
 const alwaysThinking = /opus-5[-.]5|fable-5[-.]1/u;
 
-/** Tells whether a model thinks: because it is told to, or whatever it is told. It cannot then be made to use a tool. */
+/** Whether a model thinks, because of the request or always. If so, it cannot be forced to call a tool. */
 export const isThinkingEnabled = (model: string, config: unknown): boolean =>
   alwaysThinking.test(model) ||
   (isRecord(config) && (config['type'] === 'enabled' || config['type'] === 'adaptive'));
 
 /**
- * Tells whether a conversation can be gone on with while a budget for thinking is given: an answer that is not
- * finished, because its tools have just run or it paused, must have begun with thinking of Anthropic's. It has not
- * after another vendor's model stood in.
+ * Whether the API accepts a thinking budget for a conversation: an unfinished answer, which paused or called tools,
+ * must have started with thinking of Anthropic. An answer of a fallback to another vendor has not.
  */
 export const canContinueThinking = (turns: readonly Turn[]): boolean => {
   const last = turns.at(-1);

@@ -3,17 +3,13 @@ import { type JsonSchema, MillraceError, type ToolDeclaration } from '@millrace/
 import { type RawJson, rawJson, stringifyObject, type WireNames } from '@millrace/wire';
 import { memoizeByObject } from './memoize-by-object.js';
 
-/** What a schema of a tool's input becomes. */
 interface ToolInput {
   readonly schema: RawJson;
-  /** The name of a property that cannot be sent. */
+  /** The name of a property that the API rejects. */
   readonly invalidKey: string | undefined;
 }
 
-/**
- * Makes what writes declarations of tools, the schema of each once. It throws `invalidRequest` for a property that
- * cannot be sent.
- */
+/** Creates a serializer of tools. It throws `invalidRequest` for a property name that the API rejects. */
 export const toolDeclaration = (): ((tool: ToolDeclaration, naming: WireNames) => string) => {
   const inputOf = memoizeByObject(toInput);
   return ({ name, description, inputSchema }, { toolName }) => {
@@ -32,21 +28,18 @@ const toInput = (schema: JsonSchema): ToolInput => ({
   invalidKey: Object.keys(schema['properties'] ?? {}).find((key) => !validKey.test(key)),
 });
 
-/** What the API takes as a name of a property; it looks at those at the top only. */
+/** Property names that the API accepts. It only checks those at the top level. */
 const validKey = /^[a-zA-Z0-9_.-]{1,64}$/u;
 
 const refusal = (tool: string, property: string): MillraceError => {
-  const what = `The input of the tool '${tool}' has a property '${property.slice(0, 80)}', which cannot be sent.`;
+  const what = `The input of the tool '${tool}' has a property '${property.slice(0, 80)}', which the API rejects.`;
   return new MillraceError(
     'invalidRequest',
-    `${what} Its name may have letters, digits, '_', '.' and '-', and at most 64 of them.`,
+    `${what} Use up to 64 letters, digits, '_', '.' and '-' in its name.`,
   );
 };
 
-/**
- * The API takes no choice of schemas at the top. The model is told of it; whoever validates the input looks after
- * it.
- */
+/** Moves `anyOf`, `oneOf` and `allOf`, which the API rejects at the top level, to the description. */
 const toInputSchema = ({ anyOf, oneOf, allOf, ...schema }: JsonSchema): Tool.InputSchema => {
   const moved = Object.entries({ anyOf, oneOf, allOf }).flatMap(([keyword, value]) =>
     value === undefined ? [] : [`${keyword}: ${JSON.stringify(value)}`],

@@ -5,32 +5,30 @@ import type {
 } from '@anthropic-ai/sdk/resources/messages';
 import type { Message } from '@millrace/core';
 
-/** A block of a message, written. */
 export interface Part {
   readonly type: ContentBlockParam['type'];
   readonly json: string;
 }
 
-/** What one side says in a row, its blocks written. */
+/** Consecutive blocks of one role, serialized. */
 export interface Turn {
   readonly role: (UserMessageParam | AssistantMessageParam)['role'];
   readonly content: readonly Part[];
 }
 
-/** Writes a block. */
 export const toPart = (block: ContentBlockParam): Part => ({
   type: block.type,
   json: JSON.stringify(block),
 });
 
-/** Writes a turn, as a message. */
+/** Serializes a turn as one message. */
 export const turnText = ({ role, content }: Turn): string => {
   let blocks = '';
   for (const { json } of content) blocks += blocks === '' ? json : `,${json}`;
   return `{"role":"${role}","content":[${blocks}]}`;
 };
 
-/** Joins what one side says in a row, and leaves out who says nothing, unless a turn of the user is lost by it. */
+/** Merges consecutive messages of one role. It drops empty messages, but keeps an empty user turn. */
 export const inTurns = (
   messages: readonly Message[],
   partsOf: (message: Message) => readonly Part[],
@@ -48,5 +46,5 @@ export const inTurns = (
   return turns;
 };
 
-/** A blank question is one too: without it the model would go on with what it said before. */
+/** Stands for a blank user message: without it, the model would continue its last message. */
 const blank = toPart({ type: 'text', text: '(empty)' });

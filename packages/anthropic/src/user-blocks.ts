@@ -13,12 +13,12 @@ import {
 } from '@millrace/core';
 import { withoutDataUrl } from './data-url.js';
 
-/** What the wire takes from people and tools. */
+/** Blocks that users and tool results may contain. */
 export type UserBlock = TextBlockParam | ImageBlockParam | DocumentBlockParam;
 
 /**
- * Writes what people and tools say. Text of nothing but white space is left out, because the API refuses it; media
- * that no model of Anthropic takes is an `invalidRequest`. `where` tells whose blocks these are.
+ * Maps the content of users and tools. It leaves out blank text, which the API rejects. Throws `invalidRequest` for
+ * unsupported media; `where` names the owner of the blocks in the error.
  */
 export const toUserBlocks = (blocks: readonly ContentBlock[], where: string): UserBlock[] =>
   blocks.flatMap((block): UserBlock[] => {
@@ -30,11 +30,11 @@ export const toUserBlocks = (blocks: readonly ContentBlock[], where: string): Us
       case 'file':
         return [toDocument(block, where)];
       case 'audio':
-        throw refusal(where, 'an audio block', 'Models of Anthropic take no audio.');
+        throw refusal(where, 'an audio block', 'Anthropic models do not support audio.');
     }
   });
 
-/** Writes a text; nothing, where there is nothing to read in it. */
+/** Returns a text block, or no block for blank text. */
 export const toText = (text: string): TextBlockParam[] =>
   text.trim() === '' ? [] : [{ type: 'text', text }];
 
@@ -42,7 +42,7 @@ type ImageType = Base64ImageSource['media_type'];
 
 const imageTypes: readonly ImageType[] = ['image/jpeg', 'image/png', 'image/gif', 'image/webp'];
 
-/** What people write where they mean another one. */
+/** Common aliases. */
 const aliases: ReadonlyMap<string, string> = new Map([
   ['image/jpg', 'image/jpeg'],
   ['image/pjpeg', 'image/jpeg'],
@@ -76,7 +76,7 @@ const documentSource = (block: FileBlock, where: string): DocumentBlockParam['so
   const mediaType = essenceOf(source.mediaType ?? pdf);
   if (source.kind === 'url') {
     if (mediaType === pdf) return { type: 'url', url: source.url };
-    throw refusal(where, `a file of the type '${mediaType}' at an address`, `Only ${pdf} may be.`);
+    throw refusal(where, `a file of the type '${mediaType}' by URL`, `Only ${pdf} may be a URL.`);
   }
   if (mediaType === pdf) return { type: 'base64', media_type: pdf, data: source.data };
   const data = Buffer.from(source.data, 'base64').toString('utf8');
@@ -86,17 +86,17 @@ const documentSource = (block: FileBlock, where: string): DocumentBlockParam['so
 
 const pdf = 'application/pdf';
 
-/** The API takes plain text only; what else people can read goes as that. */
+/** Other readable types are sent as plain text, the only text type that the API accepts. */
 const isText = (mediaType: string): boolean =>
   /^text\/|^application\/(.+\+)?(json|xml|yaml)\b/.test(mediaType);
 
-/** The vendor fetches from the web only. */
+/** The vendor only fetches http and https URLs. */
 const sourceOf = ({ type, source }: ImageBlock | FileBlock, where: string): MediaSource => {
   const inline = withoutDataUrl(source);
   if (inline?.kind === 'base64' || (inline && /^https?:\/\//iu.test(inline.url))) return inline;
   throw refusal(
     where,
-    `${type === 'image' ? 'an image' : 'a file'} at an address that is not of the web`,
+    `${type === 'image' ? 'an image' : 'a file'} with an unsupported URL`,
     `Use http, https, or a data: URL.`,
   );
 };

@@ -281,8 +281,8 @@ describe('a conversation on the wire', () => {
       'image/tiff',
     ],
     [{ type: 'image', source: { kind: 'url', url: 'data:image/tiff;base64,AAAA' } }, 'image/tiff'],
-    [{ type: 'image', source: { kind: 'url', url: 'file:///a.png' } }, 'not of the web'],
-    [{ type: 'file', source: { kind: 'url', url: 'data:image/png,%FF' } }, 'not of the web'],
+    [{ type: 'image', source: { kind: 'url', url: 'file:///a.png' } }, 'an unsupported URL'],
+    [{ type: 'file', source: { kind: 'url', url: 'data:image/png,%FF' } }, 'an unsupported URL'],
     [
       { type: 'file', source: { kind: 'base64', mediaType: 'application/zip', data: 'AAAA' } },
       'application/zip',

@@ -5,25 +5,22 @@ import { messageBlocks } from './message-blocks.js';
 import { splitConversation } from './split-conversation.js';
 import { inTurns, type Part, toPart, type Turn, turnText } from './turns.js';
 
-/** A conversation that is written. */
 export interface WireMessages {
-  /** What nothing that follows can change, as the items of a JSON list; an empty text where there is no such thing. */
+  /** The messages that later ones cannot affect, as items of a JSON array; or `''`. */
   readonly settled: string;
-  /** The turns behind it: at least the last two of the user, where there are so many. */
+  /** The remaining turns, which include the last two user turns. */
   readonly open: readonly Turn[];
 }
 
-/** Turns that are settled. */
 interface Page {
   readonly first: Turn['role'] | undefined;
   readonly json: string;
 }
 
 /**
- * Makes what writes conversations. The same messages always become the same text, however many follow: signed thinking
- * and the prompt cache both depend on that. So each message is written once, and what was written is kept by pages: to
- * find each of many messages in memory would cost as much as to write it again. It throws `invalidRequest` for media
- * that cannot be sent, and where there is nothing to send.
+ * Creates a serializer of conversations. The same messages always become the same JSON, because signed thinking and the
+ * prompt cache depend on that. Each message is cached, and settled ones in pages, because looking up each of many would
+ * cost as much as serializing it again. It throws `invalidRequest` for unsupported media and empty requests.
  */
 export const wireMessages = (): Serializer<WireMessages> => {
   const writeParts = cachedSerializer<readonly Part[]>(
@@ -38,7 +35,7 @@ export const wireMessages = (): Serializer<WireMessages> => {
   };
   const writePage = cachedSerializer(settle, ({ json }) => json.length);
 
-  /** Whether somebody answers what an assistant has said: a turn of the user begins there, whatever else is said. */
+  /** Whether a user turn starts at a message because it follows a non-empty assistant message. */
   const isAnswer = (messages: readonly Message[], at: number, naming: WireNames): boolean =>
     messages[at]?.role !== 'assistant' &&
     messages[at - 1]?.role === 'assistant' &&
@@ -65,13 +62,13 @@ export const wireMessages = (): Serializer<WireMessages> => {
   };
 };
 
-/** The API wants a user to begin; a history may begin with a greeting, or be cut. */
+/** Inserted because the API expects a user message first, but a history may start with a greeting or be truncated. */
 const opening: Turn = {
   role: 'user',
   content: [toPart({ type: 'text', text: '(The conversation begins.)' })],
 };
 
-/** What a model is to go on with may not end in white space. */
+/** The API rejects trailing white space in an assistant message that the model should continue. */
 const withoutLastSpace = (turns: readonly Turn[]): readonly Turn[] => {
   const last = turns.at(-1);
   const block = last?.content.at(-1);

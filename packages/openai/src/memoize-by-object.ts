@@ -1,6 +1,4 @@
-/**
- * Memoizes a function by the identity of its argument, as long as that object lives. Mutations of it have no effect.
- */
+/** Memoizes a function by the identity of its argument, for the lifetime of that object. Mutations have no effect. */
 export const memoizeByObject = <Key extends object, Made extends object>(
   make: (key: Key) => Made,
 ): ((key: Key) => Made) => {
