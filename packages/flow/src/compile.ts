@@ -1,5 +1,7 @@
-import { MillraceError, type MillraceErrorOptions, isMillraceError } from '@millrace/core';
+import { isMillraceError, MillraceError, type MillraceErrorOptions } from '@millrace/core';
 import { catchError, defer, of } from 'rxjs';
+import { innerOf, onErrorOf } from './branches.js';
+import { ownOf } from './component-problems.js';
 import { agentWork } from './components/agent.js';
 import { categorizeWork } from './components/categorize.js';
 import { codeWork } from './components/code.js';
@@ -8,84 +10,82 @@ import { messageWork } from './components/message.js';
 import { retrievalWork } from './components/retrieval.js';
 import { switchWork } from './components/switch.js';
 import { toolWork } from './components/tool.js';
-import { own } from './component-problems.js';
 import type { FlowComponent, FlowComponents } from './document.js';
 import { graphOf, topological } from './graph.js';
-import { innerOf, onErrorOf } from './kinds.js';
 import { render, templateOf } from './render.js';
-import type { Equipment } from './resources.js';
+import type { CompileOptions } from './resources.js';
 import type { CompiledGraph } from './run-graph.js';
-import { speakersIn } from './speakers.js';
+import { streamingAgents } from './streaming-agents.js';
 import { templatesOf } from './templates-of.js';
 import { done, type Work } from './work.js';
 
-/** Readies components that have been checked. */
+/** Compiles components of a checked document. */
 export const compileGraph = (
   components: FlowComponents,
-  equipment: Equipment,
+  options: CompileOptions,
   isInner = false,
 ): CompiledGraph => {
   const graph = graphOf(components);
-  // What an item says is not yet what the flow says.
-  const speakers = isInner ? new Set<string>() : speakersIn(graph);
+  // Messages inside an iteration are not part of the flow's answer.
+  const streaming = isInner ? new Set<string>() : streamingAgents(graph);
   const order = topological(graph);
   const nodes = order.flatMap((id) => {
     const component = graph.components.get(id);
     if (component === undefined) return [];
     const { component_name: name } = component;
-    const read = namedIn(component);
+    const read = referencesIn(component);
     return {
       id,
       upstream: [...(graph.upstream.get(id) ?? [])],
       reads: order.filter((other) => read.has(other)),
       always: [...(graph.always.get(id) ?? [])],
-      takesTime: !quick.has(name),
+      isAsync: !synchronous.has(name),
       isMessage: name === 'message',
-      speaks: speakers.has(id),
-      work$: guarded(id, component, workOf(id, component, equipment)),
+      streams: streaming.has(id),
+      work$: withErrorHandling(id, component, workOf(id, component, options)),
     };
   });
-  return { nodes, concurrency: equipment.concurrency };
+  return { nodes, concurrency: options.concurrency };
 };
 
-const quick: ReadonlySet<string> = new Set(['begin', 'switch', 'message']);
+const synchronous: ReadonlySet<string> = new Set(['begin', 'switch', 'message']);
 
-/** The components whose outputs the templates of one name, with those within it. */
-const namedIn = (component: FlowComponent): ReadonlySet<string> =>
+/** The components that the templates of a component, or of components inside it, refer to. */
+const referencesIn = (component: FlowComponent): ReadonlySet<string> =>
   new Set([
     ...templatesOf(component).flatMap(({ text }) =>
       templateOf(text).flatMap((part) =>
         typeof part === 'object' && part.of === 'component' ? part.id : [],
       ),
     ),
-    ...Object.values(innerOf(component) ?? {}).flatMap((inner) => [...namedIn(inner)]),
+    ...Object.values(innerOf(component) ?? {}).flatMap((inner) => [...referencesIn(inner)]),
   ]);
 
-const workOf = (id: string, component: FlowComponent, equipment: Equipment): Work => {
-  const { resources } = equipment;
+const workOf = (id: string, component: FlowComponent, options: CompileOptions): Work => {
+  const { resources } = options;
   switch (component.component_name) {
     case 'begin':
       return ({ sys }) => of(done({ text: sys.query }));
     case 'agent': {
       const { params } = component;
-      return agentWork(id, params, given(own(resources.models, params.llm_id)), equipment);
+      return agentWork(id, params, existing(ownOf(resources.models, params.llm_id)), options);
     }
     case 'categorize': {
       const { params } = component;
-      return categorizeWork(id, params, given(own(resources.models, params.llm_id)));
+      return categorizeWork(id, params, existing(ownOf(resources.models, params.llm_id)));
     }
     case 'retrieval': {
       const { params } = component;
-      return retrievalWork(id, params, given(own(resources.retrievers, params.retriever_id)));
+      return retrievalWork(id, params, existing(ownOf(resources.retrievers, params.retriever_id)));
     }
     case 'code': {
       const { params } = component;
-      return codeWork(id, params, given(own(resources.code, params.function)));
+      return codeWork(id, params, existing(ownOf(resources.code, params.function)));
     }
     case 'tool': {
       const { params } = component;
       const tool = resources.tools?.find(({ name }) => name === params.tool);
-      return toolWork(id, params, given(tool));
+      return toolWork(id, params, existing(tool));
     }
     case 'switch':
       return switchWork(component.params);
@@ -93,19 +93,19 @@ const workOf = (id: string, component: FlowComponent, equipment: Equipment): Wor
       return messageWork(component.params);
     case 'iterate': {
       const { params } = component;
-      return iterateWork(id, params, compileGraph(params.components, equipment, true));
+      return iterateWork(id, params, compileGraph(params.components, options, true));
     }
   }
 };
 
-/** What a checked document names is there. */
-const given = <T>(resource: T | undefined): T => {
+/** A checked document only refers to resources that exist. */
+const existing = <T>(resource: T | undefined): T => {
   if (resource !== undefined) return resource;
-  throw new MillraceError('invalidState', 'A flow is compiled that has not been checked.');
+  throw new MillraceError('invalidState', 'The flow was compiled without being checked.');
 };
 
-/** Says which component an error is of, or does what the component does where it fails. */
-const guarded = (id: string, component: FlowComponent, work: Work): Work => {
+/** Adds the ID of the component to its error, or handles the error as `on_error` defines. */
+const withErrorHandling = (id: string, component: FlowComponent, work: Work): Work => {
   const onError = onErrorOf(component);
   const fallback = templateOf(onError?.value ?? '');
   return (scope) =>

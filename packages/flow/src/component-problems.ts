@@ -2,14 +2,14 @@ import { createAgent, isMillraceError, type Tool } from '@millrace/core';
 import { isRecord } from '@millrace/core/adapter';
 import { jsonSchema } from '@millrace/core/schema';
 import type { AgentParams, FlowComponents, SwitchParams } from './document.js';
-import { nobody } from './nobody.js';
+import { noModel } from './no-model.js';
 import { type Finding, problemAt } from './problem.js';
 import type { FlowResources } from './resources.js';
 import { allComponents } from './template-problems.js';
 
 type Path = readonly (string | number)[];
 
-/** What is wrong with components that no schema can say. */
+/** Problems in the params of components that the document schema cannot express. */
 export const componentProblems = (
   components: FlowComponents,
   resources: FlowResources | undefined,
@@ -37,7 +37,7 @@ const operandProblems = ({ cases }: SwitchParams, path: Path): readonly Finding[
       if (isAlone === (operand === undefined)) return [];
       return [
         isAlone
-          ? problemAt(at, `has no meaning for '${operator}'`, 'Leave it out.')
+          ? problemAt(at, `is not used by '${operator}'`, 'Remove it.')
           : problemAt(at, 'is missing', `'${operator}' compares the value with it.`),
       ];
     }),
@@ -47,10 +47,10 @@ const outputProblems = ({ output: schema }: AgentParams, path: Path): readonly F
   if (schema === undefined) return [];
   const at = [...path, 'output'];
   if (hasPatterns(schema)) {
-    const suggestion = 'Say in its description what a text must look like.';
-    return [problemAt(at, 'uses patterns, which can keep the process busy for ever', suggestion)];
+    const suggestion = 'Describe the format of a string in its description.';
+    return [problemAt(at, 'uses patterns, which can block the process forever', suggestion)];
   }
-  return refusals(() => jsonSchema(schema)).map((why) => problemAt(at, why));
+  return errorsOf(() => jsonSchema(schema)).map((why) => problemAt(at, why));
 };
 
 const repeatedTools = (
@@ -59,29 +59,28 @@ const repeatedTools = (
   resources: FlowResources | undefined,
 ): readonly Finding[] => {
   const own = resources === undefined ? [] : toolsOf({ tools, mcp }, resources);
-  return refusals(() => createAgent({ model: nobody, tools: own })).map((why) =>
+  return errorsOf(() => createAgent({ model: noModel, tools: own })).map((why) =>
     problemAt([...path, 'tools'], why),
   );
 };
 
-/** The tools that an agent of a flow has. What nobody gives is left out. */
+/** The tools of an agent component. Missing ones are left out. */
 export const toolsOf = (
   { tools = [], mcp = [] }: Pick<AgentParams, 'tools' | 'mcp'>,
   resources: FlowResources,
 ): readonly Tool[] => [
   ...tools.flatMap((name) => (resources.tools ?? []).filter((tool) => tool.name === name)),
-  ...mcp.flatMap((id) => own(resources.mcp, id) ?? []),
+  ...mcp.flatMap((id) => ownOf(resources.mcp, id) ?? []),
 ];
 
-/** What a record has under a key of its own. */
-export const own = <Value>(
+/** The value of an own property. */
+export const ownOf = <Value>(
   record: Readonly<Record<string, Value>> | undefined,
   key: string,
 ): Value | undefined =>
   record !== undefined && Object.hasOwn(record, key) ? record[key] : undefined;
 
-/** Why an agent cannot be made. */
-const refusals = (make: () => unknown): readonly string[] => {
+const errorsOf = (make: () => unknown): readonly string[] => {
   try {
     make();
     return [];
@@ -92,9 +91,9 @@ const refusals = (make: () => unknown): readonly string[] => {
   }
 };
 
-/** Keywords whose values are schemas under names. */
-const named = new Set(['properties', '$defs', 'definitions', 'dependentSchemas']);
-/** Keywords whose values are data. */
+/** Keywords whose value is a map of schemas. */
+const schemaMaps = new Set(['properties', '$defs', 'definitions', 'dependentSchemas']);
+/** Keywords whose value is data. */
 const data = new Set(['enum', 'const', 'default', 'examples', 'required']);
 
 const hasPatterns = (schema: unknown): boolean => {
@@ -103,7 +102,7 @@ const hasPatterns = (schema: unknown): boolean => {
   return Object.entries(schema).some(([key, value]) => {
     if (key === 'pattern' || key === 'patternProperties') return true;
     if (data.has(key)) return false;
-    return named.has(key) && isRecord(value)
+    return schemaMaps.has(key) && isRecord(value)
       ? Object.values(value).some(hasPatterns)
       : hasPatterns(value);
   });

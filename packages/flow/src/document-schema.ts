@@ -4,7 +4,7 @@ import { limits } from './limits.js';
 
 type Schema = Readonly<Record<string, unknown>>;
 
-/** An object of these keys and no others. */
+/** An object without additional properties. */
 const closed = (properties: Readonly<Record<string, Schema>>, ...required: string[]): Schema => ({
   type: 'object',
   properties,
@@ -16,7 +16,7 @@ const ref = (name: string): Schema => ({ $ref: `#/$defs/${name}` });
 const text = (description: string): Schema => ({ type: 'string', minLength: 1, description });
 const template = (description: string): Schema => ({
   type: 'string',
-  description: `${description} May hold {{sys.query}}, {{component@output}} and their like.`,
+  description: `${description} May contain references such as {{sys.query}} and {{component@output}}.`,
 });
 const ids = (description: string, minItems = 0): Schema => ({
   type: 'array',
@@ -31,38 +31,38 @@ const whole = (minimum: number, maximum: number, description: string): Schema =>
   maximum,
   description,
 });
-const model = text('Which model: a key of `models`.');
+const model = text('The model: a key of `models`.');
 const onError = ref('onError');
 
 const agent = closed(
   {
     llm_id: model,
-    sys_prompt: template('What the model is told in every request.'),
+    sys_prompt: template('The system prompt.'),
     prompts: {
       type: 'array',
       minItems: 1,
       items: closed(
-        { role: { enum: ['user', 'assistant'] }, content: template('What is said.') },
+        { role: { enum: ['user', 'assistant'] }, content: template('The text of the message.') },
         'role',
         'content',
       ),
       description:
-        'What it is asked; those that are empty are left out. Default: what the flow is asked, as it is.',
+        'The input of the agent; empty messages are left out. Default: the input of the flow.',
     },
     message_history_window_size: whole(
       0,
       1_000,
-      'Messages of the conversation before that it sees. Default: 0.',
+      'The number of earlier messages of the conversation that it sees. Default: 0.',
     ),
-    max_rounds: whole(1, 1_000, 'How often it may ask its model. Default: 10.'),
+    max_rounds: whole(1, 1_000, 'The maximum number of model requests. Default: 10.'),
     tools: { type: 'array', items: text('The name of a tool.'), uniqueItems: true },
     mcp: { type: 'array', items: text('A key of `mcp`.'), uniqueItems: true },
     output: {
       type: 'object',
-      description: 'A JSON Schema of an object: what the answer must be. It may not use patterns.',
+      description: 'The JSON Schema of the answer: an object, without patterns.',
     },
     temperature: { type: 'number', minimum: 0 },
-    max_tokens: whole(1, Number.MAX_SAFE_INTEGER, 'Tokens that each of its messages may have.'),
+    max_tokens: whole(1, Number.MAX_SAFE_INTEGER, 'Maximum tokens of each of its messages.'),
     on_error: onError,
   },
   'llm_id',
@@ -71,8 +71,8 @@ const agent = closed(
 const retrieval = closed(
   {
     retriever_id: text('A key of `retrievers`.'),
-    query: template('What is looked for. Default: {{sys.query}}.'),
-    top_n: whole(1, 1_000, 'Passages at most. Default: 5.'),
+    query: template('The search query. Default: {{sys.query}}.'),
+    top_n: whole(1, 1_000, 'The maximum number of passages. Default: 5.'),
     on_error: onError,
   },
   'retriever_id',
@@ -80,9 +80,9 @@ const retrieval = closed(
 
 const condition = closed(
   {
-    value: template('What is looked at.'),
+    value: template('The value to compare.'),
     operator: { enum: operators },
-    operand: template('What the value is compared with.'),
+    operand: template('The other side of the comparison.'),
   },
   'value',
   'operator',
@@ -97,13 +97,13 @@ const choice = closed(
         {
           conditions: { type: 'array', minItems: 1, items: condition },
           logic: { enum: ['and', 'or'], description: 'Default: and.' },
-          to: ids('Where it leads where this is the first case that holds.', 1),
+          to: ids('The next components if this is the first matching case.', 1),
         },
         'conditions',
         'to',
       ),
     },
-    otherwise: ids('Where it leads where no case holds. Default: nowhere.', 1),
+    otherwise: ids('The next components if no case matches. Default: none.', 1),
   },
   'cases',
 );
@@ -111,24 +111,24 @@ const choice = closed(
 const categorize = closed(
   {
     llm_id: model,
-    query: template('What is to be put into a category. Default: {{sys.query}}.'),
+    query: template('The text to classify. Default: {{sys.query}}.'),
     categories: {
       type: 'object',
       minProperties: 1,
       propertyNames: { minLength: 1, maxLength: 100 },
       additionalProperties: closed(
         {
-          description: text('Tells the model what belongs to it.'),
-          examples: { type: 'array', items: text('What belongs to it, for example.') },
-          to: ids('Where it leads.', 1),
+          description: text('Describes the category to the model.'),
+          examples: { type: 'array', items: text('An example of the category.') },
+          to: ids('The next components.', 1),
         },
         'description',
         'to',
       ),
     },
-    otherwise: ids('Where it leads where the model chooses none. Default: an error.', 1),
+    otherwise: ids('The next components if the model chooses no category. Default: an error.', 1),
     on_error: {
-      ...closed({ value: template('Its output.'), to: ids('Where it leads.', 1) }, 'to'),
+      ...closed({ value: template('The output.'), to: ids('The next components.', 1) }, 'to'),
     },
   },
   'llm_id',
@@ -137,13 +137,13 @@ const categorize = closed(
 
 const iterate = closed(
   {
-    items: template('A JSON list, or a text that is split.'),
-    delimiter: text('What splits a text that is no JSON list. Default: the ends of lines.'),
-    max_items: whole(1, 1_000, 'Items at most: others behind them are left out. Default: 20.'),
-    concurrency: whole(1, 100, 'Items at once. Default: 1.'),
+    items: template('A JSON array, or text to split.'),
+    delimiter: text('The delimiter of text that is not a JSON array. Default: line breaks.'),
+    max_items: whole(1, 1_000, 'The maximum number of items; the rest is left out. Default: 20.'),
+    concurrency: whole(1, 100, 'The number of items that run concurrently. Default: 1.'),
     separator: {
       type: 'string',
-      description: 'Between the items as a text. Default: a blank line.',
+      description: 'The separator of the outputs as text. Default: a blank line.',
     },
     components: ref('components'),
     on_error: onError,
@@ -152,11 +152,11 @@ const iterate = closed(
   'components',
 );
 
-const message = closed({ content: template('What is said.') }, 'content');
+const message = closed({ content: template('The text of the message.') }, 'content');
 
 const input: Schema = {
   type: 'object',
-  description: 'A template that is one reference alone gives its value as it is. Default: {}.',
+  description: 'A template that is a single reference becomes the value itself. Default: {}.',
 };
 const code = closed({ function: text('A key of `code`.'), input, on_error: onError }, 'function');
 const tool = closed({ tool: text('The name of a tool.'), input, on_error: onError }, 'tool');
@@ -178,8 +178,8 @@ const component: Schema = {
     {
       component_name: { enum: Object.keys(params) },
       params: { type: 'object' },
-      upstream: ids('The components that lead to it.'),
-      downstream: ids('The components that it leads to.'),
+      upstream: ids('The components before it.'),
+      downstream: ids('The components after it.'),
     },
     'component_name',
   ),
@@ -192,13 +192,13 @@ const component: Schema = {
   })),
 };
 
-/** The JSON Schema of a flow, draft 2020-12. `@millrace/flow/schema.json` is the same, for editors. */
+/** The JSON Schema of a flow, draft 2020-12. `@millrace/flow/schema.json` is a copy for editors. */
 export const documentSchema: Schema = {
   $schema: 'https://json-schema.org/draft/2020-12/schema',
   title: 'A Millrace flow',
   ...closed(
     {
-      $schema: { type: 'string', description: 'Where this schema is, for editors.' },
+      $schema: { type: 'string', description: 'The location of this schema, for editors.' },
       version: { const: 1 },
       name: { type: 'string', minLength: 1, maxLength: 100 },
       description: { type: 'string' },
@@ -220,8 +220,8 @@ export const documentSchema: Schema = {
     component,
     onError: {
       ...closed({
-        value: template('Its output where it fails.'),
-        to: ids('Where it leads where it fails, instead of where it leads otherwise.', 1),
+        value: template('The output if the component fails.'),
+        to: ids('The next components if it fails, instead of the usual ones.', 1),
       }),
       minProperties: 1,
     },

@@ -1,17 +1,16 @@
-/** A text in which `{{sys.query}}`, `{{component@output}}` and their like stand for what is known when it is needed. */
+/** A string with references such as `{{sys.query}}` and `{{component@output}}`, which are resolved at run time. */
 export type TemplateText = string;
 
-/** A flow as it is written down: JSON, as `schema.json` says. */
+/** A flow as JSON, which `schema.json` describes. */
 export interface FlowDocument {
   readonly version: 1;
-  /** What events and other agents call it. */
+  /** The name of the agent. */
   readonly name: string;
-  /** What it is for. */
   readonly description?: string;
   readonly components: FlowComponents;
 }
 
-/** Components by their ids: a letter, then letters, digits, `_`, `-` and `:`, at most 64. No id is used twice in a document. */
+/** Components by ID: a letter, then letters, digits, `_`, `-` and `:`, up to 64 characters, unique in a document. */
 export type FlowComponents = Readonly<Record<string, FlowComponent>>;
 
 /** The params of each kind of component. */
@@ -27,16 +26,14 @@ export interface FlowParams {
   tool: ToolParams;
 }
 
-/** What a component can be. */
 export type ComponentName = keyof FlowParams;
 
-/** A component of one kind. What leads to it, and where it leads, may be said at either end, or at both. */
+/** A component of one kind. A link may be defined at either end, or at both. */
 export interface ComponentOf<Name extends ComponentName> {
   readonly component_name: Name;
   readonly params: FlowParams[Name];
-  /** The components that lead to it: it runs when all have settled, if one of them at least has led to it. */
+  /** The components before it. It runs when all of them have settled, if at least one has continued with it. */
   readonly upstream?: readonly string[];
-  /** The components that it leads to. */
   readonly downstream?: readonly string[];
 }
 
@@ -48,69 +45,68 @@ export type FlowComponent =
     >]
   | (Omit<ComponentOf<'begin'>, 'params'> & Partial<Pick<ComponentOf<'begin'>, 'params'>>);
 
-/** What happens where a component fails, instead of an error of the flow. */
+/** How to handle a failed component, instead of failing the flow. */
 export interface OnError {
-  /** What its output then is. Default: an empty text. */
+  /** The output of the failed component. Default: `''`. */
   readonly value?: TemplateText;
-  /** Where it then leads, instead of where it leads otherwise. */
+  /** The next components, instead of the usual ones. */
   readonly to?: readonly string[];
 }
 
-/** Asks a model, and lets it use tools. Its output is the answer's text, or what it says where `output` gives its form. */
+/** Calls a model, perhaps with tools. Its output is the text of the answer, or a value that matches `output`. */
 export interface AgentParams {
   /** A key of `models`. */
   readonly llm_id: string;
   readonly sys_prompt?: TemplateText;
-  /** What it is asked; those that are empty are left out. Default: what the flow is asked, as it is. */
+  /** The input of the agent; empty messages are left out. Default: the input of the flow. */
   readonly prompts?: readonly FlowPrompt[];
-  /** Messages of the conversation before that it sees. Default: 0. */
+  /** The number of earlier messages of the conversation that it sees. Default: 0. */
   readonly message_history_window_size?: number;
-  /** How often it may ask its model. Default: 10. */
+  /** The maximum number of model requests. Default: 10. */
   readonly max_rounds?: number;
   /** Names of tools. */
   readonly tools?: readonly string[];
   /** Keys of `mcp`: all tools of these servers. */
   readonly mcp?: readonly string[];
-  /** A JSON Schema of an object: what the answer must be. It may not use patterns. */
+  /** The JSON Schema of the answer, which must be an object. Patterns are not allowed. */
   readonly output?: Readonly<Record<string, unknown>>;
   readonly temperature?: number;
   readonly max_tokens?: number;
   readonly on_error?: OnError;
 }
 
-/** One message of what an agent is asked. */
 export interface FlowPrompt {
   readonly role: 'user' | 'assistant';
   readonly content: TemplateText;
 }
 
-/** Looks for passages. Its output is what a model can cite, empty where nothing was found; a path into it finds the passages. */
+/** Retrieves passages. Its output is numbered text for a model to cite; a path into it accesses the passages. */
 export interface RetrievalParams {
   /** A key of `retrievers`. */
   readonly retriever_id: string;
   /** Default: `{{sys.query}}`. */
   readonly query?: TemplateText;
-  /** Passages at most. Default: 5. */
+  /** The maximum number of passages. Default: 5. */
   readonly top_n?: number;
   readonly on_error?: OnError;
 }
 
-/** Leads on by the first case that holds. */
+/** Continues with the first case that matches. */
 export interface SwitchParams {
   readonly cases: readonly SwitchCase[];
-  /** Where it leads when none does. Default: nowhere. */
+  /** The next components if no case matches. Default: none. */
   readonly otherwise?: readonly string[];
 }
 
-/** One way on. */
+/** One branch of a switch. */
 export interface SwitchCase {
   readonly conditions: readonly SwitchCondition[];
-  /** Whether all conditions must hold, or one. Default: `and`. */
+  /** Whether all conditions must be true, or one. Default: `and`. */
   readonly logic?: 'and' | 'or';
   readonly to: readonly string[];
 }
 
-/** The comparisons. Texts are compared without regard to case and to blanks around them; one that is no number is neither greater nor less. */
+/** Comparisons ignore case and surrounding white space. Order comparisons are false unless both are numbers. */
 export const operators = [
   'contains',
   'not contains',
@@ -128,73 +124,71 @@ export const operators = [
   '<=',
 ] as const;
 
-/** A comparison. */
 export type SwitchOperator = (typeof operators)[number];
 
-/** Compares two texts, or looks at one. */
+/** Compares two strings, or tests one for emptiness. */
 export interface SwitchCondition {
   readonly value: TemplateText;
   readonly operator: SwitchOperator;
-  /** What the value is compared with. */
+  /** The other side of the comparison. */
   readonly operand?: TemplateText;
 }
 
-/** Lets a model choose one of some categories. Its output is the name of the category. */
+/** Lets a model choose a category. Its output is the name of the category. */
 export interface CategorizeParams {
   /** A key of `models`. */
   readonly llm_id: string;
-  /** What is to be put into a category. Default: `{{sys.query}}`. */
+  /** The text to classify. Default: `{{sys.query}}`. */
   readonly query?: TemplateText;
   readonly categories: Readonly<Record<string, FlowCategory>>;
-  /** Where it leads when the model chooses none of them. Default: that is an error. */
+  /** The next components if the model chooses no category. Default: an error. */
   readonly otherwise?: readonly string[];
   readonly on_error?: OnError & { readonly to: readonly string[] };
 }
 
-/** One of the categories. */
 export interface FlowCategory {
-  /** Tells the model what belongs to it. */
+  /** Describes the category to the model. */
   readonly description: string;
   readonly examples?: readonly string[];
   readonly to: readonly string[];
 }
 
-/** Runs components for each item of a list. Its output is the list of what their messages say. */
+/** Runs components for each item of a list. Its output is the list of their messages. */
 export interface IterateParams {
-  /** A JSON list, or a text that is split. */
+  /** A JSON array, or text to split. */
   readonly items: TemplateText;
-  /** What splits a text that is no JSON list. Default: the ends of lines. */
+  /** The delimiter of text that is not a JSON array. Default: line breaks. */
   readonly delimiter?: string;
-  /** Items at most: others behind them are left out. Default: 20. */
+  /** The maximum number of items; the rest is left out. Default: 20. */
   readonly max_items?: number;
-  /** Items at once. Default: 1. */
+  /** The number of items that run concurrently. Default: 1. */
   readonly concurrency?: number;
-  /** What stands between the items where the output is used as a text. Default: an empty line. */
+  /** The separator of the outputs if they are used as text. Default: an empty line. */
   readonly separator?: string;
-  /** A graph of its own, in which `{{id@item}}` is the item and `{{id@index}}` its place, from 1; `id` is that of the iteration. */
+  /** A separate graph, in which `{{id@item}}` is the item and `{{id@index}}` its number, from 1. */
   readonly components: FlowComponents;
   readonly on_error?: OnError;
 }
 
-/** Says something: what the flow answers, or what comes of an item. */
+/** Adds text to the answer of the flow, or to the output of an item. */
 export interface MessageParams {
   readonly content: TemplateText;
 }
 
-/** Calls a function of the program. Its output is what that returns. */
+/** Calls a function of the program. Its output is the return value. */
 export interface CodeParams {
   /** A key of `code`. */
   readonly function: string;
-  /** What it is called with: a template that is one reference alone gives its value as it is. Default: `{}`. */
+  /** The argument of the function. A template that is a single reference becomes the value itself. Default: `{}`. */
   readonly input?: Readonly<Record<string, unknown>>;
   readonly on_error?: OnError;
 }
 
-/** Runs a tool, as a model would. Its output is the text of its result. */
+/** Runs a tool, like a tool call of a model. Its output is the text of the result. */
 export interface ToolParams {
   /** The name of a tool. */
   readonly tool: string;
-  /** Its parameters: a template that is one reference alone gives its value as it is. Default: `{}`. */
+  /** The input of the tool. A template that is a single reference becomes the value itself. Default: `{}`. */
   readonly input?: Readonly<Record<string, unknown>>;
   readonly on_error?: OnError;
 }

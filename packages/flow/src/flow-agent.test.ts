@@ -49,12 +49,10 @@ describe('flowAgent', () => {
     expect(() => flowAgent(document, { models: m() })).toThrow(
       'The flow cannot run, it has 2 problems:\n' +
         "- components.say.params.content: names 'b@output', but there is no component 'b'. The components before it are: a, begin.\n" +
-        "- components.a.params.llm_id: names 'n', which is not among the models that the program gives. The models are: m.",
+        "- components.a.params.llm_id: names 'n', which is not one of the models of this program. The models are: m.",
     );
     expect(() => flowAgent({}, { model: 5 } as never)).toThrow("has no option 'model'");
-    expect(() => flowAgent({}, { tools: {} } as never)).toThrow(
-      "'tools' must be a list of what tool() returns",
-    );
+    expect(() => flowAgent({}, { tools: {} } as never)).toThrow("'tools' must be a list of tools");
     expect(() => flowAgent({}, { concurrency: 0 })).toThrow("'concurrency' must be");
   });
 
@@ -174,7 +172,7 @@ describe('flowAgent', () => {
     const agent = flowAgent(flow({ either, say: say('Hello.') }, ['either']));
     await expect(agent.call('?')).rejects.toMatchObject({
       code: 'emptyAnswer',
-      message: expect.stringContaining("The flow 'f' has said nothing") as unknown,
+      message: expect.stringContaining("The flow 'f' has no answer") as unknown,
     });
   });
 
@@ -274,7 +272,7 @@ describe('flowAgent', () => {
       flowAgent(
         flow({ c: component('code', { function: 'eval' }), say: say('x', only('c')) }, ['c']),
       ),
-    ).toThrow("names 'eval', which is not among the functions that the program gives");
+    ).toThrow("names 'eval', which is not one of the functions of this program");
   });
 
   it('G6: what a function throws is an error of its component, in its own words', async () => {
@@ -324,7 +322,7 @@ describe('flowAgent', () => {
         'In the component \'t\': The arguments for add are invalid:\n- a: must be integer (received "1")',
     });
     expect(() => flowAgent(document({ c: 1 }), { tools: [add] })).toThrow(
-      /input\.c: is no parameter of 'add'.*\n.*input\.a: is missing: 'add' needs it/u,
+      /input\.c: is not a parameter of 'add'.*\n.*input\.a: is missing: 'add' needs it/u,
     );
   });
 
@@ -368,7 +366,7 @@ describe('flowAgent', () => {
       call({ tool: 'pay' }, { use: [approval(() => ({ approved: false, reason: 'Too late.' }))] }),
     ).rejects.toThrow('Too late.');
     await expect(call({ tool: 'wait' })).rejects.toThrow(
-      "In the component 't': One of its tools has suspended the call",
+      "In the component 't': One of its tools suspended the call",
     );
   });
 

@@ -22,19 +22,20 @@ import { defer, map } from 'rxjs';
 import { compileGraph } from './compile.js';
 import { checkedDocument } from './problems-in.js';
 import type { FlowResources } from './resources.js';
-import { joined, type Ran, runGraph$ } from './run-graph.js';
-import type { Scope, Spoken } from './scope.js';
+import { type GraphResult, joinOutputs, runGraph$ } from './run-graph.js';
+import type { ConversationMessage, Scope } from './scope.js';
 
-/** What a flow is given: what its document names, and what any agent may have that is made of a step. */
+/** The resources that a document refers to, and the options of `asAgent`. */
 export interface FlowOptions extends FlowResources, Omit<StepAgentOptions, 'name' | 'output'> {
-  /** Components of a graph that run at once. Default: 5. */
+  /** The maximum number of components of a graph that run concurrently. Default: 5. */
   readonly concurrency?: number;
 }
 
 /**
- * Makes an agent of a document, or throws one `config` error that tells all that is wrong with it. It runs as any agent does: with sessions,
- * events, guards, interrupts and limits. Its components are calls below its own, by their ids. What its messages say is the answer, in the
- * order of the document, with an empty line between them; an agent whose answer is all that is said streams as the flow itself.
+ * Creates an agent from a document. Throws one `config` error with all problems of the document. The agent supports
+ * sessions, events, guards, interrupts and limits. Each component is a child call, named by its ID. The answer consists
+ * of the messages in the order of the graph, separated by empty lines. If the answer of one agent component is the
+ * whole answer, that agent streams as the flow itself.
  */
 export const flowAgent = (document: unknown, options: FlowOptions = {}): Agent => {
   const { models, tools, retrievers, code, mcp, concurrency = 5, ...rest } = options;
@@ -48,53 +49,52 @@ export const flowAgent = (document: unknown, options: FlowOptions = {}): Agent =
   return asAgent(step, { ...rest, name });
 };
 
-/** What the first component finds. */
 const scopeOf = (options: CallOptions): Scope => {
   const { parent } = options;
   if (parent === undefined) {
-    throw new MillraceError('invalidState', 'A flow runs within the call of its agent only.');
+    throw new MillraceError('invalidState', 'A flow can only run inside the call of its agent.');
   }
   const { callId, sessionId = '', messages, metadata } = parent;
-  const isAsked = ({ id }: Message): boolean => id.startsWith(`${callId}/input/`);
-  const asked = messages.filter(isAsked);
+  const isInput = ({ id }: Message): boolean => id.startsWith(`${callId}/input/`);
+  const input = messages.filter(isInput);
   return {
     sys: {
-      query: asked.map(textOf).join('\n'),
+      query: input.map(textOf).join('\n'),
       sessionId,
-      history: messages.filter((message) => !isAsked(message)).flatMap(spoken),
+      history: messages.filter((message) => !isInput(message)).flatMap(toConversation),
       metadata,
     },
-    asked: asked.flatMap(spoken),
+    input: input.flatMap(toConversation),
     outputs: new Map(),
     items: new Map(),
     options,
-    speaks: false,
-    place: '',
+    streams: false,
+    idPrefix: '',
   };
 };
 
-/** What people and agents have said in a message: without tools and thinking. Whoever of the flow has said it, it was the flow. */
-const spoken = (message: Message): readonly Spoken[] => {
+/** A message without tools and thinking. Assistant messages lose their name, because the flow speaks as one agent. */
+const toConversation = (message: Message): readonly ConversationMessage[] => {
   if (message.role === 'tool') return [];
   const blocks: readonly AssistantBlock[] = message.content;
-  const content = blocks.filter(isSpoken);
+  const content = blocks.filter(isContent);
   if (content.length === 0) return [];
   if (message.role === 'assistant') return [{ role: 'assistant', content }];
   const { role, name } = message;
   return [{ role, content, ...(name !== undefined && { name }) }];
 };
 
-const isSpoken = (block: AssistantBlock): block is ContentBlock =>
+const isContent = (block: AssistantBlock): block is ContentBlock =>
   block.type !== 'thinking' && block.type !== 'tool_use';
 
-/** The reply of an agent where it is all that was said, else a text. */
-const answerOf = (name: string, ran: Ran): Input => {
+/** The reply of an agent component, if it is the whole answer; otherwise text. */
+const answerOf = (name: string, ran: GraphResult): Input => {
   if (ran.status === 'ended') return { ...ran.reply, name };
-  const output = joined(ran.said);
+  const output = joinOutputs(ran.outputs);
   if (output === undefined) {
     throw new MillraceError(
       'emptyAnswer',
-      `The flow '${name}' has said nothing: no message was come by, or what they say is empty. Lead every way to a message, by 'otherwise' where nothing else holds.`,
+      `The flow '${name}' has no answer: it reached no message component, or its messages are empty. Make every branch lead to a message, and add 'otherwise' to cover all other cases.`,
     );
   }
   return output.reply === undefined ? output.text : { ...output.reply, name };
@@ -108,18 +108,18 @@ const recordOf = (isFine: (value: unknown) => boolean, what: string): Rule => [
   what,
 ];
 
-/** What is the agent's is checked there. */
-const ofAgent: Rule = [() => true, ''];
+/** `asAgent` checks these options. */
+const checkedByAgent: Rule = [() => true, ''];
 
 const rules: Readonly<Record<keyof FlowOptions, Rule>> = {
   models: recordOf(having('stream$', '')[0], 'an object of models'),
-  tools: [isTools, 'a list of what tool() returns'],
+  tools: [isTools, 'a list of tools'],
   retrievers: recordOf(having('retrieve$', '')[0], 'an object of retrievers'),
   code: recordOf(isFunction[0], 'an object of functions'),
-  mcp: recordOf(isTools, 'an object of lists of what tool() returns'),
+  mcp: recordOf(isTools, 'an object of lists of tools'),
   concurrency: wholeNumber(1),
-  context: ofAgent,
-  use: ofAgent,
-  request: ofAgent,
-  limits: ofAgent,
+  context: checkedByAgent,
+  use: checkedByAgent,
+  request: checkedByAgent,
+  limits: checkedByAgent,
 };

@@ -7,12 +7,12 @@ import { of } from 'rxjs';
 /** A scope in which nothing is known but the query. */
 export const scopeOf = (more: Partial<Scope> = {}, options: CallOptions = {}): Scope => ({
   sys: { query: '?', sessionId: '', history: [], metadata: {} },
-  asked: [],
+  input: [],
   outputs: new Map(),
   items: new Map(),
   options,
-  speaks: false,
-  place: '',
+  streams: false,
+  idPrefix: '',
   ...more,
 });
 
@@ -31,9 +31,9 @@ export const graphOf = (
       upstream,
       reads: upstream,
       always: pairs.flatMap(([from, to = '']) => (from === id ? to : [])),
-      takesTime: Object.hasOwn(works, id),
+      isAsync: Object.hasOwn(works, id),
       isMessage: true,
-      speaks: false,
+      streams: false,
       work$: works[id] ?? (() => of(done({ text: id }))),
     };
   });

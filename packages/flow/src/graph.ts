@@ -1,17 +1,17 @@
+import { branchesOf, onErrorOf } from './branches.js';
 import type { FlowComponent, FlowComponents } from './document.js';
-import { choicesOf, onErrorOf } from './kinds.js';
 
-/** What leads where in one list of components. Ids that no component has are left out. */
+/** The links between components. Unknown IDs are left out. */
 export interface Graph {
   readonly components: ReadonlyMap<string, FlowComponent>;
-  /** By the ends of all ways out of it. */
+  /** All components that may follow each component. */
   readonly downstream: ReadonlyMap<string, ReadonlySet<string>>;
   readonly upstream: ReadonlyMap<string, ReadonlySet<string>>;
-  /** Where a component leads that neither chooses nor fails. */
+  /** The components that follow each component unless it chooses or fails. */
   readonly always: ReadonlyMap<string, ReadonlySet<string>>;
 }
 
-/** Joins components by what each end says of where they lead. */
+/** Builds a graph from the links that either end defines. */
 export const graphOf = (given: FlowComponents): Graph => {
   const components = new Map(Object.entries(given));
   const known = (ids: readonly string[] = []): readonly string[] =>
@@ -24,7 +24,7 @@ export const graphOf = (given: FlowComponents): Graph => {
     );
     const own = known(component.downstream);
     const inError = known(onErrorOf(component)?.to);
-    const choices = choicesOf(component)?.flatMap(({ to }) => known(to));
+    const choices = branchesOf(component)?.flatMap(({ to }) => known(to));
     const plain = named.filter((other) => own.includes(other) || !inError.includes(other));
     always.set(id, new Set(choices === undefined ? [...own, ...plain] : []));
     downstream.set(id, new Set([...own, ...named, ...(choices ?? []), ...inError]));
@@ -38,24 +38,23 @@ export const graphOf = (given: FlowComponents): Graph => {
   return { components, downstream, upstream, always };
 };
 
-/** The ids that a walk from some of them comes by, themselves among them. */
+/** The IDs that are reachable from some IDs, including these. */
 export const reachable = (
   from: Iterable<string>,
   next: (id: string) => Iterable<string>,
 ): ReadonlySet<string> => {
   const found = new Set(from);
-  // A set that grows while it is walked is walked to its end.
+  // Iterating over a Set includes items that are added meanwhile.
   for (const id of found) for (const to of next(id)) found.add(to);
   return found;
 };
 
-/** The components that can have run before one. */
-export const before = ({ upstream }: Graph, id: string): ReadonlySet<string> => {
+export const predecessors = ({ upstream }: Graph, id: string): ReadonlySet<string> => {
   const nextUp = (it: string): Iterable<string> => upstream.get(it) ?? [];
   return reachable(nextUp(id), nextUp);
 };
 
-/** The ids in an order in which nothing comes before what leads to it, else as the document has them. Of a cycle, none is there. */
+/** The IDs in topological, then document order. Cycles and their successors are left out. */
 export const topological = ({ components, upstream }: Graph): readonly string[] => {
   const order = new Set<string>();
   const isNext = (id: string): boolean =>
@@ -65,24 +64,23 @@ export const topological = ({ components, upstream }: Graph): readonly string[] 
   return [...order];
 };
 
-/** Cycles, each from its first component in the document on and back to it; one at least where there is any. */
+/** Cycles, each starting and ending with its first component in the document. Returns at least one if there are any. */
 export const cyclesIn = (graph: Graph): readonly (readonly string[])[] => {
   const { components, downstream } = graph;
   const sorted = new Set(topological(graph));
-  const told = new Set<string>();
+  const reported = new Set<string>();
   const cycles: (readonly string[])[] = [];
   for (const id of components.keys()) {
-    if (sorted.has(id) || told.has(id)) continue;
-    const cycle = wayBack(id, (it) => downstream.get(it) ?? []);
+    if (sorted.has(id) || reported.has(id)) continue;
+    const cycle = shortestCycle(id, (it) => downstream.get(it) ?? []);
     if (cycle === undefined) continue;
-    cycle.forEach((it) => told.add(it));
+    cycle.forEach((it) => reported.add(it));
     cycles.push(cycle);
   }
   return cycles;
 };
 
-/** The shortest way from an id to itself. */
-const wayBack = (
+const shortestCycle = (
   id: string,
   next: (id: string) => Iterable<string>,
 ): readonly string[] | undefined => {

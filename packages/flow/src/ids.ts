@@ -1,10 +1,10 @@
-/** What an id looks like: nothing that means a prototype, and nothing that a template could be misread by. */
+/** Excludes names such as `__proto__`, and characters with a meaning in templates. */
 export const idPattern = '^[A-Za-z][A-Za-z0-9_:-]{0,63}$';
 
 const id = new RegExp(idPattern, 'u');
 
-/** Tells whether a text can be an id. */
 export const isId = (text: string): boolean => id.test(text);
 
-/** What an id must be, in words. */
-export const idRule = "a letter, then letters, digits, '_', '-' and ':', at most 64 in all";
+/** The pattern, in words. */
+export const idRule =
+  "a letter, then letters, digits, '_', '-' and ':', up to 64 characters in total";

@@ -1,15 +1,13 @@
-/** How large a document may be, so that one from outside cannot keep the process busy. */
+/** Limits of a document, so that one from an untrusted source cannot block the process. */
 export const limits = {
-  /** Components, those of iterations included. */
+  /** Components, including those inside iterations. */
   components: 100,
-  /** Iterations within iterations. */
   nesting: 3,
-  /** Values of any kind. */
   values: 20_000,
   /** Items of one list. */
   list: 1_000,
-  /** Lists and objects in one another. */
+  /** Nested lists and objects. */
   depth: 40,
-  /** Characters of all texts and keys. */
+  /** Characters of all strings and keys. */
   characters: 1_000_000,
 } as const;

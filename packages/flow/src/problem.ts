@@ -1,36 +1,35 @@
 import { MillraceError } from '@millrace/core';
 
-/** Something that is wrong with a document. */
+/** A problem in a document. */
 export interface FlowProblem {
-  /** Where: `components.router.params.cases.0.to.0`; empty where it is the whole. */
+  /** The path of the value: `components.router.params.cases.0.to.0`; `''` for the whole document. */
   readonly path: string;
-  /** What, as the end of a sentence that begins with the path. */
+  /** The predicate of a sentence whose subject is the path. */
   readonly problem: string;
-  /** What to do, in a sentence. */
+  /** A sentence that suggests a fix. */
   readonly suggestion?: string;
 }
 
-/** A problem whose suggestion is looked for when it is told: a document may have many, and not all are. */
+/** A problem with a lazy suggestion: a document may have many problems, and not all are reported. */
 export interface Finding {
   readonly path: readonly (string | number)[];
   readonly problem: string;
   readonly suggestion?: string | (() => string);
 }
 
-/** Makes a finding. */
 export const problemAt = (
   path: readonly (string | number)[],
   problem: string,
   suggestion?: string | (() => string),
 ): Finding => ({ path, problem, ...(suggestion !== undefined && { suggestion }) });
 
-/** Problems that are told of one document. */
-const mostTold = 100;
+/** The maximum number of reported problems. */
+const maxProblems = 100;
 
-/** Tells what has been found: of very many, the first ones. */
-export const told = (findings: readonly Finding[]): readonly FlowProblem[] => {
-  const problems = findings.slice(0, mostTold).map(({ path, problem, suggestion }) => ({
-    path: path.map((key) => shortened(String(key))).join('.'),
+/** Formats up to 100 findings, and counts the rest. */
+export const toFlowProblems = (findings: readonly Finding[]): readonly FlowProblem[] => {
+  const problems = findings.slice(0, maxProblems).map(({ path, problem, suggestion }) => ({
+    path: path.map((key) => truncate(String(key))).join('.'),
     problem,
     ...(suggestion !== undefined && {
       suggestion: typeof suggestion === 'string' ? suggestion : suggestion(),
@@ -40,13 +39,12 @@ export const told = (findings: readonly Finding[]): readonly FlowProblem[] => {
   return more > 0 ? [...problems, { path: '', problem: `has ${more} more problems` }] : problems;
 };
 
-/** What a document says may be long. */
-export const shortened = (text: string): string =>
-  text.length > mostCharacters ? `${text.slice(0, mostCharacters)}…` : text;
+export const truncate = (text: string): string =>
+  text.length > maxLength ? `${text.slice(0, maxLength)}…` : text;
 
-const mostCharacters = 80;
+const maxLength = 80;
 
-/** The `config` error that tells all problems, one line each. */
+/** The `config` error with all problems, one per line. */
 export const flowError = (problems: readonly FlowProblem[]): MillraceError => {
   const lines = problems.map(({ path, problem, suggestion }) => {
     const where = path === '' ? 'the document' : path;

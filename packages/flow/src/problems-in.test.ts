@@ -63,7 +63,7 @@ describe('problemsIn', () => {
       [
         "nmae: is not known. Did you mean 'name'?",
         "components.a.params.sys_promt: is not known. Did you mean 'sys_prompt'?",
-        'components.a.params.tools: is a text. It must be a list.',
+        'components.a.params.tools: is a string. It must be a list.',
         "components.a.downstrem: is not known. Did you mean 'downstream'?",
       ],
     ],
@@ -89,7 +89,7 @@ describe('problemsIn', () => {
       [
         'components.a.params.llm_id: is missing.',
         'components.a.params.max_rounds: must be >= 1.',
-        'components.a.params.temperature: is a text. It must be a number.',
+        'components.a.params.temperature: is a string. It must be a number.',
         'components.b.params: is missing.',
       ],
     ],
@@ -111,8 +111,8 @@ describe('problemsIn', () => {
         b: agent({}, { upstream: ['nowhere_near'], downstream: ['say'] }),
       }),
       [
-        "components.a.params.cases.0.to.0: names 'sya', which is no component here. Did you mean 'say'?",
-        "components.b.upstream.0: names 'nowhere_near', which is no component here. The components are: begin, a, b, say.",
+        "components.a.params.cases.0.to.0: names 'sya', which is not a component here. Did you mean 'say'?",
+        "components.b.upstream.0: names 'nowhere_near', which is not a component here. The components are: begin, a, b, say.",
       ],
     ],
     [
@@ -123,8 +123,8 @@ describe('problemsIn', () => {
         c: agent({}, { upstream: ['a'], downstream: ['say'] }),
       }),
       [
-        "components.a.downstream: does not name 'c', though this leads there. Name it, or leave the whole list out.",
-        "components.a.upstream: does not name 'begin', though that leads here. Name it, or leave the whole list out.",
+        "components.a.downstream: does not name 'c', although this component leads there. Add it, or remove the whole list.",
+        "components.a.upstream: does not name 'begin', although that component leads here. Add it, or remove the whole list.",
       ],
     ],
     [
@@ -141,9 +141,9 @@ describe('problemsIn', () => {
         c: agent({}, { upstream: ['a'], downstream: ['say'] }),
       }),
       [
-        "components.a.downstream: does not name 'c', though this leads there. Name it, or leave the whole list out.",
-        "components.a.downstream: joins 'a' with 'say', but no choice of 'a' leads there. Name it in a 'to' of 'a', or leave it out here.",
-        "components.c.upstream: joins 'a' with 'c', but no choice of 'a' leads there. Name it in a 'to' of 'a', or leave it out here.",
+        "components.a.downstream: does not name 'c', although this component leads there. Add it, or remove the whole list.",
+        "components.a.downstream: links 'a' to 'say', but no choice of 'a' leads there. Add it to a 'to' of 'a', or remove it here.",
+        "components.c.upstream: links 'a' to 'c', but no choice of 'a' leads there. Add it to a 'to' of 'a', or remove it here.",
       ],
     ],
     [
@@ -155,10 +155,10 @@ describe('problemsIn', () => {
         d: agent({}, { upstream: ['begin'], downstream: ['d', 'say'] }),
       }),
       [
-        "components.begin.downstream: does not name 'd', though this leads there. Name it, or leave the whole list out.",
-        "components.d.upstream: does not name 'd', though that leads here. Name it, or leave the whole list out.",
-        'components: go in a circle: a → b → c → a. Take one of these ways out.',
-        'components: go in a circle: d → d. Take one of these ways out.',
+        "components.begin.downstream: does not name 'd', although this component leads there. Add it, or remove the whole list.",
+        "components.d.upstream: does not name 'd', although that component leads here. Add it, or remove the whole list.",
+        'components: form a cycle: a → b → c → a. Remove one of these links.',
+        'components: form a cycle: d → d. Remove one of these links.',
       ],
     ],
     [
@@ -169,14 +169,14 @@ describe('problemsIn', () => {
         components: { a: agent({}, {}) },
       },
       [
-        'components: have no begin. Add a component whose component_name is begin, upstream of the first.',
-        'components: say nothing. Add a message component: what it says is what comes of them.',
+        "components: have no begin component. Add a component with the component_name 'begin' before the first one.",
+        'components: have no message component. Add a message component: its content is the answer.',
       ],
     ],
     [
       'two begins',
       flow({ start: { component_name: 'begin', downstream: ['a'] }, a: agent() }),
-      ["components.start: is a second begin beside 'begin'. There must be one only."],
+      ["components.start: is a second begin component after 'begin'. Keep only one."],
     ],
     [
       'templates that cannot be filled',
@@ -196,14 +196,14 @@ describe('problemsIn', () => {
         begin: { component_name: 'begin', downstream: ['a', 'b'] },
       }),
       [
-        "components.a.params.sys_prompt: has '{{b}}', which is no reference. Did you mean '{{b@output}}'?",
+        "components.a.params.sys_prompt: has '{{b}}', which is not a valid reference. Did you mean '{{b@output}}'?",
         "components.a.params.sys_prompt: has '{{a@outptu}}', which asks for 'outptu'. Did you mean 'output'?",
         "components.a.params.sys_prompt: has '{{sys.qurey}}', which is not known. Did you mean 'sys.query'?",
-        "components.a.params.sys_prompt: has a '{{' that no '}}' closes. For the characters themselves, write '\\{{'.",
+        "components.a.params.sys_prompt: has a '{{' without a '}}'. For a literal '{{', write '\\{{'.",
         "components.a.params.sys_prompt: names 'say@output', which cannot have run before. The components before it are: begin.",
-        "components.a.params.sys_prompt: names 'b@item', but is not within an iteration of that id. There are no iterations around it.",
+        "components.a.params.sys_prompt: names 'b@item', but is not inside an iteration with that id. There are no enclosing iterations.",
         "components.b.params.cases.0.conditions.0.value: names 'a@output', which cannot have run before. The components before it are: begin.",
-        "components.c.params.sys_prompt: names 'b@output', but a switch has no output. Name what it looks at.",
+        "components.c.params.sys_prompt: names 'b@output', but a switch has no output. Use what it compares.",
         "components.b.params.cases.0.conditions.0.operand: is missing. 'equals' compares the value with it.",
       ],
     ],
@@ -224,10 +224,10 @@ describe('problemsIn', () => {
         b: agent({ sys_prompt: '{{read@output}} {{a@item}}' }),
       }),
       [
-        'components.a.params.components: say nothing. Add a message component: what it says is what comes of them.',
+        'components.a.params.components: have no message component. Add a message component: its content is the answer.',
         "components.a.params.components.read.params.sys_prompt: names 'a@output', which cannot have run before. Did you mean '{{a@item}}'?",
         "components.b.params.sys_prompt: names 'read@output', which cannot have run before. The components before it are: a, begin.",
-        "components.b.params.sys_prompt: names 'a@item', but is not within an iteration of that id. There are no iterations around it.",
+        "components.b.params.sys_prompt: names 'a@item', but is not inside an iteration with that id. There are no enclosing iterations.",
       ],
     ],
     [
@@ -246,7 +246,7 @@ describe('problemsIn', () => {
         },
       }),
       [
-        'components.a.params.components.begin: has an id that another component of the document has. Rename one.',
+        'components.a.params.components.begin: has the same id as another component. Rename one of them.',
       ],
     ],
     [
@@ -270,7 +270,7 @@ describe('problemsIn', () => {
         expect.stringMatching(
           /^components\.a\.params\.output: cannot be used: 'output' is not a valid JSON Schema: /u,
         ) as unknown as string,
-        'components.b.params.output: uses patterns, which can keep the process busy for ever. Say in its description what a text must look like.',
+        'components.b.params.output: uses patterns, which can block the process forever. Describe the format of a string in its description.',
       ],
     ],
   ])('G6: tells all that is wrong: %s', (_name, document, expected) => {
@@ -292,7 +292,7 @@ describe('problemsIn', () => {
     ['"begin": 1', "Write '{{sys.query}}' or '{{component@output}}'."],
   ])('G6: says what {{%s}} was meant to be', (written, suggestion) => {
     const [line] = told(problemsIn(flow({ a: agent({ sys_prompt: `{{${written}}}` }) })));
-    expect(line).toContain(`'{{${written}}}', which is no reference. ${suggestion}`);
+    expect(line).toContain(`'{{${written}}}', which is not a valid reference. ${suggestion}`);
   });
 
   it.each([
@@ -343,8 +343,8 @@ describe('problemsIn', () => {
     expect(
       told(problemsIn(flow({ a: agent({}, { downstream: ['each', 'look'] }), each }))),
     ).toEqual([
-      "components.a.downstream.1: names 'look', which is inside 'each'. A way stays among the components of one iteration.",
-      "components.each.params.components.look.downstream.0: names 'say', which is outside of this iteration. A way stays among the components of one iteration.",
+      "components.a.downstream.1: names 'look', which is inside 'each'. Links cannot cross the border of an iteration.",
+      "components.each.params.components.look.downstream.0: names 'say', which is outside of this iteration. Links cannot cross the border of an iteration.",
     ]);
   });
 
@@ -374,7 +374,7 @@ describe('problemsIn', () => {
     const at = 'components.a.params.input';
     for (const name of ['strict', 'plain']) {
       expect(given(name, { itme: '{{sys.query}}', count: '{{sys.query}}' })).toEqual([
-        `${at}.itme: is no parameter of '${name}'. Did you mean 'item'?`,
+        `${at}.itme: is not a parameter of '${name}'. Did you mean 'item'?`,
         `${at}.item: is missing: '${name}' needs it.`,
       ]);
     }
@@ -387,7 +387,7 @@ describe('problemsIn', () => {
   it('G6: does not tell what only follows from a misspelt id', () => {
     const document = flow({ a: agent({}, { downstream: ['sya'] }) });
     expect(told(problemsIn(document))).toEqual([
-      "components.a.downstream.0: names 'sya', which is no component here. Did you mean 'say'?",
+      "components.a.downstream.0: names 'sya', which is not a component here. Did you mean 'say'?",
     ]);
   });
 
@@ -408,12 +408,12 @@ describe('problemsIn', () => {
     ) as unknown;
     expect(problemsIn(linked)).toEqual([]);
     expect(told(problemsIn(linked, resources))).toEqual([
-      "components.a.params.llm_id: names 'smal', which is not among the models that the program gives. Did you mean 'small'?",
-      "components.a.params.tools.1: names 'find_oder', which is not among the tools that the program gives. Did you mean 'find_order'?",
-      "components.a.params.mcp.1: names 'mail', which is not among the MCP servers that the program gives. The MCP servers are: files.",
-      "components.b.params.function: names 'toTable', which is not among the functions that the program gives. Did you mean 'to_table'?",
-      "components.c.params.retriever_id: names 'web', which is not among the retrievers that the program gives. There are no retrievers.",
-      "components.d.params.tool: names 'constructor', which is not among the tools that the program gives. The tools are: find_order.",
+      "components.a.params.llm_id: names 'smal', which is not one of the models of this program. Did you mean 'small'?",
+      "components.a.params.tools.1: names 'find_oder', which is not one of the tools of this program. Did you mean 'find_order'?",
+      "components.a.params.mcp.1: names 'mail', which is not one of the MCP servers of this program. The MCP servers are: files.",
+      "components.b.params.function: names 'toTable', which is not one of the functions of this program. Did you mean 'to_table'?",
+      "components.c.params.retriever_id: names 'web', which is not one of the retrievers of this program. There are no retrievers.",
+      "components.d.params.tool: names 'constructor', which is not one of the tools of this program. The tools are: find_order.",
     ]);
   });
 
@@ -433,7 +433,7 @@ describe('problemsIn', () => {
         code: 'config',
         message: [
           'The flow cannot run, it has 2 problems:',
-          "- components.b b: is no id. An id is a letter, then letters, digits, '_', '-' and ':', at most 64 in all.",
+          "- components.b b: is not a valid id. An id is a letter, then letters, digits, '_', '-' and ':', up to 64 characters in total.",
           "- components.a.params.sys_promt: is not known. Did you mean 'sys_prompt'?",
         ].join('\n'),
       }),
@@ -458,7 +458,7 @@ describe('problemsIn', () => {
       '__proto__: is not known. The keys here are: $schema, version, name, description, components.',
     );
     expect(lines).toContain(
-      "components.__proto__: is no id. An id is a letter, then letters, digits, '_', '-' and ':', at most 64 in all.",
+      "components.__proto__: is not a valid id. An id is a letter, then letters, digits, '_', '-' and ':', up to 64 characters in total.",
     );
     expect(Reflect.get({}, 'polluted')).toBeUndefined();
     const inherited = { ...resources, models: Object.create({ m: scriptedModel() }) as object };
@@ -516,15 +516,15 @@ describe('problemsIn', () => {
       ': has more than 20000 values.',
     );
     expect(told(problemsIn([Array(1_001).fill(1)]))[0]).toBe('0: has more than 1000 items.');
-    expect(told(problemsIn({ a: () => 1 }))[0]).toBe('a: is a function, which no JSON can hold.');
-    expect(told(problemsIn({ a: NaN }))[0]).toBe('a: is NaN, which no JSON can hold.');
-    expect(told(problemsIn(undefined))[0]).toBe(': is undefined, which no JSON can hold.');
+    expect(told(problemsIn({ a: () => 1 }))[0]).toBe('a: is a function, which is not valid JSON.');
+    expect(told(problemsIn({ a: NaN }))[0]).toBe('a: is NaN, which is not valid JSON.');
+    expect(told(problemsIn(undefined))[0]).toBe(': is undefined, which is not valid JSON.');
     const trap = {
       get name() {
         throw new Error('gotcha');
       },
     };
-    expect(told(problemsIn(trap))).toEqual([': cannot be read. Pass what JSON.parse gives.']);
+    expect(told(problemsIn(trap))).toEqual([': cannot be read. Pass the result of JSON.parse.']);
   });
 
   it('X6: what is wrong very often is told quickly', () => {

@@ -1,10 +1,10 @@
-import type { FlowDocument } from './document.js';
 import { componentProblems } from './component-problems.js';
+import type { FlowDocument } from './document.js';
 import { graphProblems } from './graph-problems.js';
 import { limits } from './limits.js';
 import { plainCopy } from './plain-copy.js';
-import { type Finding, flowError, type FlowProblem, problemAt, told } from './problem.js';
-import { readAround } from './read-around.js';
+import { type Finding, flowError, type FlowProblem, problemAt, toFlowProblems } from './problem.js';
+import { readPartially } from './read-partially.js';
 import { resourceProblems } from './resource-problems.js';
 import type { FlowResources } from './resources.js';
 import { readDocument } from './schema-problems.js';
@@ -12,13 +12,13 @@ import { allComponents, templateProblems } from './template-problems.js';
 import { toolInputProblems } from './tool-input-problems.js';
 
 /**
- * Everything that is wrong with a document; an empty list where it can run. Without resources, the ids of models, tools, retrievers, functions
- * and servers are not looked up, nor the parameters of tools. It never throws.
+ * Returns all problems in a document; an empty list if it can run. Without resources, it does not check the IDs of
+ * models, tools, retrievers, functions and servers, nor the input of tools. It never throws.
  */
 export const problemsIn = (document: unknown, resources?: FlowResources): readonly FlowProblem[] =>
   read(document, resources).problems;
 
-/** The document, as a copy that nobody else can change; throws one `config` error that tells all that is wrong. */
+/** Returns a frozen copy of a valid document. Throws one `config` error with all problems. */
 export const checkedDocument = (document: unknown, resources?: FlowResources): FlowDocument => {
   const { problems, document: checked } = read(document, resources);
   if (checked === undefined || problems.length > 0) throw flowError(problems);
@@ -30,12 +30,13 @@ const read = (
   resources: FlowResources | undefined,
 ): { readonly problems: readonly FlowProblem[]; readonly document?: FlowDocument } => {
   const copy = plainCopy(given);
-  if (copy.problem !== undefined) return { problems: told([copy.problem]) };
+  if (copy.problem !== undefined) return { problems: toFlowProblems([copy.problem]) };
   const { document, faults } = readDocument(copy.value);
-  if (document !== undefined) return { document, problems: told(problemsOf(document, resources)) };
-  const around = readAround(copy.value, faults);
+  if (document !== undefined)
+    return { document, problems: toFlowProblems(problemsOf(document, resources)) };
+  const around = readPartially(copy.value, faults);
   const more = around === undefined ? [] : problemsOf(around.document, resources, around.isPartial);
-  return { problems: told([...faults, ...more]) };
+  return { problems: toFlowProblems([...faults, ...more]) };
 };
 
 const problemsOf = (

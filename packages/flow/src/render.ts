@@ -1,13 +1,13 @@
 import { isRecord, parsedJson } from '@millrace/core/adapter';
 import { textOf } from '@millrace/core';
-import { noOutput, type Output, type Scope, type Spoken } from './scope.js';
+import { type ConversationMessage, noOutput, type Output, type Scope } from './scope.js';
 import { readTemplate, type Reference, type Template } from './template.js';
 
-/** Fills a template. What it is filled with is data: a `{{` in it means nothing. */
+/** Renders a template. Inserted values are data: `{{` in them has no meaning. */
 export const render = (template: Template, scope: Scope): string =>
   template.map((part) => (typeof part === 'string' ? part : asText(valueOf(part, scope)))).join('');
 
-/** The output of a template: that of what it names, where it is one reference alone and that is a whole output; else a text. */
+/** The output that a template refers to, if it is a single reference to a whole output; else its text. */
 export const outputOf = (template: Template, scope: Scope): Output => {
   const [part, ...others] = template;
   if (part === undefined || typeof part === 'string' || others.length > 0) {
@@ -20,10 +20,9 @@ export const outputOf = (template: Template, scope: Scope): Output => {
   return typeof value === 'string' ? { text: value } : { text: asText(value), value };
 };
 
-/** Reads a text of a document as a template: it has been checked. */
 export const templateOf = (text: string): Template => readTemplate(text).template;
 
-/** Fills all templates in a value. One that is a reference alone becomes the value that it names. */
+/** Renders all templates in a value. A template that is a single reference becomes the value itself. */
 const fill = (value: unknown, scope: Scope): unknown => {
   if (typeof value === 'string') {
     const { text, value: filled = text } = outputOf(templateOf(value), scope);
@@ -33,7 +32,7 @@ const fill = (value: unknown, scope: Scope): unknown => {
   return isRecord(value) ? fillRecord(value, scope) : value;
 };
 
-/** Fills all templates in an object. Its keys are none. */
+/** Renders all templates in the values of an object. Keys are not templates. */
 export const fillRecord = (
   record: Readonly<Record<string, unknown>>,
   scope: Scope,
@@ -48,7 +47,7 @@ const valueOf = (reference: Reference, scope: Scope): unknown => {
     case 'session_id':
       return sys.sessionId;
     case 'history':
-      return sys.history.map(said).join('\n');
+      return sys.history.map(formatMessage).join('\n');
     case 'metadata':
       return Object.hasOwn(sys.metadata, reference.key) ? sys.metadata[reference.key] : '';
     case 'component': {
@@ -62,9 +61,10 @@ const valueOf = (reference: Reference, scope: Scope): unknown => {
   }
 };
 
-const said = (message: Spoken): string => `${message.role}: ${textOf(message)}`;
+const formatMessage = (message: ConversationMessage): string =>
+  `${message.role}: ${textOf(message)}`;
 
-/** Follows a path by own keys alone. A text on the way is read as the JSON that it is. */
+/** Follows a path of own keys. Strings on the way are parsed as JSON. */
 const valueAt = (value: unknown, path: readonly string[]): unknown => {
   const [key, ...rest] = path;
   if (key === undefined) return value;
@@ -75,7 +75,7 @@ const valueAt = (value: unknown, path: readonly string[]): unknown => {
   return isRecord(whole) && Object.hasOwn(whole, key) ? valueAt(whole[key], rest) : undefined;
 };
 
-/** A value as a text: what is not there, or JSON cannot hold, is empty; what is no text is JSON. */
+/** Converts a value to text: a string as it is, other values as JSON, and missing or unserializable values as `''`. */
 export const asText = (value: unknown): string => {
   if (typeof value === 'string') return value;
   if (value === undefined || value === null) return '';

@@ -1,48 +1,51 @@
+import { didYouMean } from './did-you-mean.js';
 import type { FlowComponent, FlowComponents } from './document.js';
-import { didYouMean } from './near.js';
 import { type Finding, problemAt } from './problem.js';
-import { unreadableFunction } from './read-around.js';
+import { unreadableFunction } from './read-partially.js';
 import type { FlowResources } from './resources.js';
 import { allComponents } from './template-problems.js';
 
 type Path = readonly (string | number)[];
 
-/** What components name and the program does not give. */
+/** References of components to missing resources. */
 export const resourceProblems = (
   components: FlowComponents,
   resources: FlowResources,
 ): readonly Finding[] =>
   allComponents(components).flatMap(({ component, path }) =>
-    named(component, resources).flatMap(({ path: at, id, known, what }) =>
+    resourceReferences(component, resources).flatMap(({ path: at, id, known, what }) =>
       known.includes(id) || id === unreadableFunction
         ? []
         : [
             problemAt(
               [...path, 'params', ...at],
-              `names '${id}', which is not among the ${what} that the program gives`,
+              `names '${id}', which is not one of the ${what} of this program`,
               () => didYouMean(id, known, what),
             ),
           ],
     ),
   );
 
-interface Named {
+interface ResourceReference {
   readonly path: Path;
   readonly id: string;
   readonly known: readonly string[];
   readonly what: string;
 }
 
-const named = (component: FlowComponent, resources: FlowResources): readonly Named[] => {
+const resourceReferences = (
+  component: FlowComponent,
+  resources: FlowResources,
+): readonly ResourceReference[] => {
   const { models = {}, tools = [], retrievers = {}, code = {}, mcp = {} } = resources;
   const toolNames = tools.map(({ name }) => name);
-  const toolNamed = (id: string, ...path: Path): Named => ({
+  const tool = (id: string, ...path: Path): ResourceReference => ({
     path,
     id,
     known: toolNames,
     what: 'tools',
   });
-  const model = (id: string): Named => ({
+  const model = (id: string): ResourceReference => ({
     path: ['llm_id'],
     id,
     known: Object.keys(models),
@@ -53,7 +56,7 @@ const named = (component: FlowComponent, resources: FlowResources): readonly Nam
       const { llm_id, tools: own = [], mcp: servers = [] } = component.params;
       return [
         model(llm_id),
-        ...own.map((name, index) => toolNamed(name, 'tools', index)),
+        ...own.map((name, index) => tool(name, 'tools', index)),
         ...servers.map((id, index) => ({
           path: ['mcp', index],
           id,
@@ -74,7 +77,7 @@ const named = (component: FlowComponent, resources: FlowResources): readonly Nam
       return [{ path: ['function'], id: component.params.function, known, what: 'functions' }];
     }
     case 'tool':
-      return [toolNamed(component.params.tool, 'tool')];
+      return [tool(component.params.tool, 'tool')];
     default:
       return [];
   }

@@ -1,29 +1,28 @@
 import type { Model, Tool, ToolContext } from '@millrace/core';
 import type { Retriever } from '@millrace/core/retrieval';
 
-/** A function of the program: it may return a value, a Promise or an Observable; of the latter the last value counts. */
+/** A function of the program. It returns a value, a Promise or an Observable (the last value counts). */
 export type FlowFunction = (
   input: Readonly<Record<string, unknown>>,
   context: ToolContext,
 ) => unknown;
 
-/** What components are made with. */
-export interface Equipment {
+export interface CompileOptions {
   readonly resources: FlowResources;
-  /** How many components of a graph run at once. */
+  /** The maximum number of components of a graph that run concurrently. */
   readonly concurrency: number;
 }
 
-/** What the program gives to a flow. A document names it, and can reach nothing else. */
+/** The resources of a flow. A document refers to them by ID, and cannot access anything else. */
 export interface FlowResources {
-  /** By the `llm_id` of components. */
+  /** Models by `llm_id`. */
   readonly models?: Readonly<Record<string, Model>>;
-  /** For tool components, and for the `tools` of agents, by their names. */
+  /** Tools for tool components and for the `tools` of agents, which refer to them by name. */
   readonly tools?: readonly Tool[];
-  /** By the `retriever_id` of components. */
+  /** Retrievers by `retriever_id`. */
   readonly retrievers?: Readonly<Record<string, Retriever>>;
-  /** By the `function` of components. */
+  /** Functions by `function`. */
   readonly code?: Readonly<Record<string, FlowFunction>>;
-  /** The tools of servers, by the ids of these. */
+  /** The tools of MCP servers, by server ID. */
   readonly mcp?: Readonly<Record<string, readonly Tool[]>>;
 }

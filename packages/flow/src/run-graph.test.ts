@@ -3,11 +3,11 @@ import { marbles } from '@millrace/core/testing';
 import fc from 'fast-check';
 import { concat, defer, lastValueFrom, map, Observable, of, tap, timer } from 'rxjs';
 import { graphOf, scopeOf } from './graph.test-support.js';
-import { joined, type Ran, runGraph$ } from './run-graph.js';
+import { type GraphResult, joinOutputs, runGraph$ } from './run-graph.js';
 import { done, type Work } from './work.js';
 
-const saidBy = (ran: Ran): string =>
-  ran.status === 'said' ? ran.said.map(({ text }) => text).join(',') : ran.status;
+const saidBy = (ran: GraphResult): string =>
+  ran.status === 'done' ? ran.outputs.map(({ text }) => text).join(',') : ran.status;
 
 const slow =
   (source$: Observable<unknown>, id: string, to?: readonly string[]): Work =>
@@ -215,8 +215,8 @@ const lastOf =
 describe('joined', () => {
   it('G6: what is said alone stays as it is, several have an empty line between them', () => {
     const one = { text: 'a', value: [1] };
-    expect(joined([])).toBeUndefined();
-    expect(joined([one])).toBe(one);
-    expect(joined([one, { text: 'b' }])).toEqual({ text: 'a\n\nb' });
+    expect(joinOutputs([])).toBeUndefined();
+    expect(joinOutputs([one])).toBe(one);
+    expect(joinOutputs([one, { text: 'b' }])).toEqual({ text: 'a\n\nb' });
   });
 });

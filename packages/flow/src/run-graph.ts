@@ -18,38 +18,34 @@ import { limits } from './limits.js';
 import { noOutput, type Output, type Scope } from './scope.js';
 import type { Work } from './work.js';
 
-/** One component, ready to run. */
 export interface CompiledNode {
   readonly id: string;
-  /** The components that lead to it. */
   readonly upstream: readonly string[];
-  /** Those of this graph whose outputs its templates name. */
+  /** The components of this graph that its templates refer to. */
   readonly reads: readonly string[];
-  /** Where it leads unless it says otherwise. */
+  /** The next components, unless it chooses others. */
   readonly always: readonly string[];
-  /** Whether it takes time, and so one of the places that there are. */
-  readonly takesTime: boolean;
-  /** Whether what comes of it is what the graph says. */
+  /** Whether it counts towards the concurrency limit. */
+  readonly isAsync: boolean;
+  /** Whether its output is part of the graph's output. */
   readonly isMessage: boolean;
-  /** Whether its words are those of the flow while they come. */
-  readonly speaks: boolean;
+  /** Whether it streams as the flow itself. */
+  readonly streams: boolean;
   readonly work$: Work;
 }
 
-/** A graph, ready to run. */
 export interface CompiledGraph {
-  /** In an order in which nothing comes before what leads to it. */
+  /** In topological order. */
   readonly nodes: readonly CompiledNode[];
-  /** How many components run at once. */
+  /** The maximum number of components that run concurrently. */
   readonly concurrency: number;
 }
 
-/** What came of a run: what its messages said, in the order of the graph; or the reply with which somebody has ended it. */
-export type Ran =
-  | { readonly status: 'said'; readonly said: readonly Output[] }
+/** The outputs of the messages, in the order of the graph; or the reply of an interrupted component. */
+export type GraphResult =
+  | { readonly status: 'done'; readonly outputs: readonly Output[] }
   | { readonly status: 'ended'; readonly reply: Reply };
 
-/** What came of one component. */
 type Outcome = { readonly id: string } & (
   | { readonly status: 'skipped' }
   | { readonly status: 'done'; readonly output: Output; readonly to: readonly string[] }
@@ -57,16 +53,16 @@ type Outcome = { readonly id: string } & (
 );
 
 /**
- * Runs a graph: each component once at most, as soon as all that lead to it have settled, if one of them at least has led to it; else
- * it is skipped. Those that do not wait for each other run at once. Cold: emits once and completes, or errors with the first error;
- * leaving it ends all in the same tick.
+ * Runs a graph. Each component runs up to once, as soon as all components before it have settled, if at least one of
+ * them continues with it; otherwise it is skipped. Independent components run concurrently. Cold: emits once and
+ * completes, or errors with the first error. Unsubscribing stops all components in the same tick.
  */
-export const runGraph$ = (graph: CompiledGraph, scope: Scope): Observable<Ran> =>
-  defer(() => merge(...outcomesOf(graph, scope).values())).pipe(
+export const runGraph$ = (graph: CompiledGraph, scope: Scope): Observable<GraphResult> =>
+  defer(() => merge(...createOutcomes(graph, scope).values())).pipe(
     takeWhile(({ status }) => status !== 'ended', true),
     reduce((settled, outcome) => settled.set(outcome.id, outcome), new Map<string, Outcome>()),
-    map((settled) => ranBy(graph, settled)),
-    // Handled only to be thrown again: by then, the others have been unsubscribed from.
+    map((settled) => toResult(graph, settled)),
+    // Rethrown here, after the other components have been unsubscribed.
     catchError((error: unknown) =>
       defer(() => {
         throw error;
@@ -74,8 +70,8 @@ export const runGraph$ = (graph: CompiledGraph, scope: Scope): Observable<Ran> =
     ),
   );
 
-/** One shared Observable for each component: whoever waits for it gets its outcome. */
-const outcomesOf = (
+/** Creates one shared Observable per component, which replays its outcome. */
+const createOutcomes = (
   { nodes, concurrency }: CompiledGraph,
   scope: Scope,
 ): ReadonlyMap<string, Observable<Outcome>> => {
@@ -88,7 +84,7 @@ const outcomesOf = (
       concatMap((settled) => {
         if (!isDue(node, settled)) return of<Outcome>({ id: node.id, status: 'skipped' });
         const run = (): Observable<Outcome> => run$(node, settled, scope);
-        return node.takesTime ? slots.hold$(run) : run();
+        return node.isAsync ? slots.hold$(run) : run();
       }),
       share({
         connector: () => new AsyncSubject(),
@@ -102,7 +98,7 @@ const outcomesOf = (
   return outcomes;
 };
 
-/** Whether something has led to a component. */
+/** Whether a component before it continues with this one. */
 const isDue = ({ id, upstream }: CompiledNode, settled: readonly Outcome[]): boolean =>
   upstream.length === 0 ||
   settled.some(
@@ -110,7 +106,7 @@ const isDue = ({ id, upstream }: CompiledNode, settled: readonly Outcome[]): boo
   );
 
 const run$ = (
-  { id, reads, always, speaks, work$ }: CompiledNode,
+  { id, reads, always, streams, work$ }: CompiledNode,
   settled: readonly Outcome[],
   scope: Scope,
 ): Observable<Outcome> => {
@@ -118,26 +114,26 @@ const run$ = (
     const outcome = settled.find((above) => above.id === name);
     return [name, outcome?.status === 'done' ? outcome.output : noOutput] as const;
   });
-  return work$({ ...scope, outputs: new Map([...scope.outputs, ...read]), speaks }).pipe(
+  return work$({ ...scope, outputs: new Map([...scope.outputs, ...read]), streams }).pipe(
     map((worked) => ({ to: always, ...worked, id })),
   );
 };
 
-const ranBy = ({ nodes }: CompiledGraph, settled: ReadonlyMap<string, Outcome>): Ran => {
+const toResult = ({ nodes }: CompiledGraph, settled: ReadonlyMap<string, Outcome>): GraphResult => {
   const outcomes = nodes.flatMap(({ id }) => settled.get(id) ?? []);
   const ended = outcomes.find((outcome) => outcome.status === 'ended');
   if (ended !== undefined) return { status: 'ended', reply: ended.reply };
   const messages = new Set(nodes.flatMap(({ id, isMessage }) => (isMessage ? id : [])));
-  const said = outcomes.flatMap((outcome) =>
+  const outputs = outcomes.flatMap((outcome) =>
     outcome.status === 'done' && messages.has(outcome.id) && outcome.output.text !== ''
       ? outcome.output
       : [],
   );
-  return { status: 'said', said };
+  return { status: 'done', outputs };
 };
 
-/** What several messages say together, with an empty line between them; nothing where there are none. */
-export const joined = ([first, ...more]: readonly Output[]): Output | undefined =>
+/** Joins outputs with an empty line between them; `undefined` for an empty list. */
+export const joinOutputs = ([first, ...more]: readonly Output[]): Output | undefined =>
   first === undefined || more.length === 0
     ? first
     : { text: [first, ...more].map(({ text }) => text).join('\n\n') };

@@ -1,11 +1,11 @@
 import { isRecord } from '@millrace/core/adapter';
 import type { ErrorObject } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
+import { didYouMean } from './did-you-mean.js';
 import type { FlowDocument } from './document.js';
 import { documentSchema } from './document-schema.js';
 import { idRule } from './ids.js';
-import { didYouMean } from './near.js';
-import { type Finding, problemAt, shortened } from './problem.js';
+import { type Finding, problemAt, truncate } from './problem.js';
 
 const validate = new Ajv2020({
   allErrors: true,
@@ -14,33 +14,31 @@ const validate = new Ajv2020({
   strictRequired: false,
 }).compile<FlowDocument>(documentSchema);
 
-/** What the schema has to say of a value. */
-export type SchemaVerdict =
+/** A valid document, or the faults that its schema finds. */
+export type SchemaResult =
   | { readonly document: FlowDocument; readonly faults?: undefined }
   | { readonly document?: undefined; readonly faults: readonly SchemaFault[] };
 
-/** Something that is not as the schema says. */
 export interface SchemaFault extends Finding {
-  /** Where the value is that is at fault. */
+  /** The path of the invalid value. */
   readonly at: readonly string[];
-  /** A key that nobody knows. */
   readonly unknownKey?: string;
 }
 
-/** Reads a JSON value as a document, or says what of it is not as the schema says. */
-export const readDocument = (value: unknown): SchemaVerdict =>
+/** Validates a JSON value against the document schema. */
+export const readDocument = (value: unknown): SchemaResult =>
   validate(value)
     ? { document: value }
-    : { faults: (validate.errors ?? []).filter(speaksForItself).map(toFault) };
+    : { faults: (validate.errors ?? []).filter(isSpecific).map(toFault) };
 
 const toFault = (error: ErrorObject): SchemaFault => {
-  const at = error.instancePath.split('/').slice(1).map(unescaped);
+  const at = error.instancePath.split('/').slice(1).map(unescapePointer);
   const unknownKey: unknown = error.params['additionalProperty'];
   return { ...toProblem(error, at), at, ...(typeof unknownKey === 'string' && { unknownKey }) };
 };
 
-/** What a branch finds wrong is told by errors of its own. */
-const speaksForItself = ({ keyword, propertyName }: ErrorObject): boolean =>
+/** Errors of `if` and property names repeat more specific ones. */
+const isSpecific = ({ keyword, propertyName }: ErrorObject): boolean =>
   keyword !== 'if' && propertyName === undefined;
 
 const toProblem = (error: ErrorObject, path: readonly string[]): Finding => {
@@ -56,23 +54,27 @@ const toProblem = (error: ErrorObject, path: readonly string[]): Finding => {
     case 'propertyNames': {
       const name = String(params['propertyName']);
       return isAboutIds(error)
-        ? problemAt([...path, name], 'is no id', `An id is ${idRule}.`)
-        : problemAt([...path, name], 'is no name', 'A name has 1 to 100 characters.');
+        ? problemAt([...path, name], 'is not a valid id', `An id is ${idRule}.`)
+        : problemAt([...path, name], 'is not a valid name', 'A name has 1 to 100 characters.');
     }
     case 'required':
       return problemAt([...path, String(params['missingProperty'])], 'is missing');
     case 'enum':
-      return problemAt(path, `is ${shown(data)}`, () =>
+      return problemAt(path, `is ${display(data)}`, () =>
         didYouMean(String(data), listOf(params['allowedValues']), 'possible values', Infinity),
       );
     case 'const':
-      return problemAt(path, `is ${shown(data)}`, `It must be ${shown(params['allowedValue'])}.`);
+      return problemAt(
+        path,
+        `is ${display(data)}`,
+        `It must be ${display(params['allowedValue'])}.`,
+      );
     case 'type':
       return problemAt(path, `is ${kindOf(data)}`, `It must be ${kindNamed(params['type'])}.`);
     case 'pattern':
-      return problemAt(path, `is ${shown(data)}, which is no id`, `An id is ${idRule}.`);
+      return problemAt(path, `is ${display(data)}, which is not a valid id`, `An id is ${idRule}.`);
     case 'uniqueItems':
-      return problemAt(path, 'names something twice');
+      return problemAt(path, 'contains duplicates');
     default:
       return problemAt(path, (error.message ?? keyword).replace('NOT', 'not'));
   }
@@ -88,12 +90,11 @@ const keysOf = ({ parentSchema }: ErrorObject): readonly string[] => {
 const listOf = (value: unknown): readonly string[] =>
   Array.isArray(value) ? value.map(String) : [];
 
-/** A key in a JSON Pointer. */
-const unescaped = (key: string): string => key.replaceAll('~1', '/').replaceAll('~0', '~');
+const unescapePointer = (key: string): string => key.replaceAll('~1', '/').replaceAll('~0', '~');
 
-const shown = (value: unknown): string =>
+const display = (value: unknown): string =>
   typeof value === 'string'
-    ? JSON.stringify(shortened(value))
+    ? JSON.stringify(truncate(value))
     : typeof value === 'number' || typeof value === 'boolean'
       ? String(value)
       : kindOf(value);
@@ -107,7 +108,7 @@ const kindOf = (value: unknown): string => {
 const kindNamed = (type: unknown): string => {
   switch (type) {
     case 'string':
-      return 'a text';
+      return 'a string';
     case 'array':
       return 'a list';
     case 'object':

@@ -1,54 +1,50 @@
 import type { RetrievedPassage } from '@millrace/core/retrieval';
 import type { CallOptions, ContentBlock, Reply } from '@millrace/core';
 
-/** What came of a component. */
 export interface Output {
   readonly text: string;
-  /** What it is as a value, where it is one of itself, and not only a text. */
+  /** The output as a value, if it is not just text. */
   readonly value?: unknown;
-  /** The passages that the text shows, by their numbers. */
+  /** The passages that are numbered in the text. */
   readonly passages?: readonly RetrievedPassage[];
-  /** The reply that it is, where it is one. */
+  /** The reply, if the output is one. */
   readonly reply?: Reply;
 }
 
-/** The output of what has not run. */
+/** The output of a component that has not run. */
 export const noOutput: Output = { text: '' };
 
-/** What an iteration is at. */
+/** The current item of an iteration. */
 export interface Item {
   readonly value: unknown;
-  /** From 1. */
+  /** Starts at 1. */
   readonly index: number;
 }
 
-/** What somebody has said. */
-export type Spoken =
+/** A message of the user or of the flow. */
+export type ConversationMessage =
   | { readonly role: 'user'; readonly content: readonly ContentBlock[]; readonly name?: string }
   | { readonly role: 'assistant'; readonly content: readonly ContentBlock[] };
 
-/** What templates can ask for without naming a component. */
+/** The values of `{{sys.…}}`. */
 export interface Sys {
   readonly query: string;
   readonly sessionId: string;
-  /** What was said before. */
-  readonly history: readonly Spoken[];
+  readonly history: readonly ConversationMessage[];
   readonly metadata: Readonly<Record<string, string>>;
 }
 
-/** What one component finds when it runs. */
+/** The data that a component runs with. */
 export interface Scope {
   readonly sys: Sys;
-  /** What the flow was asked. */
-  readonly asked: readonly Spoken[];
-  /** The outputs that its templates name, and those within it. */
+  readonly input: readonly ConversationMessage[];
+  /** The outputs that its templates, and those of components inside it, refer to. */
   readonly outputs: ReadonlyMap<string, Output>;
-  /** Of the iterations around it, by their ids. */
   readonly items: ReadonlyMap<string, Item>;
-  /** What the calls of components are made with. */
+  /** The base options of the components' calls. */
   readonly options: CallOptions;
-  /** Whether its words are those of the flow while they come. */
-  readonly speaks: boolean;
-  /** Where in the flow it is: what ids of calls begin with. */
-  readonly place: string;
+  /** Whether it streams as the flow itself. */
+  readonly streams: boolean;
+  /** The prefix of call IDs, which contains the number of the current item. */
+  readonly idPrefix: string;
 }

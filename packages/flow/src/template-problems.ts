@@ -1,20 +1,20 @@
+import { innerOf } from './branches.js';
+import { didYouMean } from './did-you-mean.js';
 import type { FlowComponents } from './document.js';
-import { before, type Graph, graphOf } from './graph.js';
-import { innerOf } from './kinds.js';
-import { didYouMean } from './near.js';
+import { type Graph, graphOf, predecessors } from './graph.js';
 import { type Finding, problemAt } from './problem.js';
 import { readTemplate, type Reference } from './template.js';
 import { templatesOf } from './templates-of.js';
 
-/** What templates may ask for in some place. */
-interface View {
-  /** Components that can have run before. */
+/** The IDs that a template may refer to. */
+interface Visible {
+  /** Components that may have run before. */
   readonly before: ReadonlySet<string>;
-  /** Iterations around the place. */
-  readonly around: ReadonlySet<string>;
+  /** Enclosing iterations. */
+  readonly iterations: ReadonlySet<string>;
 }
 
-/** What is wrong with the templates of components, here and within iterations. Where not all is known, no order is. */
+/** Problems in templates, including those inside iterations. If the document is partial, the order is not checked. */
 export const templateProblems = (
   components: FlowComponents,
   isPartial: boolean,
@@ -28,16 +28,16 @@ export const templateProblems = (
       seen.add(id);
       return [];
     }
-    return [problemAt(path, 'has an id that another component of the document has', 'Rename one.')];
+    return [problemAt(path, 'has the same id as another component', 'Rename one of them.')];
   });
   const within = (
     given: FlowComponents,
     path: readonly (string | number)[],
-    view: View,
+    view: Visible,
   ): readonly Finding[] => {
     const graph = graphOf(given);
     return [...graph.components].flatMap(([id, component]) => {
-      const own = viewOf(graph, id, view);
+      const own = visibleAt(graph, id, view);
       const place = [...path, id, 'params'];
       const texts = templatesOf(component).flatMap(({ path: at, text }) => {
         const { template, faults } = readTemplate(text, ids);
@@ -50,22 +50,22 @@ export const templateProblems = (
       });
       const inner = innerOf(component);
       if (inner === undefined) return texts;
-      const innerView = { before: own.before, around: new Set([...own.around, id]) };
+      const innerView = { before: own.before, iterations: new Set([...own.iterations, id]) };
       return [...texts, ...within(inner, [...place, 'components'], innerView)];
     });
   };
-  const outermost = { before: new Set<string>(), around: new Set<string>() };
+  const outermost = { before: new Set<string>(), iterations: new Set<string>() };
   return [...repeated, ...within(components, ['components'], outermost)];
 };
 
-const viewOf = (graph: Graph, id: string, { before: above, around }: View): View => ({
-  before: new Set([...above, ...before(graph, id)]),
-  around,
+const visibleAt = (graph: Graph, id: string, { before, iterations }: Visible): Visible => ({
+  before: new Set([...before, ...predecessors(graph, id)]),
+  iterations,
 });
 
 const faultsOf = (
   reference: Reference,
-  { before: ran, around }: View,
+  { before: ran, iterations }: Visible,
   kinds: ReadonlyMap<string, string>,
   isPartial: boolean,
 ): readonly { readonly problem: string; readonly suggestion: string | (() => string) }[] => {
@@ -73,12 +73,12 @@ const faultsOf = (
   const { id, field } = reference;
   const named = `names '${id}@${field}'`;
   if (field !== 'output') {
-    return around.has(id)
+    return iterations.has(id)
       ? []
       : [
           {
-            problem: `${named}, but is not within an iteration of that id`,
-            suggestion: () => didYouMean(id, [...around], 'iterations around it'),
+            problem: `${named}, but is not inside an iteration with that id`,
+            suggestion: () => didYouMean(id, [...iterations], 'enclosing iterations'),
           },
         ];
   }
@@ -87,17 +87,22 @@ const faultsOf = (
     return [{ problem: `${named}, but there is no component '${id}'`, suggestion }];
   }
   if (!ran.has(id) && !isPartial) {
-    const suggestion = around.has(id)
+    const suggestion = iterations.has(id)
       ? `Did you mean '{{${id}@item}}'?`
       : () => didYouMean(id, [...ran], 'components before it');
     return [{ problem: `${named}, which cannot have run before`, suggestion }];
   }
   return kinds.get(id) === 'switch'
-    ? [{ problem: `${named}, but a switch has no output`, suggestion: 'Name what it looks at.' }]
+    ? [
+        {
+          problem: `${named}, but a switch has no output`,
+          suggestion: 'Use what it compares.',
+        },
+      ]
     : [];
 };
 
-/** Every component of a document, and where it stands. */
+/** All components, including those inside iterations, with their paths. */
 export const allComponents = (
   components: FlowComponents,
   path: readonly (string | number)[] = ['components'],

@@ -1,7 +1,6 @@
+import { didYouMean, nearest } from './did-you-mean.js';
 import { idPattern, isId } from './ids.js';
-import { didYouMean, nearest } from './near.js';
 
-/** What stands between `{{` and `}}`. */
 export type Reference =
   | { readonly of: 'query' | 'session_id' | 'history' }
   | { readonly of: 'metadata'; readonly key: string }
@@ -9,66 +8,61 @@ export type Reference =
       readonly of: 'component';
       readonly id: string;
       readonly field: ComponentField;
-      /** Keys and places in what it is. */
+      /** Keys and indexes in the value. */
       readonly path: readonly string[];
     };
 
-/** What a template can ask of a component. */
 export type ComponentField = (typeof componentFields)[number];
 
 const componentFields = ['output', 'item', 'index'] as const;
 const sysNames = ['query', 'session_id', 'history'] as const;
 
-/** A text that has been read once: what it is filled with is never read as a template. */
+/** A parsed template. Inserted values are never parsed as templates. */
 export type Template = readonly (string | Reference)[];
 
-/** What is wrong with a template. */
 export interface TemplateFault {
   readonly problem: string;
   readonly suggestion: string | (() => string);
 }
 
-/**
- * Reads a template: what stands between `{{` and `}}` are references, and `\{{` is `{{`. In one pass. The ids are those that a wrong
- * reference may have meant.
- */
+/** Parses a template in one pass: `{{` and `}}` enclose a reference, and `\{{` is `{{`. `ids` are for suggestions. */
 export const readTemplate = (
   text: string,
   ids: readonly string[] = [],
 ): { readonly template: Template; readonly faults: readonly TemplateFault[] } => {
   const template: (string | Reference)[] = [];
   const faults: TemplateFault[] = [];
-  const say = (said: string): void => {
+  const append = (part: string): void => {
     const last = template.at(-1);
-    if (typeof last === 'string') template[template.length - 1] = last + said;
-    else if (said !== '') template.push(said);
+    if (typeof last === 'string') template[template.length - 1] = last + part;
+    else if (part !== '') template.push(part);
   };
   let at = 0;
   for (let begin = text.indexOf('{{'); begin !== -1; begin = text.indexOf('{{', at)) {
     if (text[begin - 1] === '\\' && begin > at) {
-      say(`${text.slice(at, begin - 1)}{{`);
+      append(`${text.slice(at, begin - 1)}{{`);
       at = begin + 2;
       continue;
     }
     const end = text.indexOf('}}', begin);
     if (end === -1) {
-      faults.push({ problem: "has a '{{' that no '}}' closes", suggestion: escape });
+      faults.push({ problem: "has a '{{' without a '}}'", suggestion: escape });
       break;
     }
-    say(text.slice(at, begin));
-    const written = text.slice(begin + 2, end).trim();
-    const read = readReference(written, ids);
+    append(text.slice(at, begin));
+    const source = text.slice(begin + 2, end).trim();
+    const read = readReference(source, ids);
     if ('of' in read) template.push(read);
-    else faults.push({ ...read, problem: `has '{{${cut(written)}}}', which ${read.problem}` });
+    else faults.push({ ...read, problem: `has '{{${truncate(source)}}}', which ${read.problem}` });
     at = end + 2;
   }
-  say(text.slice(at));
+  append(text.slice(at));
   return { template, faults };
 };
 
-const escape = "For the characters themselves, write '\\{{'.";
+const escape = "For a literal '{{', write '\\{{'.";
 
-const cut = (text: string): string => (text.length > 80 ? `${text.slice(0, 80)}…` : text);
+const truncate = (text: string): string => (text.length > 80 ? `${text.slice(0, 80)}…` : text);
 
 const component = new RegExp(`^(${idPattern.slice(1, -1)})@([^.\\s]*)((?:\\.[^.\\s]+)*)$`, 'u');
 
@@ -76,27 +70,30 @@ const readReference = (written: string, ids: readonly string[]): Reference | Tem
   if (written.startsWith('sys.')) return readSys(written);
   const [, id, field, path] = component.exec(written) ?? [];
   if (id === undefined || field === undefined) {
-    return { problem: 'is no reference', suggestion: () => meant(written, ids) };
+    return {
+      problem: 'is not a valid reference',
+      suggestion: () => suggestReference(written, ids),
+    };
   }
   const known = componentFields.find((name) => name === field);
   if (known === undefined) {
     return {
       problem: `asks for '${field}'`,
-      suggestion: () => didYouMean(field, componentFields, 'things to ask for'),
+      suggestion: () => didYouMean(field, componentFields, 'possible fields'),
     };
   }
   return { of: 'component', id, field: known, path: path?.split('.').slice(1) ?? [] };
 };
 
-/** What something was probably meant to be that is no reference. */
-const meant = (written: string, ids: readonly string[]): string => {
+/** Suggests the reference that was probably meant. */
+const suggestReference = (written: string, ids: readonly string[]): string => {
   const [name = '', ...path] = written.split('.');
   const near = isId(name) ? nearest(name, [...ids, ...sysNames, 'metadata']) : undefined;
   if (near === undefined) return `Write '{{sys.query}}' or '{{component@output}}'. ${escape}`;
   if (ids.includes(near)) {
     const field = componentFields.find((it) => it === path[0]);
-    const asked = field === undefined ? ['output', ...path] : path;
-    return `Did you mean '{{${near}@${asked.join('.')}}}'?`;
+    const fields = field === undefined ? ['output', ...path] : path;
+    return `Did you mean '{{${near}@${fields.join('.')}}}'?`;
   }
   const key = path.length === 0 ? '<key>' : path.join('.');
   return `Did you mean '{{sys.${near === 'metadata' ? `metadata.${key}` : near}}}'?`;

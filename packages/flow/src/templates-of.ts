@@ -1,23 +1,23 @@
 import { isRecord } from '@millrace/core/adapter';
+import { onErrorOf } from './branches.js';
 import type { FlowComponent } from './document.js';
-import { onErrorOf } from './kinds.js';
 
-/** A text of a component that is a template, and where it stands from the params on. */
-export interface PlacedText {
+/** A template of a component, and its path in the params. */
+export interface TemplateAt {
   readonly path: readonly (string | number)[];
   readonly text: string;
 }
 
-/** The templates of a component, those of components within it not among them. */
-export const templatesOf = (component: FlowComponent): readonly PlacedText[] => {
+/** The templates of a component, without those of components inside it. */
+export const templatesOf = (component: FlowComponent): readonly TemplateAt[] => {
   const fallback = at(onErrorOf(component)?.value, 'on_error', 'value');
   switch (component.component_name) {
     case 'agent': {
       const { sys_prompt, prompts = [] } = component.params;
-      const asked = prompts.flatMap(({ content }, index) =>
+      const contents = prompts.flatMap(({ content }, index) =>
         at(content, 'prompts', index, 'content'),
       );
-      return [...at(sys_prompt, 'sys_prompt'), ...asked, ...fallback];
+      return [...at(sys_prompt, 'sys_prompt'), ...contents, ...fallback];
     }
     case 'retrieval':
     case 'categorize':
@@ -44,9 +44,9 @@ export const templatesOf = (component: FlowComponent): readonly PlacedText[] => 
 const at = (
   text: string | undefined,
   ...path: readonly (string | number)[]
-): readonly PlacedText[] => (text === undefined ? [] : [{ path, text }]);
+): readonly TemplateAt[] => (text === undefined ? [] : [{ path, text }]);
 
-const textsIn = (value: unknown, path: readonly (string | number)[]): readonly PlacedText[] => {
+const textsIn = (value: unknown, path: readonly (string | number)[]): readonly TemplateAt[] => {
   if (typeof value === 'string') return [{ path, text: value }];
   if (Array.isArray(value)) {
     return value.flatMap((item: unknown, index) => textsIn(item, [...path, index]));

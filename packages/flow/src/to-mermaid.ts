@@ -1,20 +1,20 @@
+import { branchesOf, innerOf, onErrorOf } from './branches.js';
 import type { FlowComponent, FlowComponents } from './document.js';
 import { type Graph, graphOf } from './graph.js';
-import { choicesOf, innerOf, onErrorOf } from './kinds.js';
 import { checkedDocument } from './problems-in.js';
 import { allComponents } from './template-problems.js';
 
 /**
- * Draws a flow as a Mermaid flowchart: components with their ids and what they are, ways with what they depend on, iterations as frames. The same
- * document gives the same text. Throws a `config` error where the document cannot run, as far as that shows without models and tools.
+ * Renders a flow as a deterministic Mermaid flowchart: components with ID and kind, links with their conditions, and
+ * iterations as subgraphs. Throws a `config` error for an invalid document; resources are not checked.
  */
 export const toMermaid = (document: unknown): string => {
   const { components } = checkedDocument(document);
   const names = new Map(allComponents(components).map(({ id }, index) => [id, `n${index}`]));
-  return ['flowchart TD', ...drawn(components, names, '  '), ''].join('\n');
+  return ['flowchart TD', ...draw(components, names, '  '), ''].join('\n');
 };
 
-const drawn = (
+const draw = (
   components: FlowComponents,
   names: ReadonlyMap<string, string>,
   indent: string,
@@ -24,42 +24,41 @@ const drawn = (
   return [
     ...[...graph.components].flatMap(([id, component]) => {
       const inner = innerOf(component);
-      if (inner === undefined) return [`${indent}${nameOf(id)}${shaped(id, component)}`];
-      const label = escaped(
+      if (inner === undefined) return [`${indent}${nameOf(id)}${shape(id, component)}`];
+      const label = escapeLabel(
         `${id}: for each of ${component.component_name === 'iterate' ? component.params.items : ''}`,
       );
       return [
         `${indent}subgraph ${nameOf(id)}["${label}"]`,
-        ...drawn(inner, names, `${indent}  `),
+        ...draw(inner, names, `${indent}  `),
         `${indent}end`,
       ];
     }),
     ...[...graph.components].flatMap(([id, component]) =>
-      waysOf(graph, id, component).map(
+      linksOf(graph, id, component).map(
         ({ label, to, isError }) =>
-          `${indent}${nameOf(id)} ${isError ? '-.->' : '-->'}${label === '' ? '' : `|"${escaped(label)}"|`} ${nameOf(to)}`,
+          `${indent}${nameOf(id)} ${isError ? '-.->' : '-->'}${label === '' ? '' : `|"${escapeLabel(label)}"|`} ${nameOf(to)}`,
       ),
     ),
   ];
 };
 
-interface DrawnWay {
+interface Link {
   readonly label: string;
   readonly to: string;
   readonly isError: boolean;
 }
 
-const waysOf = ({ always }: Graph, id: string, component: FlowComponent): readonly DrawnWay[] => [
+const linksOf = ({ always }: Graph, id: string, component: FlowComponent): readonly Link[] => [
   ...[...(always.get(id) ?? [])].map((to) => ({ label: '', to, isError: false })),
-  ...(choicesOf(component) ?? []).flatMap(({ label, to: all }) =>
+  ...(branchesOf(component) ?? []).flatMap(({ label, to: all }) =>
     all.map((to) => ({ label, to, isError: false })),
   ),
   ...(onErrorOf(component)?.to ?? []).map((to) => ({ label: 'on error', to, isError: true })),
 ];
 
-/** A component in the shape of its kind. */
-const shaped = (id: string, component: FlowComponent): string => {
-  const label = (what: string): string => `"${escaped(id)}<br/>${escaped(what)}"`;
+const shape = (id: string, component: FlowComponent): string => {
+  const label = (what: string): string => `"${escapeLabel(id)}<br/>${escapeLabel(what)}"`;
   switch (component.component_name) {
     case 'begin':
       return `([${label('begin')}])`;
@@ -82,13 +81,12 @@ const shaped = (id: string, component: FlowComponent): string => {
   }
 };
 
-/** Characters of a label, longer ones are cut. */
-const mostCharacters = 60;
+const maxLabelLength = 60;
 
-/** A text that is nothing but text in a label: neither Markdown, HTML, an entity nor the end of the label. */
-const escaped = (text: string): string => {
+/** Escapes text for a label, so that it contains no Markdown, HTML, entities or quotes. */
+const escapeLabel = (text: string): string => {
   const line = text.replace(/[\s\p{C}]+/gu, ' ').trim();
-  const cut = Array.from(line).slice(0, mostCharacters).join('');
+  const cut = Array.from(line).slice(0, maxLabelLength).join('');
   return (cut === line ? line : `${cut}…`).replace(
     /[^\p{L}\p{N}\p{Extended_Pictographic} .,:;!?=@()/+…_-]/gu,
     (character) => `#${character.codePointAt(0) ?? 0};`,

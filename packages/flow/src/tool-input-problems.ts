@@ -1,14 +1,14 @@
 import type { Tool } from '@millrace/core';
 import { isRecord } from '@millrace/core/adapter';
+import { didYouMean } from './did-you-mean.js';
 import type { FlowComponents } from './document.js';
-import { didYouMean } from './near.js';
 import { type Finding, problemAt } from './problem.js';
 import { allComponents } from './template-problems.js';
 
 type Given = Readonly<Record<string, unknown>>;
 type Path = readonly (string | number)[];
 
-/** What tool components say that their tools do not know, and what they do not say. Values come of templates: they are not looked at. */
+/** Unknown and missing keys in the input of tool components. Values come from templates, so they are not checked. */
 export const toolInputProblems = (
   components: FlowComponents,
   tools: readonly Tool[],
@@ -22,7 +22,7 @@ export const toolInputProblems = (
     return [...unknownKeys(input, tool, at), ...missingKeys(input, tool, at)];
   });
 
-/** Keywords by which a schema may take keys that are not among its properties. */
+/** Keywords that may allow keys beyond `properties`. */
 const opening = ['patternProperties', '$ref', '$dynamicRef', 'allOf', 'anyOf', 'oneOf', 'if'];
 
 const unknownKeys = (input: Given, tool: Tool, at: Path): readonly Finding[] => {
@@ -32,12 +32,12 @@ const unknownKeys = (input: Given, tool: Tool, at: Path): readonly Finding[] => 
   if (isOpen || !isRecord(properties)) return [];
   const known = Object.keys(properties);
   const set = [...(tool.hidden ?? []), ...(tool.accepts ?? [])];
-  // A schema that names nothing at all says nothing of what is taken.
+  // A schema without any keys does not define what it accepts.
   if (known.length === 0 && set.length === 0) return [];
   return Object.keys(input)
     .filter((key) => !known.includes(key) && !set.includes(key))
     .map((key) =>
-      problemAt([...at, key], `is no parameter of '${tool.name}'`, () =>
+      problemAt([...at, key], `is not a parameter of '${tool.name}'`, () =>
         didYouMean(key, known, 'parameters'),
       ),
     );

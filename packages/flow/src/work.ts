@@ -3,47 +3,44 @@ import { silent } from '@millrace/core/teams';
 import type { Observable } from 'rxjs';
 import type { Output, Scope } from './scope.js';
 
-/** What came of one run of a component. */
-export type Worked =
+export type WorkResult =
   | {
       readonly status: 'done';
       readonly output: Output;
-      /** Where it leads, where it chooses. */
+      /** The next components, if it chooses them. */
       readonly to?: readonly string[];
     }
-  /** The flow ends here, with this reply: somebody has interrupted it. */
+  /** The flow was interrupted, and ends with this reply. */
   | { readonly status: 'ended'; readonly reply: Reply };
 
-/** Runs a component once. Cold: emits one, and completes, or errors. */
-export type Work = (scope: Scope) => Observable<Worked>;
+/** Runs a component once. Cold: emits once and completes, or errors. */
+export type Work = (scope: Scope) => Observable<WorkResult>;
 
-/** Says what came of a component that only goes on. */
-export const done = (output: Output): Worked => ({ status: 'done', output });
+export const done = (output: Output): WorkResult => ({ status: 'done', output });
 
-/** What the call of a component is made with: ids are places in the flow, the same on a resumed run. */
-export const childCall = (id: string, { options, speaks, place }: Scope): CallOptions => {
+/** The options for the call of a component. Its ID is stable, so that a resumed call finds it again. */
+export const childCall = (id: string, { options, streams, idPrefix }: Scope): CallOptions => {
   const { parent } = options;
   if (parent === undefined) return options;
-  const callId = `${parent.callId}/${parent.toolUseId}/${place}${id}`;
-  return { ...(speaks ? options : silent(options)), callId };
+  const callId = `${parent.callId}/${parent.toolUseId}/${idPrefix}${id}`;
+  return { ...(streams ? options : silent(options)), callId };
 };
 
-/** What came of a call. */
-export const workedBy = (reply: Reply, outputOf: (reply: Reply) => Output): Worked => {
+export const toResult = (reply: Reply, outputOf: (reply: Reply) => Output): WorkResult => {
   switch (reply.reason) {
     case 'interrupted':
       return { status: 'ended', reply };
     case 'suspended':
       throw new MillraceError(
         'config',
-        'One of its tools has suspended the call, and a flow cannot be resumed. Use a tool that answers at once, or approves by itself.',
+        'One of its tools suspended the call, and a flow cannot be resumed from there. Use a tool that returns its result, or that needs no approval.',
       );
     case 'refused':
-      throw new MillraceError('refused', 'Its model would not answer.');
+      throw new MillraceError('refused', 'Its model refused to answer.');
     default:
       return done(outputOf(reply));
   }
 };
 
-/** The text of a reply as an output: what else it says is for user interfaces. */
+/** The text of a reply. Everything else in it is for user interfaces. */
 export const textOutput = (reply: Reply): Output => ({ text: textOf(reply), reply });

@@ -16,17 +16,17 @@ import { defer, map } from 'rxjs';
 import { toolsOf } from '../component-problems.js';
 import type { AgentParams } from '../document.js';
 import { render, templateOf } from '../render.js';
-import type { Equipment } from '../resources.js';
+import type { CompileOptions } from '../resources.js';
 import type { Output, Scope } from '../scope.js';
 import { templatesOf } from '../templates-of.js';
-import { childCall, textOutput, type Work, workedBy } from '../work.js';
+import { childCall, toResult, textOutput, type Work } from '../work.js';
 
-/** Calls an agent: below the call of the flow, under the id of the component. */
+/** Calls an agent, as a child of the flow's call with the component's ID. */
 export const agentWork = (
   id: string,
   params: AgentParams,
   model: Model,
-  { resources }: Equipment,
+  { resources }: CompileOptions,
 ): Work => {
   const { sys_prompt = '', output: schema, max_rounds, temperature, max_tokens } = params;
   const { message_history_window_size: size = 0 } = params;
@@ -37,8 +37,8 @@ export const agentWork = (
     limits: defined({ maxIterations: max_rounds }),
   };
   const form = schema && output(jsonSchema(schema));
-  const inputOf = asks(params);
-  const sourcesOf = shows(params);
+  const inputOf = createInputOf(params);
+  const sourcesOf = createSourcesOf(params);
   return (scope) =>
     defer(() => {
       const instructions = render(system, scope);
@@ -47,16 +47,16 @@ export const agentWork = (
         ...(instructions !== '' && { instructions }),
         ...(form && { use: [form] }),
       });
-      const said = size === 0 ? [] : scope.sys.history.slice(-size);
-      return agent.call$(inputOf(scope), { ...childCall(id, scope), use: [history(said)] });
+      const recent = size === 0 ? [] : scope.sys.history.slice(-size);
+      return agent.call$(inputOf(scope), { ...childCall(id, scope), use: [history(recent)] });
     }).pipe(
       map((reply) => ({ ...reply, ...sourcesOf(scope) })),
-      map((reply) => workedBy(reply, schema === undefined ? textOutput : structuredOutput)),
+      map((reply) => toResult(reply, schema === undefined ? textOutput : structuredOutput)),
     );
 };
 
-/** What the agent can cite: of several lists of passages, a number would not say of which it is. */
-const shows = (params: AgentParams): ((scope: Scope) => Pick<Reply, 'sources'>) => {
+/** The passages that the agent can cite, if they are of one retrieval: in several lists, numbers would be ambiguous. */
+const createSourcesOf = (params: AgentParams): ((scope: Scope) => Pick<Reply, 'sources'>) => {
   const ids = templatesOf({ component_name: 'agent', params }).flatMap(({ text }) =>
     templateOf(text).flatMap((part) =>
       typeof part === 'object' && part.of === 'component' && part.path.length === 0 ? part.id : [],
@@ -72,32 +72,28 @@ const shows = (params: AgentParams): ((scope: Scope) => Pick<Reply, 'sources'>) 
   };
 };
 
-/** What it says where its form was given. */
 const structuredOutput = (reply: Reply): Output => {
   if (!isRecord(reply.output)) {
     throw new MillraceError(
       'invalidResponse',
-      `It has not answered in the form of its 'output': it ended with the reason '${reply.reason}'.`,
+      `The answer does not match the 'output' schema: the call ended with the reason '${reply.reason}'.`,
       { partial: textOf(reply) },
     );
   }
   return { text: JSON.stringify(reply.output), value: reply.output, reply };
 };
 
-const asks = ({ prompts }: AgentParams): ((scope: Scope) => Input) => {
+const createInputOf = ({ prompts }: AgentParams): ((scope: Scope) => Input) => {
   const templates = prompts?.map(({ role, content }) => ({ role, template: templateOf(content) }));
   return (scope) => {
-    if (templates === undefined) return scope.asked;
-    const asked = templates.flatMap(({ role, template }): readonly InputMessage[] => {
+    if (templates === undefined) return scope.input;
+    const messages = templates.flatMap(({ role, template }): readonly InputMessage[] => {
       const text = render(template, scope);
       const content = [textBlock(text)];
       if (text.trim() === '') return [];
       return [role === 'user' ? { role, content } : { role, content }];
     });
-    if (asked.length > 0) return asked;
-    throw new MillraceError(
-      'invalidRequest',
-      'All its prompts are empty: there is nothing to ask.',
-    );
+    if (messages.length > 0) return messages;
+    throw new MillraceError('invalidRequest', 'All its prompts are empty.');
   };
 };

@@ -5,10 +5,10 @@ import type { CodeParams } from '../document.js';
 import { asText, fillRecord } from '../render.js';
 import type { FlowFunction } from '../resources.js';
 import type { Output } from '../scope.js';
-import { type Work, workedBy } from '../work.js';
+import { toResult, type Work } from '../work.js';
 import { runOnce$ } from './run-once.js';
 
-/** Calls a function that the program has given: nothing of a document is ever run. */
+/** Calls a function of the program. Code in a document is never run. */
 export const codeWork = (
   id: string,
   { function: name, input = {} }: CodeParams,
@@ -23,7 +23,7 @@ export const codeWork = (
   });
   return (scope) =>
     defer(() => runOnce$(id, asTool, fillRecord(input, scope), scope)).pipe(
-      map((reply) => workedBy(reply, outputOf)),
+      map((reply) => toResult(reply, outputOf)),
     );
 };
 
@@ -38,7 +38,7 @@ const isPromiseLike = (value: unknown): value is PromiseLike<unknown> =>
   'then' in value &&
   typeof value.then === 'function';
 
-/** What is no text is kept as a value: what JSON can hold of it. */
+/** Keeps a value other than a string as JSON. */
 const resultOf = (
   value: unknown,
 ): { readonly content: string; readonly details?: { readonly value: unknown } } => {

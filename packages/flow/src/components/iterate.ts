@@ -4,58 +4,58 @@ import { asAgent, createStep } from '@millrace/core/teams';
 import { defer, from, map, mergeMap, type Observable, of, takeWhile, tap, toArray } from 'rxjs';
 import type { IterateParams } from '../document.js';
 import { outputOf, templateOf } from '../render.js';
-import { type CompiledGraph, joined, type Ran, runGraph$ } from '../run-graph.js';
+import { type CompiledGraph, type GraphResult, joinOutputs, runGraph$ } from '../run-graph.js';
 import type { Output, Scope } from '../scope.js';
-import { childCall, done, type Work, type Worked } from '../work.js';
+import { childCall, type WorkResult, done, type Work } from '../work.js';
 
-/** Runs a graph for each item, in a call of its own: the calls of its components are below that. */
+/** Runs a graph for each item, in its own call, which is the parent of the calls of its components. */
 export const iterateWork = (id: string, params: IterateParams, graph: CompiledGraph): Work => {
   const { items, delimiter, max_items = 20, concurrency = 1, separator = '\n\n' } = params;
   const template = templateOf(items);
-  const each$ = (list: readonly unknown[], scope: Scope): Observable<Worked> =>
+  const each$ = (list: readonly unknown[], scope: Scope): Observable<WorkResult> =>
     from([...list.entries()]).pipe(
       mergeMap(
         ([at, value]) =>
           runGraph$(graph, within(id, scope, value, at + 1)).pipe(map((ran) => ({ at, ran }))),
         concurrency,
       ),
-      takeWhile(({ ran }) => ran.status === 'said', true),
+      takeWhile(({ ran }) => ran.status === 'done', true),
       toArray(),
       map((all) => [...all].sort((a, b) => a.at - b.at).map(({ ran }) => ran)),
-      map((all) => collected(all, separator)),
+      map((all) => collect(all, separator)),
     );
   return (scope) =>
     defer(() => {
       const given = outputOf(template, scope);
       const list = itemsIn(given, delimiter).slice(0, max_items);
-      let worked = collected([], separator);
-      if (list.length === 0) return of(worked);
+      let result = collect([], separator);
+      if (list.length === 0) return of(result);
       const step = createStep((_input, options) =>
-        each$(list, { ...scope, options, place: '' }).pipe(
+        each$(list, { ...scope, options, idPrefix: '' }).pipe(
           tap((it) => {
-            worked = it;
+            result = it;
           }),
           map(asAnswer),
         ),
       );
-      // A reply has room for a text, but not for a list.
+      // The list is passed aside, because a reply only holds text.
       return asAgent(step, { name: id })
         .call$(given.text, childCall(id, scope))
         .pipe(
-          map((reply): Worked =>
-            reply.reason === 'interrupted' ? { status: 'ended', reply } : worked,
+          map((reply): WorkResult =>
+            reply.reason === 'interrupted' ? { status: 'ended', reply } : result,
           ),
         );
     });
 };
 
-const asAnswer = (worked: Worked): Reply | string =>
+const asAnswer = (worked: WorkResult): Reply | string =>
   worked.status === 'ended' ? worked.reply : worked.output.text || 'Nothing.';
 
 const within = (id: string, scope: Scope, value: unknown, index: number): Scope => ({
   ...scope,
   items: new Map([...scope.items, [id, { value, index }]]),
-  place: `${index}/`,
+  idPrefix: `${index}/`,
 });
 
 const itemsIn = ({ text, value }: Output, delimiter: string | undefined): readonly unknown[] => {
@@ -67,13 +67,15 @@ const itemsIn = ({ text, value }: Output, delimiter: string | undefined): readon
     .filter((part) => part !== '');
 };
 
-/** Items whose components say nothing are left out. */
-const collected = (all: readonly Ran[], separator: string): Worked => {
+/** Collects the outputs. Items without output are left out. */
+const collect = (all: readonly GraphResult[], separator: string): WorkResult => {
   const ended = all.find((ran) => ran.status === 'ended');
   if (ended !== undefined) return ended;
-  const said = all.flatMap((ran) => (ran.status === 'said' ? (joined(ran.said) ?? []) : []));
+  const outputs = all.flatMap((ran) =>
+    ran.status === 'done' ? (joinOutputs(ran.outputs) ?? []) : [],
+  );
   return done({
-    text: said.map(({ text }) => text).join(separator),
-    value: said.map(({ text, value = text }) => value),
+    text: outputs.map(({ text }) => text).join(separator),
+    value: outputs.map(({ text, value = text }) => value),
   });
 };

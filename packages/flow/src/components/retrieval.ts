@@ -9,12 +9,12 @@ import {
 } from '@millrace/core/retrieval';
 import { concatMap, defaultIfEmpty, defer, map, of, take } from 'rxjs';
 import type { RetrievalParams } from '../document.js';
-import { nobody } from '../nobody.js';
+import { noModel } from '../no-model.js';
 import { render, templateOf } from '../render.js';
 import { noOutput } from '../scope.js';
-import { childCall, done, type Work, workedBy } from '../work.js';
+import { childCall, toResult, done, type Work } from '../work.js';
 
-/** Looks for passages, in a call of its own without a model, so that events tell of it. */
+/** Retrieves passages, in its own call without a model, so that it emits events. */
 export const retrievalWork = (
   id: string,
   { query = '{{sys.query}}', top_n = 5 }: RetrievalParams,
@@ -25,12 +25,12 @@ export const retrievalWork = (
     defer(() => {
       const text = render(template, scope);
       if (text.trim() === '') return of(done(noOutput));
-      const use = [looking(retriever, text, top_n)];
-      return createAgent({ name: id, model: nobody, use })
+      const use = [retrieveLayer(retriever, text, top_n)];
+      return createAgent({ name: id, model: noModel, use })
         .call$(text, childCall(id, scope))
         .pipe(
           map((reply) =>
-            workedBy(reply, () => {
+            toResult(reply, () => {
               const passages = reply.sources ?? [];
               return { text: textOf(reply), value: passages, passages, reply };
             }),
@@ -39,8 +39,8 @@ export const retrievalWork = (
     });
 };
 
-/** Answers a call with the passages that are found for a text. */
-const looking = (retriever: Retriever, text: string, limit: number): Layer => ({
+/** Answers a call with the passages for a query. */
+const retrieveLayer = (retriever: Retriever, text: string, limit: number): Layer => ({
   name: 'retrieve',
   call: (context) => () => (call) => {
     const { perform, hooks } = context;
@@ -69,10 +69,10 @@ const looking = (retriever: Retriever, text: string, limit: number): Layer => ({
   },
 });
 
-/** From outside: what is written into a prompt is what it should be. */
+/** Validates passages of user code before they become part of a prompt. */
 const passagesIn = (found: unknown): readonly RetrievedPassage[] => {
   if (Array.isArray(found) && found.every(isPassage)) return found;
-  throw new TypeError('A retriever gives a list of passages.');
+  throw new TypeError('A retriever must emit a list of passages.');
 };
 
 const isPassage = (value: unknown): value is RetrievedPassage =>

@@ -1,8 +1,8 @@
 import {
   createAgent,
+  MillraceError,
   type Model,
   type ModelChunk,
-  MillraceError,
   type Reply,
   textOf,
   type Tool,
@@ -22,8 +22,8 @@ import { childCall } from '../work.js';
 type ToolInput = Readonly<Record<string, unknown>>;
 
 /**
- * Runs a tool once, in a call of its own: with all that holds for a tool that a model asks for, such as validation, approval, time-outs,
- * retries and events. `reply.output` is the `details` of its result. A result that is an error is one.
+ * Runs a tool once, in its own call, like a tool call of a model: with validation, approval, timeouts, retries and
+ * events. `reply.output` is the `details` of the result. Errors if the result is an error.
  */
 export const runOnce$ = (
   id: string,
@@ -33,15 +33,15 @@ export const runOnce$ = (
 ): Observable<Reply> =>
   createAgent({
     name: id,
-    model: asking(tool.name, input),
+    model: requestTool(tool.name, input),
     tools: [tool],
-    use: [{ name: 'runOnce', turn: () => [reasoning, acting, checkInterrupt, concluding] }],
-    // The output is for other components, and not for a model.
+    use: [{ name: 'runOnce', turn: () => [reasoning, acting, checkInterrupt, answerWithResult] }],
+    // Other components read the output, not a model, so it need not fit a context window.
     limits: { maxObservation: 1_000_000 },
   }).call$(JSON.stringify(input), childCall(id, scope));
 
-/** What stands in the place of a model: it asks for the tool, and is not asked again. */
-const asking = (name: string, input: ToolInput): Model => ({
+/** A stand-in for a model. It requests the tool in its only message. */
+const requestTool = (name: string, input: ToolInput): Model => ({
   name: 'flow',
   stream$: () =>
     of<ModelChunk[]>(
@@ -50,8 +50,8 @@ const asking = (name: string, input: ToolInput): Model => ({
     ),
 });
 
-/** The result is the answer. */
-const concluding: PhaseFactory = ({ call }) =>
+/** Ends the call with the tool result as the answer. */
+const answerWithResult: PhaseFactory = ({ call }) =>
   phase((run) => {
     const last = run.messages.at(-1);
     const result = last?.role === 'tool' ? last.content[0] : undefined;

@@ -4,22 +4,22 @@ import { render, templateOf } from '../render.js';
 import { noOutput, type Scope } from '../scope.js';
 import type { Work } from '../work.js';
 
-/** Leads on by the first case that holds. */
+/** Continues with the first case that matches. */
 export const switchWork = ({ cases, otherwise = [] }: SwitchParams): Work => {
-  const readied = cases.map(casesHolds);
+  const compiled = cases.map(compileCase);
   return (scope) => {
-    const found = readied.find(({ holds }) => holds(scope));
+    const found = compiled.find(({ holds }) => holds(scope));
     return of({ status: 'done', output: noOutput, to: found?.to ?? otherwise });
   };
 };
 
-interface Readied {
+interface CompiledCase {
   readonly to: readonly string[];
   readonly holds: (scope: Scope) => boolean;
 }
 
-const casesHolds = ({ conditions, logic = 'and', to }: SwitchCase): Readied => {
-  const all = conditions.map(conditionHolds);
+const compileCase = ({ conditions, logic = 'and', to }: SwitchCase): CompiledCase => {
+  const all = conditions.map(compileCondition);
   return {
     to,
     holds: (scope) =>
@@ -27,16 +27,17 @@ const casesHolds = ({ conditions, logic = 'and', to }: SwitchCase): Readied => {
   };
 };
 
-const conditionHolds = ({
+const compileCondition = ({
   value,
   operator,
   operand = '',
 }: SwitchCondition): ((scope: Scope) => boolean) => {
   const [left, right] = [templateOf(value), templateOf(operand)];
-  return (scope) => compare(operator, plain(render(left, scope)), plain(render(right, scope)));
+  return (scope) =>
+    compare(operator, normalize(render(left, scope)), normalize(render(right, scope)));
 };
 
-const plain = (text: string): string => text.trim().toLowerCase();
+const normalize = (text: string): string => text.trim().toLowerCase();
 
 const compare = (operator: SwitchOperator, left: string, right: string): boolean => {
   switch (operator) {
@@ -69,6 +70,6 @@ const compare = (operator: SwitchOperator, left: string, right: string): boolean
   }
 };
 
-/** Not a number where the text is none: then no comparison holds. */
+/** NaN for a string that is not a number: every comparison with it is false. */
 const numberIn = (text: string): number =>
   /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d{1,3})?$/u.test(text) ? Number(text) : NaN;

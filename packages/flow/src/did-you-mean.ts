@@ -1,29 +1,30 @@
 import { nearMatches } from '@millrace/core/adapter';
 
-/** A sentence that says what was probably meant, or what there is: of very many, the first ones. */
+/** A sentence with the nearest candidate, or else with the first candidates. */
 export const didYouMean = (
   name: string,
   candidates: readonly string[],
   what: string,
-  mostShown = 12,
+  maxShown = 12,
 ): string => {
   const near = nearest(name, candidates);
   if (near !== undefined) return `Did you mean '${near}'?`;
   if (candidates.length === 0) return `There are no ${what}.`;
-  const shown = candidates.slice(0, mostShown).join(', ');
-  const more = candidates.length > mostShown ? ', …' : '';
+  const shown = candidates.slice(0, maxShown).join(', ');
+  const more = candidates.length > maxShown ? ', …' : '';
   return `The ${what} are: ${shown}${more}.`;
 };
 
-/** What a name was probably meant to be, by its sense or by its letters. */
+/** The nearest candidate, by meaning or by spelling. */
 export const nearest = (name: string, candidates: readonly string[]): string | undefined => {
   if (candidates.includes(name)) return name;
-  const same = synonyms.get(name.trim().toLowerCase());
+  const word = name.trim().toLowerCase();
+  const same = synonyms.get(word.replace(/^at (?=least|most)/u, ''));
   if (same !== undefined && candidates.includes(same)) return same;
   return nearMatches(name, candidates, 1)[0];
 };
 
-/** What others call the words of a document. */
+/** Common synonyms of the words in a document. `at` is ignored in front of `least` and `most`. */
 const synonyms: ReadonlyMap<string, string> = new Map(
   Object.entries({
     contains: ['includes', 'include', 'has', '~'],
@@ -36,8 +37,8 @@ const synonyms: ReadonlyMap<string, string> = new Map(
     'is not empty': ['exists', 'present'],
     '>': ['gt', 'greater than', 'more than'],
     '<': ['lt', 'less than'],
-    '>=': ['gte', 'ge', '=>', 'at least'],
-    '<=': ['lte', 'le', '=<', 'at most'],
+    '>=': ['gte', 'ge', '=>', 'least'],
+    '<=': ['lte', 'le', '=<', 'most'],
     and: ['&&', '&', 'all'],
     or: ['||', '|', 'any'],
     user: ['human'],

@@ -1,16 +1,15 @@
 import type { FlowComponent, FlowComponents, OnError } from './document.js';
 
-/** Ways out of a component by what it decides. */
-export interface Way {
-  /** What a picture calls it. */
+/** One choice of a switch or categorize component. */
+export interface Branch {
   readonly label: string;
   readonly to: readonly string[];
-  /** Where the document says it, from the params on. */
+  /** The path in the params. */
   readonly path: readonly (string | number)[];
 }
 
-/** The ways of a component that chooses; none where it does not. One of them is gone, never two. */
-export const choicesOf = (component: FlowComponent): readonly Way[] | undefined => {
+/** The branches of a component that chooses exactly one; `undefined` for other components. */
+export const branchesOf = (component: FlowComponent): readonly Branch[] | undefined => {
   switch (component.component_name) {
     case 'switch': {
       const { cases, otherwise } = component.params;
@@ -41,13 +40,11 @@ export const choicesOf = (component: FlowComponent): readonly Way[] | undefined 
   }
 };
 
-const otherwiseOf = (to: readonly string[] | undefined): readonly Way[] =>
+const otherwiseOf = (to: readonly string[] | undefined): readonly Branch[] =>
   to === undefined ? [] : [{ label: 'otherwise', to, path: ['otherwise'] }];
 
-/** What a component does where it fails. */
 export const onErrorOf = ({ params }: FlowComponent): OnError | undefined =>
   params !== undefined && 'on_error' in params ? params.on_error : undefined;
 
-/** The components within a component. */
 export const innerOf = (component: FlowComponent): FlowComponents | undefined =>
   component.component_name === 'iterate' ? component.params.components : undefined;

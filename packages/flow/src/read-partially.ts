@@ -2,25 +2,24 @@ import { isRecord } from '@millrace/core/adapter';
 import type { FlowDocument } from './document.js';
 import { readDocument, type SchemaFault } from './schema-problems.js';
 
-/** Faults that are worth reading around. */
-const mostFaults = 100;
+/** Documents with more faults are not read any further. */
+const maxFaults = 100;
 
-/** What can be read of a document that is not as its schema says. */
-export interface ReadAround {
+export interface PartialDocument {
   readonly document: FlowDocument;
-  /** Whether components had to be left out of account: what they do is not known. */
+  /** Whether some components are unreadable, so that their kind and params are unknown. */
   readonly isPartial: boolean;
 }
 
 /**
- * Reads a document around its faults, so that the others can be told, too: without unknown keys, and with components of which nothing is
- * known but what leads where. Gives nothing where that is not enough.
+ * Reads an invalid document so that its other problems can be reported too: it removes unknown keys, and replaces
+ * invalid components by placeholders with their links. Returns `undefined` if the result is still invalid.
  */
-export const readAround = (
+export const readPartially = (
   value: unknown,
   faults: readonly SchemaFault[],
-): ReadAround | undefined => {
-  if (faults.length > mostFaults) return undefined;
+): PartialDocument | undefined => {
+  if (faults.length > maxFaults) return undefined;
   const pruned = faults.reduce(
     (rest, { at, unknownKey }) => (unknownKey === undefined ? rest : without(rest, at, unknownKey)),
     value,
@@ -40,7 +39,7 @@ export const readAround = (
   return partial === undefined ? undefined : { document: partial, isPartial: true };
 };
 
-/** A function that no document can name: a name is not blank. */
+/** Marks a placeholder. No document can name this function, because names are not blank. */
 export const unreadableFunction = ' ';
 
 const unreadable = (component: unknown): unknown => ({
