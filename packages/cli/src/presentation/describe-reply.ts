@@ -1,4 +1,4 @@
-import type { EndReason, Reply } from '@millrace/core';
+import type { Reply } from '@millrace/core';
 import { milliseconds } from './milliseconds.js';
 import type { Theme } from './theme.js';
 
@@ -17,12 +17,12 @@ export const describeReply = (
     count(toolUses.length, 'tool call'),
     `${usage.inputTokens}${cached} ${unit} in, ${usage.outputTokens} out`,
   ];
-  const how = `${endings[reason]} ${milliseconds(elapsedMs)}`;
+  const how = `${endings[reason] ?? `ended (${reason}) after`} ${milliseconds(elapsedMs)}`;
   const rest = colors.dim(facts.map((fact) => ` ${unicode ? '·' : '-'} ${fact}`).join(''));
   return `${reason === 'answer' || reason === 'toolFinal' ? colors.green(how) : colors.yellow(how)}${rest}`;
 };
 
-const endings: Readonly<Record<EndReason, string>> = {
+const endings: Readonly<Partial<Record<string, string>>> = {
   answer: 'answered in',
   toolFinal: 'answered by a tool in',
   maxIterations: 'ended at the limit of iterations after',

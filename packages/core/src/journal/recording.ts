@@ -38,7 +38,7 @@ import { type ToolCallResult, ofUnknownEnd } from '../phases/tool-call.js';
 import type { ModelAnswer } from '../phases/ask.js';
 import type { Authorization } from '../phases/authorize-tool-call.js';
 import { isRecord } from '../values/json.js';
-import { endReasons, type Reply } from '../values/reply.js';
+import type { Reply } from '../values/reply.js';
 import { suspend } from '../memories/suspend.js';
 
 export interface CallLog {
@@ -371,7 +371,7 @@ const replyForm: StepForm<Reply> = {
   isWritten: (written) =>
     isAssistantMessage(written) &&
     hasFields(written, {
-      reason: (reason) => endReasons.some((known) => known === reason),
+      reason: isString,
       finish: isString,
       iterations: isNumeric,
       toolUses: isArrayOf(isRecord),

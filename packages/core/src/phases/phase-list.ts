@@ -8,7 +8,6 @@ import type { Layer } from '../seams/layer.js';
 import { acting } from './acting.js';
 import { checkInterrupt, limit, storeMemory } from './limit.js';
 import { reasoning } from './reasoning.js';
-import { endReasons } from '../values/reply.js';
 import { type Run, unanswered, unpaired } from '../run.js';
 
 /** The default phases of a turn, in order. */
@@ -95,6 +94,4 @@ const unpairedIn = (run: Run): string | undefined => {
 };
 
 const isRun = (value: unknown): value is Run =>
-  isRecord(value) &&
-  (value['status'] === 'open' || endReasons.some((reason) => reason === value['status'])) &&
-  Array.isArray(value['messages']);
+  isRecord(value) && typeof value['status'] === 'string' && Array.isArray(value['messages']);

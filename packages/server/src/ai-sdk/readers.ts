@@ -18,21 +18,20 @@ export interface Reader<Chunk> {
   finished(reason: EndReason, messageMetadata: ReplyMetadata): Chunk;
 }
 
-const reasons = {
-  answer: 'stop',
-  toolFinal: 'stop',
-  maxIterations: 'stop',
-  budget: 'stop',
-  interrupted: 'other',
-  suspended: 'tool-calls',
-  stopped: 'other',
-  truncated: 'length',
-  refused: 'content-filter',
-} as const satisfies Readonly<Record<EndReason, string>>;
+/** The finish reasons of the AI SDK, by end reason. Others are `other`. */
+const reasons = new Map<string, 'stop' | 'length' | 'tool-calls' | 'content-filter'>([
+  ['answer', 'stop'],
+  ['toolFinal', 'stop'],
+  ['maxIterations', 'stop'],
+  ['budget', 'stop'],
+  ['suspended', 'tool-calls'],
+  ['truncated', 'length'],
+  ['refused', 'content-filter'],
+]);
 
 const finish = (reason: EndReason, messageMetadata: ReplyMetadata): CommonUiMessageChunk => ({
   type: 'finish',
-  finishReason: reasons[reason],
+  finishReason: reasons.get(reason) ?? 'other',
   messageMetadata,
 });
 

@@ -2,7 +2,7 @@ import type { Observable, OperatorFunction } from 'rxjs';
 import { catchError, concatMap, defaultIfEmpty, defer, EMPTY, map, of, takeLast } from 'rxjs';
 import { type Agent, type AgentOptions, agentRules, defineAgent } from '../../agent.js';
 import type { CallContext } from '../../seams/call-context.js';
-import { type CallInfo, endReasons, type Reply } from '../../values/reply.js';
+import type { CallInfo, Reply } from '../../values/reply.js';
 import { checkMoved } from '../../call/call-options.js';
 import { begin, concluded, withOutput$ } from '../../call/answer.js';
 import type { Call } from '../../seams/call.js';
@@ -217,7 +217,7 @@ const isReply = (value: unknown): value is Reply =>
   value['role'] === 'assistant' &&
   typeof value['id'] === 'string' &&
   areBlocks(value['content']) &&
-  endReasons.some((reason) => reason === value['reason']);
+  typeof value['reason'] === 'string';
 
 const contentOf = ({ content }: Said): readonly ContentBlock[] =>
   content.filter(isContentBlock).map(plainBlock);

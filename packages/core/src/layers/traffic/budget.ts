@@ -33,6 +33,13 @@ export interface BudgetOptions {
   readonly onExceed?: 'answer' | 'error';
 }
 
+declare module '../../values/reply.js' {
+  interface EndReasons {
+    /** A budget was used up. */
+    readonly budget: true;
+  }
+}
+
 /** What has been used of a budget. */
 export interface Spent {
   readonly usage: Usage;
