@@ -1,8 +1,8 @@
 // The smallest agent: a model and a question.
 import { createAgent, textOf } from '@millrace/core';
-import { embedded } from '@millrace/embedded';
+import { demoModel } from '@millrace/demo-model';
 
-const agent = createAgent({ name: 'hello', model: embedded() });
+const agent = createAgent({ name: 'hello', model: demoModel() });
 
 agent.call$('Hello! What are you?').subscribe((reply) => {
   console.log(textOf(reply));

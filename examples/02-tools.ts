@@ -1,7 +1,7 @@
 // Tools are functions with a schema; what the schema says types the arguments.
 import { createAgent, textOf, tool } from '@millrace/core';
 import { jsonSchema } from '@millrace/core/schema';
-import { embedded } from '@millrace/embedded';
+import { demoModel } from '@millrace/demo-model';
 import { z } from 'zod';
 
 const stock = tool({
@@ -27,7 +27,7 @@ const shipping = tool({
   run: async ({ kilograms }) => Promise.resolve(`${(4 + kilograms * 1.5).toFixed(2)} EUR`),
 });
 
-const agent = createAgent({ model: embedded(), tools: [stock, shipping] });
+const agent = createAgent({ model: demoModel(), tools: [stock, shipping] });
 const reply = await agent.call(
   'How many bolts are in stock, and what does shipping 3 kilograms cost?',
 );

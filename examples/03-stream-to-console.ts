@@ -1,7 +1,7 @@
 // One stream has everything that happens. A `for await` pulls: while its body is busy, the model waits.
 import { createAgent, tool } from '@millrace/core';
 import { jsonSchema } from '@millrace/core/schema';
-import { embedded } from '@millrace/embedded';
+import { demoModel } from '@millrace/demo-model';
 import { concatMap, from, of } from 'rxjs';
 
 const upload = tool({
@@ -17,7 +17,7 @@ const upload = tool({
   run: () => from([25, 50, 100]).pipe(concatMap((percent) => of({ percent }))),
 });
 
-const agent = createAgent({ name: 'archivist', model: embedded(), tools: [upload] });
+const agent = createAgent({ name: 'archivist', model: demoModel(), tools: [upload] });
 
 for await (const event of agent.stream('Upload cat.jpg to the archive.')) {
   switch (event.type) {

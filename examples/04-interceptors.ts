@@ -1,7 +1,7 @@
 // Interceptors are operators on one event: they edit, delay or veto it.
 import { createAgent, on, only, textBlock, textOf, tool } from '@millrace/core';
 import { jsonSchema } from '@millrace/core/schema';
-import { embedded } from '@millrace/embedded';
+import { demoModel } from '@millrace/demo-model';
 import { delay, filter, map } from 'rxjs';
 
 const email = tool({
@@ -30,7 +30,7 @@ const hideAddresses = on(
 );
 
 const interceptors = [onlyOurs, thinkTwice, hideAddresses];
-const agent = createAgent({ model: embedded(), tools: [email], use: interceptors });
+const agent = createAgent({ model: demoModel(), tools: [email], use: interceptors });
 
 agent.events$.pipe(only('vetoed')).subscribe(({ name }) => console.log('vetoed by', name));
 console.log(textOf(await agent.call('Send an email to ada@example.com.')));

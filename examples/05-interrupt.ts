@@ -1,7 +1,7 @@
 // An interrupt is polite: the call completes with a reply, and the session can go on. Unsubscribing is not.
 import { createAgent, only, textOf, tool } from '@millrace/core';
 import { sessions } from '@millrace/core/sessions';
-import { embedded } from '@millrace/embedded';
+import { demoModel } from '@millrace/demo-model';
 import { NEVER, take } from 'rxjs';
 
 const slow = tool({
@@ -13,7 +13,7 @@ const slow = tool({
   },
 });
 
-const session = sessions(createAgent({ model: embedded(), tools: [slow] })).open('admin');
+const session = sessions(createAgent({ model: demoModel(), tools: [slow] })).open('admin');
 
 session.events$.pipe(only('preActing'), take(1)).subscribe(() => {
   queueMicrotask(() => console.log('interrupted:', session.interrupt('Fine, no backup today.')));

@@ -1,7 +1,7 @@
 // Agents are operators on messages, and the rest is RxJS.
 import { createAgent, textOf, tool } from '@millrace/core';
 import { jsonSchema } from '@millrace/core/schema';
-import { embedded } from '@millrace/embedded';
+import { demoModel } from '@millrace/demo-model';
 import { from, map, mergeMap, toArray } from 'rxjs';
 
 const population = tool({
@@ -16,8 +16,8 @@ const population = tool({
   run: ({ city }) => ({ Oslo: '709,000', Bergen: '291,000' })[city],
 });
 
-const counter = createAgent({ name: 'counter', model: embedded(), tools: [population] });
-const editor = createAgent({ name: 'editor', model: embedded() });
+const counter = createAgent({ name: 'counter', model: demoModel(), tools: [population] });
+const editor = createAgent({ name: 'editor', model: demoModel() });
 
 // One after the other: the reply of the first is the message to the second, with the sender's name.
 from(['How many people live in Oslo?'])

@@ -2,12 +2,12 @@
 import { serve } from '@hono/node-server';
 import { createAgent, type Demand } from '@millrace/core';
 import { sessions } from '@millrace/core/sessions';
-import { embedded } from '@millrace/embedded';
+import { demoModel } from '@millrace/demo-model';
 import { agUiResponse, inputOfAgUi } from '@millrace/server';
 import { inputOfUiMessages, uiMessageStreamResponse } from '@millrace/server';
 import { Hono } from 'hono';
 
-const chats = sessions(createAgent({ model: embedded() }));
+const chats = sessions(createAgent({ model: demoModel() }));
 const app = new Hono();
 
 // What `useChat` of the AI SDK asks, and what it reads.

@@ -33,9 +33,9 @@ afterAll(() => {
 });
 
 describe('chooseModel', () => {
-  it('takes the embedded model, and says that it is no language model', async () => {
+  it('takes the demo model, and says that it is no language model', async () => {
     const { model, about, unit } = await chooseModel(setting());
-    expect(model.name).toBe('embedded-rules');
+    expect(model.name).toBe('demo-rules');
     expect(about).toMatch(/not a language model/);
     expect(unit).toBe('words');
   });

@@ -71,9 +71,9 @@ export const modelChoices: readonly ModelChoice[] = [
           `There is nobody to ask for the model '${name}'. Set OPENAI_API_KEY, OPENAI_BASE_URL or ANTHROPIC_API_KEY.`,
         );
       }
-      const { embedded, embeddedDescription } = await import('@millrace/embedded');
-      const about = `the embedded model: ${embeddedDescription}`;
-      return { model: embedded({ pace }), about, unit: 'words' };
+      const { demoModel, demoModelDescription } = await import('@millrace/demo-model');
+      const about = `the demo model: ${demoModelDescription}`;
+      return { model: demoModel({ pace }), about, unit: 'words' };
     },
   },
 ];

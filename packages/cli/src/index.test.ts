@@ -1,12 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import { createAgent } from '@millrace/core';
-import { embedded } from '@millrace/embedded';
+import { demoModel } from '@millrace/demo-model';
 import { marblePicture, present } from 'millrace';
 import { firstValueFrom, toArray } from 'rxjs';
 
 describe('the package', () => {
   it('presents and draws calls, as the README says', async () => {
-    const agent = createAgent({ model: embedded() });
+    const agent = createAgent({ model: demoModel() });
     const printed: string[] = [];
     agent
       .stream$('Hello')

@@ -52,7 +52,7 @@ describe('millrace', () => {
     expect(out).toMatch(/\n\nreasoning {2}.*\n.*\n.*\| end\n$/);
   });
 
-  it('answers a question without any model but the embedded one', async () => {
+  it('answers a question without any model but the demo model', async () => {
     const { environment, out } = fakeEnvironment(['-q', 'What time is it in Tokyo?']);
     expect(await main(environment)).toBe(0);
     expect(out.text()).toMatch(/^It is \d\d:\d\d.* in Tokyo/);

@@ -56,7 +56,7 @@ export const prepare = async (
   return { agent, calls, durable, chosen, sample, runs };
 };
 
-/** Milliseconds between the words of the embedded model, where somebody may read along. */
+/** Milliseconds between the words of the demo model, where somebody may read along. */
 const readingPace = 1;
 
 const chosenModel = (
@@ -66,7 +66,7 @@ const chosenModel = (
   const { env, models } = environment;
   const pace = isTalk(given) ? readingPace : 0;
   if (given.model === '' && before !== undefined) {
-    // Only the embedded model counts words, and it is what there is without any variable.
+    // Only the demo model counts words, and it is what there is without any variable.
     const own = before.unit === 'words' ? { env: {}, name: undefined } : { env, name: before.name };
     return chooseModel({ ...own, pace }, models);
   }

@@ -17,7 +17,7 @@ A question whose first word is a command's name: millrace ask "runs in the famil
 The options of a command: millrace help runs
 
 It asks OpenAI or Anthropic where OPENAI_API_KEY or ANTHROPIC_API_KEY is set, and any endpoint that
-speaks OpenAI's chat completions, such as Ollama's, where OPENAI_BASE_URL is; else the embedded model.
+speaks OpenAI's chat completions, such as Ollama's, where OPENAI_BASE_URL is; else the demo model.
 
 Every run is written down, readable by you alone: in --store, else MILLRACE_STORE ("none": nowhere),
 else in millrace below XDG_STATE_HOME (~/.local/state). After 30 days those that have ended are removed.

@@ -1,11 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
 import { declare } from './declarations.test-data.js';
-import { decline, embeddedDescription, exampleQuestion, introduce } from './introduce.js';
+import { decline, demoModelDescription, exampleQuestion, introduce } from './introduce.js';
 import { readTools } from './read-tools.js';
 
 describe('introduce', () => {
   it('says that it is no language model', () => {
-    expect(introduce(readTools([]))).toContain(embeddedDescription);
+    expect(introduce(readTools([]))).toContain(demoModelDescription);
     expect(introduce(readTools([]))).toContain('no tools here');
   });
 

@@ -4,12 +4,12 @@ import type { Toolbox, ToolReading } from './read-tools.js';
 import { seeksInformation } from './seek-information.js';
 import { wordsOf } from './words.js';
 
-/** What the embedded model is, in a few words that a program can show. */
-export const embeddedDescription = 'rules and retrieval, not a language model';
+/** What the demo model is, in a few words that a program can show. */
+export const demoModelDescription = 'rules and retrieval, not a language model';
 
 /** Says what the model is and which tools it has, with a question to try for each. */
 export const introduce = (toolbox: Toolbox, opening = ''): string => {
-  const self = `${opening}I am ${embeddedDescription}: I pick tools for a question, fill in their arguments, and report what they say.`;
+  const self = `${opening}I am ${demoModelDescription}: I pick tools for a question, fill in their arguments, and report what they say.`;
   return toolbox.tools.length === 0
     ? `${self} I have no tools here, so there is nothing I can look up or work out.`
     : `${self} My tools:\n${toolList(toolbox)}`;
@@ -18,7 +18,7 @@ export const introduce = (toolbox: Toolbox, opening = ''): string => {
 /** Says that nothing fits a question, and what would. */
 export const decline = (question: string, toolbox: Toolbox): string => {
   const quoted = question === '' ? 'that' : `“${question}”`;
-  const self = `I cannot answer ${quoted}: I am ${embeddedDescription}`;
+  const self = `I cannot answer ${quoted}: I am ${demoModelDescription}`;
   return toolbox.tools.length === 0
     ? `${self}, and I have no tools here.`
     : `${self}, and none of my tools fits. My tools: ${namesOf(toolbox)}.`;

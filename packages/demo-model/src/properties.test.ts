@@ -9,7 +9,7 @@ import {
 import fc from 'fast-check';
 import { asapScheduler } from 'rxjs';
 import { ask, fourTools, otherTools, used, user } from './declarations.test-data.js';
-import { embedded } from './embedded.js';
+import { demoModel } from './demo-model.js';
 import { respond } from './respond.js';
 import { callKey } from './step.js';
 
@@ -86,7 +86,7 @@ const toolChoice = fc.constantFrom<ToolChoice>('auto', 'none', 'required', { nam
 const chunksOf = (request: ReturnType<typeof ask>): readonly ModelChunk[] => {
   const chunks: ModelChunk[] = [];
   const context = { demand: openDemand, scheduler: asapScheduler, report: () => undefined };
-  embedded()
+  demoModel()
     .stream$(request, { ...context, stepId: 'c/1', random: () => 0 })
     .subscribe((chunk) => chunks.push(chunk));
   return chunks;

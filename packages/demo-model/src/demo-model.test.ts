@@ -4,7 +4,7 @@ import { modelContract } from '@millrace/core/testing';
 import { asapScheduler, firstValueFrom, lastValueFrom, take, toArray } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import { ask, used, user } from './declarations.test-data.js';
-import { embedded } from './embedded.js';
+import { demoModel } from './demo-model.js';
 
 const lent = (given: Partial<ModelContext> = {}): ModelContext => ({
   demand: openDemand,
@@ -17,7 +17,7 @@ const lent = (given: Partial<ModelContext> = {}): ModelContext => ({
 
 const chunksOf = (request = ask('Hello!'), options = {}): readonly ModelChunk[] => {
   const chunks: ModelChunk[] = [];
-  embedded(options)
+  demoModel(options)
     .stream$(request, lent())
     .subscribe((chunk) => chunks.push(chunk));
   return chunks;
@@ -26,9 +26,9 @@ const chunksOf = (request = ask('Hello!'), options = {}): readonly ModelChunk[] 
 const joined = (chunks: readonly ModelChunk[], type: 'text' | 'thinking'): string =>
   chunks.map((chunk) => (chunk.type === type ? chunk.text : '')).join('');
 
-describe('embedded', () => {
+describe('demoModel', () => {
   it('is named for what it is', () => {
-    expect(embedded().name).toBe('embedded-rules');
+    expect(demoModel().name).toBe('demo-rules');
   });
 
   it('speaks word by word, at once, and ends with usage and a finish', () => {
@@ -68,12 +68,12 @@ describe('embedded', () => {
   });
 
   it.each([{ pace: -1 }, { pace: NaN }, { speed: 3 }])('refuses %j', (options) => {
-    expect(() => embedded(options)).toThrow(/pace/u);
+    expect(() => demoModel(options)).toThrow(/pace/u);
   });
 });
 
 describe('the contract of a model', () => {
-  it.each(modelContract(() => embedded()))('$name', ({ run }) => run());
+  it.each(modelContract(() => demoModel()))('$name', ({ run }) => run());
 });
 
 describe('pace', () => {
@@ -85,7 +85,7 @@ describe('pace', () => {
   it('is the time between words, on the scheduler of the call', () => {
     const virtual = new TestScheduler((actual, expected) => expect(actual).toEqual(expected));
     virtual.run(({ expectObservable, expectSubscriptions, cold }) => {
-      const words$ = embedded({ pace: 10 }).stream$(request, lent({ scheduler: virtual }));
+      const words$ = demoModel({ pace: 10 }).stream$(request, lent({ scheduler: virtual }));
       const symbols = Object.fromEntries(
         chunksOf(request).map((chunk, index) => [String.fromCharCode(97 + index), chunk]),
       );
@@ -98,7 +98,7 @@ describe('pace', () => {
 
   it('leaves no timer behind', () => {
     const virtual = new TestScheduler(() => undefined);
-    const subscription = embedded({ pace: 10 })
+    const subscription = demoModel({ pace: 10 })
       .stream$(request, lent({ scheduler: virtual }))
       .subscribe();
     expect(virtual.actions.length).toBeGreaterThan(0);
@@ -112,7 +112,7 @@ describe('demand', () => {
   it('pauses between words while it is closed', () => {
     const demand = createDemand(2);
     const chunks: ModelChunk[] = [];
-    embedded()
+    demoModel()
       .stream$(ask('Hello!'), lent({ demand }))
       .subscribe((chunk) => {
         chunks.push(chunk);
@@ -126,12 +126,12 @@ describe('demand', () => {
   it('is not waited for once it has been released', async () => {
     const demand = createDemand();
     demand.release();
-    const chunks$ = embedded().stream$(ask('Hello!'), lent({ demand })).pipe(toArray());
+    const chunks$ = demoModel().stream$(ask('Hello!'), lent({ demand })).pipe(toArray());
     expect(await lastValueFrom(chunks$)).toEqual(chunksOf());
   });
 
   it('ends at once on unsubscribe', async () => {
-    const first = await firstValueFrom(embedded().stream$(ask('Hello!'), lent()).pipe(take(1)));
+    const first = await firstValueFrom(demoModel().stream$(ask('Hello!'), lent()).pipe(take(1)));
     expect(first).toEqual({ type: 'thinking', text: 'Nothing ' });
   });
 });

@@ -21,8 +21,8 @@ import {
 } from 'rxjs';
 import { respond, type Response } from './respond.js';
 
-/** How the embedded model speaks. */
-export interface EmbeddedOptions {
+/** How the demo model speaks. */
+export interface DemoModelOptions {
   /** Milliseconds between words, so that a demo looks alive. Default: 0, all at once. */
   readonly pace?: number;
 }
@@ -35,10 +35,10 @@ export interface EmbeddedOptions {
  * chunks. Its usage counts words, not tokens. It pauses while demand is closed, and waits on the scheduler of the
  * context.
  */
-export const embedded = (options: EmbeddedOptions = {}): Model => {
+export const demoModel = (options: DemoModelOptions = {}): Model => {
   const pace = paceOf(options);
   return {
-    name: 'embedded-rules',
+    name: 'demo-rules',
     unsupported: ['temperature', 'maxTokens', 'stopSequences'],
     stream$: (request, context) =>
       defer(() => from(chunksOf(request))).pipe(
@@ -47,19 +47,19 @@ export const embedded = (options: EmbeddedOptions = {}): Model => {
   };
 };
 
-const paceOf = (options: EmbeddedOptions): number => {
+const paceOf = (options: DemoModelOptions): number => {
   const unknown = Object.keys(options).filter((key) => key !== 'pace');
   if (unknown.length > 0) {
     throw new MillraceError(
       'config',
-      `embedded() has no option '${unknown.join("', '")}'. Its options are: pace.`,
+      `demoModel() has no option '${unknown.join("', '")}'. Its options are: pace.`,
     );
   }
   const { pace = 0 } = options;
   if (Number.isFinite(pace) && pace >= 0) return pace;
   throw new MillraceError(
     'config',
-    `embedded({ pace }) takes milliseconds, 0 or more, and not ${pace}.`,
+    `demoModel({ pace }) takes milliseconds, 0 or more, and not ${pace}.`,
   );
 };
 

@@ -1,0 +1,2 @@
+export { demoModel, type DemoModelOptions } from './demo-model.js';
+export { demoModelDescription } from './introduce.js';

@@ -1,2 +1,0 @@
-export { embedded, type EmbeddedOptions } from './embedded.js';
-export { embeddedDescription } from './introduce.js';
