@@ -1,8 +1,72 @@
-import { type Filling, type FillingContext, fillArguments } from './fill-arguments.js';
-import { asksForNow, isClock } from './present-time.js';
-import type { Toolbox, ToolReading } from './read-tools.js';
-import { withoutPoliteness } from './without-politeness.js';
-import { contentTokens, overlaps, senseOf, stemOf, type Token } from './words.js';
+import type { ToolDeclaration } from '@millrace/core';
+import { type Filling, fillArguments } from './fill-arguments.js';
+import { type Parameter, readParameters } from './parameter.js';
+import { overlaps, type Phrase, stemsIn, type Word } from './phrase.js';
+
+/** A tool, read from its declaration. */
+export interface ToolReading {
+  readonly name: string;
+  readonly description: string;
+  readonly parameters: readonly Parameter[];
+  /** Stems of the words that call for the tool: its name and the verb of its description. */
+  readonly ownStems: ReadonlySet<string>;
+  /** Stems of its name and its description. */
+  readonly topicStems: ReadonlySet<string>;
+  /** How much each stem says about the tool, from 0 to 1. */
+  readonly vocabulary: ReadonlyMap<string, number>;
+  /** Finds passages for a question. */
+  readonly isRetrieval: boolean;
+  /** Changes something, as far as its name and the verb of its description say. */
+  readonly isChanging: boolean;
+}
+
+/** Reads a tool declaration. */
+export const readTool = (declaration: ToolDeclaration): ToolReading => {
+  const { name } = declaration;
+  const description = declaration.description.slice(0, 2_000);
+  const parameters = readParameters(declaration.inputSchema);
+  const nameStems = stemsIn(name);
+  const topicStems = stemsIn(description);
+  const actions = [...nameStems.slice(0, 2), ...topicStems.slice(0, 1)];
+  const required = parameters.filter((it) => it.required);
+  const [first, ...others] = required.length === 0 ? parameters.slice(0, 1) : required;
+  const takesWords = others.length === 0 && (first?.kind === 'query' || first?.kind === 'prose');
+  const isRetrieval = takesWords && actions.some((it) => searching.has(it));
+  const ownStems = new Set([...nameStems, ...actions, ...(isRetrieval ? searching : [])]);
+  return {
+    name,
+    description,
+    parameters,
+    ownStems,
+    topicStems: new Set([...ownStems, ...topicStems]),
+    vocabulary: vocabularyOf(nameStems, description, parameters),
+    isRetrieval,
+    isChanging: actions.some((it) => changing.has(it)),
+  };
+};
+
+const searching = new Set(stemsIn('search find lookup look retrieve query docs documentation'));
+
+const changing = new Set(
+  stemsIn(
+    `delete remove erase drop clear reset write create update change edit set replace move rename send post
+    publish submit pay buy cancel kill stop run execute install deploy`,
+  ),
+);
+
+const vocabularyOf = (
+  nameStems: readonly string[],
+  description: string,
+  parameters: readonly Parameter[],
+): ReadonlyMap<string, number> => {
+  const details = parameters.flatMap((it) => [it.description, ...it.examples, ...it.choices]);
+  const described = stemsIn([description, ...details].join(' ').slice(0, 10_000));
+  const named = [...nameStems, ...parameters.flatMap(({ name }) => stemsIn(name))];
+  return new Map([
+    ...described.map((stem) => [stem, 0.8] as const),
+    ...named.map((stem) => [stem, 1] as const),
+  ]);
+};
 
 /** A tool that fits a text, and the arguments that the text gives. */
 export interface Choice {
@@ -10,127 +74,57 @@ export interface Choice {
   readonly filling: Filling;
 }
 
+/** How many tools are looked at closely: those whose words fit best. */
+export const mostTools = 40;
+
 /**
- * Chooses the tool that a text asks for, if any does.
- *
- * Two things speak for a tool: words that its declaration shares with the text, weighed by their rarity, and
- * parameters that the text can fill. What matters is the share of the text that both explain: `what time is it
- * in Paris` is explained by a clock, `what is the weather in Paris` only by half.
+ * Chooses the tool that a text asks for, if any does: the one that explains most of the words, by those that its
+ * declaration has and those that become arguments.
  */
-export const chooseTool = (
-  text: string,
-  toolbox: Toolbox,
-  context: Pick<FillingContext, 'reference'> = {},
-): Choice | undefined => {
-  const words = contentTokens(withoutPoliteness(text));
-  const explains = asksToExplain(text) && toolbox.tools.some(({ isRetrieval }) => isRetrieval);
-  const [best] = shortlist(words, toolbox)
-    .map((tool) => judge(tool, text, toolbox, context))
-    .filter(
-      (judged) =>
-        isFit(judged, explains) && !leavesNumbers(judged, text) && !mistakesTime(judged, text),
-    )
+export const chooseTool = (phrase: Phrase, tools: readonly ToolReading[]): Choice | undefined => {
+  const stems = new Set(phrase.content.map(({ stem }) => stem));
+  const fitOf = ({ vocabulary }: ToolReading): number =>
+    sum([...stems].map((stem) => vocabulary.get(stem) ?? 0));
+  const [best] = tools
+    .map((tool) => ({ tool, fit: fitOf(tool) }))
+    .toSorted((a, b) => b.fit - a.fit)
+    .slice(0, mostTools)
+    .flatMap(({ tool }) => judge(tool, phrase))
     .toSorted((a, b) => b.score - a.score);
   return best;
 };
 
-/** Tools that are looked at closely: where there are more, those whose words fit best. */
-const longestList = 40;
-
-const shortlist = (words: readonly Token[], { tools, rarity }: Toolbox): readonly ToolReading[] => {
-  if (tools.length <= longestList) return tools;
-  const stems = new Set(words.map(({ text }) => stemOf(text)));
-  const fit = ({ vocabulary }: ToolReading): number =>
-    [...stems].reduce((sum, stem) => sum + (vocabulary.get(stem) ?? 0) * rarity(stem), 0);
-  return tools
-    .map((tool) => ({ tool, score: fit(tool) }))
-    .toSorted((a, b) => b.score - a.score)
-    .slice(0, longestList)
-    .map(({ tool }) => tool);
+/** Rates a tool for a text, if it fits at all. */
+const judge = (tool: ToolReading, phrase: Phrase): readonly (Choice & { score: number })[] => {
+  const filling = fillArguments(tool.parameters, phrase, tool);
+  const { missing, isTelling, spans } = filling;
+  const isArgument = (word: Word): boolean => spans.some((span) => overlaps(span, word));
+  const others = phrase.content.filter((word) => !isArgument(word));
+  const known = others.map(({ stem }) => tool.vocabulary.get(stem) ?? 0);
+  // The part of the text, from 0 to 1, that the tool's words and arguments explain.
+  const share = 1 - (others.length - sum(known)) / Math.max(phrase.content.length, 1);
+  const hits = known.filter((weight) => weight > 0).length;
+  // The text begins with what the tool does: `translate …`.
+  const leads = tool.ownStems.has(phrase.content[0]?.stem ?? '');
+  const isFilled = missing.length === 0;
+  const isNamed = hits > 0 && (share > 0.5 || (isFilled && leads && share > 0.25));
+  const isMeant = isTelling && isFilled && share > 0.3 && (hits > 0 || !tool.isChanging);
+  const bonus = (isFilled ? 2 : 0) + (leads ? 0.5 : 0) + (isTelling ? 0.5 : 0);
+  const score = share + bonus + Math.min(hits, 3) * 0.1;
+  return isNamed || isMeant ? [{ tool, filling, score }] : [];
 };
 
-interface Judged extends Choice {
-  readonly score: number;
-  /** The part of the text, from 0 to 1, that the tool's words and arguments explain. */
-  readonly share: number;
-  /** The text names what the tool does. */
-  readonly hits: number;
-  /** The text begins with what the tool does: `translate …`. */
-  readonly leads: boolean;
-}
-
-const judge = (
-  tool: ToolReading,
-  text: string,
-  toolbox: Toolbox,
-  context: Pick<FillingContext, 'reference'>,
-): Judged => {
-  const filling = fillArguments(tool.slots, text, { ...context, ownStems: tool.ownStems });
-  const words = contentTokens(withoutPoliteness(text));
-  const share = shareOf(tool, filling, contentTokens(text), toolbox);
-  const hits = contentTokens(text).filter(
-    (word) => familiarity(tool, word) > 0 && !filling.spans.some((span) => overlaps(span, word)),
-  ).length;
-  const [first] = words;
-  const leads =
-    first !== undefined && withoutPoliteness(text).startsWith(first.text) && isOwn(tool, first);
-  const isFilled = filling.missing.length === 0;
-  const score =
-    share +
-    (isFilled ? 2 : 0) +
-    (leads ? 0.5 : 0) +
-    (filling.telling ? 0.5 : 0) +
-    Math.min(hits, 3) * 0.1;
-  return { tool, filling, share, hits, leads, score };
+/** Chooses a tool that finds passages, for a question that no tool fits by its words. */
+export const chooseSearch = (phrase: Phrase, tools: readonly ToolReading[]): Choice | undefined => {
+  const tool = tools.find(({ isRetrieval }) => isRetrieval);
+  if (tool === undefined || !asksOrNames(phrase)) return undefined;
+  const filling = fillArguments(tool.parameters, phrase, tool);
+  return filling.missing.length === 0 && !filling.refers ? { tool, filling } : undefined;
 };
 
-const isFit = ({ tool, filling, share, hits, leads }: Judged, explains: boolean): boolean => {
-  const { missing, telling, spans } = filling;
-  if (explains && !tool.isRetrieval && !telling && spans.length === 0) return false;
-  if (missing.length > 0) return hits > 0 && share > 0.5;
-  if (telling && share > 0.2 && (hits > 0 || !tool.isChanging)) return true;
-  return hits > 0 && (share > 0.5 || (leads && share > 0.25));
-};
+/** `how do interrupts work?` and `interrupts` may be answered by a document, `I am tired` may not. */
+const asksOrNames = ({ text, content }: Phrase): boolean =>
+  /^\W*(?:and |but |please )?(?:wh|how|is|are|do|does|can|explain|describe|find)/iu.test(text) ||
+  (content.length <= 3 && !/\b(?:i|i'm|we|you|am|is|are|write|make)\b/iu.test(text));
 
-/** Arithmetic that leaves a number out is only a part of what was asked. */
-const leavesNumbers = ({ tool, filling }: Judged, text: string): boolean =>
-  filling.telling &&
-  tool.slots.some(({ kind }) => kind === 'expression') &&
-  contentTokens(text).some(
-    (word) => /^\d/u.test(word.text) && !filling.spans.some((span) => overlaps(span, word)),
-  );
-
-/** A place by itself does not ask for its time: `how many days until Christmas`. */
-const mistakesTime = ({ tool, leads }: Judged, text: string): boolean =>
-  isClock(tool) && !leads && !asksForNow(text);
-
-/** How much of a text, from 0 to 1, a tool's words and the arguments it found explain. */
-export const shareOf = (
-  tool: ToolReading,
-  { spans }: Pick<Filling, 'spans'>,
-  words: readonly Token[],
-  { rarity }: Toolbox,
-): number => {
-  let known = 0;
-  let all = 0;
-  for (const word of words) {
-    const isArgument = spans.some((span) => overlaps(span, word));
-    const weight = isArgument ? rarity('') : rarity(stemOf(word.text));
-    known += weight * (isArgument ? 1 : familiarity(tool, word));
-    all += weight;
-  }
-  return all === 0 ? 0 : known / all;
-};
-
-const familiarity = ({ vocabulary }: ToolReading, { text }: Token): number => {
-  const stem = stemOf(text);
-  return vocabulary.get(stem) ?? vocabulary.get(senseOf(stem)) ?? 0;
-};
-
-const isOwn = ({ ownStems }: ToolReading, { text }: Token): boolean =>
-  ownStems.has(stemOf(text)) || ownStems.has(senseOf(stemOf(text)));
-
-const asksToExplain = (text: string): boolean =>
-  /^(?:how (?!much|many|late|long|far|old|big|tall|high)|why|who|which|explain|describe)/iu.test(
-    withoutPoliteness(text),
-  );
+const sum = (numbers: readonly number[]): number => numbers.reduce((all, it) => all + it, 0);

@@ -1,70 +1,41 @@
 import { describe, expect, it } from '@jest/globals';
-import { createDemand, type ModelChunk, type ModelContext, openDemand } from '@millrace/core';
+import { createDemand, type ModelChunk } from '@millrace/core';
 import { modelContract } from '@millrace/core/testing';
-import { asapScheduler, firstValueFrom, lastValueFrom, take, toArray } from 'rxjs';
+import { firstValueFrom, lastValueFrom, take, toArray } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
-import { ask, used, user } from './declarations.test-data.js';
-import { demoModel } from './demo-model.js';
+import { chunksOf, contextOf, requestOf, used, user } from './ask.test-support.js';
+import { demoModel, demoModelDescription } from './index.js';
 
-const lent = (given: Partial<ModelContext> = {}): ModelContext => ({
-  demand: openDemand,
-  scheduler: asapScheduler,
-  report: () => undefined,
-  stepId: 'call/1',
-  random: () => 0,
-  ...given,
-});
-
-const chunksOf = (request = ask('Hello!'), options = {}): readonly ModelChunk[] => {
-  const chunks: ModelChunk[] = [];
-  demoModel(options)
-    .stream$(request, lent())
-    .subscribe((chunk) => chunks.push(chunk));
-  return chunks;
-};
-
-const joined = (chunks: readonly ModelChunk[], type: 'text' | 'thinking'): string =>
-  chunks.map((chunk) => (chunk.type === type ? chunk.text : '')).join('');
+const answered = requestOf([
+  user('6 * 7'),
+  ...used({ name: 'calculator', input: { expression: '6 * 7' }, output: '42' }),
+]);
 
 describe('demoModel', () => {
   it('is named for what it is', () => {
     expect(demoModel().name).toBe('demo-rules');
+    expect(demoModelDescription).toMatch(/not a language model/u);
   });
 
-  it('speaks word by word, at once, and ends with usage and a finish', () => {
-    const chunks = chunksOf(
-      ask([
-        user('6 * 7'),
-        ...used({ name: 'calculator', input: { expression: '6 * 7' }, output: '42' }),
-      ]),
-    );
-    expect(joined(chunks, 'text')).toBe('6 * 7 = 42.');
-    expect(joined(chunks, 'thinking')).toBe('One result: writing the answer. ');
+  it('streams word by word, immediately, and ends with usage and a finish', () => {
+    const chunks = chunksOf(answered);
+    const textOf = (type: string): string =>
+      chunks.map((chunk) => (chunk.type === type && 'text' in chunk ? chunk.text : '')).join('');
+    expect(textOf('thinking')).toBe('Answering from 1 result. ');
+    expect(textOf('text')).toBe('6 * 7 = 42.');
     expect(chunks.filter(({ type }) => type === 'text')).toHaveLength(5);
     expect(chunks.slice(-2)).toEqual([
-      { type: 'usage', usage: { inputTokens: 4, outputTokens: 10 } },
+      { type: 'usage', usage: { inputTokens: 4, outputTokens: 9 } },
       { type: 'finish', finish: 'stop' },
     ]);
   });
 
   it('asks for tools by index', () => {
-    const chunks = chunksOf(ask('What is 6 * 7, and what time is it in Rome?'));
-    expect(chunks.filter(({ type }) => type === 'toolUse')).toEqual([
+    const chunks = chunksOf(requestOf('What is 6 * 7, and what time is it in Rome?'));
+    expect(chunks.filter(({ type }) => type === 'toolUse' || type === 'text')).toEqual([
       { type: 'toolUse', index: 0, name: 'calculator', input: { expression: '6 * 7' } },
-      { type: 'toolUse', index: 1, name: 'clock', input: { timeZone: 'Europe/Rome' } },
+      { type: 'toolUse', index: 1, name: 'clock', input: { place: 'Rome' } },
     ]);
-    expect(joined(chunks, 'text')).toBe('');
-  });
-
-  it('says the same to the same request', () => {
-    const request = ask('What is 6 * 7, and how does it end?');
-    expect(chunksOf(request)).toEqual(chunksOf(request));
-  });
-
-  it('keeps the layout of an answer', () => {
-    const output = 'one\n\n  two';
-    const read = used({ name: 'read_file', input: { path: 'a.md' }, output });
-    expect(joined(chunksOf(ask([user('read a.md'), ...read])), 'text')).toBe('a.md:\none\n\n  two');
   });
 
   it.each([{ pace: -1 }, { pace: NaN }, { speed: 3 }])('refuses %j', (options) => {
@@ -77,30 +48,24 @@ describe('the contract of a model', () => {
 });
 
 describe('pace', () => {
-  const request = ask([
-    user('6 * 7'),
-    ...used({ name: 'calculator', input: { expression: '6 * 7' }, output: '42' }),
-  ]);
-
   it('is the time between words, on the scheduler of the call', () => {
     const virtual = new TestScheduler((actual, expected) => expect(actual).toEqual(expected));
-    virtual.run(({ expectObservable, expectSubscriptions, cold }) => {
-      const words$ = demoModel({ pace: 10 }).stream$(request, lent({ scheduler: virtual }));
+    virtual.run(({ expectObservable }) => {
+      const context = contextOf({ scheduler: virtual });
+      const words$ = demoModel({ pace: 10 }).stream$(answered, context);
       const symbols = Object.fromEntries(
-        chunksOf(request).map((chunk, index) => [String.fromCharCode(97 + index), chunk]),
+        chunksOf(answered).map((chunk, index) => [String.fromCharCode(97 + index), chunk]),
       );
-      const expected = 'a 9ms b 9ms c 9ms d 9ms e 9ms f 9ms g 9ms h 9ms i 9ms (jkl|)';
+      const expected = 'a 9ms b 9ms c 9ms d 9ms e 9ms f 9ms g 9ms h 9ms (ijk|)';
       expectObservable(words$).toBe(expected, symbols);
       expectObservable(words$, '^ 24ms !').toBe('a 9ms b 9ms c', symbols);
-      expectSubscriptions(cold('|').subscriptions).toBe([]);
     });
   });
 
-  it('leaves no timer behind', () => {
+  it('leaves no timer when it is unsubscribed', () => {
     const virtual = new TestScheduler(() => undefined);
-    const subscription = demoModel({ pace: 10 })
-      .stream$(request, lent({ scheduler: virtual }))
-      .subscribe();
+    const context = contextOf({ scheduler: virtual });
+    const subscription = demoModel({ pace: 10 }).stream$(answered, context).subscribe();
     expect(virtual.actions.length).toBeGreaterThan(0);
     subscription.unsubscribe();
     virtual.flush();
@@ -109,29 +74,29 @@ describe('pace', () => {
 });
 
 describe('demand', () => {
-  it('pauses between words while it is closed', () => {
+  it('pauses the words while it is closed', () => {
     const demand = createDemand(2);
     const chunks: ModelChunk[] = [];
     demoModel()
-      .stream$(ask('Hello!'), lent({ demand }))
+      .stream$(answered, contextOf({ demand }))
       .subscribe((chunk) => {
         chunks.push(chunk);
         if (chunks.length === 3) demand.backlog(2);
       });
     expect(chunks).toHaveLength(3);
     demand.backlog(0);
-    expect(chunks).toEqual(chunksOf());
+    expect(chunks).toEqual(chunksOf(answered));
   });
 
   it('is not waited for once it has been released', async () => {
     const demand = createDemand();
     demand.release();
-    const chunks$ = demoModel().stream$(ask('Hello!'), lent({ demand })).pipe(toArray());
-    expect(await lastValueFrom(chunks$)).toEqual(chunksOf());
+    const chunks$ = demoModel().stream$(answered, contextOf({ demand })).pipe(toArray());
+    expect(await lastValueFrom(chunks$)).toEqual(chunksOf(answered));
   });
 
-  it('ends at once on unsubscribe', async () => {
-    const first = await firstValueFrom(demoModel().stream$(ask('Hello!'), lent()).pipe(take(1)));
-    expect(first).toEqual({ type: 'thinking', text: 'Nothing ' });
+  it('ends on unsubscribe', async () => {
+    const first = await firstValueFrom(demoModel().stream$(answered, contextOf()).pipe(take(1)));
+    expect(first).toEqual({ type: 'thinking', text: 'Answering ' });
   });
 });

@@ -1,196 +1,140 @@
-import { findValues, isAllowed } from './find-values.js';
-import { withRange } from './line-range.js';
-import type { Source } from './free-text.js';
-import type { Slot } from './read-slots.js';
-import type { SlotKind } from './slot-kind.js';
-import type { Value } from './value.js';
-import { type Span, tokensOf } from './words.js';
+import { kinds, type Parameter } from './parameter.js';
+import type { Phrase, Span } from './phrase.js';
+import { type Source, type Value, valuesFor } from './values.js';
 
-/** The arguments of one call. */
+/** The arguments of one tool call. */
 export type Input = Readonly<Record<string, unknown>>;
 
-/** What a text gives for the parameters of a tool. */
+/** What a text says about the parameters of a tool. */
 export interface Filling {
-  /** A call for each, and for each call its readings: the likeliest first, another where there is one. */
-  readonly calls: readonly (readonly Input[])[];
-  /** Required parameters that the text does not give. */
-  readonly missing: readonly Slot[];
+  /** One for each call: `in Tokyo and London` makes two, unless the parameter takes a list. */
+  readonly inputs: readonly Input[];
+  /** Required parameters without a value. */
+  readonly missing: readonly Parameter[];
   /** The words that became arguments. */
   readonly spans: readonly Span[];
-  /** The words can hardly have meant anything else. */
-  readonly telling: boolean;
-  /** It needs a result that is not there yet. */
-  readonly waits: boolean;
+  /** An argument has a form that can hardly mean anything else. */
+  readonly isTelling: boolean;
+  /** An argument is, or contains, an earlier result. */
+  readonly refers: boolean;
 }
 
-/** What is known beside the text. */
-export type FillingContext = Partial<Pick<Source, 'reference' | 'ownStems' | 'wholeText'>>;
+/** What is known in addition to the text. */
+export interface FillingContext extends Pick<Source, 'ownStems' | 'topicStems'> {
+  readonly reference?: string;
+  /** A call is forced: what the text does not say is taken from the declaration (`enum`, `examples`). */
+  readonly isForced?: boolean;
+}
 
-/**
- * Fills the parameters of a tool from a text: the most particular ones first, so that a general one gets what
- * is left. Names that are joined (`in Tokyo and London`) make a call each, unless the parameter takes a list.
- */
+/** Fills the parameters of a tool from a text: the most particular ones first, so that a general one gets what is left. */
 export const fillArguments = (
-  slots: readonly Slot[],
-  text: string,
-  { reference, ownStems = new Set(), wholeText = false }: FillingContext = {},
+  parameters: readonly Parameter[],
+  phrase: Phrase,
+  { ownStems, topicStems, reference = '', isForced = false }: FillingContext,
 ): Filling => {
-  let filled: readonly Filled[] = [];
-  for (const slot of inOrder(slots)) {
-    const taken = filled.flatMap(({ values }) => values);
-    const source = { text, reference, ownStems, wholeText, taken };
-    filled = [...filled, { slot, values: valuesFor(slot, slots, source) }];
+  const order = parameters.toSorted(
+    (a, b) =>
+      Number(b.required) - Number(a.required) || kinds.indexOf(a.kind) - kinds.indexOf(b.kind),
+  );
+  const filled = new Map<Parameter, readonly Value[]>();
+  for (const parameter of order) {
+    const taken = [...filled.values()].flat();
+    const source = { phrase, taken, ownStems, topicStems, reference };
+    const values = chosenValues(parameter, parameters, source);
+    const isOpen = isForced && parameter.required && values.length === 0;
+    filled.set(parameter, isOpen ? declaredValue(parameter, phrase) : values);
   }
-  filled = withRange(filled, text);
-  const values = filled.flatMap((it) => it.values);
+  const used = [...filled.values()].flat();
   return {
-    calls: callsOf(slots.flatMap((slot) => filled.find((it) => it.slot === slot) ?? [])),
-    missing: filled.filter(isMissing).map(({ slot }) => slot),
-    spans: values.filter(({ start, end }) => end > start),
-    telling: values.some(({ telling }) => telling),
-    waits: values.some(({ waits }) => waits === true),
+    inputs: inputsOf(parameters, filled),
+    missing: order.filter(
+      (it) => it.required && it.fallback === undefined && filled.get(it)?.length === 0,
+    ),
+    spans: used.filter(({ start, end }) => end > start),
+    isTelling: used.some(({ isTelling = false }) => isTelling),
+    refers: used.some(({ refers = false }) => refers),
   };
 };
 
-interface Filled {
-  readonly slot: Slot;
-  readonly values: readonly Value[];
-}
-
-const particularity: readonly SlotKind[] = [
-  'expression',
-  'url',
-  'email',
-  'shaped',
-  'path',
-  'date',
-  'choice',
-  'place',
-  'number',
-  'flag',
-  'name',
-  'prose',
-  'query',
-];
-
-const inOrder = (slots: readonly Slot[]): readonly Slot[] =>
-  slots.toSorted(
-    (a, b) =>
-      Number(b.required) - Number(a.required) ||
-      particularity.indexOf(a.kind) - particularity.indexOf(b.kind),
-  );
-
-/** Parameters that any text could fill: they are left alone where they may be. */
-const general: ReadonlySet<SlotKind> = new Set(['name', 'prose', 'query']);
-
-/** The values that are used: all for a list; else one, and those that are joined to it for calls of their own. */
-const valuesFor = (slot: Slot, slots: readonly Slot[], source: Source): readonly Value[] => {
-  if (!slot.required && general.has(slot.kind) && slots[0] !== slot) return [];
-  const found = byPreposition(slot, findValues(slot, source), source.text);
-  if (found.length === 0) return slot.required ? referred(slot, source) : [];
-  if (slot.many) return found;
-  const isShared = slots.some((other) => other !== slot && other.kind === slot.kind);
-  return isShared ? found.slice(0, 1) : joined(found, source.text);
-};
-
-const prepositions: readonly (readonly [RegExp, RegExp])[] = [
-  [/^(?:to|target|destination|dest|into|until|end)/iu, /\b(?:to|into|in|until)\s*$/iu],
-  [/^(?:from|source|origin|since|start)/iu, /\b(?:from|since)\s*$/iu],
-];
-
-/** A parameter called `to` prefers what follows `to`. */
-const byPreposition = (slot: Slot, values: readonly Value[], text: string): readonly Value[] => {
-  const behind = prepositions.find(([name]) => name.test(slot.name))?.[1];
-  if (behind === undefined) return values;
-  const isBehind = ({ start }: Value): boolean =>
-    behind.test(text.slice(Math.max(0, start - 12), start));
-  return values.toSorted((a, b) => Number(isBehind(b)) - Number(isBehind(a)));
+const chosenValues = (
+  parameter: Parameter,
+  parameters: readonly Parameter[],
+  source: Source,
+): readonly Value[] => {
+  const { kind, required, list } = parameter;
+  if (!required && kind === 'name' && parameters[0] !== parameter) return [];
+  const found = valuesFor(parameter, source);
+  if (found.length === 0) return required ? referredValue(parameter, source) : [];
+  if (list !== undefined) return found.length < list[0] ? [] : found.slice(0, list[1]);
+  const isShared = parameters.some((it) => it !== parameter && it.kind === kind);
+  return isShared ? found.slice(0, 1) : joined(found, source.phrase.text);
 };
 
 /** `it` and `the result` stand for an earlier result. */
-const referred = (slot: Slot, { text, reference }: Source): readonly Value[] => {
-  if (!general.has(slot.kind) && slot.kind !== 'number') return [];
-  const token = tokensOf(text).find((it) => /^(?:it|that|this|result|there|them)$/iu.test(it.text));
-  if (token === undefined) return [];
-  const { start, end } = token;
-  if (reference === undefined) return [{ value: '', start, end, telling: false, waits: true }];
-  const value = slot.kind === 'number' ? Number(reference) : reference;
-  return isAllowed(slot, value) ? [{ value, start, end, telling: false }] : [];
+const referredValue = (
+  { kind, accepts }: Parameter,
+  { phrase, reference }: Source,
+): readonly Value[] => {
+  const word = phrase.words.find(({ text }) => /^(?:it|that|this|them|result)$/iu.test(text));
+  const isIdiom = /\b(?:is it|it is)\b/iu.test(phrase.text);
+  if (word === undefined || isIdiom || !(isGeneral(kind) || kind === 'number')) return [];
+  const value = kind === 'number' ? Number(numberIn(reference)) : reference;
+  const { start, end } = word;
+  return reference === '' || accepts(value) ? [{ value, start, end, refers: true }] : [];
 };
 
-const isMissing = ({ slot, values }: Filled): boolean =>
-  slot.required && values.length === 0 && slot.fallback === undefined;
+/** Whether any text could fill a parameter. */
+const isGeneral = (kind: Parameter['kind']): boolean => ['name', 'prose', 'query'].includes(kind);
 
-const callsOf = (filled: readonly Filled[]): readonly (readonly Input[])[] => {
-  const several = filled.find(({ slot, values }) => !slot.many && values.length > 1);
-  const heads = several === undefined ? [undefined] : several.values;
-  return heads.slice(0, mostCalls).map((head) => {
-    const chosen = filled.map((it) =>
-      it === several && head !== undefined ? { ...it, values: [head] } : it,
-    );
-    const input = inputOf(chosen);
-    return [input, ...otherInputs(chosen, input)];
-  });
+/** A value that the declaration has, or the whole text. It is never invented. */
+const declaredValue = ({ kind, list, choices, examples, accepts }: Parameter, { text }: Phrase) => {
+  const known = kind === 'number' ? examples.map(Number) : examples;
+  const value = [...(isGeneral(kind) ? [text.slice(0, 2_000)] : []), ...choices, ...known]
+    .filter(() => kind !== 'opaque' && kind !== 'flag' && (list?.[0] ?? 1) <= 1)
+    .find(accepts);
+  return value === undefined ? [] : [{ value, start: 0, end: 0 }];
+};
+
+/** The one number of a text, without separators of thousands. */
+const numberIn = (text: string): string | undefined => {
+  const numbers = text.match(/(?<![\w.])-?\d[\d,]*(?:\.\d+)?/gu) ?? [];
+  return numbers.length === 1 ? numbers.join().replaceAll(',', '') : undefined;
 };
 
 const mostCalls = 8;
 
-const joint =
-  /^[\s,]*(?:and|or|&|with|vs\.?|versus|as well as)?[\s,]*(?:also |then )?(?:in |for |at |of |the )*$/iu;
-
-/** The first value and those that a comma or `and` joins to it; of arithmetic, paths and the like, all. */
+/** The first value and those that a comma or `and` joins to it; of codes, addresses and the like, all. */
 const joined = (values: readonly Value[], text: string): readonly Value[] => {
-  const end = values.findIndex((value, index) => {
-    const before = values[index - 1];
-    if (before === undefined || (value.telling && before.telling)) return false;
-    return value.start < before.end || !joint.test(text.slice(before.end, value.start));
+  const end = values.findIndex((value, at) => {
+    const before = values[at - 1];
+    if (before === undefined || (value.isTelling === true && before.isTelling === true))
+      return false;
+    const between = text.slice(before.end, value.start);
+    return (
+      value.start < before.end ||
+      between.length > 30 ||
+      !/^[\s,]*(?:and|or|&)?[\s,]*(?:(?:in|for|at|of|the) )*$/iu.test(between)
+    );
   });
-  return values.slice(0, end < 0 ? values.length : end);
+  return values.slice(0, end < 0 ? mostCalls : Math.min(end, mostCalls));
 };
 
-const inputOf = (filled: readonly Filled[]): Input =>
-  Object.fromEntries(
-    filled.flatMap(({ slot, values }): readonly (readonly [string, unknown])[] => {
-      const [first] = values;
-      if (first === undefined)
-        return slot.required && slot.fallback !== undefined ? [[slot.name, slot.fallback]] : [];
-      return [[slot.name, slot.many ? values.map(({ value }) => value) : first.value]];
-    }),
-  );
-
-/** The same call with one argument read otherwise. */
-const otherInputs = (filled: readonly Filled[], input: Input): readonly Input[] => {
-  const other = filled.find(
-    ({ slot, values }) => !slot.many && (values[0]?.others?.length ?? 0) > 0,
-  );
-  const [value] = other?.values[0]?.others ?? [];
-  return other === undefined || value === undefined ? [] : [{ ...input, [other.slot.name]: value }];
-};
-
-/**
- * Fills what is missing as far as the declaration itself gives a value, or the whole text may be one: for a
- * caller who insists on a call. Values are never invented.
- */
-export const insist = ({ calls, missing, ...filling }: Filling, text: string): Filling => {
-  const additions = missing.map((slot) => ({ slot, value: insisted(slot, text) }));
-  const added = Object.fromEntries(
-    additions.flatMap(({ slot, value }) =>
-      value === undefined ? [] : [[slot.name, slot.many ? [value] : value]],
+/** The arguments of each call, in the order of the schema. */
+const inputsOf = (
+  parameters: readonly Parameter[],
+  filled: ReadonlyMap<Parameter, readonly Value[]>,
+): readonly Input[] => {
+  const valuesOf = (it: Parameter): readonly Value[] => filled.get(it) ?? [];
+  const several = parameters.find((it) => it.list === undefined && valuesOf(it).length > 1);
+  const chosen = several === undefined ? [undefined] : valuesOf(several);
+  return chosen.map((one) =>
+    Object.fromEntries(
+      parameters.flatMap((it): readonly (readonly [string, unknown])[] => {
+        const values = [...new Set(valuesOf(it).map(({ value }) => value))];
+        const value = it === several ? one?.value : it.list === undefined ? values[0] : values;
+        const isFilled = values.length > 0 || (it.required && it.fallback !== undefined);
+        return isFilled ? [[it.name, values.length > 0 ? value : it.fallback]] : [];
+      }),
     ),
-  );
-  return {
-    ...filling,
-    calls: calls.map((readings) => readings.map((input) => ({ ...input, ...added }))),
-    missing: additions.filter(({ value }) => value === undefined).map(({ slot }) => slot),
-  };
-};
-
-const insisted = (slot: Slot, text: string): unknown => {
-  const { kind, choices, examples } = slot;
-  if (kind === 'choice') return choices[0];
-  if (kind === 'opaque' || kind === 'flag') return undefined;
-  if (kind === 'number') return examples.map(Number).find((it) => isAllowed(slot, it));
-  return [general.has(kind) ? text.trim().slice(0, 2_000) : '', ...examples].find((it) =>
-    isAllowed(slot, it),
   );
 };

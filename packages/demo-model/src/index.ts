@@ -1,2 +1,2 @@
+export { demoModelDescription } from './answer.js';
 export { demoModel, type DemoModelOptions } from './demo-model.js';
-export { demoModelDescription } from './introduce.js';

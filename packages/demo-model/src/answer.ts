@@ -1,0 +1,169 @@
+import type { Conversation, Observation } from './conversation.js';
+import type { Parameter } from './parameter.js';
+import { spoken, stemsIn } from './phrase.js';
+import { callKey, type Plan, type Step } from './plan.js';
+import { foundNothing, type Passage, passagesIn, plainText } from './results.js';
+import type { ToolReading } from './choose-tool.js';
+
+/** What the demo model is, in a few words that a program can show. */
+export const demoModelDescription = 'a set of rules, not a language model';
+
+/** Says what the model is, and lists its tools. */
+export const introduce = (tools: readonly ToolReading[]): string => {
+  const self = `Hello. I am ${demoModelDescription}: I choose tools for a question, fill in their arguments, and report their results.`;
+  return tools.length === 0
+    ? `${self} I have no tools here, so there is nothing I can look up or work out.`
+    : `${self} My tools:\n${listOf(tools.map(lineFor)).join('\n')}`;
+};
+
+const listOf = (items: readonly string[], most = 8): readonly string[] => {
+  const more = items.length - most;
+  return [...items.slice(0, most), ...(more > 0 ? [`and ${more} more`] : [])];
+};
+
+const lineFor = ({ name, description, parameters }: ToolReading): string => {
+  const [summary = ''] = description.trim().split(/(?<=\p{Ll}\.)\s|\n/u, 1);
+  const example = parameters.find(({ examples }) => examples.length > 0)?.examples[0];
+  const about = `- ${name}: ${ended(clipped(summary, 200))}`;
+  return example === undefined ? about : `${about} For example: ${clipped(example, 80)}`;
+};
+
+/** Writes the answer: a sentence or a passage for each part of the question, in the order in which they were asked. */
+export const writeAnswer = (
+  { steps, results }: Plan,
+  { question, rounds }: Conversation,
+  tools: readonly ToolReading[],
+): string => {
+  const made = new Set(
+    steps.map((step) => (step.status === 'call' ? results.get(callKey(step.call)) : undefined)),
+  );
+  const others = rounds.flat().filter((it) => !made.has(it));
+  const isUnfit = steps.every(({ status }) => status === 'unfit');
+  if (isUnfit && others.length === 0) return decline(question, tools);
+  const sentences = [
+    ...(isUnfit ? [] : steps.map((step) => sentenceFor(step, results))),
+    ...others.map((it) => describeResult(it, question)),
+  ];
+  const isLong = sentences.some((it) => it.includes('\n'));
+  return [...new Set(sentences)].join(isLong ? '\n\n' : ' ');
+};
+
+const decline = (question: string, tools: readonly ToolReading[]): string => {
+  const self = `I cannot answer ${quoted(question)}: I am ${demoModelDescription}`;
+  return tools.length === 0
+    ? `${self}, and I have no tools here.`
+    : `${self}, and none of my tools fits. My tools: ${listOf(tools.map(({ name }) => name)).join(', ')}.`;
+};
+
+const sentenceFor = (step: Step, results: Plan['results']): string => {
+  const { text } = step.phrase;
+  const part = quoted(text);
+  switch (step.status) {
+    case 'call': {
+      const result = results.get(callKey(step.call));
+      if (result === undefined) return `I did not get to ${part}.`;
+      return describeResult({ ...result, input: step.call.input }, text, step.tool);
+    }
+    case 'waiting':
+      return `I did not get to ${part}.`;
+    case 'missing':
+      return askFor(step.tool, step.parameter);
+    case 'blocked':
+      return `I left out ${part}, because it needs a result that I do not have.`;
+    case 'conditional':
+      return `I left out ${part}, because I do not understand conditions and exceptions.`;
+    case 'unfit':
+      return `I have no tool for ${part}.`;
+  }
+};
+
+const askFor = ({ name }: ToolReading, parameter: Parameter): string => {
+  const { description, choices, examples } = parameter;
+  const about = description === '' ? '' : ` (${clipped(description, 200).replace(/[.\s]+$/u, '')})`;
+  const known = choices.length > 0 ? choices : examples;
+  const list = known.length > 0 ? ` For example: ${known.slice(0, 8).map(String).join(', ')}.` : '';
+  return `${name} needs the ${spoken(parameter.name)}${about}. Which one do you mean?${list}`;
+};
+
+const describeResult = (
+  { name, input, text, isError }: Observation,
+  part: string,
+  tool?: ToolReading,
+): string => {
+  if (isError) return ended(`${name} failed for ${quoted(part)}: ${clipped(text, 300)}`);
+  if (text.trim() === '') return `${name} returned nothing for ${quoted(part)}.`;
+  if (tool?.isRetrieval === true) return quotePassages(part, text);
+  const plain = plainText(text);
+  const words = Object.values(input).filter((it) => typeof it === 'string');
+  const subject = clipped(words.length === 0 ? spoken(name) : words.join(', '), 200);
+  if (plain.length > 300 || plain.includes('\n')) {
+    return `${subject}:\n${excerpt(plain, part, subject)}`;
+  }
+  const isComputed = tool?.parameters.some(({ kind }) => kind === 'arithmetic') === true;
+  if (isComputed && !plain.includes('=')) return ended(`${subject} = ${plain}`);
+  const isSentence = /^\p{Lu}\S*(?: \S+){3,}[.!]?$/u.test(plain);
+  const isNamed = words.some((word) => plain.includes(word));
+  return ended(isSentence || isNamed ? plain : `${subject}: ${plain}`);
+};
+
+/** Of a long text, the lines with most of the words that are asked for, or else its beginning. */
+const excerpt = (text: string, part: string, subject: string): string => {
+  const known = new Set(stemsIn(subject));
+  const focus = stemsIn(part).filter((stem) => !known.has(stem));
+  const lines = text.split('\n', 5_000).map((line) => line.slice(0, 300));
+  const scores = lines.map((line) => shareOf(focus, stemsIn(line)));
+  const best = Math.max(...scores);
+  const shown = lines.filter((_, at) => best === 0 || scores[at] === best).slice(0, 12);
+  const rest = lines.length - shown.length;
+  return [...shown, ...(rest > 0 ? [`… (${rest} more lines)`] : [])].join('\n');
+};
+
+/** The part of the words, from 0 to 1, that a text has. */
+const shareOf = (words: readonly string[], text: readonly string[]): number => {
+  const known = new Set(text);
+  return words.length === 0 ? 0 : words.filter((word) => known.has(word)).length / words.length;
+};
+
+/**
+ * Quotes the passage that has most of the words of the question, with its source. With less than 60 % of them it may
+ * not answer it, and with less than 30 % it is not quoted.
+ */
+const quotePassages = (question: string, result: string): string => {
+  const words = stemsIn(question);
+  const rated = passagesIn(result)
+    .filter(({ source, text }) => source !== undefined || !foundNothing(text))
+    .map((passage) => ({
+      passage,
+      share: shareOf(words, stemsIn(`${passage.source ?? ''} ${passage.text.slice(0, 4_000)}`)),
+    }))
+    .toSorted((a, b) => b.share - a.share);
+  const [best] = rated;
+  if (best === undefined || best.share < 0.3) {
+    return `The documents do not seem to answer ${quoted(question)}.`;
+  }
+  const isSure = best.share >= 0.6 && !foundNothing(result);
+  const quote = quoteFrom(best.passage, words);
+  return isSure ? quote : `The nearest passage, which may not answer it: ${quote}`;
+};
+
+/** The paragraph with most of the words. */
+const quoteFrom = ({ text, source }: Passage, words: readonly string[]): string => {
+  const paragraphs = text
+    .slice(0, 4_000)
+    .split(/\n\s*\n|\n(?=\s*(?:[-*|>#]|\d+[.)] |```))/u)
+    .map((it) => it.replace(/^\s*(?:[-*>] |#{1,6} |```\w*)|\*\*/gu, '').replace(/\s+/gu, ' '))
+    .filter((it) => it.trim() !== '');
+  const scores = paragraphs.map((it) => shareOf(words, stemsIn(it)));
+  const best = paragraphs[scores.indexOf(Math.max(...scores))] ?? '';
+  return `“${clipped(best, 400)}”${source === undefined ? '' : ` (${source})`}`;
+};
+
+const quoted = (text: string): string =>
+  `“${clipped(text.replace(/\s+/gu, ' ').replace(/[\s.?!…,;:]{1,20}$/u, ''), 80)}”`;
+
+const clipped = (text: string, most: number): string => {
+  const bare = text.slice(0, most * 2 + 100).trim();
+  return bare.length > most ? `${bare.slice(0, most).replace(/\s\S*$/u, '')} …` : bare;
+};
+
+const ended = (text: string): string => (/[.!?…”]$/u.test(text) ? text : `${text}.`);
