@@ -2,7 +2,7 @@ import type { Conversation, Observation } from './conversation.js';
 import type { Parameter } from './parameter.js';
 import { spoken, stemsIn } from './phrase.js';
 import { callKey, type Plan, type Step } from './plan.js';
-import { foundNothing, type Passage, passagesIn, plainText } from './results.js';
+import { foundNothing, passagesIn, plainText } from './results.js';
 import type { ToolReading } from './choose-tool.js';
 
 /** What the demo model is, in a few words that a program can show. */
@@ -92,7 +92,7 @@ const describeResult = (
 ): string => {
   if (isError) return ended(`${name} failed for ${quoted(part)}: ${clipped(text, 300)}`);
   if (text.trim() === '') return `${name} returned nothing for ${quoted(part)}.`;
-  if (tool?.isRetrieval === true) return quotePassages(part, text);
+  if (tool?.isRetrieval === true) return quotePassages(part, text, tool);
   const plain = plainText(text);
   const words = Object.values(input).filter((it) => typeof it === 'string');
   const subject = clipped(words.length === 0 ? spoken(name) : words.join(', '), 200);
@@ -111,51 +111,46 @@ const excerpt = (text: string, part: string, subject: string): string => {
   const known = new Set(stemsIn(subject));
   const focus = stemsIn(part).filter((stem) => !known.has(stem));
   const lines = text.split('\n', 5_000).map((line) => line.slice(0, 300));
-  const scores = lines.map((line) => shareOf(focus, stemsIn(line)));
+  const scores = lines.map((line) => scoreOf(line, focus));
   const best = Math.max(...scores);
   const shown = lines.filter((_, at) => best === 0 || scores[at] === best).slice(0, 12);
   const rest = lines.length - shown.length;
   return [...shown, ...(rest > 0 ? [`… (${rest} more lines)`] : [])].join('\n');
 };
 
-/** The part of the words, from 0 to 1, that a text has. */
-const shareOf = (words: readonly string[], text: readonly string[]): number => {
-  const known = new Set(text);
-  return words.length === 0 ? 0 : words.filter((word) => known.has(word)).length / words.length;
+/** The part of the words, from 0 to 1, that a text has. Code and tables count half: they rarely answer a question. */
+const scoreOf = (text: string, words: readonly string[]): number => {
+  const known = new Set(stemsIn(text));
+  const share = words.filter((word) => known.has(word)).length / Math.max(words.length, 1);
+  const isProse = (text.match(/[{}|=;<>]/gu)?.length ?? 0) < Math.max(text.length / 40, 1);
+  return isProse ? share : share / 2;
 };
 
 /**
  * Quotes the passage that has most of the words of the question, with its source. With less than 60 % of them it may
  * not answer it, and with less than 30 % it is not quoted.
  */
-const quotePassages = (question: string, result: string): string => {
-  const words = stemsIn(question);
-  const rated = passagesIn(result)
+const quotePassages = (question: string, result: string, { ownStems }: ToolReading): string => {
+  const words = stemsIn(question).filter((stem) => !ownStems.has(stem));
+  const [best] = passagesIn(result)
     .filter(({ source, text }) => source !== undefined || !foundNothing(text))
-    .map((passage) => ({
-      passage,
-      share: shareOf(words, stemsIn(`${passage.source ?? ''} ${passage.text.slice(0, 4_000)}`)),
-    }))
-    .toSorted((a, b) => b.share - a.share);
-  const [best] = rated;
-  if (best === undefined || best.share < 0.3) {
+    .map(({ source = '', text }) => {
+      const head = text.slice(0, 4_000);
+      return { source, text: head, score: scoreOf(`${source} ${head}`, words) };
+    })
+    .toSorted((a, b) => b.score - a.score);
+  if (best === undefined || best.score < 0.3) {
     return `The documents do not seem to answer ${quoted(question)}.`;
   }
-  const isSure = best.share >= 0.6 && !foundNothing(result);
-  const quote = quoteFrom(best.passage, words);
-  return isSure ? quote : `The nearest passage, which may not answer it: ${quote}`;
-};
-
-/** The paragraph with most of the words. */
-const quoteFrom = ({ text, source }: Passage, words: readonly string[]): string => {
-  const paragraphs = text
-    .slice(0, 4_000)
+  const paragraphs = best.text
     .split(/\n\s*\n|\n(?=\s*(?:[-*|>#]|\d+[.)] |```))/u)
     .map((it) => it.replace(/^\s*(?:[-*>] |#{1,6} |```\w*)|\*\*/gu, '').replace(/\s+/gu, ' '))
     .filter((it) => it.trim() !== '');
-  const scores = paragraphs.map((it) => shareOf(words, stemsIn(it)));
-  const best = paragraphs[scores.indexOf(Math.max(...scores))] ?? '';
-  return `“${clipped(best, 400)}”${source === undefined ? '' : ` (${source})`}`;
+  const scores = paragraphs.map((it) => scoreOf(it, words));
+  const paragraph = paragraphs[scores.indexOf(Math.max(...scores))] ?? '';
+  const quote = `“${clipped(paragraph, 400)}”${best.source === '' ? '' : ` (${best.source})`}`;
+  const isSure = best.score >= 0.6 && !foundNothing(result);
+  return isSure ? quote : `The nearest passage, which may not answer it: ${quote}`;
 };
 
 const quoted = (text: string): string =>

@@ -220,6 +220,11 @@ describe('a search', () => {
     );
   });
 
+  it('prefers prose to code and tables', () => {
+    const output = 'a.md\ngate({ slow: true }); x = gate;\n\nThe gate is closed.';
+    expect(found('What is the gate?', 'gate', output)).toContain('“The gate is closed.” (a.md)');
+  });
+
   it('may return JSON', () => {
     const output = JSON.stringify({ hits: [{ path: 'a.md', text: 'Backpressure is a gate.' }] });
     expect(found('How does backpressure work?', 'backpressure', output)).toBe(

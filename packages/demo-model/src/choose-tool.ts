@@ -45,7 +45,9 @@ export const readTool = (declaration: ToolDeclaration): ToolReading => {
   };
 };
 
-const searching = new Set(stemsIn('search find lookup look retrieve query docs documentation'));
+const searching = new Set(
+  stemsIn('search find lookup look retrieve query docs documentation explain describe'),
+);
 
 const changing = new Set(
   stemsIn(
@@ -125,6 +127,7 @@ export const chooseSearch = (phrase: Phrase, tools: readonly ToolReading[]): Cho
 /** `how do interrupts work?` and `interrupts` may be answered by a document, `I am tired` may not. */
 const asksOrNames = ({ text, content }: Phrase): boolean =>
   /^\W*(?:and |but |please )?(?:wh|how|is|are|do|does|can|explain|describe|find)/iu.test(text) ||
-  (content.length <= 3 && !/\b(?:i|i'm|we|you|am|is|are|write|make)\b/iu.test(text));
+  (content.length <= 3 &&
+    !/\b(?:i|i'm|we|you|am|is|are|write|make|it|that|them|result)\b/iu.test(text));
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((all, it) => all + it, 0);

@@ -113,7 +113,7 @@ const joined = (values: readonly Value[], text: string): readonly Value[] => {
     return (
       value.start < before.end ||
       between.length > 30 ||
-      !/^[\s,]*(?:and|or|&)?[\s,]*(?:(?:in|for|at|of|the) )*$/iu.test(between)
+      !/^[\s,?]*(?:and|or|&)?[\s,]*(?:(?:in|for|at|of|the) )*$/iu.test(between)
     );
   });
   return values.slice(0, end < 0 ? mostCalls : Math.min(end, mostCalls));

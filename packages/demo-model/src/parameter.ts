@@ -45,7 +45,9 @@ const readParameter = (name: string, given: JsonSchema, required: boolean): Para
   const about = {
     name,
     description: textIn(all, 'description'),
-    examples: [...new Set(examples.filter(isScalar).map(String))].filter(isShort).slice(0, 20),
+    examples: [...new Set(examples.filter(isScalar).map(String))]
+      .filter((it) => it.length <= 200)
+      .slice(0, 20),
   };
   const pattern = safePattern(rules['pattern']);
   return {
@@ -58,8 +60,6 @@ const readParameter = (name: string, given: JsonSchema, required: boolean): Para
     accepts: (value) => accepts(rules, value) && (pattern === undefined || matches(pattern, value)),
   };
 };
-
-const isShort = (text: string): boolean => text.length <= 200;
 
 /** The first of several alternative schemas that is not for null. */
 const firstAlternative = (rules: JsonSchema): JsonSchema => {

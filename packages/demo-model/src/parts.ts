@@ -72,7 +72,7 @@ const spanOf = ({ 0: found, index }: RegExpExecArray): Span => ({
 const mostTrials = 40;
 const longestTrial = 300;
 
-const clause = /^\s*(?:what|what's|how|why|is|are|does|do|don't|can|could)\b/iu;
+const clause = /^\s*(?:what|how|why|who|when|where|which|is|are|does|do|don't|can|could)\b/iu;
 
 /** `2 + 2 and the time in Rome` are two parts, `the time in Rome and Oslo` is one. */
 const isCut = (text: string, last: Range, next: Range, tools: readonly ToolReading[]): boolean => {

@@ -1,7 +1,7 @@
 import { isRecord, parsedJson } from '@millrace/core/adapter';
 
 /** A passage that a tool found. */
-export interface Passage {
+interface Passage {
   readonly text: string;
   readonly source?: string | undefined;
 }
