@@ -65,7 +65,8 @@ const chosenValues = (
   if (!required && kind === 'name' && parameters[0] !== parameter) return [];
   const found = valuesFor(parameter, source);
   if (found.length === 0) return required ? referredValue(parameter, source) : [];
-  if (list !== undefined) return found.length < list[0] ? [] : found.slice(0, list[1]);
+  const distinct = [...new Map(found.map((it) => [it.value, it])).values()];
+  if (list !== undefined) return distinct.length < list[0] ? [] : distinct.slice(0, list[1]);
   const isShared = parameters.some((it) => it !== parameter && it.kind === kind);
   return isShared ? found.slice(0, 1) : joined(found, source.phrase.text);
 };
@@ -130,7 +131,7 @@ const inputsOf = (
   return chosen.map((one) =>
     Object.fromEntries(
       parameters.flatMap((it): readonly (readonly [string, unknown])[] => {
-        const values = [...new Set(valuesOf(it).map(({ value }) => value))];
+        const values = valuesOf(it).map(({ value }) => value);
         const value = it === several ? one?.value : it.list === undefined ? values[0] : values;
         const isFilled = values.length > 0 || (it.required && it.fallback !== undefined);
         return isFilled ? [[it.name, values.length > 0 ? value : it.fallback]] : [];
