@@ -118,7 +118,7 @@ const excerpt = (text: string, part: string, subject: string): string => {
   return [...shown, ...(rest > 0 ? [`… (${rest} more lines)`] : [])].join('\n');
 };
 
-/** The part of the words, from 0 to 1, that a text has. Code and tables count half: they rarely answer a question. */
+/** The part of the words, from 0 to 1, that the text has. Code and tables count half: they rarely answer a question. */
 const scoreOf = (text: string, words: readonly string[]): number => {
   const known = new Set(stemsIn(text));
   const share = words.filter((word) => known.has(word)).length / Math.max(words.length, 1);

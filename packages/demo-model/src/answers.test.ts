@@ -125,7 +125,7 @@ describe('a part that needs an earlier result', () => {
     );
   });
 
-  it('may pass on a text, or the one number of it', () => {
+  it('may pass on text, or its one number', () => {
     const fetched = (question: string, output: string) => [
       user(question),
       ...used({ name: 'fetch_page', input: { url: 'https://example.com' }, output }),

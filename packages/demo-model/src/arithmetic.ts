@@ -1,13 +1,13 @@
 import { overlaps, type Span } from './phrase.js';
 
-/** An arithmetic expression in a text. */
+/** An arithmetic expression in the text. */
 export interface Expression extends Span {
   /** The words in it that stand for an earlier result. */
   readonly references: readonly Span[];
 }
 
 /**
- * Finds the arithmetic expressions of a text: numbers, and what joins them in symbols and plain words. Of words such as
+ * Finds the arithmetic expressions of the text: numbers, and what joins them in symbols and plain words. Of words such as
  * `pi` it knows those of the examples. Computing is up to the tool.
  */
 export const expressionsIn = (text: string, examples: readonly string[]): readonly Expression[] => {
@@ -26,7 +26,7 @@ export const expressionsIn = (text: string, examples: readonly string[]): readon
   return [...computed, ...converted].toSorted((a, b) => a.start - b.start);
 };
 
-/** Whether the whole of a text is one expression. */
+/** Whether the whole string is one expression. */
 export const isExpression = (text: string): boolean => {
   const [first] = expressionsIn(text, [text]);
   return first?.start === 0 && first.end === text.length;

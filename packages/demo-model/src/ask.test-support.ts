@@ -166,7 +166,7 @@ export const chunksOf = (request: ModelRequest): readonly ModelChunk[] => {
   return chunks;
 };
 
-/** The calls that a model asks for at once. */
+/** The calls that a model asks for. */
 export const callsOf = (request: ModelRequest): readonly Used[] =>
   chunksOf(request).flatMap((chunk) =>
     chunk.type === 'toolUse' ? [{ name: chunk.name ?? '', input: Object(chunk.input) }] : [],

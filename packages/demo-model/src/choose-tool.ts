@@ -70,7 +70,7 @@ const vocabularyOf = (
   ]);
 };
 
-/** A tool that fits a text, and the arguments that the text gives. */
+/** A tool that fits the text, and the arguments that it gives. */
 export interface Choice {
   readonly tool: ToolReading;
   readonly filling: Filling;
@@ -80,7 +80,7 @@ export interface Choice {
 export const mostTools = 40;
 
 /**
- * Chooses the tool that a text asks for, if any does: the one that explains most of the words, by those that its
+ * Chooses the tool that the text asks for, if any does: the one that explains most of the words, by those that its
  * declaration has and those that become arguments.
  */
 export const chooseTool = (phrase: Phrase, tools: readonly ToolReading[]): Choice | undefined => {
@@ -96,7 +96,7 @@ export const chooseTool = (phrase: Phrase, tools: readonly ToolReading[]): Choic
   return best;
 };
 
-/** Rates a tool for a text, if it fits at all. */
+/** Rates a tool for the text, if it fits at all. */
 const judge = (tool: ToolReading, phrase: Phrase): readonly (Choice & { score: number })[] => {
   const filling = fillArguments(tool.parameters, phrase, tool);
   const { missing, isTelling, spans } = filling;

@@ -5,7 +5,7 @@ import { type Source, type Value, valuesFor } from './values.js';
 /** The arguments of one tool call. */
 export type Input = Readonly<Record<string, unknown>>;
 
-/** What a text says about the parameters of a tool. */
+/** What the text says about the parameters of a tool. */
 export interface Filling {
   /** One for each call: `in Tokyo and London` makes two, unless the parameter takes a list. */
   readonly inputs: readonly Input[];
@@ -26,7 +26,7 @@ export interface FillingContext extends Pick<Source, 'ownStems' | 'topicStems'> 
   readonly isForced?: boolean;
 }
 
-/** Fills the parameters of a tool from a text: the most particular ones first, so that a general one gets what is left. */
+/** Fills the parameters of a tool from text: the most particular ones first, so that a general one gets what is left. */
 export const fillArguments = (
   parameters: readonly Parameter[],
   phrase: Phrase,
@@ -96,7 +96,7 @@ const declaredValue = ({ kind, list, choices, examples, accepts }: Parameter, { 
   return value === undefined ? [] : [{ value, start: 0, end: 0 }];
 };
 
-/** The one number of a text, without separators of thousands. */
+/** The one number of the text, without separators of thousands. */
 const numberIn = (text: string): string | undefined => {
   const numbers = text.match(/(?<![\w.])-?\d[\d,]*(?:\.\d+)?/gu) ?? [];
   return numbers.length === 1 ? numbers.join().replaceAll(',', '') : undefined;

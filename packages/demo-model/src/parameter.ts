@@ -3,7 +3,7 @@ import { isRecord } from '@millrace/core/adapter';
 import { isExpression } from './arithmetic.js';
 import { stemsIn } from './phrase.js';
 
-/** What a text must have to fill a parameter, the most particular kinds first. An `opaque` parameter is never filled. */
+/** What the text must have to fill a parameter, the most particular kinds first. An `opaque` parameter is never filled. */
 export const kinds = [
   ...(['arithmetic', 'url', 'email', 'date', 'code', 'path', 'choice', 'number', 'flag'] as const),
   ...(['name', 'prose', 'query', 'opaque'] as const),
@@ -116,11 +116,11 @@ const kindByExamples = (examples: readonly string[]): Parameter['kind'] | undefi
   return formed?.[0] ?? (examples.every(isCode) ? 'code' : undefined);
 };
 
-/** Whether a text has another form than words and numbers have: `USD`, `A-17` or `a_b`. */
+/** Whether a string has another form than words and numbers have: `USD`, `A-17` or `a_b`. */
 const isCode = (text: string): boolean =>
   /^\p{Lu}{2,5}$/u.test(text) || (/^\S{2,40}$/u.test(text) && !/^(?:A?a|A|9)$/u.test(formOf(text)));
 
-/** The form of a text: `ORD-1234` and `AB-7` both have `A-9`. */
+/** The form of a string: `ORD-1234` and `AB-7` both have `A-9`. */
 export const formOf = (text: string): string =>
   text
     .replace(/\p{Lu}+/gu, 'A')

@@ -1,6 +1,6 @@
 import { lookUpForm, termsIn } from '@millrace/core/adapter';
 
-/** A stretch of a text. */
+/** A stretch of text. */
 export interface Span {
   readonly start: number;
   readonly end: number;
@@ -13,7 +13,7 @@ export interface Word extends Span {
   readonly stem: string;
 }
 
-/** A text with its words. */
+/** Text with its words. */
 export interface Phrase {
   readonly text: string;
   readonly words: readonly Word[];
@@ -21,7 +21,7 @@ export interface Phrase {
   readonly content: readonly Word[];
 }
 
-/** Reads the words of a text, in order. */
+/** Reads the words of the text, in order. */
 export const readPhrase = (text: string): Phrase => {
   const words = Array.from(text.matchAll(/\S+/gu), ({ 0: chunk, index }) => bare(chunk, index));
   return { text, words, content: words.filter(({ stem }) => stem !== '') };
@@ -39,7 +39,7 @@ const bare = (chunk: string, at: number): Word => {
   return { text, start: at + start, end: at + start + text.length, stem: stemOf(text) };
 };
 
-/** The stems of the words of a text or a name: `readFiles` has those of `read` and `file`. */
+/** The stems of the words of a string: `readFiles` has those of `read` and `file`. */
 export const stemsIn = (text: string): readonly string[] =>
   termsIn(text)
     .map(stemOf)

@@ -129,7 +129,7 @@ describe('whatever it is asked', () => {
     let count = 0;
     const required = fc.constant<ToolChoice>('required');
     const choice = fc.oneof(toolChoice, { arbitrary: required, weight: 4 });
-    // Whole words, and as many parameters as are declared: so that most tools are called.
+    // Required parameters and known words, because most tools should be called.
     const sentence = fc.array(words, { maxLength: 25 }).map((list) => `show ${list.join(' ')}`);
     const declared = fc
       .dictionary(name, validSchema, { minKeys: 1, maxKeys: 2 })

@@ -103,7 +103,7 @@ const arithmetic = ({ examples }: Parameter, { phrase, reference }: Source): rea
   return [...quoted, ...found].map((it) => ({ ...it, isTelling: true }));
 };
 
-/** A stretch of a text, with a value in the places of what refers to it. */
+/** A stretch of the text, with a value in the places of what refers to it. */
 const replaced = (text: string, whole: Span, places: readonly Span[], value: string): string => {
   const starts = [whole.start, ...places.map(({ end }) => end)];
   const ends = [...places.map(({ start }) => start), whole.end];
@@ -140,7 +140,7 @@ const flags = ({ name }: Parameter, { words }: Phrase): readonly Value[] => {
   return words.slice(at, at + 1).map(({ start, end }) => ({ value: !isDenied, start, end }));
 };
 
-/** The place of a value that explains no word of a text, because any text has one. */
+/** The place of a value that explains no word of the text, because every text has one. */
 const nowhere: Span = { start: 0, end: 0 };
 
 /** The words that say something, without those that name the tool if the text begins with one. */
