@@ -5,10 +5,10 @@ import { callKey, type Plan, type Step } from './plan.js';
 import { foundNothing, passagesIn, plainText } from './results.js';
 import type { ToolReading } from './choose-tool.js';
 
-/** What the demo model is, in a few words that a program can show. */
+/** A short description of the demo model, for programs to show. */
 export const demoModelDescription = 'a set of rules, not a language model';
 
-/** Says what the model is, and lists its tools. */
+/** Introduces the model and its tools. */
 export const introduce = (tools: readonly ToolReading[]): string => {
   const self = `Hello. I am ${demoModelDescription}: I choose tools for a question, fill in their arguments, and report their results.`;
   return tools.length === 0

@@ -5,7 +5,7 @@ import { type Source, type Value, valuesFor } from './values.js';
 /** The arguments of one tool call. */
 export type Input = Readonly<Record<string, unknown>>;
 
-/** What the text says about the parameters of a tool. */
+/** The arguments that the text provides for the parameters of a tool. */
 export interface Filling {
   /** One for each call: `in Tokyo and London` makes two, unless the parameter takes a list. */
   readonly inputs: readonly Input[];
@@ -19,7 +19,7 @@ export interface Filling {
   readonly refers: boolean;
 }
 
-/** What is known in addition to the text. */
+/** Values from outside the text. */
 export interface FillingContext extends Pick<Source, 'ownStems' | 'topicStems'> {
   readonly reference?: string;
   /** A call is forced: what the text does not say is taken from the declaration (`enum`, `examples`). */

@@ -3,7 +3,7 @@ import { isRecord } from '@millrace/core/adapter';
 import { isExpression } from './arithmetic.js';
 import { stemsIn } from './phrase.js';
 
-/** What the text must have to fill a parameter, the most particular kinds first. An `opaque` parameter is never filled. */
+/** The text that can fill a parameter, the most specific kinds first. An `opaque` parameter is never filled. */
 export const kinds = [
   ...(['arithmetic', 'url', 'email', 'date', 'code', 'path', 'choice', 'number', 'flag'] as const),
   ...(['name', 'prose', 'query', 'opaque'] as const),

@@ -40,14 +40,14 @@ const listMarks = /(?<=^|\n) ?(?:[-*•]|\d{1,2}[.)]) (?=\S)/gu;
 const conditional = /^(?:(?:and|but|please) )*(?:if|unless|do not|don't|don’t|never)\b/iu;
 
 interface Range extends Span {
-  /** What separates it from the range before. */
+  /** The separator before the range. */
   readonly joint: 'sentence' | 'then' | 'list';
 }
 
 const joints =
   /(?<sentence>(?:(?<!\b\p{L})\.|[!?…]){1,20}["”’)]?(?=\s|$)|[;\n])|(?<then>[, ]{0,2}(?:\b(?:and|but) )?\bthen\b,?)|,? (?:and|but|as well as) |, /giu;
 
-/** What stays whole. */
+/** Ranges that are not split. */
 const enclosed =
   /"[^"\n]{1,500}"|“[^”\n]{1,500}”|`[^`\n]{1,500}`|(?<=\s)'[^'\n]{1,500}'(?!\p{L})|\([^()\n]{1,500}\)/gu;
 

@@ -6,7 +6,7 @@ export interface Span {
   readonly end: number;
 }
 
-/** What stands between two spaces, without the punctuation around it. */
+/** A word between spaces, without surrounding punctuation. */
 export interface Word extends Span {
   readonly text: string;
   /** The form that inflections share; empty for a word that says nothing about a subject, such as `the`. */

@@ -12,7 +12,7 @@ export interface Call {
   readonly input: Input;
 }
 
-/** What is to be done about a part of a question. */
+/** The plan for a part of a question. */
 export type Step = { readonly phrase: Phrase } & (
   | { readonly status: 'call'; readonly call: Call; readonly tool: ToolReading }
   | { readonly status: 'missing'; readonly tool: ToolReading; readonly parameter: Parameter }
@@ -105,7 +105,7 @@ const withAnswers = (
     : question;
 };
 
-/** What `it` stands for: text, or a result that is still open, or nothing. */
+/** The referent of `it`: text, a pending result, or nothing. */
 type Reference = 'open' | 'none' | { readonly text: string };
 
 const stepsOf = ({ phrase, choice, ...part }: Part, reference: Reference): readonly Step[] => {

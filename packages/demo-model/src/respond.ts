@@ -4,7 +4,7 @@ import { readTool } from './choose-tool.js';
 import { readConversation } from './conversation.js';
 import { type Call, forcedCall, plan } from './plan.js';
 
-/** What the model does about a request: it calls tools, or it answers. */
+/** The response to a request: tool calls, or an answer. */
 export interface Response {
   readonly thinking: string;
   readonly calls: readonly Call[];

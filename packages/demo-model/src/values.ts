@@ -20,7 +20,7 @@ export interface Source {
   readonly ownStems: ReadonlySet<string>;
   /** Stems of the words that describe the tool. */
   readonly topicStems: ReadonlySet<string>;
-  /** What `it` and `the result` stand for; empty if that is not known yet. */
+  /** The referent of `it` and `the result`; empty if it is not known yet. */
   readonly reference: string;
 }
 
@@ -151,7 +151,7 @@ const query = ({ phrase: { content }, ownStems }: Source): readonly Value[] => {
   return words.length === 0 ? [] : [{ ...nowhere, value: words.join(' ').slice(0, 300) }];
 };
 
-/** What is in quotation marks, or follows a colon. */
+/** Text in quotation marks, or after a colon. */
 const setApart = (phrase: Phrase): readonly Value[] => {
   const quoted = matchesOf(
     phrase,
