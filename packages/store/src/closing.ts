@@ -15,25 +15,21 @@ import {
 } from 'rxjs';
 import type { StoredMemoryFactory } from './memory/stored-memory.js';
 
-/** What the parts of a store know of its end. */
+/** Wraps the parts of a store to error once it is closed. */
 export interface Closing {
-  /** Does work that is refused when the store is closed. Cold. */
+  /** Runs the work, or errors if the store is closed. Cold. */
   whileOpen$<T>(work: () => Observable<T>): Observable<T>;
-  /** The same calls, for as long as the store is open. */
   calls(driver: CallStoreDriver): CallStoreDriver;
-  /** The same conversations. */
   memory(factory: StoredMemoryFactory): StoredMemoryFactory;
-  /** The same sessions. */
   sessions(store: SessionStore): SessionStore;
-  /** Ends what is held, and completes when what was being written is written. Cold. */
+  /** Errors all claims, and completes when pending writes are done. Cold. */
   readonly close$: () => Observable<never>;
 }
 
-/** The error of who uses a store that is closed. */
+/** The error for using a closed store. */
 export const closed = (): MillraceError =>
-  new MillraceError('store', 'The store is closed: open another.');
+  new MillraceError('store', 'The store is closed. Open it again.');
 
-/** Makes the end of a store that is open. */
 export const createClosing = (): Closing => {
   const closed$ = new Subject<void>();
   const writing$ = new BehaviorSubject(0);
@@ -52,7 +48,7 @@ export const createClosing = (): Closing => {
     <Given extends readonly unknown[], T>(work: (...given: Given) => Observable<T>) =>
     (...given: Given): Observable<T> =>
       whileOpen$(() => work(...given));
-  /** What is being written is waited for. */
+  /** Work that `close$` waits for. */
   const writing = <Given extends readonly unknown[], T>(work: (...given: Given) => Observable<T>) =>
     open((...given: Given) => {
       writing$.next(writing$.value + 1);
@@ -71,7 +67,7 @@ export const createClosing = (): Closing => {
           lost$,
         ),
       ),
-      read$: open((...asked) => driver.read$(...asked)),
+      read$: open((...range) => driver.read$(...range)),
       changes$: open((callId) => driver.changes$(callId).pipe(takeUntil(closed$))),
       list$: open((sessionId) => driver.list$(sessionId)),
       remove$: writing((callId) => driver.remove$(callId)),

@@ -2,7 +2,7 @@ import { deepStrictEqual } from 'node:assert';
 import type { CallStoreDriver, StoredCall } from '@millrace/core/journal';
 import { concatMap, endWith, firstValueFrom, ignoreElements, lastValueFrom, toArray } from 'rxjs';
 
-/** Holds a store to it that a call of which nothing is written down is none, once its claim is given back. */
+/** Checks that a call without records does not exist after its claim is released. */
 export const checkEmptyClaims = async (calls: CallStoreDriver): Promise<void> => {
   const idsWhen = async (isDone: (found: readonly StoredCall[]) => boolean) => {
     for (;;) {
@@ -22,7 +22,7 @@ export const checkEmptyClaims = async (calls: CallStoreDriver): Promise<void> =>
   await write();
   const isFree = (found: readonly StoredCall[]): boolean => found.every(({ isOpen }) => !isOpen);
   deepStrictEqual(await idsWhen(isFree), ['empty']);
-  // Nothing more is written, and what there is stays.
+  // A claim without an append keeps the existing records.
   await firstValueFrom(calls.claim$('empty'));
   deepStrictEqual(await idsWhen(isFree), ['empty']);
   const read = (await lastValueFrom(calls.read$('empty').pipe(toArray()))).flat();

@@ -4,26 +4,27 @@ import type { LongTermMemory } from '@millrace/core/long-term-memory';
 import type { SessionStore } from '@millrace/core/sessions';
 import type { Observable } from 'rxjs';
 
-/** A place where agents keep what outlasts a process. Nothing is opened before it is used. */
+/** Persists the calls, conversations and sessions of agents. Opens nothing before the first use. */
 export interface Store {
-  /** Calls: their steps and events. For a journal: `createAgent({ use: [journal(calls)] })`. */
+  /** The steps and events of calls. Pass it to a journal: `createAgent({ use: [journal(store.calls)] })`. */
   readonly calls: CallStore;
   /**
-   * The memory of sessions: `sessions(agent, { memory })`. A conversation that two processes go on with at the same time is a `conflict` for the second: what is loaded is what is
-   * added to.
+   * The memory of sessions: `sessions(agent, { memory })`. If two processes continue the same conversation at the same
+   * time, the second one gets `conflict`: an append fails if the conversation has changed since it was loaded.
    */
   readonly memory: MemoryFactory;
   /** The states of sessions: `keepSessions(agent, store.sessions)`. */
   readonly sessions: SessionStore;
   /**
-   * Closes the store, and completes when all is given back: calls that are written error with `store`, and are free for others at once; who follows calls is told no more, and
-   * completes; what was being written is written to its end. What is used later errors with `store`. Cold.
+   * Closes the store, and completes when pending writes are done and everything is released. Calls that are being
+   * recorded error with `store` and can be resumed elsewhere immediately; followers of calls complete. Later use of the
+   * store errors with `store`. Cold.
    */
   close$(): Observable<never>;
 }
 
-/** A store that remembers users, too. */
+/** A store with a long-term memory. */
 export interface DatabaseStore extends Store {
-  /** What is remembered of users, from one session to the next: `withLongTermMemory({ memory })`. */
+  /** Facts about users, across sessions: `withLongTermMemory({ memory })`. */
   readonly longTermMemory: LongTermMemory;
 }

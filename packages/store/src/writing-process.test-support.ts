@@ -3,16 +3,15 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
-/** A process of a test. */
 export interface TestProcess {
   readonly child: ChildProcess;
-  /** What it has said last, when it has said this. */
+  /** Resolves when the process has printed this line. */
   said(line: string): Promise<void>;
-  /** All that it has said, when it has ended. */
+  /** All printed lines, when the process has ended. */
   readonly ended: Promise<readonly string[]>;
 }
 
-/** Starts a script of a process of its own, with the packages of this one. */
+/** Runs a script in a child process, with the packages of this one. */
 export const startProcess = (
   script: string,
   parameters: readonly string[],
@@ -44,7 +43,10 @@ export const startProcess = (
   return { child, said, ended };
 };
 
-/** Writes batches of three, and says behind each that it is written; in the end, the code of what went wrong. `opening` is a script that opens a store and calls its driver `calls`. */
+/**
+ * A script that appends batches of three records and prints the number of each, then the error code when it fails.
+ * `opening` is a script that opens a store with its driver as `calls`.
+ */
 export const writing = (opening: string): string => `
   import { concat, defer, ignoreElements, of, repeat, switchMap } from 'rxjs';
   ${opening}
@@ -63,7 +65,7 @@ export const writing = (opening: string): string => `
   });
 `;
 
-/** The number of the last batch that was said to be written by a process that is killed when it says one. */
+/** Kills a process after it has printed a batch number. Resolves to the last number it printed. */
 export const killedAfter = async (
   opening: string,
   parameters: readonly string[],
@@ -75,6 +77,6 @@ export const killedAfter = async (
   return Number(said.at(-1) ?? -1);
 };
 
-/** The names of the first records that such a process writes. */
+/** The names of the first `count` records of such a process. */
 export const namesOfBatches = (count: number): readonly string[] =>
   Array.from({ length: count }, (_, at) => `${Math.floor(at / 3)}${'abc'[at % 3] ?? ''}`);

@@ -2,25 +2,24 @@ import { existsSync } from 'node:fs';
 import type { PGlite } from '@electric-sql/pglite';
 import { MillraceError } from '@millrace/core';
 import { Subject, type SchedulerLike } from 'rxjs';
-import { directoryGone, fileFailure } from '../files/failure.js';
+import { directoryMissing, toStoreError } from '../files/file-system.js';
 import { memoryStatements } from '../sql/memory-statements.js';
 import { closed } from '../closing.js';
-import { createTracked, type Tracked } from '../sql/tracked.js';
+import { createPendingWork, type PendingWork } from '../sql/pending-work.js';
 import { migrate } from '../sql/migrate.js';
-import { sqlFailure } from '../sql/sql-failure.js';
+import { toSqlError } from '../sql/sql-error.js';
 import type { LazySql, Query, Sql } from '../sql/sql.js';
 import { engineError } from './engine-error.js';
 import { type DirectoryLock, lockDirectory } from './lock-directory.js';
 import { startDatabase } from './start-database.js';
 
-/** What an embedded database is told. */
 export interface EmbeddedSqlOptions {
   readonly leaseMs: number;
   readonly scheduler: SchedulerLike;
   readonly onProgress: (message: string) => void;
 }
 
-/** Opens a database in a directory, in this process, when it is first used. */
+/** A database in a directory that runs in this process. Opens on first use. */
 export const embeddedSql = (
   directory: string,
   { leaseMs, scheduler, onProgress }: EmbeddedSqlOptions,
@@ -28,17 +27,17 @@ export const embeddedSql = (
   const schema = 'millrace';
   const where = `The embedded database in ${directory}`;
   const state: { opened?: Promise<Opened>; closed?: Promise<void> } = {};
-  const tracked = createTracked();
+  const pending = createPendingWork();
   const failed = (error: unknown): MillraceError => {
     if (isClosed()) return closed();
     const known = engineError(error);
-    return known === undefined ? sqlFailure(error, where) : fileFailure(directory)(known);
+    return known === undefined ? toSqlError(error, where) : toStoreError(directory)(known);
   };
 
   const isClosed = (): boolean => state.closed !== undefined;
-  /** The error of who has lost the database: to another process, or because its directory was moved or deleted. */
+  /** The database is lost to another process, or because its directory was moved or deleted. */
   const lost = (): MillraceError =>
-    existsSync(directory) ? takenOver(where) : directoryGone(directory);
+    existsSync(directory) ? takenOver(where) : directoryMissing(directory);
 
   const connect = async (): Promise<Opened> => {
     const lock = await lockDirectory(directory, leaseMs, scheduler);
@@ -46,22 +45,22 @@ export const embeddedSql = (
       return await started(lock);
     } catch (error) {
       lock.release();
-      throw fileFailure(directory)(engineError(error) ?? error);
+      throw toStoreError(directory)(engineError(error) ?? error);
     }
   };
   const started = async (lock: DirectoryLock): Promise<Opened> => {
     const { database, hasVectors } = await startDatabase(directory, onProgress);
-    // Nothing more is done with it, not even to close it: that would write into what another one has.
+    // Do not even close the database: that would write to files that now belong to another process.
     if (!lock.start()) throw lost();
     try {
-      const sql = sqlOf(database, { schema, hasVectors, lock, lost, failed, isClosed, tracked });
+      const sql = sqlOf(database, { schema, hasVectors, lock, lost, failed, isClosed, pending });
       await migrate(sql);
       if (hasVectors) await sql.query(memoryStatements(schema).makeVectors);
-      // Nobody else has this database: who had a lease is gone.
+      // No other process uses this database, so all leases are stale.
       await sql.query(`update ${schema}.calls set owner = null, expires_at = null`);
       return { sql, database, lock };
     } catch (error) {
-      // The next who tries has an engine of his own, and two must not be at one directory.
+      // The next attempt starts a new engine, and two engines must not share a directory.
       if (lock.isHeld()) await database.close();
       throw error;
     }
@@ -69,15 +68,15 @@ export const embeddedSql = (
   const end = async (): Promise<void> => {
     const opened = await state.opened?.catch(() => undefined);
     if (opened === undefined) return;
-    // Where another process has it by now, nothing more is written to it.
-    await tracked.settled();
+    // Closing writes, so do it only if no other process has taken over.
+    await pending.settled();
     if (opened.lock.isHeld()) await opened.database.close();
     opened.lock.release();
   };
   return {
     open: async () => {
       if (state.closed !== undefined) throw closed();
-      // What failed is tried again by the next who asks.
+      // The next caller retries a failed attempt.
       state.opened ??= connect().catch((error: unknown) => {
         delete state.opened;
         throw error;
@@ -104,26 +103,26 @@ interface SqlParts {
   readonly lost: () => MillraceError;
   readonly failed: (error: unknown) => MillraceError;
   readonly isClosed: () => boolean;
-  readonly tracked: Tracked;
+  readonly pending: PendingWork;
 }
 
 const takenOver = (where: string): MillraceError =>
   new MillraceError(
     'conflict',
-    `${where} was taken over by another process, as this one gave no sign of life. Nothing more is written here: end this process, or close the store and open another one.`,
+    `${where} was taken over by another process because this one sent no heartbeat. This process can no longer write to it: exit, or close the store and open it again.`,
   );
 
 const sqlOf = (
   database: PGlite,
-  { schema, hasVectors, lock, lost, failed, isClosed, tracked }: SqlParts,
+  { schema, hasVectors, lock, lost, failed, isClosed, pending }: SqlParts,
 ): Sql => {
   const changed$ = new Subject<string>();
-  /** One that was stopped for long must not write into what another one has by now. */
+  /** Checks the lock first: a process that was suspended for long may have lost the database. */
   const guarded = async <T>(work: () => Promise<T>): Promise<T> => {
     if (isClosed() && !lock.isHeld()) throw closed();
     if (!lock.isHeld()) throw lost();
     try {
-      return await tracked.track(work);
+      return await pending.track(work);
     } catch (error) {
       throw failed(error);
     }

@@ -1,8 +1,8 @@
 import { isRecord } from '@millrace/core/adapter';
 
 /**
- * What the engine of the database throws when its file system fails, as an error of the system: by itself it is an object with a number, without a message.
- * Nothing, if it is another error.
+ * Converts what the database engine throws when the file system fails, an object with an `errno` and no message, to a
+ * system error. Returns undefined for other errors.
  */
 export const engineError = (error: unknown): Error | undefined => {
   if (error instanceof Error || !isRecord(error) || typeof error['errno'] !== 'number') {
@@ -18,7 +18,7 @@ export const engineError = (error: unknown): Error | undefined => {
   );
 };
 
-/** Numbers of WASI: https://github.com/WebAssembly/WASI/blob/main/legacy/preview1/docs.md#errno */
+/** WASI error numbers: https://github.com/WebAssembly/WASI/blob/main/legacy/preview1/docs.md#errno */
 const codes: Readonly<Partial<Record<number, string>>> = {
   2: 'EACCES',
   19: 'EDQUOT',

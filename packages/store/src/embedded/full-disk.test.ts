@@ -27,7 +27,7 @@ it('X1: a full disk is a store error that says so, and the database opens when t
   try {
     await expect(calls()).rejects.toMatchObject({
       code: 'store',
-      message: `The store in ${directory} failed: the disk is full. Make room, and try again.`,
+      message: `The store in ${directory} failed: the disk is full. Free some space, then retry.`,
       retryable: true,
     });
   } finally {

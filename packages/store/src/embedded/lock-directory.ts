@@ -1,20 +1,20 @@
 import { join } from 'node:path';
 import { MillraceError } from '@millrace/core';
 import { firstValueFrom, ReplaySubject, type SchedulerLike } from 'rxjs';
-import { createAside } from '../files/aside.js';
-import { fileFailure } from '../files/failure.js';
+import { createStaging } from '../files/staging.js';
+import { toStoreError } from '../files/file-system.js';
 import { type FileLock, processIn, tryLock } from '../files/file-lock.js';
-import { leased$ } from '../leased.js';
+import { acquireLease$ } from '../acquire-lease.js';
 
-/** The right to use a directory alone. */
+/** The exclusive right to use a directory. */
 export type DirectoryLock = FileLock;
 
-/** A database that starts blocks its process, which gives no sign of life meanwhile, for longer than a short lease. */
+/** A starting database blocks its process, which sends no heartbeat meanwhile, for longer than a short lease. */
 const startMs = 60_000;
 
 /**
- * Gets the right to use a directory alone, to start what `start()` of it then says is ready. Nobody takes it from a process that is seen to live, however long that is silent. Where a process cannot be
- * seen, it waits for the right to run out.
+ * Locks a directory; call `start()` when the database has started. A process known to be running keeps the lock, even
+ * without heartbeats. If the holder cannot be checked, waits until its lease expires.
  */
 export const lockDirectory = async (
   directory: string,
@@ -22,31 +22,31 @@ export const lockDirectory = async (
   scheduler: SchedulerLike,
 ): Promise<DirectoryLock> => {
   const lock$ = new ReplaySubject<FileLock>(1);
-  const aside = createAside(directory);
-  const options = { leaseMs, startMs, isKeptByLife: true, onLost: () => undefined };
-  const held = leased$({
-    attempt: (seen) => tryLock(join(directory, 'database.lock'), aside, options, seen),
-    giveBack: (lock: FileLock) => lock.release(),
-    taken: (holder) => inUse(directory, processIn(holder)),
+  const staging = createStaging(directory);
+  const options = { leaseMs, startMs, keepWhileAlive: true, onLost: () => undefined };
+  const held = acquireLease$({
+    attempt: (seen) => tryLock(join(directory, 'database.lock'), staging, options, seen),
+    release: (lock: FileLock) => lock.release(),
+    unavailable: (holder) => inUse(directory, processIn(holder)),
     leaseMs,
-    patienceMs: startMs + leaseMs,
+    maxWaitMs: startMs + leaseMs,
     scheduler,
   }).subscribe(lock$);
   try {
     const lock = await firstValueFrom(lock$);
     return { ...lock, release: () => held.unsubscribe() };
   } catch (error) {
-    throw fileFailure(directory)(error);
+    throw toStoreError(directory)(error);
   }
 };
 
 const inUse = (directory: string, id: number | undefined): MillraceError => {
   const where =
-    id === process.pid ? 'in this process already' : `in another process${id ? ` (${id})` : ''}`;
+    id === process.pid ? 'in this process' : `in another process${id ? ` (${id})` : ''}`;
   return new MillraceError(
     'conflict',
-    `The embedded database in ${directory} is open ${where}, and one opening of it has it alone. ` +
-      'End that one, give this one another directory, or have both use a server: openPostgres() of @millrace/store/postgres.',
+    `The embedded database in ${directory} is already open ${where}, and only one store can open it at a time. ` +
+      'Close that store, choose another directory, or use a server: openPostgres() from @millrace/store/postgres.',
     { retryable: true },
   );
 };

@@ -161,7 +161,7 @@ describe('openEmbedded', () => {
     await closeStore(store);
     await expect(lastValueFrom(claim.append$([record]))).rejects.toMatchObject({
       code: 'store',
-      message: 'The store is closed: open another.',
+      message: 'The store is closed. Open it again.',
     });
     const progress: string[] = [];
     store = openEmbedded(directory, { onProgress: (message) => progress.push(message) });
@@ -191,7 +191,7 @@ describe('openEmbedded: a directory that is gone', () => {
     const [here, elsewhere] = [join(place, 'store'), join(place, 'elsewhere')];
     const gone = {
       code: 'store',
-      message: `The store in ${here} failed: the directory was moved or deleted while it was in use. Put it back, or open the store where it is now.`,
+      message: `The store in ${here} failed: the directory was moved or deleted while it was in use. Restore it, or open the store at its new path.`,
     };
     const model = scriptedModel([toolUse('move')], [text('Done.')]);
     const run = (): Promise<void> => rename(here, elsewhere);

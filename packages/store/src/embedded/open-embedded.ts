@@ -2,24 +2,28 @@ import { resolve } from 'node:path';
 import { checkOptions, defined, isFunction, type Rule } from '@millrace/core/adapter';
 import type { CallStoreOptions } from '@millrace/core/journal';
 import { asyncScheduler } from 'rxjs';
-import { checkDirectory } from '../files/failure.js';
+import { checkDirectory } from '../files/file-system.js';
 import { type FileCallsOptions, fileRules } from '../files/file-calls.js';
 import { databaseStore } from '../sql/database-store.js';
 import { isMemoryOptions, type StoredMemoryOptions } from '../sql/sql-long-term-memory.js';
 import type { DatabaseStore } from '../store.js';
 import { embeddedSql } from './embedded-sql.js';
 
-/** What an embedded store is told. */
+/** Options of `openEmbedded`. */
 export interface EmbeddedOptions extends FileCallsOptions, CallStoreOptions {
-  /** How users are remembered. */
+  /** Options of the long-term memory. */
   readonly longTermMemory?: StoredMemoryOptions;
-  /** Is told in a sentence what takes long: to make a database takes some seconds, once. Default: a line on stderr, where that is a terminal. */
+  /**
+   * Called with a sentence before slow work: creating a database takes some seconds, once. Default: prints it to
+   * stderr if that is a terminal.
+   */
   readonly onProgress?: (message: string) => void;
 }
 
 /**
- * Opens a store in a directory: a Postgres in this process (PGlite), which needs no server, and which one process has at a time; another one gets `conflict`. A step
- * outlasts this process. It needs the package `@electric-sql/pglite`, and for memories by their meaning `@electric-sql/pglite-pgvector`.
+ * Opens a store in a directory: a Postgres in this process (PGlite), without a server. One process can open it at a
+ * time; others get `conflict`. Recorded steps survive a crash of the process. Requires the package
+ * `@electric-sql/pglite`, and `@electric-sql/pglite-pgvector` for semantic search of memories.
  */
 export const openEmbedded = (directory: string, options: EmbeddedOptions = {}): DatabaseStore => {
   checkDirectory('openEmbedded()', directory);

@@ -2,22 +2,21 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { PGlite } from '@electric-sql/pglite';
 import { MillraceError } from '@millrace/core';
-import { codeOf } from '../files/failure.js';
+import { errorCode } from '../files/file-system.js';
 
-/** A database that runs in this process. */
 export interface StartedDatabase {
   readonly database: PGlite;
   readonly hasVectors: boolean;
 }
 
-/** Starts the database in a directory, and makes one where there is none; that takes some seconds, and is said. */
+/** Starts the database in a directory. Creates it if needed, which takes some seconds and calls `onProgress`. */
 export const startDatabase = async (
   directory: string,
   onProgress: (message: string) => void,
 ): Promise<StartedDatabase> => {
   const dataDir = join(directory, 'database');
   if (!existsSync(join(dataDir, 'PG_VERSION'))) {
-    onProgress(`Making a database in ${directory}: that takes some seconds, once.`);
+    onProgress(`Creating a database in ${directory}. This takes a few seconds, once.`);
   }
   const [{ PGlite }, vector] = await Promise.all([loaded(), vectors()]);
   const database = await PGlite.create({
@@ -35,13 +34,13 @@ const loaded = async () => {
     if (!isMissing(error)) throw error;
     throw new MillraceError(
       'config',
-      'openEmbedded() needs the package of the database: npm install @electric-sql/pglite@0.5.14 @electric-sql/pglite-pgvector@0.0.15',
+      'openEmbedded() needs the database packages: npm install @electric-sql/pglite@0.5.14 @electric-sql/pglite-pgvector@0.0.15',
       { cause: error },
     );
   }
 };
 
-/** Without that package, memories are found by their words alone. */
+/** Without this package, memories are searched by keywords only. */
 const vectors = async () => {
   try {
     return (await import('@electric-sql/pglite-pgvector')).vector;
@@ -51,4 +50,4 @@ const vectors = async () => {
   }
 };
 
-const isMissing = (error: unknown): boolean => codeOf(error) === 'ERR_MODULE_NOT_FOUND';
+const isMissing = (error: unknown): boolean => errorCode(error) === 'ERR_MODULE_NOT_FOUND';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import { asyncScheduler } from 'rxjs';
 import { appendTo } from './append-records.js';
-import { fileFailure } from './failure.js';
+import { toStoreError } from './file-system.js';
 import { laterSegmentsOn } from './later-segments.js';
 import { openSegment } from './open-segment.js';
 import { beginning, readCall } from './read-call.js';
@@ -59,9 +59,9 @@ it('S6: an append that the disk has no room for leaves nothing, and does not har
 });
 
 it('C7: says of a full disk what to do, and that it may be tried again', () => {
-  expect(fileFailure('/data')(full)).toMatchObject({
+  expect(toStoreError('/data')(full)).toMatchObject({
     code: 'store',
     retryable: true,
-    message: 'The store in /data failed: the disk is full. Make room, and try again.',
+    message: 'The store in /data failed: the disk is full. Free some space, then retry.',
   });
 });

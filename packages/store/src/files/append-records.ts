@@ -1,27 +1,26 @@
 import type { NewRecord } from '@millrace/core/journal';
-import { isThere } from './failure.js';
+import { exists } from './file-system.js';
 import { endIn, type LaterSegments } from './later-segments.js';
 import type { OpenSegment } from './open-segment.js';
 import { writeBatch } from './read-batches.js';
 import { segmentPath } from './segments.js';
 
-/** Writes records to an open segment: true when they are there, false when another writer has the call. */
+/** Appends records to an open segment. Resolves to false if another writer has taken over the call. */
 export type AppendRecords = (records: readonly NewRecord[]) => Promise<boolean>;
 
-/** Makes what writes to an open segment. */
 export const appendTo = (
   directory: string,
-  { file, number, place }: OpenSegment,
+  { file, number, cursor }: OpenSegment,
   laterSegments: LaterSegments,
   now: () => number,
 ): AppendRecords => {
   const path = segmentPath(directory, number);
-  const end = { ...place, isTorn: false };
+  const end = { ...cursor, isTorn: false };
   const isLast = async (): Promise<boolean> =>
-    (await isThere(path, (await file.stat()).ino)) &&
-    !(await isThere(segmentPath(directory, number + 1)));
+    (await exists(path, (await file.stat()).ino)) &&
+    !(await exists(segmentPath(directory, number + 1)));
   const write = async (bytes: Buffer, isSafe: boolean): Promise<void> => {
-    // What a write that failed has left behind is no part of the next one.
+    // Remove the partial output of a failed write.
     if (end.isTorn) await file.truncate(end.offset);
     end.isTorn = true;
     await file.appendFile(bytes);
@@ -44,7 +43,7 @@ export const appendTo = (
     );
     const offset = end.offset + bytes.length;
     if (!(await isLast())) {
-      // Whoever has begun the later segment has seen these records, or has not.
+      // Another writer has started a later segment. Its head shows whether it saw these records.
       const counted = endIn(await laterSegments(directory, number), number);
       if (counted === undefined || counted < offset) return false;
     }

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import { addToConversation, noConversation, readConversation } from './conversation-files.js';
-import { newHolder } from './holder.js';
+import { newHolderId } from './holder-id.js';
 
 // A disk that others use, too, takes its time to keep what it is given.
 jest.setTimeout(240_000);
@@ -16,7 +16,7 @@ afterAll(() => rm(root, { recursive: true }));
 
 it('G2: who was stopped while many others added has added nothing, and hears of it', async () => {
   // As a crash leaves it, and as one that is being written.
-  const own = newHolder();
+  const own = newHolderId();
   const gone = own.split('.').with(1, '9999999').join('.');
   for (const name of [own, gone]) await writeFile(join(root, `${name}.tmp`), 'torn');
   const stopped = await addToConversation(root, noConversation, [{ id: 'm1', text: '1' }]);

@@ -1,31 +1,30 @@
 import { link, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { MillraceError } from '@millrace/core';
-import type { KeptMessage } from '../memory/appending.js';
-import { isLeft } from './aside.js';
+import type { StoredMessage } from '../memory/stored-messages.js';
+import { isAbandoned } from './staging.js';
 import { damaged } from './damage.js';
-import { isTaken, namesIn, whenGone } from './failure.js';
-import { newHolder } from './holder.js';
+import { alreadyExists, readNames, ifMissing } from './file-system.js';
+import { newHolderId } from './holder-id.js';
 import { readLine, writeLine } from './line.js';
 import { makeDirectory, syncDirectory, writeNew } from './make-directory.js';
 import { lineEnd, segmentNumbers, segmentPath } from './segments.js';
 
 /**
- * A conversation stands in numbered files. Each append makes the next one, which appears as a whole, or not at all where another writer has made it first. Every
- * so many files, one holds all messages, and those before it go.
+ * A conversation is a sequence of numbered files. Each append creates the next one atomically, and fails if another
+ * writer created it first. Every 64th file is a snapshot that holds all messages; the files before it are deleted.
  */
-const filesBetweenWholes = 64;
+const snapshotInterval = 64;
 
-/** What is known of a conversation up to a file. */
+/** A conversation as read up to the file `number`. */
 export interface Conversation {
   readonly number: number;
-  readonly messages: readonly KeptMessage[];
+  readonly messages: readonly StoredMessage[];
 }
 
-/** One of which nothing is known yet. */
 export const noConversation: Conversation = { number: 0, messages: [] };
 
-/** Reads what has come to a conversation since it was known. */
+/** Reads the messages that were added since `known`. */
 export const readConversation = async (
   directory: string,
   known: Conversation = noConversation,
@@ -33,18 +32,18 @@ export const readConversation = async (
 ): Promise<Conversation> => {
   const last = (await segmentNumbers(directory)).at(-1) ?? 0;
   if (last <= known.number) return last === known.number ? known : noConversation;
-  const whole = last - (last % filesBetweenWholes);
-  const first = whole > known.number ? whole : known.number + 1;
-  let messages = first === whole ? [] : known.messages;
+  const snapshot = last - (last % snapshotInterval);
+  const first = snapshot > known.number ? snapshot : known.number + 1;
+  let messages = first === snapshot ? [] : known.messages;
   for (let number = Math.max(1, first); number <= last; number += 1) {
     const path = segmentPath(directory, number);
     const added = await messagesIn(path);
     if (added === undefined) {
-      // The next whole one may just have taken its place.
+      // The next snapshot may just have replaced it.
       if (tries > 0) return readConversation(directory, noConversation, tries - 1);
       throw new MillraceError(
         'invalidState',
-        `${path} is gone, and with it a part of the conversation. Restore the directory from a backup, or delete it to begin anew.`,
+        `${path} is missing, so the conversation is incomplete. Restore the directory from a backup, or delete it to start over.`,
       );
     }
     messages = [...messages, ...added];
@@ -52,68 +51,71 @@ export const readConversation = async (
   return { number: last, messages };
 };
 
-/** Adds messages behind what is known; nothing, where another one was first. */
+/** Adds messages after the known ones. Resolves to undefined if another writer was first. */
 export const addToConversation = async (
   directory: string,
   known: Conversation,
-  added: readonly KeptMessage[],
+  added: readonly StoredMessage[],
 ): Promise<Conversation | undefined> => {
   await makeDirectory(directory);
   const number = known.number + 1;
   const next = { number, messages: [...known.messages, ...added] };
-  const isWhole = number % filesBetweenWholes === 0;
-  const isMade = await makeOnce(directory, number, textOf(isWhole ? next.messages : added));
-  if (!isMade || !(await isCounted(directory, number, added))) return undefined;
-  if (isWhole) await removeBefore(directory, number);
+  const isSnapshot = number % snapshotInterval === 0;
+  const isMade = await tryCreate(directory, number, textOf(isSnapshot ? next.messages : added));
+  if (!isMade || !(await isIncluded(directory, number, added))) return undefined;
+  if (isSnapshot) await removeBefore(directory, number);
   return next;
 };
 
-/** Puts messages in the place of all there are, also where these are damaged: in the next file that holds all. */
+/** Replaces all messages, even damaged ones, by writing the next snapshot. */
 export const replaceConversation = async (
   directory: string,
-  messages: readonly KeptMessage[],
+  messages: readonly StoredMessage[],
 ): Promise<Conversation> => {
   await makeDirectory(directory);
   const text = textOf(messages);
   for (;;) {
     const last = (await segmentNumbers(directory)).at(-1) ?? 0;
-    const number = last - (last % filesBetweenWholes) + filesBetweenWholes;
-    if (!(await makeOnce(directory, number, text))) continue;
+    const number = last - (last % snapshotInterval) + snapshotInterval;
+    if (!(await tryCreate(directory, number, text))) continue;
     await removeBefore(directory, number);
     return { number, messages };
   }
 };
 
-const textOf = (messages: readonly KeptMessage[]): string =>
+const textOf = (messages: readonly StoredMessage[]): string =>
   messages.map((message) => writeLine('record', message)).join('');
 
-const makeOnce = async (directory: string, number: number, text: string): Promise<boolean> => {
-  const made = join(directory, newHolder() + unfinished);
+const tryCreate = async (directory: string, number: number, text: string): Promise<boolean> => {
+  const made = join(directory, newHolderId() + tmpSuffix);
   try {
     await writeNew(made, text);
     await link(made, segmentPath(directory, number));
     await syncDirectory(directory);
     return true;
   } catch (error) {
-    if (isTaken(error)) return false;
+    if (alreadyExists(error)) return false;
     throw error;
   } finally {
     await rm(made, { force: true });
   }
 };
 
-/** A name is free again behind a whole one that has taken its place: who was stopped for that long has made a file that nobody reads. */
-const isCounted = async (
+/**
+ * A snapshot deletes the files before it, which frees their numbers. A writer that was suspended for that long has
+ * created a file that no reader looks at; this detects it and deletes the file.
+ */
+const isIncluded = async (
   directory: string,
   number: number,
-  added: readonly KeptMessage[],
+  added: readonly StoredMessage[],
 ): Promise<boolean> => {
   for (;;) {
-    const whole = (await segmentNumbers(directory))
-      .filter((later) => later > number && later % filesBetweenWholes === 0)
+    const snapshot = (await segmentNumbers(directory))
+      .filter((later) => later > number && later % snapshotInterval === 0)
       .at(-1);
-    if (whole === undefined) return true;
-    const messages = await messagesIn(segmentPath(directory, whole));
+    if (snapshot === undefined) return true;
+    const messages = await messagesIn(segmentPath(directory, snapshot));
     if (messages === undefined) continue;
     const ids = new Set(messages.map(({ id }) => id));
     if (added.every(({ id }) => ids.has(id))) return true;
@@ -122,25 +124,25 @@ const isCounted = async (
   }
 };
 
-/** Removes what came before, and what a crash has left. */
+/** Removes the earlier files, and the temporary files of crashed processes. */
 const removeBefore = async (directory: string, number: number): Promise<void> => {
   for (const old of await segmentNumbers(directory)) {
     if (old < number) await rm(segmentPath(directory, old), { force: true });
   }
-  for (const name of await namesIn(directory)) {
+  for (const name of await readNames(directory)) {
     const path = join(directory, name);
-    if (!name.endsWith(unfinished)) continue;
-    const isOver = await isLeft(name.slice(0, -unfinished.length), path).catch(() => false);
-    if (isOver) await rm(path, { force: true });
+    if (!name.endsWith(tmpSuffix)) continue;
+    const holderId = name.slice(0, -tmpSuffix.length);
+    if (await isAbandoned(holderId, path).catch(() => false)) await rm(path, { force: true });
   }
 };
 
-const unfinished = '.tmp';
+const tmpSuffix = '.tmp';
 
-const messagesIn = async (path: string): Promise<readonly KeptMessage[] | undefined> => {
-  const bytes = await whenGone(readFile(path), undefined);
+const messagesIn = async (path: string): Promise<readonly StoredMessage[] | undefined> => {
+  const bytes = await ifMissing(readFile(path), undefined);
   if (bytes === undefined) return undefined;
-  const messages: KeptMessage[] = [];
+  const messages: StoredMessage[] = [];
   for (let start = 0, line = 1; start < bytes.length; line += 1) {
     const end = bytes.indexOf(lineEnd, start);
     const value = end === -1 ? undefined : readLine('record', bytes.subarray(start, end));

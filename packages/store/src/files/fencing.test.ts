@@ -92,7 +92,7 @@ it('S7: what is being written when another one takes over counts for both, or fo
     const isWritten = await appended;
     const stored = await names(fileCalls(directory));
     expect(stored).toEqual(isWritten ? ['big', 'big'] : []);
-    expect(segment?.place.position).toBe(stored.length);
+    expect(segment?.cursor.position).toBe(stored.length);
     await segment?.file.close();
     leave();
   }

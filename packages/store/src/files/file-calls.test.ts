@@ -60,7 +60,7 @@ describe('fileCalls', () => {
     const claimed = firstValueFrom(openFiles('/proc/millrace').calls.driver.claim$('c'));
     await expect(claimed).rejects.toMatchObject({
       code: 'store',
-      message: expect.stringContaining('cannot be made. Choose another directory'),
+      message: expect.stringContaining('cannot be created. Choose another directory'),
     });
   });
 });

@@ -29,75 +29,74 @@ import {
   tap,
   timer,
 } from 'rxjs';
-import { type Attempt, leased$, type Seen } from '../leased.js';
+import { type LeaseAttempt, acquireLease$, type ObservedHolder } from '../acquire-lease.js';
 import { checkId, storedName } from '../stored-name.js';
-import { taken } from '../taken.js';
+import { callInUse } from '../call-in-use.js';
 import { type AppendRecords, appendTo } from './append-records.js';
-import { createAside } from './aside.js';
-import { directoryGone, isThere, statIn } from './failure.js';
+import { createStaging } from './staging.js';
+import { directoryMissing, exists, statIfExists } from './file-system.js';
 import { type FileLock, tryLock } from './file-lock.js';
 import { type Part, partsOf } from './file-work.js';
 import { heldCall, type HeldCall } from './held-call.js';
-import { createKnownPlaces } from './known-places.js';
+import { createCursorCache } from './cursor-cache.js';
 import { laterSegmentsOn } from './later-segments.js';
 import { type Calls, listCalls, newestCalls, undated } from './list-calls.js';
 import { openSegment } from './open-segment.js';
 import { readCall } from './read-call.js';
 import { segmentNumbers, segmentPath } from './segments.js';
-import { createSessionMarks } from './session-marks.js';
+import { createSessionIndex } from './session-index.js';
 
-/** What calls in files are told. */
+/** Options of `fileCalls`. */
 export interface FileCallsOptions {
   /**
-   * How long after its last sign of life a writer counts as gone, and another may go on with its call, in milliseconds, from 2,000: one that was only slow is refused
-   * from then on. Default: 10,000.
+   * Time after its last heartbeat at which a writer loses its call to the next one, in milliseconds, minimum 2,000.
+   * Later writes of a writer that was only slow are rejected. Default: 10,000.
    */
   readonly leaseMs?: number;
-  /** What tells the time and waits. Default: `asyncScheduler`. The locks have timers of their own. */
+  /** The clock and the timers. Default: `asyncScheduler`. File locks use timers of their own. */
   readonly scheduler?: SchedulerLike;
 }
 
 /**
- * Keeps calls in a directory, each as lines of JSON in a directory of its own, which only this user can read. Several processes of one machine may use it at the same
- * time. A step is on the disk when its append completes. It errors with `store` where the file system fails, and with `invalidState` where a file is damaged. Nothing is
- * opened before it is used.
+ * Stores calls as JSON Lines, each call in its own subdirectory that only this user can read. Several processes on
+ * one machine can share the directory. A step is on disk when its append completes. Errors with `store` if the file
+ * system fails, and with `invalidState` if a file is damaged. Opens nothing before the first use.
  */
 export const fileCalls = (directory: string, options: FileCallsOptions = {}): CallStoreDriver => {
   checkOptions('fileCalls()', options, fileRules);
   return callsIn(partsOf(directory)(''), options);
 };
 
-/** As `fileCalls`, in a part of a store. */
 export const callsIn = (
-  { root, check, failing }: Part,
+  { root, check, withStoreErrors }: Part,
   { leaseMs = 10_000, scheduler = asyncScheduler }: FileCallsOptions,
 ): CallStoreDriver => {
-  const aside = createAside(root, check);
+  const staging = createStaging(root, check);
   const laterSegments = laterSegmentsOn(scheduler);
-  const places = createKnownPlaces();
+  const cursors = createCursorCache();
   const written$ = new Subject<string>();
-  const held = new Set<string>();
+  const claimed = new Set<string>();
   const now = (): number => scheduler.now();
   const listed = (calls: Calls, portion = 50) =>
     listCalls(root, calls, laterSegments, leaseMs, portion);
-  const marks = createSessionMarks(root, aside, () => listed(newestCalls(root)));
-  /** The error of who has lost a call: to another writer, or because it was moved or deleted under it. */
+  const sessionIndex = createSessionIndex(root, staging, () => listed(newestCalls(root)));
+  /** A call is lost to another writer, or because its directory was moved or deleted. */
   const lost = (callId: string, path: string): MillraceError =>
-    existsSync(path) ? taken(callId) : directoryGone(root);
+    existsSync(path) ? callInUse(callId) : directoryMissing(root);
 
-  /** Gets the lock of a call, makes of it what is held, and holds that until it is left. */
+  /** Acquires the lock of a call and emits what `begin` creates; releases it on unsubscribe. */
   const hold$ = <Held extends { release(): void }>(
     callId: string,
     path: string,
     begin: (lock: FileLock, onLost: () => void) => Promise<Held>,
   ): Observable<Held> =>
     defer(() => {
-      if (held.has(path)) throw taken(callId);
-      held.add(path);
+      if (claimed.has(path)) throw callInUse(callId);
+      claimed.add(path);
       const lost$ = new Subject<never>();
       const onLost = (): void => lost$.error(lost(callId, path));
-      const attempt = async (seen?: Seen): Promise<Attempt<Held>> => {
-        const tried = await tryLock(`${path}.lock`, aside, { leaseMs, onLost }, seen);
+      const attempt = async (seen?: ObservedHolder): Promise<LeaseAttempt<Held>> => {
+        const tried = await tryLock(`${path}.lock`, staging, { leaseMs, onLost }, seen);
         if (!('lease' in tried)) return tried;
         try {
           return { lease: await begin(tried.lease, onLost) };
@@ -106,9 +105,15 @@ export const callsIn = (
           throw error;
         }
       };
-      const giveBack = (it: Held): void => it.release();
-      const held$ = leased$({ attempt, giveBack, taken: () => taken(callId), leaseMs, scheduler });
-      return merge(held$, lost$).pipe(finalize(() => held.delete(path)));
+      const release = (it: Held): void => it.release();
+      const held$ = acquireLease$({
+        attempt,
+        release,
+        unavailable: () => callInUse(callId),
+        leaseMs,
+        scheduler,
+      });
+      return merge(held$, lost$).pipe(finalize(() => claimed.delete(path)));
     });
   const begin = async (
     callId: string,
@@ -120,24 +125,23 @@ export const callsIn = (
     if (segment === undefined) throw lost(callId, path);
     const write = appendTo(path, segment, laterSegments, now);
     const append: AppendRecords = async (records) => {
-      const begun = sessionIn(callId, records);
-      if (begun !== undefined) await marks.add(begun, callId);
+      const sessionId = sessionIn(callId, records);
+      if (sessionId !== undefined) await sessionIndex.add(sessionId, callId);
       return write(records);
     };
     return heldCall(callId, lock, segment, append, onLost, () => lost(callId, path));
   };
   const discard = async (callId: string, path: string): Promise<void> => {
     for await (const [call] of listed([{ name: storedName(callId) }])) {
-      if (call !== undefined) await marks.forget(call);
+      if (call !== undefined) await sessionIndex.forget(call);
     }
-    await aside.discard(path);
+    await staging.discard(path);
   };
-  /** What is done with the path of a call. */
   const at$ = <T>(callId: string, work$: (path: string) => Observable<T>): Observable<T> =>
     defer(() => {
       checkId('A call', callId);
       return work$(join(root, storedName(callId)));
-    }).pipe(failing());
+    }).pipe(withStoreErrors());
   return {
     claim$: (callId) =>
       at$(callId, (path) =>
@@ -146,7 +150,7 @@ export const callsIn = (
             append$: (records) =>
               claim.append$(records).pipe(
                 tap(() => written$.next(path)),
-                failing(),
+                withStoreErrors(),
               ),
           })),
         ),
@@ -154,9 +158,9 @@ export const callsIn = (
     read$: (callId, range = {}) =>
       at$(callId, (path) =>
         fromPull(async function* () {
-          const from = await places.find(path, range);
-          for await (const { records, place } of readCall(path, from, laterSegments)) {
-            await places.remember(path, place);
+          const from = await cursors.find(path, range);
+          for await (const { records, cursor } of readCall(path, from, laterSegments)) {
+            await cursors.remember(path, cursor);
             yield records.filter(isIn(range)).map(undated);
           }
         }, openDemand),
@@ -167,15 +171,15 @@ export const callsIn = (
       ),
     list$: (sessionId) =>
       fromPull(async function* () {
-        // Of a session, few are asked for.
+        // A session usually needs only its latest calls.
         yield* sessionId === undefined
           ? listed(newestCalls(root))
-          : listed(await marks.of(sessionId), 5);
-      }, openDemand).pipe(failing()),
-    // Also one that is damaged: it needs its lock, and not to be read.
+          : listed(await sessionIndex.of(sessionId), 5);
+      }, openDemand).pipe(withStoreErrors()),
+    // Needs only the lock, so it removes damaged calls too.
     remove$: (callId) =>
       at$(callId, (path) =>
-        from(isThere(path)).pipe(
+        from(exists(path)).pipe(
           filter(Boolean),
           switchMap(() => hold$(callId, path, (lock) => Promise.resolve(lock))),
           switchMap(() => discard(callId, path)),
@@ -185,10 +189,9 @@ export const callsIn = (
   };
 };
 
-/** What options of files may be. */
 export const fileRules: Readonly<Record<keyof FileCallsOptions, Rule>> = {
   leaseMs: wholeNumber(2_000),
-  scheduler: having('schedule', 'a scheduler of RxJS, such as asyncScheduler'),
+  scheduler: having('schedule', 'an RxJS scheduler, such as asyncScheduler'),
 };
 
 const isIn =
@@ -196,15 +199,15 @@ const isIn =
   (record: StoredRecord): boolean =>
     (kind ?? record.kind) === record.kind && record.position > after && record.seq > afterSeq;
 
-/** The files of a call are looked at once a second: watching them is quicker, but not all file systems tell of changes, and none of those by other machines. */
-const lookMs = 1_000;
+/** Polls in addition to watching: not every file system reports changes, and none reports those of other machines. */
+const pollMs = 1_000;
 
-/** Emits when there may be more in the directory of a call, at the first look, too. Never completes. */
+/** Emits on subscribe and whenever the directory of a call may have changed. Never completes. */
 const callChanges$ = (directory: string, scheduler: SchedulerLike): Observable<unknown> =>
   merge(
-    // There may be no such directory yet.
-    watched$(directory).pipe(retry({ delay: () => timer(lookMs, scheduler) })),
-    timer(0, lookMs, scheduler).pipe(
+    // The directory may not exist yet.
+    watched$(directory).pipe(retry({ delay: () => timer(pollMs, scheduler) })),
+    timer(0, pollMs, scheduler).pipe(
       exhaustMap(() => from(sizeOf(directory)).pipe(catchError(() => EMPTY))),
       distinctUntilChanged(),
     ),
@@ -217,9 +220,9 @@ const watched$ = (directory: string): Observable<unknown> =>
     return () => watcher.close();
   });
 
-/** The last segment and its length, which tell whether something was written. */
+/** The number and size of the last segment: they change with every write. */
 const sizeOf = async (directory: string): Promise<string> => {
   const last = (await segmentNumbers(directory)).at(-1);
   if (last === undefined) return '';
-  return `${last} ${(await statIn(segmentPath(directory, last)))?.size}`;
+  return `${last} ${(await statIfExists(segmentPath(directory, last)))?.size}`;
 };

@@ -2,11 +2,11 @@ import { mkdir, mkdtemp, readdir, rename, rm, stat, utimes, writeFile } from 'no
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import type { Attempt, Seen } from '../leased.js';
-import { createAside } from './aside.js';
+import type { LeaseAttempt, ObservedHolder } from '../acquire-lease.js';
+import { createStaging } from './staging.js';
 import { expireLock } from './expire-lock.test-support.js';
 import { type FileLock, type FileLockOptions, isLocked, processIn, tryLock } from './file-lock.js';
-import { lifeOf, newHolder } from './holder.js';
+import { processStatus, newHolderId } from './holder-id.js';
 
 // A disk that others use, too, takes its time to keep what it is given.
 jest.setTimeout(240_000);
@@ -20,19 +20,19 @@ afterAll(() => rm(root, { recursive: true }));
 
 const options = { leaseMs: 2_000, onLost: () => undefined };
 const newPath = (): string => join(root, `${(made += 1)}.lock`);
-const attempt = (path: string, more: Partial<FileLockOptions> = {}, seen?: Seen) =>
-  tryLock(path, createAside(root), { ...options, ...more }, seen);
-const lockIn = (tried: Attempt<FileLock>): FileLock => {
+const attempt = (path: string, more: Partial<FileLockOptions> = {}, seen?: ObservedHolder) =>
+  tryLock(path, createStaging(root), { ...options, ...more }, seen);
+const lockIn = (tried: LeaseAttempt<FileLock>): FileLock => {
   if ('lease' in tried) return tried.lease;
   throw new Error('It is not had.');
 };
-const signIn = (tried: Attempt<FileLock>): string => ('holder' in tried ? tried.holder : '');
+const signIn = (tried: LeaseAttempt<FileLock>): string => ('holder' in tried ? tried.holder : '');
 
 /** A lock that a process has which is not seen from here, such as one of another machine. */
 const foreign = async (end = ''): Promise<string> => {
   const path = newPath();
   await mkdir(path);
-  await writeFile(join(path, newHolder().replace(/^\w+/, '0123456789abcdef') + end), '');
+  await writeFile(join(path, newHolderId().replace(/^\w+/, '0123456789abcdef') + end), '');
   return path;
 };
 
@@ -100,7 +100,7 @@ describe('tryLock', () => {
     const path = newPath();
     const lost = lockIn(await attempt(path, { startMs: 60_000 }));
     const [name = ''] = await readdir(path);
-    await rename(join(path, name), join(path, newHolder()));
+    await rename(join(path, name), join(path, newHolderId()));
     expect(lost.start()).toBe(false);
     lost.release();
     expect(await readdir(path)).toHaveLength(1);
@@ -124,35 +124,35 @@ describe('tryLock', () => {
   });
 });
 
-describe('lifeOf', () => {
+describe('processStatus', () => {
   it('S7: knows who is gone, and claims nothing of whom it does not see', () => {
-    const own = newHolder();
-    expect(lifeOf(own)).toBe('unknown');
-    expect(lifeOf('x')).toBe('unknown');
+    const own = newHolderId();
+    expect(processStatus(own)).toBe('unknown');
+    expect(processStatus('x')).toBe('unknown');
     if (process.platform !== 'linux') return;
     const parts = own.split('.');
-    expect(lifeOf(parts.with(1, '9999999').join('.'))).toBe('gone');
+    expect(processStatus(parts.with(1, '9999999').join('.'))).toBe('gone');
     // Another process has its number by now.
-    expect(lifeOf(parts.with(1, String(process.ppid)).with(2, '1').join('.'))).toBe('gone');
+    expect(processStatus(parts.with(1, String(process.ppid)).with(2, '1').join('.'))).toBe('gone');
   });
 });
 
-describe('createAside', () => {
+describe('createStaging', () => {
   it('S6: clears what crashes have left, and nothing that somebody is making', async () => {
     const place = join(await mkdtemp(join(root, 'store-')), '.aside');
-    const own = newHolder();
+    const own = newHolderId();
     const gone = own.split('.').with(1, '9999999').join('.');
-    const old = newHolder();
+    const old = newHolderId();
     for (const name of [gone, own, old]) {
       await mkdir(join(place, name, 'inner'), { recursive: true });
     }
     await utimes(join(place, old), 0, 0);
-    const aside = createAside(join(place, '..'));
+    const aside = createStaging(join(place, '..'));
     await aside.discard(join(place, '../nothing'));
     expect(await readdir(place)).toHaveLength(3);
-    expect(await aside.make(join(place, '../a'), (path) => mkdir(join(path, 'b')))).toBe(true);
+    expect(await aside.create(join(place, '../a'), (path) => mkdir(join(path, 'b')))).toBe(true);
     expect(await readdir(place)).toEqual([own]);
-    expect(await aside.make(join(place, '../a'), (path) => mkdir(join(path, 'b')))).toBe(false);
+    expect(await aside.create(join(place, '../a'), (path) => mkdir(join(path, 'b')))).toBe(false);
     expect((await stat(join(place, '../a'))).mode & 0o777).toBe(0o700);
     await aside.discard(join(place, '../a'));
     expect((await readdir(join(place, '..'))).concat(await readdir(place))).toEqual([

@@ -1,114 +1,112 @@
 import { renameSync, rmdirSync, statSync, unlinkSync } from 'node:fs';
 import { utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Attempt, Seen } from '../leased.js';
-import { type Aside, isRenamed } from './aside.js';
-import { isGone, namesIn, statIn } from './failure.js';
-import { isHolder, lifeOf, newHolder } from './holder.js';
-import { quietly } from './quietly.js';
+import type { LeaseAttempt, ObservedHolder } from '../acquire-lease.js';
+import { type Staging, tryRename } from './staging.js';
+import { isNotFound, readNames, statIfExists } from './file-system.js';
+import { isHolderId, processStatus, newHolderId } from './holder-id.js';
+import { ignoreErrors } from './ignore-errors.js';
 import { whenExiting } from './when-exiting.js';
 
-/** A lock that is held, also against other processes. */
+/** An acquired lock, exclusive across processes. */
 export interface FileLock {
-  /** Tells whether nobody has taken it. */
   isHeld(): boolean;
-  /** Says that what was begun is ready; false, where another one has taken it. */
+  /** Marks the startup as finished. Returns false if another process has taken the lock. */
   start(): boolean;
-  /** Gives it back at once. */
   release(): void;
 }
 
-/** How a lock is got. */
 export interface FileLockOptions {
-  /** Who has given no sign of life for so long has lost it, in milliseconds. */
+  /** A holder without a heartbeat for this long loses the lock, in milliseconds. */
   readonly leaseMs: number;
-  /** How long one may be silent that has not called `start()`. Default: it has no need to call it. */
+  /** The limit in place of `leaseMs` until the holder calls `start()`. Default: the holder need not call it. */
   readonly startMs?: number;
-  /** Whether a process that is seen to live keeps it, though it gives no sign of life. Default: false. */
-  readonly isKeptByLife?: boolean;
-  /** Is called when another one has taken it. */
+  /** Whether a process known to be running keeps the lock even without heartbeats. Default: false. */
+  readonly keepWhileAlive?: boolean;
+  /** Called when another process has taken the lock. */
   readonly onLost: () => void;
 }
 
-/** Who holds a lock gives a sign of life each second. */
-const signMs = 1_000;
+const heartbeatMs = 1_000;
 
 const starting = '.starting';
 
 /**
- * Tries to get a lock: a directory with a file in it, whose name says who holds it, and which is touched as long as that one lives. Who takes it over from one who is gone renames
- * that file: of many who do, one finds it, and who has lost it finds its own no more. No clock is trusted: `seen` says how long the file was not touched.
+ * Tries to acquire a lock. A lock is a directory with one file, which is named after the holder and touched as its
+ * heartbeat. A process takes over an expired lock by renaming that file: only one rename succeeds, and the old holder
+ * no longer finds its own. No clock is trusted: `seen` says how long the caller has observed the same heartbeat.
  */
 export const tryLock = async (
   path: string,
-  aside: Aside,
-  { leaseMs, startMs, isKeptByLife = false, onLost }: FileLockOptions,
-  seen?: Seen,
-): Promise<Attempt<FileLock>> => {
-  const own = newHolder();
+  staging: Staging,
+  { leaseMs, startMs, keepWhileAlive = false, onLost }: FileLockOptions,
+  seen?: ObservedHolder,
+): Promise<LeaseAttempt<FileLock>> => {
+  const own = newHolderId();
   const first = startMs === undefined ? own : own + starting;
-  for (let tries = 0; tries < mostTries; tries += 1) {
+  for (let tries = 0; tries < maxTries; tries += 1) {
     const name = await holderIn(path);
     if (name === undefined) {
-      const isMade = await aside.make(path, (made) => writeFile(join(made, first), ''));
+      const isMade = await staging.create(path, (made) => writeFile(join(made, first), ''));
       if (isMade) return { lease: heldLock(path, own, first, onLost) };
       continue;
     }
-    const sign = await signOf(path, name);
-    if (sign === undefined) continue;
-    const life = lifeOf(plain(name));
+    const holder = await heartbeatOf(path, name);
+    if (holder === undefined) continue;
+    const status = processStatus(withoutSuffix(name));
     const limit = name.endsWith(starting) ? Math.max(leaseMs, startMs ?? leaseMs) : leaseMs;
-    const isSilent = seen?.holder === sign && seen.forMs >= limit;
-    if (isKeptByLife && life === 'alive') return { holder: sign, isAlive: true };
-    if (life !== 'gone' && !isSilent) return { holder: sign };
-    if (await isRenamed(join(path, name), join(path, first))) {
+    const isSilent = seen?.holder === holder && seen.forMs >= limit;
+    if (keepWhileAlive && status === 'alive') return { holder, isAlive: true };
+    if (status !== 'gone' && !isSilent) return { holder };
+    if (await tryRename(join(path, name), join(path, first))) {
       await utimes(join(path, first), new Date(), new Date()).catch(ignored);
       return { lease: heldLock(path, own, first, onLost) };
     }
   }
-  // It changes hands all the time, or somebody has put another file there.
+  // The lock keeps changing hands, or its directory contains a foreign file.
   return { holder: '' };
 };
 
-/** Tells whether somebody holds a lock. */
 export const isLocked = async (path: string, leaseMs: number): Promise<boolean> => {
   const name = await holderIn(path);
-  if (name === undefined || lifeOf(plain(name)) === 'gone') return false;
-  const found = await statIn(join(path, name));
+  if (name === undefined || processStatus(withoutSuffix(name)) === 'gone') return false;
+  const found = await statIfExists(join(path, name));
   return found !== undefined && Math.abs(Date.now() - found.mtimeMs) <= leaseMs;
 };
 
-/** The process that holds a lock, where it can be told. */
-export const processIn = (sign: string): number | undefined =>
-  isHolder(plain(sign.split(' ')[0] ?? '')) ? Number(sign.split('.')[1]) : undefined;
+/** The id of the process that holds a lock, if its heartbeat names one. */
+export const processIn = (heartbeat: string): number | undefined =>
+  isHolderId(withoutSuffix(heartbeat.split(' ')[0] ?? ''))
+    ? Number(heartbeat.split('.')[1])
+    : undefined;
 
-const mostTries = 50;
+const maxTries = 50;
 
 const heldLock = (path: string, own: string, first: string, onLost: () => void): FileLock => {
   const state = { file: join(path, first) };
   const isHeld = (): boolean => statSync(state.file, { throwIfNoEntry: false }) !== undefined;
-  const end = (): void => {
-    clearInterval(signs);
-    leaveExit();
+  const stop = (): void => {
+    clearInterval(heartbeat);
+    removeExitHandler();
   };
   const touch = (): void => {
     const { file } = state;
     utimes(file, new Date(), new Date()).catch((error: unknown) => {
-      // It may just have been renamed by ourselves. What else may fail is tried again: who waits long enough takes it.
-      if (!isGone(error) || file !== state.file || isHeld()) return;
-      end();
+      // `start()` may just have renamed the file. Other errors: the next heartbeat tries again.
+      if (!isNotFound(error) || file !== state.file || isHeld()) return;
+      stop();
       onLost();
     });
   };
   const release = (): void => {
-    end();
-    quietly(() => unlinkSync(state.file));
-    // Where another one has it, it is not empty.
-    quietly(() => rmdirSync(path));
+    stop();
+    ignoreErrors(() => unlinkSync(state.file));
+    // Fails if the directory already holds the file of another process.
+    ignoreErrors(() => rmdirSync(path));
   };
-  // A lock alone keeps no process from its end.
-  const signs = setInterval(touch, signMs).unref();
-  const leaveExit = whenExiting(release);
+  // A lock alone does not keep the process running.
+  const heartbeat = setInterval(touch, heartbeatMs).unref();
+  const removeExitHandler = whenExiting(release);
   return {
     isHeld,
     release,
@@ -117,7 +115,7 @@ const heldLock = (path: string, own: string, first: string, onLost: () => void):
       try {
         if (state.file !== started) renameSync(state.file, started);
       } catch (error) {
-        if (isGone(error)) return false;
+        if (isNotFound(error)) return false;
         throw error;
       }
       state.file = started;
@@ -128,13 +126,13 @@ const heldLock = (path: string, own: string, first: string, onLost: () => void):
 
 const ignored = (): void => undefined;
 
-const plain = (name: string): string =>
+const withoutSuffix = (name: string): string =>
   name.endsWith(starting) ? name.slice(0, -starting.length) : name;
 
 const holderIn = async (path: string): Promise<string | undefined> =>
-  (await namesIn(path)).find((name) => isHolder(plain(name)));
+  (await readNames(path)).find((name) => isHolderId(withoutSuffix(name)));
 
-const signOf = async (path: string, name: string): Promise<string | undefined> => {
-  const found = await statIn(join(path, name));
+const heartbeatOf = async (path: string, name: string): Promise<string | undefined> => {
+  const found = await statIfExists(join(path, name));
   return found && `${name} ${found.mtimeMs}`;
 };

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { Message } from '@millrace/core';
-import { freshOf, goneOn, messageIn } from '../memory/appending.js';
+import { newMessages, conflict, parseMessage } from '../memory/stored-messages.js';
 import type { StoredMemory, StoredMemoryFactory } from '../memory/stored-memory.js';
 import { checkId, storedName } from '../stored-name.js';
 import {
@@ -10,17 +10,17 @@ import {
   readConversation,
   replaceConversation,
 } from './conversation-files.js';
-import { directoryGone } from './failure.js';
+import { directoryMissing } from './file-system.js';
 import { fileWork$, type Part, partsOf } from './file-work.js';
 
 /**
- * Keeps conversations in a directory, each in one of its own, which only this user can read. What was added is on the disk when that completes. Who adds to a
- * conversation that has gone on elsewhere since it was loaded gets `conflict`; who has not loaded it adds to what is there.
+ * Stores conversations, each in its own subdirectory that only this user can read. Messages are on disk when their
+ * append completes. An append errors with `conflict` if the conversation has changed since it was loaded; without a
+ * load, it adds to the current messages.
  */
 export const fileMemory = (directory: string): StoredMemoryFactory =>
   memoryIn(partsOf(directory)(''));
 
-/** As `fileMemory`, in a part of a store. */
 export const memoryIn =
   (part: Part): StoredMemoryFactory =>
   (sessionId) => {
@@ -34,26 +34,26 @@ const conversationIn = (part: Part, sessionId: string): StoredMemory => {
   const load = async (): Promise<readonly Message[]> => {
     state.known = await readConversation(path, state.known);
     state.loaded = state.known.number;
-    return state.known.messages.map(({ text }) => messageIn(text));
+    return state.known.messages.map(({ text }) => parseMessage(text));
   };
   const append = async (messages: readonly Message[]): Promise<void> => {
     for (;;) {
       const known = await readConversation(path, state.known);
       state.known = known;
       const ids = new Set(known.messages.map(({ id }) => id));
-      const fresh = freshOf(messages, (id) => ids.has(id));
+      const fresh = newMessages(messages, (id) => ids.has(id));
       const isRepeated = fresh.length === 0 && messages.length > 0;
       if (messages.length === 0) return;
       if (isRepeated) {
         const last = known.messages.at(-1)?.id;
-        // What was added before, and not answered to, is what has gone on.
+        // The caller repeats an append after losing its response: its own messages are no conflict.
         if (messages.some(({ id }) => id === last) && state.loaded !== undefined) {
           state.loaded = known.number;
         }
         return;
       }
       if (state.loaded !== undefined && state.loaded !== known.number) {
-        throw known.number === 0 ? directoryGone(part.root) : goneOn(sessionId);
+        throw known.number === 0 ? directoryMissing(part.root) : conflict(sessionId);
       }
       const next = await addToConversation(path, known, fresh);
       if (next === undefined) continue;
@@ -62,11 +62,11 @@ const conversationIn = (part: Part, sessionId: string): StoredMemory => {
       return;
     }
   };
-  /** Whoever has loaded what was there before is refused from then on. */
+  /** Later appends of a reader that loaded the replaced messages error with `conflict`. */
   const replace = async (messages: readonly Message[]): Promise<void> => {
     state.known = await replaceConversation(
       path,
-      freshOf(messages, () => false),
+      newMessages(messages, () => false),
     );
     state.loaded = state.known.number;
   };

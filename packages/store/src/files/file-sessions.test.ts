@@ -131,7 +131,7 @@ describe('fileSessions', () => {
     await rename(own, join(directory, storedName('t')));
     await expect(load(sessions, 't')).rejects.toMatchObject({
       code: 'invalidState',
-      message: expect.stringContaining("holds the session 's'"),
+      message: expect.stringContaining("contains the session 's'"),
     });
     await mkdir(own);
     await writeFile(join(own, 'x'), '');

@@ -1,48 +1,47 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { catchError, defer, type MonoTypeOperatorFunction, type Observable, tap } from 'rxjs';
-import { directoryGone, fileFailure } from './failure.js';
+import { directoryMissing, toStoreError } from './file-system.js';
 
-/** A part of a store: a directory in that of the store. */
+/** A subdirectory of a store, for one kind of data. */
 export interface Part {
   readonly root: string;
-  /** Throws if the directory of the store has been there, and is gone: it is not made again. */
+  /** Throws if the store's directory has existed and is now missing: it is never recreated. */
   readonly check: () => void;
-  /** Errors as a store in this directory does. */
-  readonly failing: <T>() => MonoTypeOperatorFunction<T>;
+  /** Runs `check` before the work, and maps file system errors to `store` errors. */
+  readonly withStoreErrors: <T>() => MonoTypeOperatorFunction<T>;
 }
 
-/** Makes the parts of a store. */
 export const partsOf = (directory: string): ((name: string) => Part) => {
   const store = resolve(directory);
   const known = new Set<string>();
   return (name) => {
     const root = resolve(store, name);
-    const see = (): void => {
+    const noteExisting = (): void => {
       for (const it of [store, root]) if (existsSync(it)) known.add(it);
     };
     const check = (needed = store): void => {
-      see();
-      if (known.has(needed) && !existsSync(needed)) throw directoryGone(root);
+      noteExisting();
+      if (known.has(needed) && !existsSync(needed)) throw directoryMissing(root);
     };
     return {
       root,
       check,
-      failing: () => (work$) =>
+      withStoreErrors: () => (work$) =>
         defer(() => {
           check();
           return work$;
         }).pipe(
           catchError((error: unknown) => {
             check(root);
-            throw fileFailure(root)(error);
+            throw toStoreError(root)(error);
           }),
-          tap({ next: see, finalize: see }),
+          tap({ next: noteExisting, finalize: noteExisting }),
         ),
     };
   };
 };
 
-/** Does work with the files of a part, emits what comes of it, and completes. Cold. */
-export const fileWork$ = <T>({ failing }: Part, work: () => Promise<T>): Observable<T> =>
-  defer(work).pipe(failing());
+/** Runs the work, emits its result and completes. Cold. */
+export const fileWork$ = <T>({ withStoreErrors }: Part, work: () => Promise<T>): Observable<T> =>
+  defer(work).pipe(withStoreErrors());

@@ -1,29 +1,29 @@
 import type { Claim, NewRecord } from '@millrace/core/journal';
 import { defer, from } from 'rxjs';
-import { taken } from '../taken.js';
+import { callInUse } from '../call-in-use.js';
 import type { AppendRecords } from './append-records.js';
 import type { FileLock } from './file-lock.js';
 import type { OpenSegment } from './open-segment.js';
 
-/** A call that is held for writing. */
+/** A call that this process has claimed for writing. */
 export interface HeldCall {
   readonly claim: Claim;
-  /** Gives it back: at once, or when what is being written is written. */
+  /** Releases the call now, or after the pending write. */
   release(): void;
 }
 
-/** Makes the hold of a call whose lock is had and whose segment is begun. `lost` makes the error of who has it no more. */
+/** Holds a call, given its lock and its new segment. `lost` creates the error for a call that another writer took. */
 export const heldCall = (
   callId: string,
   lock: FileLock,
-  { file, place, remove }: OpenSegment,
+  { file, cursor, remove }: OpenSegment,
   append: AppendRecords,
   onLost: () => void,
   lost: () => Error,
 ): HeldCall => {
-  const state = { isHeld: true, isWriting: false, isEmpty: place.position === 0 };
+  const state = { isHeld: true, isWriting: false, isEmpty: cursor.position === 0 };
   const end = (): void => {
-    // A call of which nothing is written down is none.
+    // A call without records does not exist.
     if (state.isEmpty && lock.isHeld()) remove();
     lock.release();
     file.close().catch(() => undefined);
@@ -44,7 +44,7 @@ export const heldCall = (
     claim: {
       append$: (records) =>
         defer(() => {
-          if (!state.isHeld) throw taken(callId);
+          if (!state.isHeld) throw callInUse(callId);
           return from(write(records));
         }),
     },

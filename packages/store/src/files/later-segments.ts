@@ -1,40 +1,43 @@
 import { firstValueFrom, type SchedulerLike, timer } from 'rxjs';
-import { statIn } from './failure.js';
+import { statIfExists } from './file-system.js';
 import { readSegment, type Segment, segmentNumbers, segmentPath } from './segments.js';
 
-/** Reads the segments behind one, in order. */
-export type LaterSegments = (directory: string, than: number) => Promise<readonly Segment[]>;
+/** Reads the segments after a number, in order. */
+export type LaterSegments = (directory: string, number: number) => Promise<readonly Segment[]>;
 
-/** How many bytes of a segment count, by those behind it; nothing, where none of them says it. The latest knows best: it may not have seen the one before it. */
+/**
+ * How many bytes of a segment count, according to the later segments; undefined if none of them lists it. The last one
+ * takes precedence: its writer may not have seen the one before it.
+ */
 export const endIn = (later: readonly Segment[], segment: number): number | undefined =>
   later.flatMap(({ ends }) => ends.filter(([number]) => number === segment)).at(-1)?.[1];
 
-/** Makes what reads later segments. One that somebody is beginning just now is waited for, but not for long: that one may be gone. */
+/** Waits up to a second for a segment that another process is creating: that process may have crashed. */
 export const laterSegmentsOn =
   (scheduler: SchedulerLike): LaterSegments =>
   async (directory, than) => {
     for (let tries = 0; ; tries += 1) {
       const numbers = (await segmentNumbers(directory)).filter((number) => number > than);
       const segments: Segment[] = [];
-      // One by one: there may be more of them than files may be open.
+      // Sequentially, to stay below the limit of open files.
       for (const number of numbers) {
         const segment = await readSegment(directory, number);
         if (segment !== undefined) segments.push(segment);
       }
       const newest = numbers.at(-1);
       const isWhole = newest === undefined || segments.at(-1)?.number === newest;
-      if (isWhole || tries === mostTries || !(await isFresh(segmentPath(directory, newest)))) {
+      if (isWhole || tries === maxTries || !(await isFresh(segmentPath(directory, newest)))) {
         return segments;
       }
-      await firstValueFrom(timer(lookAgainMs, scheduler));
+      await firstValueFrom(timer(pollMs, scheduler));
     }
   };
 
-const lookAgainMs = 20;
-const mostTries = 50;
+const pollMs = 20;
+const maxTries = 50;
 const freshMs = 2_000;
 
 const isFresh = async (path: string): Promise<boolean> => {
-  const found = await statIn(path);
+  const found = await statIfExists(path);
   return found === undefined || Math.abs(Date.now() - found.mtimeMs) < freshMs;
 };

@@ -1,16 +1,15 @@
 import { crc32 } from 'node:zlib';
 import { isRecord, parsedJson } from '@millrace/core/adapter';
 
-/** What a line of a file is: the head of the file, or something that was written down. */
 export type LineKind = 'head' | 'record';
 
-/** Writes a value as a line of JSON with a checksum, so that one that is torn, or that somebody has changed, is known. */
+/** Writes a value as a line of JSON with a checksum, which reveals torn and edited lines. */
 export const writeLine = (kind: LineKind, value: unknown): string => {
   const json = JSON.stringify(value);
   return `{"crc32":"${checksum(json)}","${kind}":${json}}\n`;
 };
 
-/** The value of a whole line of this kind, without its end; undefined for any other text. */
+/** Reads a line without its newline; undefined if it has another kind or fails its checksum. */
 export const readLine = (
   kind: LineKind,
   line: Buffer,

@@ -2,51 +2,50 @@ import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isMillraceError } from '@millrace/core';
 import type { StoredCall, StoredRecord } from '@millrace/core/journal';
-import { idIn } from '../stored-name.js';
-import { codeOf, directoriesIn, statIn } from './failure.js';
+import { parseStoredName } from '../stored-name.js';
+import { errorCode, storedDirectories, statIfExists } from './file-system.js';
 import { isLocked } from './file-lock.js';
 import { endIn, type LaterSegments } from './later-segments.js';
 import { readLine } from './line.js';
 import { type DatedRecord, recordIn } from './read-batches.js';
 import { beginning, readCall } from './read-call.js';
-import { opened, readSegment, type Segment, segmentNumbers, segmentPath } from './segments.js';
+import { tryOpen, readSegment, type Segment, segmentNumbers, segmentPath } from './segments.js';
 
-/** A call, by the name of its directory, and what is known of it beside that. */
+/** A call by the name of its directory. */
 export type NamedCall = Pick<StoredCall, 'place'> & { readonly name: string };
 
 export type Calls = AsyncIterable<NamedCall> | Iterable<NamedCall>;
 
-/** Calls that are looked at at the same time. */
-const together = 32;
+/** Calls that are examined in parallel. */
+const concurrency = 32;
 
-/** Emits the names of the directories of calls, the one that was last written to first. One that is written to meanwhile may be left out. */
+/** Lists calls, the most recently written first. May omit a call that is written meanwhile. */
 export async function* newestCalls(root: string): AsyncGenerator<NamedCall> {
-  const names = await directoriesIn(root);
+  const names = await storedDirectories(root);
   const dated: { readonly name: string; readonly at: number }[] = [];
-  for (let first = 0; first < names.length; first += together) {
-    const some = names.slice(first, first + together).map((name) => datedName(root, name));
+  for (let first = 0; first < names.length; first += concurrency) {
+    const some = names.slice(first, first + concurrency).map((name) => datedName(root, name));
     dated.push(...(await Promise.all(some)).flatMap((it) => it ?? []));
   }
   yield* dated.sort((a, b) => b.at - a.at);
 }
 
-/** Nothing, where there is no call, or no more. */
 const datedName = async (root: string, name: string) => {
   const path = join(root, name);
-  // Whoever lists one that cannot be read says so.
+  // An unreadable call is handled when it is listed.
   const last = (await segmentNumbers(path).catch(() => [0])).at(-1);
   if (last === undefined) return undefined;
-  const found = await statIn(last === 0 ? path : segmentPath(path, last));
+  const found = await statIfExists(last === 0 ? path : segmentPath(path, last));
   return found && { name, at: found.mtimeMs };
 };
 
-/** Reads calls in a directory, in their order, in portions. */
+/** Reads calls in the given order, page by page. */
 export async function* listCalls(
   root: string,
   calls: Calls,
   laterSegments: LaterSegments,
   leaseMs: number,
-  portion: number,
+  pageSize: number,
 ): AsyncGenerator<readonly StoredCall[]> {
   let named: NamedCall[] = [];
   const listed = async (): Promise<readonly StoredCall[]> => {
@@ -55,12 +54,12 @@ export async function* listCalls(
     return (await Promise.all(listing)).flatMap((call) => call ?? []);
   };
   for await (const call of calls) {
-    if (named.push(call) === portion) yield await listed();
+    if (named.push(call) === pageSize) yield await listed();
   }
   yield await listed();
 }
 
-/** Whoever reads a damaged call hears of it; those who list it, and all others, must not suffer from it. */
+/** Reading a damaged call errors; a list shows it without its records, and the other calls as usual. */
 const listedCall = async (
   root: string,
   { name, place }: NamedCall,
@@ -71,13 +70,13 @@ const listedCall = async (
   const isOpen = await isLocked(`${path}.lock`, leaseMs).catch(() => false);
   try {
     const call = await callIn(path, laterSegments);
-    // Who has ended before anything was written down may have left its beginning.
+    // A process that crashed before its first record may have left an empty segment.
     return call === undefined || (call.first === undefined && !isOpen)
       ? undefined
       : { ...call, ...(place !== undefined && { place }), isOpen };
   } catch (error) {
     if (!isOfOneCall(error)) throw error;
-    const callId = idIn(name) ?? (await idInHeads(path));
+    const callId = parseStoredName(name) ?? (await idInHeads(path));
     const { mtimeMs: at } = await stat(path);
     return callId === undefined ? undefined : { callId, createdAt: at, updatedAt: at, isOpen };
   }
@@ -86,9 +85,9 @@ const listedCall = async (
 const isOfOneCall = (error: unknown): boolean =>
   isMillraceError(error)
     ? error.code === 'invalidState'
-    : ['EACCES', 'EPERM', 'EIO', 'EISDIR', 'ENOTDIR', 'ELOOP'].includes(codeOf(error) ?? '');
+    : ['EACCES', 'EPERM', 'EIO', 'EISDIR', 'ENOTDIR', 'ELOOP'].includes(errorCode(error) ?? '');
 
-/** Of a long id only a part is in the name. Where no head can be read, such a call is not listed. */
+/** A directory name holds only a part of a long id. Such a call is not listed if no head can be read. */
 const idInHeads = async (path: string): Promise<string | undefined> => {
   for (const number of await segmentNumbers(path).catch(() => [])) {
     const segment = await readSegment(path, number).catch(() => undefined);
@@ -102,9 +101,9 @@ const callIn = async (
   laterSegments: LaterSegments,
 ): Promise<Omit<StoredCall, 'isOpen'> | undefined> => {
   const segments = await laterSegments(directory, 0);
-  const [begun] = segments;
-  if (begun === undefined) return undefined;
-  const { callId, at } = begun;
+  const [segment] = segments;
+  if (segment === undefined) return undefined;
+  const { callId, at } = segment;
   const first = await firstRecord(directory, laterSegments);
   const last = await lastRecord(directory, segments);
   if (first === undefined || last === undefined) return { callId, createdAt: at, updatedAt: at };
@@ -127,7 +126,7 @@ const lastRecord = async (
   segments: readonly Segment[],
 ): Promise<DatedRecord | undefined> => {
   for (const { number, start } of [...segments].reverse()) {
-    const file = await opened(segmentPath(directory, number));
+    const file = await tryOpen(segmentPath(directory, number));
     if (file === undefined) return undefined;
     try {
       const end = endIn(segments, number) ?? (await file.stat()).size;
@@ -146,7 +145,7 @@ const lastRecord = async (
   return undefined;
 };
 
-/** The last record of the last whole batch; a line that is cut at the beginning is no record. */
+/** The last record of the last complete batch. The first line may be cut off at its beginning, and is then skipped. */
 const lastIn = (bytes: Buffer): DatedRecord | undefined => {
   for (let end = bytes.lastIndexOf('\n'); end >= 0;) {
     const start = end === 0 ? 0 : bytes.lastIndexOf('\n', end - 1) + 1;

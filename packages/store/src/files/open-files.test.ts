@@ -29,7 +29,7 @@ const loses: readonly (readonly [string, () => Promise<unknown>])[] = [
 /** The error of a store whose part of this name has gone away. */
 const gone = (part: string) => ({
   code: 'store',
-  message: `The store in ${join(directory, part)} failed: the directory was moved or deleted while it was in use. Put it back, or open the store where it is now.`,
+  message: `The store in ${join(directory, part)} failed: the directory was moved or deleted while it was in use. Restore it, or open the store at its new path.`,
 });
 
 describe('S6: a store whose directory is gone is no conflict, and says which directory', () => {
@@ -164,7 +164,7 @@ describe('X1: openFiles() without a directory says what to do', () => {
     expect(() => openFiles(value as string)).toThrow(
       expect.objectContaining({
         code: 'config',
-        message: `openFiles() needs the path of a directory, such as './data', not ${given}. If it comes from an environment variable, set that, or give a default.`,
+        message: `openFiles() needs the path of a directory, such as './data', not ${given}. If it comes from an environment variable, set the variable or pass a default.`,
       }),
     );
   });

@@ -2,16 +2,16 @@ import { checkOptions, defined, isFunction } from '@millrace/core/adapter';
 import { type CallStoreOptions, createCallStore } from '@millrace/core/journal';
 import { createClosing } from '../closing.js';
 import type { Store } from '../store.js';
-import { checkDirectory } from './failure.js';
+import { checkDirectory } from './file-system.js';
 import { memoryIn } from './file-memory.js';
 import { sessionsIn } from './file-sessions.js';
 import { partsOf } from './file-work.js';
 import { callsIn, type FileCallsOptions, fileRules } from './file-calls.js';
 
-/** What a store in files is told. */
+/** Options of `openFiles`. */
 export interface FilesOptions extends FileCallsOptions, CallStoreOptions {}
 
-/** Opens a store in a directory: plain files, of which several processes of one machine may use the same. */
+/** Opens a store of plain files in a directory. Several processes on one machine can share it. */
 export const openFiles = (directory: string, options: FilesOptions = {}): Store => {
   checkDirectory('openFiles()', directory);
   checkOptions('openFiles()', options, { ...fileRules, events: isFunction });

@@ -1,11 +1,11 @@
 import { rmdirSync, unlinkSync } from 'node:fs';
 import { type FileHandle, open, rm } from 'node:fs/promises';
 import { MillraceError } from '@millrace/core';
-import { isGone, isTaken } from './failure.js';
+import { isNotFound, alreadyExists } from './file-system.js';
 import { writeLine } from './line.js';
 import { makeDirectory, syncDirectory } from './make-directory.js';
-import { quietly } from './quietly.js';
-import type { Place } from './read-batches.js';
+import { ignoreErrors } from './ignore-errors.js';
+import type { Cursor } from './read-batches.js';
 import { beginning, readSegmentFrom } from './read-call.js';
 import {
   readSegment,
@@ -19,13 +19,13 @@ import {
 export interface OpenSegment {
   readonly number: number;
   readonly file: FileHandle;
-  /** Behind its head. */
-  readonly place: Place;
-  /** Removes it, of a call of which nothing is written down, and with it the call. Only for who has the lock. */
+  /** After its head. */
+  readonly cursor: Cursor;
+  /** Removes the segment of a call without records, and with it the call. Requires the lock. */
   readonly remove: () => void;
 }
 
-/** Begins the next segment of a call, with which all before it are at their end; nothing where another one has just begun it. */
+/** Starts the next segment of a call, which seals the earlier ones; undefined if another process started it first. */
 export const openSegment = async (
   directory: string,
   callId: string,
@@ -34,12 +34,12 @@ export const openSegment = async (
   await makeDirectory(directory);
   const earlier = await segmentNumbers(directory);
   const number = (earlier.at(-1) ?? 0) + 1;
-  const file = await created(segmentPath(directory, number));
+  const file = await createSegment(segmentPath(directory, number));
   if (file === undefined) return undefined;
   try {
-    // Only now that it is there: whoever still writes to an earlier one sees it before it says that something is written.
+    // Read the earlier segments only now: a writer to one of them sees the new segment before it confirms a write.
     const last = await lastOf(directory, earlier);
-    if (last !== undefined && last.callId !== callId) throw foreign(directory, last.callId);
+    if (last !== undefined && last.callId !== callId) throw renamed(directory, last.callId);
     const { position, offset } = await endOf(directory, last);
     const ends = earlier
       .filter((it) => it >= (last?.number ?? 0))
@@ -49,8 +49,9 @@ export const openSegment = async (
     await file.appendFile(line);
     await file.datasync();
     await syncDirectory(directory);
-    const place = { ...beginning, segment: number, offset: line.length, line: 1, position };
-    return { number, file, place, remove: () => quietly(() => removeSegment(directory, number)) };
+    const cursor = { ...beginning, segment: number, offset: line.length, line: 1, position };
+    const remove = (): void => ignoreErrors(() => removeSegment(directory, number));
+    return { number, file, cursor, remove };
   } catch (error) {
     await file.close();
     await rm(segmentPath(directory, number), { force: true });
@@ -58,23 +59,23 @@ export const openSegment = async (
   }
 };
 
-/** A directory in which there is more stays. */
+/** Keeps the directory if it has other files. */
 const removeSegment = (directory: string, number: number): void => {
   unlinkSync(segmentPath(directory, number));
   rmdirSync(directory);
 };
 
-const foreign = (directory: string, callId: string): MillraceError =>
+const renamed = (directory: string, callId: string): MillraceError =>
   new MillraceError(
     'invalidState',
-    `${directory} holds the call '${callId}', and so its name is not its own: do not rename the directories of calls.`,
+    `${directory} contains the call '${callId}', which does not match its name. Do not rename the directories of calls.`,
   );
 
-const created = async (path: string): Promise<FileHandle | undefined> => {
+const createSegment = async (path: string): Promise<FileHandle | undefined> => {
   try {
     return await open(path, 'ax', 0o600);
   } catch (error) {
-    if (isTaken(error) || isGone(error)) return undefined;
+    if (alreadyExists(error) || isNotFound(error)) return undefined;
     throw error;
   }
 };
@@ -90,11 +91,11 @@ const lastOf = async (
   return undefined;
 };
 
-const endOf = async (directory: string, last: Segment | undefined): Promise<Place> => {
+const endOf = async (directory: string, last: Segment | undefined): Promise<Cursor> => {
   if (last === undefined) return beginning;
   const { number: segment, start: offset, after: position } = last;
-  let place: Place = { ...beginning, segment, offset, line: 1, position };
+  let cursor: Cursor = { ...beginning, segment, offset, line: 1, position };
   const open = () => Promise.resolve(undefined);
-  for await (const portion of readSegmentFrom(directory, place, open)) place = portion.place;
-  return place;
+  for await (const chunk of readSegmentFrom(directory, cursor, open)) cursor = chunk.cursor;
+  return cursor;
 };

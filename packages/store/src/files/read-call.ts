@@ -1,116 +1,117 @@
 import type { FileHandle } from 'node:fs/promises';
-import { damaged, lacking } from './damage.js';
-import { batchesIn, type DatedRecord, type Place } from './read-batches.js';
-import { hasLine, lineEnd, opened, type Segment, segmentPath } from './segments.js';
+import { damaged, missingRecord } from './damage.js';
+import { batchesIn, type DatedRecord, type Cursor } from './read-batches.js';
+import { hasLine, lineEnd, tryOpen, type Segment, segmentPath } from './segments.js';
 import { endIn, type LaterSegments } from './later-segments.js';
 
-/** Some records of a call, and the place behind them. */
-export interface Portion {
+/** Some records of a call, and the cursor after them. */
+export interface Chunk {
   readonly records: readonly DatedRecord[];
-  readonly place: Place;
+  readonly cursor: Cursor;
 }
 
-/** Where every call begins. */
-export const beginning: Place = { segment: 0, offset: 0, line: 0, position: 0, seq: -1 };
+/** The start of every call. */
+export const beginning: Cursor = { segment: 0, offset: 0, line: 0, position: 0, seq: -1 };
 
-/** Bytes that are read at once, where a batch is not longer. */
-const portionBytes = 256 * 1024;
+/** Bytes per read; doubled for longer batches. */
+const chunkBytes = 256 * 1024;
 
-/** No batch is longer, as its text would not fit into memory. */
-const mostBytes = 1024 ** 3;
+/** No batch is longer: it would exceed the maximum length of a string. */
+const maxBytes = 1024 ** 3;
 
-/** Reads the records of a call that are there behind a place, in portions. */
+/** Reads the records of a call after a cursor, in chunks. */
 export async function* readCall(
   directory: string,
-  from: Place,
+  from: Cursor,
   laterSegments: LaterSegments,
-): AsyncGenerator<Portion> {
+): AsyncGenerator<Chunk> {
   let later: readonly Segment[] = [];
-  for (let place = from; ;) {
-    const { segment } = place;
-    // The heads behind it are read once, and not again for each segment.
+  for (let cursor = from; ;) {
+    const { segment } = cursor;
+    // Read the later heads once, not for each segment.
     later = later.filter(({ number }) => number > segment);
     const endOf = async (): Promise<number | undefined> => {
       if (later.length === 0) later = await laterSegments(directory, segment);
       return endIn(later, segment);
     };
     await endOf();
-    for await (const portion of readSegmentFrom(directory, place, endOf)) {
-      yield portion;
-      place = portion.place;
+    for await (const chunk of readSegmentFrom(directory, cursor, endOf)) {
+      yield chunk;
+      cursor = chunk.cursor;
     }
     const next = later.find(({ number }) => endIn(later, number) !== 0);
     if (next === undefined) return;
     const { number, start, after } = next;
-    if (after !== place.position) throw lacking(segmentPath(directory, number), place.position + 1);
-    place = { ...place, segment: number, offset: start, line: 1 };
+    if (after !== cursor.position)
+      throw missingRecord(segmentPath(directory, number), cursor.position + 1);
+    cursor = { ...cursor, segment: number, offset: start, line: 1 };
   }
 }
 
 /**
- * Reads what counts of a segment, behind a place. `endOf` tells how many of its bytes do; nothing, while it is the last. It is asked after each read: what was
- * read while there was no later segment counts for ever.
+ * Reads a segment after a cursor. `endOf` returns how many of its bytes count, or undefined while it is the last
+ * segment. It is called after each read: bytes read before a later segment existed count permanently.
  */
 export async function* readSegmentFrom(
   directory: string,
-  from: Place,
+  from: Cursor,
   endOf: () => Promise<number | undefined>,
-): AsyncGenerator<Portion> {
+): AsyncGenerator<Chunk> {
   const path = segmentPath(directory, from.segment);
-  const file = await opened(path);
+  const file = await tryOpen(path);
   if (file === undefined) return;
   try {
-    let place = from;
+    let cursor = from;
     let isEndKnown = false;
-    for (let size = portionBytes; ;) {
+    for (let size = chunkBytes; ;) {
       const buffer = Buffer.allocUnsafe(size);
-      const { bytesRead } = await file.read({ buffer, position: place.offset });
+      const { bytesRead } = await file.read({ buffer, position: cursor.offset });
       const end = await endOf();
-      const length = Math.min(bytesRead, Math.max(0, (end ?? Infinity) - place.offset));
-      const { records, place: next, damage } = batchesIn(buffer.subarray(0, length), place);
-      if (next.offset > place.offset) {
-        yield { records, place: next };
-        place = next;
-        size = portionBytes;
+      const length = Math.min(bytesRead, Math.max(0, (end ?? Infinity) - cursor.offset));
+      const { records, cursor: next, damage } = batchesIn(buffer.subarray(0, length), cursor);
+      if (next.offset > cursor.offset) {
+        yield { records, cursor: next };
+        cursor = next;
+        size = chunkBytes;
         continue;
       }
       if (end !== undefined && !isEndKnown) {
-        // What came between the read and the end is still to be read.
+        // Read again: more bytes may have been appended between the read and the end.
         isEndKnown = true;
         continue;
       }
       if (damage !== undefined) {
-        if (end !== undefined || (await hasRecordBehind(file, damage.offset))) {
+        if (end !== undefined || (await hasRecordAfter(file, damage.offset))) {
           throw damaged(path, damage.line);
         }
         return;
       }
       if (length < size) {
-        if (end !== undefined && place.offset < end) throw damaged(path, place.line + 1);
+        if (end !== undefined && cursor.offset < end) throw damaged(path, cursor.line + 1);
         return;
       }
       size *= 2;
-      // No text is longer: what stands there was not written here.
-      if (size > mostBytes) throw damaged(path, place.line + 1);
+      // No batch is this long, so this package did not write it.
+      if (size > maxBytes) throw damaged(path, cursor.line + 1);
     }
   } finally {
     await file.close();
   }
 }
 
-/** Tells whether there is a whole record behind a damaged line: without one, it is the torn end of the file. */
-const hasRecordBehind = async (file: FileHandle, offset: number): Promise<boolean> => {
+/** Whether an intact record follows a broken line. If not, the line is the torn end of the file. */
+const hasRecordAfter = async (file: FileHandle, offset: number): Promise<boolean> => {
   let line: Buffer[] = [];
   for (let at = offset; ;) {
-    const buffer = Buffer.allocUnsafe(portionBytes);
+    const buffer = Buffer.allocUnsafe(chunkBytes);
     const { bytesRead } = await file.read({ buffer, position: at });
     if (bytesRead === 0) return false;
     at += bytesRead;
     const read = buffer.subarray(0, bytesRead);
     const end = read.lastIndexOf(lineEnd) + 1;
     if (end === 0) {
-      // What is longer than any line is none.
-      if (line.length * portionBytes < mostBytes) line.push(read);
+      // A line cannot be longer.
+      if (line.length * chunkBytes < maxBytes) line.push(read);
       continue;
     }
     if (hasLine('record', Buffer.concat([...line, read.subarray(0, end)]))) return true;

@@ -1,55 +1,54 @@
 import { type FileHandle, open } from 'node:fs/promises';
 import { join } from 'node:path';
-import { damaged, laterFormat } from './damage.js';
-import { namesIn, whenGone } from './failure.js';
+import { damaged, unknownFormat } from './damage.js';
+import { readNames, ifMissing } from './file-system.js';
 import { type LineKind, readLine } from './line.js';
 
 /**
- * The records of a call stand in segments, files of lines; each claim begins a new one. Its head says up to which byte the files before it count: what a writer
- * who has lost its lease still writes stands behind that, and is not read. So who writes need not trust any clock: it has lost, if there is a later segment.
+ * The records of a call are split into segments, one file per claim. The head of a segment lists up to which byte the
+ * earlier files count, so bytes that a writer appends after losing its lease are never read. No clock is involved: a
+ * writer has lost its lease if a later segment exists.
  */
 export interface SegmentHead {
   readonly format: 1;
   readonly callId: string;
-  /** Records before it. */
+  /** Number of records in earlier segments. */
   readonly after: number;
-  /** Of files before it, how many bytes count; those of earlier ones are told by earlier heads. */
+  /** How many bytes of the preceding files count; the heads of these cover the files before them. */
   readonly ends: readonly (readonly [segment: number, bytes: number])[];
-  /** When it was begun, in milliseconds since the epoch. */
+  /** When it was started, in milliseconds since the epoch. */
   readonly at: number;
 }
 
-/** A segment that has a head. */
 export interface Segment extends SegmentHead {
   readonly number: number;
   /** Bytes of the head. */
   readonly start: number;
 }
 
-/** Where a segment is. */
 export const segmentPath = (directory: string, number: number): string =>
   join(directory, `${String(number).padStart(6, '0')}.jsonl`);
 
-/** The numbers of the segments that there are, in order; none where there is no directory. */
+/** The numbers of all segments, in order; empty if the directory does not exist. */
 export const segmentNumbers = async (directory: string): Promise<readonly number[]> =>
-  (await namesIn(directory))
+  (await readNames(directory))
     .flatMap((name) => /^(\d{6,})\.jsonl$/.exec(name)?.[1] ?? [])
     .map(Number)
     .sort((a, b) => a - b);
 
 /**
- * Reads the head of a segment; undefined where there is none, as its writer has not come to it. A head that is no whole one is an error where records
- * come behind it.
+ * Reads the head of a segment; undefined if the file does not exist or its writer has not completed the head. Throws
+ * if the head is broken and records follow it.
  */
 export const readSegment = async (
   directory: string,
   number: number,
 ): Promise<Segment | undefined> => {
   const path = segmentPath(directory, number);
-  const file = await opened(path);
+  const file = await tryOpen(path);
   if (file === undefined) return undefined;
   try {
-    for (const size of [usual, most]) {
+    for (const size of [headBytes, maxHeadBytes]) {
       const { buffer } = await file.read({ buffer: Buffer.alloc(size), position: 0 });
       const end = buffer.indexOf(lineEnd);
       const head = end === -1 ? undefined : headIn(path, buffer.subarray(0, end));
@@ -62,15 +61,14 @@ export const readSegment = async (
   }
 };
 
-/** Bytes of a head; the most is enough to see a record behind one that is damaged, too. */
-const usual = 4 * 1024;
-const most = 256 * 1024;
+/** Bytes to read for a head. The maximum also covers a record after a damaged head. */
+const headBytes = 4 * 1024;
+const maxHeadBytes = 256 * 1024;
 
-/** Opens a file for reading; undefined where there is none. */
-export const opened = (path: string): Promise<FileHandle | undefined> =>
-  whenGone(open(path, 'r'), undefined);
+export const tryOpen = (path: string): Promise<FileHandle | undefined> =>
+  ifMissing(open(path, 'r'), undefined);
 
-/** Tells whether there is a whole line of a kind in this. */
+/** Whether the bytes contain an intact line of this kind. */
 export const hasLine = (kind: LineKind, bytes: Buffer): boolean => {
   for (let start = 0, end = bytes.indexOf(lineEnd); end !== -1;) {
     if (readLine(kind, bytes.subarray(start, end)) !== undefined) return true;
@@ -80,13 +78,12 @@ export const hasLine = (kind: LineKind, bytes: Buffer): boolean => {
   return false;
 };
 
-/** What ends a line. */
 export const lineEnd = 0x0a;
 
 const headIn = (path: string, line: Buffer): SegmentHead | undefined => {
   const value = readLine('head', line);
   if (value === undefined) return undefined;
-  if (value['format'] !== 1) throw laterFormat(path, value['format']);
+  if (value['format'] !== 1) throw unknownFormat(path, value['format']);
   const { callId, after, ends, at } = value;
   return typeof callId === 'string' && isCount(after) && isCount(at) && Array.isArray(ends)
     ? { format: 1, callId, after, at, ends: ends.filter(isEnd) }

@@ -2,112 +2,115 @@ import { randomInt, randomUUID } from 'node:crypto';
 import { readFile, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { MillraceError } from '@millrace/core';
-import type { Aside } from './aside.js';
-import { isGone, namesIn } from './failure.js';
+import type { Staging } from './staging.js';
+import { isNotFound, readNames } from './file-system.js';
 import { syncDirectory, writeNew } from './make-directory.js';
 import { headIn, readSessionFile, writeHead } from './session-file.js';
 
 /**
- * A session is a directory. Its state is a file, written once and never changed, and an empty file beside it has the same name: that one says which file counts. To save
- * is to write another state, and to rename the empty file after it. Of many who do, one finds it under the name that they all know.
+ * A session is a directory of immutable state files, with an empty pointer file that has the name of the current one. A
+ * save writes a new state file, then renames the pointer file after it. Of several concurrent saves only one rename
+ * succeeds, as all of them start from the same name.
  */
-export interface SessionMark {
+export interface SessionPointer {
   readonly version: number;
-  /** What both files are called. */
+  /** The name of both files, without the extension. */
   readonly name: string;
-  /** The files of states that stood beside it. */
+  /** The state files in the directory. */
   readonly states: readonly string[];
 }
 
-const named = /^\d+-[0-9a-f-]{36}\.(?:json|current)$/;
+const fileName = /^\d+-[0-9a-f-]{36}\.(?:json|current)$/;
 
-/** A first version is any number, so that one that was removed and saved anew has none of its former versions. */
+/** The first version is random: a session that is removed and saved again never reuses an old version. */
 const firstVersions = 2 ** 47;
 
-/** Says which version there is of a session; undefined where there is none. */
-export const markOf = async (directory: string, tries = 10): Promise<SessionMark | undefined> => {
-  const names = await namesIn(directory);
-  const files = names.filter((name) => named.test(name));
+/** Finds the current version of a session; undefined if the session does not exist. */
+export const readPointer = async (
+  directory: string,
+  tries = 10,
+): Promise<SessionPointer | undefined> => {
+  const names = await readNames(directory);
+  const files = names.filter((name) => fileName.test(name));
   const states = files.filter((name) => name.endsWith('.json'));
-  const [mark] = files
+  const [pointer] = files
     .filter((name) => name.endsWith('.current'))
     .map((name) => ({ version: versionIn(name), name: basename(name, '.current'), states }))
     .sort((a, b) => b.version - a.version);
-  if (mark !== undefined || names.length === 0) return mark;
-  // Whoever reads a directory while a file in it is renamed may miss it.
-  if (tries > 0) return markOf(directory, tries - 1);
+  if (pointer !== undefined || names.length === 0) return pointer;
+  // Reading a directory while a file is renamed may miss that file.
+  if (tries > 0) return readPointer(directory, tries - 1);
   throw new MillraceError(
     'invalidState',
-    `${directory} lacks the file that says which state counts (its name ends with .current). Restore the directory from a backup, or delete it to begin anew.`,
+    `${directory} has no .current file, which names the current state. Restore the directory from a backup, or delete it to start the session over.`,
   );
 };
 
-/** Reads a session; undefined where there is none. */
+/** Reads a session; undefined if it does not exist. */
 export const readSession = (
   directory: string,
   sessionId: string,
 ): Promise<{ readonly version: number; readonly state: unknown } | undefined> =>
-  atMark(directory, async (path, { version }) => ({
+  readCurrent(directory, async (path, { version }) => ({
     version,
     state: readSessionFile(path, await readFile(path), { sessionId, version }),
   }));
 
-/** Reads whose session it is; undefined where there is none. */
+/** Reads the id of a session; undefined if it does not exist. */
 export const readSessionId = (directory: string): Promise<string | undefined> =>
-  atMark(directory, async (path) => headIn(path, await readFile(path)).sessionId);
+  readCurrent(directory, async (path) => headIn(path, await readFile(path)).sessionId);
 
-/** Reads the file that counts. */
-const atMark = async <T>(
+const readCurrent = async <T>(
   directory: string,
-  read: (path: string, mark: SessionMark) => Promise<T>,
+  read: (path: string, pointer: SessionPointer) => Promise<T>,
   missing?: string,
 ): Promise<T | undefined> => {
-  const mark = await markOf(directory);
-  if (mark === undefined) return undefined;
-  const path = join(directory, `${mark.name}.json`);
+  const pointer = await readPointer(directory);
+  if (pointer === undefined) return undefined;
+  const path = join(directory, `${pointer.name}.json`);
   try {
-    return await read(path, mark);
+    return await read(path, pointer);
   } catch (error) {
-    if (!isGone(error)) throw error;
-    // It was saved anew, or removed, since the mark was read.
-    if (mark.name !== missing) return atMark(directory, read, mark.name);
+    if (!isNotFound(error)) throw error;
+    // The session was saved or removed after the pointer was read.
+    if (pointer.name !== missing) return readCurrent(directory, read, pointer.name);
     throw new MillraceError(
       'invalidState',
-      `${path} is gone, and with it the state of the session. Restore it from a backup, or delete the directory to begin anew.`,
+      `${path} is missing, which is the state of the session. Restore it from a backup, or delete the directory to start the session over.`,
     );
   }
 };
 
-/** Saves a state, as `writeState` writes it, behind the one that a mark is of, and gives its version; nothing, where another one was first. */
+/** Saves a state from `writeState` as the successor of `previous`. Resolves to its version, undefined on a conflict. */
 export const writeSession = async (
-  aside: Aside,
+  staging: Staging,
   directory: string,
   sessionId: string,
   state: string,
-  before: SessionMark | undefined,
+  previous: SessionPointer | undefined,
 ): Promise<number | undefined> => {
-  const version = before === undefined ? 1 + randomInt(firstVersions) : before.version + 1;
+  const version = previous === undefined ? 1 + randomInt(firstVersions) : previous.version + 1;
   const name = `${version}-${randomUUID()}`;
   const text = writeHead({ sessionId, version }) + state;
   const isSaved =
-    before === undefined
-      ? await makeSession(aside, directory, name, text)
-      : await replaceState(directory, before.name, name, text);
+    previous === undefined
+      ? await makeSession(staging, directory, name, text)
+      : await replaceState(directory, previous.name, name, text);
   if (!isSaved) return undefined;
-  // Those that stood beside the one that was followed, up to this version, will never count. Others may be of a session that was made anew.
-  const over = before?.states.filter((state) => versionIn(state) <= version) ?? [];
-  // What is left behind costs room, and nothing else.
-  await Promise.allSettled(over.map((state) => rm(join(directory, state), { force: true })));
+  // These states are obsolete. Higher versions may belong to a session that was removed and created again.
+  const obsolete = previous?.states.filter((state) => versionIn(state) <= version) ?? [];
+  // Leftovers only cost disk space.
+  await Promise.allSettled(obsolete.map((state) => rm(join(directory, state), { force: true })));
   return version;
 };
 
 const makeSession = async (
-  aside: Aside,
+  staging: Staging,
   directory: string,
   name: string,
   text: string,
 ): Promise<boolean> => {
-  const isMade = await aside.make(directory, async (made) => {
+  const isMade = await staging.create(directory, async (made) => {
     await writeNew(join(made, `${name}.json`), text);
     await writeNew(join(made, `${name}.current`), '');
     await syncDirectory(made);
@@ -125,12 +128,12 @@ const replaceState = async (
   const state = join(directory, `${name}.json`);
   try {
     await writeNew(state, text);
-    // What counts must be there first, also after a crash of the machine.
+    // The state must reach the disk before the pointer does.
     await syncDirectory(directory);
     await rename(join(directory, `${before}.current`), join(directory, `${name}.current`));
   } catch (error) {
     await rm(state, { force: true });
-    if (isGone(error)) return false;
+    if (isNotFound(error)) return false;
     throw error;
   }
   await syncDirectory(directory);

@@ -17,7 +17,7 @@ const append = (memory: Memory, ...messages: readonly Message[]): Promise<unknow
 const idsIn = async (memory: Memory): Promise<readonly string[]> =>
   (await load(memory)).map(({ id }) => id);
 
-/** What memories do that several processes share. `create` makes two ways into a store that is empty. */
+/** Checks for memories that several processes share. `create` opens an empty store twice. */
 export const sharedMemoryContract = (
   create: () => Promise<readonly [MemoryFactory, MemoryFactory]>,
 ): readonly Check[] => [

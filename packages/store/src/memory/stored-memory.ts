@@ -3,5 +3,5 @@ import type { Memory } from '@millrace/core';
 /** The memory of a session in a store. */
 export type StoredMemory = Memory & Required<Pick<Memory, 'replace$'>>;
 
-/** Gives the memory of a session in a store. */
+/** Returns the memory of a session in a store. */
 export type StoredMemoryFactory = (sessionId: string) => StoredMemory;

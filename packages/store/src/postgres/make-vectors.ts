@@ -1,7 +1,7 @@
 import { memoryStatements } from '../sql/memory-statements.js';
 import type { Query } from '../sql/sql.js';
 
-/** Makes the table of vectors where the server has pgvector and the user may use it; tells whether it is there. */
+/** Creates the table of vectors if the server has pgvector and the user may use it. Resolves to whether it exists. */
 export const makeVectors = async (query: Query, schema: string): Promise<boolean> => {
   const [found] = await query(
     `select installed_version from pg_available_extensions where name = 'vector'`,

@@ -16,25 +16,30 @@ import { isMemoryOptions, type StoredMemoryOptions } from '../sql/sql-long-term-
 import type { DatabaseStore } from '../store.js';
 import { postgresSql } from './postgres-sql.js';
 
-/** What a store on a server is told. */
+/** Options of `openPostgres`. */
 export interface PostgresOptions extends CallStoreOptions {
-  /** The schema of the tables, which is made where it is not there: lower-case letters, digits and `_`. Default: `millrace`. */
+  /**
+   * The schema of the tables, created if it does not exist. Up to 41 lower-case letters, digits and `_`. Default:
+   * `millrace`.
+   */
   readonly schema?: string;
   /**
-   * How long a writer that is gone keeps its call from others, in milliseconds, from 500; it is renewed at each third of that. The time is that of the server. Default: 10,000.
+   * How long a crashed writer keeps its call, in milliseconds by the clock of the server, minimum 500. A live writer
+   * renews its lease every third of this time. Default: 10,000.
    */
   readonly leaseMs?: number;
-  /** How users are remembered. */
+  /** Options of the long-term memory. */
   readonly longTermMemory?: StoredMemoryOptions;
-  /** What waits. Default: `asyncScheduler`. */
+  /** The timers. Default: `asyncScheduler`. */
   readonly scheduler?: SchedulerLike;
-  /** More for the pool of connections of `pg`, such as `max` and `ssl`. Default: up to 10 connections, which must come within 10 s, and statements of up to 60 s. */
+  /** Options of the `pg` pool, such as `max` and `ssl`. Default: 10 connections, 10 s to connect, 60 s per query. */
   readonly pool?: PoolConfig;
 }
 
 /**
- * Opens a store on a Postgres server (13 or later), which any number of processes may use. A step is as safe as the server makes it. While the server cannot be reached
- * it errors with `store`, `retryable`, and goes on as soon as it can. One connection more listens for changes while somebody follows a call.
+ * Opens a store on a Postgres server (13 or later), for any number of processes. Steps are as durable as the server
+ * makes them. While the server is unreachable, errors with `store`, `retryable`; recovers as soon as it is back. Uses
+ * an extra connection to listen for changes while a call is followed.
  */
 export const openPostgres = (url: string, options: PostgresOptions = {}): DatabaseStore => {
   checkOptions('openPostgres()', options, rules);
@@ -47,7 +52,7 @@ export const openPostgres = (url: string, options: PostgresOptions = {}): Databa
   } = options;
   const { longTermMemory = {} } = options;
   if (!isUrl(url)) {
-    // What was given may hold a password.
+    // Do not print the value: it may contain a password.
     throw new MillraceError(
       'config',
       'openPostgres() needs the URL of a database: postgres://user:password@host:5432/database',
@@ -70,7 +75,7 @@ const rules: Readonly<Record<keyof PostgresOptions, Rule>> = {
     'up to 41 lower-case letters, digits and _',
   ],
   leaseMs: wholeNumber(500),
-  scheduler: having('schedule', 'a scheduler of RxJS, such as asyncScheduler'),
+  scheduler: having('schedule', 'an RxJS scheduler, such as asyncScheduler'),
   pool: isObject,
   events: isFunction,
   longTermMemory: isMemoryOptions,

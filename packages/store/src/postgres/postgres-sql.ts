@@ -2,32 +2,32 @@ import type { MillraceError } from '@millrace/core';
 import pg from 'pg';
 import { Observable, retry, type SchedulerLike, share, timer } from 'rxjs';
 import { closed } from '../closing.js';
-import { createTracked } from '../sql/tracked.js';
+import { createPendingWork } from '../sql/pending-work.js';
 import { migrate } from '../sql/migrate.js';
 import { makeVectors } from './make-vectors.js';
-import { sqlFailure } from '../sql/sql-failure.js';
+import { toSqlError } from '../sql/sql-error.js';
 import type { LazySql, Query, Sql } from '../sql/sql.js';
 
-/** How long until it is tried again to listen. */
-const listenAgainMs = 1_000;
+/** Delay before it listens for notifications again after a lost connection. */
+const reconnectMs = 1_000;
 
-/** Opens a database on a server when it is first used. */
+/** A database on a server. Connects on first use. */
 export const postgresSql = (
   config: pg.PoolConfig,
   schema: string,
   scheduler: SchedulerLike,
 ): LazySql => {
   const secrets = secretsIn(config);
-  const tracked = createTracked();
+  const pending = createPendingWork();
   const failed = (error: unknown): MillraceError =>
-    state.closed === undefined ? sqlFailure(error, 'Postgres', secrets) : closed();
+    state.closed === undefined ? toSqlError(error, 'Postgres', secrets) : closed();
   const state: { pool?: pg.Pool; opened?: Promise<Sql>; closed?: Promise<void> } = {};
 
   const connect = async (): Promise<Sql> => {
     const pool = (state.pool ??= poolOf(config));
     const query: Query = async (text, values = []) => {
       try {
-        return await tracked.track(
+        return await pending.track(
           async () => (await pool.query<Record<string, unknown>>(text, [...values])).rows,
         );
       } catch (error) {
@@ -35,7 +35,7 @@ export const postgresSql = (
       }
     };
     const transaction = <T>(work: (query: Query) => Promise<T>): Promise<T> =>
-      tracked.track(() => inTransaction(work));
+      pending.track(() => inTransaction(work));
     const inTransaction = async <T>(work: (query: Query) => Promise<T>): Promise<T> => {
       const client = await pool.connect().catch((error: unknown) => {
         throw failed(error);
@@ -49,7 +49,7 @@ export const postgresSql = (
         client.release();
         return result;
       } catch (error) {
-        // A connection that cannot even roll back is not used again.
+        // Discard a connection that cannot even roll back.
         await run('rollback').then(
           () => client.release(),
           () => client.release(true),
@@ -67,20 +67,20 @@ export const postgresSql = (
       hasVectors,
       notify: notifier(query, channel),
       notices$: notices$(config, channel).pipe(
-        retry({ delay: () => timer(listenAgainMs, scheduler) }),
+        retry({ delay: () => timer(reconnectMs, scheduler) }),
         share(),
       ),
     };
   };
   const end = async (): Promise<void> => {
     await state.opened?.catch(() => undefined);
-    await tracked.settled();
+    await pending.settled();
     await state.pool?.end();
   };
   return {
     open: () => {
       if (state.closed !== undefined) return Promise.reject(closed());
-      // What failed is tried again by the next who asks.
+      // The next caller retries a failed attempt.
       state.opened ??= connect().catch((error: unknown) => {
         delete state.opened;
         throw failed(error);
@@ -101,7 +101,7 @@ const poolOf = (config: pg.PoolConfig): pg.Pool => {
     keepAlive: true,
     ...config,
   });
-  // A connection that breaks while nobody uses it is replaced when somebody does.
+  // The pool replaces a broken idle connection on the next use.
   pool.on('error', () => undefined);
   return pool;
 };
@@ -112,7 +112,7 @@ const secretsIn = ({ password, connectionString }: pg.PoolConfig): readonly stri
   return [...given, inUrl, decodeURIComponent(inUrl)].filter((secret) => secret !== '');
 };
 
-/** Notices are sent beside the transactions, as these would wait for each other otherwise; those that come while one is on its way go together. */
+/** Sends notifications outside the transactions, which would wait for each other otherwise. Batches pending topics. */
 const notifier = (query: Query, channel: string): ((topic: string) => void) => {
   const topics = new Set<string>();
   const state = { isSending: false };
@@ -122,7 +122,7 @@ const notifier = (query: Query, channel: string): ((topic: string) => void) => {
     const sent = [...topics];
     topics.clear();
     query('select pg_notify($1, topic) from unnest($2::text[]) as topic', [channel, sent])
-      // Who listens looks now and then anyway.
+      // Listeners also poll, so a lost notification only delays them.
       .catch(() => undefined)
       .finally(() => {
         state.isSending = false;

@@ -139,7 +139,7 @@ describe('openPostgres', () => {
     const wrong = urlWith((url) => (url.password = 'wrong'));
     await expect(list(open(wrong))).rejects.toMatchObject({
       retryable: false,
-      message: expect.stringContaining('Look at the user and the password'),
+      message: expect.stringContaining('Check the user and the password'),
     });
     const missing = urlWith((url) => (url.pathname = '/nothing'));
     await expect(list(open(missing))).rejects.toThrow('Create the database first');

@@ -7,7 +7,7 @@ import { lastValueFrom } from 'rxjs';
 
 const saves = 40;
 
-/** Adds one to what is there, as often as it was not first, and tells the versions that it was given. */
+/** Increments a stored count with retries on conflict, and prints the versions it got. */
 const counting = `
   import { lastValueFrom } from 'rxjs';
   const versions = [];
@@ -23,7 +23,10 @@ const counting = `
   process.stdout.write(versions.join(' '), () => process.exit());
 `;
 
-/** Has processes count in one session at the same time: nothing is lost, and no version is given twice. `opening` is a script that opens a store and calls it `sessions`. */
+/**
+ * Lets several processes count in one session in parallel: no increment is lost, and no version is used twice.
+ * `opening` is a script that opens a store as `sessions`.
+ */
 export const countInProcesses = async (
   sessions: SessionStore,
   opening: string,

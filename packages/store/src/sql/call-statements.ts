@@ -1,16 +1,16 @@
 /**
- * The statements about calls. A lease is had by whose name is in `owner`, and time is told by the database; where its clock was set back, a sign that stays what it was ($5) tells that nobody renews
- * the lease.
+ * The SQL statements for calls. `owner` holds the lease, by the clock of the database. If that clock was set back, an
+ * unchanged heartbeat (`$5`) proves that the lease is not renewed.
  */
 export const callStatements = (schema: string) => {
   const calls = `${schema}.calls`;
   const records = `${schema}.records`;
   const soon = (milliseconds: string): string =>
     `clock_timestamp() + ${milliseconds}::float8 * interval '1 millisecond'`;
-  /** A page behind the place that a call has in the list. Who has ended before anything was written down has left a call that is none. */
+  /** A page of the list, after a call. Skips calls without records that no process holds: their writer has crashed. */
   const list = (place: string, type: string, which: string): string => `
       select
-        call.*, expires_at > clock_timestamp() as is_open, ${place}::text as behind,
+        call.*, expires_at > clock_timestamp() as is_open, ${place}::text as page_end,
         extract(epoch from created_at) * 1000 as created_ms, extract(epoch from updated_at) * 1000 as updated_ms,
         row_to_json(first) as first, row_to_json(last) as last
       from (
@@ -22,7 +22,7 @@ export const callStatements = (schema: string) => {
       left join ${records} as first on first.call = call.key and first.position = 1
       left join ${records} as last on last.call = call.key and last.position = call.last_position
       order by ${place} desc, key desc`;
-  /** All or nothing, and nothing where another one has the lease. */
+  /** Appends all records, or none if another writer holds the lease. */
   const append = (setting: string): string => `
     with held as (
       update ${calls} set
@@ -48,11 +48,11 @@ export const callStatements = (schema: string) => {
       returning last_position`,
     holder: `select owner || ' ' || expires_at as sign from ${calls} where key = $1 and owner is not null`,
     renew: `update ${calls} set expires_at = ${soon('$3')} where key = $1 and owner = $2 returning key`,
-    giveBack: `update ${calls} set owner = null, expires_at = null where key = $1 and owner = $2`,
+    release: `update ${calls} set owner = null, expires_at = null where key = $1 and owner = $2`,
     append: append(''),
-    /** Events alone need not wait for the disk. */
+    /** A batch without steps does not wait for the disk. */
     appendEvents: append(`(select set_config('synchronous_commit', 'off', true)) as setting,`),
-    /** As many as there are, up to some bytes, but at least one. */
+    /** Reads up to 500 records and about 1 MB, at least one record. */
     read: `
       select position, kind, name, seq, text from (
         select *, sum(octet_length(text)) over (order by position) - octet_length(text) as bytes
@@ -69,5 +69,4 @@ export const callStatements = (schema: string) => {
   };
 };
 
-/** The statements about calls, by what they do. */
 export type CallStatements = ReturnType<typeof callStatements>;

@@ -8,12 +8,10 @@ import { sqlLongTermMemory, type StoredMemoryOptions } from './sql-long-term-mem
 import { sqlMemory } from './sql-memory.js';
 import { sqlSessions } from './sql-sessions.js';
 
-/** What a store in a database is told. */
 export interface DatabaseStoreOptions extends SqlCallsOptions, Omit<CallStoreOptions, 'scheduler'> {
   readonly longTermMemory: StoredMemoryOptions;
 }
 
-/** Makes a store of a database. */
 export const databaseStore = (
   sql: LazySql,
   { leaseMs, scheduler, longTermMemory, ...log }: DatabaseStoreOptions,
@@ -25,7 +23,7 @@ export const databaseStore = (
     memory: closing.memory(sqlMemory(sql)),
     sessions: closing.sessions(sqlSessions(sql)),
     longTermMemory: sqlLongTermMemory(sql, scheduler, longTermMemory),
-    // What was held is given back before the connections end.
+    // Release all leases before closing the connections.
     close$: () => concat(closing.close$(), defer(() => from(sql.close())).pipe(ignoreElements())),
   };
 };

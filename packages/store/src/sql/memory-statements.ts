@@ -1,4 +1,4 @@
-/** The statements about memories. `$1` is a user, and `$2` the sessions whose entries are meant; `''` is that of entries of the user. */
+/** The SQL statements for memories. `$1` is the user, `$2` the sessions; `''` stands for entries without a session. */
 export const memoryStatements = (schema: string) => {
   const memories = `${schema}.memories`;
   const vectors = `${schema}.memory_vectors`;
@@ -49,7 +49,7 @@ export const memoryStatements = (schema: string) => {
         place bigint primary key references ${memories} on delete cascade,
         vector vector not null
       )`,
-    /** Those of some sessions, and of some ids; of all, where that is null. */
+    /** Deletes the entries of the sessions `$2` with the ids `$3`; null stands for all. */
     forget: `
       delete from ${memories} where user_key = $1
         and ($2::text[] is null or session_key = any ($2)) and ($3::text[] is null or id_key = any ($3))

@@ -3,10 +3,10 @@ import { migrationsOf } from './migrations.js';
 import type { Query, Sql } from './sql.js';
 import { numberIn } from './text.js';
 
-/** Any number will do that others do not take. */
+/** An arbitrary key for the advisory lock. */
 const lock = 7_242_305_151;
 
-/** Makes the tables what this version of the package needs: once, however many begin at the same time. Refuses those of a later version. */
+/** Migrates the tables to this version of the package, once across processes. Throws if they have a later version. */
 export const migrate = async ({
   query,
   transaction,
@@ -48,7 +48,7 @@ const isUpToDate = (version: number, latest: number, schema: string): boolean =>
   if (version <= latest) return version === latest;
   throw new MillraceError(
     'invalidState',
-    `The tables in the schema '${schema}' are of version ${version}, and this @millrace/store knows them up to version ${latest}. ` +
-      'Install a newer @millrace/store, or give another schema.',
+    `The tables in the schema '${schema}' have version ${version}, but this @millrace/store supports versions up to ${latest}. ` +
+      'Install a newer @millrace/store, or use another schema.',
   );
 };

@@ -1,4 +1,4 @@
-/** What has made the tables, version by version: what was released is never changed, only added to. Each is a list of statements. */
+/** The migrations, one list of SQL statements per version. Never change a released migration; add a new one. */
 export const migrationsOf = (schema: string): readonly (readonly string[])[] => [
   [
     `create table ${schema}.calls (
@@ -56,7 +56,7 @@ export const migrationsOf = (schema: string): readonly (readonly string[])[] => 
     `create index memories_by_words on ${schema}.memories using gin (words)`,
   ],
   [
-    // No version comes again, also where a session was removed and is saved anew.
+    // A version is never reused, even if a session is removed and saved again.
     `create sequence ${schema}.session_versions`,
     `create table ${schema}.sessions (
       key text primary key,

@@ -26,37 +26,34 @@ import {
   take,
   timer,
 } from 'rxjs';
-import { type Attempt, leased$, type Seen } from '../leased.js';
+import { type LeaseAttempt, acquireLease$, type ObservedHolder } from '../acquire-lease.js';
 import { checkId, storedName } from '../stored-name.js';
-import { taken } from '../taken.js';
+import { callInUse } from '../call-in-use.js';
 import { callStatements } from './call-statements.js';
-import { callOf, columnsOf, recordOf } from './rows-of-calls.js';
+import { callOf, columnsOf, recordOf } from './call-rows.js';
 import type { LazySql, Sql } from './sql.js';
 import { numberIn, textIn, toSqlText } from './text.js';
 
-/** What calls in a database are told. */
 export interface SqlCallsOptions {
   readonly leaseMs: number;
   readonly scheduler: SchedulerLike;
 }
 
-/** A lease, and the name in which it is had. */
 interface HeldLease {
   readonly sql: Sql;
   readonly owner: string;
   readonly state: {
     isHeld: boolean;
-    /** Nothing is written down, or about to be. */
+    /** No record exists or is being appended. */
     isEmpty: boolean;
-    /** What is being appended. The lease is given back after it: connections of a pool overtake each other. */
+    /** The pending append. The lease is released after it, as pooled connections do not keep the order of queries. */
     writing?: Promise<unknown>;
   };
 }
 
-/** Looked at, in case no notice comes. */
-const lookMs = 1_000;
+/** Polls in case a notification is lost. */
+const pollMs = 1_000;
 
-/** Keeps calls in a database. */
 export const sqlCalls = (
   sql: LazySql,
   { leaseMs, scheduler }: SqlCallsOptions,
@@ -66,20 +63,20 @@ export const sqlCalls = (
 
   const hold$ = (callId: string, key: string): Observable<HeldLease> =>
     defer(() => {
-      if (held.has(key)) throw taken(callId);
+      if (held.has(key)) throw callInUse(callId);
       held.add(key);
-      const lease$ = leased$({
+      const lease$ = acquireLease$({
         attempt: (seen) => claim(open, callId, key, leaseMs, seen),
-        giveBack: ({ sql, owner, state }) => {
+        release: ({ sql, owner, state }) => {
           state.isHeld = false;
-          const { giveBack, remove } = callStatements(sql.schema);
-          // A call of which nothing is written down is none.
+          const { release, remove } = callStatements(sql.schema);
+          // A call without records does not exist.
           const give = (): Promise<unknown> =>
-            sql.query(state.isEmpty ? remove : giveBack, [key, owner]).catch(() => undefined);
+            sql.query(state.isEmpty ? remove : release, [key, owner]).catch(() => undefined);
           if (state.writing === undefined) void give();
           else void state.writing.then(give, give);
         },
-        taken: () => taken(callId),
+        unavailable: () => callInUse(callId),
         leaseMs,
         scheduler,
       });
@@ -88,7 +85,7 @@ export const sqlCalls = (
         finalize(() => held.delete(key)),
       );
     });
-  /** Renews a lease for as long as it is had. Where the database cannot be reached, it is tried again: what is written is checked anyway. */
+  /** Renews a held lease. Retries if the database is unreachable: every append checks the lease anyway. */
   const renewals$ = ({ sql, owner }: HeldLease, callId: string, key: string): Observable<never> =>
     timer(leaseMs / 3, leaseMs / 3, scheduler).pipe(
       exhaustMap(() =>
@@ -97,11 +94,10 @@ export const sqlCalls = (
         ),
       ),
       map((rows) => {
-        if (rows.length === 0) throw taken(callId);
+        if (rows.length === 0) throw callInUse(callId);
       }),
       ignoreElements(),
     );
-  /** What is done with the key of a call. */
   const at$ = <T>(callId: string, work$: (key: string) => Observable<T>): Observable<T> =>
     defer(() => {
       checkId('A call', callId);
@@ -126,7 +122,7 @@ export const sqlCalls = (
             filter((topic) => topic === key || topic === ''),
             catchError(() => EMPTY),
           ),
-          timer(lookMs, lookMs, scheduler),
+          timer(pollMs, pollMs, scheduler),
         ),
       ),
     list$: (sessionId) => fromPull(() => readCalls(open, sessionId), openDemand),
@@ -147,8 +143,8 @@ const claim = async (
   callId: string,
   key: string,
   leaseMs: number,
-  seen?: Seen,
-): Promise<Attempt<HeldLease>> => {
+  seen?: ObservedHolder,
+): Promise<LeaseAttempt<HeldLease>> => {
   const sql = await open();
   const statements = callStatements(sql.schema);
   const owner = `${randomUUID()}/${leaseMs}`;
@@ -168,8 +164,8 @@ const claim = async (
   return row === undefined ? claim(open, callId, key, leaseMs) : { holder: textIn(row, 'sign') };
 };
 
-/** Of another one, in milliseconds: it renews its own, whatever is waited here. */
-const leaseIn = (sign: string): number => Number(/\/(\d+) /.exec(sign)?.[1] ?? Infinity);
+/** The lease time of the holder, in milliseconds: it may differ from ours. */
+const leaseIn = (holder: string): number => Number(/\/(\d+) /.exec(holder)?.[1] ?? Infinity);
 
 const append = async (
   { sql, owner, state }: HeldLease,
@@ -177,10 +173,10 @@ const append = async (
   key: string,
   records: readonly NewRecord[],
 ): Promise<void> => {
-  if (!state.isHeld) throw taken(callId);
+  if (!state.isHeld) throw callInUse(callId);
   if (records.length === 0) return;
   state.isEmpty = false;
-  const begun = sessionIn(callId, records);
+  const sessionId = sessionIn(callId, records);
   const { append, appendEvents } = callStatements(sql.schema);
   const isSafe = records.some(({ kind }) => kind === 'step');
   const writing = sql.query(isSafe ? append : appendEvents, [
@@ -188,11 +184,11 @@ const append = async (
     owner,
     records.length,
     ...columnsOf(records),
-    begun && toSqlText(begun),
+    sessionId && toSqlText(sessionId),
   ]);
   state.writing = writing;
   const written = await writing;
-  if (written.length === 0) throw taken(callId);
+  if (written.length === 0) throw callInUse(callId);
   sql.notify(key);
 };
 
@@ -213,21 +209,21 @@ async function* readRecords(
   }
 }
 
-/** Page by page, and never the whole list. One that is written to meanwhile may be left out. */
+/** Lists calls page by page. May omit a call that is written meanwhile. */
 async function* readCalls(
   open: LazySql['open'],
   sessionId?: string,
 ): AsyncGenerator<readonly StoredCall[]> {
   const { query, schema } = await open();
   const { list, listSession } = callStatements(schema);
-  // Of a session, few are asked for.
+  // A session usually needs only its latest calls.
   const [page, statement] = sessionId === undefined ? [50, list] : [5, listSession];
-  for (let behind = 'infinity', key = ''; ;) {
-    const rows = await query(statement, [behind, key, page, sessionId && toSqlText(sessionId)]);
+  for (let after = 'infinity', key = ''; ;) {
+    const rows = await query(statement, [after, key, page, sessionId && toSqlText(sessionId)]);
     const last = rows.at(-1);
     if (last === undefined) return;
     yield rows.map(callOf);
-    behind = String(last['behind']);
+    after = String(last['page_end']);
     key = textIn(last, 'key');
   }
 }

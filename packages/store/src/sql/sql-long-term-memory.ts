@@ -21,24 +21,23 @@ import type {
 import { defer, from, lastValueFrom, type Observable, type SchedulerLike } from 'rxjs';
 import { storedName } from '../stored-name.js';
 import { memoryStatements } from './memory-statements.js';
-import { anyOf, entryOf, essenceOf, wordsOf } from './rows-of-memories.js';
+import { anyOf, entryOf, essenceOf, wordsOf } from './memory-rows.js';
 import type { LazySql, Row, Sql } from './sql.js';
 import { numberIn, toSqlText } from './text.js';
 
-/** What a long-term memory in a database is told. */
+/** Options of the long-term memory of a store. */
 export interface StoredMemoryOptions {
-  /** Finds entries by their meaning, too; the same one as long as the store lives. Default: they are found by their words alone. */
+  /** Enables semantic search. Use the same one for the life of a store. Default: none, entries are found by keyword. */
   readonly embedder?: Embedder;
-  /** The least cosine of the angle between query and entry that counts as alike in meaning, from 0 to 1. Default: 0.3. */
+  /** Minimum cosine similarity of query and entry in semantic search, from 0 to 1. Default: 0.3. */
   readonly threshold?: number;
   /**
-   * How Postgres stems words, such as `german`: one of its text search configurations. Default: none; words are found in the forms of English that
-   * the memory in a process knows, too.
+   * The Postgres text search configuration that stems words, such as `german`. Default: none, words are found in their
+   * English forms, as in the in-process memory.
    */
   readonly language?: string;
 }
 
-/** What options of a long-term memory may be. */
 export const isMemoryOptions: Rule = [
   (value) => {
     checkOptions("'longTermMemory'", value, rules);
@@ -48,28 +47,27 @@ export const isMemoryOptions: Rule = [
 ];
 
 const rules: Readonly<Record<keyof StoredMemoryOptions, Rule>> = {
-  embedder: having('embed$', 'what makes vectors of texts by embed$()'),
+  embedder: having('embed$', 'an embedder with embed$()'),
   threshold: numberFrom(0),
   language: [
     (value) => typeof value === 'string' && /^[a-z_]{1,60}$/.test(value),
-    "a text search configuration of Postgres, such as 'german'",
+    "a Postgres text search configuration, such as 'german'",
   ],
 };
 
-/** Places of a ranking that count. */
-const depth = 50;
+/** Entries of each ranking that are merged. */
+const rankingDepth = 50;
 
-/** Entries whose vectors are made in one recall, and at once. */
-const mostNewVectors = 256;
+/** Maximum number of entries that one recall embeds, and per request to the embedder. */
+const maxNewVectors = 256;
 const batch = 64;
 
-/** Remembers users in a database. */
 export const sqlLongTermMemory = (
   lazy: LazySql,
   scheduler: SchedulerLike,
   { embedder, threshold = 0.3, language }: StoredMemoryOptions,
 ): LongTermMemory => {
-  const told = { isLacking: false };
+  const state = { hasWarned: false };
 
   const record = async (
     scope: MemoryScope,
@@ -114,16 +112,16 @@ export const sqlLongTermMemory = (
   ): Promise<readonly Row[]> => {
     if (embedder === undefined) return [];
     if (!sql.hasVectors) {
-      if (!told.isLacking) {
-        report?.('Only words are looked for, as the database lacks the extension pgvector.');
+      if (!state.hasWarned) {
+        report?.('Memories are searched by keywords only: the database has no pgvector extension.');
       }
-      told.isLacking = true;
+      state.hasWarned = true;
       return [];
     }
     const statements = memoryStatements(sql.schema);
     try {
-      const [asked] = await vectorsOf(embedder, [endsOf(text)]);
-      const missing = await sql.query(statements.withoutVector, [...seen, mostNewVectors]);
+      const [queryVector] = await vectorsOf(embedder, [endsOf(text)]);
+      const missing = await sql.query(statements.withoutVector, [...seen, maxNewVectors]);
       for (let at = 0; at < missing.length; at += batch) {
         const some = missing.slice(at, at + batch);
         const vectors = await vectorsOf(
@@ -135,37 +133,37 @@ export const sqlLongTermMemory = (
           vectors,
         ]);
       }
-      return await sql.query(statements.byMeaning, [...seen, asked, threshold, most]);
+      return await sql.query(statements.byMeaning, [...seen, queryVector, threshold, most]);
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error);
-      report?.(`Only words were looked for, as the search by meaning failed: ${why}`);
+      report?.(`Memories were searched by keywords only: semantic search failed: ${why}`);
       return [];
     }
   };
 
   const recall = async (
     scope: MemoryScope,
-    asked: MemoryQuery,
+    memoryQuery: MemoryQuery,
   ): Promise<readonly RecalledMemory[]> => {
     const sql = await lazy.open();
     const { newest, byWords } = memoryStatements(sql.schema);
-    const { text, limit = 5 } = asked;
+    const { text, limit = 5 } = memoryQuery;
     const seen = [storedName(scope.userId), sessionsIn(scope)];
     if (text.trim() === '') return (await sql.query(newest, [...seen, limit])).map(entryOf);
-    const most = Math.max(depth, limit);
-    const alike = await byMeaning(sql, seen, asked, most);
+    const most = Math.max(rankingDepth, limit);
+    const similar = await byMeaning(sql, seen, memoryQuery, most);
     const words = anyOf(termsOfRequest(text));
-    const holding = await sql.query(byWords, [
+    const matching = await sql.query(byWords, [
       ...seen,
       words,
       toSqlText(endsOf(text)),
       language ?? null,
       most,
     ]);
-    const rows = new Map([...alike, ...holding].map((row) => [numberIn(row, 'place'), row]));
+    const rows = new Map([...similar, ...matching].map((row) => [numberIn(row, 'place'), row]));
     const places = (some: readonly Row[]): readonly number[] =>
       some.map((row) => numberIn(row, 'place'));
-    return fuseRankings([places(holding), places(alike)])
+    return fuseRankings([places(matching), places(similar)])
       .slice(0, limit)
       .flatMap(({ item, score }) => {
         const row = rows.get(item);
@@ -191,14 +189,14 @@ export const sqlLongTermMemory = (
 };
 
 const scoped =
-  <Asked, Found>(owner: string, work: (scope: MemoryScope, asked: Asked) => Promise<Found>) =>
-  (scope: MemoryScope, asked: Asked): Observable<Found> =>
+  <Input, Output>(owner: string, work: (scope: MemoryScope, input: Input) => Promise<Output>) =>
+  (scope: MemoryScope, input: Input): Observable<Output> =>
     defer(() => {
       checkScope(owner, scope);
-      return from(work(scope, asked));
+      return from(work(scope, input));
     });
 
-/** Entries of a user are of no session; the name of a session is never empty. */
+/** Entries without a session have an empty key, which no session has. */
 const sessionKeyOf = ({ sessionId }: MemoryScope): string =>
   sessionId === undefined ? '' : storedName(sessionId);
 
@@ -206,14 +204,14 @@ const sessionsIn = (scope: MemoryScope): readonly string[] => [
   ...new Set(['', sessionKeyOf(scope)]),
 ];
 
-/** Vectors as Postgres reads them. */
+/** Embeds texts, and formats the vectors for pgvector. */
 const vectorsOf = async (
   embedder: Embedder,
   texts: readonly string[],
 ): Promise<readonly string[]> => {
   const vectors = await lastValueFrom(embedder.embed$(texts));
   if (vectors.length !== texts.length || !vectors.flat().every(Number.isFinite)) {
-    throw new TypeError('the embedder gave other vectors than one of numbers for each text');
+    throw new TypeError('the embedder must return one vector of finite numbers for each text');
   }
   return vectors.map((vector) => JSON.stringify(vector));
 };

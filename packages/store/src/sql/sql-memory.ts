@@ -1,14 +1,19 @@
 import type { Message } from '@millrace/core';
 import { defer, from } from 'rxjs';
-import { freshOf, goneOn, type KeptMessage, messageIn } from '../memory/appending.js';
+import {
+  newMessages,
+  conflict,
+  type StoredMessage,
+  parseMessage,
+} from '../memory/stored-messages.js';
 import type { StoredMemory, StoredMemoryFactory } from '../memory/stored-memory.js';
 import { checkId, storedName } from '../stored-name.js';
 import type { LazySql, Query } from './sql.js';
 import { numberIn, textIn, toSqlText } from './text.js';
 
 /**
- * Keeps conversations in a database, a message a row. Who adds to a conversation that has gone on elsewhere since it was loaded gets `conflict`; who has not loaded
- * it adds to what is there.
+ * Stores conversations in a database, one row per message. An append errors with `conflict` if the conversation has
+ * changed since it was loaded; without a load, it adds to the current messages.
  */
 export const sqlMemory =
   (sql: LazySql): StoredMemoryFactory =>
@@ -18,7 +23,7 @@ export const sqlMemory =
   };
 
 const memoryIn = (lazy: LazySql, key: string, sessionId: string): StoredMemory => {
-  /** The place of the last message when it was loaded, or since. Places are not used twice, and so tell what has gone on. */
+  /** The position of the last message this memory knows. Positions are never reused, so a new one reveals a change. */
   const state: { loaded?: number } = {};
   const load = async (): Promise<readonly Message[]> => {
     const { query, schema } = await lazy.open();
@@ -32,10 +37,10 @@ const memoryIn = (lazy: LazySql, key: string, sessionId: string): StoredMemory =
     state.loaded = row === undefined ? 0 : numberIn(row, 'length');
     return rows
       .filter(({ message }) => message !== null)
-      .map((row) => messageIn(textIn(row, 'message')));
+      .map((row) => parseMessage(textIn(row, 'message')));
   };
-  /** Of the conversation, which nobody else changes until the transaction has ended. */
-  const lastPlace = async (query: Query, schema: string): Promise<number> => {
+  /** Reads the length of the conversation, and locks its row until the transaction ends. */
+  const lockedLength = async (query: Query, schema: string): Promise<number> => {
     const [row = {}] = await query(
       `insert into ${schema}.conversations (key, id) values ($1, $2)
       on conflict (key) do update set id = excluded.id returning length`,
@@ -43,12 +48,12 @@ const memoryIn = (lazy: LazySql, key: string, sessionId: string): StoredMemory =
     );
     return numberIn(row, 'length');
   };
-  /** Adds messages behind a place, and gives that of the last. */
+  /** Adds messages after a position, and returns the position of the last one. */
   const add = async (
     query: Query,
     schema: string,
     after: number,
-    fresh: readonly KeptMessage[],
+    fresh: readonly StoredMessage[],
   ): Promise<number> => {
     await query(
       `insert into ${schema}.messages (conversation, position, id, message)
@@ -66,30 +71,30 @@ const memoryIn = (lazy: LazySql, key: string, sessionId: string): StoredMemory =
     if (messages.length === 0) return;
     const sql = await lazy.open();
     const loaded = await sql.transaction(async (query) => {
-      const length = await lastPlace(query, sql.schema);
+      const length = await lockedLength(query, sql.schema);
       const known = await query(
         `select id, position from ${sql.schema}.messages where conversation = $1 and id = any ($2::text[])`,
         [key, messages.map(({ id }) => storedName(id))],
       );
       const ids = new Set(known.map((row) => textIn(row, 'id')));
-      const fresh = freshOf(messages, (id) => ids.has(storedName(id)));
+      const fresh = newMessages(messages, (id) => ids.has(storedName(id)));
       if (fresh.length === 0) {
-        // What was added before, and not answered to, is what has gone on.
+        // The caller repeats an append after losing its response: its own messages are no conflict.
         const isLast = known.some((row) => numberIn(row, 'position') === length);
         return isLast ? length : state.loaded;
       }
-      if (state.loaded !== undefined && state.loaded !== length) throw goneOn(sessionId);
+      if (state.loaded !== undefined && state.loaded !== length) throw conflict(sessionId);
       return add(query, sql.schema, length, fresh);
     });
     if (state.loaded !== undefined && loaded !== undefined) state.loaded = loaded;
   };
-  /** Whoever has loaded what was there before is refused from then on. */
+  /** Later appends of a reader that loaded the replaced messages error with `conflict`. */
   const replace = async (messages: readonly Message[]): Promise<void> => {
     const sql = await lazy.open();
     const { schema } = sql;
-    const fresh = freshOf(messages, () => false);
+    const fresh = newMessages(messages, () => false);
     state.loaded = await sql.transaction(async (query) => {
-      const length = await lastPlace(query, schema);
+      const length = await lockedLength(query, schema);
       await query(`delete from ${schema}.messages where conversation = $1`, [key]);
       return add(query, schema, length + 1, fresh);
     });

@@ -6,7 +6,7 @@ import { checkId, storedName } from '../stored-name.js';
 import type { LazySql } from './sql.js';
 import { numberIn, textIn, toSqlText } from './text.js';
 
-/** Keeps the states of sessions in a database, each in a row. */
+/** Stores session states in a database, one row per session. */
 export const sqlSessions = (lazy: LazySql): SessionStore => {
   const opened = async () => {
     const { query, schema } = await lazy.open();
@@ -43,7 +43,7 @@ export const sqlSessions = (lazy: LazySql): SessionStore => {
   };
   return {
     load$: (sessionId) => defer(() => from(load(sessionId))),
-    // What is saved is what it is now, however long it takes to open the database.
+    // Serialize the state now: it may change while the database opens.
     save$: (sessionId, state, expectedVersion) =>
       defer(() => from(save(sessionId, JSON.stringify(state), expectedVersion))),
     list$: () => defer(() => from(list())),
@@ -51,7 +51,7 @@ export const sqlSessions = (lazy: LazySql): SessionStore => {
   };
 };
 
-/** Each is one statement: of many who save behind the same version, one finds it. */
+/** A save is a single statement, so of several concurrent saves of one version only one succeeds. */
 const sessionStatements = (schema: string) => {
   const sessions = `${schema}.sessions`;
   return {
@@ -59,7 +59,7 @@ const sessionStatements = (schema: string) => {
     first: `
       insert into ${sessions} (key, state, id) values ($1, $2, $3)
       on conflict (key) do nothing returning version`,
-    // A version is any number for those who ask, also one that there can never be.
+    // A caller may pass any number as the version, even one that does not fit the column.
     next: `
       update ${sessions} set state = $2, version = default, updated_at = clock_timestamp()
       where key = $1 and version::float8 = $3::float8 returning version`,
@@ -76,5 +76,5 @@ const keyOf = (sessionId: string): string => {
 const damaged = (sessionId: string, schema: string): MillraceError =>
   new MillraceError(
     'invalidState',
-    `The state of the session '${sessionId.slice(0, 100)}' in ${schema}.sessions is no JSON: it was edited. Restore it from a backup, or delete the row to begin anew.`,
+    `The state of the session '${sessionId.slice(0, 100)}' in ${schema}.sessions is not JSON: it was edited. Restore it from a backup, or delete the row to start the session over.`,
   );

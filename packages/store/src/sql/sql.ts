@@ -1,6 +1,5 @@
 import type { Observable } from 'rxjs';
 
-/** What a query gives. */
 export type Row = Readonly<Record<string, unknown>>;
 
 /** Runs one statement, with values for `$1`, `$2` and so on. Rejects with a `MillraceError`. */
@@ -8,22 +7,22 @@ export type Query = (text: string, values?: readonly unknown[]) => Promise<reado
 
 /** A database that speaks the SQL of Postgres, with the tables of this package. */
 export interface Sql {
-  /** The schema that the tables are in, safe to be written in a statement. */
+  /** The schema of the tables, safe to use in a statement. */
   readonly schema: string;
-  /** Whether it has vectors. */
+  /** Whether the pgvector extension is available. */
   readonly hasVectors: boolean;
   readonly query: Query;
-  /** Does work in one transaction: all of it, or, where it rejects, nothing. */
+  /** Runs the work in a transaction; rolls back if it rejects. */
   transaction<T>(work: (query: Query) => Promise<T>): Promise<T>;
-  /** Tells all who listen, also in other processes, that something has changed; without a promise. */
+  /** Notifies all listeners of a change, in other processes too. Delivery is not guaranteed. */
   notify(topic: string): void;
-  /** What has changed; also `''` when anything may have, as it has just begun to listen. Never completes; who listens must look now and then itself. */
+  /** The topics that changed; `''` after connecting, when any may have. Never completes. Listeners must also poll. */
   readonly notices$: Observable<string>;
 }
 
-/** A database that is opened when it is first used. */
+/** A database that opens on first use. */
 export interface LazySql {
   open(): Promise<Sql>;
-  /** Ends all; nothing, where it was never used. */
+  /** Does nothing if the database was never opened. */
   close(): Promise<void>;
 }

@@ -1,15 +1,14 @@
 import { setImmediate } from 'node:timers/promises';
 
-/** Knows what is under way. */
-export interface Tracked {
-  /** Does work, of which is known that it is under way until it settles. */
+/** Tracks asynchronous work. */
+export interface PendingWork {
+  /** Runs the work, which counts as pending until it settles. */
   track<T>(work: () => Promise<T>): Promise<T>;
-  /** Resolves when nothing is. */
+  /** Resolves when no work is pending. */
   settled(): Promise<void>;
 }
 
-/** Makes what knows of nothing yet. */
-export const createTracked = (): Tracked => {
+export const createPendingWork = (): PendingWork => {
   const running = new Set<Promise<unknown>>();
   return {
     track: async (work) => {
@@ -24,7 +23,7 @@ export const createTracked = (): Tracked => {
     settled: async () => {
       while (running.size > 0) {
         await Promise.allSettled(running);
-        // What waits for one of them begins before the next look.
+        // Let work start that waited for the settled work.
         await setImmediate();
       }
     },

@@ -3,7 +3,7 @@ import type { NewRecord, StoredCall, StoredRecord } from '@millrace/core/journal
 import type { Row } from './sql.js';
 import { numberIn, textIn, toSqlText } from './text.js';
 
-/** The columns of records, as lists. */
+/** The records as one array per column. */
 export const columnsOf = (records: readonly NewRecord[]): readonly (readonly unknown[])[] => [
   records.map(({ kind }) => kind),
   records.map(({ name }) => toSqlText(name)),
@@ -11,7 +11,6 @@ export const columnsOf = (records: readonly NewRecord[]): readonly (readonly unk
   records.map(({ text }) => toSqlText(text)),
 ];
 
-/** The record of a row. */
 export const recordOf = (row: Row): StoredRecord => ({
   position: numberIn(row, 'position'),
   kind: row['kind'] === 'step' ? 'step' : 'event',
@@ -20,7 +19,6 @@ export const recordOf = (row: Row): StoredRecord => ({
   text: textIn(row, 'text'),
 });
 
-/** The call of a row. */
 export const callOf = ({ first, last, ...row }: Row): StoredCall => ({
   callId: textIn(row, 'id'),
   createdAt: Math.floor(numberIn(row, 'created_ms')),

@@ -1,17 +1,17 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { marbles } from '@millrace/core/testing';
 import { asyncScheduler } from 'rxjs';
-import { type Attempt, leased$ } from './leased.js';
+import { type LeaseAttempt, acquireLease$ } from './acquire-lease.js';
 
 // A disk that others use, too, takes its time to keep what it is given.
 jest.setTimeout(240_000);
 
 /** What comes of each attempt, one after the other, at once; the last again and again. */
-const attempts = (...outcomes: readonly (Attempt<string> | Error)[]) => {
+const attempts = (...outcomes: readonly (LeaseAttempt<string> | Error)[]) => {
   const made = { count: 0, given: [] as string[] };
   return {
     made,
-    attempt: (): PromiseLike<Attempt<string>> => ({
+    attempt: (): PromiseLike<LeaseAttempt<string>> => ({
       // Virtual time does not wait for promises.
       then: (onValue, onError) => {
         const outcome = outcomes[Math.min(made.count, outcomes.length - 1)];
@@ -21,19 +21,19 @@ const attempts = (...outcomes: readonly (Attempt<string> | Error)[]) => {
         return given as PromiseLike<never>;
       },
     }),
-    giveBack: (lease: string) => {
+    release: (lease: string) => {
       made.given.push(lease);
     },
-    taken: () => 'taken' as unknown as Error,
+    unavailable: () => 'taken' as unknown as Error,
     leaseMs: 800,
   };
 };
 
-describe('leased$', () => {
+describe('acquireLease$', () => {
   it('S7: has what is free at once, until it is left', () => {
     const { made, ...options } = attempts({ lease: 'l' });
     marbles(({ expectObservable, scheduler, flush }) => {
-      expectObservable(leased$({ ...options, scheduler }), '^ 4ms !').toBe('l');
+      expectObservable(acquireLease$({ ...options, scheduler }), '^ 4ms !').toBe('l');
       flush();
       expect(made).toEqual({ count: 1, given: ['l'] });
     });
@@ -43,7 +43,7 @@ describe('leased$', () => {
     const gone = { holder: 'a' };
     const { made, ...options } = attempts(gone, gone, gone, gone, { lease: 'l' });
     marbles(({ expectObservable, scheduler, flush }) => {
-      expectObservable(leased$({ ...options, scheduler }), '^ 999ms !').toBe('275ms l');
+      expectObservable(acquireLease$({ ...options, scheduler }), '^ 999ms !').toBe('275ms l');
       flush();
       expect(made).toEqual({ count: 5, given: ['l'] });
     });
@@ -52,7 +52,7 @@ describe('leased$', () => {
   it('S7: is refused as soon as the holder gives a sign of life', () => {
     const { made, ...options } = attempts({ holder: 'a' }, { holder: 'a' }, { holder: 'b' });
     marbles(({ expectObservable, scheduler, flush }) => {
-      expectObservable(leased$({ ...options, scheduler })).toBe('75ms #', undefined, 'taken');
+      expectObservable(acquireLease$({ ...options, scheduler })).toBe('75ms #', undefined, 'taken');
       flush();
       expect(made.given).toEqual([]);
     });
@@ -61,7 +61,7 @@ describe('leased$', () => {
   it('S7: is refused at once where the holder is known to live', () => {
     const { made: _, ...options } = attempts({ holder: 'a', isAlive: true });
     marbles(({ expectObservable, scheduler }) => {
-      expectObservable(leased$({ ...options, scheduler })).toBe('#', undefined, 'taken');
+      expectObservable(acquireLease$({ ...options, scheduler })).toBe('#', undefined, 'taken');
     });
   });
 
@@ -73,7 +73,9 @@ describe('leased$', () => {
         seen.push(it);
         return attempt();
       };
-      expectObservable(leased$({ ...options, attempt: told, scheduler }), '^ 200ms !').toBe('');
+      expectObservable(acquireLease$({ ...options, attempt: told, scheduler }), '^ 200ms !').toBe(
+        '',
+      );
       flush();
       const signs = [25, 75, 175].map((forMs) => ({ holder: 'a', forMs }));
       expect(seen).toEqual([undefined, ...signs]);
@@ -83,23 +85,27 @@ describe('leased$', () => {
   it('S7: is refused when a lease does not end, though nobody seems to live', () => {
     const { made: _, ...options } = attempts({ holder: 'a' });
     marbles(({ expectObservable, scheduler }) => {
-      expectObservable(leased$({ ...options, scheduler })).toBe('2475ms #', undefined, 'taken');
+      expectObservable(acquireLease$({ ...options, scheduler })).toBe(
+        '2475ms #',
+        undefined,
+        'taken',
+      );
     });
   });
 
   it('S7: ends the wait when it is left', () => {
     const { made, ...options } = attempts({ holder: 'a' });
     marbles(({ expectObservable, scheduler, flush }) => {
-      expectObservable(leased$({ ...options, scheduler }), '^ 80ms !').toBe('');
+      expectObservable(acquireLease$({ ...options, scheduler }), '^ 80ms !').toBe('');
       flush();
       expect(made.count).toBe(3);
     });
   });
 
   it('S7: gives back what it gets after it was left', async () => {
-    const { made, giveBack, taken, leaseMs } = attempts();
+    const { made, release, unavailable, leaseMs } = attempts();
     const late = Promise.resolve({ lease: 'late' });
-    leased$({ attempt: () => late, giveBack, taken, leaseMs, scheduler: asyncScheduler })
+    acquireLease$({ attempt: () => late, release, unavailable, leaseMs, scheduler: asyncScheduler })
       .subscribe()
       .unsubscribe();
     await late;

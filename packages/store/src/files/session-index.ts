@@ -2,30 +2,30 @@ import { rmdir, unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { sessionIn, type StoredCall } from '@millrace/core/journal';
 import { storedName } from '../stored-name.js';
-import type { Aside } from './aside.js';
-import { isGone, isThere, namesIn } from './failure.js';
+import type { Staging } from './staging.js';
+import { isNotFound, exists, readNames } from './file-system.js';
 import type { NamedCall } from './list-calls.js';
 import { makeDirectory, syncDirectory } from './make-directory.js';
 
 /**
- * The index of calls by session: an empty file `.sessions/<session>/<place>.<call>` for each call. It is created before the first record of the call, and deleted before the call, so no call is
- * without one. A file whose call does not exist is ignored.
+ * The index of calls by session: an empty file `.sessions/<session>/<place>.<call>` for each call. It is created before
+ * the first record of the call and deleted before the call, so every call has one. An entry without a call is ignored.
  */
-export interface SessionMarks {
-  /** Marks a call that a session begins. */
+export interface SessionIndex {
+  /** Adds a call that a session starts. */
   add(sessionId: string, callId: string): Promise<void>;
-  /** The calls of a session, the newest first. */
+  /** The calls of a session, newest first. */
   of(sessionId: string): Promise<readonly Required<NamedCall>[]>;
   forget(call: StoredCall): Promise<void>;
 }
 
-/** `list` lists all calls: the index of a directory from before there was one is made of it. */
-export const createSessionMarks = (
+/** `list` lists all calls, to build the index of a directory that an earlier version of this package created. */
+export const createSessionIndex = (
   root: string,
-  aside: Aside,
+  staging: Staging,
   list: () => AsyncIterable<readonly StoredCall[]>,
-): SessionMarks => {
-  const all = join(root, '.sessions');
+): SessionIndex => {
+  const indexRoot = join(root, '.sessions');
   const fill = async (made: string): Promise<void> => {
     const sessions = new Set([made]);
     for await (const calls of list()) {
@@ -41,35 +41,35 @@ export const createSessionMarks = (
     for (const directory of sessions) await syncDirectory(directory);
   };
   const directoryOf = async (sessionId: string): Promise<string> => {
-    if (!(await isThere(all))) await aside.make(all, fill);
-    return join(all, storedName(sessionId));
+    if (!(await exists(indexRoot))) await staging.create(indexRoot, fill);
+    return join(indexRoot, storedName(sessionId));
   };
-  const mark = async (directory: string, name: string): Promise<void> => {
+  const addEntry = async (directory: string, name: string): Promise<void> => {
     await makeDirectory(directory);
-    const marks = await marksIn(directory);
-    if (marks.some((it) => it.name === name)) return;
-    await write(directory, name, (marks[0]?.place ?? 0) + 1);
+    const entries = await entriesIn(directory);
+    if (entries.some((it) => it.name === name)) return;
+    await write(directory, name, (entries[0]?.place ?? 0) + 1);
     await syncDirectory(directory);
   };
   return {
     add: async (sessionId, callId) => {
       const directory = await directoryOf(sessionId);
-      const marked = (): Promise<void> => mark(directory, storedName(callId));
-      // Whoever has just forgotten the last call of the session has removed its directory.
-      await marked().catch((error: unknown) => {
-        if (!isGone(error)) throw error;
-        return marked();
+      const tryAdd = (): Promise<void> => addEntry(directory, storedName(callId));
+      // Another process has just removed the last call of the session, and with it the directory.
+      await tryAdd().catch((error: unknown) => {
+        if (!isNotFound(error)) throw error;
+        return tryAdd();
       });
     },
-    of: async (sessionId) => marksIn(await directoryOf(sessionId)),
+    of: async (sessionId) => entriesIn(await directoryOf(sessionId)),
     forget: async (call) => {
       const sessionId = sessionOf(call);
       if (sessionId === undefined) return;
       const directory = await directoryOf(sessionId);
-      for (const { name, place } of await marksIn(directory)) {
+      for (const { name, place } of await entriesIn(directory)) {
         if (name === storedName(call.callId)) await unlink(join(directory, `${place}.${name}`));
       }
-      // One in which there are others stays.
+      // Fails if the session has other calls.
       await rmdir(directory).catch(() => undefined);
     },
   };
@@ -80,8 +80,8 @@ const sessionOf = ({ callId, first }: StoredCall): string | undefined => session
 const write = (directory: string, name: string, place: number): Promise<void> =>
   writeFile(join(directory, `${place}.${name}`), '', { mode: 0o600 });
 
-const marksIn = async (directory: string): Promise<readonly Required<NamedCall>[]> =>
-  (await namesIn(directory))
+const entriesIn = async (directory: string): Promise<readonly Required<NamedCall>[]> =>
+  (await readNames(directory))
     .map((file) => {
       const end = file.indexOf('.');
       return { name: file.slice(end + 1), place: Number(file.slice(0, end)) };

@@ -1,19 +1,19 @@
 import { isMillraceError, MillraceError } from '@millrace/core';
-import { codeOf } from '../files/failure.js';
+import { errorCode } from '../files/file-system.js';
 
-/** The beginnings of codes of Postgres that say: not now. What has none is about the connection. */
-const passing = ['08', '40', '53', '55P03', '57P', '58'];
+/** Prefixes of transient Postgres error codes. An error without such a code is a connection error, also transient. */
+const transientCodes = ['08', '40', '53', '55P03', '57P', '58'];
 
-/** Makes the `store` error of what a driver has thrown, without the secrets. */
-export const sqlFailure = (
+/** Maps a driver error to a `store` error, and redacts the secrets. */
+export const toSqlError = (
   error: unknown,
   where: string,
   secrets: readonly string[] = [],
 ): MillraceError => {
   if (isMillraceError(error)) return error;
-  const code = codeOf(error);
+  const code = errorCode(error);
   const isOfPostgres = code !== undefined && /^[0-9A-Z]{5}$/.test(code);
-  const retryable = !isOfPostgres || passing.some((begin) => code.startsWith(begin));
+  const retryable = !isOfPostgres || transientCodes.some((begin) => code.startsWith(begin));
   const why = withoutSecrets(messageOf(error), secrets);
   const cause = Object.assign(new Error(why), code === undefined ? {} : { code });
   const fix = fixes[code ?? ''] ?? '';
@@ -21,17 +21,16 @@ export const sqlFailure = (
 };
 
 const fixes: Readonly<Partial<Record<string, string>>> = {
-  ECONNREFUSED: ' Is the server running, and are the host and the port right?',
-  ENOTFOUND: ' Is the host right?',
-  '28P01': ' Look at the user and the password.',
-  '28000': ' Look at the user, and at pg_hba.conf.',
-  '3D000': ' Create the database first, or name another one.',
-  '42501':
-    ' Give the user the right to create a schema in the database, or create the schema for it.',
-  '53100': ' Make room on the disk of the database.',
+  ECONNREFUSED: ' Check that the server is running, and check the host and the port.',
+  ENOTFOUND: ' Check the host name.',
+  '28P01': ' Check the user and the password.',
+  '28000': ' Check the user and pg_hba.conf.',
+  '3D000': ' Create the database first, or use another one.',
+  '42501': ' Allow the user to create a schema in the database, or create the schema yourself.',
+  '53100': ' Free some disk space on the database server.',
 };
 
-/** Several addresses that were tried have no message of their own. */
+/** The error of a connection to several addresses has an empty message. */
 const messageOf = (error: unknown): string => {
   if (error instanceof AggregateError && error.message === '') {
     return error.errors.map(messageOf).join('; ');

@@ -4,7 +4,6 @@ import type { MemoryEntry } from '@millrace/core/long-term-memory';
 import type { Row } from './sql.js';
 import { numberIn, textIn } from './text.js';
 
-/** The entry of a row. */
 export const entryOf = (row: Row): MemoryEntry => {
   const userId = textIn(row, 'user_id');
   const metadata = parsedJson(textIn(row, 'metadata'));
@@ -23,18 +22,18 @@ export const entryOf = (row: Row): MemoryEntry => {
 const textsIn = (value: Readonly<Record<string, unknown>>): Record<string, string> =>
   Object.fromEntries(Object.entries(value).map(([key, text]) => [key, String(text)]));
 
-/** What two texts have in common that say the same, as one short text. */
+/** A hash that is equal for texts that differ only in case, whitespace and Unicode form. */
 export const essenceOf = (text: string): string => {
   const essence = text.normalize('NFKC').replace(/\s+/gu, ' ').trim().toLowerCase();
   return createHash('sha256').update(essence, 'utf16le').digest('hex');
 };
 
-/** The words by which a text is found: those that fit into an index, each once. */
+/** The distinct words to index, up to 10,000. Skips words longer than 100 characters. */
 export const wordsOf = (text: string): readonly string[] => {
   const forms = termsIn(text).flatMap((term) => lookUpForm(term) ?? []);
   return [...new Set(forms.filter((form) => form.length <= 100))].slice(0, 10_000);
 };
 
-/** What finds texts that hold any of these words. */
+/** A `tsquery` for texts with any of these words. */
 export const anyOf = (words: readonly string[]): string =>
   words.map((word) => `'${word.replaceAll(/['\\]/g, '')}'`).join(' | ');

@@ -1,0 +1,70 @@
+import { concat, defer, NEVER, Observable, of, type SchedulerLike, switchMap, timer } from 'rxjs';
+
+/** The lease, or a heartbeat of its current holder: a value that changes while the holder is alive. */
+export type LeaseAttempt<Lease> =
+  { readonly lease: Lease } | { readonly holder: string; readonly isAlive?: boolean };
+
+/** The last heartbeat of a holder, and how long this process has waited without seeing it change. */
+export interface ObservedHolder {
+  readonly holder: string;
+  readonly forMs: number;
+}
+
+export interface LeaseOptions<Lease> {
+  readonly attempt: (seen?: ObservedHolder) => PromiseLike<LeaseAttempt<Lease>>;
+  readonly release: (lease: Lease) => void;
+  /** Creates the error for a lease that another holder keeps. */
+  readonly unavailable: (holder: string) => Error;
+  readonly leaseMs: number;
+  /** Maximum wait for a holder without heartbeats, in milliseconds. Default: three times `leaseMs`. */
+  readonly maxWaitMs?: number;
+  readonly scheduler: SchedulerLike;
+}
+
+/**
+ * Acquires a lease, emits it once, and releases it on unsubscribe. If another holder has it, waits until that lease
+ * expires, or errors as soon as the holder proves to be alive. Cold.
+ */
+export const acquireLease$ = <Lease>({
+  attempt,
+  release,
+  unavailable,
+  leaseMs,
+  maxWaitMs = 3 * leaseMs,
+  scheduler,
+}: LeaseOptions<Lease>): Observable<Lease> => {
+  const try$ = (waited: number, delay: number, known?: string): Observable<Lease> =>
+    attempt$(
+      () => attempt(known === undefined ? known : { holder: known, forMs: waited }),
+      release,
+    ).pipe(
+      switchMap((outcome) => {
+        if ('lease' in outcome) return concat(of(outcome.lease), NEVER);
+        const { holder, isAlive = known !== undefined && known !== holder } = outcome;
+        if (isAlive || waited > maxWaitMs) throw unavailable(holder);
+        const next = Math.min(delay * 2, leaseMs / 8);
+        return timer(delay, scheduler).pipe(switchMap(() => try$(waited + delay, next, holder)));
+      }),
+    );
+  return defer(() => try$(0, 25));
+};
+
+/** Not `from(attempt())`: a lease that arrives after unsubscribe must be released, too. */
+const attempt$ = <Lease>(
+  attempt: () => PromiseLike<LeaseAttempt<Lease>>,
+  release: (lease: Lease) => void,
+): Observable<LeaseAttempt<Lease>> =>
+  new Observable((subscriber) => {
+    attempt().then(
+      (outcome) => {
+        if (!('lease' in outcome)) {
+          subscriber.next(outcome);
+          subscriber.complete();
+          return;
+        }
+        subscriber.add(() => release(outcome.lease));
+        subscriber.next(outcome);
+      },
+      (error: unknown) => subscriber.error(error),
+    );
+  });

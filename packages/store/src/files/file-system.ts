@@ -1,0 +1,91 @@
+import type { Stats } from 'node:fs';
+import { readdir, stat } from 'node:fs/promises';
+import { isMillraceError, MillraceError } from '@millrace/core';
+import { isRecord } from '@millrace/core/adapter';
+
+/** The code of an error of the file system, such as `ENOENT`. */
+export const errorCode = (error: unknown): string | undefined =>
+  isRecord(error) && typeof error['code'] === 'string' ? error['code'] : undefined;
+
+export const isNotFound = (error: unknown): boolean => errorCode(error) === 'ENOENT';
+
+/** Resolves to `other` if the work rejects with `ENOENT`. */
+export const ifMissing = <T, Other>(work: Promise<T>, other: Other): Promise<T | Other> =>
+  work.catch((error: unknown) => {
+    if (isNotFound(error)) return other;
+    throw error;
+  });
+
+export const statIfExists = (path: string): Promise<Stats | undefined> =>
+  ifMissing(stat(path), undefined);
+
+/** Whether a file or directory exists; with `ino`, whether it is the file with that inode number. */
+export const exists = async (path: string, ino?: number): Promise<boolean> => {
+  const found = await statIfExists(path);
+  return found !== undefined && (ino === undefined || found.ino === ino);
+};
+
+/** The entries of a directory; empty if it does not exist. */
+export const readNames = (directory: string): Promise<readonly string[]> =>
+  ifMissing(readdir(directory), []);
+
+/** The subdirectories with names made by `storedName`; empty if `root` does not exist. */
+export const storedDirectories = async (root: string): Promise<readonly string[]> =>
+  (await ifMissing(readdir(root, { withFileTypes: true }), []))
+    .filter((entry) => entry.isDirectory() && /^[ih]-[^.]*$/.test(entry.name))
+    .map(({ name }) => name);
+
+/** Whether the file already exists, or the directory already exists and is not empty. */
+export const alreadyExists = (error: unknown): boolean =>
+  ['EEXIST', 'ENOTEMPTY'].includes(errorCode(error) ?? '');
+
+/** Maps a file system error to a `store` error that says how to fix it. */
+export const toStoreError =
+  (directory: string) =>
+  (error: unknown): MillraceError => {
+    if (isMillraceError(error)) return error;
+    const code = errorCode(error) ?? '';
+    const reason = Object.hasOwn(reasons, code) ? reasons[code] : undefined;
+    const [why, retryable] = reason ?? [`it could not be used (${messageOf(error)})`, false];
+    return new MillraceError('store', `The store in ${directory} failed: ${why}.`, {
+      cause: error,
+      retryable,
+    });
+  };
+
+/** The error for using a store whose directory was deleted or moved while it was open. */
+export const directoryMissing = (directory: string): MillraceError =>
+  new MillraceError(
+    'store',
+    `The store in ${directory} failed: the directory was moved or deleted while it was in use. Restore it, or open the store at its new path.`,
+  );
+
+/** Rejects a path that is not a non-empty string, such as an environment variable that is not set. */
+export const checkDirectory = (owner: string, directory: unknown): void => {
+  if (typeof directory === 'string' && directory !== '') return;
+  const given = directory === '' ? 'an empty string' : String(directory);
+  throw new MillraceError(
+    'config',
+    `${owner} needs the path of a directory, such as './data', not ${given}. If it comes from an environment variable, set the variable or pass a default.`,
+  );
+};
+
+const messageOf = (error: unknown): string =>
+  error instanceof Error ? error.message : String(error);
+
+const reasons: Readonly<Record<string, readonly [why: string, retryable: boolean]>> = {
+  ENOSPC: ['the disk is full. Free some space, then retry', true],
+  EDQUOT: ['the disk quota is used up. Free some space or raise the quota, then retry', true],
+  EROFS: ['the file system is read-only. Choose another directory', false],
+  EACCES: ['permission denied. Grant this user write access, or choose another directory', false],
+  EPERM: ['permission denied. Grant this user write access, or choose another directory', false],
+  ENOENT: ['a directory is missing or cannot be created. Choose another directory', false],
+  ENOTDIR: ['a file is in the place of a directory. Choose another directory', false],
+  EEXIST: ['a file is in the place of a directory. Choose another directory', false],
+  EMFILE: [
+    'too many open files. Raise the limit (ulimit -n), or run fewer calls in parallel',
+    true,
+  ],
+  ENFILE: ['too many open files on this machine. Retry later', true],
+  EIO: ['the disk reported an I/O error. Check the system log', true],
+};
