@@ -360,7 +360,7 @@ describe('flowAgent', () => {
       flowAgent(document(params), { tools: [pay, wait] }).call('?', options);
     expect(textOf(await call({ tool: 'pay', input: { n: 1 } }))).toBe('paid');
     await expect(call({ tool: 'pay', input: { n: 2 } })).rejects.toThrow(
-      'this use of pay was not approved',
+      'this call to pay was not approved',
     );
     await expect(
       call({ tool: 'pay' }, { use: [approval(() => ({ approved: false, reason: 'Too late.' }))] }),

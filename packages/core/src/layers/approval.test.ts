@@ -55,7 +55,7 @@ const deletes = async (approve: boolean | Approver = true, own?: Approver) => {
   };
 };
 
-const no = (why = '') => `Not run: this use of remove was not approved.${why && ` ${why}`}`;
+const no = (why = '') => `Not run: this call to remove was not approved.${why && ` ${why}`}`;
 
 describe('T12: an approval', () => {
   it.each<[string, boolean | Approver | undefined, string]>([
@@ -71,14 +71,14 @@ describe('T12: an approval', () => {
     ['false', false, no()],
     ['a predicate that refuses', () => false, no()],
     ['a reason', () => ({ approved: false, reason: 'Not this one.' }), no('Not this one.')],
-    ['an Observable that is empty', () => EMPTY, no('Nobody has decided on it.')],
-    ['an error', () => throwError(() => new Error('no line')), no('It could not be decided on.')],
+    ['an Observable that is empty', () => EMPTY, no('No decision was made.')],
+    ['an error', () => throwError(() => new Error('no line')), no('The approver failed.')],
     [
       'a throw',
       () => {
         throw new Error('no line');
       },
-      no('It could not be decided on.'),
+      no('The approver failed.'),
     ],
     ['a word for yes', () => 'yes' as never, no()],
     ['a number', () => 1 as never, no()],
@@ -90,12 +90,12 @@ describe('T12: an approval', () => {
         approved: true,
         input: JSON.parse(`{"path":${'['.repeat(101)}${']'.repeat(101)}}`),
       }),
-      no('It could not be decided on.'),
+      no('The approver failed.'),
     ],
     [
       'an input that is no object',
       () => ({ approved: true, input: ['/'] }),
-      no('It could not be decided on.'),
+      no('The approver failed.'),
     ],
   ])('by %s', async (_, approve, output) => {
     const { output: given, ran } = await deletes(approve);
@@ -139,7 +139,7 @@ describe('T12: an approval', () => {
     expect(edited).toMatchObject({ output: 'deleted /tmp/a', said: ['true {"path":"/tmp/a"}'] });
     const spoilt = await deletes(() => ({ approved: true, input: { path: '/' } }));
     expect(spoilt.output).toMatch(
-      /approved with another input, which is not valid:\n- path: must NOT have fewer than 2 characters/,
+      /approved with a different input, which is not valid:\n- path: must NOT have fewer than 2 characters/,
     );
     expect(spoilt.ran).toBe(0);
   });
@@ -155,7 +155,7 @@ describe('T12: an approval', () => {
     ];
     for (const [approve, message] of failing) {
       const { output, events } = await deletes(approve);
-      expect(output).toBe(no('It could not be decided on.'));
+      expect(output).toBe(no('The approver failed.'));
       const [failure] = events.flatMap((event) => (event.type === 'handlerError' ? [event] : []));
       expect(failure).toMatchObject({ of: 'approve', name: 'remove' });
       expect(failure?.error.message).toContain(message);
@@ -267,7 +267,7 @@ describe('T12: an approval', () => {
       use: [approval(({ tool: name }) => asked.push(name) === 1)],
     });
     expect(asked).toEqual(['ask', 'danger']);
-    expect(toolUses[0]?.output).toBe('Not run: this use of danger was not approved.');
+    expect(toolUses[0]?.output).toBe('Not run: this call to danger was not approved.');
   });
 
   it('that is a no is no failure of the tool', async () => {
@@ -357,7 +357,7 @@ describe('T12: an approval', () => {
     const place = "has no option 'approve'. Give approval(approver) to 'use'.";
     await expect(createAgent({ model }).call('?', moved)).rejects.toThrow(place);
     expect(() => createAgent({ model, ...moved })).toThrow(place);
-    expect(() => approval(true as never)).toThrow('approval() takes a function');
+    expect(() => approval(true as never)).toThrow('approval() takes an approver function');
   });
 
   const slow = (approve: Approver, options?: { timeoutMs: number }) =>
@@ -394,7 +394,7 @@ describe('T12: an approval', () => {
         .call$('?', { scheduler })
         .pipe(map((reply) => reply.toolUses[0]?.output));
       expectObservable(output$).toBe('-------(o|)', {
-        o: 'Not run: this use of tool was not approved. Nobody has decided on it in time.',
+        o: 'Not run: this call to tool was not approved. No decision was made in time.',
       });
       expectSubscriptions(asked.subscriptions).toBe('^------!');
     });
@@ -451,8 +451,10 @@ describe('T12: an approval', () => {
       /'run' has a property 'approve', .* Use requireApproval/,
     );
     const group = toolGroup({ name: 'group', description: 'A group.', tools: [plain] });
-    expect(() => requireApproval(group as never, false)).toThrow(/takes one tool/);
-    expect(() => requireApproval(plain, 'yes' as never)).toThrow(/takes true, false or a function/);
+    expect(() => requireApproval(group as never, false)).toThrow(/takes a tool/);
+    expect(() => requireApproval(plain, 'yes' as never)).toThrow(
+      /takes true, false or an approver function/,
+    );
   });
 
   it('I2: of one tool holds up no other', () => {

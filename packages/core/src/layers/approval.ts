@@ -39,25 +39,27 @@ export interface ApprovalRequest<Value = unknown> {
   readonly toolUseId: string;
   /** The validated input as the model wrote it, with the values that the program sets. */
   readonly input: Readonly<Record<string, unknown>>;
-  /** What the schema makes of the input: the tool gets this. */
+  /** The validated input as the schema returns it: the tool receives this. */
   readonly value: Value;
   readonly context: ToolContext;
   /** Validates another input: emits one line per invalid parameter, or an empty list, and completes. */
   problems$(input: unknown): Observable<readonly string[]>;
 }
 
-/** Whether it may, and why not; or with which input instead. */
+/** The decision: whether the call runs, why not, or with which input instead. */
 export type Verdict =
   | boolean
   | {
       readonly approved: boolean;
       /** Replaces the input. It is validated again. */
       readonly input?: unknown;
-      /** Why not: the model is told. */
+      /** The model reads why it was denied. */
       readonly reason?: string;
     };
 
-/** Decides whether a tool call runs. Emitting nothing or an error denies it; the error is reported by a `handlerError` event only. */
+/**
+ * Decides whether a tool call runs. Emitting nothing denies it, and so does an error, which a `handlerError` reports.
+ */
 export type Approver<Value = unknown> = (
   request: ApprovalRequest<Value>,
 ) => Verdict | ObservableInput<Verdict>;
@@ -66,21 +68,24 @@ declare module '../events.js' {
   interface Events {
     readonly approvalRequested: { readonly toolUse: ToolUseBlock };
     readonly approvalDecided: {
-      /** With the input that the approver made of it. */
+      /** With the approver's edited input, if it gave one. */
       readonly toolUse: ToolUseBlock;
       readonly approved: boolean;
-      /** Why not. */
       readonly reason?: string;
     };
   }
 }
 
-/** Decides on every run of a tool, those of sub-agents too, when the tool's own approvers have said yes. Several all have to agree; that of a call is asked before that of its agent, and those of the calls above are asked last. What is not decided after `timeoutMs` milliseconds is denied. Default: no limit. */
+/**
+ * Asks for approval before every tool call, including those of sub-agents, after the tool's own approvers. All must
+ * agree: first the approver of the call, then that of its agent, then those of the calls above. A call without a
+ * decision after `timeoutMs` milliseconds (default: no limit) is denied.
+ */
 export const approval = (
   approver: Approver,
   options: { readonly timeoutMs?: number } = {},
 ): Layer => {
-  if (typeof approver !== 'function') throw misuse('approval() takes a function that decides.');
+  if (typeof approver !== 'function') throw misuse('approval() takes an approver function.');
   checkOptions('approval()', options, { timeoutMs: isDelay });
   return trusted({
     name: 'approval',
@@ -96,24 +101,29 @@ export const approval = (
   });
 };
 
-/** Asks an approver before each run of a tool; `false` lets none begin, `true` all. The approver may change the input, which is validated again. Several all have to agree, in the order in which they were added. What is not decided after `timeoutMs` milliseconds is denied; the wait is no part of `callMs` or `toolMs`. Default: no limit. */
+/**
+ * Asks an approver before each call of a tool; `false` denies all calls, `true` allows all. It may edit the input,
+ * which is validated again. Several approvers must all agree, in the order in which you add them. A call without a
+ * decision after `timeoutMs` milliseconds (default: no limit) is denied. The wait does not count towards `callMs` or
+ * `toolMs`.
+ */
 export const requireApproval = <Value>(
   tool: Tool<Value>,
   approver: boolean | Approver<Value>,
   options: { readonly timeoutMs?: number } = {},
 ): Tool<Value> => {
-  if (!isTool(tool)) throw misuse('requireApproval() takes one tool, and who decides on it.');
+  if (!isTool(tool)) throw misuse('requireApproval() takes a tool and its approver.');
   checkOptions('requireApproval()', options, { timeoutMs: isDelay });
   if (approver === true) return tool;
   if (approver !== false && typeof approver !== 'function') {
     throw misuse(
-      `requireApproval() of the tool '${tool.name}' takes true, false or a function that decides.`,
+      `requireApproval() of the tool '${tool.name}' takes true, false or an approver function.`,
     );
   }
   const decider =
     approver === false
       ? approvedBy(approver, options)
-      : // What the validator has passed is of the schema's type, which no guard can say.
+      : // The validator guarantees the schema's type, but no type guard can express that.
         // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
         approvedBy((request) => approver({ ...request, value: request.value as Value }), options);
   return { ...tool, deciders: [...(tool.deciders ?? []), decider] };
@@ -143,7 +153,7 @@ const afterApproval$ = (
     const request: ApprovalRequest = {
       tool: name,
       toolUseId: toolUse.id,
-      // Copies: what was approved is what runs.
+      // Copies, so that the approver cannot change what runs.
       input: copiedRecord(input),
       value: copied(value),
       context: lent,
@@ -152,8 +162,8 @@ const afterApproval$ = (
           ? check$(withInput(toolUse, other, hidden)).pipe(map(problemsOf))
           : of(['The input must be an object.']),
     };
-    return ruling$(use, approver, timeoutMs, request).pipe(
-      // Before the tool runs, and also where nobody waits for the decision any more.
+    return decision$(use, approver, timeoutMs, request).pipe(
+      // Settles before the tool runs, and also if the call stops waiting for the decision.
       tap({ next: () => settled?.(), finalize: () => settled?.() }),
       concatMap(({ approved: isApproved, input: edit, reason }) => {
         const edited = edit === undefined ? toolUse : withInput(toolUse, edit, hidden);
@@ -186,52 +196,52 @@ const withInput = (
 ): ToolUseBlock => frozen({ ...toolUse, input: copiedRecord(withoutKeys(input, hidden)) });
 
 const denied = (name: string, reason: string | undefined): string =>
-  `Not run: this use of ${name} was not approved.${reason === undefined ? '' : ` ${reason}`}`;
+  `Not run: this call to ${name} was not approved.${reason === undefined ? '' : ` ${reason}`}`;
 
 const misedited = (name: string, problems: readonly string[]): string =>
-  `Not run: this use of ${name} was approved with another input, which is not valid:\n${problems.map((problem) => `- ${problem}`).join('\n')}`;
+  `Not run: this call to ${name} was approved with a different input, which is not valid:\n${problems.map((problem) => `- ${problem}`).join('\n')}`;
 
-/** Adds a tool call that waits for approval to a list, if somebody keeps one for the call, and returns a function that removes it. */
+/** Registers a pending approval in the list of the call, if there is one; returns a function that removes it. */
 export const pendingApprovals = cell(
   'call',
   (): { add?: (toolUse: ToolUseBlock, iteration: number) => () => void } => ({}),
 );
 
-interface Ruling {
+interface Decision {
   readonly approved: boolean;
   readonly input?: Readonly<Record<string, unknown>>;
   readonly reason?: string;
 }
 
-/** Asks an approver. Emits one decision, and never errors: nothing runs because an approver has failed, or is late. */
-const ruling$ = (
+/** Asks an approver. Emits exactly one decision and never errors: a failed or late approver denies the call. */
+const decision$ = (
   { report, local, lent: { scheduler } }: PendingUse,
   approver: false | Approver,
   timeoutMs: number | undefined,
   request: ApprovalRequest,
-): Observable<Ruling> => {
+): Observable<Decision> => {
   if (approver === false) return of({ approved: false });
-  const late = new MillraceError('timeout', 'Nobody has decided on it in time.');
-  const failed = (cause: unknown): Ruling => {
+  const late = new MillraceError('timeout', 'No decision was made in time.');
+  const deniedBy = (cause: unknown): Decision => {
     if (cause === late) return { approved: false, reason: late.message };
     const error = toMillraceError(cause, 'config', `The approver of '${request.tool}' failed`);
     report({ type: 'handlerError', of: 'approve', name: request.tool, error });
-    return { approved: false, reason: 'It could not be decided on.' };
+    return { approved: false, reason: 'The approver failed.' };
   };
-  const verdict$ = defer(() => verdicts(approver(request)));
-  return offTheClock({ local, scheduler }, verdict$).pipe(
+  const given$ = defer(() => toObservable(approver(request)));
+  return offTheClock({ local, scheduler }, given$).pipe(
     contained(),
     take(1),
     timeoutMs === undefined
       ? identity
       : timeout({ each: timeoutMs, scheduler, with: () => throwError(() => late) }),
-    map(toRuling),
-    catchError((cause: unknown) => of(failed(cause))),
-    defaultIfEmpty({ approved: false, reason: 'Nobody has decided on it.' }),
+    map(toDecision),
+    catchError((cause: unknown) => of(deniedBy(cause))),
+    defaultIfEmpty({ approved: false, reason: 'No decision was made.' }),
   );
 };
 
-const verdicts = (given: Verdict | ObservableInput<Verdict>): Observable<unknown> =>
+const toObservable = (given: Verdict | ObservableInput<Verdict>): Observable<unknown> =>
   isVerdict(given) || !isObservableInput(given) ? of(given) : from(given);
 
 const isObservableInput = (given: unknown): given is ObservableInput<unknown> =>
@@ -246,8 +256,8 @@ const isObservableInput = (given: unknown): given is ObservableInput<unknown> =>
 const isVerdict = (given: unknown): given is Verdict =>
   typeof given === 'boolean' || (isRecord(given) && 'approved' in given);
 
-/** From outside: all but a plain yes is a no. */
-const toRuling = (given: unknown): Ruling => {
+/** The value comes from outside: anything but an explicit approval is a denial. */
+const toDecision = (given: unknown): Decision => {
   if (typeof given === 'boolean') return { approved: given };
   if (!isRecord(given) || typeof given['approved'] !== 'boolean') {
     throw misuse('An approver must give true, false or { approved, input?, reason? }.');
@@ -256,5 +266,5 @@ const toRuling = (given: unknown): Ruling => {
   if (!isApproved) return { approved: false, ...(typeof reason === 'string' && { reason }) };
   if (input === undefined) return { approved: true };
   if (isRecord(input) && !isTooDeep(input)) return { approved: true, input };
-  throw misuse('The input that an approver gives must be an object, of at most 100 levels.');
+  throw misuse('The input that an approver gives must be an object, up to 100 levels deep.');
 };

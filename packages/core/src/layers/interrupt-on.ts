@@ -7,14 +7,15 @@ import type { Layer, LayerContext } from '../seams/layer.js';
 import { having } from '../values/options.js';
 
 /**
- * Interrupts a call politely when the source emits its first value: a string, or the text of a `message`, is the text of the reply. Calls below it are interrupted with it. If
- * the source errors, a `handlerError` reports it, and the call continues. The source is subscribed to with each call, and left with its reply.
+ * Interrupts a call when the source emits its first value, with calls below it. A string, or the text of a `message`,
+ * becomes the text of the reply. An error of the source is reported by a `handlerError`, and the call continues. Each
+ * call subscribes to the source until its reply.
  */
 export const interruptOn = (source$: Observable<unknown>): Layer => {
   if (!having('subscribe', '')[0](source$)) throw misuse('interruptOn() takes an Observable.');
   const layer: Layer = {
     name: 'interruptOn',
-    // Outside of all that may wait.
+    // Outermost: it must be outside all layers that may wait.
     priority: -Number.MAX_VALUE,
     call: (context) => (next) => (call) =>
       merge(interruptedBy$([layer], context), next(call)).pipe(take(1)),
@@ -25,7 +26,7 @@ export const interruptOn = (source$: Observable<unknown>): Layer => {
 
 const sources = new WeakMap<Layer, Observable<unknown>>();
 
-/** Lets the sources of such layers interrupt a call, and emits nothing: also one that a call with these layers joins. */
+/** Lets the sources of `interruptOn` layers interrupt a call, or one that joins it. Emits nothing. */
 export const interruptedBy$ = (
   layers: readonly Layer[],
   { hooks, interruption }: Pick<LayerContext, 'hooks' | 'interruption'>,

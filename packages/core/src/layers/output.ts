@@ -30,7 +30,10 @@ import type { InputSchema, Validation, Validator } from '../values/schema.js';
 import { validatorOf } from '../values/schema.js';
 import { byCall, isSpoken } from '../operators/event-operators.js';
 
-/** Says what an answer must be, for `reply.output`: the model is asked for JSON of the schema, and corrected up to twice; then the call errors with `invalidResponse`. That of a call takes the place of its agent's. */
+/**
+ * Defines the structured output, `reply.output`: the model is asked for JSON that matches the schema, and may correct
+ * it twice; then the call errors with `invalidResponse`. The `output` of a call replaces that of its agent.
+ */
 export const output = <const Schema extends InputSchema>(schema: Schema): OutputLayer<Schema> => {
   const validator = validatorOf(schema, "output(): 'schema'");
   const { jsonSchema } = validator;
@@ -41,7 +44,7 @@ export const output = <const Schema extends InputSchema>(schema: Schema): Output
   };
   return trusted({
     name: 'output',
-    // Outside of all layers that may answer.
+    // Outermost: it must be outside all layers that may answer.
     priority: -Number.MAX_VALUE,
     single: true,
     schema,
@@ -49,7 +52,9 @@ export const output = <const Schema extends InputSchema>(schema: Schema): Output
   });
 };
 
-/** Reads the structured output in the text of an answer: the whole text, or the last JSON object in it if a model has put words or a fence around it. Emits one verdict and completes. */
+/**
+ * Parses the structured output in an answer: the whole text, or its last JSON object. Emits one result and completes.
+ */
 export const readOutput$ = (output: Validator, text: string): Observable<Validation> => {
   const reading = readValue(text);
   return 'problem' in reading
@@ -67,23 +72,22 @@ const readValue = (text: string): JsonReading => {
   if (last === undefined) return { problem: 'it holds no JSON object' };
   const read = readStrictly(last.text) ?? readJson(last.text);
   if (!('problem' in read)) return read;
-  // What stands behind an object may only look like one.
+  // An object after the first one may only look like JSON.
   const before = last.isWhole ? found.map((it) => readStrictly(it.text)) : [];
   const problem = `its outermost JSON object cannot be read: ${read.problem}`;
   return before.findLast((each) => each !== undefined) ?? { problem };
 };
 
-interface Found {
+interface JsonObject {
   readonly text: string;
-  /** The last bracket is there. */
   readonly isWhole: boolean;
 }
 
 const begin = /\{(?=\s*(?:["'“‘}]|[\p{L}_$][\p{L}\p{N}_$]*\s*:|\/[/*]))|\[(?=\s*\{)/gu;
 
-/** The outermost objects of a text. It never looks inside one, even if that one does not parse: what stands in it is a part of an answer. */
-const objectsIn = (text: string): readonly Found[] => {
-  const found: Found[] = [];
+/** The outermost JSON objects of an answer. Never looks inside one, even if it does not parse. */
+const objectsIn = (text: string): readonly JsonObject[] => {
+  const found: JsonObject[] = [];
   let end = 0;
   for (const { index } of text.matchAll(begin)) {
     if (index < end) continue;
@@ -108,23 +112,24 @@ const endOf = (text: string, from: number): number | undefined => {
   return undefined;
 };
 
-/** A value that is still being written: anything may be missing yet. */
+/** A value that is still streaming: any part may be missing. */
 export type PartialOf<T> = T extends readonly (infer Item)[]
   ? readonly PartialOf<Item>[]
   : T extends object
     ? { readonly [Key in keyof T]?: PartialOf<T[Key]> }
     : T;
 
-/** How often a partial output is shown. */
 export interface PartialOutputOptions {
-  /** The shortest time between two of a call, in milliseconds. Default: 50. */
+  /** Minimum time between two previews of one call, in milliseconds. Default: 50. */
   readonly everyMs?: number;
   /** Default: RxJS's `asyncScheduler`. */
   readonly scheduler?: SchedulerLike;
 }
 
 /**
- * Emits previews of the structured output while it is written, from the events of calls: one every so many milliseconds for each call, and the complete one with its message. Strings may be cut; numbers and words are complete or missing; nothing is validated before `reply.output`. A discarded message starts over. Leaves out sub-agents that do not speak for the root. Completes with the events.
+ * Emits previews of the structured output while it streams: one every `everyMs` milliseconds for each call, and the
+ * complete one with its message. Strings may be cut off; numbers and literals are complete or missing. Nothing is
+ * validated before `reply.output`. Skips sub-agents that do not answer for the root call. Completes with the events.
  */
 export const partialOutput$ = <Output = unknown>(
   event$: Observable<AgentEvent>,
@@ -133,29 +138,29 @@ export const partialOutput$ = <Output = unknown>(
   event$.pipe(
     filter(isSpoken),
     byCall(),
-    mergeMap((call$) => call$.pipe(drafts, sampled(everyMs, scheduler))),
+    mergeMap((call$) => call$.pipe(partialAnswers, atIntervals(everyMs, scheduler))),
     map(({ deltas }) => preview(deltas.join(''))),
     filter((value): value is PartialOf<Output> => value !== undefined),
   );
 
-interface Draft {
+interface PartialAnswer {
   readonly messageId: string;
-  /** It grows in place: a copy for each delta would cost the square of their number. */
+  /** Mutated in place: copying it for each delta would take quadratic time. */
   readonly deltas: string[];
-  /** How many deltas there are: what tells one state of a draft from another. */
+  /** Number of deltas: identifies a state of this message. */
   readonly length: number;
   readonly characters: number;
   readonly isWhole: boolean;
 }
 
-const drafts: OperatorFunction<AgentEvent, Draft> = (event$) =>
+const partialAnswers: OperatorFunction<AgentEvent, PartialAnswer> = (event$) =>
   event$.pipe(
-    scan(grown, nothing('')),
+    scan(withEvent, emptyAnswer('')),
     distinctUntilChanged(),
     filter(({ length }) => length > 0),
   );
 
-const nothing = (messageId: string): Draft => ({
+const emptyAnswer = (messageId: string): PartialAnswer => ({
   messageId,
   deltas: [],
   length: 0,
@@ -163,13 +168,14 @@ const nothing = (messageId: string): Draft => ({
   isWhole: false,
 });
 
-const grown = (draft: Draft, event: AgentEvent): Draft => {
+const withEvent = (partial: PartialAnswer, event: AgentEvent): PartialAnswer => {
   switch (event.type) {
     case 'reasoningChunk':
     case 'summaryChunk': {
-      if (event.kind !== 'text') return draft;
+      if (event.kind !== 'text') return partial;
       const { messageId, delta } = event;
-      const { deltas, characters } = messageId === draft.messageId ? draft : nothing(messageId);
+      const { deltas, characters } =
+        messageId === partial.messageId ? partial : emptyAnswer(messageId);
       deltas.push(delta);
       return {
         messageId,
@@ -181,25 +187,28 @@ const grown = (draft: Draft, event: AgentEvent): Draft => {
     }
     case 'postReasoning':
     case 'postSummary':
-      return { ...draft, isWhole: true };
+      return { ...partial, isWhole: true };
     default:
-      return draft;
+      return partial;
   }
 };
 
-/** Characters that a millisecond of waiting pays for: a long text takes long to parse, and is shown less often. */
+/** Characters per millisecond between previews: long text takes long to parse and is shown less often. */
 const perMs = 200;
 
-const sampled = (everyMs: number, scheduler: SchedulerLike): OperatorFunction<Draft, Draft> =>
-  connect((draft$) =>
+const atIntervals = (
+  everyMs: number,
+  scheduler: SchedulerLike,
+): OperatorFunction<PartialAnswer, PartialAnswer> =>
+  connect((partial$) =>
     merge(
-      draft$.pipe(filter(({ isWhole }) => isWhole)),
-      draft$.pipe(
+      partial$.pipe(filter(({ isWhole }) => isWhole)),
+      partial$.pipe(
         throttle(({ characters }) => timer(Math.max(everyMs, characters / perMs), scheduler), {
           leading: true,
           trailing: true,
         }),
-        takeUntil(draft$.pipe(ignoreElements(), endWith(true))),
+        takeUntil(partial$.pipe(ignoreElements(), endWith(true))),
       ),
     ).pipe(distinctUntilChanged((a, b) => a.messageId === b.messageId && a.length === b.length)),
   );
@@ -214,7 +223,7 @@ const preview = (text: string): unknown => {
   }
 };
 
-/** The parser sets keys by assignment, so that a `__proto__` in the text would become a prototype. */
+/** The parser assigns keys, so a `__proto__` key in the text would set the prototype. */
 const ownOnly = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(ownOnly);
   if (!isRecord(value)) return value;

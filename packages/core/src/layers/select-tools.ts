@@ -14,30 +14,30 @@ import { checkOptions, isFunction, listOf, type Rule, wholeNumber } from '../val
 import type { InputSchema } from '../values/schema.js';
 import { isArrayOf, isString } from '../values/shape.js';
 
-/** Which of many tools a call shows to the model. */
+/** Options of `selectTools`. */
 export interface ToolSelection {
-  /** Picks tools by what is asked. Default: all of them. */
+  /** Picks tools for the question. Default: all tools. */
   readonly select?: ToolSelector;
-  /** The names of tools that are shown whatever is picked. Default: none. */
+  /** Names of tools that are always shown. Default: none. */
   readonly pinned?: readonly string[];
-  /** How many tools are shown at most, those that are pinned counted first, and never cut. Default: no limit. */
+  /** Maximum number of tools to show. Pinned tools count first and are never removed. Default: no limit. */
   readonly maxTools?: number;
 }
 
-/** What a selector goes by. */
 export interface SelectionRequest {
-  /** What the call was asked. */
   readonly text: string;
-  /** The tools that can be picked. */
   readonly tools: readonly Tool[];
 }
 
-/** Picks tools: gives their names, the best one first, at once or in a while. When it picks nothing, or fails, all tools are shown; a failure is a `warning`. */
+/** Returns the names of tools, best first. If it returns none or fails (a `warning`), all tools are shown. */
 export type ToolSelector = (
   request: SelectionRequest,
 ) => readonly string[] | Promise<readonly string[]> | Observable<readonly string[]>;
 
-/** Selects the tools that a call shows to the model, by what it was asked. A tool that the call forces, and those of `addTools()`, are always shown. Given to a call, it replaces that of its agent. An interrupt does not wait for the selector. */
+/**
+ * Selects the tools that a call shows to the model, based on its question. Tools of `addTools()` and one that the call
+ * forces are always shown. On a call, it replaces that of its agent. An interrupt does not wait for the selector.
+ */
 export const selectTools = (options: ToolSelection = {}): Layer => {
   checkOptions('selectTools()', options, rules);
   return {
@@ -54,7 +54,7 @@ export const selectTools = (options: ToolSelection = {}): Layer => {
           id: 'select',
           input: call.input,
           run: () =>
-            unselected$(
+            hiddenTools$(
               { ...options, pinned: pinnedBy(options, call) },
               call.toolkit.current,
               questionOf(call),
@@ -85,29 +85,29 @@ const pinnedBy = (
   return [...pinned, ...always, ...resumed.filter((name) => name !== undefined)];
 };
 
-const unselected$ = (
+const hiddenTools$ = (
   { select, pinned = [], maxTools = Infinity }: ToolSelection,
   { tools }: Toolkit,
   text: string,
   toolChoice: ToolChoice | undefined,
   warn: (message: string) => void,
 ): Observable<readonly string[]> => {
-  const stays = [
+  const alwaysShown = [
     ...pinned,
     'manage_tools',
     'read_result',
     ...(typeof toolChoice === 'object' ? [toolChoice.name] : []),
   ];
-  const open = tools.filter(({ name }) => !stays.includes(name));
-  const names = open.map(({ name }) => name);
-  const room = Math.max(0, maxTools - (tools.length - open.length));
-  return picked$(select, { text, tools: open }, warn).pipe(
+  const selectable = tools.filter(({ name }) => !alwaysShown.includes(name));
+  const names = selectable.map(({ name }) => name);
+  const room = Math.max(0, maxTools - (tools.length - selectable.length));
+  return picked$(select, { text, tools: selectable }, warn).pipe(
     map((picked) => {
       const known = [...new Set(picked)].filter((name) => names.includes(name));
       const chosen = known.length > 0 ? known : names;
       const cut = chosen.slice(room);
       if (cut.length > 0) {
-        warn(`Of ${tools.length} tools, ${maxTools} can be shown. Left out: ${cut.join(', ')}.`);
+        warn(`Only ${maxTools} of ${tools.length} tools can be shown. Hidden: ${cut.join(', ')}.`);
       }
       const shown = new Set(chosen.slice(0, room));
       return names.filter((name) => !shown.has(name));
@@ -122,26 +122,26 @@ const picked$ = (
 ): Observable<readonly string[]> =>
   select === undefined || request.tools.length === 0
     ? of([])
-    : defer(() => inputOf(select(request))).pipe(
+    : defer(() => toInput(select(request))).pipe(
         contained(),
         take(1),
         map(namesIn),
         defaultIfEmpty([]),
         catchError((error: unknown) => {
-          warn(`The selection of tools failed, so all are shown: ${messageOf(error)}`);
+          warn(`The tool selector failed, so all tools are shown: ${messageOf(error)}`);
           return of([]);
         }),
       );
 
-const inputOf = (picked: ReturnType<ToolSelector>): ObservableInput<unknown> =>
+const toInput = (picked: ReturnType<ToolSelector>): ObservableInput<unknown> =>
   Array.isArray(picked) ? of(picked) : from<ObservableInput<unknown>>(picked);
 
 const namesIn = (picked: unknown): readonly string[] => {
   if (Array.isArray(picked) && picked.every((name) => typeof name === 'string')) return picked;
-  throw new TypeError('a selector gives a list of names');
+  throw new TypeError('a selector must return a list of names');
 };
 
-/** Adds tools beside those of the session or agent, for the `use` of a call. No selection hides them. A name that exists already is a `config` error. */
+/** Adds tools for one call. `selectTools` never hides them. A name that already exists is a `config` error. */
 export const addTools = (...added: readonly ToolEntry[]): Layer => ({
   name: 'addTools',
   priority: 54,
@@ -156,8 +156,8 @@ export const addTools = (...added: readonly ToolEntry[]): Layer => ({
 });
 
 /**
- * Adds the tools of one call to those in a cell, or throws a `config` error where a name is there already. What the call changes of the others is changed in
- * the cell; its own never come into it. Where the cell gets a tool of the same name later, the call goes on with its own.
+ * Adds the tools of one call to those in a cell. Throws a `config` error if a name is taken. Changes that the call
+ * makes to other tools go to the cell; its own tools never do, and win over a later tool of the same name.
  */
 const withAdded = (cell: ToolkitCell, added: readonly ToolEntry[]): ToolkitCell => {
   let own = added;
@@ -184,7 +184,7 @@ const withAdded = (cell: ToolkitCell, added: readonly ToolEntry[]): ToolkitCell 
   };
 };
 
-/** Gives an agent tools that it always has, behind those that it has already: whatever `selectTools` picks. */
+/** Adds tools to an agent that are always shown, even if `selectTools` picks others. */
 export const withOwnTools = <Output extends InputSchema | undefined>(
   options: AgentOptions<Output>,
   own: readonly ToolEntry[],

@@ -52,7 +52,7 @@ describe('T11: a selection of tools', () => {
   it('warns of what maxTools has cut', async () => {
     const { names, warnings } = await shown({ maxTools: 3, pinned: ['files'] });
     expect(names).toBe('weather,mail,files');
-    expect(warnings).toEqual(['Of 4 tools, 3 can be shown. Left out: calendar.']);
+    expect(warnings).toEqual(['Only 3 of 4 tools can be shown. Hidden: calendar.']);
   });
 
   it.each<[string, ToolSelection['select'], string]>([
@@ -64,11 +64,11 @@ describe('T11: a selection of tools', () => {
       },
       'no index',
     ],
-    ['what is no list', () => of('mail') as never, 'a selector gives a list of names'],
+    ['what is no list', () => of('mail') as never, 'a selector must return a list of names'],
   ])('shows all after %s, and warns', async (_, select, why) => {
     expect(await shown(select === undefined ? {} : { select })).toEqual({
       names: 'weather,mail,calendar,files',
-      warnings: [`The selection of tools failed, so all are shown: ${why}`],
+      warnings: [`The tool selector failed, so all tools are shown: ${why}`],
     });
   });
 
