@@ -3,135 +3,142 @@ import { contained } from '../../flow/contained.js';
 import type { MillraceError } from '../../values/errors.js';
 import { createFifo } from '../../flow/fifo.js';
 
-export interface Guest {
-  /** Takes what it needs, and says whether there was enough. Asked when it comes, and again while it is the first who waits. */
-  readonly admit: (isFirst: boolean) => boolean;
-  /** Gives back what it took. */
-  readonly leave: () => void;
-  /** Hears that it has to wait, and behind how many others. */
-  readonly waits?: ((ahead: number) => void) | undefined;
+export interface Waiter {
+  /**
+   * Acquires the resources and returns whether enough were free. Called on arrival, and again while it is first in the
+   * queue.
+   */
+  readonly tryAcquire: (isFirst: boolean) => boolean;
+  readonly release: () => void;
+  /** Called if it is queued, with the number of those ahead of it. */
+  readonly onQueued?: ((ahead: number) => void) | undefined;
 }
 
-/** Lets work begin, in the order in which it came, as what it needs becomes free. */
-interface Gate {
-  /** How many wait. */
+/** Starts work in order of arrival, as the resources that it needs become free. */
+interface AdmissionGate {
   readonly waiting: number;
-  /** Waits until the guest is admitted, then subscribes to its work. Cold. It is over for the guest before its completion, its error or the end of an unsubscription is heard; one who leaves while it waits has taken nothing. */
-  enter$<T>(guest: Guest, work: () => Observable<T>): Observable<T>;
-  /** Admits whoever can be admitted by now. */
-  look(): void;
+  /**
+   * Waits until the waiter is admitted, then subscribes to its work. Cold. Releases before subscribers see the
+   * completion, error or unsubscription. Unsubscribing while it waits acquires nothing.
+   */
+  enter$<T>(guest: Waiter, work: () => Observable<T>): Observable<T>;
+  /** Admits all waiters for which enough is free by now. */
+  admitWaiting(): void;
 }
 
 interface Entry {
-  readonly guest: Guest;
-  readonly begin: () => void;
-  state: 'waiting' | 'admitted' | 'gone';
-  leaveLine: () => void;
+  readonly waiter: Waiter;
+  readonly run: () => void;
+  status: 'waiting' | 'admitted' | 'gone';
+  dequeue: () => void;
 }
 
-export const createGate = (maxQueue: number, full: () => MillraceError): Gate => {
-  const line = createLine<Entry>();
+export const createAdmissionGate = (
+  maxQueue: number,
+  queueFull: () => MillraceError,
+): AdmissionGate => {
+  const queue = createLinkedList<Entry>();
   const admitted = createFifo<Entry>();
-  let isBeginning = false;
+  let isRunningAdmitted = false;
 
-  const admit = (entry: Entry): void => {
-    entry.leaveLine();
-    entry.state = 'admitted';
+  const start = (entry: Entry): void => {
+    entry.dequeue();
+    entry.status = 'admitted';
     admitted.push(entry);
   };
   const admitAll = (): void => {
-    let { first } = line;
-    while (first?.guest.admit(true) === true) {
-      admit(first);
-      ({ first } = line);
+    let { first } = queue;
+    while (first?.waiter.tryAcquire(true) === true) {
+      start(first);
+      ({ first } = queue);
     }
   };
-  // One by one, never one inside another: work may be over, or come back for more, while it begins.
-  const beginAll = (): void => {
-    if (isBeginning) return;
-    isBeginning = true;
+  // One by one, never nested: work may end, or enter the gate again, while it starts.
+  const runAdmitted = (): void => {
+    if (isRunningAdmitted) return;
+    isRunningAdmitted = true;
     try {
-      for (let next = admitted.shift(); next !== undefined; next = admitted.shift()) next.begin();
+      for (let next = admitted.shift(); next !== undefined; next = admitted.shift()) next.run();
     } finally {
-      isBeginning = false;
+      isRunningAdmitted = false;
     }
   };
-  const enter = (entry: Entry): boolean => {
-    const { guest } = entry;
-    if (guest.admit(line.size === 0)) admit(entry);
-    else if (line.size < maxQueue) {
-      const ahead = line.size;
-      entry.leaveLine = line.add(entry);
-      guest.waits?.(ahead);
+  const admitOrQueue = (entry: Entry): boolean => {
+    const { waiter } = entry;
+    if (waiter.tryAcquire(queue.size === 0)) start(entry);
+    else if (queue.size < maxQueue) {
+      const ahead = queue.size;
+      entry.dequeue = queue.add(entry);
+      waiter.onQueued?.(ahead);
     } else return false;
     return true;
   };
-  const leave = (entry: Entry): void => {
-    const { state } = entry;
-    if (state === 'gone') return;
-    entry.state = 'gone';
-    if (state === 'waiting') entry.leaveLine();
-    else entry.guest.leave();
+  const settle = (entry: Entry): void => {
+    const { status } = entry;
+    if (status === 'gone') return;
+    entry.status = 'gone';
+    if (status === 'waiting') entry.dequeue();
+    else entry.waiter.release();
     admitAll();
   };
 
   return {
     get waiting() {
-      return line.size;
+      return queue.size;
     },
-    enter$: (guest, work) =>
+    enter$: (waiter, work) =>
       new Observable((subscriber) => {
-        let hasBegun = false;
-        const over = (): void => leave(entry);
-        const begin = (): void => {
+        let hasStarted = false;
+        const settled = (): void => settle(entry);
+        const run = (): void => {
           if (subscriber.closed) return;
-          hasBegun = true;
-          // Who hears of the end finds the place free; who comes next begins when all is torn down.
-          const work$ = defer(work).pipe(tap({ error: over, complete: over }), contained());
-          work$.pipe(finalize(end)).subscribe(subscriber);
+          hasStarted = true;
+          // Released before subscribers see the end; the next work starts after the teardown.
+          const work$ = defer(work).pipe(tap({ error: settled, complete: settled }), contained());
+          work$.pipe(finalize(settleAndRun)).subscribe(subscriber);
         };
-        const end = (): void => {
-          over();
-          beginAll();
+        const settleAndRun = (): void => {
+          settled();
+          runAdmitted();
         };
-        const entry: Entry = { guest, begin, state: 'waiting', leaveLine: () => undefined };
-        if (!enter(entry)) {
-          subscriber.error(full());
+        const entry: Entry = { waiter, run, status: 'waiting', dequeue: () => undefined };
+        if (!admitOrQueue(entry)) {
+          subscriber.error(queueFull());
           return;
         }
         subscriber.add(() => {
-          if (!hasBegun) end();
+          if (!hasStarted) settleAndRun();
         });
-        beginAll();
+        runAdmitted();
       }),
-    look: () => {
+    admitWaiting: () => {
       admitAll();
-      beginAll();
+      runAdmitted();
     },
   };
 };
 
-/** Those who wait, in the order in which they came. Coming, going and leaving cost the same, however many wait. */
-interface Line<T> {
+/** A doubly linked list in order of insertion. Adding and removing take constant time. */
+interface LinkedList<T> {
   readonly size: number;
   readonly first: T | undefined;
-  /** Puts a value last. What it returns takes the value out again, wherever it then stands. */
+  /** Appends a value and returns a function that removes it, wherever it is by then. */
   add(value: T): () => void;
 }
 
-export const createLine = <T>(): Line<T> => {
-  let first: Place<T> | undefined;
-  let last: Place<T> | undefined;
+export const createLinkedList = <T>(): LinkedList<T> => {
+  let first: ListNode<T> | undefined;
+  let last: ListNode<T> | undefined;
   let size = 0;
-  const remove = (place: Place<T>): void => {
-    if (!place.isTaken) return;
-    place.isTaken = false;
+  const remove = (node: ListNode<T>): void => {
+    if (!node.isListed) return;
+    node.isListed = false;
     size -= 1;
-    const { before, behind } = place;
-    if (before === undefined) first = behind;
-    else before.behind = behind;
-    if (behind === undefined) last = before;
-    else behind.before = before;
+    const { previous, next } = node;
+    if (previous === undefined) first = next;
+    else previous.next = next;
+    if (next === undefined) last = previous;
+    else next.previous = previous;
   };
   return {
     get size() {
@@ -141,19 +148,19 @@ export const createLine = <T>(): Line<T> => {
       return first?.value;
     },
     add: (value) => {
-      const place: Place<T> = { value, before: last, behind: undefined, isTaken: true };
-      if (last === undefined) first = place;
-      else last.behind = place;
-      last = place;
+      const node: ListNode<T> = { value, previous: last, next: undefined, isListed: true };
+      if (last === undefined) first = node;
+      else last.next = node;
+      last = node;
       size += 1;
-      return () => remove(place);
+      return () => remove(node);
     },
   };
 };
 
-interface Place<T> {
+interface ListNode<T> {
   readonly value: T;
-  before: Place<T> | undefined;
-  behind: Place<T> | undefined;
-  isTaken: boolean;
+  previous: ListNode<T> | undefined;
+  next: ListNode<T> | undefined;
+  isListed: boolean;
 }

@@ -154,7 +154,9 @@ describe('budgets', () => {
     expect(() => budget({ money: 1 })).toThrow(/'money' needs 'prices'/);
     const odd = { m: { input: 1 } } as never;
     expect(() => budget({ money: 1, prices: odd })).toThrow(/the price of 'm' needs 'output'/);
-    expect(() => budget({ onExceed: 'error' })).toThrow(/needs one of tokens, money and toolCalls/);
+    expect(() => budget({ onExceed: 'error' })).toThrow(
+      /needs at least one limit: tokens, money or toolCalls/,
+    );
     expect(() => budget({ tokens: 0 })).toThrow(/'tokens' must be/);
     expect(() => createAgent({ model: scriptedModel(), use: [{} as never] })).toThrow(
       /'use' takes a list of interceptors/,

@@ -19,17 +19,20 @@ import { cell, replayedSteps } from '../../step.js';
 import { updatedUsage } from '../../phases/message-builder.js';
 import { addUsage, noUsage, tokensIn, type Usage } from '../../values/usage.js';
 
-/** What may be used up. */
+/** Limits of a budget, at least one of `tokens`, `money` and `toolCalls`. */
 export interface BudgetOptions {
-  /** Tokens of all requests: what goes in, what comes out, and what the cache gives and takes. */
+  /** Tokens of all requests: input, output, cache reads and cache writes. */
   readonly tokens?: number;
-  /** What requests may cost, in the currency of `prices`. */
+  /** Maximum cost of all requests, in the currency of `prices`. */
   readonly money?: number;
-  /** What a million tokens of each model cost. Needed for `money`. */
+  /** Prices per million tokens, by model. Required for `money`. */
   readonly prices?: PriceTable;
-  /** Tools that are run. */
+  /** Maximum number of tool calls that run. */
   readonly toolCalls?: number;
-  /** What a call does at the limit: a closing answer without tools, or a `budget` error. A call with no budget at its start always errors. Default: `answer`. */
+  /**
+   * At the limit: close with an answer without tools, or error with `budget`. A call that starts without any budget
+   * left always errors. Default: `answer`.
+   */
   readonly onExceed?: 'answer' | 'error';
 }
 
@@ -40,7 +43,6 @@ declare module '../../values/reply.js' {
   }
 }
 
-/** What has been used of a budget. */
 export interface Spent {
   readonly usage: Usage;
   readonly tokens: number;
@@ -49,20 +51,24 @@ export interface Spent {
   readonly toolCalls: number;
 }
 
-/** A budget, and what is left of it: a layer for the `use` of an agent or a call. */
+/** A budget and what was spent: a layer for the `use` of an agent or a call. */
 export interface Budget extends Layer {
   readonly options: BudgetOptions;
-  /** What all calls together have spent so far. */
+  /** Total of all calls so far. */
   readonly spent: Spent;
 }
 
 /**
- * Limits what each call may spend, its sub-agents included. Checked before each turn: the call ends with reason `budget` and a closing
- * answer, or with a `budget` error, and a `warning`. Every request counts, also failed ones. A resumed call keeps its costs.
+ * Limits what each call may spend, including its sub-agents. Checked before each turn: the call ends with reason
+ * `budget`, a closing answer and a `warning`, or with a `budget` error. Failed requests count too. A resumed call keeps
+ * its costs.
  */
 export const budget = (options: BudgetOptions): Budget => createBudget('budget()', options, false);
 
-/** A budget for all calls of all agents that use it, for the lifetime of the object; concurrent calls may exceed it by the requests under way. Pass what was `spent` before if a process restarts. */
+/**
+ * A budget shared by all calls of all agents that use it, for the lifetime of the object. Concurrent calls may exceed
+ * it by the requests in flight. After a restart of the process, pass what was `spent` before.
+ */
 export const sharedBudget = (options: BudgetOptions, spent: Partial<Spent> = {}): Budget => {
   checkOptions("sharedBudget(): 'spent'", spent, spentRules);
   return createBudget('sharedBudget()', options, true, { ...nothingSpent, ...defined(spent) });
@@ -80,33 +86,32 @@ const createBudget = (
   const options = defined(given);
   const { prices, onExceed } = options;
   if ((options.tokens ?? options.money ?? options.toolCalls) === undefined) {
-    throw misuse(`${owner} needs one of tokens, money and toolCalls: what is to be limited.`);
+    throw misuse(`${owner} needs at least one limit: tokens, money or toolCalls.`);
   }
   if (options.money !== undefined && prices === undefined) {
     throw new MillraceError(
       'config',
-      `${owner}: 'money' needs 'prices', such as { 'gpt-5-mini': { input: 0.25, output: 2 } } for a million tokens.`,
+      `${owner}: 'money' needs 'prices', such as { 'gpt-5-mini': { input: 0.25, output: 2 } } per million tokens.`,
     );
   }
   checkPrices(owner, prices);
   let all = before;
-  const ofFamily = cell('family', () => ({ spent: nothingSpent }));
-  /** Adds what the call spends now. */
+  const callTree = cell('family', () => ({ spent: nothingSpent }));
   const spend = ({ local }: Pick<LayerContext, 'local'>, more: Partial<Spent>): void => {
     all = sum(all, more);
-    recall({ local }, more);
+    addReplayed({ local }, more);
   };
-  /** Adds what the call had spent before it was resumed: the shared total has it already. */
-  const recall = ({ local }: Pick<LayerContext, 'local'>, more: Partial<Spent>): void => {
-    const family = local(ofFamily);
-    family.spent = sum(family.spent, more);
+  /** Adds what the call spent before it was resumed; the shared total includes it already. */
+  const addReplayed = ({ local }: Pick<LayerContext, 'local'>, more: Partial<Spent>): void => {
+    const total = local(callTree);
+    total.spent = sum(total.spent, more);
   };
-  const watched: PhaseFactory = (context) =>
+  const checkBudget: PhaseFactory = (context) =>
     phase((run) => {
-      const what = excess(options, isShared ? all : context.local(ofFamily).spent);
+      const what = exceededLimit(options, isShared ? all : context.local(callTree).spent);
       if (what === undefined) return of(run);
-      const mute = (partial?: string): MillraceError => usedUp(what, partial);
-      // A call that begins with nothing left has nothing to answer from.
+      const mute = (partial?: string): MillraceError => budgetExceeded(what, partial);
+      // A call that starts over budget has nothing to answer from.
       if (onExceed === 'error' || run.iteration === 0) return throwError(() => mute());
       context.hooks.report(run.iteration, { type: 'warning', message: what });
       return close$(run, context, { reason: 'budget', what, mute });
@@ -119,21 +124,21 @@ const createBudget = (
     get spent() {
       return all;
     },
-    turn: (phases) => [watched, ...phases],
+    turn: (phases) => [checkBudget, ...phases],
     model: (context) => (model) =>
-      metered(
+      withMeter(
         model,
         (usage, name) => spend(context, costIn(prices, usage, name, model.name)),
         (name) => prices && priceOf(name, prices),
       ),
     step: (context) => (next) =>
-      // Requests are counted by the model, also those that are cancelled.
+      // The model layer counts requests, including cancelled ones.
       watchingSpending(
         next,
         '',
         {
           live: ({ toolCalls }) => spend(context, { toolCalls }),
-          replayed: (spending) => recall(context, costOfAll(prices, spending)),
+          replayed: (spending) => addReplayed(context, costOfReplayed(prices, spending)),
         },
         context.local(replayedSteps),
       ),
@@ -144,14 +149,14 @@ const costIn = (
   prices: PriceTable | undefined,
   usage: Usage,
   model: string,
-  asked = model,
+  requested = model,
 ): Partial<Spent> => {
-  const price = prices && (priceIn(model, prices) ?? priceIn(asked, prices));
+  const price = prices && (priceIn(model, prices) ?? priceIn(requested, prices));
   const money = price === undefined ? 0 : costOf(usage, price);
   return { usage, tokens: tokensIn(usage), money };
 };
 
-const costOfAll = (
+const costOfReplayed = (
   prices: PriceTable | undefined,
   { models, toolCalls }: Spending,
 ): Partial<Spent> =>
@@ -160,8 +165,8 @@ const costOfAll = (
     { ...nothingSpent, toolCalls },
   );
 
-const usedUp = (what: string, partial: string | undefined): MillraceError =>
-  new MillraceError('budget', `${what} Raise it, or wait for another one.`, {
+const budgetExceeded = (what: string, partial: string | undefined): MillraceError =>
+  new MillraceError('budget', `${what} Raise the limit or start with a new budget.`, {
     ...(partial === undefined ? {} : { partial }),
   });
 
@@ -175,7 +180,7 @@ const sum = (
   toolCalls: a.toolCalls + toolCalls,
 });
 
-const excess = (
+const exceededLimit = (
   { tokens = Infinity, money = Infinity, toolCalls = Infinity }: BudgetOptions,
   spent: Spent,
 ): string | undefined => {
@@ -206,14 +211,13 @@ const rules: Readonly<Record<keyof BudgetOptions, Rule>> = {
   onExceed: oneOf('answer', 'error'),
 };
 
-/** Hears what a request has cost, and which model has answered it. */
 type Meter = (usage: Usage, model: string) => void;
 
-/** Reports the cost of each request, as far as the provider has reported it, also if it fails or is cancelled. */
-const metered = (model: Model, meter: Meter, begin: (model: string) => void): Model =>
+/** Meters each request with the usage reported so far, even if it fails or is cancelled. */
+const withMeter = (model: Model, meter: Meter, checkModelPrice: (model: string) => void): Model =>
   around(model, (request, context) =>
     defer(() => {
-      begin(model.name);
+      checkModelPrice(model.name);
       let { name } = model;
       let before = noUsage;
       let usage = noUsage;
@@ -250,20 +254,19 @@ const metered = (model: Model, meter: Meter, begin: (model: string) => void): Mo
     }),
   );
 
-/** What a million tokens of a model cost, in any currency. */
+/** The price of a million tokens of a model, in any currency. */
 export interface Price {
   readonly input: number;
   readonly output: number;
-  /** Input that was in the cache. Default: as `input`. */
+  /** Input read from the cache. Default: the price of `input`. */
   readonly cacheRead?: number;
-  /** Input that was put into it. Default: as `input`. */
+  /** Input written to the cache. Default: the price of `input`. */
   readonly cacheWrite?: number;
 }
 
-/** Prices by the names of models, as events call them; one under `*` is for all others. */
+/** Prices by model name, as events report it; `*` applies to all other models. */
 export type PriceTable = Readonly<Record<string, Price>>;
 
-/** Refuses prices that are no prices: a budget must not take them for nothing. */
 const checkPrices = (owner: string, prices: PriceTable = {}): void => {
   for (const [model, price] of Object.entries(prices)) {
     checkOptions(`${owner}: the price of '${model}'`, price, priceRules, ['input', 'output']);
@@ -282,13 +285,13 @@ const priceIn = (model: string, prices: PriceTable): Price | undefined => {
   return name === undefined ? undefined : prices[name];
 };
 
-/** The price of a model, or a `config` error where there is none: a budget must not take it for free. */
+/** The price of a model. Throws `config` without one: the budget would count it as free. */
 const priceOf = (model: string, prices: PriceTable): Price => {
   const price = priceIn(model, prices);
   if (price !== undefined) return price;
   throw new MillraceError(
     'config',
-    `The budget has no price for the model '${model}'. Add '${model}' to 'prices', or '*' for all others. It has: ${Object.keys(prices).join(', ')}.`,
+    `The budget has no price for the model '${model}'. Add '${model}' to 'prices', or '*' for all other models. Prices: ${Object.keys(prices).join(', ')}.`,
   );
 };
 

@@ -72,7 +72,7 @@ describe('keyedBuckets', () => {
   it('C6: a guard that is misused fails closed', () => {
     const buckets = keyedBuckets({ capacity: 1, refillPerMinute: 1 });
     expect(() => buckets.tryTake('a', NaN)).toThrow('a time in milliseconds');
-    expect(() => buckets.tryTake('a'.repeat(1_025), 0)).toThrow('at most 1024 characters');
+    expect(() => buckets.tryTake('a'.repeat(1_025), 0)).toThrow('up to 1024 characters');
     expect(buckets.tryTake('a'.repeat(1_024), 0)).toEqual({ ok: true });
     expect(() => keyedBuckets({ capacity: 0.5, refillPerMinute: 1 })).toThrow('at least 1');
     expect(() => keyedBuckets({ capacity: 1, refillPerMinute: 1, maxKeys: 0 })).toThrow('maxKeys');

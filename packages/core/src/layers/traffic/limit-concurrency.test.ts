@@ -72,7 +72,7 @@ describe('limitConcurrency', () => {
         );
       });
       const late = createAgent({ model: limited(scriptedModel()) }).call$('?', { scheduler });
-      const full = `20 run at once, and 480 requests wait already ('maxQueue'). Try again when some have ended.`;
+      const full = `20 are running, and 480 requests are waiting already ('maxQueue'). Try again when some have ended.`;
       expectObservable(late).toBe(
         '#',
         {},

@@ -5,55 +5,58 @@ import type { Layer } from '../../seams/layer.js';
 import type { Model } from '../../models/model.js';
 import { around, checkModel, inTime } from '../../models/timeouts.js';
 import { checkOptions, having, isText, type Rule, wholeNumber } from '../../values/options.js';
-import { createGate, type Guest } from './gate.js';
+import { createAdmissionGate, type Waiter } from './admission-gate.js';
 
-/** How much may run at once, and how much may wait for it. */
 export interface SemaphoreOptions {
-  /** Slots: how many may be held at once. */
+  /** Maximum number of slots held at the same time. */
   readonly max: number;
-  /** How many may wait for a slot. Default: 100. */
+  /** Maximum number of waiters. Default: 100. */
   readonly maxQueue?: number;
-  /** What waits, in the plural, for the message of `queueFull`. Default: 'others'. */
+  /** Plural noun for the waiting work, used in the `queueFull` message. Default: 'others'. */
   readonly what?: string;
 }
 
-/** A number of slots, which work takes while it runs. Who waits is served in the order in which they came. */
+/** Slots that work holds while it runs. Waiters are served in order of arrival. */
 export interface Semaphore {
   readonly max: number;
-  /** How many slots are held now. */
+  /** Slots in use now. */
   readonly held: number;
-  /** How many wait for one now. */
+  /** Waiters in the queue now. */
   readonly waiting: number;
   /**
-   * Waits for a slot, subscribes to the work, and frees the slot in the same tick as the work completes, errors or is unsubscribed. Cold: each subscription takes
-   * a slot of its own. Unsubscribing leaves the queue. Errors with `queueFull` (retryable) if too many wait. With the `key` of a current holder, the work starts immediately
-   * and shares that slot, which is free once the last of them has ended.
+   * Waits for a slot, subscribes to the work, and frees the slot in the same tick as the work completes, errors or is
+   * unsubscribed. Cold: each subscription takes its own slot. Unsubscribing leaves the queue. Errors with `queueFull`
+   * (retryable) if too many wait. With the `key` of a current holder, the work starts immediately and shares its slot,
+   * which is freed once the last of them ends.
    */
   hold$<T>(
     work: () => Observable<T>,
     key?: unknown,
-    /** Hears that it has to wait, and behind how many others. */
+    /** Called if it is queued, with the number of those ahead of it. */
     waits?: (ahead: number) => void,
   ): Observable<T>;
 }
 
-/** Makes a semaphore: `semaphore.hold$(() => agent.call$('…'))` is a call that waits for its turn. Its own times, such as `callMs`, begin with its turn. */
+/**
+ * Creates a semaphore: `semaphore.hold$(() => agent.call$('…'))` queues a call. Time limits such as `callMs` start once
+ * it runs.
+ */
 export const createSemaphore = (options: SemaphoreOptions): Semaphore => {
   checkOptions('createSemaphore()', options, rules, ['max']);
   const { max, maxQueue = 100, what = 'others' } = options;
   const holders = new Map<unknown, number>();
   let held = 0;
-  const gate = createGate(maxQueue, () => full(max, maxQueue, what));
-  const guestOf = (key: unknown, waits: Guest['waits']): Guest => ({
-    waits,
-    admit: (isFirst) => {
-      const sharing = key === undefined ? 0 : (holders.get(key) ?? 0);
-      if (sharing === 0 && (!isFirst || held >= max)) return false;
-      if (key !== undefined) holders.set(key, sharing + 1);
-      if (sharing === 0) held += 1;
+  const admissionGate = createAdmissionGate(maxQueue, () => queueFull(max, maxQueue, what));
+  const waiterFor = (key: unknown, waits: Waiter['onQueued']): Waiter => ({
+    onQueued: waits,
+    tryAcquire: (isFirst) => {
+      const sharedBy = key === undefined ? 0 : (holders.get(key) ?? 0);
+      if (sharedBy === 0 && (!isFirst || held >= max)) return false;
+      if (key !== undefined) holders.set(key, sharedBy + 1);
+      if (sharedBy === 0) held += 1;
       return true;
     },
-    leave: () => {
+    release: () => {
       const others = key === undefined ? 0 : (holders.get(key) ?? 1) - 1;
       if (key !== undefined && others > 0) {
         holders.set(key, others);
@@ -69,16 +72,16 @@ export const createSemaphore = (options: SemaphoreOptions): Semaphore => {
       return held;
     },
     get waiting() {
-      return gate.waiting;
+      return admissionGate.waiting;
     },
-    hold$: (work, key, waits) => gate.enter$(guestOf(key, waits), work),
+    hold$: (work, key, waits) => admissionGate.enter$(waiterFor(key, waits), work),
   };
 };
 
-const full = (max: number, maxQueue: number, what: string): MillraceError =>
+const queueFull = (max: number, maxQueue: number, what: string): MillraceError =>
   new MillraceError(
     'queueFull',
-    `${max} run at once, and ${maxQueue} ${what} wait already ('maxQueue'). Try again when some have ended.`,
+    `${max} are running, and ${maxQueue} ${what} are waiting already ('maxQueue'). Try again when some have ended.`,
     { retryable: true },
   );
 
@@ -88,23 +91,24 @@ const rules: Readonly<Record<keyof SemaphoreOptions, Rule>> = {
   what: isText,
 };
 
-/** How much may wait for a limit. */
 export interface LimitConcurrencyOptions {
-  /** Requests that may wait. One more errors with `queueFull`, which is retryable. Default: 100. */
+  /** Maximum number of queued requests. One more errors with `queueFull`, which is retryable. Default: 100. */
   readonly maxQueue?: number;
 }
 
-/** Limits a model: all that it is applied to share one limit. */
+/** Limits models. All models that it wraps share one limit. */
 export interface ConcurrencyLimit {
   (model: Model): Model;
-  /** Who holds the slots, and how many wait. It can limit other work, too. */
+  /** The slots and the queue. It can limit other work, too. */
   readonly semaphore: Semaphore;
 }
 
 /**
- * Limits concurrent requests across all models and agents that share it: `const limited = limitConcurrency(20)`, then `model: limited(openai('…'))`. Further requests wait in order.
- * Waiting emits a `queued` event and counts towards `callMs` and `iterationMs`. `retry(limited(model))` frees the slot between attempts, `limited(retry(model))` keeps it;
- * `fallback(limited(a), b)` asks `b` if the queue is full. Do not share its semaphore with `limitCalls`: calls would wait for themselves.
+ * Limits concurrent requests across all models and agents that share it: `const limited = limitConcurrency(20)`, then
+ * `model: limited(openai('…'))`. Further requests wait in order, with a `queued` event; the wait counts towards
+ * `callMs` and `iterationMs`. `retry(limited(model))` frees the slot between attempts, `limited(retry(model))` keeps
+ * it; `fallback(limited(a), b)` uses `b` if the queue is full. Do not share its semaphore with `limitCalls`, or calls
+ * wait for themselves.
  */
 export const limitConcurrency = (
   max: number,
@@ -128,8 +132,10 @@ export const limitConcurrency = (
 };
 
 /**
- * Limits concurrent calls across all agents that share the semaphore. A `queued` event reports the wait, which counts towards `callMs`; aborting or interrupting the call leaves the queue. A full queue
- * errors with `queueFull`. Calls made by tools share the slot of their parent. Input that a guard rejects does not wait. A tool that calls a busy session whose call waits for the same slot waits until a time-out.
+ * Limits concurrent calls across all agents that share the semaphore. A `queued` event reports the wait, which counts
+ * towards `callMs`; aborting or interrupting the call leaves the queue. A full queue errors with `queueFull`. Calls
+ * made by tools share the slot of their parent. Input that a guard rejects does not wait. A tool that calls a session
+ * whose running call waits for the same slot waits until it times out.
  */
 export const limitCalls = (semaphore: Semaphore): Layer => {
   checkOptions('limitCalls()', { semaphore }, { semaphore: isSemaphore }, ['semaphore']);
@@ -140,7 +146,7 @@ export const limitCalls = (semaphore: Semaphore): Layer => {
       ({ lineage, hooks, interruption }) =>
       (next) =>
       (call) =>
-        // What is not to run needs no place.
+        // A call that will not run needs no slot.
         isOpen(call) && interruption.current === undefined
           ? semaphore.hold$(
               () => next(call),

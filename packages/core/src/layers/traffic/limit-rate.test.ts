@@ -119,7 +119,7 @@ describe('limitRate', () => {
     expect(errors).toEqual([
       new MillraceError(
         'queueFull',
-        `1 requests wait already ('maxQueue') for the limits of this minute. Try again when some have gone.`,
+        `1 requests are waiting for the rate limit already ('maxQueue'). Try again later.`,
       ),
     ]);
     expect(errors).toMatchObject([{ retryable: true }]);

@@ -4,28 +4,31 @@ import type { Model, ModelChunk, ModelContext, ModelRequest } from '../../models
 import { around, checkModel, inTime } from '../../models/timeouts.js';
 import { checkOptions, isFunction, type Rule, wholeNumber } from '../../values/options.js';
 import { tokensIn, type Usage, addUsage, noUsage } from '../../values/usage.js';
-import { createGate, type Guest } from './gate.js';
+import { createAdmissionGate, type Waiter } from './admission-gate.js';
 import { isPositive, tokenBucket } from './token-bucket.js';
 import { updatedUsage } from '../../phases/message-builder.js';
 import { countRequest, plainCounter } from '../../models/count-request.js';
 
-/** What a provider takes in a minute. */
 export interface LimitRateOptions {
   readonly requestsPerMinute?: number;
   /** Tokens of requests and answers together. */
   readonly tokensPerMinute?: number;
-  /** Requests that may wait. One more errors with `queueFull`, which is retryable. Default: 100. */
+  /** Maximum number of queued requests. One more errors with `queueFull`, which is retryable. Default: 100. */
   readonly maxQueue?: number;
-  /** Estimates the tokens of a request, its answer included. Default: an estimate of its texts, plus its `maxTokens`. */
+  /** Estimates the tokens of a request and its answer. Default: an estimate of its text plus its `maxTokens`. */
   readonly count?: (request: ModelRequest) => number;
-  /** The tokens of a reported usage that the provider counts. Default: all of them, those read from its cache too. */
+  /** Tokens of a reported usage that count. Default: all, including cache reads. */
   readonly countUsage?: (usage: Usage) => number;
 }
 
 /**
- * Keeps requests within a provider's limits per minute, across all models and agents that share it: `const limited = limitRate({ requestsPerMinute: 500 })`, then `model: limited(openai('…'))`. Both limits are token buckets of one minute, so a burst may follow a pause. Further requests wait in order.
- * Tokens are reserved before the request and corrected by the usage that the answer reports; a request larger than a minute's tokens waits for a full bucket. In `limited(retry(model))`, retries count but do not wait; in `retry(limited(model))` they wait. Waiting emits a `queued` event and counts
- * towards `callMs` and `iterationMs`, not `firstChunkMs`. Put it next to the model: `limitConcurrency(20)(limited(model))`.
+ * Keeps requests within a provider's limits per minute, across all models and agents that share it: `const limited =
+ * limitRate({ requestsPerMinute: 500 })`, then `model: limited(openai('…'))`. Both limits are token buckets of one
+ * minute, so a burst may follow a pause. Further requests wait in order. Tokens are reserved before the request and
+ * corrected by the reported usage; a request larger than a minute's tokens waits for a full bucket.
+ * In `limited(retry(model))`, retries count but do not wait; in `retry(limited(model))` they wait. Waiting emits a
+ * `queued` event and counts towards `callMs` and `iterationMs`, not `firstChunkMs`. Put it next to the model:
+ * `limitConcurrency(20)(limited(model))`.
  */
 export const limitRate = (options: LimitRateOptions): ((model: Model) => Model) => {
   checkOptions('limitRate()', options, rules);
@@ -34,45 +37,45 @@ export const limitRate = (options: LimitRateOptions): ((model: Model) => Model) 
     throw misuse('limitRate() needs requestsPerMinute, tokensPerMinute or both.');
   }
   const { count = requestTokens, countUsage = tokensIn } = options;
-  const requests = createMeter(requestsPerMinute);
-  const tokens = createMeter(tokensPerMinute);
-  const gate = createGate(maxQueue, () => full(maxQueue));
-  const clocks = createClocks(() => gate.look());
+  const requests = createRateMeter(requestsPerMinute);
+  const tokens = createRateMeter(tokensPerMinute);
+  const admissionGate = createAdmissionGate(maxQueue, () => queueFull(maxQueue));
+  const clockPool = createClockPool(() => admissionGate.admitWaiting());
 
-  const guestOf = (reserved: number, scheduler: SchedulerLike, spent: () => number): Guest => ({
-    admit: (isFirst) => {
+  const waiterFor = (reserved: number, scheduler: SchedulerLike, spent: () => number): Waiter => ({
+    tryAcquire: (isFirst) => {
       if (!isFirst) return false;
-      const { now } = clocks;
+      const { now } = clockPool;
       const waitMs = Math.max(requests.waitMs(1, now), tokens.waitMs(reserved, now));
       if (waitMs > 0) {
-        clocks.ringIn(waitMs);
+        clockPool.wakeIn(waitMs);
         return false;
       }
       requests.spend(1, now);
       tokens.spend(reserved, now);
       return true;
     },
-    leave: () => tokens.spend(spent() - reserved, clocks.read(scheduler)),
+    release: () => tokens.spend(spent() - reserved, clockPool.read(scheduler)),
   });
-  const answer$ = (
+  const limited$ = (
     model: Model,
     request: ModelRequest,
     context: ModelContext,
   ): Observable<ModelChunk> => {
-    const reserved = tokensPerMinute === undefined ? 0 : counted(count(request));
-    const bill = openBill(reserved, countUsage);
+    const reserved = tokensPerMinute === undefined ? 0 : checkedCount(count(request));
+    const cost = trackCost(reserved, countUsage);
     const report: ModelContext['report'] = (event) => {
-      if (event.type === 'modelRetry') requests.spend(1, clocks.read(context.scheduler));
+      if (event.type === 'modelRetry') requests.spend(1, clockPool.read(context.scheduler));
       context.report(event);
     };
-    // Time has passed for those who wait, by a clock that they may not have.
-    gate.look();
-    return gate.enter$(
+    // Waiting requests may be admissible by now, even if their own clock stands still.
+    admissionGate.admitWaiting();
+    return admissionGate.enter$(
       {
-        ...guestOf(reserved, context.scheduler, () => bill.tokens),
-        waits: (ahead) => context.report({ type: 'queued', why: 'rate', ahead }),
+        ...waiterFor(reserved, context.scheduler, () => cost.tokens),
+        onQueued: (ahead) => context.report({ type: 'queued', why: 'rate', ahead }),
       },
-      () => model.stream$(request, { ...context, report }).pipe(tap((chunk) => bill.read(chunk))),
+      () => model.stream$(request, { ...context, report }).pipe(tap((chunk) => cost.add(chunk))),
     );
   };
 
@@ -80,48 +83,48 @@ export const limitRate = (options: LimitRateOptions): ((model: Model) => Model) 
     checkModel('limitRate()', model);
     const timed = inTime(model);
     return around(timed, (request, context) =>
-      clocks.during$(
+      clockPool.whileUsing$(
         context.scheduler,
-        defer(() => answer$(timed, request, context)),
+        defer(() => limited$(timed, request, context)),
       ),
     );
   };
 };
 
-interface Meter {
-  /** How long until so much can be spent: 0, when it can be now. */
+interface RateMeter {
+  /** Milliseconds until the amount can be spent; 0 if it can be spent now. */
   waitMs(amount: number, now: number): number;
-  /** Spends it, whether there is enough or not; a negative amount comes back. */
+  /** Spends an amount even if there is not enough; a negative amount is refunded. */
   spend(amount: number, now: number): void;
 }
 
-const createMeter = (perMinute: number | undefined): Meter => {
+const createRateMeter = (perMinute: number | undefined): RateMeter => {
   if (perMinute === undefined) return { waitMs: () => 0, spend: () => undefined };
   const bucket = tokenBucket({ capacity: perMinute, refillPerMinute: perMinute });
   let state = bucket.full;
   return {
     waitMs: (amount, now) => {
-      const taken = bucket.take(state, amount, now);
-      // What is taken is spent when there is enough of everything.
-      if (taken.ok) return 0;
-      ({ state } = taken);
-      return taken.waitMs;
+      const result = bucket.take(state, amount, now);
+      // Only checked here: spending waits until every meter has enough.
+      if (result.ok) return 0;
+      ({ state } = result);
+      return result.waitMs;
     },
     spend: (amount, now) => {
-      state = bucket.give(state, -amount, now);
+      state = bucket.refund(state, -amount, now);
     },
   };
 };
 
-const counted = (tokens: number): number => {
+const checkedCount = (tokens: number): number => {
   if (Number.isFinite(tokens) && tokens >= 0) return tokens;
-  throw misuse(`limitRate(): 'count' must give a number of at least 0, not ${tokens}.`);
+  throw misuse(`limitRate(): 'count' must return a number of at least 0, not ${tokens}.`);
 };
 
-const full = (maxQueue: number): MillraceError =>
+const queueFull = (maxQueue: number): MillraceError =>
   new MillraceError(
     'queueFull',
-    `${maxQueue} requests wait already ('maxQueue') for the limits of this minute. Try again when some have gone.`,
+    `${maxQueue} requests are waiting for the rate limit already ('maxQueue'). Try again later.`,
     { retryable: true },
   );
 
@@ -133,112 +136,111 @@ const rules: Readonly<Record<keyof LimitRateOptions, Rule>> = {
   countUsage: isFunction,
 };
 
-interface Bill {
-  /** Reads what a chunk says of it. */
-  read(chunk: ModelChunk): void;
-  /** What it has cost: as reported once the answer is whole, and else at least what was reserved. */
+interface RequestCost {
+  add(chunk: ModelChunk): void;
+  /** The reported usage once the answer is complete; until then, at least the reserved tokens. */
   readonly tokens: number;
 }
 
-/** Opens the bill of one answer. Attempts that were void have cost what they said. */
-const openBill = (reserved: number, countUsage: (usage: Usage) => number): Bill => {
-  let before = noUsage;
+/** Tracks the cost of one answer. Discarded attempts count with their reported usage. */
+const trackCost = (reserved: number, countUsage: (usage: Usage) => number): RequestCost => {
+  let voided = noUsage;
   let usage: Usage | undefined;
   let reported = 0;
-  let isWhole = false;
+  let isComplete = false;
   return {
-    read: (chunk) => {
+    add: (chunk) => {
       switch (chunk.type) {
         case 'usage':
           usage = updatedUsage(usage ?? noUsage, chunk.usage);
-          reported = countUsage(addUsage(before, usage));
+          reported = countUsage(addUsage(voided, usage));
           break;
         case 'restart':
-          before = addUsage(before, usage ?? noUsage);
+          voided = addUsage(voided, usage ?? noUsage);
           usage = undefined;
-          isWhole = false;
+          isComplete = false;
           break;
         case 'finish':
-          isWhole = true;
+          isComplete = true;
           break;
         default:
       }
     },
     get tokens() {
       if (!Number.isFinite(reported) || reported < 0) return reserved;
-      return isWhole && usage !== undefined ? reported : Math.max(reserved, reported);
+      return isComplete && usage !== undefined ? reported : Math.max(reserved, reported);
     },
   };
 };
 
-/** The clocks of all who share a limit. There is mostly one; of several, one may stand still. */
-interface Clocks {
-  /** The time in milliseconds when, and by whose clock, one was read last: one has come, gone or rung. */
+/** The schedulers of all requests that share a limit: mostly one; of several, some may stand still. */
+interface ClockPool {
+  /** Milliseconds, as last read from any of the clocks. */
   readonly now: number;
   read(scheduler: SchedulerLike): number;
-  /** Whoever subscribes is there until it unsubscribes. When the last one of a scheduler goes, so does its timer. */
-  during$<T>(scheduler: SchedulerLike, source$: Observable<T>): Observable<T>;
-  /** Rings in at most so many milliseconds, by the clock of each who is there. Whoever still waits sets it again. */
-  ringIn(ms: number): void;
+  /** Keeps a scheduler in the pool while subscribed. Its timer goes with its last user. */
+  whileUsing$<T>(scheduler: SchedulerLike, source$: Observable<T>): Observable<T>;
+  /** Wakes up after up to `ms` milliseconds, by every clock in the pool. Waiters set it again. */
+  wakeIn(ms: number): void;
 }
 
-interface Clock {
-  present: number;
-  ringing: { readonly at: number; readonly timer: Subscription } | undefined;
+interface PooledClock {
+  users: number;
+  wakeUp: { readonly at: number; readonly timer: Subscription } | undefined;
 }
 
-/** A longer wait would be over at once. */
-const longestWait = 2 ** 31 - 1;
+/** Timers fire immediately for a longer delay. */
+const maxTimerMs = 2 ** 31 - 1;
 
-const createClocks = (ring: () => void): Clocks => {
-  const clocks = new Map<SchedulerLike, Clock>();
+const createClockPool = (wake: () => void): ClockPool => {
+  const byScheduler = new Map<SchedulerLike, PooledClock>();
   let now = 0;
   const read = (scheduler: SchedulerLike): number => {
     now = scheduler.now();
     return now;
   };
-  const come = (scheduler: SchedulerLike): Clock => {
+  const join = (scheduler: SchedulerLike): PooledClock => {
     read(scheduler);
-    const clock = clocks.get(scheduler) ?? { present: 0, ringing: undefined };
-    clock.present += 1;
-    clocks.set(scheduler, clock);
+    const clock = byScheduler.get(scheduler) ?? { users: 0, wakeUp: undefined };
+    clock.users += 1;
+    byScheduler.set(scheduler, clock);
     return clock;
   };
-  const go = (scheduler: SchedulerLike, clock: Clock): void => {
+  const leave = (scheduler: SchedulerLike, clock: PooledClock): void => {
     read(scheduler);
-    clock.present -= 1;
-    if (clock.present > 0) return;
-    clock.ringing?.timer.unsubscribe();
-    clocks.delete(scheduler);
+    clock.users -= 1;
+    if (clock.users > 0) return;
+    clock.wakeUp?.timer.unsubscribe();
+    byScheduler.delete(scheduler);
   };
   return {
     get now() {
       return now;
     },
     read,
-    during$: (scheduler, source$) =>
+    whileUsing$: (scheduler, source$) =>
       new Observable((subscriber) => {
-        const clock = come(scheduler);
-        subscriber.add(() => go(scheduler, clock));
+        const clock = join(scheduler);
+        subscriber.add(() => leave(scheduler, clock));
         source$.subscribe(subscriber);
       }),
-    ringIn: (ms) => {
-      const delay = Math.min(ms, longestWait);
-      clocks.forEach((clock, scheduler) => {
+    wakeIn: (ms) => {
+      const delay = Math.min(ms, maxTimerMs);
+      byScheduler.forEach((clock, scheduler) => {
         const at = scheduler.now() + delay;
-        if (clock.ringing !== undefined && clock.ringing.at <= at) return;
-        clock.ringing?.timer.unsubscribe();
+        if (clock.wakeUp !== undefined && clock.wakeUp.at <= at) return;
+        clock.wakeUp?.timer.unsubscribe();
         const timer = scheduler.schedule(() => {
-          clock.ringing = undefined;
+          clock.wakeUp = undefined;
           read(scheduler);
-          ring();
+          wake();
         }, delay);
-        clock.ringing = { at, timer };
+        clock.wakeUp = { at, timer };
       });
     },
   };
 };
 
-/** Estimates what a request may cost: all that it says, and the whole answer that it allows. */
+/** Estimates the tokens of a request: its content plus the longest answer that it allows. */
 const requestTokens = (request: ModelRequest): number =>
   countRequest(plainCounter, request) + (request.maxTokens ?? 0);

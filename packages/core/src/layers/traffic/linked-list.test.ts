@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { createLine } from './gate.js';
+import { createLinkedList } from './admission-gate.js';
 
 const step = fc.oneof(
   fc.constant('come' as const),
@@ -12,7 +12,7 @@ describe('createLine', () => {
   it('C6: keeps the order, whoever leaves from wherever, and how often', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
-        const line = createLine<number>();
+        const line = createLinkedList<number>();
         const ways: (() => void)[] = [];
         let model: number[] = [];
         const leave = (value: number | undefined): void => {

@@ -38,9 +38,9 @@ describe('tokenBucket', () => {
   });
 
   it('C6: takes back what was not needed, up to what it holds, and takes what is owed', () => {
-    expect(bucket.give({ tokens: 1, at: 0 }, 5, 0)).toEqual({ tokens: 6, at: 0 });
-    expect(bucket.give({ tokens: 8, at: 0 }, 5, 0)).toEqual({ tokens: 10, at: 0 });
-    expect(bucket.give({ tokens: 1, at: 0 }, -5, 1_000)).toEqual({ tokens: -3, at: 1_000 });
+    expect(bucket.refund({ tokens: 1, at: 0 }, 5, 0)).toEqual({ tokens: 6, at: 0 });
+    expect(bucket.refund({ tokens: 8, at: 0 }, 5, 0)).toEqual({ tokens: 10, at: 0 });
+    expect(bucket.refund({ tokens: 1, at: 0 }, -5, 1_000)).toEqual({ tokens: -3, at: 1_000 });
   });
 
   it('C6: never gives more than it holds and what flows in meanwhile, within any time', () => {
@@ -97,7 +97,7 @@ describe('tokenBucket', () => {
     const back = bucket.take(empty, 1, 0);
     expect(back).toEqual({ ok: false, state: { tokens: 0, at: 0 }, waitMs: 1_000 });
     expect(bucket.take(back.state, 1, 1_000).ok).toBe(true);
-    expect(bucket.give(empty, 0, 1e15)).toEqual({ tokens: 10, at: 1e15 });
+    expect(bucket.refund(empty, 0, 1e15)).toEqual({ tokens: 10, at: 1e15 });
   });
 
   it('C6: is full when nothing is missing', () => {
@@ -109,8 +109,8 @@ describe('tokenBucket', () => {
   it('C6: refuses what would let everything through', () => {
     expect(() => bucket.take(bucket.full, NaN, 0)).toThrow('needs an amount and a time');
     expect(() => bucket.take(bucket.full, 1, NaN)).toThrow('needs an amount and a time');
-    expect(() => bucket.take(bucket.full, -1, 0)).toThrow('give() gives back');
-    expect(() => bucket.give(bucket.full, Infinity, 0)).toThrow('needs an amount and a time');
+    expect(() => bucket.take(bucket.full, -1, 0)).toThrow('use refund()');
+    expect(() => bucket.refund(bucket.full, Infinity, 0)).toThrow('needs an amount and a time');
     expect(() => tokenBucket({ capacity: 0, refillPerMinute: 1 })).toThrow('a number above 0');
     expect(() => tokenBucket({ capacity: 1 } as never)).toThrow("needs 'refillPerMinute'");
   });

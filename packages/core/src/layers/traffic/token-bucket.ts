@@ -1,54 +1,55 @@
 import { MillraceError, misuse } from '../../values/errors.js';
 import { checkOptions, numberFrom, type Rule, wholeNumber } from '../../values/options.js';
-import { createLine } from './gate.js';
+import { createLinkedList } from './admission-gate.js';
 
-/** How much may be taken. */
 export interface TokenBucketOptions {
-  /** What a full bucket holds: as much may be taken at once. */
+  /** Maximum number of tokens, and so the largest burst. */
   readonly capacity: number;
-  /** What flows back in a minute, evenly. */
+  /** Tokens that flow back per minute, evenly. */
   readonly refillPerMinute: number;
 }
 
-/** What a bucket holds at a time: less than nothing, where it is in debt. */
+/** The fill level at a time; negative if the bucket is in debt. */
 export interface BucketState {
   readonly tokens: number;
-  /** In milliseconds, by the clock of whoever takes. */
+  /** In milliseconds, by the caller's clock. */
   readonly at: number;
 }
 
-/** What came of taking: with the state from which to go on, also where there was not enough. */
-export type Taken =
+/** The result of `take`, with the state to continue from. */
+export type TakeResult =
   | { readonly ok: true; readonly state: BucketState }
   | {
       readonly ok: false;
       readonly state: BucketState;
-      /** After so many milliseconds there is enough, unless others take or give. At least 1. */
+      /** Milliseconds until there is enough, unless others take or refund. At least 1. */
       readonly waitMs: number;
     };
 
-/** The rules of a token bucket. It remembers nothing: states go in and come out. */
+/** The rules of a token bucket. It is stateless: states are passed in and returned. */
 export interface TokenBucket {
-  /** A full bucket, at any time. */
   readonly full: BucketState;
-  /** Takes an amount, where there is enough. More than a full bucket holds is taken from a full one, and leaves a debt that flows in before anything else can be taken. */
-  take(state: BucketState, amount: number, now: number): Taken;
-  /** Gives back what was taken and not needed; a negative amount is taken even where there is not enough. */
-  give(state: BucketState, amount: number, now: number): BucketState;
-  /** Whether it is full at this time: then it need not be remembered. */
+  /**
+   * Takes an amount if there is enough. An amount above the capacity is taken from a full bucket and leaves a debt that
+   * must flow back first.
+   */
+  take(state: BucketState, amount: number, now: number): TakeResult;
+  /** Returns unused tokens; a negative amount is taken even if there is not enough. */
+  refund(state: BucketState, amount: number, now: number): BucketState;
+  /** A full bucket need not be stored. */
   isFull(state: BucketState, now: number): boolean;
 }
 
 /**
- * Makes the rules of a token bucket. Within any time at most its capacity and what flows in
- * meanwhile is taken. A clock that is set back fills nothing, and one that is set forward fills it
- * at most once. An amount or a time that is no number is a misuse.
+ * Creates the rules of a token bucket. No period can take more than the capacity plus the inflow. A clock that is set
+ * back adds nothing; one that is set forward fills the bucket only once. Throws for an amount or a time that is not a
+ * number.
  */
 export const tokenBucket = (options: TokenBucketOptions): TokenBucket => {
   checkOptions('tokenBucket()', options, bucketRules, ['capacity', 'refillPerMinute']);
   const { capacity, refillPerMinute } = options;
   const perMs = refillPerMinute / 60_000;
-  // Sums of fractions may miss a whole number by a little.
+  // Floating-point sums may miss an integer slightly.
   const tolerance = capacity * 1e-9;
   const filled = ({ tokens, at }: BucketState, now: number): BucketState => ({
     tokens: Math.min(capacity, tokens + Math.max(0, now - at) * perMs),
@@ -58,7 +59,7 @@ export const tokenBucket = (options: TokenBucketOptions): TokenBucket => {
     full: { tokens: capacity, at: 0 },
     take: (before, amount, now) => {
       if (amount < 0)
-        throw misuse(`A token bucket cannot be taken ${amount} from: give() gives back.`);
+        throw misuse(`Cannot take ${amount} from a token bucket: use refund() to return tokens.`);
       check(amount, now);
       const state = filled(before, now);
       const missing = Math.min(amount, capacity) - state.tokens;
@@ -66,7 +67,7 @@ export const tokenBucket = (options: TokenBucketOptions): TokenBucket => {
         ? { ok: false, state, waitMs: Math.ceil((missing - tolerance / 2) / perMs) }
         : { ok: true, state: { tokens: state.tokens - amount, at: now } };
     },
-    give: (before, amount, now) => {
+    refund: (before, amount, now) => {
       check(amount, now);
       const { tokens } = filled(before, now);
       return { tokens: Math.min(capacity, tokens + amount), at: now };
@@ -92,17 +93,19 @@ const bucketRules: Readonly<Record<keyof TokenBucketOptions, Rule>> = {
   refillPerMinute: isPositive,
 };
 
-/** How much each key may take, and how many are remembered. */
 interface KeyedBucketsOptions extends TokenBucketOptions {
-  /** Buckets that are remembered: the ones used last. Default: 10,000. */
+  /** Maximum number of buckets to keep, the most recently used ones. Default: 10,000. */
   readonly maxKeys?: number;
 }
 
-/** A token bucket for each user, tenant or address. */
+/** One token bucket per user, tenant or address. */
 interface KeyedBuckets {
-  /** How many are remembered. */
+  /** Number of stored buckets. */
   readonly size: number;
-  /** Takes one token of a key at a time in milliseconds, such as `scheduler.now()`, or says how long it is until there is one. Throws `tooLarge` for a key of more than 1,024 characters. */
+  /**
+   * Takes one token of a key, or returns the wait. `now` in milliseconds. Throws `tooLarge` for a key over 1,024
+   * characters.
+   */
   tryTake(
     key: string,
     now: number,
@@ -112,30 +115,33 @@ interface KeyedBuckets {
 interface Entry {
   readonly key: string;
   readonly state: BucketState;
-  readonly leaveLine: () => void;
+  readonly unlink: () => void;
 }
 
 const maxKeyLength = 1_024;
 
-/** Makes token buckets by key. Those that are full again are forgotten, nothing being lost; where there are too many others, the one that was not used for the longest time begins anew. */
+/**
+ * Creates token buckets by key. Full buckets are dropped, which loses nothing; over `maxKeys`, the least recently used
+ * one starts over.
+ */
 export const keyedBuckets = (options: KeyedBucketsOptions): KeyedBuckets => {
   const rules = { ...bucketRules, capacity: numberFrom(1), maxKeys: wholeNumber(1) };
   checkOptions('keyedBuckets()', options, rules, ['capacity', 'refillPerMinute']);
   const { maxKeys = 10_000, capacity, refillPerMinute } = options;
   const bucket = tokenBucket({ capacity, refillPerMinute });
   const entries = new Map<string, Entry>();
-  const byAge = createLine<Entry>();
+  const byAge = createLinkedList<Entry>();
 
-  const forget = ({ key, leaveLine }: Entry): void => {
+  const forget = ({ key, unlink }: Entry): void => {
     entries.delete(key);
-    leaveLine();
+    unlink();
   };
   const remember = (key: string, state: BucketState): void => {
-    const entry: Entry = { key, state, leaveLine: () => leaveLine() };
-    const leaveLine = byAge.add(entry);
+    const entry: Entry = { key, state, unlink: () => unlink() };
+    const unlink = byAge.add(entry);
     entries.set(key, entry);
   };
-  // Two for each one that comes: the buckets of a rush are gone again after as many calls.
+  // Two for each call: the buckets of a burst are gone after as many calls.
   const forgetOldest = (now: number): void => {
     for (let times = 0; times < 2; times += 1) {
       const { first } = byAge;
@@ -150,11 +156,11 @@ export const keyedBuckets = (options: KeyedBucketsOptions): KeyedBuckets => {
     tryTake: (key, now) => {
       if (key.length > maxKeyLength) throw tooLong(key);
       const known = entries.get(key);
-      const taken = bucket.take(known?.state ?? bucket.full, 1, now);
+      const result = bucket.take(known?.state ?? bucket.full, 1, now);
       if (known !== undefined) forget(known);
-      remember(key, taken.state);
+      remember(key, result.state);
       forgetOldest(now);
-      return taken.ok ? { ok: true } : { ok: false, waitMs: taken.waitMs };
+      return result.ok ? { ok: true } : { ok: false, waitMs: result.waitMs };
     },
   };
 };
@@ -162,5 +168,5 @@ export const keyedBuckets = (options: KeyedBucketsOptions): KeyedBuckets => {
 const tooLong = ({ length }: string): MillraceError =>
   new MillraceError(
     'tooLarge',
-    `A key of keyedBuckets() has at most ${maxKeyLength} characters, and this one has ${length}. Take one that is shorter, such as the id of the user.`,
+    `A key of keyedBuckets() can have up to ${maxKeyLength} characters; this one has ${length}. Use a shorter key, such as a user ID.`,
   );
