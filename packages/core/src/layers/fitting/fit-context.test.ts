@@ -187,7 +187,7 @@ describe('fitContext', () => {
   it('C2: refuses options that cannot be', () => {
     const given = (options: object) => () => fitContext(options as never);
     expect(given({})).toThrow("fitContext() needs 'contextWindow'");
-    expect(given({ contextWindow: 4_096 })).toThrow("'reserve' leaves nothing");
+    expect(given({ contextWindow: 4_096 })).toThrow("'reserve' must be smaller");
     expect(given({ contextWindow: 8_000, counter: {} })).toThrow(
       "'counter' must be an object with count(text)",
     );

@@ -33,21 +33,21 @@ import {
 import { estimateText } from '../../models/estimate-tokens.js';
 import { fitMessages } from '../../models/fit-messages.js';
 
-const fitAt = 10_000;
+const fitPriority = 10_000;
 
-/** What requests have to fit into. */
 export interface FitContextOptions {
-  /** Tokens that the model can take in all, those of its answer among them. */
+  /** Size of the model's context window in tokens, including the answer. */
   readonly contextWindow: number;
-  /** Tokens that are kept free for the answer. Where the request says `maxTokens`, at least these. Default: 4,096. */
+  /** Tokens to keep free for the answer; the request's `maxTokens` if that is larger. Default: 4,096. */
   readonly reserve?: number;
-  /** Counts tokens. Default: one of its own, which calibrates itself: the estimates of `estimateTokens`, corrected model by model by the usage that providers report. */
+  /** Counts tokens. Default: `estimateTokens`, calibrated for each model by the usage that providers report. */
   readonly counter?: TokenCounter;
 }
 
 /**
- * Makes every request fit into the context window of its model: `use: [fitContext({ contextWindow: 128_000 })]`. It leaves out the oldest turns first and never the task, in steps of a tenth of the window, and never changes memory. It runs after all other
- * interceptors, and its counter learns from the usage that the model reports. Errors with `contextTooLong` if what must stay is too long.
+ * Fits every request into the context window of its model: `use: [fitContext({ contextWindow: 128_000 })]`. Drops the
+ * oldest turns first, in steps of a tenth of the window, but never the task, and never changes memory. Runs after all
+ * other interceptors. Its counter learns from reported usage. Errors with `contextTooLong` if the rest does not fit.
  */
 export const fitContext = (options: FitContextOptions): readonly Interceptor[] => {
   checkOptions('fitContext()', options, rules, ['contextWindow']);
@@ -59,30 +59,31 @@ export const fitContext = (options: FitContextOptions): readonly Interceptor[] =
     const { messages, options: request } = event;
     const model = models.get(call);
     const fixed = countRequest(counter, { ...request, messages: [] }, model);
-    const kept = Math.max(reserve, request.maxTokens ?? 0);
+    const reserved = Math.max(reserve, request.maxTokens ?? 0);
     const isTask = taskOf(messages, call.callId);
-    const budget = contextWindow - fixed - kept;
+    const budget = contextWindow - fixed - reserved;
     const fitted = fitMessages(messages, budget, isTask, {
       counter,
-      // Where there is little room, a step must not take most of it.
+      // With little room, a step must not take most of it.
       step: Math.max(0, Math.min(step, Math.floor(budget / 4))),
       ...(model === undefined ? {} : { model }),
     });
-    if (fitted.over > 0) throw verdict(tooLong(fitted.over, { contextWindow, fixed, kept }));
+    if (fitted.over > 0)
+      throw verdict(tooLong(fitted.over, { contextWindow, fixed, kept: reserved }));
     return fitted.messages === messages ? event : { ...event, messages: fitted.messages };
   };
   return [
-    learning(counter, models),
-    onCall('preReasoning', (call) => map((event) => fit(event, call)), placed),
-    onCall('preSummary', (call) => map((event) => fit(event, call)), placed),
-    onCall('prePlanning', (call) => map((event) => fit(event, call)), placed),
+    learnFromRequests(counter, models),
+    onCall('preReasoning', (call) => map((event) => fit(event, call)), interceptorOptions),
+    onCall('preSummary', (call) => map((event) => fit(event, call)), interceptorOptions),
+    onCall('prePlanning', (call) => map((event) => fit(event, call)), interceptorOptions),
   ];
 };
 
-const placed = { name: 'fitContext', priority: fitAt };
+const interceptorOptions = { name: 'fitContext', priority: fitPriority };
 
-/** Notes the model of each call, and lets the counter learn from it. */
-const learning = (counter: TokenCounter, models: WeakMap<CallInfo, string>): Interceptor =>
+/** Remembers the model of each call, and lets the counter learn from it. */
+const learnFromRequests = (counter: TokenCounter, models: WeakMap<CallInfo, string>): Interceptor =>
   prepare(
     map((preparation) => {
       const { call, options } = preparation;
@@ -91,7 +92,7 @@ const learning = (counter: TokenCounter, models: WeakMap<CallInfo, string>): Int
       const model = learnUsage(options.model, counter);
       return { ...preparation, options: { ...options, model } };
     }),
-    placed,
+    interceptorOptions,
   );
 
 const rules: Readonly<Record<keyof FitContextOptions, Rule>> = {
@@ -101,20 +102,25 @@ const rules: Readonly<Record<keyof FitContextOptions, Rule>> = {
 };
 
 const noRoom = (): MillraceError =>
-  misuse("fitContext(): 'reserve' leaves nothing of 'contextWindow'.");
+  misuse("fitContext(): 'reserve' must be smaller than 'contextWindow'.");
 
 const tooLong = (
   over: number,
-  { contextWindow, fixed, kept }: Readonly<Record<'contextWindow' | 'fixed' | 'kept', number>>,
+  {
+    contextWindow,
+    fixed,
+    kept: reserved,
+  }: Readonly<Record<'contextWindow' | 'fixed' | 'kept', number>>,
 ): MillraceError =>
   new MillraceError(
     'contextTooLong',
-    `The request is about ${over} tokens too long for a context window of ${contextWindow}: ${fixed} are system prompt and tools, ${kept} the answer. Shorten the input, or use a larger model.`,
+    `The request is about ${over} tokens too long for a context window of ${contextWindow}: ${fixed} for the system prompt and tools, ${reserved} for the answer. Shorten the input, or use a model with a larger context window.`,
     { over },
   );
 
 /**
- * Teaches a counter from each request that was sent and the usage that the provider reports. Skips requests without reported usage and those that are mostly media.
+ * Trains a counter with the reported usage of each request. Skips requests without usage and those that are mostly
+ * media.
  */
 const learnUsage = (model: Model, counter: TokenCounter): Model => {
   checkModel('learnUsage()', model);
@@ -124,11 +130,11 @@ const learnUsage = (model: Model, counter: TokenCounter): Model => {
     defer(() => {
       let usage = noUsage;
       let sent = request;
-      const shortened = (messages: typeof request.messages): void => {
+      const onShortened = (messages: typeof request.messages): void => {
         sent = { ...request, messages };
         context.shortened?.(messages);
       };
-      return model.stream$(request, { ...context, shortened }).pipe(
+      return model.stream$(request, { ...context, shortened: onShortened }).pipe(
         tap({
           next: (chunk) => {
             if (chunk.type === 'usage') usage = updatedUsage(usage, chunk.usage);
@@ -150,8 +156,9 @@ const inputOf = ({ inputTokens, cacheReadTokens, cacheWriteTokens }: Usage): num
   inputTokens + cacheReadTokens + cacheWriteTokens;
 
 /**
- * If the provider rejects a request as too long before any content, sends it again with half of its messages: the oldest go first, the task stays, and a `warning` reports what was left out. Errors
- * with `contextTooLong` if that fails as well, or nothing can be left out. The providers' models do this by default.
+ * If the provider rejects a request as too long before any content, sends it again with half of its messages. Drops the
+ * oldest first, never the task, and reports a `warning`. Errors with `contextTooLong` if that fails too or nothing can
+ * be dropped. The providers' models do this by default.
  */
 export const shortenOnOverflow = (model: Model): Model => {
   checkModel('shortenOnOverflow()', model);
@@ -163,12 +170,10 @@ export const shortenOnOverflow = (model: Model): Model => {
         catchError((error: unknown) => {
           const isOverflow = isMillraceError(error) && error.code === 'contextTooLong';
           const shorter =
-            isOverflow && !hasContent
-              ? shortened(model.name, request.messages, context)
-              : undefined;
+            isOverflow && !hasContent ? shorten(model.name, request.messages, context) : undefined;
           if (shorter === undefined) throw error;
           const { messages, warning: message } = shorter;
-          // Whoever hears of it may leave, and then nothing is sent.
+          // A listener may unsubscribe on the warning: then nothing is sent.
           const warned$ = defer(() => {
             context.report({ type: 'warning', message });
             context.shortened?.(messages);
@@ -181,8 +186,11 @@ export const shortenOnOverflow = (model: Model): Model => {
   );
 };
 
-/** The messages cut to half of what they were, around those that the call was asked with; nothing if all the rest is needed, or if a message has begun. */
-const shortened = (
+/**
+ * Cuts the messages to half their size, keeping the task. Undefined if nothing can be dropped, or if an answer has
+ * begun.
+ */
+const shorten = (
   name: string,
   messages: readonly Message[],
   { callId = '' }: Pick<ModelContext, 'callId'>,
@@ -193,12 +201,15 @@ const shortened = (
   const { omitted, omittedTokens, cut, ...fitted } = fitMessages(messages, half, isTask);
   if (omitted + cut === 0) return undefined;
   const without = `without ${omitted} earlier messages (about ${omittedTokens} tokens)`;
-  const shorter = cut === 0 ? without : `${without}, and with ${cut} results of tools cut`;
-  const warning = `The model '${name}' found the request too long: it is sent again ${shorter}.`;
+  const shorter = cut === 0 ? without : `${without}, and with ${cut} tool results cut`;
+  const warning = `The model '${name}' rejected the request as too long. Sending it again ${shorter}.`;
   return { messages: fitted.messages, warning };
 };
 
-/** An agent that puts old large results of its tools away, and has the tool to read them again: `createAgent(withEviction({ model, tools }))`. */
+/**
+ * Adds to an agent the eviction of old large tool results and the tool to read them again: `createAgent(withEviction({
+ * model, tools }))`.
+ */
 export const withEviction = <const Output extends InputSchema | undefined = undefined>(
   options: AgentOptions<Output>,
   eviction: EvictionOptions = {},
@@ -207,9 +218,9 @@ export const withEviction = <const Output extends InputSchema | undefined = unde
   return { ...own, use: [...(own.use ?? []), evictResults(eviction)] };
 };
 
-const most = 8_000;
+const maxLength = 8_000;
 
-/** Makes the tool by which a model reads results that `evictResults` has put away: those of its own conversation, and no others. */
+/** The tool by which a model reads evicted results, only of its own conversation. */
 const readResult = (): Tool =>
   tool({
     name: readResultName,
@@ -227,24 +238,24 @@ const readResult = (): Tool =>
         length: {
           type: 'integer',
           minimum: 1,
-          maximum: most,
-          description: `Default: ${most}.`,
+          maximum: maxLength,
+          description: `Default: ${maxLength}.`,
         },
       },
       required: ['tool_use_id'],
     }),
-    run: ({ tool_use_id: id, from = 0, length = most }, context) => {
+    run: ({ tool_use_id: id, from = 0, length = maxLength }, context) => {
       const result = context.messages
         .flatMap((message) => (message.role === 'tool' ? message.content : []))
         .find(({ toolUseId }) => toolUseId === id);
-      if (result !== undefined) return partOf(result, from, length);
+      if (result !== undefined) return sliceOf(result, from, length);
       throw new Error(
         `No result has the tool_use_id ${JSON.stringify(id)}. Use the one in the marker.`,
       );
     },
   });
 
-const partOf = (result: ToolResultBlock, from: number, length: number): ToolOutput => {
+const sliceOf = (result: ToolResultBlock, from: number, length: number): ToolOutput => {
   const text = textOf(result);
   const begin = characterStart(text, Math.min(from, text.length));
   const end = characterEnd(text, Math.min(begin + length, text.length));
@@ -256,44 +267,45 @@ const partOf = (result: ToolResultBlock, from: number, length: number): ToolOutp
 
 const isMedia = ({ type }: ContentBlock): boolean => type !== 'text';
 
-/** Which results of tools are put away. */
 export interface EvictionOptions {
-  /** The newest batches of results that are never put away. Default: 3. */
+  /** Newest batches of results that are never evicted. Default: 3. */
   readonly keep?: number;
-  /** Tokens that a result must have to be worth it. Default: 500. */
+  /** Minimum size of a result to evict, in tokens. Default: 500. */
   readonly minTokens?: number;
 }
 
 const readResultName = 'read_result';
 
 /**
- * Replaces old large tool results, in requests only, by a marker with their beginning and the way to read them in full: the tool `read_result`. Does nothing if a request does not offer that tool; `withEviction` adds both. Between `keep` and twice as many
- * batches stay whole, and what was evicted keeps the same marker, so that the provider's cache holds. Needs a memory that keeps its oldest messages.
+ * Replaces old large tool results, in requests only, by a marker with their beginning and how to read them in full with
+ * the tool `read_result`. Does nothing if a request does not offer that tool; `withEviction` adds both. Between `keep`
+ * and twice as many batches stay whole, and evicted results keep their marker, so the provider's cache stays valid.
+ * Needs a memory that keeps its oldest messages.
  */
 export const evictResults = (options: EvictionOptions = {}): readonly Interceptor[] => {
   checkOptions('evictResults()', options, evictionRules);
   const { keep = 3, minTokens = 500 } = options;
-  const known = new WeakMap<ToolMessage, Message>();
-  const putAway = (message: ToolMessage, uses: ReturnType<typeof usesIn>): Message => {
-    const evicted = known.get(message) ?? evictedOf(message, uses, minTokens);
-    known.set(message, evicted);
+  const evictedBy = new WeakMap<ToolMessage, Message>();
+  const evictMessage = (message: ToolMessage, uses: ReturnType<typeof usesIn>): Message => {
+    const evicted = evictedBy.get(message) ?? withEvictedResults(message, uses, minTokens);
+    evictedBy.set(message, evicted);
     return evicted;
   };
   const evict = <Event extends BeforeModel>(event: Event): Event => {
     const { messages, options: request } = event;
     if (request.tools?.some(({ name }) => name === readResultName) !== true) return event;
     const batches = messages.filter((message) => message.role === 'tool');
-    const old = new Set<Message>(batches.slice(0, putAwayOf(batches.length, keep)));
+    const old = new Set<Message>(batches.slice(0, evictedBatches(batches.length, keep)));
     if (old.size === 0) return event;
     const uses = usesIn(messages);
     return {
       ...event,
       messages: messages.map((message) =>
-        message.role === 'tool' && old.has(message) ? putAway(message, uses) : message,
+        message.role === 'tool' && old.has(message) ? evictMessage(message, uses) : message,
       ),
     };
   };
-  const placed = { name: 'evictResults', priority: putAwayAt };
+  const placed = { name: 'evictResults', priority: evictPriority };
   return [
     on('preReasoning', map(evict), placed),
     on('preSummary', map(evict), placed),
@@ -301,10 +313,10 @@ export const evictResults = (options: EvictionOptions = {}): readonly Intercepto
   ];
 };
 
-const putAwayOf = (batches: number, keep: number): number =>
+const evictedBatches = (batches: number, keep: number): number =>
   Math.max(0, Math.floor((batches - keep) / keep) * keep);
 
-const evictedOf = (
+const withEvictedResults = (
   message: ToolMessage,
   uses: ReturnType<typeof usesIn>,
   minTokens: number,
@@ -324,12 +336,12 @@ const evictedOf = (
   return isSame ? message : freezeMessage({ ...message, content });
 };
 
-const shown = 200;
+const previewLength = 200;
 
-/** What comes from elsewhere is quoted as JSON: it cannot end the marker. */
+/** Foreign text is quoted as JSON, so it cannot end the marker. */
 const markerFor = (text: string, media: number, name: string, id: string): string => {
   const also = media === 0 ? '' : ` and ${media} media`;
-  const beginning = JSON.stringify(text.slice(0, characterStart(text, shown)));
+  const beginning = JSON.stringify(text.slice(0, characterStart(text, previewLength)));
   const input = JSON.stringify({ tool_use_id: id });
   return `[A result of ${JSON.stringify(name)} has been put away: ${text.length} characters${also}. It begins with ${beginning}. Read it with ${readResultName} and ${input}.]`;
 };
@@ -339,5 +351,5 @@ const evictionRules: Readonly<Record<keyof EvictionOptions, Rule>> = {
   minTokens: wholeNumber(1),
 };
 
-/** Behind all other interceptors, and in this order: what is put away need not be left out, and what is counted is what is sent. */
-const putAwayAt = 9_000;
+/** Runs after all other interceptors and before `fitContext`: evicted results need not be dropped. */
+const evictPriority = 9_000;

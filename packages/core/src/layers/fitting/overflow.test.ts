@@ -27,7 +27,7 @@ describe('a request that the provider finds too long', () => {
     expect(textOf(await session.call('And now?'))).toBe('Well.');
     expect(model.requests.map(({ messages }) => messages.length)).toEqual([3, 1]);
     expect(warnings).toEqual([
-      "The model 'scripted' found the request too long: it is sent again without 2 earlier messages (about 208 tokens).",
+      "The model 'scripted' rejected the request as too long. Sending it again without 2 earlier messages (about 208 tokens).",
     ]);
   });
 
