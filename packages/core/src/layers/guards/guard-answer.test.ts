@@ -30,7 +30,7 @@ describe('guardAnswer', () => {
     const session = sessions(createAgent({ model, use: [guardAnswer(polite)] })).open('s');
     expect(await rejection(session.call('?'))).toMatchObject({
       code: 'guardRejected',
-      message: "The guard 'guardAnswer' refused the answer: it is impolite.",
+      message: "The guard 'guardAnswer' rejected the answer: it is impolite.",
     });
     const stored = await firstValueFrom(session.memory.load$());
     expect(JSON.stringify(stored)).not.toContain('rude');
@@ -84,7 +84,7 @@ describe('guardAnswer', () => {
     expect(model.requests[1]?.messages.map(textOf)).toEqual([
       '?',
       'A rude word.',
-      'Your answer was not accepted: it is impolite. Answer in another way.',
+      'Your answer was not accepted: it is impolite. Answer differently.',
     ]);
     expect(JSON.stringify(await firstValueFrom(session.memory.load$()))).not.toContain('rude');
     // What was accepted is not asked of twice.
@@ -175,6 +175,6 @@ describe('guardAnswer', () => {
     expect(wrong({ onReject: 'pass' })).toThrow("'onReject' must be 'error' or 'again'");
     expect(wrong({ retries: -1 })).toThrow('a whole number of at least 0');
     expect(wrong({ failOpen: true })).toThrow("no option 'failOpen'");
-    expect(() => guardAnswer(5 as never)).toThrow('takes a function of the answer');
+    expect(() => guardAnswer(5 as never)).toThrow('takes a function that returns true');
   });
 });

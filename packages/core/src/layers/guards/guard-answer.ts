@@ -7,29 +7,31 @@ import { type Interceptor, onCall } from '../../seams/interceptor.js';
 import { type AssistantMessage, textOf, toolUsesOf } from '../../values/message.js';
 import { checkOptions, isText, oneOf, type Rule, wholeNumber } from '../../values/options.js';
 import type { Decision, GuardOptions, GuardVerdict } from './guard-input.js';
-import { decision$, guardRules, refused, unchecked } from './guard-input.js';
+import { decision$, guardRules, rejection, failedCheck } from './guard-input.js';
 
-/** What a guard of answers looks at. */
 export interface GuardedAnswer {
-  /** The text of the answer, whole. */
+  /** The text of the complete answer. */
   readonly text: string;
   readonly content: AssistantMessage['content'];
   readonly call: CallInfo;
 }
 
-/** What becomes of an answer that is refused. */
 export interface GuardAnswerOptions extends GuardOptions {
-  /** The call errors with `guardRejected`, or the model is asked again. Default: `error`. */
+  /** `error` fails the call with `guardRejected`, `again` asks the model again. Default: `error`. */
   readonly onReject?: 'error' | 'again';
-  /** What the model is told when it is asked again. Default: that its answer was not accepted, and the reason. */
+  /** The message to the model when it is asked again. Default: that its answer was not accepted, with the reason. */
   readonly feedback?: string;
-  /** Answers in a row that may be refused before the call errors, with `again`. Default: 2. */
+  /** With `again`: maximum number of rejected answers in a row before the call errors. Default: 2. */
   readonly retries?: number;
 }
 
 /**
- * Checks every answer when it is complete; the check returns a verdict like that of `guardInput`. The text has been streamed by then, so user interfaces take it back on `error` or `messageDiscarded`; use `guardOutput` to check while streaming. A refused answer is neither stored nor in the reply.
- * It sees everything that a call would reply with (answers, closing answers, final tool results, the partial text of an interrupted call), after all interceptors of a priority below 1,000, and no text beside tool calls. If the model answered without tools, it is asked again, which counts as an iteration. If the check errors, so does the call.
+ * Checks every complete answer; the check returns a verdict like that of `guardInput`. The text has been streamed by
+ * then: user interfaces remove it on `error` or `messageDiscarded`. Use `guardOutput` to check while streaming. A
+ * rejected answer is neither stored nor in the reply. The check sees all replies (answers, closing answers, final tool
+ * results, the partial text of an interrupted call) after all interceptors with a priority below 1,000, but no text
+ * next to tool calls. An answer without tool calls is asked for again, which counts as an iteration. If the check
+ * errors, so does the call.
  */
 export const guardAnswer = (
   check: (asked: GuardedAnswer) => GuardVerdict | ObservableInput<GuardVerdict>,
@@ -37,63 +39,62 @@ export const guardAnswer = (
 ): readonly Interceptor[] => {
   if (typeof check !== 'function') {
     throw misuse(
-      `guardAnswer() takes a function of the answer that gives true, false or { allowed, reason }, not ${typeof check}.`,
+      `guardAnswer() takes a function that returns true, false or { allowed, reason }, not ${typeof check}.`,
     );
   }
   checkOptions('guardAnswer()', options, rules);
   const { name = 'guardAnswer', userMessage, onReject = 'error', feedback, retries = 2 } = options;
   const guard = { name, userMessage };
-  const placed = { name, priority: 1_000 };
-  /** An answer that was accepted when it was written is not asked of twice. */
+  const interceptorOptions = { name, priority: 1_000 };
   const accepted = new WeakMap<CallInfo, AssistantMessage['content']>();
-  const asked$ = (call: CallInfo, content: AssistantMessage['content']): Observable<Decision> =>
+  const verdictOn$ = (call: CallInfo, content: AssistantMessage['content']): Observable<Decision> =>
     decision$(() => check(Object.freeze({ text: textOf({ content }), content, call }))).pipe(
-      catchError((cause: unknown) => throwError(() => unchecked(guard, cause, 'answer'))),
+      catchError((cause: unknown) => throwError(() => failedCheck(guard, cause, 'answer'))),
     );
-  const last = onCall(
+  const checkReply = onCall(
     'postCall',
     (call) =>
       mergeMap((event) => {
         const { content } = event.reply;
-        // What waits for a tool is no answer yet.
+        // A suspended call has no answer yet.
         if (event.reply.reason === 'suspended' || accepted.get(call) === content) return of(event);
-        return asked$(call, content).pipe(
+        return verdictOn$(call, content).pipe(
           map((decision) => {
             if (decision.allowed) return event;
-            throw refused(guard, decision, 'answer');
+            throw rejection(guard, decision, 'answer');
           }),
         );
       }),
-    placed,
+    interceptorOptions,
   );
-  if (onReject === 'error') return [last];
-  const again = onCall(
+  if (onReject === 'error') return [checkReply];
+  const checkMessage = onCall(
     'postReasoning',
     (call) => {
       let refusals = 0;
-      const judged = (event: EventOf<'postReasoning'>, decision: Decision) => {
+      const applied = (event: EventOf<'postReasoning'>, decision: Decision) => {
         if (decision.allowed) {
           refusals = 0;
           accepted.set(call, event.message.content);
           return event;
         }
         refusals += 1;
-        if (refusals > retries) throw refused(guard, decision, 'answer');
+        if (refusals > retries) throw rejection(guard, decision, 'answer');
         return { ...event, again: feedback ?? feedbackOn(decision) };
       };
       return mergeMap((event) => {
         const { message, stop = false, again: other } = event;
         if (stop || other !== undefined || toolUsesOf(message).length > 0) return of(event);
-        return asked$(call, message.content).pipe(map((decision) => judged(event, decision)));
+        return verdictOn$(call, message.content).pipe(map((decision) => applied(event, decision)));
       });
     },
-    placed,
+    interceptorOptions,
   );
-  return [again, last];
+  return [checkMessage, checkReply];
 };
 
 const feedbackOn = ({ reason }: Decision): string =>
-  `Your answer was not accepted${reason === undefined ? '' : `: ${reason.replace(/\.$/, '')}`}. Answer in another way.`;
+  `Your answer was not accepted${reason === undefined ? '' : `: ${reason.replace(/\.$/, '')}`}. Answer differently.`;
 
 const rules: Readonly<Record<keyof GuardAnswerOptions, Rule>> = {
   ...guardRules,

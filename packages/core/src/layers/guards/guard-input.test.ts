@@ -63,7 +63,7 @@ describe('guardInput', () => {
     await expect(failed).rejects.toMatchObject({
       code: 'guardRejected',
       retryable: false,
-      message: "The guard 'guardInput' refused the input.",
+      message: "The guard 'guardInput' rejected the input.",
       userMessage: 'This request cannot be answered.',
     });
   });
@@ -96,8 +96,7 @@ describe('guardInput', () => {
     await expect(failed).rejects.toBeInstanceOf(MillraceError);
     await expect(failed).rejects.toMatchObject({
       code: 'guardRejected',
-      message:
-        "The guard 'moderation' could not check the input, and so refused it: see the cause.",
+      message: "The guard 'moderation' could not check the input and rejected it: see the cause.",
       userMessage: 'Not now.',
       cause: expect.anything(),
     });
@@ -111,7 +110,7 @@ describe('guardInput', () => {
         'Oh.',
       ),
     ).toMatchObject({
-      message: "The guard 'guardInput' refused the input: too sad.",
+      message: "The guard 'guardInput' rejected the input: too sad.",
       userMessage: 'Smile!',
       retryable: true,
       retryAfterMs: 5,
@@ -193,7 +192,7 @@ describe('guardInput', () => {
     agent.events$.subscribe((event) => events.push(event));
     expect(await failureOf(agent.call('bad'))).toMatchObject({
       code: 'guardRejected',
-      message: "The guard 'guardInput' refused the input: no.",
+      message: "The guard 'guardInput' rejected the input: no.",
       userMessage: 'Sorry.',
     });
     expect(events.at(-1)).toMatchObject({ type: 'error', error: { code: 'guardRejected' } });
@@ -392,7 +391,7 @@ describe('guardInput', () => {
     const wrong = (options: object) => () => guardInput(() => true, options);
     expect(wrong({ failOpen: true })).toThrow("guardInput() has no option 'failOpen'");
     expect(wrong({ priority: 500 })).toThrow("no option 'priority'");
-    expect(() => guardInput(true as never)).toThrow('takes a function of the input');
+    expect(() => guardInput(true as never)).toThrow('takes a function that returns true');
     expect(guardInput(() => true).hook).toMatchObject({ failOpen: false, priority: 0 });
   });
 });

@@ -10,26 +10,28 @@ import { textOf } from '../../values/message.js';
 import { checkOptions, isText, type Rule } from '../../values/options.js';
 import { verdict as ends } from '../../flow/stage.js';
 
-/** What a guard of inputs looks at. */
 export interface GuardedInput {
-  /** All text that users said in it: of one message as it stands, those of several with a blank line between them. */
+  /** Text of all user messages, separated by blank lines. */
   readonly text: string;
-  /** All of it, media and messages of other roles too. */
+  /** All messages, including media and other roles. */
   readonly input: readonly InputMessage[];
   readonly call: CallInfo;
 }
 
-/** How a guard is named, and what it tells users. There is no `failOpen`: a guard that fails lets nothing pass. */
+/** Options of all guards. There is no `failOpen`: a guard that fails rejects. */
 export interface GuardOptions {
-  /** What events and errors call it. Default: the name of the function that makes it. */
+  /** Name in events and errors. Default: the name of the guard function. */
   readonly name?: string;
-  /** The `userMessage` of the error: it is shown to users. Default: a sentence that gives no reason. */
+  /** `userMessage` of the error, shown to users. Default: a sentence without a reason. */
   readonly userMessage?: string;
 }
 
 /**
- * Checks every input before anything else happens with it: what a call starts with, and messages that steer it later. The check returns, promises or emits one verdict; only `true` or `{ allowed: true }` lets the input pass. Otherwise, and if the check errors, is empty or returns anything else, the
- * call errors with `guardRejected`: no model is asked, and nothing is stored. An interrupt, a time-out or unsubscribing unsubscribes from the check. Each input is checked by itself, without the conversation; several guards are asked in order.
+ * Checks all input before anything else happens: the input that starts a call, and messages that steer it later. The
+ * check returns, promises or emits one verdict; only `true` or `{ allowed: true }` accepts the input. Otherwise, and if
+ * the check errors, is empty or returns anything else, the call errors with `guardRejected`: no model is asked and
+ * nothing is stored. An interrupt, a timeout or unsubscribing cancels the check. Each input is checked by itself,
+ * without the conversation; several guards run in order.
  */
 export const guardInput = (
   check: (asked: GuardedInput) => GuardVerdict | ObservableInput<GuardVerdict>,
@@ -37,7 +39,7 @@ export const guardInput = (
 ): Interceptor => {
   if (typeof check !== 'function') {
     throw misuse(
-      `guardInput() takes a function of the input that gives true, false or { allowed, reason }, not ${typeof check}.`,
+      `guardInput() takes a function that returns true, false or { allowed, reason }, not ${typeof check}.`,
     );
   }
   checkOptions('guardInput()', options, guardRules);
@@ -54,10 +56,10 @@ export const guardInput = (
           }),
         ),
       ).pipe(
-        catchError((cause: unknown) => throwError(() => unchecked(guard, cause, 'input'))),
+        catchError((cause: unknown) => throwError(() => failedCheck(guard, cause, 'input'))),
         map((decision) => {
           if (decision.allowed) return asked;
-          throw refused(guard, decision, 'input');
+          throw rejection(guard, decision, 'input');
         }),
       ),
     ),
@@ -73,7 +75,9 @@ export const guardRules: Readonly<Record<keyof GuardOptions, Rule>> = {
 const textsOf = (input: readonly InputMessage[]): readonly string[] =>
   input.filter(({ role }) => role === 'user').map(textOf);
 
-/** The ways in which what users said can be read: as it stands, and, of several messages, also as though nothing was between them. What is taken apart must not pass where the whole would not. */
+/**
+ * The user text as it is and, for several messages, also joined without separators: splitting must not evade a guard.
+ */
 export const readingsOf = ({
   text,
   input,
@@ -82,16 +86,16 @@ export const readingsOf = ({
   return texts.length > 1 ? [text, texts.join('')] : texts;
 };
 
-/** What a guard says: yes or no, or why not. Whatever is not a plain yes is a no. */
+/** The verdict of a guard. Anything but an explicit `true` rejects. */
 export type GuardVerdict =
   | boolean
   | {
       readonly allowed: boolean;
-      /** Why not, for logs: it goes into the message of the error, so do not quote what was said. */
+      /** The reason, for logs. It becomes part of the error message, so do not quote user text. */
       readonly reason?: string | undefined;
-      /** What the user may read, instead of what the guard says to all. */
+      /** Shown to the user instead of the guard's own `userMessage`. */
       readonly userMessage?: string | undefined;
-      /** It will be allowed in so many milliseconds: the error is `retryable`. */
+      /** Milliseconds until the input will be accepted: makes the error `retryable`. */
       readonly retryAfterMs?: number | undefined;
     };
 
@@ -102,19 +106,25 @@ interface GuardInit {
   readonly userMessage?: string | undefined;
 }
 
-/** Asks a check: it may return its verdict, promise it or emit it. Emits one decision, or errors where the check threw, or gave no verdict, two, or anything else. Leaving it leaves the check at once. */
+/** Runs a check. Emits one decision; errors if the check throws or does not give exactly one verdict. */
 export const decision$ = (
-  ask: () => GuardVerdict | ObservableInput<GuardVerdict>,
+  check: () => GuardVerdict | ObservableInput<GuardVerdict>,
 ): Observable<Decision> =>
-  defer(() => verdicts(ask())).pipe(contained(), take(2), toArray(), map(onlyOne), map(toDecision));
+  defer(() => toObservable(check())).pipe(
+    contained(),
+    take(2),
+    toArray(),
+    map(onlyOne),
+    map(toDecision),
+  );
 
-export const refused = ({ name, userMessage }: GuardInit, decision: Decision, what: string) => {
+export const rejection = ({ name, userMessage }: GuardInit, decision: Decision, what: string) => {
   const { reason, retryAfterMs } = decision;
   const shown = decision.userMessage ?? userMessage;
   return ends(
     new MillraceError(
       'guardRejected',
-      `The guard '${name}' refused the ${what}${reason === undefined ? '.' : `: ${reason.replace(/\.$/, '')}.`}`,
+      `The guard '${name}' rejected the ${what}${reason === undefined ? '.' : `: ${reason.replace(/\.$/, '')}.`}`,
       {
         ...(shown === undefined ? {} : { userMessage: shown }),
         ...(retryAfterMs === undefined ? {} : { retryable: true, retryAfterMs }),
@@ -123,24 +133,24 @@ export const refused = ({ name, userMessage }: GuardInit, decision: Decision, wh
   );
 };
 
-/** The error of a check that failed: nothing passes where nobody could look. What it threw may quote what was said, and is the cause only. */
-export const unchecked = ({ name, userMessage }: GuardInit, cause: unknown, what: string) =>
+/** The error of a check that failed. Its cause may quote user text, so it is not part of the message. */
+export const failedCheck = ({ name, userMessage }: GuardInit, cause: unknown, what: string) =>
   ends(
     isMillraceError(cause) && cause.code === 'guardRejected'
       ? cause
       : new MillraceError(
           'guardRejected',
-          `The guard '${name}' could not check the ${what}, and so refused it: see the cause.`,
+          `The guard '${name}' could not check the ${what} and rejected it: see the cause.`,
           {
             cause,
-            // Who could not be asked may be asked again.
+            // A failed check may be retried.
             retryable: !isMillraceError(cause) || cause.retryable,
             ...(userMessage === undefined ? {} : { userMessage }),
           },
         ),
   );
 
-const verdicts = (given: GuardVerdict | ObservableInput<GuardVerdict>): Observable<unknown> =>
+const toObservable = (given: GuardVerdict | ObservableInput<GuardVerdict>): Observable<unknown> =>
   isObservableInput(given) ? from(given) : of(given);
 
 const isObservableInput = (given: unknown): given is ObservableInput<unknown> =>
@@ -155,14 +165,15 @@ const isObservableInput = (given: unknown): given is ObservableInput<unknown> =>
 
 const onlyOne = ([verdict, ...more]: readonly unknown[]): unknown => {
   if (verdict !== undefined && more.length === 0) return verdict;
-  throw noVerdict(more.length > 0 ? 'more than one verdict' : 'none');
+  throw invalidVerdict(more.length > 0 ? 'more than one verdict' : 'no verdict');
 };
 
 const toDecision = (verdict: unknown): Decision => {
   if (typeof verdict === 'boolean') return { allowed: verdict };
-  if (!isRecord(verdict)) throw noVerdict(`something else (${typeof verdict})`);
+  if (!isRecord(verdict)) throw invalidVerdict(`something else (${typeof verdict})`);
   const { allowed, reason, userMessage, retryAfterMs } = verdict;
-  if (typeof allowed !== 'boolean') throw noVerdict("an object without 'allowed: true' or 'false'");
+  if (typeof allowed !== 'boolean')
+    throw invalidVerdict("an object without 'allowed: true' or 'false'");
   const isWait = typeof retryAfterMs === 'number' && retryAfterMs >= 0;
   return {
     allowed,
@@ -172,8 +183,8 @@ const toDecision = (verdict: unknown): Decision => {
   };
 };
 
-const noVerdict = (given: string): MillraceError =>
+const invalidVerdict = (given: string): MillraceError =>
   new MillraceError(
     'config',
-    `A check of a guard must give one verdict, true, false or { allowed, reason }, and this one gave ${given}.`,
+    `The check of a guard must return one verdict (true, false or { allowed, reason }), but returned ${given}.`,
   );

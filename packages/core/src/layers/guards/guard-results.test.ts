@@ -159,7 +159,7 @@ describe('guardResults', () => {
   });
 
   it('C1: refuses what cannot be', () => {
-    expect(() => guardResults(5 as never)).toThrow('takes a function of the result');
+    expect(() => guardResults(5 as never)).toThrow('takes a function that returns true');
     expect(() => guardResults(() => NEVER, { failOpen: true } as never)).toThrow(
       "no option 'failOpen'",
     );

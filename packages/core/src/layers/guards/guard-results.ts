@@ -6,24 +6,24 @@ import type { ToolResultBlock, ToolUseBlock } from '../../values/message.js';
 import { textBlock, textOf } from '../../values/message.js';
 import { checkOptions } from '../../values/options.js';
 import type { GuardOptions, GuardVerdict } from './guard-input.js';
-import { decision$, guardRules, refused, unchecked } from './guard-input.js';
+import { decision$, guardRules, rejection, failedCheck } from './guard-input.js';
 
-/** What a guard of results looks at. */
 export interface GuardedResult {
-  /** The text of the result. */
   readonly text: string;
   readonly result: ToolResultBlock;
-  /** What the model had asked for. */
+  /** The tool call of the model. */
   readonly toolUse: ToolUseBlock;
   readonly call: CallInfo;
 }
 
-/** How a guard of results is named. */
 export type GuardResultsOptions = Pick<GuardOptions, 'name'>;
 
 /**
- * Checks every tool result before the model sees it, errors and late results included: pages and files may contain instructions for the model. The check returns a verdict like that of `guardInput`. A refused result, or one whose check failed, is replaced by an error result `The result was withheld: …`
- * with the reason, and the call continues; its `details` are `{ withheld: error }`. Runs after all `postActing` interceptors of a priority below 1,000. Progress (`actingChunk`) is dropped, because nothing has checked it; `extras` are passed on to other tools.
+ * Checks every tool result before the model sees it, including errors and late results: pages and files may contain
+ * instructions. The check returns a verdict like that of `guardInput`. If it rejects or fails, the model gets the error
+ * result `The result was withheld: …` with the reason, and the call continues; `details` are `{ withheld: error }`.
+ * Runs after all `postActing` interceptors with a priority below 1,000. Drops progress (`actingChunk`), as it is
+ * unchecked; passes `extras` on to other tools.
  */
 export const guardResults = (
   check: (asked: GuardedResult) => GuardVerdict | ObservableInput<GuardVerdict>,
@@ -31,13 +31,13 @@ export const guardResults = (
 ): readonly Interceptor[] => {
   if (typeof check !== 'function') {
     throw misuse(
-      `guardResults() takes a function of the result that gives true, false or { allowed, reason }, not ${typeof check}.`,
+      `guardResults() takes a function that returns true, false or { allowed, reason }, not ${typeof check}.`,
     );
   }
   checkOptions('guardResults()', options, { name: guardRules.name });
   const { name = 'guardResults' } = options;
-  const placed = { name, priority: 1_000 };
-  const ofResults = onCall(
+  const interceptorOptions = { name, priority: 1_000 };
+  const checkResults = onCall(
     'postActing',
     (call) =>
       mergeMap((event) => {
@@ -47,19 +47,19 @@ export const guardResults = (
         ).pipe(
           map((decision) => {
             if (decision.allowed) return event;
-            const { reason = `the guard '${name}' refused it` } = decision;
-            const error = refused({ name }, decision, 'result');
+            const { reason = `the guard '${name}' rejected it` } = decision;
+            const error = rejection({ name }, decision, 'result');
             return { ...event, result: withheld(result, reason, error) };
           }),
           catchError((cause: unknown) => {
-            const error = unchecked({ name }, cause, 'result');
+            const error = failedCheck({ name }, cause, 'result');
             return of({ ...event, result: withheld(result, 'it could not be checked', error) });
           }),
         );
       }),
-    placed,
+    interceptorOptions,
   );
-  return [on('actingChunk', ignoreElements(), placed), ofResults];
+  return [on('actingChunk', ignoreElements(), interceptorOptions), checkResults];
 };
 
 const withheld = (
@@ -71,7 +71,7 @@ const withheld = (
   toolUseId,
   content: [textBlock(`The result was withheld: ${why.replace(/\.$/, '')}.`)],
   isError: true,
-  // It is the call's own word on this use of the tool.
+  // The note comes from the call itself.
   ...(note === undefined ? {} : { note }),
   details: { withheld: error },
 });

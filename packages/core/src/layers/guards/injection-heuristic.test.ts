@@ -58,7 +58,7 @@ describe('injectionHeuristic', () => {
     expect(verdictOn(injectionHeuristic(), text)).toMatchObject({
       code: 'guardRejected',
       retryable: false,
-      message: expect.stringContaining('weigh 4 (override 3, roleMarkers 1), and less than 3'),
+      message: expect.stringContaining('weigh 4 (override 3, roleMarkers 1); the limit is 3'),
     });
     expect(JSON.stringify(verdictOn(injectionHeuristic(), text))).not.toContain('Secret');
     expect(verdictOn(injectionHeuristic({ threshold: 5 }), text)).toBe('allowed');
@@ -91,7 +91,9 @@ describe('injectionHeuristic', () => {
   it('C1: refuses options that cannot be', () => {
     const wrong = (options: object) => () => injectionHeuristic(options);
     expect(wrong({ threshold: 0 })).toThrow("'threshold' must be a number above 0");
-    expect(wrong({ extra: [{ name: 'x', pattern: /x/g }] })).toThrow("Leave its flags 'g' and 'y'");
+    expect(wrong({ extra: [{ name: 'x', pattern: /x/g }] })).toThrow(
+      "Remove its flags 'g' and 'y'",
+    );
     expect(wrong({ extra: [{ name: 'x', pattern: 'x' }] })).toThrow('with a RegExp, such as');
     expect(wrong({ extra: [{ name: 'x', pattern: /x/, wait: 3 }] })).toThrow("no option 'wait'");
     expect(wrong({ failOpen: true })).toThrow("no option 'failOpen'");

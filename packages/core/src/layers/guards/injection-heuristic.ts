@@ -4,19 +4,20 @@ import { isRecord } from '../../values/json.js';
 import { checkOptions, defined, type Rule } from '../../values/options.js';
 import { isPositive } from '../traffic/token-bucket.js';
 import { guardInput, type GuardOptions, guardRules, readingsOf } from './guard-input.js';
-import { cleaned, stateless, withoutMarks } from './lists.js';
+import { normalizeText, stateless, withoutMarks } from './lists.js';
 
-/** When the heuristic refuses. */
 export interface InjectionHeuristicOptions extends GuardOptions {
-  /** The sum of weights from which an input is refused. Default: 3. */
+  /** Total weight of signals from which input is rejected. Default: 3. */
   readonly threshold?: number;
-  /** Signs of one's own, beside those that there are. */
+  /** Additional patterns of your own. */
   readonly extra?: readonly InjectionPattern[];
 }
 
 /**
- * Refuses input whose `injectionSignals` weigh too much together. It is a heuristic: easy to evade, and sometimes wrong about harmless text, such as an article on injections. It stops crude attempts and secures nothing: a call's tools must not be able to do what it must not do.
- * To log instead of refusing, call `injectionSignals` in a guard of your own that returns `true`; for tool results, in `guardResults`.
+ * Rejects input whose `injectionSignals` reach a total weight. A heuristic: easy to evade, and sometimes wrong about
+ * harmless text, such as an article on injections. It stops crude attempts and secures nothing: limit what a call's
+ * tools can do. To log instead, call `injectionSignals` in your own guard that returns `true`; for tool results, in
+ * `guardResults`.
  */
 export const injectionHeuristic = (options: InjectionHeuristicOptions = {}): Interceptor => {
   checkOptions('injectionHeuristic()', options, rules);
@@ -32,7 +33,7 @@ export const injectionHeuristic = (options: InjectionHeuristicOptions = {}): Int
       const list = signals.map((it) => `${it.name} ${it.weight}`).join(', ');
       return {
         allowed: false,
-        reason: `its signals weigh ${weight} (${list}), and less than ${threshold} is allowed`,
+        reason: `its signals weigh ${weight} (${list}); the limit is ${threshold}`,
       };
     },
     { name: 'injectionHeuristic', ...defined(named) },
@@ -51,7 +52,7 @@ const checkExtra = (extra: readonly unknown[]): void => {
       isRecord(it) && typeof it['name'] === 'string' && it['pattern'] instanceof RegExp;
     if (!isWhole) {
       throw misuse(
-        "injectionHeuristic(): each of 'extra' is { name, pattern, weight? } with a RegExp, such as { name: 'codeword', pattern: /xyzzy/i }.",
+        "injectionHeuristic(): every entry of 'extra' must be { name, pattern, weight? } with a RegExp, such as { name: 'codeword', pattern: /xyzzy/i }.",
       );
     }
     checkOptions("injectionHeuristic(): one of 'extra'", it, extraRules);
@@ -73,46 +74,44 @@ const rules: Readonly<Record<keyof InjectionHeuristicOptions, Rule>> = {
   extra: [Array.isArray, 'a list of { name, pattern, weight? }'],
 };
 
-/** A sign that a text wants to be obeyed. */
+/** A sign of a prompt injection. */
 export interface InjectionSignal {
   readonly name: string;
-  /** How much it counts. */
   readonly weight: number;
 }
 
-/** A sign of one's own. */
 export interface InjectionPattern {
   readonly name: string;
-  /** Tested on the text as it came, and on the text without what is invisible. Without the flags `g` and `y`. */
+  /** Tested on the raw text and on the normalized text. Must not have the flags `g` or `y`. */
   readonly pattern: RegExp;
   /** Default: 3. */
   readonly weight?: number;
 }
 
 /**
- * Lists the signs of a prompt injection that a text shows, each once, with its weight:
+ * Lists the signs of a prompt injection in text, each once, with its weight:
  *
- * | name               | weight | is                                                                              |
+ * | name               | weight | matches                                                                         |
  * | ------------------ | ------ | ------------------------------------------------------------------------------- |
- * | `override`         | 3      | an order to ignore or forget earlier instructions, in nineteen languages          |
- * | `promptRequest`    | 3      | a request for the system prompt, in eight                                       |
- * | `persona`          | 3      | a persona without rules: developer mode, DAN, «pretend you have no restrictions» |
- * | `encodedOrders`    | 3      | base64 or hexadecimal text, to be decoded and obeyed                            |
+ * | `override`         | 3      | an order to ignore or forget earlier instructions, in nineteen languages        |
+ * | `promptRequest`    | 3      | a request for the system prompt, in eight languages                             |
+ * | `persona`          | 3      | a persona without rules: developer mode, DAN, “pretend you have no restrictions” |
+ * | `encodedOrders`    | 3      | base64 or hexadecimal text, with an order to decode and obey it                 |
  * | `hiddenText`       | 3      | text in invisible tags or variation selectors                                   |
- * | `chatTokens`       | 2      | what parts turns in the templates of models: `<\|im_start\|>`, `[INST]`, `<system>` |
- * | `hiddenCharacters` | 2      | invisible characters within Latin words, directions that are turned around      |
+ * | `chatTokens`       | 2      | turn separators of chat templates: `<\|im_start\|>`, `[INST]`, `<system>`       |
+ * | `hiddenCharacters` | 2      | invisible characters within Latin words, bidirectional overrides                |
  * | `roleMarkers`      | 1      | a line such as `System:`                                                        |
  *
- * A sign that is only found in quotation marks or backticks weighs one less: the text may be about it.
- *
- * It recognizes words, not meaning: other words, languages or letters evade it, and harmless text may match. Use it to log, to ask twice, or to stop crude attempts, next to
- * what holds: tools with few rights, approval, and untrusted results. The list changes. Runs in linear time.
+ * A sign found only in quotation marks or backticks weighs one less: the text may be about it. It recognizes words, not
+ * meaning: other words, languages or letters evade it, and harmless text may match. Use it to log, to ask for
+ * confirmation, or to stop crude attempts, in addition to tools with few rights, approval, and untrusted results. The
+ * list changes. Runs in linear time.
  */
 export const injectionSignals = (
   text: string,
   extra: readonly InjectionPattern[] = [],
 ): readonly InjectionSignal[] => {
-  const plain = cleaned(text);
+  const plain = normalizeText(text);
   const lower = withoutMarks(plain.toLowerCase());
   const { decoding, obeying, roleMarkers, ...quotable } = signalPatterns;
   const namedWeight = weighed(plain, [namedPersona], 3);
@@ -133,7 +132,7 @@ export const injectionSignals = (
   ].filter(({ weight }) => weight > 0);
 };
 
-/** Its weight, one less where all that is found is quoted, and none where nothing is. */
+/** The weight of a sign: one less if all matches are quoted, 0 without a match. */
 const weighed = (text: string, patterns: readonly RegExp[], weight: number): number => {
   let found = 0;
   for (const pattern of patterns) {
@@ -161,11 +160,11 @@ interface Words {
   readonly orders: string;
 }
 
-/** At most so much may stand between them: with no bound a long text would take quadratic time. */
+/** Bounded: an unlimited gap would take quadratic time. */
 const gap = '[^.!?。！？]{0,40}?';
-/** In scripts without spaces words have no bounds. */
+/** Scripts without spaces have no word boundaries. */
 const bounded = (words: string): string => `(?<![\\p{L}\\p{M}])(?:${words})(?![\\p{L}\\p{M}])`;
-/** «Do not forget your instructions» is the contrary, and «why does it ignore them» no order. */
+/** “Do not forget your instructions” means the opposite; “why does it ignore them” is not an order. */
 const negation =
   '(?<!(?:not|never|n.t|non|não|не|ні|nie|jangan|đừng|لا|models?|llms?|gpt|it|they|users|attackers) )';
 const open = (words: string): string => `(?:${words})`;
@@ -173,7 +172,7 @@ const open = (words: string): string => `(?:${words})`;
 const inOrder = (...parts: readonly string[]): string => parts.join(gap);
 const inShortOrder = (...parts: readonly string[]): string => parts.join(gap.replace('40', '12'));
 
-/** Verb first, as most have it: what is passed over stands before or behind its adjective. */
+/** Most languages put the verb first; the object stands before or after its adjective. */
 const command = (verbs: string): string => `${negation}${bounded(verbs)}`;
 const verbFirst = ({ verbs, earlier, orders }: Words): readonly string[] => [
   inOrder(command(verbs), bounded(earlier), bounded(orders)),
@@ -183,12 +182,12 @@ const verbLast = ({ verbs, earlier, orders }: Words): readonly string[] => [
   inOrder(open(earlier), open(orders), open(verbs)),
 ];
 
-/** Makes a pattern that finds all in texts that are cleaned and in lower case. */
+/** Compiles a pattern for normalized lower-case text. */
 const pattern = (source: string): RegExp =>
   new RegExp(withoutMarks(source.normalize('NFKC')), 'gu');
 
 const english: readonly string[] = [
-  // «Ignore my previous instructions» takes back one's own words.
+  // “Ignore my previous instructions” is about the user's own words.
   ...[
     [
       'ignore|disregard|forget|do not follow|don.t follow|stop following|pay no attention to|do not obey|don.t obey',
@@ -216,7 +215,7 @@ const english: readonly string[] = [
   `${command('ignore|disregard|forget')} (?:all |everything |anything |whatever )(?:of )?(?:that )?(?:(?:is |was |said |written )*(?:above|before)(?=[ ,;:]*(?:[.!]|$|and |instead|this))|you (?:were|have been|.ve been) (?:told|taught|instructed))`,
 ];
 
-/** By language, so that a false alarm can be found. */
+/** By language, to trace false positives. */
 const languages: Readonly<Record<string, readonly string[]>> = {
   english,
   german: verbFirst({
@@ -321,7 +320,6 @@ const languages: Readonly<Record<string, readonly string[]>> = {
   }),
 };
 
-/** Orders to pass over what was said before, in nineteen languages. */
 const orders: readonly RegExp[] = Object.values(languages).flat().map(pattern);
 
 const hiddenPrompt =
@@ -388,7 +386,6 @@ const obeying: readonly string[] = [
 
 const compiled = (sources: readonly string[]): readonly RegExp[] => sources.map(pattern);
 
-/** Patterns for texts that are cleaned and in lower case. */
 const signalPatterns = {
   override: orders,
   promptRequest: compiled(promptRequests),
@@ -399,17 +396,16 @@ const signalPatterns = {
   obeying: compiled(obeying),
 };
 
-/** As people write the name of that persona; `Dan` is somebody else. */
+/** Case-sensitive: `Dan` is an ordinary name. */
 const namedPersona =
   /\b(?:[Yy]ou are|[Aa]ct as|[Bb]ecome|[Rr]espond as|[Pp]retend to be|[Rr]ole-?play as)\b[^.!?]{0,40}?\bDAN\b/g;
 
-/** Bytes in letters: base64, hexadecimal digits, escapes. */
 const encodedText = /[a-z0-9+/_-]{40}|(?:[0-9a-f]{2}[ :]){16}|(?:\\x[0-9a-f]{2}){12}/i;
 
-/** Directions that turn a text around, and what is invisible within a word of Latin letters, but for soft hyphens. */
+/** Direction overrides, and invisible characters other than soft hyphens within a Latin word. */
 const hiddenCharacters =
   /[\u202a-\u202e\u2066-\u2069]|[a-z](?!\u00ad)\p{Default_Ignorable_Code_Point}{1,4}[a-z]/iu;
 
-/** Letters of the invisible tags, but for flags, and rows of selectors: a text that only a model reads. */
+/** Invisible tag letters outside of flags, and runs of selectors: text that only a model reads. */
 const hiddenText =
   /(?<![\u{1f3f4}\u{e0020}-\u{e007e}])[\u{e0020}-\u{e007e}]|[\u{e0020}-\u{e007e}]{8}|[\ufe00-\ufe0f\u{e0100}-\u{e01ef}]{6}/u;

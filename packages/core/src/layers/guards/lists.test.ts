@@ -60,7 +60,7 @@ describe('denyList', () => {
   it('C1: says which, and never what was said', () => {
     const error = verdictOn(denyList(['x', 'secret', /code\w+/]), 'A codeword, dear Ada.');
     expect(error).toMatchObject({
-      message: "The guard 'denyList' refused the input: it holds what is at place 3 of the list.",
+      message: "The guard 'denyList' rejected the input: it matches entry 3 of the list.",
       userMessage: 'This request cannot be answered.',
     });
   });
@@ -129,9 +129,9 @@ describe('denyList', () => {
 
   it('C1: refuses patterns that cannot be', () => {
     expect(() => denyList([])).toThrow('needs at least one pattern');
-    expect(() => denyList(['\u200b '])).toThrow('words that have a visible character');
-    expect(() => denyList([5] as never)).toThrow('takes regular expressions, and words');
-    expect(() => denyList(/x/g)).toThrow("remembers where it stopped. Leave its flags 'g' and 'y'");
+    expect(() => denyList(['\u200b '])).toThrow('words with visible characters');
+    expect(() => denyList([5] as never)).toThrow('takes regular expressions and words');
+    expect(() => denyList(/x/g)).toThrow("is stateful. Remove its flags 'g' and 'y'");
     expect(() => denyList(/x/y)).toThrow('/x/y');
     expect(() => denyList('x', { failOpen: true } as never)).toThrow("no option 'failOpen'");
   });
@@ -152,7 +152,7 @@ describe('allowList', () => {
     (text) => {
       expect(verdictOn(guard, text)).toMatchObject({
         ...rejected,
-        message: expect.stringContaining('it holds nothing that is on the list'),
+        message: expect.stringContaining('it matches nothing on the list'),
       });
     },
   );

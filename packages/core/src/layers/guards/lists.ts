@@ -8,53 +8,56 @@ import { checkOptions, defined, type Rule, wholeNumber } from '../../values/opti
 import { guardInput, type GuardOptions, guardRules, readingsOf } from './guard-input.js';
 
 /**
- * Refuses input that contains none of these patterns, and user messages without text. Words match as in `denyList`; a RegExp is tested on the raw text. A match says what an input is about, not that there is nothing else in it: only a RegExp with `^` and `$` does. Input that only brings tool results passes.
+ * Rejects input that matches none of these patterns, and user messages without text. Words match as in `denyList`; a
+ * RegExp is tested on the raw text. A match shows what an input is about, not that it contains nothing else: only a
+ * RegExp with `^` and `$` does. Input with only tool results is accepted.
  */
 export const allowList = (patterns: Patterns, options: GuardOptions = {}): Interceptor => {
   checkOptions('allowList()', options, guardRules);
   const allowed = readGuardPatterns('allowList()', patterns);
   return guardInput(
     (asked) => {
-      const texts = readingsOf(asked).map(read);
+      const texts = readingsOf(asked).map(normalize);
       if (texts.every((text) => allowed.some((it) => isFound(text, it)))) return true;
-      return { allowed: false, reason: 'it holds nothing that is on the list' };
+      return { allowed: false, reason: 'it matches nothing on the list' };
     },
     { name: 'allowList', ...defined(options) },
   );
 };
 
 /**
- * Refuses input that contains one of these patterns. Words match as whole words, case-insensitively, regardless of encoding (NFKC), white space and invisible characters; in scripts without spaces they match anywhere. A RegExp is tested on the raw and on the normalized text; the flags `g` and `y` are refused.
- * Look-alike letters (Cyrillic `а`), digits for letters and other spellings are not recognized. To bound the time of a slow RegExp, put `maxInputLength` before it.
+ * Rejects input that matches one of these patterns. Words match as whole words, ignoring case, encoding (NFKC), white
+ * space and invisible characters; in scripts without spaces they match anywhere. A RegExp is tested on the raw and on
+ * the normalized text and must not have the flags `g` or `y`. Look-alike letters (Cyrillic `а`), digits for letters and
+ * other spellings are not recognized. To bound the time of a slow RegExp, put `maxInputLength` before it.
  */
 export const denyList = (patterns: Patterns, options: GuardOptions = {}): Interceptor => {
   checkOptions('denyList()', options, guardRules);
   const denied = readGuardPatterns('denyList()', patterns);
   return guardInput(
     (asked) => {
-      const texts = readingsOf(asked).map(read);
-      const place = denied.findIndex((it) => texts.some((text) => isFoundAnyhow(text, it)));
-      if (place === -1) return true;
-      return { allowed: false, reason: `it holds what is at place ${place + 1} of the list` };
+      const texts = readingsOf(asked).map(normalize);
+      const entry = denied.findIndex((it) => texts.some((text) => isFoundNormalized(text, it)));
+      if (entry === -1) return true;
+      return { allowed: false, reason: `it matches entry ${entry + 1} of the list` };
     },
     { name: 'denyList', ...defined(options) },
   );
 };
 
-const isFound = ({ folded, text }: Read, it: GuardPattern): boolean =>
+const isFound = ({ folded, text }: NormalizedText, it: GuardPattern): boolean =>
   it.kind === 'words' ? hasWords(folded, it.words) : it.pattern.test(text);
 
-const isFoundAnyhow = (read: Read, it: GuardPattern): boolean =>
-  isFound(read, it) || (it.kind !== 'words' && it.pattern.test(read.cleaned));
+const isFoundNormalized = (read: NormalizedText, it: GuardPattern): boolean =>
+  isFound(read, it) || (it.kind !== 'words' && it.pattern.test(read.normalized));
 
 type GuardPattern =
   | { readonly kind: 'words'; readonly words: string }
   | { readonly kind: 'pattern'; readonly pattern: RegExp };
 
-/** A text in the forms in which it is looked at, each made once. */
-interface Read {
+interface NormalizedText {
   readonly text: string;
-  readonly cleaned: string;
+  readonly normalized: string;
   readonly folded: string;
 }
 
@@ -63,27 +66,25 @@ const readGuardPatterns = (owner: string, patterns: Patterns): readonly GuardPat
   if (list.length === 0) throw misuse(`${owner} needs at least one pattern.`);
   return list.map((pattern: unknown) => {
     if (pattern instanceof RegExp) return { kind: 'pattern', pattern: stateless(owner, pattern) };
-    const words = typeof pattern === 'string' ? folded(pattern).trim() : '';
+    const words = typeof pattern === 'string' ? foldCase(pattern).trim() : '';
     if (words !== '') return { kind: 'words', words };
-    throw misuse(`${owner} takes regular expressions, and words that have a visible character.`);
+    throw misuse(`${owner} takes regular expressions and words with visible characters.`);
   });
 };
 
-/** Refuses a regular expression that remembers where it stopped: it would let every other text pass. */
+/** Rejects stateful regular expressions: they would accept every other text. */
 export const stateless = (owner: string, pattern: RegExp): RegExp => {
   if (!pattern.global && !pattern.sticky) return pattern;
-  throw misuse(
-    `${owner}: ${String(pattern)} remembers where it stopped. Leave its flags 'g' and 'y' out.`,
-  );
+  throw misuse(`${owner}: ${String(pattern)} is stateful. Remove its flags 'g' and 'y'.`);
 };
 
-const read = (text: string): Read => ({
+const normalize = (text: string): NormalizedText => ({
   text,
-  cleaned: cleaned(text),
-  folded: folded(text),
+  normalized: normalizeText(text),
+  folded: foldCase(text),
 });
 
-/** Tells whether words stand in a folded text as words: not as a part of longer ones, where their script has spaces. */
+/** Whether a folded text contains these words as whole words, if their script has spaces. */
 const hasWords = (text: string, words: string): boolean => {
   const needsStart = bounded.test(lastOf(words.slice(0, 2), firstCharacter));
   const needsEnd = bounded.test(lastOf(words.slice(-2), lastCharacter));
@@ -99,67 +100,70 @@ const lastOf = (text: string, part: RegExp): string => part.exec(text)?.[0] ?? '
 
 const firstCharacter = /^[^]/u;
 const lastCharacter = /[^]$/u;
-// An underscore is also a mark of emphasis.
+// An underscore may be emphasis.
 const endsInWord = /[\p{L}\p{N}\p{M}]$/u;
 const beginsInWord = /^[\p{L}\p{N}\p{M}]/u;
 
-/** A character of a word, in a script that parts words: others write them one after the other, or add to them. */
+/** A character of a word in a script with spaces between words. */
 const bounded =
   /^(?![\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Hang}\p{scx=Thai}\p{scx=Laoo}\p{scx=Khmr}\p{scx=Mymr}])[\p{L}\p{N}\p{M}_]/u;
 
-/** Rewrites a text as it is read: characters of compatibility become plain ones (NFKC), those that nobody sees are gone, marks that are laid over letters too, and of white space one space is left, or one line break where there was any. In linear time. */
-export const cleaned = (text: string): string =>
+/**
+ * Normalizes text as it is read: NFKC, without invisible characters and combining marks, white space collapsed to one
+ * space or line break. Linear time.
+ */
+export const normalizeText = (text: string): string =>
   withoutMarks(text.replace(invisible, '').replace(longMarks, '$1').normalize('NFKC')).replace(
     /[\s\u2800]+/g,
     (space) => (lineBreak.test(space) ? '\n' : ' '),
   );
 
-const folded = (text: string): string =>
-  withoutMarks(cleaned(text).toUpperCase().toLowerCase()).replaceAll('\n', ' ');
+const foldCase = (text: string): string =>
+  withoutMarks(normalizeText(text).toUpperCase().toLowerCase()).replaceAll('\n', ' ');
 
 export const withoutMarks = (text: string): string =>
   text.replace(/[\u0300-\u036f\u20d0-\u20ff]+/g, '');
 
-/** What is there and cannot be seen: joiners, fillers, soft hyphens, directions, tags, controls. */
+/** Characters without a glyph: joiners, fillers, soft hyphens, directions, tags, controls. */
 const invisible = /(?:[\p{Default_Ignorable_Code_Point}\ufff9-\ufffb]|(?![\s\u0085])\p{Cc})+/gu;
 
-/** A normaliser sorts marks: a long row of them would take it quadratic time. */
+/** The normalizer sorts marks: a long row would take quadratic time. */
 const longMarks = /(\p{M}{16})\p{M}+/gu;
 
 const lineBreak = /[\n\r\v\f\u0085\u2028\u2029]/;
 
-/** How much an input may hold. At least one of them is needed; what is not named is not limited. */
+/** Maximum size of an input. Set at least one. */
 export interface MaxInputLengthOptions extends GuardOptions {
-  /** Code points of all texts, names and addresses. */
+  /** Code points of all text, names and URLs. */
   readonly characters?: number;
-  /** Tokens of the same, as `estimateTokens` counts them. */
+  /** Tokens of the same text, as `estimateTokens` counts them. */
   readonly tokens?: number;
-  /** Images, recordings and files. */
+  /** Images, audio and files. */
   readonly blocks?: number;
-  /** Bytes of those that come with the input, together. What stands at an address is not fetched, and not counted. */
+  /** Total bytes of inline media. Media at a URL are not fetched and not counted. */
   readonly mediaBytes?: number;
 }
 
 type Size = Readonly<Record<Measure, number>>;
 type Measure = 'characters' | 'tokens' | 'blocks' | 'mediaBytes';
 
-/** Refuses an input that is too long, of whatever role its messages are. How it is parted makes no difference. */
+/** Rejects input that is too long, regardless of the roles and number of its messages. */
 export const maxInputLength = (options: MaxInputLengthOptions): Interceptor => {
   checkOptions('maxInputLength()', options, rules);
   const { characters, tokens, blocks, mediaBytes, ...named } = options;
-  const most = { characters, tokens, blocks, mediaBytes };
+  const limits = { characters, tokens, blocks, mediaBytes };
   const limited = measures.flatMap((of) =>
-    most[of] === undefined ? [] : [{ of, most: most[of] }],
+    limits[of] === undefined ? [] : [{ of, most: limits[of] }],
   );
   if (limited.length === 0) {
-    throw misuse(`maxInputLength() needs one of ${measures.join(', ')}: what is to be limited.`);
+    throw misuse(`maxInputLength() needs at least one limit: ${measures.join(', ')}.`);
   }
   return guardInput(
     ({ input }) => {
       const size = sizeOf(input);
       const over = limited.find((it) => size[it.of] > it.most);
       if (over === undefined) return true;
-      const reason = `${over.of} ${size[over.of]}, and at most ${over.most} are allowed`;
+      const reason = `it has ${size[over.of]} ${over.of}, more than the allowed ${over.most}`;
       return { allowed: false, reason };
     },
     {
@@ -171,9 +175,9 @@ export const maxInputLength = (options: MaxInputLengthOptions): Interceptor => {
 };
 
 const sizeOf = (input: readonly InputMessage[]): Size => {
-  const blocks = input.flatMap(({ content }) => content.flatMap(inner));
+  const blocks = input.flatMap(({ content }) => content.flatMap(withContent));
   const names = input.map((message) => ('name' in message ? (message.name ?? '') : ''));
-  const written = [...names, ...blocks.map(writtenIn)].join('');
+  const written = [...names, ...blocks.map(textIn)].join('');
   const media = blocks.flatMap((block) => ('source' in block ? [block.source] : []));
   return {
     characters: codePoints(written),
@@ -183,10 +187,10 @@ const sizeOf = (input: readonly InputMessage[]): Size => {
   };
 };
 
-const inner = (block: Block): readonly Block[] =>
+const withContent = (block: Block): readonly Block[] =>
   block.type === 'tool_result' ? [block, ...block.content] : [block];
 
-const writtenIn = (block: Block): string => {
+const textIn = (block: Block): string => {
   switch (block.type) {
     case 'text':
     case 'thinking':
@@ -196,13 +200,13 @@ const writtenIn = (block: Block): string => {
     case 'tool_result':
       return block.note ?? '';
     case 'file':
-      return `${block.name ?? ''}${addressOf(block.source)}`;
+      return `${block.name ?? ''}${urlOf(block.source)}`;
     default:
-      return addressOf(block.source);
+      return urlOf(block.source);
   }
 };
 
-const addressOf = (source: MediaSource): string =>
+const urlOf = (source: MediaSource): string =>
   source.kind === 'url' && !isInline(source.url) ? source.url : '';
 
 const isInline = (url: string): boolean => /^\s*data:/i.test(url.slice(0, 64));

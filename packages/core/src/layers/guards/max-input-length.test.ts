@@ -26,7 +26,9 @@ describe('maxInputLength', () => {
     const guard = maxInputLength({ characters: 3 });
     expect(verdictOn(guard, 'abc')).toBe('allowed');
     expect(verdictOn(guard, '👍👍👍')).toBe('allowed');
-    expect(verdictOn(guard, 'abcd')).toMatchObject(over('characters 4, and at most 3 are allowed'));
+    expect(verdictOn(guard, 'abcd')).toMatchObject(
+      over('it has 4 characters, more than the allowed 3'),
+    );
   });
 
   it('C1: counts tokens as estimateTokens does', () => {
@@ -39,13 +41,15 @@ describe('maxInputLength', () => {
   it('C1: counts media, and the bytes of those that come with it', () => {
     expect(
       verdictOn(maxInputLength({ blocks: 1 }), [media('AAAA'), at('https://a.test/')]),
-    ).toMatchObject(over('blocks 2'));
+    ).toMatchObject(over('it has 2 blocks'));
     expect(verdictOn(maxInputLength({ blocks: 0 }), 'Only text.')).toBe('allowed');
     const guard = maxInputLength({ mediaBytes: 3 });
     expect(verdictOn(guard, [media('AAAA')])).toBe('allowed');
     expect(verdictOn(guard, [media('A A\nA A')])).toBe('allowed');
-    expect(verdictOn(guard, [media('AAAAAA==')])).toMatchObject(over('mediaBytes 4'));
-    expect(verdictOn(guard, [media('AAAA'), media('AA==')])).toMatchObject(over('mediaBytes 4'));
+    expect(verdictOn(guard, [media('AAAAAA==')])).toMatchObject(over('it has 4 mediaBytes'));
+    expect(verdictOn(guard, [media('AAAA'), media('AA==')])).toMatchObject(
+      over('it has 4 mediaBytes'),
+    );
     expect(verdictOn(guard, [at('https://a.test/a/long/path')])).toBe('allowed');
   });
 
@@ -113,7 +117,9 @@ describe('maxInputLength', () => {
   });
 
   it('C1: refuses options that cannot be', () => {
-    expect(() => maxInputLength({})).toThrow('needs one of characters, tokens, blocks, mediaBytes');
+    expect(() => maxInputLength({})).toThrow(
+      'needs at least one limit: characters, tokens, blocks, mediaBytes',
+    );
     expect(() => maxInputLength({ characters: 0 })).toThrow('a whole number of at least 1');
     expect(() => maxInputLength({ letters: 5 } as never)).toThrow("no option 'letters'");
   });
@@ -122,7 +128,7 @@ describe('maxInputLength', () => {
     const guard = maxInputLength({ characters: 1, userMessage: 'One letter!', name: 'short' });
     expect(verdictOn(guard, 'ab')).toMatchObject({
       userMessage: 'One letter!',
-      message: expect.stringContaining("The guard 'short' refused the input"),
+      message: expect.stringContaining("The guard 'short' rejected the input"),
     });
   });
 });

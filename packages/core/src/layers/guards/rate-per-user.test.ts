@@ -17,7 +17,7 @@ describe('ratePerUser', () => {
       retryable: true,
       retryAfterMs: 5_000,
       message: expect.stringContaining('more than 2 times in 10000 ms'),
-      userMessage: 'That was too much at once. Please try again in a moment.',
+      userMessage: 'Too many requests. Please try again in a moment.',
     });
     expect(ask(guard, { userId: 'bob' })).toBe('allowed');
     clock.frame = 4_999;
@@ -32,7 +32,7 @@ describe('ratePerUser', () => {
       expect(ask(guard, metadata)).toMatchObject({
         code: 'guardRejected',
         retryable: false,
-        message: expect.stringContaining('Pass { metadata: { userId } } with it'),
+        message: expect.stringContaining('Pass { metadata: { userId } } with the call'),
       });
     }
   });
@@ -78,7 +78,7 @@ describe('ratePerUser', () => {
     expect(wrong({})).toThrow("needs 'calls'");
     expect(wrong({ calls: 1.5 })).toThrow('a whole number');
     expect(wrong({ calls: 1, perMs: 0 })).toThrow("'perMs' must be a number above 0");
-    expect(wrong({ calls: 1, clock: {} })).toThrow('something that tells the time');
+    expect(wrong({ calls: 1, clock: {} })).toThrow('a clock with now()');
     expect(wrong({ calls: 1, maxUsers: 0 })).toThrow("'maxUsers'");
   });
 });

@@ -6,24 +6,23 @@ import { checkOptions, defined, having, isFunction, wholeNumber } from '../../va
 import { isPositive, keyedBuckets } from '../traffic/token-bucket.js';
 import { guardInput, type GuardOptions, guardRules } from './guard-input.js';
 
-/** How often a user may call. */
 export interface RatePerUserOptions extends GuardOptions {
-  /** As many inputs at once, and as many in each `perMs` on average: they come back evenly. */
+  /** Inputs per `perMs`: as many in a burst, refilled evenly. */
   readonly calls: number;
-  /** In milliseconds. Default: 60,000. */
+  /** Milliseconds. Default: 60,000. */
   readonly perMs?: number;
-  /** Who a call is for. Default: its `metadata.userId`. A call of nobody is refused. */
+  /** The key of the user. Default: `metadata.userId`. A call without a user is rejected. */
   readonly by?: (call: CallInfo) => string | undefined;
-  /** Users that are remembered: the ones who called last. Default: 10,000. */
+  /** Maximum number of users to keep, the most recent ones. Default: 10,000. */
   readonly maxUsers?: number;
-  /** What tells the time: a scheduler does. An interceptor is not told that of the call. Default: `Date`. */
+  /** Clock, such as a scheduler; an interceptor does not know that of the call. Default: `Date`. */
   readonly clock?: TimestampProvider;
 }
 
 /**
- * Refuses what a user says too soon: the error is `retryable`, and has `retryAfterMs`. What is said to a running call counts too.
- * What another guard refuses afterwards has been counted. The numbers are of this guard: agents that share it share them,
- * processes do not. A key of more than 1,024 characters is refused.
+ * Rejects the input of a user who calls too often: the error is `retryable` and has `retryAfterMs`. Messages to a
+ * running call count too, and so does input that another guard rejects later. Agents that share this guard share its
+ * counters; processes do not. A key of more than 1,024 characters is rejected.
  */
 export const ratePerUser = (options: RatePerUserOptions): Interceptor => {
   checkOptions('ratePerUser()', options, rules, ['calls']);
@@ -37,12 +36,12 @@ export const ratePerUser = (options: RatePerUserOptions): Interceptor => {
     ({ call }) => {
       const user: unknown = by(call);
       if (typeof user !== 'string' || user === '') {
-        return { allowed: false, reason: nobody, userMessage: unknownUser };
+        return { allowed: false, reason: missingUser, userMessage: unknownUser };
       }
-      const taken = buckets.tryTake(user, clock.now());
-      if (taken.ok) return true;
-      const reason = `its user has called more than ${calls} times in ${perMs} ms`;
-      return { allowed: false, reason, retryAfterMs: taken.waitMs };
+      const result = buckets.tryTake(user, clock.now());
+      if (result.ok) return true;
+      const reason = `its user called more than ${calls} times in ${perMs} ms`;
+      return { allowed: false, reason, retryAfterMs: result.waitMs };
     },
     { name: 'ratePerUser', userMessage: tooOften, ...defined(named) },
   );
@@ -51,12 +50,12 @@ export const ratePerUser = (options: RatePerUserOptions): Interceptor => {
 const userOf = ({ metadata }: CallInfo): string | undefined =>
   Object.hasOwn(metadata, 'userId') ? metadata['userId'] : undefined;
 
-const nobody =
-  "the call does not say who it is for. Pass { metadata: { userId } } with it, or say 'by' what users are told apart";
+const missingUser =
+  "the call has no user. Pass { metadata: { userId } } with the call, or set 'by'";
 
 const unknownUser = 'This request cannot be answered.';
 
-const tooOften = 'That was too much at once. Please try again in a moment.';
+const tooOften = 'Too many requests. Please try again in a moment.';
 
 const rules: Readonly<Record<keyof RatePerUserOptions, Rule>> = {
   ...guardRules,
@@ -66,6 +65,6 @@ const rules: Readonly<Record<keyof RatePerUserOptions, Rule>> = {
   maxUsers: wholeNumber(1),
   clock: [
     (value) => value === Date || having('now', '')[0](value),
-    'something that tells the time, such as a scheduler',
+    'a clock with now(), such as a scheduler',
   ],
 };

@@ -45,9 +45,9 @@ describe('guardOutput', () => {
 
   it('refuses what can tell the model nothing, and what would stop any answer', () => {
     expect(() => guardOutput('a', { feedback: ' ' })).toThrow(
-      /'feedback' must be a text that tells/,
+      /'feedback' must be a non-empty message/,
     );
-    expect(() => guardOutput(['a', /x*/])).toThrow('/x*/ matches where there is nothing');
+    expect(() => guardOutput(['a', /x*/])).toThrow('/x*/ matches the empty string');
     expect(() => guardOutput(/(?=secret)/)).not.toThrow();
   });
 

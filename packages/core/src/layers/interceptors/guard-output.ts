@@ -8,29 +8,36 @@ import { checkOptions, isFlag, isNumber, isText, wholeNumber } from '../../value
 import { type Patterns, readPatterns } from './patterns.js';
 import { characterStart, wholeLength } from '../../values/surrogates.js';
 
-/** What becomes of an answer that says what it must not. */
 export interface GuardOutputOptions extends InterceptorOptions {
-  /** What the model is told, and asked again with. Without it the call ends with the text before, reason `stopped`. */
+  /**
+   * Asks the model again with this message. Without it, the call ends with the text before the match, reason `stopped`.
+   */
   readonly feedback?: string;
-  /** Characters held back until they are known to be harmless. Default: 64. */
+  /** Characters to hold back until they are known to be harmless. Default: 64. */
   readonly window?: number;
 }
 
 /**
- * Stops an answer while it is written, before a match is shown: the request is cancelled as soon as no further text can undo the match (after `\b` or `$`, that takes one more character; after a lookahead, the window or the end of the text). How the text is split into pieces makes no difference to matches up to the
- * length of the window, lookahead included, that look back 32 characters or less. An empty match stops the answer where it is. With `feedback` the model is asked again, up to twice in a row; then the call errors with `guardRejected`. Does not look at thinking or tool arguments.
+ * Stops an answer while it streams, before a match is shown: the request is cancelled as soon as no further text can
+ * undo the match (after `\b` or `$`, one more character; after a lookahead, the window or the end of the text). Chunk
+ * boundaries do not matter for matches up to the length of the window, lookahead included, that look back up to 32
+ * characters. With `feedback` the model is asked again, up to twice in a row; then the call errors with
+ * `guardRejected`. Ignores thinking and tool arguments.
  */
 export const guardOutput = (forbidden: Patterns, options: GuardOutputOptions = {}): Interceptor => {
   checkOptions('guardOutput()', options, rules);
-  const { feedback, window = 64, name = 'guardOutput', ...placed } = options;
+  const { feedback, window = 64, name = 'guardOutput', ...interceptorOptions } = options;
   const patterns = readPatterns('guardOutput()', forbidden);
-  const idle = patterns.find((pattern) => ''.search(pattern) !== -1);
-  if (idle !== undefined) {
+  const emptyMatch = patterns.find((pattern) => ''.search(pattern) !== -1);
+  if (emptyMatch !== undefined) {
     throw misuse(
-      `guardOutput(): /${idle.source}/ matches where there is nothing, and would stop any answer. Make it match a character at least.`,
+      `guardOutput(): /${emptyMatch.source}/ matches the empty string and would stop any answer. Make it match at least one character.`,
     );
   }
-  return transformChunks(stopAtMatch({ patterns, window, feedback }), { ...placed, name });
+  return transformChunks(stopAtMatch({ patterns, window, feedback }), {
+    ...interceptorOptions,
+    name,
+  });
 };
 
 const rules: Readonly<Record<keyof GuardOutputOptions, Rule>> = {
@@ -39,65 +46,66 @@ const rules: Readonly<Record<keyof GuardOutputOptions, Rule>> = {
   failOpen: isFlag,
   feedback: [
     (value) => typeof value === 'string' && value.trim() !== '',
-    'a text that tells the model what to do instead',
+    'a non-empty message for the model',
   ],
   window: wholeNumber(1),
 };
 
-interface Stopping {
+interface StopOptions {
   readonly patterns: readonly RegExp[];
-  /** How many characters are held back, so that nothing is shown of a match which comes in pieces. */
   readonly window: number;
-  /** What the model is told when a match has stopped its message. */
   readonly feedback?: string | undefined;
 }
 
-/** Stops a message at the first final match, and shows what is before it. Each delta costs a search of the window. */
-export const stopAtMatch = ({ patterns, window, feedback }: Stopping) => {
-  const lasting = patterns.map(lastingMatch);
+/** Stops a message at the first final match and emits the text before it. Each delta costs a search of the window. */
+export const stopAtMatch = ({ patterns, window, feedback }: StopOptions) => {
+  const finalPatterns = patterns.map(finalMatchOf);
   const stopIn = (text: string, from: number, length: number): number | undefined => {
     const known = text.slice(0, length);
     const starts = patterns.map((pattern) => matchFrom(pattern, known, from));
     const isSure = starts.some((start, index) => {
-      const sure = lasting[index];
+      const sure = finalPatterns[index];
       if (start === undefined) return false;
-      // What would be let through now has been waited for long enough.
+      // Text that leaves the window was held back long enough.
       return start < length - window || (sure && matchFrom(sure, known, from) !== undefined);
     });
-    return isSure ? least(starts) : undefined;
+    return isSure ? smallest(starts) : undefined;
   };
-  /** As though the text had come character by character: a match that ends first goes before one that begins first. */
+  /**
+   * As if the text had arrived character by character: a match that ends first takes precedence over one that starts
+   * first.
+   */
   const earliestStop = (text: string, from: number, length: number): number | undefined => {
     let stop = stopIn(text, from, length);
     if (stop === undefined) return undefined;
-    let [without, within] = [from, length];
-    while (within - without > 1) {
-      const middle = Math.floor((without + within) / 2);
+    let [unmatched, matched] = [from, length];
+    while (matched - unmatched > 1) {
+      const middle = Math.floor((unmatched + matched) / 2);
       const found = stopIn(text, from, characterStart(text, middle));
-      if (found === undefined) without = middle;
-      else [within, stop] = [middle, found];
+      if (found === undefined) unmatched = middle;
+      else [matched, stop] = [middle, found];
     }
     return stop;
   };
-  return textWindow(({ text, passed }, isLast) => {
+  return textWindow(({ text, released }, isLast) => {
     const length = isLast ? text.length : wholeLength(text);
     const stop = isLast
-      ? least(patterns.map((pattern) => matchFrom(pattern, text, passed)))
-      : earliestStop(text, passed, length);
+      ? smallest(patterns.map((pattern) => matchFrom(pattern, text, released)))
+      : earliestStop(text, released, length);
     if (stop !== undefined) {
-      const shown = text.slice(passed, characterStart(text, stop));
+      const shown = text.slice(released, characterStart(text, stop));
       return {
         chunks: [...textChunk(shown), stopMessage(feedback)],
-        rest: heldFrom(text, text.length),
+        rest: holdFrom(text, text.length),
       };
     }
-    const cut = isLast ? length : Math.max(passed, characterStart(text, length - window));
-    return { chunks: textChunk(text.slice(passed, cut)), rest: heldFrom(text, cut) };
+    const cut = isLast ? length : Math.max(released, characterStart(text, length - window));
+    return { chunks: textChunk(text.slice(released, cut)), rest: holdFrom(text, cut) };
   });
 };
 
-/** The pattern of matches that stay matches whatever follows. There is none for patterns with longer lookaheads. */
-const lastingMatch = ({ source, flags }: RegExp): RegExp | undefined => {
+/** A pattern for matches that further text cannot undo; undefined for patterns with lookaheads. */
+const finalMatchOf = ({ source, flags }: RegExp): RegExp | undefined => {
   const syntax = source.replace(/\\[^bB]/g, '');
   if (/\(\?[=!]/.test(syntax)) return undefined;
   return new RegExp(/\$|\\b/i.test(syntax) ? `(?:${source})(?=[^])` : source, flags);
@@ -108,16 +116,16 @@ const matchFrom = (pattern: RegExp, text: string, from: number): number | undefi
   return pattern.exec(text)?.index;
 };
 
-const least = (places: readonly (number | undefined)[]): number | undefined => {
+const smallest = (places: readonly (number | undefined)[]): number | undefined => {
   const found = places.filter((place) => place !== undefined);
   return found.length === 0 ? undefined : Math.min(...found);
 };
 
-/** The text that matters while a message streams: the end of what has been let through, and all that is held back. */
+/** The buffered text of a stream: the end of the released text, and all that is held back. */
 export interface HeldText {
   readonly text: string;
-  readonly passed: number;
-  /** Where to look for matches from: where `passed` is, or before it, where a match began that has not ended yet. */
+  readonly released: number;
+  /** Where to search from: `released`, or the start of an unfinished match before it. */
   readonly from: number;
 }
 
@@ -126,14 +134,14 @@ export interface Release {
   readonly rest: HeldText;
 }
 
-/** Characters in front of what is held that a pattern may look back on. */
-const lookBehind = 32;
+/** Maximum length of released text kept for lookbehinds. */
+const lookbehindLimit = 32;
 
-/** Text that passes a function which says after each piece, and at the end, what of it is let through. */
+/** Buffers streamed text. `release` decides, after each delta and at the end, how much of it to emit. */
 export const createTextWindow = (release: (held: HeldText, isLast: boolean) => Release) => {
-  let held: HeldText = { text: '', passed: 0, from: 0 };
-  const released = (isLast: boolean): Release['chunks'] => {
-    if (held.passed === held.text.length) return [];
+  let held: HeldText = { text: '', released: 0, from: 0 };
+  const flush = (isLast: boolean): Release['chunks'] => {
+    if (held.released === held.text.length) return [];
     const { chunks, rest } = release(held, isLast);
     held = rest;
     return chunks;
@@ -141,13 +149,13 @@ export const createTextWindow = (release: (held: HeldText, isLast: boolean) => R
   return {
     push: (text: string): Release['chunks'] => {
       held = { ...held, text: held.text + text };
-      return released(false);
+      return flush(false);
     },
-    end: (): Release['chunks'] => released(true),
+    end: (): Release['chunks'] => flush(true),
   };
 };
 
-/** Leads the text of a message through a window. What is no text passes as it is, after all of the text that came before it. */
+/** Buffers the text of a message. Other chunks pass unchanged, after all text before them. */
 export const textWindow =
   (
     release: (held: HeldText, isLast: boolean) => Release,
@@ -163,13 +171,13 @@ export const textWindow =
       );
     });
 
-export const heldFrom = (text: string, passed: number): HeldText =>
-  heldWithin(text, passed, passed);
+export const holdFrom = (text: string, released: number): HeldText =>
+  holdMatch(text, released, released);
 
-/** As `heldFrom`, where the match that began at `start` goes on. */
-export const heldWithin = (text: string, start: number, passed: number): HeldText => {
-  const kept = characterStart(text, Math.max(0, start - lookBehind));
-  return { text: text.slice(kept), passed: passed - kept, from: start - kept };
+/** Like `holdFrom`, while the match that began at `start` continues. */
+export const holdMatch = (text: string, start: number, released: number): HeldText => {
+  const kept = characterStart(text, Math.max(0, start - lookbehindLimit));
+  return { text: text.slice(kept), released: released - kept, from: start - kept };
 };
 
 export const textChunk = (text: string): readonly ContentChunk[] =>

@@ -6,7 +6,7 @@ import { isRecord } from '../../values/json.js';
 import { textOf, type ToolUseBlock, toolUsesOf } from '../../values/message.js';
 import { checkOptions, defined, isFlag, isText, type Rule } from '../../values/options.js';
 
-/** Where lines go: pino's logger, `console`, or whatever takes fields and a message. */
+/** Receives log lines: a pino logger, `console`, or anything that takes fields and a message. */
 export interface Logger {
   error(fields: LogFields, message: string): void;
   warn(fields: LogFields, message: string): void;
@@ -14,33 +14,32 @@ export interface Logger {
   debug(fields: LogFields, message: string): void;
 }
 
-/** What every line carries beside what belongs to its event. */
+/** The fields of every line. */
 export interface LogFields {
   readonly event: AgentEvent['type'];
   readonly callId: string;
   readonly rootId: string;
   readonly sessionId?: string;
-  /** `metadata.userId` of the call, where it has one. */
+  /** `metadata.userId` of the call, if any. */
   readonly userId?: string;
-  /** The path of names, from the outermost, joined by `/`. */
+  /** The path of agent names from the root, joined by `/`. */
   readonly agent: string;
   readonly iteration: number;
   readonly seq: number;
   readonly [field: string]: unknown;
 }
 
-/** What is logged. */
 export interface LogEventsOptions {
-  /** What events call it. Default: `logEvents`. */
+  /** The name of the interceptor in events. Default: `logEvents`. */
   readonly name?: string;
-  /** Also the chunks of the model and of tools, at level `debug`. Default: false. */
+  /** Also log the chunks of models and tools, at level `debug`. Default: false. */
   readonly chunks?: boolean;
 }
 
 /**
- * Writes a line for every event of an agent's calls: `info` for the begin and end of a call, `error` for its failure, `warn` for what
- * went not as it should, `debug` for the rest. It says how much there was and how long it took, never what was said: no
- * message, argument, result or error text of a provider is logged, only names, numbers and codes.
+ * Logs a line for every event of an agent's calls: `info` for the start and end of a call, `error` for its failure,
+ * `warn` for problems, `debug` for the rest. Logs only names, numbers and codes, never content: no message, argument,
+ * result or error text of a provider.
  */
 export const logEvents = (logger: Logger, options: LogEventsOptions = {}): Interceptor => {
   if (!isLogger(logger))

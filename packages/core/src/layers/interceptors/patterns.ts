@@ -1,7 +1,7 @@
 import { misuse } from '../../values/errors.js';
 import { characterEnd, characterStart } from '../../values/surrogates.js';
 
-/** What to look for in a text: words as they are, or regular expressions. */
+/** Patterns to search for: literal words or regular expressions. */
 export type Patterns = string | RegExp | readonly (string | RegExp)[];
 
 export interface Range {
@@ -13,18 +13,18 @@ export const readPatterns = (owner: string, patterns: Patterns): readonly RegExp
   const list = [patterns].flat();
   if (list.length === 0) throw misuse(`${owner} needs at least one pattern.`);
   return list.map((pattern: unknown) => {
-    if (pattern instanceof RegExp) return everyMatch(pattern);
-    if (typeof pattern === 'string' && pattern !== '') return new RegExp(literally(pattern), 'g');
-    throw misuse(`${owner} takes regular expressions and words that are not empty.`);
+    if (pattern instanceof RegExp) return withGlobalFlag(pattern);
+    if (typeof pattern === 'string' && pattern !== '') return new RegExp(escaped(pattern), 'g');
+    throw misuse(`${owner} takes regular expressions and non-empty words.`);
   });
 };
 
-const everyMatch = ({ source, flags }: RegExp): RegExp =>
+const withGlobalFlag = ({ source, flags }: RegExp): RegExp =>
   new RegExp(source, `${flags.replace(/[gy]/g, '')}g`);
 
-const literally = (word: string): string => word.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+const escaped = (word: string): string => word.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
 
-/** Finds all that matches any of the patterns from a place on, in order and in whole characters; what overlaps is one. A match of no characters is none. */
+/** Finds all matches of any pattern, in order, aligned to whole characters. Merges overlaps and skips empty matches. */
 export const findRanges = (
   patterns: readonly RegExp[],
   text: string,
@@ -51,8 +51,8 @@ export const findRanges = (
   return merged;
 };
 
-/** Replaces what matches in a stretch of a text. What began before it has been replaced already, and is left out. */
-export const replaced = (
+/** Replaces the matches within a range. A match that began before it has been replaced already. */
+export const replaceRanges = (
   text: string,
   ranges: readonly Range[],
   replace: (match: string) => string,

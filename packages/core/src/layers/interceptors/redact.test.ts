@@ -348,7 +348,7 @@ describe('redact', () => {
 
   it('refuses what it cannot look for', () => {
     expect(() => redact([])).toThrow(/at least one pattern/);
-    expect(() => redact('')).toThrow(/not empty/);
+    expect(() => redact('')).toThrow(/non-empty/);
     expect(() => redact('a', { windows: 1 } as never)).toThrow(/'windows'/);
   });
 });
