@@ -50,6 +50,6 @@ describe('T11: a selection by likeness', () => {
 
   it('shows all where the embedder is broken', async () => {
     const { warnings } = await shown({ select: embeddingSelector({ embed$: () => of([[1]]) }) });
-    expect(warnings[0]).toMatch(/another number of vectors than of texts/);
+    expect(warnings[0]).toMatch(/number of vectors differs from the number of texts/);
   });
 });

@@ -1,26 +1,27 @@
 import type { RetrievedPassage, Span } from './retriever.js';
 
-/** A number that a text cites. */
+/** A cited passage number. */
 export interface CitedNumber {
   readonly number: number;
-  /** Where the marks that hold it stand in the text, such as `[1]` or `[1, 3]`, in their order. */
+  /** Spans of the marks with this number, such as `[1]` or `[1, 3]`, in order. */
   readonly spans: readonly Span[];
 }
 
-/** A passage that a text cites. */
 export interface Citation extends CitedNumber {
   readonly passage: RetrievedPassage;
 }
 
-/** What a text cites. */
 export interface Citations {
-  /** In the order in which they are first cited. */
+  /** In the order of their first citation. */
   readonly cited: readonly Citation[];
-  /** Numbers that no passage has: made up, or no citations, such as a year. */
+  /** Numbers without a passage: invented by the model, or not citations, such as a year. */
   readonly unknown: readonly CitedNumber[];
 }
 
-/** Finds which of the passages that a model was shown by `numbered` its answer cites, and where. Marks are `[1]`, `[1, 3]` and `[1][2]`; in code and in links they are none. That a passage is cited does not say that it bears the statement out. */
+/**
+ * Finds which passages of `numbered` an answer cites, and where. Marks are `[1]`, `[1, 3]` and `[1][2]`; those in code
+ * and links do not count. A citation does not prove that the passage supports the statement.
+ */
 export const citationsIn = (text: string, passages: readonly RetrievedPassage[]): Citations => {
   const cited: Citation[] = [];
   const unknown: CitedNumber[] = [];
@@ -47,14 +48,17 @@ const spansByNumber = (text: string): ReadonlyMap<number, readonly Span[]> => {
   return found;
 };
 
-/** Blanks out what is code or a link in a Markdown text: blocks between fences, code in a line, links with their text, and the lines that define links. The result has the length of the text, and its prose in the same places. */
+/**
+ * Blanks out code and links in Markdown: fenced blocks, inline code, links with their text, and link definitions.
+ * Length and positions stay the same.
+ */
 const proseOf = (text: string): string =>
   withoutLinks(withoutCode(withoutFences(text)).replace(definition, blank));
 
-/** By UTF-16 units, so that the length stays. */
+/** By UTF-16 units, to keep the length. */
 const blank = (text: string): string => text.replace(/[^\n]/g, ' ');
 
-/** Also in a quote or at the beginning of an item. What stands behind backticks holds no backtick. */
+/** Also in a quote or at the start of an item. The info string of backtick fences has no backtick. */
 const fence = /^[\s>]*(?:(?:[-*+]|\d+[.)])\s+)?(`{3,}(?=[^`]*$)|~{3,})/u;
 
 const withoutFences = (text: string): string => {
@@ -75,27 +79,26 @@ const isEndOf = (open: string, line: string): boolean => {
   return marks.startsWith(open) && marks === marks.charAt(0).repeat(marks.length);
 };
 
-/** Such as `[1]: docs/guide.md`. */
 const definition = /^[ >]{0,3}\[[^[\]\n]+\]:[ \t]*\S+[ \t\r]*$/gmu;
 
-/** Between paragraphs, where whatever is open ends. */
+/** A paragraph break, which ends all open code and links. */
 const gap = '\\n[^\\S\\n]*(?=\\n)';
 
-/** Code ends at as many backticks as it begins with, in the same paragraph; where these are missing, it is none. */
+/** Inline code ends at an equally long run of backticks in the same paragraph; otherwise it is not code. */
 const withoutCode = (text: string): string => {
   const runs = [...text.matchAll(new RegExp(`\`+|${gap}`, 'gu'))];
   const ends = endsOf(runs.map(([run]) => run));
-  const stretches: Stretch[] = [];
+  const spans: TextRange[] = [];
   for (let at = 0; at < runs.length; at += 1) {
     const [first, last] = [runs[at], runs[ends[at] ?? at]];
     if (first === undefined || last === undefined || first === last) continue;
-    stretches.push({ from: first.index, to: last.index + last[0].length });
+    spans.push({ from: first.index, to: last.index + last[0].length });
     at = ends[at] ?? at;
   }
-  return blanked(text, stretches);
+  return blankSpans(text, spans);
 };
 
-/** For each run of backticks, the next one like it in its paragraph, or none. */
+/** For each run of backticks, the index of the next run of the same length in its paragraph. */
 const endsOf = (runs: readonly string[]): readonly (number | undefined)[] => {
   const next = new Map<number, number>();
   const ends = runs.map((): number | undefined => undefined);
@@ -109,12 +112,12 @@ const endsOf = (runs: readonly string[]): readonly (number | undefined)[] => {
   return ends;
 };
 
-/** Where a link leads, and its title: `(docs/guide.md "Guide")`. Brackets may stand in it in pairs. */
+/** The target of a link and its title: `(docs/guide.md "Guide")`. May contain balanced parentheses. */
 const target =
   /\([ \t]{0,9}(?:<[^<>\n]*>|[^\s()<]*(?:\([^\s()]*\)[^\s()<]*)*)(?:[ \t]{1,9}(?:"[^"\n]*"|'[^'\n]*'))?[ \t]{0,9}\)/uy;
 
 const withoutLinks = (text: string): string => {
-  const stretches: Stretch[] = [];
+  const spans: TextRange[] = [];
   let open: number[] = [];
   for (const { 0: token, index } of text.matchAll(new RegExp(`[[\\]]|${gap}`, 'gu'))) {
     if (token === '[') open.push(index);
@@ -122,21 +125,21 @@ const withoutLinks = (text: string): string => {
     else {
       const from = open.pop();
       target.lastIndex = index + 1;
-      if (from !== undefined && target.test(text)) stretches.push({ from, to: target.lastIndex });
+      if (from !== undefined && target.test(text)) spans.push({ from, to: target.lastIndex });
     }
   }
-  return blanked(text, stretches);
+  return blankSpans(text, spans);
 };
 
-interface Stretch {
+interface TextRange {
   readonly from: number;
   readonly to: number;
 }
 
-const blanked = (text: string, stretches: readonly Stretch[]): string => {
+const blankSpans = (text: string, spans: readonly TextRange[]): string => {
   const parts: string[] = [];
   let end = text.length;
-  for (const { from, to } of stretches.toReversed()) {
+  for (const { from, to } of spans.toReversed()) {
     if (from >= end) continue;
     parts.push(text.slice(Math.min(to, end), end), blank(text.slice(from, Math.min(to, end))));
     end = from;

@@ -1,14 +1,14 @@
-/** Something that is ranked, and how well. */
 export interface Fused<T> {
   readonly item: T;
   readonly score: number;
 }
 
-/** Dampens how much more a first place counts than a second. */
 const k = 60;
 
 /**
- * Merges rankings by reciprocal rank fusion: a place counts 1 / (60 + place), summed over the rankings. Among equals, the earlier ranking wins. From Cormack, Clarke and Büttcher, “Reciprocal rank fusion outperforms Condorcet and individual rank learning methods”, SIGIR 2009.
+ * Merges rankings by reciprocal rank fusion: each rank scores 1 / (60 + rank), summed over the rankings. Ties keep the
+ * order of the rankings. From Cormack, Clarke and Büttcher, “Reciprocal rank fusion outperforms Condorcet and
+ * individual rank learning methods”, SIGIR 2009.
  */
 export const fuseRankings = <T>(rankings: readonly (readonly T[])[]): readonly Fused<T>[] => {
   const scores = new Map<T, number>();

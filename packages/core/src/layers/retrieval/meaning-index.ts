@@ -16,96 +16,96 @@ import {
   throwIfEmpty,
 } from 'rxjs';
 
-/** What turns texts into vectors, such as a model of embeddings. */
+/** Converts text to vectors, such as an embedding model. */
 export interface Embedder {
-  /** Emits one vector for each text, in their order, and completes. */
+  /** Emits one vector for each text, in order, and completes. */
   embed$(texts: readonly string[]): Observable<readonly (readonly number[])[]>;
 }
 
-/** An index of items by their meaning. */
+/** An index of items by the meaning of their text. */
 export interface MeaningIndex<Item> {
-  /** Emits once those of the items that are alike to a text, the most alike first, and completes. Cold. Errors where the embedder does. */
+  /** Emits the items similar to `text`, most similar first, and completes. Cold. Errors if the embedder does. */
   rank$(text: string, items: readonly Item[]): Observable<readonly Item[]>;
 }
 
-/** Texts that are given to an embedder at once. */
-const batch = 64;
+/** Texts per request to the embedder. */
+const batchSize = 64;
 
-/** Characters of an item that are looked at: some 2,000 tokens, which most embedders take. */
-const mostCharacters = 8_000;
+/** Characters of an item to embed: about 2,000 tokens, which most embedders accept. */
+const maxCharacters = 8_000;
 
 /**
- * Makes an index that has an embedder make the vectors of items when they are first looked through, in batches, one after
- * the other. Whoever asks while they are made waits for the same ones. Each is made once, and kept as long as the item
- * is: where the embedder fails, or all have left, those that are there are kept, and the next who asks has the rest made.
+ * Creates an index that embeds items when they are first searched, in sequential batches. Concurrent searches share the
+ * requests. Vectors are kept as long as their items; if the embedder fails or all subscribers leave, finished ones are
+ * kept, and the next search embeds the rest.
  */
 export const createMeaningIndex = <Item extends object>(
   embedder: Embedder,
   wordsOf: (item: Item) => string,
-  /** The least cosine of the angle between a text and an item that is alike to it. */
+  /** Minimum cosine similarity between query and item. */
   threshold: number,
 ): MeaningIndex<Item> => {
-  const known = new WeakMap<Item, Vector>();
-  const coming = new WeakMap<Item, Observable<never>>();
-  const learn = (items: readonly Item[]): void => {
-    const made$ = defer(() => {
-      if (items.every((item) => known.has(item))) return EMPTY;
-      const texts = items.map((item) => wordsOf(item).slice(0, mostCharacters));
+  const vectors = new WeakMap<Item, Vector>();
+  const pending = new WeakMap<Item, Observable<never>>();
+  const embed = (items: readonly Item[]): void => {
+    const batch$ = defer(() => {
+      if (items.every((item) => vectors.has(item))) return EMPTY;
+      const texts = items.map((item) => wordsOf(item).slice(0, maxCharacters));
       return vectors$(embedder, texts).pipe(
-        tap((vectors) => {
-          for (const [at, vector] of vectors.entries()) {
+        tap((embedded) => {
+          for (const [at, vector] of embedded.entries()) {
             const item = items[at];
-            if (item !== undefined) known.set(item, vector);
+            if (item !== undefined) vectors.set(item, vector);
           }
         }),
         ignoreElements(),
       );
     }).pipe(
-      finalize(() => items.forEach((item) => coming.delete(item))),
+      finalize(() => items.forEach((item) => pending.delete(item))),
       share(),
     );
-    items.forEach((item) => coming.set(item, made$));
+    items.forEach((item) => pending.set(item, batch$));
   };
-  const learnt$ = (items: readonly Item[]): Observable<never> =>
+  const embedMissing$ = (items: readonly Item[]): Observable<never> =>
     defer(() => {
-      const missing = items.filter((item) => !known.has(item));
-      const fresh = missing.filter((item) => !coming.has(item));
-      for (let at = 0; at < fresh.length; at += batch) learn(fresh.slice(at, at + batch));
-      const batches = new Set(missing.map((item) => coming.get(item) ?? EMPTY));
+      const missing = items.filter((item) => !vectors.has(item));
+      const fresh = missing.filter((item) => !pending.has(item));
+      for (let at = 0; at < fresh.length; at += batchSize) embed(fresh.slice(at, at + batchSize));
+      const batches = new Set(missing.map((item) => pending.get(item) ?? EMPTY));
       return from(batches).pipe(concatMap((made$) => made$));
     });
-  const alike = (asked: Vector, items: readonly Item[]): readonly Item[] =>
+  const similar = (query: Vector, items: readonly Item[]): readonly Item[] =>
     items
-      .map((item) => ({ item, score: dot(asked, known.get(item) ?? none) }))
+      .map((item) => ({ item, score: dot(query, vectors.get(item) ?? emptyVector) }))
       .filter(({ score }) => score >= threshold)
       .sort((a, b) => b.score - a.score)
       .map(({ item }) => item);
   return {
-    // The text first: an embedder that is down is asked for no more than that.
+    // Embeds the text first: a failing embedder gets only this request.
     rank$: (text, items) =>
       vectors$(embedder, [text]).pipe(
-        switchMap(([asked = none]) =>
+        switchMap(([query = emptyVector]) =>
           concat(
-            learnt$(items),
-            defer(() => of(alike(asked, items))),
+            embedMissing$(items),
+            defer(() => of(similar(query, items))),
           ),
         ),
       ),
   };
 };
 
-/** Of length 1, so that the product of two is the cosine of the angle between them. */
+/** Of unit length: the dot product of two vectors is their cosine similarity. */
 type Vector = Float32Array;
 
-const none: Vector = new Float32Array();
+const emptyVector: Vector = new Float32Array();
 
 const vectors$ = (embedder: Embedder, texts: readonly string[]): Observable<readonly Vector[]> =>
   defer(() => embedder.embed$(texts)).pipe(
     take(1),
-    throwIfEmpty(() => new TypeError('the embedder gave no vectors')),
+    throwIfEmpty(() => new TypeError('the embedder returned no vectors')),
     map((vectors) => {
       if (vectors.length !== texts.length) {
-        throw new TypeError('the embedder gave another number of vectors than of texts');
+        throw new TypeError('the number of vectors differs from the number of texts');
       }
       return vectors.map(unit);
     }),
@@ -113,16 +113,17 @@ const vectors$ = (embedder: Embedder, texts: readonly string[]): Observable<read
 
 const unit = (vector: readonly number[]): Vector => {
   const length = Math.sqrt(vector.reduce((sum, value) => sum + value * value, 0));
-  if (!Number.isFinite(length)) throw new TypeError('the embedder gave what are no numbers');
+  if (!Number.isFinite(length))
+    throw new TypeError('the embedder returned a vector that is not numeric');
   return Float32Array.from(vector, (value) => (length === 0 ? 0 : value / length));
 };
 
 const dot = (a: Vector, b: Vector): number => {
   if (a.length !== b.length) {
-    throw new TypeError('the embedder gave vectors of different lengths');
+    throw new TypeError('the embedder returned vectors of different lengths');
   }
   let sum = 0;
-  // Ten times as fast as a reduce, over every number of every item.
+  // Ten times as fast as `reduce`, in a hot loop.
   for (let at = 0; at < a.length; at += 1) sum += (a[at] ?? 0) * (b[at] ?? 0);
   return sum;
 };

@@ -101,7 +101,7 @@ describe('retrieve', () => {
     const agent = createAgent({ model, use: [retrieve({ retrieve$ })] });
     const events = await record(agent.stream$('?'));
     expect(events.find(({ type }) => type === 'warning')).toMatchObject({
-      message: expect.stringMatching(/^Nothing could be retrieved, so the call goes on without: /),
+      message: expect.stringMatching(/^Retrieval failed, so the call continues without passages: /),
     });
     expect(events.at(-1)).toMatchObject({ type: 'postCall', reply: { reason: 'answer' } });
     expect(systemOf(model)).toBeUndefined();

@@ -12,21 +12,24 @@ import { cell } from '../../step.js';
 import { addSources } from './numbered.js';
 import type { RetrievalQuery, RetrievedPassage, Retriever } from './retriever.js';
 
-/** How a call looks for what it needs to know. */
 export interface RetrieveOptions {
-  /** Passages at most. Default: 5. */
+  /** Maximum number of passages. Default: 5. */
   readonly limit?: number;
-  /** Where the model reads them: in the system prompt, or right before what was asked, and what is recalled with them, so that providers can cache all before it. Default: `system`. */
+  /**
+   * Placement of the passages, and of recalled memories with them: in the system prompt, or directly before the
+   * question, so providers can cache everything before it. Default: `system`.
+   */
   readonly placement?: Finding['placement'];
-  /** What is looked for, at once or in a while; nothing, where it is empty. Default: what was asked, as text. */
-  // It mostly gives no Observable, so its name does not end in $.
+  /** Returns the query; an empty one skips retrieval. Default: the question of the call, as text. */
+  // The name has no $: it usually returns no Observable.
   // eslint-disable-next-line rxjs-x/finnish
   readonly query?: (call: Call) => string | Promise<string> | Observable<string>;
 }
 
 /**
- * Looks for passages before the loop and shows them to the model with numbers that it can cite; `reply.sources` has them in that order, for
- * `citationsIn`. They are never stored. A retriever that fails is a `warning`, and the call continues without. Several add to each other.
+ * Retrieves passages before the loop and shows them to the model with numbers to cite. `reply.sources` lists them in
+ * this order, for `citationsIn`. They are never stored. If the retriever fails, a `warning` reports it and the call
+ * continues. Several `retrieve` layers add up.
  */
 export const retrieve = (retriever: Retriever, options: RetrieveOptions = {}): Layer => {
   if (!isRecord(retriever) || typeof retriever.retrieve$ !== 'function') {
@@ -44,7 +47,7 @@ export const retrieve = (retriever: Retriever, options: RetrieveOptions = {}): L
         if (!isOpen(call)) return next(call);
         const report = (message: string): void => hooks.report(0, { type: 'warning', message });
         const found$ = (): Observable<readonly RetrievedPassage[]> =>
-          defer(() => textIn(query(call))).pipe(
+          defer(() => toQuery$(query(call))).pipe(
             contained(),
             take(1),
             concatMap((text) =>
@@ -53,7 +56,7 @@ export const retrieve = (retriever: Retriever, options: RetrieveOptions = {}): L
             defaultIfEmpty([]),
             catchError((error: unknown) => {
               report(
-                `Nothing could be retrieved, so the call goes on without: ${messageOf(error)}`,
+                `Retrieval failed, so the call continues without passages: ${messageOf(error)}`,
               );
               return of([]);
             }),
@@ -73,7 +76,7 @@ export const retrieve = (retriever: Retriever, options: RetrieveOptions = {}): L
 
 const retrievals = cell('call', () => ({ count: 0 }));
 
-const textIn = (asked: ReturnType<Required<RetrieveOptions>['query']>): Observable<string> =>
+const toQuery$ = (asked: ReturnType<Required<RetrieveOptions>['query']>): Observable<string> =>
   typeof asked === 'string' ? of(asked) : from(asked);
 
 const passages$ = (
@@ -89,10 +92,10 @@ const passages$ = (
 
 const passagesIn = (found: unknown): readonly RetrievedPassage[] => {
   if (Array.isArray(found) && found.every(isPassage)) return found;
-  throw new TypeError('a retriever gives a list of passages');
+  throw new TypeError('a retriever must emit a list of passages');
 };
 
-/** From outside: what is written into a prompt is what it should be. */
+/** Retrievers are foreign code: only valid passages go into a prompt. */
 const isPassage = (value: unknown): value is RetrievedPassage =>
   isRecord(value) &&
   typeof value['source'] === 'string' &&

@@ -1,60 +1,60 @@
 import type { Observable } from 'rxjs';
 
-/** What is looked for. */
 export interface RetrievalQuery {
-  /** Words or a question, as a user says it. */
+  /** Keywords or a question, as the user wrote it. */
   readonly text: string;
-  /** The most passages, at least 1. Default: 5. */
+  /** Maximum number of passages, at least 1. Default: 5. */
   readonly limit?: number;
-  /** Is told in a sentence what did not work where there is a result nevertheless. Default: nobody is. */
+  /** Receives a warning if the search failed in part. */
   readonly report?: (warning: string) => void;
 }
 
-/** A place in a text. */
+/** A range of a source. */
 export interface Span {
-  /** The first character, counted from 0 in UTF-16 units, as `text.slice(from, to)` does. */
+  /** Offset of the first character in UTF-16 units, as in `text.slice(from, to)`. */
   readonly from: number;
-  /** The character behind the last one. */
+  /** Offset after the last character. */
   readonly to: number;
-  /** The line on which it begins, counted from 1. */
+  /** Line number of the start, counted from 1. */
   readonly line?: number;
 }
 
-/** A part of a source that was found. */
 export interface RetrievedPassage {
-  /** Which document it is from, such as its path or address. */
+  /** The document, such as its path or URL. */
   readonly source: string;
   readonly text: string;
-  /** Where it stands in the source. The source has `text` in just that place. */
+  /** The position of `text` in the source. */
   readonly span?: Span;
-  /** What it is about, such as the headings above it. */
+  /** Context of the passage, such as the headings above it. */
   readonly title?: string;
-  /** The greater the better; good for comparing passages of one retrieval, and for nothing else. */
+  /** Higher is better. Only comparable within one retrieval. */
   readonly score?: number;
 }
 
 declare module '../../events.js' {
   interface Events {
-    /** What the model may cite, in the order of its numbers. */
+    /** Passages that the model may cite, in the order of their numbers. */
     readonly retrieved: { readonly passages: readonly RetrievedPassage[] };
   }
 }
 
 declare module '../../values/reply.js' {
-  // Declarations that merge have the same parameters.
+  // Merged declarations need the same type parameters.
   // eslint-disable-next-line @typescript-eslint/no-unused-vars
   interface Reply<Output = unknown> {
-    /** What was found for the call and the model may cite, in the order of its numbers; absent where there is none. */
+    /** Passages that the model may cite, in the order of their numbers; absent without passages. */
     readonly sources?: readonly RetrievedPassage[];
   }
 }
 
-/** Finds passages that may answer a query: by words, by meaning, or by asking a search engine. What it gives is from outside: whoever shows it to a model writes it with `numbered`. */
+/**
+ * Finds passages for a query: by keywords, by meaning, or with a search engine. Results are untrusted: format them with
+ * `numbered` before a model reads them.
+ */
 export interface Retriever {
   /**
-   * Emits the passages once, the best first, an empty list where there are none, and completes. Cold: each
-   * subscription looks anew, and leaving it ends the search. Errors where nothing can be looked for at all; what
-   * fails in part is reported to the query.
+   * Emits the passages once, best first, or an empty list, and completes. Cold: each subscription searches again, and
+   * unsubscribing cancels the search. Errors if the search fails; partial failures go to the query's `report`.
    */
   retrieve$(query: RetrievalQuery): Observable<readonly RetrievedPassage[]>;
 }

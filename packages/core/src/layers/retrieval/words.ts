@@ -1,18 +1,19 @@
-/** A word of a text, and where it stands. */
 export interface Word {
   readonly text: string;
   readonly index: number;
 }
 
-/** Finds the words of a text, in the letters that it has them in. */
 export const wordsIn = (text: string): readonly Word[] =>
   Array.from(text.matchAll(/[\p{L}\p{N}_]+/gu), ({ 0: word, index }) => ({ text: word, index }));
 
-/** Scripts that are written without spaces between words. */
+/** Scripts without spaces between words. */
 const unspaced =
   /([\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Hangul}\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Myanmar}ー]+)/u;
 
-/** Splits a text into terms: the words, and the parts of a name such as `createAgent` or `max_tokens`. Of scripts without spaces between words, each two characters that follow each other are a term. */
+/**
+ * Splits text into terms: words, and the parts of names such as `createAgent` or `max_tokens`. In scripts without
+ * spaces, each pair of adjacent characters is a term.
+ */
 export const termsIn = (text: string): string[] =>
   wordsIn(text).flatMap(({ text: word }) =>
     word.split(unspaced).flatMap((part, at) => (at % 2 === 1 ? pairsIn(part) : partsOf(part))),
@@ -30,7 +31,7 @@ const pairsIn = (run: string): readonly string[] => {
     : characters.slice(1).map((character, at) => `${characters[at] ?? ''}${character}`);
 };
 
-/** The form in which a term is looked up: lower case, singular, without `-ing`. Undefined for a word that says nothing. */
+/** The form in which terms are compared: lower case, singular, without `-ing`. Undefined for stop words. */
 export const lookUpForm = (term: string): string | undefined => {
   const lower = term.normalize('NFKC').toLowerCase();
   return stopWords.has(lower) ? undefined : withoutIng(singular(lower));
@@ -41,7 +42,7 @@ const singular = (term: string): string => {
   return term.replace(/ies$/u, 'y').replace(/s$/u, '');
 };
 
-/** `stopping` is `stop`, `testing` is `test`; `string` and `ring` stay. */
+/** `stopping` becomes `stop`, `testing` becomes `test`; `string` and `ring` stay. */
 const withoutIng = (term: string): string => {
   const stem = /^(.*[aeiouy].*)ing$/u.exec(term)?.[1];
   return stem === undefined || stem.length < 3 ? term : stem.replace(/([bdgmnprt])\1$/u, '$1');
@@ -56,21 +57,21 @@ const stopWords: ReadonlySet<string> = new Set(
   ].flatMap((words) => words.split(' ')),
 );
 
-/** The words of a request that are worth looking for, each once. */
+/** The distinct search terms of a request. */
 export const termsOfRequest = (text: string): readonly string[] => {
   const terms = [...new Set(termsIn(endsOf(text)).flatMap((term) => lookUpForm(term) ?? []))];
-  return terms.length <= mostTerms
+  return terms.length <= maxTerms
     ? terms
-    : [...terms.slice(0, mostTerms / 2), ...terms.slice(-mostTerms / 2)];
+    : [...terms.slice(0, maxTerms / 2), ...terms.slice(-maxTerms / 2)];
 };
 
-/** Each is also looked for misspelt, which takes a while. */
-const mostTerms = 60;
+/** Bounded, as each term is also searched with typos, which is slow. */
+const maxTerms = 60;
 
-const mostCharacters = 2_000;
+const maxCharacters = 2_000;
 
-/** What is asked stands before or after what a long request encloses. */
+/** The start and end of a long text: the question stands before or after what a request encloses. */
 export const endsOf = (text: string): string =>
-  text.length <= mostCharacters
+  text.length <= maxCharacters
     ? text
-    : `${text.slice(0, mostCharacters / 2)} ${text.slice(-mostCharacters / 2)}`;
+    : `${text.slice(0, maxCharacters / 2)} ${text.slice(-maxCharacters / 2)}`;
