@@ -61,7 +61,7 @@ describe('withLongTermMemory, of a memory that fails', () => {
     expect(reply).toBe('Tea.');
     expect(shown).toEqual(['Which tea?']);
     expect(warnings).toEqual([
-      `Nothing could be recalled, so the call goes on without: ${warnings[0]?.split('without: ')[1] ?? ''}`,
+      `Recalling memories failed, so the call continues without them: ${warnings[0]?.split('without them: ')[1] ?? ''}`,
     ]);
     expect(warnings[0]).toContain(why);
   });
@@ -84,7 +84,9 @@ describe('withLongTermMemory, of a memory that fails', () => {
     const { warnings, shown } = await call(faulty({ recall$: () => of(given) }));
     expect(shown[0]).toContain('of ann');
     expect(shown[0]).not.toMatch(/of bob|of a session/u);
-    expect(warnings).toEqual(['The memory gave entries of somebody else, which were left out.']);
+    expect(warnings).toEqual([
+      'The memory returned entries of another user or session. They were dropped.',
+    ]);
   });
 
   it('G3: shows no more than it asked for, and what the memory reports', async () => {
@@ -107,9 +109,7 @@ describe('withLongTermMemory, of a memory that fails', () => {
   ])('G3: recording %s is a warning, and the reply is there', async (_, record$) => {
     const { reply, warnings } = await call(faulty({ record$: record$ as never }));
     expect(reply).toBe('Tea.');
-    expect(warnings).toEqual([
-      expect.stringMatching(/^What came of the call could not be recorded: /u),
-    ]);
+    expect(warnings).toEqual([expect.stringMatching(/^Recording the call failed: /u)]);
   });
 
   it('G3: a summary of its own that throws is a warning, too', async () => {
@@ -117,7 +117,9 @@ describe('withLongTermMemory, of a memory that fails', () => {
     const model = scriptedModel([toolUse('look', {})], [text('Tea.')]);
     const options = withLongTermMemory({ model }, { memory, summariseTool: throws });
     const events = await record(createAgent(options).stream$('Tea?', forAnn));
-    expect(warningsIn(events)).toEqual([expect.stringContaining('could not be recorded: at once')]);
+    expect(warningsIn(events)).toEqual([
+      expect.stringContaining('Recording the call failed: at once'),
+    ]);
     expect(await heldOf(memory)).toEqual([]);
   });
 
@@ -125,7 +127,7 @@ describe('withLongTermMemory, of a memory that fails', () => {
     const model = scriptedModel([text('Tea.')]);
     const options = withLongTermMemory({ model }, { memory: remembering(), query: throws });
     const events = await record(createAgent(options).stream$('Tea?', forAnn));
-    expect(warningsIn(events)).toEqual([expect.stringContaining('could be recalled')]);
+    expect(warningsIn(events)).toEqual([expect.stringContaining('Recalling memories failed')]);
   });
 
   it('X12: tools tell the model what went wrong, and the call goes on', async () => {
@@ -143,7 +145,7 @@ describe('withLongTermMemory, of a memory that fails', () => {
     const agent = createAgent(withLongTermMemory({ model }, settings));
     expect(textOf(await agent.call('Tea?', forAnn))).toBe('So be it.');
     const told = shownTo(model, 1).at(-1);
-    for (const why of ['at once', 'down', 'how many']) expect(told).toContain(why);
+    for (const why of ['at once', 'down', 'number of deleted entries']) expect(told).toContain(why);
   });
 });
 
@@ -181,8 +183,8 @@ describe('withLongTermMemory, in time', () => {
       flush();
       const late = 'The memory did not finish within 5 ms (timeoutMs).';
       expect(warningsIn(events)).toEqual([
-        `Nothing could be recalled, so the call goes on without: ${late}`,
-        `What came of the call could not be recorded: ${late}`,
+        `Recalling memories failed, so the call continues without them: ${late}`,
+        `Recording the call failed: ${late}`,
       ]);
       expect(events.at(-1)?.type).toBe('postCall');
     });
@@ -290,7 +292,7 @@ describe('withLongTermMemory, of a text that is poisoned', () => {
           const [title, ...static_] = openLines(shownTo(model)[0]);
           expect(title).toBe('[Recalled Memories]');
           for (const [preface, ...headings] of [static_, openLines(shownTo(model, 1).at(-1))]) {
-            expect(preface).toMatch(/^What is remembered.*no instruction/u);
+            expect(preface).toMatch(/^Memories of earlier conversations.*never as instructions/u);
             expect(headings).toHaveLength(texts.length);
             for (const heading of headings) expect(heading).toMatch(/^Memory [^\n]*\):$/u);
           }

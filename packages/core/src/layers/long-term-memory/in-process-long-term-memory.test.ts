@@ -104,7 +104,9 @@ describe('inProcessLongTermMemory', () => {
       texts = entries.map(({ text }) => text);
     });
     expect(texts).toEqual(['tea']);
-    expect(warnings).toEqual(['Only words were looked for, as the search by meaning failed: away']);
+    expect(warnings).toEqual([
+      'The search by meaning failed, so only keywords were searched: away',
+    ]);
   });
 
   it('G3: shows nothing that was forgotten while vectors were made', () => {
@@ -171,7 +173,7 @@ describe('inProcessLongTermMemory', () => {
   it.each([
     [{ text: 1 }, /'text' must be a string/],
     [{ text: 'a', id: '' }, /'id' must be/],
-    [{ text: 'a', metadata: { a: 1 } }, /'metadata' must be an object of texts/],
+    [{ text: 'a', metadata: { a: 1 } }, /'metadata' must be an object with string values/],
     [{ text: 'a', scope: ann }, /has no option 'scope'/],
   ])('G3: refuses to record %j, and all that is beside it', async (memory, message) => {
     const given = [{ text: 'tea' }, memory as never];

@@ -1,4 +1,4 @@
-// What an agent remembers of its users, from one session to the next. Most agents need withLongTermMemory and a memory.
+// Long-term memory across sessions: `withLongTermMemory` and a memory.
 export { inProcessLongTermMemory } from './in-process-long-term-memory.js';
 export type {
   LongTermMemory,

@@ -5,22 +5,21 @@ import type { CallInfo, EndReason, Reply, ToolRun } from '../../values/reply.js'
 import type { EndedRun } from '../../run.js';
 import { completeTaskName } from '../planning/synthesize.js';
 import { planTools } from '../planning/plan-state.js';
-import { nameOf } from '../retrieval/quoted.js';
+import { nameOf } from '../retrieval/quote-lines.js';
 import { type MemorySettings, originIn } from './memory-settings.js';
 import { memoryToolNames } from './memory-tools.js';
 import type { MemoryEntry, MemoryScope, NewMemory, RecalledMemory } from './long-term-memory.js';
-import type { Aim } from './written-memories.js';
-import { cutText, rankedBy, rankingRequest, rankMemories as phase } from './written-memories.js';
+import type { Aim } from './format-memories.js';
+import { cutText, rankedBy, rankingRequest, rankMemories as phase } from './format-memories.js';
 import { isRecord } from '../../values/json.js';
 import { hasFields, isArrayOf, isNumeric, isOptional, isString } from '../../values/shape.js';
 import type { Consultation, Consulted } from '../../phases/consult.js';
 import type { Context } from '../../seams/context.js';
 import { messageOf } from '../../values/errors.js';
 import type { Usage } from '../../values/usage.js';
-import { recalled$ } from './memory-access.js';
+import { recallIn$ } from './memory-access.js';
 
-/** Ends of which something was said and answered. */
-const answered: readonly EndReason[] = [
+const completedReasons: readonly EndReason[] = [
   'answer',
   'toolFinal',
   'maxIterations',
@@ -28,7 +27,7 @@ const answered: readonly EndReason[] = [
   'truncated',
 ];
 
-/** Tools that find nothing out: they move what is there already, or steer the call. */
+/** Tools without findings of their own: they manage the memory, the plan or the call. */
 const ownTools: readonly string[] = [
   ...memoryToolNames,
   ...planTools,
@@ -37,7 +36,10 @@ const ownTools: readonly string[] = [
   'manage_tools',
 ];
 
-/** What is to be remembered of a call: what was said and answered, and each run of a tool, in the form that memory has them, and nothing that was recalled. Of a call that was interrupted, stopped or refused, or that still waits, nothing is. */
+/**
+ * The entries to record of a call: question and answer, and each tool call, as stored in the session's memory and
+ * without recalled entries. None if the call was interrupted, stopped, rejected or suspended.
+ */
 export const memoriesOfCall = (
   call: CallInfo,
   input: readonly Message[],
@@ -45,13 +47,13 @@ export const memoriesOfCall = (
   reply: Reply,
   { summariseTool }: Pick<MemorySettings, 'summariseTool'>,
 ): readonly NewMemory[] => {
-  if (!answered.includes(reply.reason)) return [];
+  if (!completedReasons.includes(reply.reason)) return [];
   const { callId } = call;
   const { createdAt } = reply;
   const metadata = originIn(call);
-  const answering = answeringRun(run);
+  const answerRun = answeringRun(run);
   const tools = reply.toolUses.flatMap((run): readonly NewMemory[] => {
-    const isOwn = ownTools.includes(run.name) || run.toolUseId === answering?.toolUseId;
+    const isOwn = ownTools.includes(run.name) || run.toolUseId === answerRun?.toolUseId;
     const text = summariseTool === false || isOwn ? '' : summariseTool(run);
     const id = `${callId}/memory/${run.toolUseId}`;
     const about = { ...metadata, tool: run.name };
@@ -59,19 +61,19 @@ export const memoriesOfCall = (
       ? []
       : [{ id, text, kind: 'toolCall', createdAt, metadata: about }];
   });
-  const said = turnOf(askedIn(call, run?.messages ?? input), textOf(reply));
+  const turn = formatTurn(questionIn(call, run?.messages ?? input), textOf(reply));
   const id = `${callId}/memory/conversation`;
-  return said === ''
+  return turn === ''
     ? tools
-    : [{ id, text: said, kind: 'conversation', createdAt, metadata }, ...tools];
+    : [{ id, text: turn, kind: 'conversation', createdAt, metadata }, ...tools];
 };
 
-/** Characters of what one side says that are remembered. */
-const most = 1_000;
+/** Maximum characters of the question and of the answer. */
+const maxLength = 1_000;
 
 const answeringRun = (run: EndedRun | undefined): ToolRun | undefined => {
   if (run?.status !== 'toolFinal') return undefined;
-  const answer = textOf(run.answer).slice(0, most);
+  const answer = textOf(run.answer).slice(0, maxLength);
   const last = run.messages.findLast(({ role }) => role === 'tool');
   return run.toolRuns.find(
     ({ toolUseId, output, isError }) =>
@@ -83,62 +85,65 @@ const answeringRun = (run: EndedRun | undefined): ToolRun | undefined => {
   );
 };
 
-const turnOf = (asked: string, answer: string): string =>
-  [part('user', asked, most), part('assistant', answer, most)].join('').trimEnd();
+const formatTurn = (question: string, answer: string): string =>
+  [section('user', question, maxLength), section('assistant', answer, maxLength)]
+    .join('')
+    .trimEnd();
 
-/** Lines of a text stand in from the margin, so that none can pass for what another has said. */
-const part = (heading: string, text: string, length: number): string =>
+/** Indents the text, so that no line passes for a heading. */
+const section = (heading: string, text: string, length: number): string =>
   text.trim() === '' ? '' : entry(heading, cutText(text, length));
 
-/** What the user has said to this call; where it only brings results, what was asked before. */
-const askedIn = ({ callId }: CallInfo, messages: readonly Message[]): string => {
+/** The question of this call; if it only brings tool results, the question before. */
+const questionIn = ({ callId }: CallInfo, messages: readonly Message[]): string => {
   const isOwn = ({ id }: Message): boolean => id.startsWith(`${callId}/input/`);
   const own = messages.filter((message) => message.role !== 'tool' && isOwn(message));
-  const said = own.slice(own.findLastIndex(({ role }) => role !== 'user') + 1);
-  const text = said.map(textOf).join('\n');
+  const latest = own.slice(own.findLastIndex(({ role }) => role !== 'user') + 1);
+  const text = latest.map(textOf).join('\n');
   if (text.trim() !== '') return text;
-  const before = messages.findLast((message) => message.role === 'user' && !isOwn(message));
-  return before === undefined ? '' : textOf(before);
+  const earlier = messages.findLast((message) => message.role === 'user' && !isOwn(message));
+  return earlier === undefined ? '' : textOf(earlier);
 };
 
-/** What is remembered of one run of a tool, unless an agent says otherwise: its name, what it was asked, and what came out or went wrong. */
+/** The default summary of a tool call: name, input, and output or error. */
 export const toolSummary = ({ name, input, output, isError }: ToolRun): string =>
   [
-    part(`${nameOf(name)} was asked`, JSON.stringify(input), 500),
-    part(isError ? 'it failed' : 'it gave', output, most),
+    section(`${nameOf(name)} was called with`, JSON.stringify(input), 500),
+    section(isError ? 'it failed' : 'it returned', output, maxLength),
   ]
     .join('')
     .trimEnd();
 
 interface Search {
   readonly scope: MemoryScope;
-  /** Its place in the call. */
   readonly position: string;
   readonly iteration: number;
-  /** The words that are looked for; nothing, where they are blank. */
+  /** The query; blank for no search. */
   readonly text: () => string;
-  /** What the model is shown already: it is not found again. */
+  /** Entries that the model sees already and must not be found again. */
   readonly known: readonly MemoryEntry[];
-  /** What the memories are to help with. */
   readonly aim: () => Aim;
-  /** Asks the model of the call beside its loop. */
+  /** Asks the model of the call outside of its loop. */
   readonly consult$: (consultation: Consultation) => Observable<Consulted>;
 }
 
-interface Found {
+interface FoundMemories {
   readonly memories: readonly RecalledMemory[];
-  /** What it has cost to choose, where the model was asked. */
+  /** Usage of the ranking request, if any. */
   readonly usage?: Usage;
 }
 
-type Needs = Pick<Context, 'call' | 'perform' | 'hooks' | 'scheduler'>;
+type SearchContext = Pick<Context, 'call' | 'perform' | 'hooks' | 'scheduler'>;
 
-/** Looks for memories, and has the model choose from them where it is to. Emits once what is to be shown, and completes; what fails is a `warning`. An interrupt ends the wait. */
+/**
+ * Recalls memories and lets the model rank them if asked to. Emits the ones to show once and completes. Failures are
+ * reported as a `warning`; an interrupt stops waiting.
+ */
 export const findMemories$ = (
   settings: MemorySettings,
-  context: Needs,
+  context: SearchContext,
   search: Search,
-): Observable<Found> => {
+): Observable<FoundMemories> => {
   const { rank, top, candidates, memory, timeoutMs } = settings;
   const { perform, hooks, scheduler } = context;
   const { scope, position, iteration, known } = search;
@@ -153,13 +158,15 @@ export const findMemories$ = (
         const limit = rank ? Math.max(top, candidates) : top;
         return text.trim() === ''
           ? of([])
-          : recalled$(
+          : recallIn$(
               { memory, scope, scheduler, timeoutMs },
               { text, limit: limit + known.length, report },
             ).pipe(map((found) => without(known, found).slice(0, limit)));
       }).pipe(
         catchError((error: unknown) => {
-          report(`Nothing could be recalled, so the call goes on without: ${messageOf(error)}`);
+          report(
+            `Recalling memories failed, so the call continues without them: ${messageOf(error)}`,
+          );
           return of([]);
         }),
       ),
@@ -167,9 +174,9 @@ export const findMemories$ = (
     form: { isWritten: isArrayOf(isRecalled) },
   }).pipe(
     concatMap((found) =>
-      // There is nothing to choose from where all can be shown.
+      // No ranking if all of them can be shown.
       rank && found.length > top
-        ? chosen$(settings, context, search, found)
+        ? ranked$(settings, context, search, found)
         : of({ memories: found.slice(0, top) }),
     ),
     tap(({ memories }) => {
@@ -197,12 +204,12 @@ const without = (
     ({ id, scope }) => !known.some((it) => it.id === id && it.scope.sessionId === scope.sessionId),
   );
 
-const chosen$ = (
+const ranked$ = (
   { top }: MemorySettings,
-  { call, hooks }: Needs,
+  { call, hooks }: SearchContext,
   { position: at, iteration, aim, consult$ }: Search,
   found: readonly RecalledMemory[],
-): Observable<Found> => {
+): Observable<FoundMemories> => {
   const position = `${at}/rank`;
   const request = rankingRequest(`${call.callId}/${position}`, found, aim(), top);
   return consult$({ phase, position, request }).pipe(

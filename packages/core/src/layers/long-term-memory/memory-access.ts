@@ -13,56 +13,55 @@ import {
   type RecalledMemory,
 } from './long-term-memory.js';
 
-/** How a memory is asked, which is foreign code. */
+/** Access to a memory, which is foreign code. */
 export interface MemoryAccess {
   readonly memory: LongTermMemory;
   readonly scope: MemoryScope;
   readonly scheduler: SchedulerLike;
-  /** How long it may take, in milliseconds. */
   readonly timeoutMs: number;
 }
 
-/** Recalls, and lets nothing through that is no entry, or another's. Errors where the memory does, or is late. */
-export const recalled$ = (
+/** Recalls entries; drops invalid ones and those of other users. Errors if the memory errors or times out. */
+export const recallIn$ = (
   { memory, scope, scheduler, timeoutMs }: MemoryAccess,
   query: Required<MemoryQuery>,
 ): Observable<readonly RecalledMemory[]> =>
   defer(() => memory.recall$(scope, query)).pipe(
-    oneInTime(timeoutMs, scheduler),
+    firstInTime(timeoutMs, scheduler),
     map((found) => {
       const entries = entriesIn(found);
       const own = entries.filter((entry) => isVisible(entry, scope));
       if (own.length < entries.length) {
-        query.report('The memory gave entries of somebody else, which were left out.');
+        query.report('The memory returned entries of another user or session. They were dropped.');
       }
       return own.slice(0, query.limit);
     }),
     defaultIfEmpty([]),
   );
 
-/** Records, and emits the entries as they are kept. Errors where the memory does, or is late. */
-export const recorded$ = (
+/** Records entries and emits them as stored. Errors if the memory errors or times out. */
+export const recordIn$ = (
   { memory, scope, scheduler, timeoutMs }: MemoryAccess,
   memories: readonly NewMemory[],
 ): Observable<readonly MemoryEntry[]> =>
   defer(() => memory.record$(scope, memories)).pipe(
-    oneInTime(timeoutMs, scheduler),
+    firstInTime(timeoutMs, scheduler),
     map(entriesIn),
     defaultIfEmpty([]),
   );
 
-/** Forgets, and emits how many. Errors where the memory does, or is late. */
-export const forgotten$ = (
+/** Deletes entries and emits their number. Errors if the memory errors or times out. */
+export const forgetIn$ = (
   { memory, scope, scheduler, timeoutMs }: MemoryAccess,
   ids: readonly string[],
 ): Observable<number> =>
   defer(() => memory.forget$(scope, ids)).pipe(
-    oneInTime(timeoutMs, scheduler),
+    firstInTime(timeoutMs, scheduler),
     map(countIn),
     defaultIfEmpty(0),
   );
 
-const oneInTime =
+const firstInTime =
   <T>(ms: number, scheduler: SchedulerLike): MonoTypeOperatorFunction<T> =>
   (source) =>
     source.pipe(contained(), take(1), deadline(ms, scheduler, 'The memory', 'timeoutMs'));
@@ -72,13 +71,13 @@ const isVisible = ({ scope: of }: MemoryEntry, { userId, sessionId }: MemoryScop
 
 const countIn = (count: unknown): number => {
   if (typeof count === 'number') return count;
-  throw new TypeError('a memory tells how many entries it has forgotten');
+  throw new TypeError('forget$ must emit the number of deleted entries');
 };
 
 const entriesIn = <Entry extends MemoryEntry>(found: readonly Entry[]): readonly Entry[] => {
   const given: unknown = found;
   if (Array.isArray(given) && given.every(isEntry)) return found;
-  throw new TypeError('a memory gives a list of entries');
+  throw new TypeError('a memory must emit a list of entries');
 };
 
 const isEntry = (value: unknown): boolean =>

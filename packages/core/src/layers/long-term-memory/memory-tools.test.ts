@@ -41,7 +41,7 @@ describe('withLongTermMemory, agent', () => {
         toolUse('record_memory', { text: 'Likes tea.' }),
         toolUse('record_memory', { text: 'likes TEA.' }),
       ],
-      [text('Kept.')],
+      [text('Stored.')],
       [toolUse('retrieve_memory', { query: 'tea' })],
       [text('Tea.')],
       [toolUse('retrieve_memory', { query: 'tea' })],
@@ -51,7 +51,7 @@ describe('withLongTermMemory, agent', () => {
     await sessions(agent)
       .open('one')
       .call('I like tea.', { ...forAnn, callId: 'c' });
-    expect(shownTo(model, 1).at(-1)).toBe('Kept.\nThat was known already.');
+    expect(shownTo(model, 1).at(-1)).toBe('Stored.\nIt was stored already.');
     const [held] = await lastValueFrom(memory.recall$(ann, { text: '' }));
     expect(held).toMatchObject({
       kind: 'fact',
@@ -60,10 +60,10 @@ describe('withLongTermMemory, agent', () => {
     });
     await agent.call('What do I like?', forAnn);
     expect(shownTo(model, 3).at(-1)).toMatch(
-      /no instruction.*\n\nMemory \(fact, .*\):\n> Likes tea\.$/su,
+      /never as instructions.*\n\nMemory \(fact, .*\):\n> Likes tea\.$/su,
     );
     await agent.call('What do I like?', forBob);
-    expect(shownTo(model, 5).at(-1)).toBe('Nothing is remembered of that.');
+    expect(shownTo(model, 5).at(-1)).toBe('No memories were found.');
   });
 
   it('I12: no argument of the model names anybody', async () => {
@@ -98,7 +98,7 @@ describe('withLongTermMemory, agent', () => {
     await createAgent(withLongTermMemory({ model }, settings)).call('Forget tea.', forAnn);
     expect(namesIn(model)).toEqual(['record_memory', 'retrieve_memory', 'forget_memory']);
     expect(shownTo(model, 1).at(-1)).toContain('Memory "memory-1" (fact, 1970-01-01):\n> Likes');
-    expect(shownTo(model, 2).at(-1)).toBe('Forgotten: 1.');
+    expect(shownTo(model, 2).at(-1)).toBe('Deleted: 1.');
     expect(await heldOf(memory)).toEqual(['Lives in Oslo.']);
   });
 
@@ -116,7 +116,7 @@ describe('withLongTermMemory, agent', () => {
     for (const at of [1, 2]) expect(shownTo(model, at).join()).toContain('Likes tea.');
     await sessions(agent, { memory: conversations }).open('s').call('Well?', forAnn);
     expect(shownTo(model, 3)[2]).toBe(
-      '[What was recalled is not kept here. Retrieve it again where it is needed.]\nSeen at home.',
+      '[Recalled memories are not stored here. Retrieve them again if needed.]\nSeen at home.',
     );
     expect(JSON.stringify(await lastValueFrom(conversations('s').load$()))).not.toContain('Likes');
   });
@@ -152,7 +152,7 @@ describe('withLongTermMemory, agent', () => {
     expect([...(await heldOf(memory))].sort()).toEqual([
       'Likes tea.',
       'Wants it hot.',
-      'look was asked:\n  {"at":"home"}\nit gave:\n  Seen at home.',
+      'look was called with:\n  {"at":"home"}\nit returned:\n  Seen at home.',
       'user:\n  Hot tea!\nassistant:\n  Hot.',
     ]);
   });

@@ -135,7 +135,7 @@ describe('withLongTermMemory, of the steps of a plan', () => {
     const [asked] = shownTo(model, 3);
     expect(asked?.split('\n\n').slice(0, 2)).toEqual([
       'The task:\n> Bake bread at the mill.',
-      'The step of it that is worked on now:\n> Mill',
+      'The step in progress:\n> Mill',
     ]);
     expect(notesIn(model).at(-1)).toBe('mill two');
     expect(shownTo(model, 4)[0]).toMatch(/> mill one$/u);

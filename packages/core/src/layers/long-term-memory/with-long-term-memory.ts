@@ -30,7 +30,7 @@ import { reasoning } from '../../phases/reasoning.js';
 import type { InputSchema } from '../../values/schema.js';
 import { toolSummary, memoriesOfCall, findMemories$ } from './memories-of-call.js';
 import type { LongTermMemoryOptions, MemorySettings, ScopeOfCall } from './memory-settings.js';
-import { isAgentic, isStatic, scopeOfCall, userOfCall } from './memory-settings.js';
+import { isAgentic, isStatic, scopeOfCall, scopeOfUser } from './memory-settings.js';
 import { memoryTools, memoryToolNames, retrieveMemoryName } from './memory-tools.js';
 import { map, of, concatMap, catchError, defer } from 'rxjs';
 import { consult$, type ConsultNeeds, consultInCall$ } from '../../phases/consult.js';
@@ -38,35 +38,37 @@ import { section, taskOf } from '../../models/prompt.js';
 import { type Message, textBlock, textOf, type UserMessage } from '../../values/message.js';
 import { type Plan, planKey } from '../planning/plan-state.js';
 import { note, type OpenRun, outcome, runKey, spend } from '../../run.js';
-import { rankMemories, recalledTitle, writtenMemories } from './written-memories.js';
+import { rankMemories, recalledTitle, formatMemories } from './format-memories.js';
 import type { RecalledMemory, MemoryScope, MemoryEntry } from './long-term-memory.js';
 import { messageOf } from '../../values/errors.js';
 import { isArrayOf, isString } from '../../values/shape.js';
-import { recorded$ } from './memory-access.js';
+import { recordIn$ } from './memory-access.js';
 import type { CallInfo } from '../../values/reply.js';
 import { valueOf } from '../../tools/context-key.js';
 import { throughMemory } from '../../memories/window-memory.js';
 import { usesIn } from '../../memories/suspend.js';
 
 /**
- * An agent that remembers its users from one session to the next: `createAgent(withLongTermMemory({ model, tools }, { memory }))`, called with `{ metadata: {
- * userId } }`. In the mode `static` each call is shown what may help with what was asked, before the history or the input, and what was said, answered and found by tools is
- * recorded at its end, unless it was interrupted or stopped. In the mode `agent` the model has the tools `record_memory` and `retrieve_memory`. In `both` it has
- * both. What is recalled is quoted, is never stored with the conversation, and never recorded anew. A memory that fails or takes too long is a `warning`, and the call goes on.
+ * Adds long-term memory to an agent: `createAgent(withLongTermMemory({ model, tools }, { memory }))`, called with `{
+ * metadata: { userId } }`. In mode `static`, each call shows the model relevant memories, and its question, answer and
+ * tool calls are recorded at its end, unless it was interrupted or stopped. In mode `agent`, the model has the tools
+ * `record_memory` and `retrieve_memory`. `both` combines them. Recalled memories are quoted, never stored with the
+ * conversation and never recorded again. If the memory fails or times out, a `warning` reports it and the call
+ * continues.
  */
 export const withLongTermMemory = <const Output extends InputSchema | undefined = undefined>(
   options: AgentOptions<Output>,
   settings: LongTermMemoryOptions,
 ): AgentOptions<Output> => {
   checkOptions('withLongTermMemory()', settings, rules, ['memory']);
-  const whole: MemorySettings = { ...defaults, ...defined(settings), memory: settings.memory };
-  const remembering = withLayers(options, whole);
-  return isAgentic(whole) ? withMemoryTools(remembering, whole) : remembering;
+  const complete: MemorySettings = { ...defaults, ...defined(settings), memory: settings.memory };
+  const withMemory = withLayers(options, complete);
+  return isAgentic(complete) ? withMemoryTools(withMemory, complete) : withMemory;
 };
 
 const defaults: Omit<MemorySettings, 'memory'> = {
   mode: 'static',
-  scope: userOfCall,
+  scope: scopeOfUser,
   top: 3,
   rank: false,
   candidates: 10,
@@ -78,40 +80,40 @@ const defaults: Omit<MemorySettings, 'memory'> = {
   forgetTool: false,
 };
 
-/** Each memory of an agent has steps of its own in the journal. */
+/** Each memory of an agent has journal steps of its own. */
 const withLayers = <Output extends InputSchema | undefined>(
   options: AgentOptions<Output>,
   settings: MemorySettings,
 ): AgentOptions<Output> => {
   const { use = [] } = options;
-  const nth = use.flat().filter(({ name }) => name === recallLayer).length;
-  const place = (name: string): string => (nth === 0 ? name : `${name}/${nth + 1}`);
-  const recalls = place('recallMemories');
-  const scopeIn = scopeInCall(settings.scope);
-  const shown = createShownMemories();
-  const recalling = recallMemories(settings, scopeIn, shown, recalls);
-  if (!isStatic(settings)) return { ...options, use: [...use, recalling] };
-  const recording = recordMemories(settings, scopeIn, place('recordMemories'));
-  const inTurns = settings.recallForSteps
-    ? [recallingSteps(recallForStep(settings, scopeIn, shown, recalls))]
+  const index = use.flat().filter(({ name }) => name === recallLayer).length;
+  const numbered = (name: string): string => (index === 0 ? name : `${name}/${index + 1}`);
+  const position = numbered('recallMemories');
+  const scopeOf = scopeInCall(settings.scope);
+  const shownMemories = createShownMemories();
+  const recallLayers = recallMemories(settings, scopeOf, shownMemories, position);
+  if (!isStatic(settings)) return { ...options, use: [...use, recallLayers] };
+  const recordLayer = recordMemories(settings, scopeOf, numbered('recordMemories'));
+  const stepLayers = settings.recallForSteps
+    ? [recallBeforeReasoning(recallForStep(settings, scopeOf, shownMemories, position))]
     : [];
-  return { ...options, use: [...use, recalling, recording, ...inTurns] };
+  return { ...options, use: [...use, recallLayers, recordLayer, ...stepLayers] };
 };
 
-const recallingSteps = (recalling: PhaseFactory): Layer => ({
+const recallBeforeReasoning = (recallPhase: PhaseFactory): Layer => ({
   name: 'recallForSteps',
   turn: (phases) =>
-    phases.includes(reasoning) ? insertBefore(reasoning, recalling).turn(phases) : phases,
+    phases.includes(reasoning) ? insertBefore(reasoning, recallPhase).turn(phases) : phases,
 });
 
 const withMemoryTools = <Output extends InputSchema | undefined>(
   options: AgentOptions<Output>,
   settings: MemorySettings,
 ): AgentOptions<Output> => {
-  const remembering = withOwnTools(options, memoryTools(settings));
+  const withTools = withOwnTools(options, memoryTools(settings));
   return {
-    ...remembering,
-    use: [...(remembering.use ?? []), throughMemory('withoutRecalled', withoutRecalled)],
+    ...withTools,
+    use: [...(withTools.use ?? []), throughMemory('withoutRecalled', withoutRecalled)],
   };
 };
 
@@ -131,14 +133,17 @@ const rules: Readonly<Record<keyof LongTermMemoryOptions, Rule>> = {
   timeoutMs: isDelay,
   summariseTool: [
     (value) => value === false || typeof value === 'function',
-    'a function that gives a text of a run, or false',
+    'a function that returns a string, or false',
   ],
   forgetTool: isFlag,
 };
 
-type Needs = ConsultNeeds & Pick<Context, 'interruption' | 'values'>;
+type RecallContext = ConsultNeeds & Pick<Context, 'interruption' | 'values'>;
 
-/** Makes a phase, to be put before `reasoning`, that recalls anew when another step of the plan is in progress: what may help with it, and is not shown already, is shown until the next one is, and never stored. */
+/**
+ * A phase before `reasoning` that recalls again when another step of the plan is in progress. New memories are shown
+ * until the next step and never stored.
+ */
 const recallForStep = (
   settings: MemorySettings,
   scopeIn: ScopeInCall,
@@ -147,31 +152,31 @@ const recallForStep = (
 ): PhaseFactory => {
   const latest = runKey<string>(`${name}/step`, '');
   const title = name.includes('/') ? `${titleOfStep} ${name.split('/').at(-1) ?? ''}` : titleOfStep;
-  const recalling = (context: Needs) =>
+  const recallStep = (context: RecallContext) =>
     phase((run) => {
       const step = stepInProgress(planKey.of(run));
       if (step === latest.of(run)) return of(run);
-      const begun = latest.set(run, step);
-      if (step === '') return of(note(begun, title, ''));
+      const started = latest.set(run, step);
+      if (step === '') return of(note(started, title, ''));
       if (context.interruption.current !== undefined) return of(run);
       const scope = scopeIn(context);
-      if (scope === undefined) return of(begun);
+      if (scope === undefined) return of(started);
       return findMemories$(settings, context, {
         scope,
         position: `${run.iteration}/${name}`,
         iteration: run.iteration,
         known: shown.of(context.call),
         text: () => step,
-        aim: () => ({ goal: askedIn(run, context), subGoal: step }),
+        aim: () => ({ goal: taskText(run, context), subGoal: step }),
         consult$: (asked) => consult$(context, run, asked),
       }).pipe(
         map(({ memories, usage }) => {
-          const told = note(begun, title, writtenMemories(memories));
-          return usage === undefined ? told : spend(told, usage, rankMemories);
+          const withNote = note(started, title, formatMemories(memories));
+          return usage === undefined ? withNote : spend(withNote, usage, rankMemories);
         }),
       );
     });
-  return recalling;
+  return recallStep;
 };
 
 const titleOfStep = `${recalledTitle} for the Step in Progress`;
@@ -182,7 +187,7 @@ const stepInProgress = (plan: Plan | undefined): string =>
     .map(({ title }) => title)
     .join('\n');
 
-const askedIn = ({ messages }: OpenRun, { call }: Needs): string => {
+const taskText = ({ messages }: OpenRun, { call }: RecallContext): string => {
   const isTask = taskOf(messages, call.callId);
   return messages
     .filter((message: Message) => message.role === 'user' && isTask(message))
@@ -190,7 +195,10 @@ const askedIn = ({ messages }: OpenRun, { call }: Needs): string => {
     .join('\n');
 };
 
-/** Makes the layer that recalls what may help with what was asked, and shows it, once other layers have found out what is meant. A call of which nobody says whose it is has no memory, and no tools for one. */
+/**
+ * Recalls memories for the question and shows them, after other layers have resolved what it means. A call without a
+ * user has no memory and no memory tools.
+ */
 const recallMemories = (
   settings: MemorySettings,
   scopeIn: ScopeInCall,
@@ -215,8 +223,8 @@ const recallMemories = (
     }).pipe(
       concatMap(({ memories, usage }) => {
         shown.add(context.call, memories);
-        const told = withRecalled(settings, call, context, memories);
-        return next(usage === undefined ? told : charge(told, rankMemories, usage));
+        const withMemories = withRecalled(settings, call, context, memories);
+        return next(usage === undefined ? withMemories : charge(withMemories, rankMemories, usage));
       }),
     );
   },
@@ -231,7 +239,7 @@ const withRecalled = (
   memories: readonly RecalledMemory[],
 ): Call => {
   if (memories.length === 0) return call;
-  const text = section(recalledTitle, writtenMemories(memories)) ?? '';
+  const text = section(recalledTitle, formatMemories(memories)) ?? '';
   const message: UserMessage = {
     id: `${callId}/recalled/${call.recalled.length}`,
     role: 'user',
@@ -247,12 +255,12 @@ const recordMemories = (
 ): Layer => ({
   name: 'recordMemories',
   priority: 58,
-  call: (context) => (next) => (asked) =>
-    next(asked).pipe(
+  call: (context) => (next) => (prepared) =>
+    next(prepared).pipe(
       concatMap((reply) => {
         const { call, perform, hooks, scheduler, local } = context;
         const { memory, timeoutMs } = settings;
-        const scope = asked.status === 'prepared' ? scopeIn(context) : undefined;
+        const scope = prepared.status === 'prepared' ? scopeIn(context) : undefined;
         if (scope === undefined) return of(reply);
         return perform({
           kind: 'memory',
@@ -261,14 +269,14 @@ const recordMemories = (
           run: () =>
             defer(() => {
               const { run } = local(outcome);
-              const memories = memoriesOfCall(call, asked.input, run, reply, settings);
+              const memories = memoriesOfCall(call, prepared.input, run, reply, settings);
               return memories.length === 0
                 ? of([])
-                : recorded$({ memory, scope, scheduler, timeoutMs }, memories);
+                : recordIn$({ memory, scope, scheduler, timeoutMs }, memories);
             }).pipe(
               map((entries) => entries.map(({ id }) => id)),
               catchError((error: unknown) => {
-                const message = `What came of the call could not be recorded: ${messageOf(error)}`;
+                const message = `Recording the call failed: ${messageOf(error)}`;
                 hooks.report(reply.iterations, { type: 'warning', message });
                 return of([]);
               }),
@@ -279,20 +287,20 @@ const recordMemories = (
     ),
 });
 
-/** Whose memory a call has; of nobody's, a `warning` says why. */
+/** The scope of a call; undefined, with a `warning`, if there is no user. */
 type ScopeInCall = (context: Pick<Context, 'call' | 'hooks' | 'values'>) => MemoryScope | undefined;
 
 const scopeInCall = (scopeOf: ScopeOfCall): ScopeInCall => {
-  const known = new WeakMap<CallInfo, { readonly scope: MemoryScope | undefined }>();
+  const scopes = new WeakMap<CallInfo, { readonly scope: MemoryScope | undefined }>();
   return (context) => {
     const { call } = context;
-    const asked = known.get(call) ?? { scope: found(scopeOf, context) };
-    known.set(call, asked);
-    return asked.scope;
+    const entry = scopes.get(call) ?? { scope: resolveScope(scopeOf, context) };
+    scopes.set(call, entry);
+    return entry.scope;
   };
 };
 
-const found = (
+const resolveScope = (
   scopeOf: ScopeOfCall,
   { call, values, hooks }: Parameters<ScopeInCall>[0],
 ): MemoryScope | undefined => {
@@ -312,20 +320,22 @@ const found = (
   }
 };
 
-/** What calls have been shown of a memory before their loops, so that it is not shown again. */
 interface ShownMemories {
   of(call: CallInfo): readonly MemoryEntry[];
   add(call: CallInfo, memories: readonly MemoryEntry[]): void;
 }
 
-/** Remembers what each call has been shown, for as long as the call lasts. */
+/** Entries that each call has shown before its loop, for the lifetime of the call. */
 const createShownMemories = (): ShownMemories => {
-  const shown = new WeakMap<CallInfo, readonly MemoryEntry[]>();
-  const of = (call: CallInfo): readonly MemoryEntry[] => shown.get(call) ?? [];
-  return { of, add: (call, memories) => void shown.set(call, [...of(call), ...memories]) };
+  const byCall = new WeakMap<CallInfo, readonly MemoryEntry[]>();
+  const of = (call: CallInfo): readonly MemoryEntry[] => byCall.get(call) ?? [];
+  return { of, add: (call, memories) => void byCall.set(call, [...of(call), ...memories]) };
 };
 
-/** Makes memories that keep that something was recalled by a tool, and not what: it is remembered already, and may change or be forgotten. */
+/**
+ * Memories that store that a tool recalled something, but not what: it is in long-term memory already, and may change
+ * there or be deleted.
+ */
 const withoutRecalled =
   (inner: MemoryFactory): MemoryFactory =>
   (sessionId) => {
@@ -333,13 +343,13 @@ const withoutRecalled =
     return {
       load$: () => memory.load$(),
       append$: (messages, hasFailed) =>
-        defer(() => appended$(memory, stripped(messages), hasFailed)),
+        defer(() => appended$(memory, withoutResults(messages), hasFailed)),
     };
   };
 
-const notKept = '[What was recalled is not kept here. Retrieve it again where it is needed.]';
+const placeholder = '[Recalled memories are not stored here. Retrieve them again if needed.]';
 
-const stripped = (messages: readonly Message[]): readonly Message[] => {
+const withoutResults = (messages: readonly Message[]): readonly Message[] => {
   const uses = usesIn(messages);
   return messages.map((message) =>
     message.role === 'tool'
@@ -347,7 +357,7 @@ const stripped = (messages: readonly Message[]): readonly Message[] => {
           ...message,
           content: message.content.map((result) =>
             uses.get(result.toolUseId)?.name === retrieveMemoryName && !result.isError
-              ? { ...result, content: [textBlock(notKept)] }
+              ? { ...result, content: [textBlock(placeholder)] }
               : result,
           ),
         }

@@ -1,4 +1,4 @@
-// Thinking before, between and behind the turns of the loop, and a plan that the model keeps. All of it is phases and tools.
+// Thinking before, between and after the turns of the loop, and plans, as phases and tools.
 export { analyseTask, reflect } from './thinking-phases.js';
 export { completeTask, synthesize } from './synthesize.js';
 export { plan, withPlan } from './plan.js';

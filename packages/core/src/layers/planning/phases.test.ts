@@ -111,8 +111,8 @@ describe('phases that think beside the loop', () => {
     );
     const events = await record(createAgent({ model, tools: [spin], use: thinking }).stream$('?'));
     expect(events.filter(({ type }) => type === 'warning')).toMatchObject([
-      { message: expect.stringMatching(/'analyseTask' came to nothing.*Down/) },
-      { message: expect.stringMatching(/'reflect' came to nothing.*said nothing/) },
+      { message: expect.stringMatching(/'analyseTask' failed.*Down/) },
+      { message: expect.stringMatching(/'reflect' failed.*said nothing/) },
     ]);
     expect(events.at(-1)).toMatchObject({ type: 'postCall', reply: { reason: 'answer' } });
   });
@@ -260,7 +260,7 @@ describe('phases that think beside the loop', () => {
         model,
         use: [insertBefore(reasoning, analyseTask({ prompt: () => 1 as never }))],
       }).call('?'),
-    ).rejects.toMatchObject({ message: expect.stringContaining('A prompt must be a text') });
+    ).rejects.toMatchObject({ message: expect.stringContaining('A prompt must be a string') });
   });
 });
 
@@ -272,7 +272,7 @@ describe('reflect', () => {
     const model = {
       name: 'm',
       stream$: ({ messages }: { readonly messages: readonly unknown[] }) => {
-        if (JSON.stringify(messages.at(-1)).includes('Look at what the tools')) {
+        if (JSON.stringify(messages.at(-1)).includes('Look at the latest tool results')) {
           return of(text('Hm.'), { type: 'finish', finish: 'stop' } as const);
         }
         const [next] = turns(tools[turn] ?? '')[0] ?? [];

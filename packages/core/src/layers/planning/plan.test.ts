@@ -4,7 +4,7 @@ import { applyPatches, enablePatches } from 'immer';
 import { filter, map } from 'rxjs';
 import { createAgent, type Interceptor, on, textOf } from '../../index.js';
 import { record, type ScriptedAnswer, scriptedModel, text, toolUse } from '../../testing/index.js';
-import { changedPlan, type PlanChange } from './plan-state.js';
+import { changePlan, type PlanChange } from './plan-state.js';
 import { completeTask, isPlan, type Plan, planText, withPlan } from './index.js';
 import { createPlanTools } from './plan.js';
 import { sessions } from '../sessions/index.js';
@@ -100,7 +100,7 @@ describe('the plan of a call', () => {
       event.type === 'postActing' ? [textOf(event.result)] : [],
     );
     expect(results).toEqual([
-      'Steps of the plan: 1. To be done: 1.',
+      'Steps of the plan: 1. Remaining: 1.',
       'All steps of the plan are settled.',
     ]);
   });
@@ -217,7 +217,7 @@ describe('the plan of a call', () => {
       fc.property(fc.array(use, { maxLength: 8 }), (uses) => {
         let plan: Plan | undefined;
         for (const each of uses) {
-          const change: PlanChange = changedPlan(plan, each as never);
+          const change: PlanChange = changePlan(plan, each as never);
           if ('problem' in change) continue;
           expect(applyPatches(plan ?? {}, change.patches as never)).toEqual(change.plan);
           plan = change.plan;

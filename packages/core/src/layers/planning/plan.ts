@@ -16,7 +16,7 @@ import { failedOutput } from '../../values/tool-output.js';
 import { tool } from '../../tools/tool.js';
 import type { Tool, ToolContext } from '../../tools/types.js';
 import {
-  changedPlan,
+  changePlan,
   isSettled,
   type Plan,
   planKey,
@@ -26,7 +26,10 @@ import {
 } from './plan-state.js';
 import { planPrompt } from './planning-options.js';
 
-/** Lets the model of an agent keep a plan: gives it the tools `create_plan`, `update_step` and `revise_plan`, and shows it the plan in every request. It costs no request of its own, but the turns in which the model writes the plan. */
+/**
+ * Lets the model keep a plan with the tools `create_plan`, `update_step` and `revise_plan`, and shows it in every
+ * request. No extra requests, but the model needs turns to write the plan.
+ */
 export const withPlan = <const Output extends InputSchema | undefined = undefined>(
   options: AgentOptions<Output>,
   settings: PlanOptions = {},
@@ -36,45 +39,51 @@ export const withPlan = <const Output extends InputSchema | undefined = undefine
   return { ...whole, use: [...use, insertBefore(reasoning, phase), insertAfter(acting, phase)] };
 };
 
-/** How a plan is shown. */
 export interface PlanOptions {
-  /** What stands above it in each request, instead of what does by default. */
+  /** Text above the plan in each request. Default: a built-in prompt. */
   readonly prompt?: string;
 }
 
 /**
- * Makes a phase that keeps the plan of a call: it does what the model has said with the tools of `createPlanTools`, tells each change by a `stateChanged` event
- * with the name `plan`, and shows the plan as it stands in every request as `[Plan]`. It asks no model. A plan of an earlier call goes on where the
- * conversation still holds the uses that made it. Put it before `reasoning` and behind `acting`; `withPlan` does so.
+ * Creates a phase that keeps the plan of a call: it applies the calls of plan tools, emits each change as a
+ * `stateChanged` event named `plan`, and shows the current plan in every request as `[Plan]`. Makes no requests.
+ * Resumes an unfinished plan of an earlier call while the conversation still contains its tool calls. Put it before
+ * `reasoning` and after `acting`, as `withPlan` does.
  */
 export const plan = (options: PlanOptions = {}): PhaseFactory => {
   checkOptions('plan()', options, { prompt: isText });
   const { prompt = planPrompt } = options;
   const planning = ({ hooks }: Pick<Context, 'hooks'>) =>
     map((run: Run) => {
-      const seen = seenKey.of(run);
-      const uses = usesSince(run.messages, seen);
-      const { now, patches } = seen === undefined ? restored(uses) : after(planKey.of(run), uses);
-      const hasChanged = now !== undefined && patches.length > 0;
+      const lastSeen = seenKey.of(run);
+      const uses = usesSince(run.messages, lastSeen);
+      const { current, patches } =
+        lastSeen === undefined ? restorePlan(uses) : applyCalls(planKey.of(run), uses);
+      const hasChanged = current !== undefined && patches.length > 0;
       if (hasChanged) {
-        hooks.report(run.iteration, { type: 'stateChanged', name: 'plan', state: now, patches });
+        hooks.report(run.iteration, {
+          type: 'stateChanged',
+          name: 'plan',
+          state: current,
+          patches,
+        });
       }
       if (hasEnded(run)) return run;
-      const upToDate = seenKey.set(run, run.messages.at(-1)?.id);
-      if (!hasChanged) return upToDate;
-      return note(planKey.set(upToDate, now), 'Plan', `${prompt}\n${planText(now)}`);
+      const updated = seenKey.set(run, run.messages.at(-1)?.id);
+      if (!hasChanged) return updated;
+      return note(planKey.set(updated, current), 'Plan', `${prompt}\n${planText(current)}`);
     });
   return alsoEnded(planning);
 };
 
 const seenKey = runKey<string | undefined>('plan/seen', undefined);
 
-/** The plan with which earlier calls have left off; one that is settled is of the past. */
-const restored = (uses: readonly ToolUseBlock[]): After => {
-  const { now } = after(undefined, uses);
+/** Restores the plan of earlier calls, unless all its steps are settled. */
+const restorePlan = (uses: readonly ToolUseBlock[]): PlanUpdate => {
+  const { current: now } = applyCalls(undefined, uses);
   return now === undefined || now.steps.every(isSettled)
-    ? { now: undefined, patches: [] }
-    : { now, patches: [{ op: 'replace', path: [], value: now }] };
+    ? { current: undefined, patches: [] }
+    : { current: now, patches: [{ op: 'replace', path: [], value: now }] };
 };
 
 const usesSince = (
@@ -82,78 +91,78 @@ const usesSince = (
   seen: string | undefined,
 ): readonly ToolUseBlock[] => {
   const from = messages.findLastIndex(({ id }) => id === seen) + 1;
-  // The message that asks may be the one that was seen last.
+  // The message with the tool calls may be the last one seen.
   return messages.slice(from).flatMap((message, index) => {
     if (message.role !== 'tool') return [];
-    const asked = messages[from + index - 1];
-    if (asked?.role !== 'assistant') return [];
+    const caller = messages[from + index - 1];
+    if (caller?.role !== 'assistant') return [];
     const failed = message.content.filter(({ isError }) => isError).map((it) => it.toolUseId);
-    return toolUsesOf(asked).filter((use) => isPlanUse(use) && !failed.includes(use.id));
+    return toolUsesOf(caller).filter((use) => isPlanUse(use) && !failed.includes(use.id));
   });
 };
 
-interface After {
-  readonly now: Plan | undefined;
+interface PlanUpdate {
+  readonly current: Plan | undefined;
   readonly patches: readonly StatePatch[];
 }
 
-const after = (before: Plan | undefined, uses: readonly ToolUseBlock[]): After =>
-  uses.reduce<After>(
-    ({ now, patches }, use) => {
-      const change = changedPlan(now, use);
+const applyCalls = (before: Plan | undefined, uses: readonly ToolUseBlock[]): PlanUpdate =>
+  uses.reduce<PlanUpdate>(
+    ({ current: now, patches }, use) => {
+      const change = changePlan(now, use);
       return 'plan' in change
-        ? { now: change.plan, patches: [...patches, ...change.patches] }
-        : { now, patches };
+        ? { current: change.plan, patches: [...patches, ...change.patches] }
+        : { current: now, patches };
     },
-    { now: before, patches: [] },
+    { current: before, patches: [] },
   );
 
-/** Makes the tools by which the model keeps its plan. The phase `plan` does what they say. */
+/** The tools by which the model keeps its plan. The phase `plan` applies their calls. */
 export const createPlanTools = (): readonly Tool[] => {
   const [create, update, revise] = planTools;
-  /** What the uses of one message before this one have made of the plan: its phase does not know of them yet. */
-  const made = new WeakMap<readonly Message[], Plan>();
-  const answer = (
+  /** Plans after earlier calls of the same message, which the phase has not seen yet. */
+  const pending = new WeakMap<readonly Message[], Plan>();
+  const resultOf = (
     name: string,
     input: Readonly<Record<string, unknown>>,
     { messages, kept }: ToolContext,
   ): unknown => {
-    const change = changedPlan(made.get(messages) ?? planKey.of({ kept }), { name, input });
+    const change = changePlan(pending.get(messages) ?? planKey.of({ kept }), { name, input });
     if ('problem' in change) return failedOutput(change.problem);
-    made.set(messages, change.plan);
+    pending.set(messages, change.plan);
     const { steps } = change.plan;
-    const left = steps.filter((step) => !isSettled(step)).length;
-    // The plan itself stands in the next request.
-    return left === 0
+    const remaining = steps.filter((step) => !isSettled(step)).length;
+    // The next request shows the plan itself.
+    return remaining === 0
       ? 'All steps of the plan are settled.'
-      : `Steps of the plan: ${steps.length}. To be done: ${left}.`;
+      : `Steps of the plan: ${steps.length}. Remaining: ${remaining}.`;
   };
   const steps = {
     type: 'array',
-    items: { type: 'string', description: 'What is done in the step, in a few words.' },
+    items: { type: 'string', description: 'What the step does, in a few words.' },
   } as const;
   return [
     tool({
       name: create,
       idempotent: true,
       description:
-        'Writes a plan: a goal and the steps to it, in order. For tasks that take several steps; it takes the place of a plan that there is.',
+        'Creates a plan: a goal and the steps to reach it, in order. For tasks of several steps. Replaces an existing plan.',
       input: jsonSchema({
         type: 'object',
         properties: {
-          goal: { type: 'string', description: 'What is to be reached.' },
+          goal: { type: 'string', description: 'What the plan should achieve.' },
           steps,
         },
         required: ['goal', 'steps'],
       }),
       exclusive: true,
-      run: (input, context) => answer(create, input, context),
+      run: (input, context) => resultOf(create, input, context),
     }),
     tool({
       name: update,
       idempotent: true,
       description:
-        'Says how far a step of the plan is: before it is begun, when it is done, and when it is given up.',
+        'Updates the status of a step: before you start it, when it is done, and if you abandon it.',
       input: jsonSchema({
         type: 'object',
         properties: {
@@ -161,22 +170,22 @@ export const createPlanTools = (): readonly Tool[] => {
           status: { type: 'string', enum: [...planStatuses] },
           outcome: {
             type: 'string',
-            description: 'What came of it, or why it was given up, in a sentence.',
+            description: 'The result, or why it was abandoned, in a sentence.',
           },
         },
         required: ['step', 'status'],
       }),
       exclusive: true,
-      run: (input, context) => answer(update, input, context),
+      run: (input, context) => resultOf(update, input, context),
     }),
     tool({
       name: revise,
       idempotent: true,
       description:
-        'Changes the steps of the plan that are still to come: gives all of them, in order. Steps that are done or abandoned stay.',
+        'Replaces the remaining steps of the plan: pass all of them, in order. Steps that are done or abandoned stay.',
       input: jsonSchema({ type: 'object', properties: { steps }, required: ['steps'] }),
       exclusive: true,
-      run: (input, context) => answer(revise, input, context),
+      run: (input, context) => resultOf(revise, input, context),
     }),
   ];
 };

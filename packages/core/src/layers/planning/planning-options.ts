@@ -3,21 +3,21 @@ import type { Message } from '../../values/message.js';
 import type { Model, ToolDeclaration } from '../../models/model.js';
 import { isModel, type Rule, wholeNumber } from '../../values/options.js';
 
-/** How a phase asks the model beside the loop. */
+/** Options of phases that ask the model outside of the loop. */
 export interface PlanningOptions {
-  /** What events, usage and warnings call the phase. Two of one kind need a name each. Default: the function's own. */
+  /** Name of the phase in events, usage and warnings; unique within an agent. Default: that of the function. */
   readonly name?: string;
-  /** What it is told, instead of what it is told by default. */
+  /** Replaces the built-in prompt. */
   readonly prompt?: PlanningPrompt;
-  /** Who is asked. Default: the model of the call. */
+  /** The model to ask. Default: that of the call. */
   readonly model?: Model;
-  /** Tokens that it may say. Default: 1,000. */
+  /** Maximum tokens of the answer. Default: 1,000. */
   readonly maxTokens?: number;
 }
 
 export const isPrompt: Rule = [
   (value) => typeof value === 'string' || typeof value === 'function',
-  'a text, or a function that writes one',
+  'a string, or a function that returns one',
 ];
 
 export const planningRules: Readonly<Record<keyof PlanningOptions, Rule>> = {
@@ -27,61 +27,59 @@ export const planningRules: Readonly<Record<keyof PlanningOptions, Rule>> = {
   maxTokens: wholeNumber(1),
 };
 
-/** Under which title a phase notes what it was told. */
 export const titleOf = (title: string, name: string, own: string): string =>
   name === own ? title : `${title}: ${name}`;
 
-/** What a prompt can be written from. */
+/** The input of a prompt function. */
 export interface PlanningView {
-  /** The tools that can be used just now. */
+  /** The tools available now. */
   readonly tools: readonly ToolDeclaration[];
-  /** The conversation as far as it has come. */
+  /** The conversation so far. */
   readonly messages: readonly Message[];
-  /** Which turn has been taken last; 0 before the first. */
+  /** Number of the last turn; 0 before the first. */
   readonly iteration: number;
 }
 
-/** What the model is told, or a function that writes it. */
 export type PlanningPrompt = string | ((view: PlanningView) => string);
 
-/** What is told otherwise of one of the prompts that phases have by default. */
+/** Overrides of built-in prompts. */
 export interface PlanningPrompts {
   readonly analyseTask?: PlanningPrompt;
   readonly reflect?: PlanningPrompt;
   readonly synthesize?: PlanningPrompt;
   readonly rewriteQuestion?: PlanningPrompt;
-  /** Stands above the plan in each request. */
+  /** Text above the plan in each request. */
   readonly plan?: string;
 }
 
-export const writtenPrompt = (prompt: PlanningPrompt, view: PlanningView): string => {
-  const written: unknown = typeof prompt === 'function' ? prompt(view) : prompt;
-  if (typeof written === 'string') return written;
-  throw misuse('A prompt must be a text, or a function that returns one.');
+export const resolvePrompt = (prompt: PlanningPrompt, view: PlanningView): string => {
+  const text: unknown = typeof prompt === 'function' ? prompt(view) : prompt;
+  if (typeof text === 'string') return text;
+  throw misuse('A prompt must be a string, or a function that returns one.');
 };
 
 export const analyseTaskPrompt = ({ tools }: PlanningView): string =>
-  `Before the work begins, look at the task. In a few lines, say what is asked for, what is known already and what has to be found out, in which order that is best done, and how one can tell that it is done. Do not solve the task yet, and use no tools now.${toolsIn(tools)}`;
+  `Before you start, analyse the task. In a few lines, state what is asked for, what is known already, what has to be found out and in which order, and how to recognize that the task is done. Do not solve the task yet, and do not use tools now.${toolsIn(tools)}`;
 
 export const reflectPrompt =
-  'Look at what the tools have just given. In a few lines, say what it settles, what has failed and why, what is still missing, and what is best done next. Where nothing is missing, say that the task can be answered. Do not answer it now, and use no tools now.';
+  'Look at the latest tool results. In a few lines, state what they settle, what failed and why, what is still missing, and what to do next. If nothing is missing, state that the task can be answered. Do not answer it now, and do not use tools now.';
 
 export const synthesizePrompt =
-  'Write the final answer to the task now, for whoever has asked, from all that has been found. Use no tools. Say what could not be found, and what is not certain.';
+  'Write the final answer to the task now, for the user who asked, based on everything that was found. Do not use tools. State what could not be found and what is uncertain.';
 
-/** Follows the prompt of a synthesis that is to cite. */
+/** Appended to the prompt of a synthesis with citations. */
 export const citationPrompt =
-  'Where a statement rests on one of the numbered passages, put its number behind it, such as [1]. Cite no other numbers.';
+  'If a statement is based on a numbered passage, put its number after the statement, such as [1]. Do not cite other numbers.';
 
 export const rewriteQuestionPrompt =
-  'You read a conversation, and then what its user says next. Write that anew, so that it can be understood without the conversation: put names in the place of words that refer to them, and add nothing that is not meant. Keep the language. Where it can be understood as it is, repeat it. Reply with it alone.';
+  'You read a conversation and the next message of its user. Rewrite that message so that it can be understood without the conversation: replace references by the names they stand for, and add nothing else. Keep the language. If the message can be understood as it is, repeat it. Reply with the message only.';
 
 export const planPrompt =
-  'This is the plan, as it stands. Keep it true: say with update_step when you begin a step, are done with it or give it up, and with revise_plan when the steps to come should be others.';
+  'This is the current plan. Keep it up to date: call update_step when you start, finish or abandon a step, and revise_plan when the remaining steps should change.';
 
 const toolsIn = (tools: readonly ToolDeclaration[]): string =>
   tools.length === 0
     ? ''
-    : `\n\nThe tools that there will be:\n${tools.map(({ name, description }) => `- ${name}: ${firstLine(description)}`).join('\n')}`;
+    : `\n\nThe tools that will be available:\n${tools.map(({ name, description }) => `- ${name}: ${firstLine(description)}`).join('\n')}`;
 
 const firstLine = (text: string): string => text.trim().split('\n', 1)[0] ?? '';

@@ -45,7 +45,7 @@ describe('rewriteQuestion', () => {
     );
     expect(answered?.messages.map(textOf).slice(-2)).toEqual([
       'And where is it?',
-      '[Question]\nWhat is asked last means: Where is the mill of Wye?',
+      '[Question]\nThe last question means: Where is the mill of Wye?',
     ]);
     expect(Object.keys(reply.usageByPhase)).toEqual(['rewriteQuestion', 'reasoning']);
     expect(reply.iterations).toBe(1);
@@ -73,7 +73,7 @@ describe('rewriteQuestion', () => {
       await session.call('One');
       const events = await record(session.stream$('It?'));
       expect(events.filter(({ type }) => type === 'warning')).toMatchObject([
-        { message: expect.stringContaining('The question is taken as it was asked') },
+        { message: expect.stringContaining('The question is used unchanged') },
       ]);
       expect(asked).toEqual(['One', 'It?']);
     }

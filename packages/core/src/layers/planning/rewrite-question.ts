@@ -6,22 +6,21 @@ import { addNote, charge, isOpen, withQuestion } from '../../seams/call.js';
 import { consultInCall$, instruction } from '../../phases/consult.js';
 import type { Layer } from '../../seams/layer.js';
 import type { PlanningOptions } from './planning-options.js';
-import { planningRules, rewriteQuestionPrompt, writtenPrompt } from './planning-options.js';
+import { planningRules, rewriteQuestionPrompt, resolvePrompt } from './planning-options.js';
 
-/** When a question is written anew, and how. */
 export interface RewriteQuestionOptions extends PlanningOptions {
-  /** Messages of history above which it is. Default: 3. */
+  /** Minimum length of the history is one more than this. Default: 3. */
   readonly above?: number;
 }
 
-const shown = 12;
+const maxHistory = 12;
 
-const most = 2_000;
+const maxLength = 2_000;
 
 /**
- * Makes a layer that writes what was asked anew, so that it can be understood without the conversation before it: one request, if there is enough of a
- * conversation. Passages, tools and memories are searched by it, and the model sees it as `[Question]`. What was asked stays as it
- * is, also in memory.
+ * Creates a layer that rewrites the question so that it can be understood without the conversation: one request, if the
+ * history has more than `above` messages. Passages, tools and memories are searched with it, and the model sees it as
+ * `[Question]`. The original input stays unchanged, also in memory.
  */
 export const rewriteQuestion = (options: RewriteQuestionOptions = {}): Layer => {
   checkOptions('rewriteQuestion()', options, { ...planningRules, above: wholeNumber(0) });
@@ -32,36 +31,36 @@ export const rewriteQuestion = (options: RewriteQuestionOptions = {}): Layer => 
     priority: 78,
     call: (context) => (next) => (call) => {
       const { history, input, toolkit } = call;
-      const asked = input.map(textOf).join('\n').trim();
+      const question = input.map(textOf).join('\n').trim();
       const isCut = context.interruption.current !== undefined;
-      if (!isOpen(call) || isCut || asked === '' || history.length <= above) return next(call);
+      if (!isOpen(call) || isCut || question === '' || history.length <= above) return next(call);
       const view = { tools: toolkit.current.declarations, messages: history, iteration: 0 };
-      const conversation = transcriptOf(history.slice(-shown)).join('');
-      const material = `${conversation}\nWhat the user says next:\n${entry('user', asked)}`;
+      const conversation = transcriptOf(history.slice(-maxHistory)).join('');
+      const material = `${conversation}\nWhat the user says next:\n${entry('user', question)}`;
       const request = {
-        system: writtenPrompt(prompt, view),
+        system: resolvePrompt(prompt, view),
         maxTokens,
         messages: [instruction(context.call.callId, phase, material)],
       };
-      const warning = (why: string): string => `The question is taken as it was asked: ${why}`;
-      const said$ = consultInCall$(context, call, {
+      const warning = (why: string): string => `The question is used unchanged: ${why}`;
+      const rewritten$ = consultInCall$(context, call, {
         phase,
         position: phase,
         request,
         model,
         warning,
       });
-      return said$.pipe(
-        concatMap((said) => {
-          const charged = charge(call, phase, said.usage);
-          if (said.status !== 'answered' || said.text === asked) return next(charged);
-          if (said.isCutShort || said.text.length > most) {
-            const message = warning('what the model made of it is too long.');
+      return rewritten$.pipe(
+        concatMap((rewritten) => {
+          const charged = charge(call, phase, rewritten.usage);
+          if (rewritten.status !== 'answered' || rewritten.text === question) return next(charged);
+          if (rewritten.isCutShort || rewritten.text.length > maxLength) {
+            const message = warning('the rewritten question is too long.');
             context.hooks.report(0, { type: 'warning', message });
             return next(charged);
           }
-          const meant = `What is asked last means: ${said.text}`;
-          return next(addNote(withQuestion(charged, said.text), 'Question', meant));
+          const meaning = `The last question means: ${rewritten.text}`;
+          return next(addNote(withQuestion(charged, rewritten.text), 'Question', meaning));
         }),
       );
     },

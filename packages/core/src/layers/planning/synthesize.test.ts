@@ -175,7 +175,7 @@ describe('synthesize', () => {
       { messageId: 'c/synthesis', why: expect.stringContaining('[7]') },
     ]);
     expect(textOf(model.requests[2]?.messages.at(-2) ?? { content: [] })).toContain(
-      'cites [7], and there are only the passages [1] to [2]',
+      'cites [7], but only the passages [1] to [2] exist',
     );
     const stubborn = agentOf([done, [text('[7]')], [text('[8]')]], {}, { cites: true });
     const told = await record(stubborn.agent.stream$('?'));

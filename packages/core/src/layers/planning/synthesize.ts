@@ -19,20 +19,21 @@ import { toolOutput } from '../../values/tool-output.js';
 import { tool } from '../../tools/tool.js';
 import type { Tool } from '../../tools/types.js';
 import type { PlanningPrompt } from './planning-options.js';
-import { citationPrompt, isPrompt, synthesizePrompt, writtenPrompt } from './planning-options.js';
+import { citationPrompt, isPrompt, synthesizePrompt, resolvePrompt } from './planning-options.js';
 
-/** How a task is completed. */
 export interface CompleteTaskOptions {
-  /** What the model calls the tool. Default: `complete_task`. */
+  /** Name of the tool. Default: `complete_task`. */
   readonly name?: string;
-  /** The final answer is always written by `synthesize`, also where the tool was given one. Default: false. */
+  /** Whether `synthesize` always writes the final answer, even if the tool received one. Default: false. */
   readonly finalize?: boolean;
 }
 
-/** What the tool is called, unless it is told otherwise. */
 export const completeTaskName = 'complete_task';
 
-/** Makes the tool by which the model says that the task is done. The `answer` that it gives is the answer of the call, with reason `toolFinal`; where it gives none, or with `finalize`, the phase `synthesize` writes one. */
+/**
+ * Creates the tool by which the model ends the task. Its `answer` becomes the answer of the call, reason `toolFinal`;
+ * without one, or with `finalize`, the phase `synthesize` writes it.
+ */
 export const completeTask = (options: CompleteTaskOptions = {}): Tool => {
   checkOptions('completeTask()', options, completeTaskRules);
   const { name = completeTaskName, finalize = false } = options;
@@ -40,20 +41,20 @@ export const completeTask = (options: CompleteTaskOptions = {}): Tool => {
     name,
     idempotent: true,
     description: finalize
-      ? 'Says that the task is done, as soon as all that the answer needs has been found. You are then asked to write it.'
-      : 'Says that the task is done, as soon as all that the answer needs has been found, and gives the answer.',
+      ? 'Marks the task as done, as soon as you have found everything that the answer needs. You are then asked to write it.'
+      : 'Marks the task as done, as soon as you have found everything that the answer needs, and gives the answer.',
     input: jsonSchema({
       type: 'object',
       properties: {
         answer: {
           description: finalize
-            ? 'What the answer is, in short.'
-            : 'The whole answer, for whoever has asked. Without it you are asked to write it.',
+            ? 'The answer in brief.'
+            : 'The complete answer for the user. Without it you are asked to write it.',
         },
       },
     }),
     run: ({ answer }) => {
-      const text = written(answer);
+      const text = answerText(answer);
       return text === '' || finalize
         ? 'The task is marked as done.'
         : toolOutput({ content: text, finalAnswer: true });
@@ -61,7 +62,7 @@ export const completeTask = (options: CompleteTaskOptions = {}): Tool => {
   });
 };
 
-const written = (answer: unknown): string => {
+const answerText = (answer: unknown): string => {
   if (answer === undefined || answer === null) return '';
   return typeof answer === 'string' ? answer.trim() : JSON.stringify(answer);
 };
@@ -71,42 +72,48 @@ const completeTaskRules: Readonly<Record<keyof CompleteTaskOptions, Rule>> = {
   finalize: isFlag,
 };
 
-/** How the final answer is written. */
 export interface SynthesizeOptions {
-  /** When: where the model has said that the task is done and has not given the answer (`complete`, the default), or in the place of every answer (`always`). */
+  /** `complete` (default): if the task was completed without an answer. `always`: replaces every answer. */
   readonly when?: 'complete' | 'always';
-  /** What the tool is called by which the model says so. Default: `complete_task`. */
+  /** Name of the completion tool. Default: `complete_task`. */
   readonly completion?: string;
-  /** What the model is told, instead of what it is told by default. */
+  /** Replaces the built-in prompt. */
   readonly prompt?: PlanningPrompt;
-  /** Who writes it. Default: the model of the call. */
+  /** The model to ask. Default: that of the call. */
   readonly model?: Model;
-  /** Whether it cites the passages that were retrieved for the call, where there are any. One that cites numbers which do not exist is asked for again once, as an iteration of its own; then a `warning` names them. Default: true. */
+  /**
+   * Whether the answer cites retrieved passages, if any. If it cites unknown numbers, the model is asked again once, as
+   * an iteration; then a `warning` names them. Default: true.
+   */
   readonly citations?: boolean;
 }
 
-type Needs = ClosingNeeds & Pick<Context, 'limits' | 'found'>;
+type SynthesisContext = ClosingNeeds & Pick<Context, 'limits' | 'found'>;
 
 /**
- * Makes a phase, to be put behind `acting`, that writes the final answer with one request without tools. The call ends with it, with reason
- * `answer`. Its events are those of the closing request: it is the one that the call may make. An answer of nothing counts as a task that is done without one. Where the
- * call has an `output`, the answer of the completion tool has to have its form as well, or is written anew.
+ * Creates a phase that writes the final answer with one request without tools; put it after `acting`. The call ends
+ * with reason `answer` and the events of the only closing request. An empty answer counts as a
+ * task completed without an answer. If the call has an `output`, the answer of the completion tool must match it too,
+ * or it is rewritten.
  */
 export const synthesize = (options: SynthesizeOptions = {}): PhaseFactory => {
   checkOptions('synthesize()', options, rules);
   const { when = 'complete', completion = completeTaskName } = options;
-  const synthesizing = (given: Needs) => {
-    const context = options.model === undefined ? given : { ...given, model: ready(options.model) };
+  const synthesizing = (callContext: SynthesisContext) => {
+    const context =
+      options.model === undefined ? callContext : { ...callContext, model: ready(options.model) };
     return everyRun((run) => {
       if (run.status === 'open') {
         const isDone =
           run.corrections.emptyAnswer !== undefined || isComplete(run.messages, completion);
-        return isDone ? try$(context, options, { run: { ...run, feedback: [] }, nth: 0 }) : of(run);
+        return isDone
+          ? attempt$(context, options, { run: { ...run, feedback: [] }, nth: 0 })
+          : of(run);
       }
       if (run.status !== 'answer' && run.status !== 'toolFinal') return of(run);
       if (when === 'always') return rewrite$(context, run, options);
       return run.status === 'toolFinal' && isComplete(run.messages, completion)
-        ? formed$(context, run, options)
+        ? parsed$(context, run, options)
         : of(run);
     });
   };
@@ -114,16 +121,20 @@ export const synthesize = (options: SynthesizeOptions = {}): PhaseFactory => {
 };
 
 const isComplete = (messages: readonly Message[], completion: string): boolean => {
-  const [asked, results] = messages.slice(-2);
-  if (asked?.role !== 'assistant' || results?.role !== 'tool') return false;
-  return toolUsesOf(asked).some(
+  const [caller, results] = messages.slice(-2);
+  if (caller?.role !== 'assistant' || results?.role !== 'tool') return false;
+  return toolUsesOf(caller).some(
     ({ id, name }) =>
       name === completion &&
       results.content.some(({ toolUseId, isError }) => toolUseId === id && !isError),
   );
 };
 
-const formed$ = (context: Needs, run: EndedRun, options: SynthesizeOptions): Observable<Run> => {
+const parsed$ = (
+  context: SynthesisContext,
+  run: EndedRun,
+  options: SynthesizeOptions,
+): Observable<Run> => {
   const { output } = context;
   if (output === undefined || run.output !== undefined) return of(run);
   return output
@@ -135,84 +146,91 @@ const formed$ = (context: Needs, run: EndedRun, options: SynthesizeOptions): Obs
     );
 };
 
-/** What the loop has answered becomes a draft, which the model sees and nobody else keeps. */
-const rewrite$ = (context: Needs, run: EndedRun, options: SynthesizeOptions): Observable<Run> => {
+/** Turns the answer of the loop into a draft that only the model sees. */
+const rewrite$ = (
+  context: SynthesisContext,
+  run: EndedRun,
+  options: SynthesizeOptions,
+): Observable<Run> => {
   const { answer, status } = run;
   discard(context, run.iteration, answer, 'synthesize', status === 'answer');
   const drafts = textOf(answer).trim() === '' ? [] : [draftOf(answer)];
-  return try$(context, options, { run: reopen(run, ...drafts), nth: 0 });
+  return attempt$(context, options, { run: reopen(run, ...drafts), nth: 0 });
 };
 
-interface Try {
+interface Attempt {
   readonly run: OpenRun;
-  /** How often the answer has been asked for before. */
+  /** Number of earlier attempts. */
   readonly nth: number;
-  /** An answer that cites what is not there: better than none. */
-  readonly kept?: EndedRun;
+  /** An earlier answer with wrong citations, used if nothing better comes. */
+  readonly fallback?: EndedRun;
 }
 
-const try$ = (
-  context: Needs,
+const attempt$ = (
+  context: SynthesisContext,
   options: SynthesizeOptions,
-  { run, nth, kept }: Try,
+  { run, nth, fallback: kept }: Attempt,
 ): Observable<Run> => {
   const { output, limits } = context;
   const sources = passagesOf(context);
   const hasIterations = run.iteration < limits.maxIterations;
-  const again$ = (from: OpenRun, message: AssistantMessage, why: string, first?: EndedRun) => {
+  const retry$ = (from: OpenRun, message: AssistantMessage, why: string, answered?: EndedRun) => {
     discard(context, run.iteration, message, why);
-    const told = addEphemeral(nextIteration(from), draftOf(message), feedbackOn(message, why));
-    return try$(context, options, {
-      run: told,
+    const withFeedback = addEphemeral(
+      nextIteration(from),
+      draftOf(message),
+      feedbackOn(message, why),
+    );
+    return attempt$(context, options, {
+      run: withFeedback,
       nth: nth + 1,
-      ...(first !== undefined && { kept: first }),
+      ...(answered !== undefined && { fallback: answered }),
     });
   };
   const closing = closingOf(context, run, options, nth);
   return close$(run, context, {
     ...closing,
     onInvalid$: (from, message, problems) => {
-      const why = `Your answer must be JSON of the schema that was asked for: ${problems.join('; ')}`;
-      if (nth < maxOutputCorrections && hasIterations) return again$(from, message, why);
+      const why = `Your answer must be JSON that matches the requested schema: ${problems.join('; ')}`;
+      if (nth < maxOutputCorrections && hasIterations) return retry$(from, message, why);
       throw invalidOutput(context, message, problems);
     },
   }).pipe(
-    map((written) => ({ written, error: undefined })),
+    map((answered) => ({ written: answered, error: undefined })),
     catchError((error: unknown) => of({ written: undefined, error })),
     concatMap(({ written, error }) => {
       if (written === undefined) {
         if (kept === undefined || isDecision(error)) throw error;
-        return of(restored(context, run, kept));
+        return of(restoreFallback(context, run, kept));
       }
-      // Numbers in brackets are no citations in JSON.
+      // In JSON, numbers in brackets are not citations.
       const { citations = true } = options;
-      const cites = citations && output === undefined ? unknownIn(written, sources) : [];
-      if (written.status !== 'answer' || cites.length === 0) return of(written);
-      const why = `The answer cites ${cites.join(', ')}, and there are only the passages [1] to [${sources.length}].`;
-      if (nth > 0 || !hasIterations) return of(told(context, written, why));
+      const unknownCitations = citations && output === undefined ? unknownIn(written, sources) : [];
+      if (written.status !== 'answer' || unknownCitations.length === 0) return of(written);
+      const why = `The answer cites ${unknownCitations.join(', ')}, but only the passages [1] to [${sources.length}] exist.`;
+      if (nth > 0 || !hasIterations) return of(withWarning(context, written, why));
       const from = { ...run, usage: written.usage, usageByPhase: written.usageByPhase };
-      return again$(from, written.answer, why, written);
+      return retry$(from, written.answer, why, written);
     }),
   );
 };
 
-/** Answers in a row that may have another form than was asked for. */
 const maxOutputCorrections = 2;
 
 const closingOf = (
-  { found, toolkit, model, output }: Needs,
+  { found, toolkit, model, output }: SynthesisContext,
   { messages, iteration }: OpenRun,
   { citations = true, prompt = synthesizePrompt }: SynthesizeOptions,
   nth: number,
 ): Closing => {
-  const isToCite = citations && passagesOf({ found }).length > 0 && output === undefined;
-  const text = writtenPrompt(prompt, { tools: toolkit.declarations, messages, iteration });
+  const withCitations = citations && passagesOf({ found }).length > 0 && output === undefined;
+  const text = resolvePrompt(prompt, { tools: toolkit.declarations, messages, iteration });
   return {
     reason: 'answer',
     phase: 'synthesize',
     position: nth === 0 ? 'synthesis' : `synthesis/${nth + 1}`,
     what: 'The task is marked as done.',
-    instruction: isToCite ? `${text}\n\n${citationPrompt}` : text,
+    instruction: withCitations ? `${text}\n\n${citationPrompt}` : text,
     mute: (partial) =>
       new MillraceError('emptyAnswer', `The model '${model.name}' wrote no final answer.`, {
         ...(partial === undefined ? {} : { partial }),
@@ -221,20 +239,20 @@ const closingOf = (
 };
 
 const invalidOutput = (
-  { model }: Needs,
+  { model }: SynthesisContext,
   message: AssistantMessage,
   problems: readonly string[],
 ): MillraceError =>
   new MillraceError(
     'invalidResponse',
-    `The model '${model.name}' gave no valid output as its final answer: ${problems.join('; ')}`,
+    `The model '${model.name}' returned no valid output as its final answer: ${problems.join('; ')}`,
     { partial: textOf(message) },
   );
 
 const isDecision = (error: unknown): boolean =>
   isMillraceError(error) && (error.code === 'interceptor' || error.code === 'guardRejected');
 
-/** Numbers that no passage has. Longer ones are years, and the like. */
+/** Numbers without a passage. Larger ones are years and the like. */
 const unknownIn = (run: Run, sources: readonly RetrievedPassage[]): readonly string[] =>
   run.status !== 'answer' || sources.length === 0
     ? []
@@ -253,18 +271,18 @@ const feedbackOn = ({ id }: AssistantMessage, why: string): Message => ({
   content: [textBlock(why)],
 });
 
-/** The first answer, which has been discarded: as a message of its own, for nothing of it has been shown. */
-const restored = (context: Needs, run: OpenRun, kept: EndedRun): Run => {
+/** The first answer, discarded before, as a new message, because none of it was shown. */
+const restoreFallback = (context: SynthesisContext, run: OpenRun, kept: EndedRun): Run => {
   const { usage, usageByPhase } = run;
   const answer = { ...kept.answer, id: `${kept.answer.id}/kept` };
-  return told(
+  return withWarning(
     context,
     { ...kept, answer, usage, usageByPhase, iteration: run.iteration },
-    'The answer cites what is not there, and could not be written anew.',
+    'The answer has wrong citations and could not be rewritten.',
   );
 };
 
-const told = ({ hooks }: Needs, run: Run, message: string): Run => {
+const withWarning = ({ hooks }: SynthesisContext, run: Run, message: string): Run => {
   hooks.report(run.iteration, { type: 'warning', message });
   return run;
 };

@@ -15,47 +15,52 @@ import {
   planningRules,
   reflectPrompt,
   titleOf,
-  writtenPrompt,
+  resolvePrompt,
 } from './planning-options.js';
 
-/** Makes a phase, to be put before `reasoning`, that lets the model look at the task before the first turn: one request. What it says is shown in every request of the call as `[Task Analysis]`, and never stored. */
+/**
+ * Creates a phase that lets the model analyse the task before the first turn, with one request; put it before
+ * `reasoning`. The result is shown in every request of the call as `[Task Analysis]` and never stored.
+ */
 export const analyseTask = (options: PlanningOptions = {}): PhaseFactory => {
   checkOptions('analyseTask()', options, planningRules);
   const { name = 'analyseTask' } = options;
   const title = titleOf('Task Analysis', name, 'analyseTask');
-  const aside = { prompt: analyseTaskPrompt, ...options, name, title };
-  const analysing = (context: AskNeeds) =>
-    phase((run) => (run.iteration > 0 ? of(run) : askBeside$(context, run, aside)));
-  return analysing;
+  const consultation = { prompt: analyseTaskPrompt, ...options, name, title };
+  const analyse = (context: ConsultContext) =>
+    phase((run) => (run.iteration > 0 ? of(run) : consultModel$(context, run, consultation)));
+  return analyse;
 };
 
-/** Behind which turns the model reflects: all, those in which a tool has failed, every so many, or those that a function picks. */
+/** After which turns to reflect: all, those with a failed tool, every n-th, or those that a function selects. */
 export type ReflectWhen = 'always' | 'onError' | number | ((run: OpenRun) => boolean);
 
-/** How the model reflects. */
 export interface ReflectOptions extends PlanningOptions {
   /** Default: `always`. */
   readonly when?: ReflectWhen;
 }
 
-/** Makes a phase, to be put behind `acting`, that lets the model think about what its tools have given: one request each time. What it says is shown as `[Reflection]` until it reflects again, and never stored. A turn without tools is passed over. */
+/**
+ * Creates a phase that lets the model reflect on the latest tool results, with one request each; put it after `acting`.
+ * The result is shown as `[Reflection]` until the next one and never stored. Skips turns without tools.
+ */
 export const reflect = (options: ReflectOptions = {}): PhaseFactory => {
   checkOptions('reflect()', options, { ...planningRules, when: isWhen });
-  const { when = 'always', name = 'reflect', ...asked } = options;
+  const { when = 'always', name = 'reflect', ...others } = options;
   const title = titleOf('Reflection', name, 'reflect');
-  const aside = { prompt: reflectPrompt, ...asked, name, title };
+  const consultation = { prompt: reflectPrompt, ...others, name, title };
   const isDue = dueWhen(when);
-  // A turn that only corrects the model brings no new results.
+  // Turns that only correct the model have no new results.
   const latest = runKey<string | undefined>(`${name}/results`, undefined);
-  const reflecting = (context: AskNeeds) =>
+  const reflectAfter = (context: ConsultContext) =>
     phase((run) => {
       const last = run.messages.at(-1);
       const isCut = context.interruption.current !== undefined;
       if (last?.role !== 'tool' || last.id === latest.of(run) || isCut || !isDue(run))
         return of(run);
-      return askBeside$(context, latest.set(run, last.id), aside);
+      return consultModel$(context, latest.set(run, last.id), consultation);
     });
-  return reflecting;
+  return reflectAfter;
 };
 
 const dueWhen = (when: ReflectWhen): ((run: OpenRun) => boolean) => {
@@ -78,39 +83,42 @@ export const isWhen: Rule = [
   "'always', 'onError', a whole number of at least 1 or a function",
 ];
 
-type AskNeeds = ConsultNeeds & Pick<Context, 'interruption' | 'request' | 'toolkit'>;
+type ConsultContext = ConsultNeeds & Pick<Context, 'interruption' | 'request' | 'toolkit'>;
 
-interface Aside extends PlanningOptions {
+interface NamedConsultation extends PlanningOptions {
   readonly name: string;
   readonly prompt: PlanningPrompt;
-  /** What later requests show the answer under. */
+  /** Title under which later requests show the answer. */
   readonly title: string;
 }
 
-/** Shows the model the conversation and tells it what to think about; what it says is noted for the requests to come. A failure is a `warning`, and the run goes on without. */
-const askBeside$ = (
-  context: AskNeeds,
+/**
+ * Asks the model about the conversation and notes the answer for later requests. A failure is a `warning`, and the call
+ * continues.
+ */
+const consultModel$ = (
+  context: ConsultContext,
   run: OpenRun,
-  { name, title, prompt, model, maxTokens = 1_000 }: Aside,
+  { name, title, prompt, model, maxTokens = 1_000 }: NamedConsultation,
 ): Observable<Run> => {
   const asked = model === undefined ? context : { ...context, model: ready(model) };
   const position = `${run.iteration}/${name}`;
-  const request = besideRequest(asked, run, position, prompt, maxTokens);
+  const request = consultRequest(asked, run, position, prompt, maxTokens);
   const warning = (why: string): string =>
-    `The phase '${name}' came to nothing, and the call goes on without: ${why}`;
+    `The phase '${name}' failed, so the call continues without it: ${why}`;
   return consult$(asked, run, { phase: name, position, request, warning }).pipe(
-    map((said) => {
-      const spent = spend(run, said.usage, name);
-      if (said.status === 'answered') return note(spent, title, said.text);
-      // Also where an interceptor would not have it: the call goes on, unless it is interrupted.
+    map((answer) => {
+      const spent = spend(run, answer.usage, name);
+      if (answer.status === 'answered') return note(spent, title, answer.text);
+      // Continues even after a veto, unless the call is interrupted.
       return context.interruption.current === undefined ? spent : endInterrupted(spent, context);
     }),
   );
 };
 
-/** The conversation as the model knows it, so that what its provider has cached holds; the form of the answer is not for what is said beside the loop. */
-const besideRequest = (
-  { call, model, request, toolkit }: AskNeeds,
+/** The conversation as in the loop, so that the provider's cache applies, but without the form of the answer. */
+const consultRequest = (
+  { call, model, request, toolkit }: ConsultContext,
   run: OpenRun,
   position: string,
   prompt: PlanningPrompt,
@@ -118,7 +126,7 @@ const besideRequest = (
 ): ModelRequest => {
   const { outputSchema: _form, stopSequences: _stops, ...options } = request;
   const { messages, iteration } = run;
-  const text = writtenPrompt(prompt, { tools: toolkit.declarations, messages, iteration });
+  const text = resolvePrompt(prompt, { tools: toolkit.declarations, messages, iteration });
   return {
     ...(model.toolsInPrompt === true ? options : withoutTools(options, toolkit, model)),
     maxTokens,

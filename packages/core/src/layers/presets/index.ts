@@ -1,3 +1,3 @@
-// Known loops as options of an agent: `createAgent(action({ model, tools }))`.
+// Preconfigured agents as options: `createAgent(action({ model, tools }))`.
 export { action, flat, guarded, native } from './presets.js';
 export { planner } from './planner.js';

@@ -100,9 +100,7 @@ describe('the preset planner', () => {
     expect(notes).toEqual([[], [analysis], [analysis], first, first, second]);
     const analyse = model.requests[0];
     expect(analyse).toMatchObject({ maxTokens: 1_000 });
-    expect(analyse && lastOf(analyse)).toMatch(
-      /^Before the work begins.*- look: Looks something up\.$/s,
-    );
+    expect(analyse && lastOf(analyse)).toMatch(/^Before you start.*- look: Looks something up\.$/s);
     expect(analyse?.system ?? '').not.toContain('JSON list');
     expect(model.requests[1]?.system).toContain('JSON list');
   });
@@ -226,7 +224,7 @@ describe('the preset planner', () => {
     const reply = await session.call('And where?');
     expect(reply.usageByPhase).toHaveProperty('rewriteQuestion');
     expect(model.requests[2]?.messages.map(textOf).at(-1)).toBe(
-      '[Question]\nWhat is asked last means: Where is the mill?',
+      '[Question]\nThe last question means: Where is the mill?',
     );
     expect(() => planner({ model }, { reflect: 0 })).toThrow(/planner\(\): 'reflect' must be/);
     expect(() => planner({ model }, { round: 1 } as never)).toThrow(/has no option 'round'/);
@@ -351,7 +349,7 @@ describe('the preset planner', () => {
       /'prompts' has no option 'analyzeTask'/,
     );
     expect(() => planner({ model }, { calling: 'native', dialect: {} })).toThrow(
-      /'dialect' is for/,
+      /'dialect' requires/,
     );
   });
 });

@@ -27,32 +27,35 @@ import type { InputSchema } from '../../values/schema.js';
 import { stepsDialect, type StepsOptions } from '../text-tools/dialects.js';
 import { textTools } from '../text-tools/text-tools.js';
 
-/** What may be otherwise in an agent that plans. */
 export interface PlannerOptions {
-  /** How the model asks for tools: as a JSON list in its text, for any model (`steps`, the default), or as its vendor has it (`native`). */
+  /**
+   * How the model calls tools: as a JSON list in its text, for any model (`steps`, the default), or natively
+   * (`native`).
+   */
   readonly calling?: 'steps' | 'native';
-  /** What may be told otherwise of the dialect. */
+  /** Options of the `steps` dialect. */
   readonly dialect?: StepsOptions;
-  /** Whether the task is looked at before the first turn: one request. Default: true. */
+  /** Whether to analyse the task before the first turn, with one request. Default: true. */
   readonly analyse?: boolean;
-  /** Behind which turns the model reflects, one request each; `false` is none. Default: `always`. */
+  /** After which turns the model reflects, with one request each; `false` for never. Default: `always`. */
   readonly reflect?: ReflectWhen | false;
-  /** Whether the model keeps a plan, in tools of its own, with twice as many rounds. Default: false. */
+  /** Whether the model keeps a plan with tools of its own; doubles the iterations. Default: false. */
   readonly plan?: boolean;
-  /** Whether the final answer is always written by a request of its own. Default: only where the model has given none. */
+  /** Whether a separate request always writes the final answer. Default: only if the model gave none. */
   readonly finalize?: boolean;
-  /** Messages of history above which the question is written anew, by one request; `false` is never. Default: 3. */
+  /** Length of the history above which one request rewrites the question; `false` for never. Default: 3. */
   readonly rewriteAbove?: number | false;
-  /** What it remembers of its users across sessions. The model ranks what is recalled, and sees the best 3, unless that is told otherwise. Default: nothing. */
+  /** Long-term memory. By default the model ranks the results and sees the best 3. */
   readonly longTermMemory?: LongTermMemoryOptions;
-  /** Prompts that are told in other words, one by one. */
+  /** Overrides single prompts. */
   readonly prompts?: PlanningPrompts;
 }
 
 /**
- * An agent that plans: it looks at its task, takes steps of several tools at once, five at most at the same time, reflects on what they gave, and says that it is done with
- * `complete_task`, whose answer is the answer of the call; with `native` calling, a tool of that name, reason `toolFinal`. 5 rounds and one more, then a closing request. A question that comes late in a conversation is
- * written anew before anything is looked for by it. What the options say goes before that.
+ * An agent that plans: it analyses the task, calls up to five tools in parallel per step, reflects on their results,
+ * and ends with `complete_task`, whose answer is the answer of the call; with `native` calling, that is a tool, reason
+ * `toolFinal`. 6 iterations, then a closing request. A question late in a conversation is rewritten before anything is
+ * retrieved for it. Your options take precedence.
  */
 export const planner = <const Output extends InputSchema | undefined = undefined>(
   options: AgentOptions<Output>,
@@ -60,35 +63,38 @@ export const planner = <const Output extends InputSchema | undefined = undefined
 ): AgentOptions<Output> => {
   checkOptions('planner()', settings, rules);
   const { calling = 'steps', dialect, finalize = false, prompts = {}, longTermMemory } = settings;
-  const { analyse = true, plan = false, rewriteAbove: above = 3 } = settings;
+  const { analyse = true, plan = false, rewriteAbove = 3 } = settings;
   checkOptions("planner(), 'prompts'", prompts, promptRules);
   if (calling === 'native' && dialect !== undefined) {
-    throw misuse("planner(): a 'dialect' is for calling: 'steps'. Leave one of them out.");
+    throw misuse("planner(): 'dialect' requires calling: 'steps'. Remove one of them.");
   }
-  // In a dialect the completion is no tool: its answer streams as any other.
-  const calls =
+  // In a dialect, completion is not a tool: its answer streams like any other.
+  const withCalling =
     calling === 'native'
       ? withOwnTools(options, [completeTask({ finalize })])
       : { ...options, model: textTools(options.model, stepsDialect(dialect)) };
-  const thinking = { ...calls, use: [...(calls.use ?? []), ...afterActing(settings)] };
-  // The plan is brought up to date before it is thought about: right behind the tools, and first in a turn.
-  const keeping = plan ? withPlan(thinking, promptOf(prompts.plan)) : thinking;
-  // What is said of the plan takes turns, too.
+  const withReflection = {
+    ...withCalling,
+    use: [...(withCalling.use ?? []), ...afterActing(settings)],
+  };
+  // The plan is updated before the model thinks about it: directly after the tools, and first in a turn.
+  const withPlanTools = plan ? withPlan(withReflection, promptOf(prompts.plan)) : withReflection;
+  // Updates of the plan need iterations, too.
   const limits = { maxIterations: plan ? 12 : 6, parallel: 5 };
-  const planning = {
-    ...keeping,
-    ...withDefaults({ limits }, keeping),
+  const planned = {
+    ...withPlanTools,
+    ...withDefaults({ limits }, withPlanTools),
     use: [
-      ...(keeping.use ?? []),
+      ...(withPlanTools.use ?? []),
       ...(analyse ? [insertBefore(reasoning, analyseTask(promptOf(prompts.analyseTask)))] : []),
-      ...(above === false
+      ...(rewriteAbove === false
         ? []
-        : [rewriteQuestion({ above, ...promptOf(prompts.rewriteQuestion) })]),
+        : [rewriteQuestion({ above: rewriteAbove, ...promptOf(prompts.rewriteQuestion) })]),
     ],
   };
   return longTermMemory === undefined
-    ? planning
-    : withLongTermMemory(planning, {
+    ? planned
+    : withLongTermMemory(planned, {
         rank: true,
         top: 3,
         ...defined(longTermMemory),

@@ -20,7 +20,9 @@ import { textTools } from '../text-tools/text-tools.js';
 import { selectTools } from '../select-tools.js';
 import { createSemaphore, limitCalls, type Semaphore } from '../traffic/limit-concurrency.js';
 
-/** An agent of a model that has tools of its own: 10 iterations, 5 tools at once. It says what `createAgent` does by itself. */
+/**
+ * Options of an agent whose model has native tool calling: 10 iterations, 5 tools in parallel. Same as `createAgent`.
+ */
 export const native = <const Output extends InputSchema | undefined = undefined>(
   options: AgentOptions<Output>,
 ): AgentOptions<Output> => ({
@@ -29,7 +31,9 @@ export const native = <const Output extends InputSchema | undefined = undefined>
 });
 
 /**
- * Options of an agent whose model has no tools of its own, in the dialect `action`: a thought, then one action as JSON. Temperature 0.7, 8,000 tokens a message, one tool per turn, two corrections and two tool failures in a row, each after 0.8 s times their number. Your options take precedence.
+ * Options of an agent whose model has no native tool calling, in the dialect `action`: a thought, then one action as
+ * JSON. Temperature 0.7, 8,000 tokens per message, one tool per turn; two corrections and two tool failures in a row,
+ * delayed by 0.8 s times their number. Your options take precedence.
  */
 export const action = <const Output extends InputSchema | undefined = undefined>(
   options: AgentOptions<Output>,
@@ -47,7 +51,9 @@ export const action = <const Output extends InputSchema | undefined = undefined>
 });
 
 /**
- * Options of an agent of any model, in the dialect `flat`: each answer is one JSON object. 10 iterations; temperature 0.7, plus 0.2 for each unreadable answer; tool results up to 500 characters; the closing request at temperature 0, and a `maxIterations` error if it is empty. Your options take precedence.
+ * Options of an agent of any model, in the dialect `flat`: each answer is one JSON object. 10 iterations; temperature
+ * 0.7, plus 0.2 for each unreadable answer; tool results up to 500 characters; a closing request at temperature 0, and
+ * a `maxIterations` error if it is empty. Your options take precedence.
  */
 export const flat = <const Output extends InputSchema | undefined = undefined>(
   options: AgentOptions<Output>,
@@ -55,7 +61,7 @@ export const flat = <const Output extends InputSchema | undefined = undefined>(
 ): AgentOptions<Output> => ({
   ...options,
   model: textTools(options.model, flatDialect(dialect)),
-  use: [calmAtTheEnd, ...(options.use ?? [])],
+  use: [closeAtTemperatureZero, ...(options.use ?? [])],
   ...withDefaults({ request: { temperature: 0.7 }, limits: flatLimits }, options),
 });
 
@@ -65,42 +71,44 @@ const flatLimits: LimitOptions = {
   maxObservation: 500,
 };
 
-/** Before the interceptors of the agent's own, which may say otherwise. */
-const calmAtTheEnd = on(
+/** Runs first, so your own interceptors can override it. */
+const closeAtTemperatureZero = on(
   'preSummary',
   map((event) => ({ ...event, options: { ...event.options, temperature: 0 } })),
   { name: 'flat', priority: 0 },
 );
 
-/** What may be otherwise in an agent that is let out to users. */
 export interface GuardedOptions {
-  /** What inputs have to pass, instead of the default: at most 32,000 characters and 20 MB of media. */
+  /** Guards to use instead of the default: up to 32,000 characters and 20 MB of media. */
   readonly guards?: readonly (Interceptor | readonly Interceptor[])[];
-  /** Calls at once. Default: 20. */
+  /** Maximum number of concurrent calls. Default: 20. */
   readonly maxCalls?: number;
-  /** Calls that may wait for that; one more errors with `queueFull`. Default: 100. */
+  /** Maximum number of queued calls; one more errors with `queueFull`. Default: 100. */
   readonly maxQueue?: number;
-  /** Limits calls instead: a semaphore of `createSemaphore`, which other agents share. */
+  /** A semaphore from `createSemaphore` to use instead, shared with other agents. */
   readonly calls?: Semaphore;
-  /** Turns of history that are shown; `Infinity`, where the memory shows what it should. Default: 10. */
+  /** Turns of history to show; `Infinity` if the memory selects them itself. Default: 10. */
   readonly turns?: number;
-  /** Tokens that the model can take. Default: 128,000. */
+  /** Size of the model's context window in tokens. Default: 128,000. */
   readonly contextWindow?: number;
-  /** Tokens of these that are kept for the answer. Default: 4,096. */
+  /** Tokens of it to keep free for the answer. Default: 4,096. */
   readonly reserve?: number;
   readonly counter?: TokenCounter;
-  /** How requests are sent again; `false` leaves that to the model. It goes before a `retry` around the model. Default: as `retry` does. */
+  /**
+   * Options of `retry`; `false` leaves it to the model. Takes precedence over a `retry` around the model. Default:
+   * those of `retry`.
+   */
   readonly retry?: RetryOptions | false;
-  /** Where calls look for what they need to know. Default: nowhere. */
+  /** Retriever to search for each call. Default: none. */
   readonly retriever?: Retriever;
-  /** How they do. */
   readonly retrieve?: RetrieveOptions;
 }
 
 /**
- * Options of a user-facing agent: guards; 20 calls at once, others wait; 30 s a call and 15 s a tool; 10 tool runs; a context window of
- * 128,000 tokens, 4,096 of them for the answer; retries; the last 10 turns of memory; passages of the retriever; 20 tools shown at
- * most. Your options take precedence. Create it once: its limits are its own.
+ * Options of a user-facing agent: guards; 20 concurrent calls, others wait; 30 s per call and 15 s per tool; 10 tool
+ * calls; a context window of 128,000 tokens, 4,096 of them for the answer; retries; the last 10 turns of memory;
+ * passages of the retriever; up to 20 tools shown. Your options take precedence. Create it once: each has its own
+ * limits.
  */
 export const guarded = <const Output extends InputSchema | undefined = undefined>(
   options: AgentOptions<Output>,
@@ -129,7 +137,7 @@ export const guarded = <const Output extends InputSchema | undefined = undefined
       ...(retriever === undefined ? [] : [retrieve(retriever, limits.retrieve)]),
       selectTools({ maxTools: 20 }),
       ...(options.use ?? []),
-      // Memory is written at the end, and only then.
+      // Memory is only written at the end.
       withoutPhase(storeMemory),
     ],
   };
