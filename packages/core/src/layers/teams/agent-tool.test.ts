@@ -75,7 +75,7 @@ describe('agentTool', () => {
     expect(inner.requests[0]?.messages).toMatchObject([
       {
         role: 'user',
-        content: [text('Find it.\n\n[Why you are asked]\nI need it.\n\n[Context]\nIt is blue.')],
+        content: [text('Find it.\n\n[Why you are called]\nI need it.\n\n[Context]\nIt is blue.')],
       },
     ]);
     expect(reply.toolUses).toMatchObject([{ output: 'It is done.', isError: false }]);
@@ -138,13 +138,13 @@ describe('agentTool', () => {
     [
       'one that was cut',
       () => helperOf({ model: scriptedModel([text('Half'), finish('length')]) }),
-      "The answer of the agent 'helper' is cut off: it was too long. What it has said:\nHalf",
+      "The answer of the agent 'helper' is cut off: it was too long. Its answer:\nHalf",
       false,
     ],
     [
       'one that refuses',
       () => helperOf({ model: scriptedModel([text('No.'), finish('refusal')]) }),
-      "The agent 'helper' would not answer. What it has said:\nNo.",
+      "The agent 'helper' refused to answer. Its answer:\nNo.",
       true,
     ],
     [
@@ -154,13 +154,13 @@ describe('agentTool', () => {
           model: scriptedModel([toolUse('x')]),
           limits: { maxIterations: 1, onLimit: 'partial' },
         }),
-      "The agent 'helper' has used up all its steps. What it has said:\nAll steps are used up.",
+      "The agent 'helper' has reached its maximum number of iterations. Its answer:\nAll steps are used up.",
       false,
     ],
     [
       'one that was stopped',
       () => helperOf({ model: scriptedModel(), use: [on('preReasoning', () => EMPTY)] }),
-      "The agent 'helper' was stopped before it was done. What it has said:\nStopped.",
+      "The agent 'helper' was stopped before it was done. Its answer:\nStopped.",
       true,
     ],
     [
@@ -170,7 +170,7 @@ describe('agentTool', () => {
           model: scriptedModel([text('I pay.'), toolUse('pay')]),
           tools: [tool({ name: 'pay', description: 'Pays.', run: () => suspend({}) })],
         }),
-      "The agent 'helper' waits for a result that somebody has to bring, and nobody can bring it here. Go on without, or say what is missing.",
+      "The agent 'helper' waits for an external result, which cannot be provided here. Continue without it, or state what is missing.",
       true,
     ],
     [
@@ -285,10 +285,7 @@ describe('agentTool', () => {
       expectObservable(
         reply$.pipe(map(({ reason, toolUses }) => [reason, toolUses[0]?.output])),
       ).toBe('---(r|)', {
-        r: [
-          'interrupted',
-          "The agent 'helper' was interrupted before it was done. What it has said:\nt",
-        ],
+        r: ['interrupted', "The agent 'helper' was interrupted before it was done. Its answer:\nt"],
       });
       expectSubscriptions(deepest.subscriptions[0] ?? []).toBe('^--!');
     });
@@ -327,7 +324,7 @@ describe('agentTool', () => {
       isError: true,
       content: [
         text(
-          "Not asked: 3 agents ask each other already, and no more may. Do what you would have asked 'digger' for yourself, or say what is missing.",
+          "Not called: 3 agents are nested already, which is the limit. Do the task for 'digger' yourself, or state what is missing.",
         ),
       ],
     });

@@ -28,24 +28,23 @@ import { tool } from '../../tools/tool.js';
 import { namesOf } from '../../tools/toolkit.js';
 import type { Tool, ToolContext, ToolPolicy } from '../../tools/types.js';
 
-/** How an agent is a tool of others. */
 export interface AgentToolOptions<Schema extends InputSchema = DelegationSchema> extends Pick<
   ToolPolicy,
   'exclusive' | 'dedupe' | 'timeoutMs'
 > {
-  /** Tells a model what the agent is for, and when to ask it. */
+  /** When to use the agent, for the model of the calling agent. */
   readonly description: string;
-  /** What the model calls it. Default: the name of the agent, made fit. */
+  /** Name of the tool. Default: the agent's name, made valid. */
   readonly name?: string;
-  /** What it is asked with. Default: `user_prompt`, `reasoning` and `context`, all of them texts. */
+  /** The schema of the input. Default: `user_prompt`, `reasoning` and `context`, all strings. */
   readonly input?: Schema;
-  /** Makes what the agent is asked with of that. Default: a text with all parts of it; an input of another schema as JSON. */
+  /** Converts the tool input to the agent's input. Default: all parts as text; for your own schema, JSON. */
   readonly toPrompt?: (input: Infer<Schema>, context: ToolContext) => Input;
-  /** How many agents may ask each other in a row, the outermost counted. Who is too deep is told to do it without. Default: 5. */
+  /** Maximum nesting of agents, including the outermost. A deeper call is an error for the model. Default: 5. */
   readonly maxDepth?: number;
-  /** The id of the conversation in which the agent is asked: it remembers then, and uses at the same time follow each other. Default: none. */
+  /** Session id of the agent: it remembers its conversation, and concurrent calls queue. Default: no session. */
   readonly session?: string | ((context: ToolContext) => string | undefined);
-  /** Makes the memory of such a conversation. Default: one in this process. */
+  /** Creates the memory of that session. Default: one in this process. */
   readonly memory?: MemoryFactory;
 }
 
@@ -56,46 +55,47 @@ const delegation = jsonSchema({
       type: 'string',
       minLength: 1,
       description:
-        'What the agent is to do, in full and in plain words: it sees nothing of this conversation.',
+        'The complete task of the agent in plain words: it does not see this conversation.',
     },
     reasoning: {
       type: 'string',
-      description: 'Why you ask this agent, and what you need its answer for.',
+      description: 'Why you call this agent, and what you need its answer for.',
     },
     context: {
       type: 'string',
-      description: 'What it has to know to do that: facts, earlier results, names, wishes.',
+      description: 'What it needs to know for that: facts, earlier results, names, wishes.',
     },
   },
   required: ['user_prompt'],
   additionalProperties: false,
 });
 
-/** What an agent is asked with, unless it has an input of its own. */
+/** The default input of `agentTool`. */
 export type DelegationSchema = typeof delegation;
 
 /**
- * Makes a tool of an agent: its result is the text of the answer, or its `output` as JSON, with costs in `details`. Its events are in the
- * same stream; interrupts, demand, context values and approvals reach it. An answer that was cut or refused is reported in words.
+ * Makes an agent a tool of other agents. The result is the text of its answer, or its `output` as JSON, with costs in
+ * `details`. Its events are in the same stream; interrupts, demand, context values and approvals reach it. An
+ * incomplete or refused answer is reported to the model in words.
  */
 export const agentTool = <const Schema extends InputSchema = DelegationSchema>(
   agent: Agent,
   options: AgentToolOptions<Schema>,
 ): Tool => {
-  if (!isAgent(agent)) throw misuse('agentTool() needs an agent, such as createAgent() makes.');
+  if (!isAgent(agent)) throw misuse('agentTool() needs an agent, such as one from createAgent().');
   checkOptions(`agentTool() of '${agent.name}'`, options, rules, ['description']);
   const { maxDepth = 5, session, memory, toPrompt, input, description, ...rest } = options;
   const { name = fitName(agent.name), ...policy } = rest;
   const schema: InputSchema = input ?? delegation;
   const promptOf = (given: unknown, context: ToolContext): Input => {
-    // What the validator has passed is of the schema's type, which no guard can say.
+    // The validator guarantees the schema's type, but no type guard can express that.
     // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
     if (toPrompt !== undefined) return toPrompt(given as Infer<Schema>, context);
-    return input === undefined ? delegated(given) : JSON.stringify(given);
+    return input === undefined ? delegationPrompt(given) : JSON.stringify(given);
   };
   return tool({
     timeoutMs: 600_000,
-    // Its calls are in the journal of the one above: what they have done is not done again.
+    // The journal of the parent call records its calls, so resuming does not repeat them.
     idempotent: true,
     ...defined(policy),
     name,
@@ -119,11 +119,11 @@ export const agentTool = <const Schema extends InputSchema = DelegationSchema>(
 const isAgent = (value: unknown): value is Agent =>
   isRecord(value) && typeof value['call$'] === 'function' && typeof value['name'] === 'string';
 
-const delegated = (given: unknown): string => {
+const delegationPrompt = (given: unknown): string => {
   const { user_prompt, reasoning, context } = isRecord(given) ? given : {};
   return [
     textIn(user_prompt),
-    section('Why you are asked', textIn(reasoning)),
+    section('Why you are called', textIn(reasoning)),
     section('Context', textIn(context)),
   ]
     .filter((part) => part !== undefined)
@@ -133,7 +133,7 @@ const delegated = (given: unknown): string => {
 const textIn = (value: unknown): string => (typeof value === 'string' ? value.trim() : '');
 
 const tooDeep = (name: string, maxDepth: number): string =>
-  `Not asked: ${maxDepth} agents ask each other already, and no more may. Do what you would have asked '${name}' for yourself, or say what is missing.`;
+  `Not called: ${maxDepth} agents are nested already, which is the limit. Do the task for '${name}' yourself, or state what is missing.`;
 
 const rules: Readonly<Record<keyof AgentToolOptions, Rule>> = {
   description: isText,
@@ -143,7 +143,7 @@ const rules: Readonly<Record<keyof AgentToolOptions, Rule>> = {
   maxDepth: wholeNumber(1),
   session: [
     (value) => (typeof value === 'string' && value !== '') || typeof value === 'function',
-    'the id of a session, or a function that gives one',
+    'the id of a session, or a function that returns one',
   ],
   memory: isFunction,
   timeoutMs: isDelay,
@@ -151,10 +151,10 @@ const rules: Readonly<Record<keyof AgentToolOptions, Rule>> = {
   dedupe: isFlag,
 };
 
-/** What the model that has asked an agent is told of its reply: the answer, or in words why there is none. */
+/** The tool result for a reply: the answer, or why it is missing. */
 const delegatedOutput = (name: string, reply: Reply): ToolOutput => {
   const { reason, iterations, toolUses, usage, output, sources } = reply;
-  const told = tellings[reason];
+  const describe = descriptions[reason];
   const details = {
     agent: reply.name ?? name,
     reason,
@@ -164,60 +164,65 @@ const delegatedOutput = (name: string, reply: Reply): ToolOutput => {
     ...(output === undefined ? {} : { output }),
     ...(sources === undefined ? {} : { sources }),
   };
-  const content = told === undefined ? answerOf(reply) : noted(told(name), reply);
-  return toolOutput({ content, details, isError: told !== undefined && !hasAnswer.has(reason) });
+  const content = describe === undefined ? answerOf(reply) : withAnswer(describe(name), reply);
+  return toolOutput({
+    content,
+    details,
+    isError: describe !== undefined && !hasAnswer.has(reason),
+  });
 };
 
 const answerOf = ({ content, output }: Reply): readonly ContentBlock[] => {
   if (output !== undefined) return [textBlock(JSON.stringify(output))];
-  const said = content.filter(isContentBlock);
-  return said.length > 0 ? said : [textBlock('(It has said nothing.)')];
+  const blocks = content.filter(isContentBlock);
+  return blocks.length > 0 ? blocks : [textBlock('(It returned nothing.)')];
 };
 
-const noted = (what: string, reply: Reply): readonly ContentBlock[] => {
+const withAnswer = (what: string, reply: Reply): readonly ContentBlock[] => {
   if (reply.reason === 'suspended' || textOf(reply).trim() === '') return [textBlock(what)];
-  return [textBlock(`${what} What it has said:\n`), ...answerOf(reply)];
+  return [textBlock(`${what} Its answer:\n`), ...answerOf(reply)];
 };
 
-/** They end with an answer, be it less than what was asked for. */
+/** Reasons with an answer, if incomplete. */
 const hasAnswer: ReadonlySet<EndReason> = new Set(['truncated', 'maxIterations', 'budget']);
 
-type Telling = (name: string) => string;
+type Describe = (name: string) => string;
 
-const tellings: Readonly<Partial<Record<EndReason, Telling>>> = {
+const descriptions: Readonly<Partial<Record<EndReason, Describe>>> = {
   truncated: (name) => `The answer of the agent '${name}' is cut off: it was too long.`,
-  maxIterations: (name) => `The agent '${name}' has used up all its steps.`,
+  maxIterations: (name) => `The agent '${name}' has reached its maximum number of iterations.`,
   budget: (name) => `The agent '${name}' has used up its budget.`,
   interrupted: (name) => `The agent '${name}' was interrupted before it was done.`,
   stopped: (name) => `The agent '${name}' was stopped before it was done.`,
-  refused: (name) => `The agent '${name}' would not answer.`,
+  refused: (name) => `The agent '${name}' refused to answer.`,
   suspended: (name) =>
-    `The agent '${name}' waits for a result that somebody has to bring, and nobody can bring it here. Go on without, or say what is missing.`,
+    `The agent '${name}' waits for an external result, which cannot be provided here. Continue without it, or state what is missing.`,
 };
 
-/** An agent that others may ask, and how. */
 export interface Worker extends AgentToolOptions<InputSchema> {
   readonly agent: Agent;
 }
 
-/** What an agent is made of that leads others. */
 export interface SupervisorOptions<
   Output extends InputSchema | undefined = InputSchema | undefined,
 > extends AgentOptions<Output> {
-  /** Whom it may ask. Their names are made fit for tools, and told apart. */
+  /** The agents that it can call. Their names are made valid and unique as tool names. */
   readonly agents: readonly Worker[];
-  /** What it is told of its agents, before the list of who they are. Default: to hand out the work, and to answer for it. */
+  /** Instructions above the list of agents. Default: to delegate, and to take responsibility for the answer. */
   readonly leading?: string;
-  /** How many agents may ask each other in a row, the outermost counted, for workers that say nothing of it. Default: 5. */
+  /** Maximum nesting of agents, including the outermost, for workers without their own limit. Default: 5. */
   readonly maxDepth?: number;
 }
 
-/** Makes an agent that leads others: each of them is a tool of its (`agentTool`), so that it asks them one by one or several at once, and answers from what they say. Its instructions have a section `[Team]` with who can do what. */
+/**
+ * Creates an agent that leads others, which are its tools (`agentTool`). It calls them one by one or in
+ * parallel and answers from their results. A section `[Team]` in its instructions lists who can do what.
+ */
 export const supervisor = <const Output extends InputSchema | undefined = undefined>(
   options: SupervisorOptions<Output>,
 ): Agent<OutputOf<Output, undefined>> => {
   checkOptions('supervisor()', options, supervisorRules, ['model', 'agents']);
-  const { agents, leading = lead, maxDepth = 5, ...own } = options;
+  const { agents, leading: teamInstructions = defaultInstructions, maxDepth = 5, ...own } = options;
   if (agents.length === 0 || !agents.every(isWorker)) throw noWorkers();
   const { name = 'supervisor', tools = [], instructions } = own;
   const names = fitNames(
@@ -233,9 +238,9 @@ export const supervisor = <const Output extends InputSchema | undefined = undefi
     }),
   );
   const list = workers.map((worker) => `- ${worker.name}: ${oneLine(worker.description)}`);
-  const team = section('Team', `${leading}\n${list.join('\n')}`) ?? '';
+  const team = section('Team', `${teamInstructions}\n${list.join('\n')}`) ?? '';
   const withTeam = (text: string): string => (text === '' ? team : `${text}\n\n${team}`);
-  const whole: AgentOptions<Output> = {
+  const withInstructions: AgentOptions<Output> = {
     ...own,
     name,
     instructions:
@@ -243,19 +248,17 @@ export const supervisor = <const Output extends InputSchema | undefined = undefi
         ? (call: CallInfo) => withTeam(instructions(call))
         : withTeam(instructions ?? ''),
   };
-  return createAgent<Output>(withOwnTools(whole, workers));
+  return createAgent<Output>(withOwnTools(withInstructions, workers));
 };
 
-const lead =
-  'You lead these agents, each of which you ask by the tool of its name. Give each what it is good at, several at once where they do not need each other, with all that it has to know: they see nothing of this conversation. Judge what they say, and answer yourself.';
+const defaultInstructions =
+  'You lead these agents and call each by the tool of its name. Give each the tasks that it is good at, several in parallel if they are independent, with everything that it needs to know: agents do not see this conversation. Judge their results, and write the answer yourself.';
 
 const isWorker = (value: unknown): boolean =>
   isRecord(value) && isAgent(value['agent']) && typeof value['description'] === 'string';
 
 const noWorkers = () =>
-  misuse(
-    "supervisor(): 'agents' takes a list of whom it may ask: { agent, description: 'what it is for' }.",
-  );
+  misuse("supervisor(): 'agents' must be a list of { agent, description: 'what it is for' }.");
 
 const supervisorRules: Readonly<Record<keyof SupervisorOptions, Rule>> = {
   ...agentRules,
@@ -272,19 +275,19 @@ export const fitName = (text: string): string =>
     .replace(/^_+|_+$/g, '')
     .slice(0, 64) || 'agent';
 
-/** Names that tools may have, one for each text, and no two of them the same or among those that are taken. */
+/** Valid, unique tool names for texts, except those in `taken`. */
 export const fitNames = (
   texts: readonly string[],
   taken: readonly string[] = [],
 ): readonly string[] =>
   texts
-    .reduce<readonly string[]>((names, text) => [...names, free(fitName(text), names)], taken)
+    .reduce<readonly string[]>((names, text) => [...names, uniqueName(fitName(text), names)], taken)
     .slice(taken.length);
 
-const free = (name: string, taken: readonly string[], nth = 1): string => {
+const uniqueName = (name: string, taken: readonly string[], nth = 1): string => {
   const suffix = nth === 1 ? '' : `_${nth}`;
   const numbered = name.slice(0, 64 - suffix.length) + suffix;
-  return taken.includes(numbered) ? free(name, taken, nth + 1) : numbered;
+  return taken.includes(numbered) ? uniqueName(name, taken, nth + 1) : numbered;
 };
 
 export const oneLine = (text: string): string => text.replace(/[\s\p{Cc}]+/gu, ' ').trim();

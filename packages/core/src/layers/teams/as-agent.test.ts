@@ -204,7 +204,7 @@ describe('asAgent', () => {
     const nothing = createStep<Input>(() => of());
     await expect(asAgent(nothing, { name: 'n' }).call('?')).rejects.toMatchObject({
       code: 'emptyAnswer',
-      message: "The steps of the agent 'n' have answered nothing.",
+      message: "The steps of the agent 'n' returned no answer.",
     });
     const broken = createStep<Input>(() => {
       throw new Error('oops');
@@ -286,7 +286,7 @@ describe('asAgent', () => {
     );
     const warnings = events.flatMap((it) => (it.type === 'warning' ? [it.message] : []));
     expect(warnings).toEqual([
-      'An agent made of steps has no loop of its own, so it passes over model, temperature. Give that to the agents in its steps.',
+      'An agent made of steps has no loop of its own, so it ignores model, temperature. Set that on the agents in its steps.',
     ]);
   });
 

@@ -27,18 +27,19 @@ import type { InputSchema } from '../../values/schema.js';
 import { waited$ } from '../../step.js';
 import { tokensIn, type Usage } from '../../values/usage.js';
 
-/** What an agent that is made of a step has beside it: all that has not to do with a model and its loop. */
+/** Options of an agent made of a step: all options without those of the model and its loop. */
 export type StepAgentOptions<Output extends InputSchema | undefined = InputSchema | undefined> =
   Omit<AgentOptions<Output>, 'model' | 'instructions' | 'tools'>;
 
 type OutputIn<Out> = Out extends Reply<infer Output> ? Output : undefined;
 
 /**
- * Makes an agent of a step: its loop is the program that the step is, and all else is as with any agent: sessions, events, guards,
- * interrupts, demand, time-outs. The calls of the step are below its own, in its stream, with their paths. What the step emits last is the
- * answer: a reply with all that it says, a message, a text, content blocks, or a list of replies; nothing is an `emptyAnswer` error. The last step of a `sequential`
- * and the one that a `route` has chosen speak for it: what they stream is streamed as its own, and passes the transforms of its `interceptors` too. In a
- * conversation, agents without a session of their own hear what was said before. An interrupt ends the calls that run, and begins no other.
+ * Makes an agent of a step: the step replaces the loop; sessions, events, guards, interrupts, demand and timeouts work
+ * as in any agent. The calls of the step are below its own, in its stream, with their paths. The last value of the step
+ * is the answer: a complete reply, a message, a string, content blocks, or a list of replies; no value is an
+ * `emptyAnswer` error. The last step of a `sequential` and the chosen one of a `route` answer for it: their stream is
+ * its stream, and passes the transforms of its `interceptors` too. In a conversation, agents without a session see the
+ * earlier messages. An interrupt ends the running calls and starts no others.
  */
 export const asAgent = <
   const AnyStep extends Composable,
@@ -55,7 +56,7 @@ const { model: _m, instructions: _i, tools: _t, ...rules } = agentRules;
 
 export const stepAgentRules: Readonly<Record<keyof StepAgentOptions, Rule>> = rules;
 
-/** Makes the innermost answer of an agent that is made of a step: what the step emits last is the answer. */
+/** Creates the innermost answer function of an agent made of a step. */
 const runStep = (step: Composable): ((context: CallContext) => Answer) => {
   if (!isStep(step)) {
     throw misuse(
@@ -65,13 +66,13 @@ const runStep = (step: Composable): ((context: CallContext) => Answer) => {
   const run = runnerOf(step);
   return (context) => (call) =>
     defer(() => {
-      const begun = begin(call, context);
-      warnOfIdle(call, context);
-      if (hasEnded(begun)) return of(concluded(begun, call, context));
-      return answer$(run, begun, call, context).pipe(
+      const openRun = begin(call, context);
+      warnOfUnused(call, context);
+      if (hasEnded(openRun)) return of(concluded(openRun, call, context));
+      return answer$(run, openRun, call, context).pipe(
         concatMap(({ answer, usage }) => {
-          const spent = tokensIn(usage) === 0 ? begun : spend(begun, usage, 'steps');
-          return ended$(spent, answer, call, context).pipe(
+          const spent = tokensIn(usage) === 0 ? openRun : spend(openRun, usage, 'steps');
+          return conclude$(spent, answer, call, context).pipe(
             map((ended) => {
               const reply = concluded(ended, call, context);
               const sources = [...(answer?.reply?.sources ?? []), ...(reply.sources ?? [])];
@@ -83,42 +84,49 @@ const runStep = (step: Composable): ((context: CallContext) => Answer) => {
     });
 };
 
-const warnOfIdle = ({ model, options, pinned }: Call, { hooks }: CallContext): void => {
+const warnOfUnused = ({ model, options, pinned }: Call, { hooks }: CallContext): void => {
   const { timeouts: _, retryBudget: __, ...limits } = options.limits ?? {};
-  const idle = [
+  const unused = [
     ...(model === undefined ? [] : ['model']),
     ...(pinned.length === 0 ? [] : ['addTools']),
     ...Object.keys({ ...options.request, ...limits }),
   ];
-  if (idle.length === 0) return;
-  const message = `An agent made of steps has no loop of its own, so it passes over ${idle.join(', ')}. Give that to the agents in its steps.`;
+  if (unused.length === 0) return;
+  const message = `An agent made of steps has no loop of its own, so it ignores ${unused.join(', ')}. Set that on the agents in its steps.`;
   hooks.report(0, { type: 'warning', message });
 };
 
 const answer$ = (
   run: StepRun<Input>,
-  begun: OpenRun,
-  asked: Call,
+  openRun: OpenRun,
+  prepared: Call,
   context: CallContext,
 ): Observable<{ readonly answer: StepAnswer | undefined; readonly usage: Usage }> =>
   defer(() => {
     const { call, interruption } = context;
-    const said = messagesBefore(asked, call.callId);
-    const use = said.length === 0 ? {} : { use: [history(said)] };
+    const earlier = earlierMessages(prepared, call.callId);
+    const use = earlier.length === 0 ? {} : { use: [history(earlier)] };
     const abort = createLazyAbort();
     const isOver = (): boolean => interruption.current !== undefined;
-    const lending = { toolUseId: 'step', stepId: 'steps', speaks: true };
-    const parent = createToolContext(context, asked.toolkit, lending, begun, abort, isOver);
-    const last$ = defer(() => run(inputOf(asked.input), { parent, ...use })).pipe(
+    const callOptions = { toolUseId: 'step', stepId: 'steps', speaks: true };
+    const parent = createToolContext(
+      context,
+      prepared.toolkit,
+      callOptions,
+      openRun,
+      abort,
+      isOver,
+    );
+    const last$ = defer(() => run(inputOf(prepared.input), { parent, ...use })).pipe(
       contained(),
       failAs('unknown', `The steps of the agent '${nameOf(context)}' failed`),
       takeLast(1),
-      map((value) => answerOf(value, call)),
+      map((value) => toAnswer(value, call)),
       defaultIfEmpty(undefined),
       abortsUnlessComplete(abort),
     );
     return waited$(context, 'steps', last$).pipe(
-      // A step that cannot go on without what an interrupt has cut is interrupted as well.
+      // A step that fails because an interrupt cut its calls counts as interrupted.
       catchError((error: unknown) => {
         if (isOver()) return EMPTY;
         throw error;
@@ -131,14 +139,14 @@ const answer$ = (
     );
   });
 
-const messagesBefore = (call: Call, callId: string): readonly Message[] => [
+const earlierMessages = (call: Call, callId: string): readonly Message[] => [
   ...call.recalled,
   ...call.history,
   ...contextMessages(`${callId}/context`, textFound(call.found)),
   ...notesMessage(`${callId}/notes`, call.notes),
 ];
 
-/** A plain text is handed on as one, so that a function which looks at it finds what was asked. */
+/** Passes a plain text on as a string, so functions in steps see the original input. */
 const inputOf = (input: readonly Message[]): Input => {
   const [first, ...others] = input;
   if (first === undefined || others.length > 0) return input;
@@ -146,10 +154,10 @@ const inputOf = (input: readonly Message[]): Input => {
   return isText && first.name === undefined ? textOf(first) : first;
 };
 
-const ended$ = (
+const conclude$ = (
   begun: OpenRun,
   answer: StepAnswer | undefined,
-  asked: Call,
+  prepared: Call,
   context: CallContext,
 ): Observable<EndedRun> => {
   if (context.interruption.current !== undefined) {
@@ -158,32 +166,32 @@ const ended$ = (
   if (answer === undefined) {
     throw new MillraceError(
       'emptyAnswer',
-      `The steps of the agent '${nameOf(context)}' have answered nothing.`,
+      `The steps of the agent '${nameOf(context)}' returned no answer.`,
     );
   }
-  return endAnswered$(begun, answer, asked);
+  return endAnswered$(begun, answer, prepared);
 };
 
 const nameOf = ({ call }: Pick<CallContext, 'call'>): string => call.agent.at(-1) ?? '';
 
 interface StepAnswer {
   readonly message: AssistantMessage;
-  /** The reply that it is, where it is one: it says more than a message. */
+  /** The complete reply, if the step emitted one. */
   readonly reply: Reply | undefined;
 }
 
-/** Reads what a step has emitted last as the answer of the call, or throws an `invalidState` error that says what it may be. */
-const answerOf = (value: unknown, call: CallInfo): StepAnswer => {
-  if (isReply(value)) return { message: replied(value, call), reply: value };
-  if (typeof value === 'string' && value !== '') return said(call, value);
-  if (isSaid(value)) return said(call, contentOf(value), value.name);
+/** Converts the last value of a step to the answer of the call. Throws `invalidState` for other values. */
+const toAnswer = (value: unknown, call: CallInfo): StepAnswer => {
+  if (isReply(value)) return { message: messageOfReply(value, call), reply: value };
+  if (typeof value === 'string' && value !== '') return messageAnswer(call, value);
+  if (isMessageLike(value)) return messageAnswer(call, contentOf(value), value.name);
   if (!Array.isArray(value) || value.length === 0) throw unreadable(call);
   const parts: readonly unknown[] = value;
-  if (parts.every(isContentBlock)) return said(call, parts.map(plainBlock));
-  return said(call, joined(parts.map((part) => blocksOf(part, call))));
+  if (parts.every(isContentBlock)) return messageAnswer(call, parts.map(plainBlock));
+  return messageAnswer(call, joinParts(parts.map((part) => blocksOf(part, call))));
 };
 
-const said = (
+const messageAnswer = (
   call: CallInfo,
   content: string | readonly ContentBlock[],
   name?: string,
@@ -192,26 +200,26 @@ const said = (
   reply: undefined,
 });
 
-const replied = ({ id, role, content, name }: Reply, call: CallInfo): AssistantMessage => ({
+const messageOfReply = ({ id, role, content, name }: Reply, call: CallInfo): AssistantMessage => ({
   id: id.startsWith(`${call.callId}/`) ? id : `${call.callId}/answer`,
   role,
   content: content.filter(({ type }) => type !== 'tool_use'),
   ...(name === undefined ? {} : { name }),
 });
 
-interface Said {
+interface MessageLike {
   readonly content: readonly Block[];
   readonly name?: string;
 }
 
-const isSaid = (value: unknown): value is Said =>
+const isMessageLike = (value: unknown): value is MessageLike =>
   isRecord(value) &&
   (value['role'] === 'assistant' || value['role'] === 'user') &&
   areBlocks(value['content']) &&
   value['content'].some(isContentBlock) &&
   (value['name'] === undefined || typeof value['name'] === 'string');
 
-/** Of another copy of this package, or read from a file, it is one as well. */
+/** May come from another copy of this package, or from a file. */
 const isReply = (value: unknown): value is Reply =>
   isRecord(value) &&
   value['role'] === 'assistant' &&
@@ -219,33 +227,35 @@ const isReply = (value: unknown): value is Reply =>
   areBlocks(value['content']) &&
   typeof value['reason'] === 'string';
 
-const contentOf = ({ content }: Said): readonly ContentBlock[] =>
+const contentOf = ({ content }: MessageLike): readonly ContentBlock[] =>
   content.filter(isContentBlock).map(plainBlock);
 
 const blocksOf = (part: unknown, call: CallInfo): readonly ContentBlock[] => {
   if (typeof part === 'string') return [textBlock(part)];
-  if (!isSaid(part) && !isReply(part)) throw unreadable(call);
+  if (!isMessageLike(part) && !isReply(part)) throw unreadable(call);
   const { name } = part;
   const content = contentOf(part);
   return name === undefined ? content : [textBlock(`${name}:\n`), ...content];
 };
 
-/** With a blank line between them, and texts that follow each other in one block. */
-const joined = (parts: readonly (readonly ContentBlock[])[]): readonly ContentBlock[] =>
+const joinParts = (parts: readonly (readonly ContentBlock[])[]): readonly ContentBlock[] =>
   parts
     .flatMap((blocks, index) => (index === 0 ? blocks : [textBlock('\n\n'), ...blocks]))
-    .reduce<readonly ContentBlock[]>((before, block) => {
-      const last = before.at(-1);
+    .reduce<readonly ContentBlock[]>((merged, block) => {
+      const last = merged.at(-1);
       return last?.type === 'text' && block.type === 'text'
-        ? [...before.slice(0, -1), textBlock(last.text + block.text)]
-        : [...before, block];
+        ? [...merged.slice(0, -1), textBlock(last.text + block.text)]
+        : [...merged, block];
     }, []);
 
-/** Ends a run with an answer: for the reason of the reply that it is, with its output, or one that is read from the text where the call has a schema. */
+/**
+ * Ends a run with an answer: with the reason and output of its reply, or the output parsed from its text if the call
+ * has a schema.
+ */
 const endAnswered$ = (
   run: OpenRun,
   { message, reply }: StepAnswer,
-  asked: Call,
+  prepared: Call,
 ): Observable<EndedRun> => {
   const { reason = 'answer', finish = 'stop', suspensions, output } = reply ?? {};
   const ended: EndedRun = {
@@ -254,31 +264,30 @@ const endAnswered$ = (
     ...(output !== undefined && { output }),
   };
   const isRead = reason === 'answer' || output !== undefined;
-  return isRead ? withOutput$(ended, asked, 'What the steps have answered') : of(ended);
+  return isRead ? withOutput$(ended, prepared, 'The answer of the steps') : of(ended);
 };
 
 const unreadable = ({ agent }: CallInfo): MillraceError =>
   new MillraceError(
     'invalidState',
-    `The steps of the agent '${agent.at(-1) ?? ''}' have emitted something that is no answer. It may be a reply, a message, a text, content blocks, or a list of these.`,
+    `The steps of the agent '${agent.at(-1) ?? ''}' emitted a value that is not an answer. Emit a reply, a message, a string, content blocks, or a list of these.`,
   );
 
 /**
- * Makes one answer of what a step emits, by a function: the replies of a `parallel`, the transcript of a `hub`. Emits what the function makes of each emission: a reply, a message, a text, or what else can
- * be an input. Nobody in the step speaks for an agent that `asAgent` makes of it; whose calls need a model to become one answer go to an agent: `sequential(parallel(a, b), judge)`.
- * What the function throws is an error of the whole.
+ * Converts what a step emits to one answer with a function: the replies of a `parallel`, the transcript of a `hub`.
+ * Emits the result for each value: a reply, a message, a string, or other input. In `asAgent`, no agent of the step
+ * streams as the answer. If a model should merge the replies, pass them to an agent: `sequential(parallel(a, b),
+ * judge)`. An error of the function is an error of the whole.
  */
 export const aggregate = <const AnyStep extends Composable, Out extends Input>(
   step: AnyStep,
   toAnswer: (emitted: OutOf<AnyStep>) => Out,
 ): OperatorFunction<Input, Out> => {
   if (!isStep(step)) {
-    throw misuse(
-      'aggregate() needs a step, such as parallel(a, b), whose replies it makes one of.',
-    );
+    throw misuse('aggregate() needs a step, such as parallel(a, b), whose replies it merges.');
   }
   if (typeof toAnswer !== 'function') {
-    throw misuse('aggregate() needs a function that makes one answer of what the step emits.');
+    throw misuse('aggregate() needs a function that merges what the step emits into one answer.');
   }
   const run = runnerOf(step);
   const emitted = runOf(composed<OutOf<AnyStep>>((input, options) => run(input, silent(options))));

@@ -263,7 +263,7 @@ describe('debate', () => {
       "has no option 'next'",
     );
     expect(wrong({ agents: [pro, 'x'], judge: named('j', script()) })).toThrow(
-      "debate(): what stands at place 2 of 'agents' is none.",
+      "debate(): entry 2 of 'agents' is not an agent.",
     );
   });
 });

@@ -58,7 +58,7 @@ describe('handoff', () => {
     const events = await record(desk.stream$('Charged twice!', { callId: 'c' }));
     expect(toolsOf(triage)).toEqual(['look', 'transfer_to_billing']);
     expect(triage.requests[0]?.tools?.[1]?.description).toBe(
-      'Hands the conversation over to billing, who answers from then on. Is for billing.',
+      'Hands the conversation over to billing, who answers from now on. Is for billing.',
     );
     expect(seenBy(billing)).toEqual([
       'user: Charged twice!',
@@ -209,7 +209,7 @@ describe('handoff', () => {
       'user: One',
       'a as user: Hello.',
       'user: Two',
-      'a as user: I have used look({"at":1}), which gave: two charges',
+      'a as user: I called look({"at":1}), which returned: two charges',
       'a as user: I hand over to b.',
     ]);
     expect(await seen(carryLast)).toEqual(['user: Two', 'a as user: I hand over to b.']);
@@ -326,7 +326,7 @@ describe('handoff', () => {
 
   it('refuses what cannot work', () => {
     const a = member('a', scriptedModel());
-    expect(() => handoff({ agents: [] })).toThrow("'agents' takes a list of those");
+    expect(() => handoff({ agents: [] })).toThrow("'agents' must be a list of");
     expect(() => handoff({ agents: [a, member('a', scriptedModel())] })).toThrow(
       "more than one agent is called 'a'",
     );
@@ -337,7 +337,7 @@ describe('handoff', () => {
     expect(() => handoff({ agents: [a], allow: { x: [] } })).toThrow(
       "names 'x'. The agents are: a.",
     );
-    expect(() => handoff({ agents: [a.agent] as never })).toThrow("'agents' takes a list of those");
+    expect(() => handoff({ agents: [a.agent] as never })).toThrow("'agents' must be a list of");
     expect(() => handoff({ agents: [a], model: scriptedModel() } as never)).toThrow('no option');
   });
 

@@ -25,28 +25,28 @@ import { tool } from '../../tools/tool.js';
 import { addTools } from '../select-tools.js';
 import type { Tool } from '../../tools/types.js';
 import { asAgent, type StepAgentOptions, stepAgentRules } from './as-agent.js';
-import { checkAgents, checkNames, inTurns$, messagesIn } from './take-turns.js';
+import { checkAgents, checkNames, iterate$, toMessages } from './take-turns.js';
 import { fitName, fitNames, oneLine } from './agent-tool.js';
 
-/** What an agent is made of whose conversations move between agents. */
 export interface HandoffOptions<
   Output extends InputSchema | undefined = InputSchema | undefined,
 > extends StepAgentOptions<Output> {
   readonly agents: readonly Member[];
-  /** Who begins a conversation, by name. Default: the first. */
+  /** Name of the agent that starts a conversation. Default: the first. */
   readonly start?: string;
-  /** What the next one is shown. Default: `carryWords`. */
+  /** Selects what the next agent sees. Default: `carryWords`. */
   readonly filter?: HandoffFilter;
-  /** How often a call may move; who has it then keeps it, and is shown nobody to hand it to. Default: 10. */
+  /** Maximum number of handoffs per call; the last agent gets no transfer tools. Default: 10. */
   readonly maxHandoffs?: number;
-  /** Who may hand over to whom, by name; who is not in it may to nobody. Default: all to all. */
+  /** Allowed handoffs by agent name; an agent that is not listed cannot hand over. Default: all to all. */
   readonly allow?: Readonly<Record<string, readonly string[]>>;
 }
 
 /**
- * Makes an agent of several, between which its conversations move: each is shown a tool for each other one, `transfer_to_…`, and who uses it has
- * spoken; the other one goes on with the conversation. Whoever has it speaks for the whole, to its user. In a session, the next message goes to who
- * answered last. An agent that is made of steps can be handed to, but hands over to nobody.
+ * Creates an agent whose conversations move between several agents. Each gets a tool `transfer_to_…` for every other
+ * one; using it ends its turn, and the other agent continues the conversation. The active agent answers for the whole.
+ * In a session, the next message goes to the agent that answered last. Agents made of steps can receive handoffs, but
+ * not hand over.
  */
 export const handoff = <const Output extends InputSchema | undefined = undefined>(
   options: HandoffOptions<Output>,
@@ -56,14 +56,14 @@ export const handoff = <const Output extends InputSchema | undefined = undefined
   const transfers = createTransfers(agents, allow);
   const names = [...transfers.agents.keys()];
   if (start !== undefined && !names.includes(start)) {
-    throw nobody('start', start, names);
+    throw unknownAgent('start', start, names);
   }
-  const play: Play = { transfers, filter, maxHandoffs };
+  const settings: HandoffSettings = { transfers, filter, maxHandoffs };
   const step = createStep((input, given) => {
-    const history = historyIn(given.use) ?? [];
-    const active = lastOf(history, names) ?? start ?? names[0] ?? '';
-    return inTurns$<Turn>({ active, history, input, moves: 0 }, (turn) =>
-      'reply' in turn ? EMPTY : spoken$(turn, given, play),
+    const earlier = historyIn(given.use) ?? [];
+    const active = lastOf(earlier, names) ?? start ?? names[0] ?? '';
+    return iterate$<Turn>({ active, history: earlier, input, moves: 0 }, (turn) =>
+      'reply' in turn ? EMPTY : takeTurn$(turn, given, settings),
     ).pipe(
       takeLast(1),
       concatMap((turn) => ('reply' in turn ? of(turn.reply) : EMPTY)),
@@ -72,7 +72,6 @@ export const handoff = <const Output extends InputSchema | undefined = undefined
   return asAgent<typeof step, Output>(step, { name: 'handoff', ...own });
 };
 
-/** Whose turn it is, and with what; or how it ended. */
 type Turn = OpenTurn | { readonly reply: Reply };
 
 interface OpenTurn {
@@ -82,74 +81,81 @@ interface OpenTurn {
   readonly moves: number;
 }
 
-interface Play {
+interface HandoffSettings {
   readonly transfers: Transfers;
   readonly filter: HandoffFilter;
   readonly maxHandoffs: number;
 }
 
-/** Who had the conversation last. */
+/** The agent that spoke last. */
 const lastOf = (history: readonly InputMessage[], names: readonly string[]): string | undefined => {
-  const said = history.findLast(
+  const message = history.findLast(
     (it) => it.role === 'assistant' && it.name !== undefined && names.includes(it.name),
   );
-  return said?.role === 'assistant' ? said.name : undefined;
+  return message?.role === 'assistant' ? message.name : undefined;
 };
 
-/** Lets the one speak who has the conversation. */
-const spoken$ = (turn: OpenTurn, given: CallOptions, play: Play): Observable<Turn> => {
+/** Calls the active agent. */
+const takeTurn$ = (
+  turn: OpenTurn,
+  given: CallOptions,
+  settings: HandoffSettings,
+): Observable<Turn> => {
   const { active, history, input, moves } = turn;
-  const { transfers, maxHandoffs } = play;
+  const { transfers, maxHandoffs } = settings;
   const agent = transfers.agents.get(active);
-  if (agent === undefined) throw nobody('start', active, [...transfers.agents.keys()]);
+  if (agent === undefined) throw unknownAgent('start', active, [...transfers.agents.keys()]);
   const tools = moves < maxHandoffs ? transfers.toolsOf(active) : [];
   const isNew = history.length === 0 && historyIn(given.use) === undefined;
   const before = isNew ? [] : said(history);
   const layers = [before, ...(tools.length === 0 ? [] : [addTools(...tools)])];
   return agent.call$(input, { ...given, use: [...(given.use ?? []), ...layers] }).pipe(
     map((reply): Turn => {
-      const move = transfers.moveIn(reply);
-      // Whoever speaks within a member, the member has the conversation.
-      return move === undefined
+      const transfer = transfers.moveIn(reply);
+      // The handoff member keeps the conversation, even if an agent within it answered.
+      return transfer === undefined
         ? { reply: { ...reply, name: active } }
-        : moved(turn, reply, move, play);
+        : afterHandoff(turn, reply, transfer, settings);
     }),
   );
 };
 
-const moved = (
+const afterHandoff = (
   { active: from, history, input, moves }: OpenTurn,
   reply: Reply,
   { to, reason }: Move,
-  { filter, transfers }: Play,
+  { filter, transfers }: HandoffSettings,
 ): OpenTurn => {
-  const said = earlierMessages(reply).map(({ content }): InputMessage => ({
+  const words = earlierMessages(reply).map(({ content }): InputMessage => ({
     role: 'assistant',
     name: from,
     content: content.filter(isContentBlock),
   }));
   const why = reason === undefined || reason.trim() === '' ? '' : ` ${reason}`;
-  const leaving: InputMessage = {
+  const announcement: InputMessage = {
     role: 'assistant',
     name: from,
     content: [textBlock(`I hand over to ${to}.${why}`)],
   };
   const toolUses = reply.toolUses.filter(({ name }) => !transfers.isTransfer(name));
-  const carried = filter([...history, ...messagesIn(input), ...said, leaving], {
+  const carried = filter([...history, ...toMessages(input), ...words, announcement], {
     from,
     to,
     toolUses,
     ...(reason === undefined ? {} : { reason }),
   });
   if (carried.length === 0) throw nothingCarried();
-  const at = lastOfUser(carried);
-  return { active: to, history: carried.slice(0, at), input: carried.slice(at), moves: moves + 1 };
+  const start = lastOfUser(carried);
+  return {
+    active: to,
+    history: carried.slice(0, start),
+    input: carried.slice(start),
+    moves: moves + 1,
+  };
 };
 
 const nothingCarried = () =>
-  misuse(
-    "handoff(): the 'filter' has left nothing of the conversation. Leave what a user has said last.",
-  );
+  misuse("handoff(): the 'filter' returned no messages. Keep at least the last user message.");
 
 const rules: Readonly<Record<keyof HandoffOptions, Rule>> = {
   ...stepAgentRules,
@@ -160,11 +166,11 @@ const rules: Readonly<Record<keyof HandoffOptions, Rule>> = {
   allow: isObject,
 };
 
-/** One of those between whom a conversation moves. */
+/** An agent of a `handoff`. */
 export interface Member {
-  /** Has a name of its own: by it the conversation tells who had it last. */
+  /** Its name must be unique: the conversation identifies the active agent by it. */
   readonly agent: Agent;
-  /** Tells the others what it is for. */
+  /** When to hand over to it, for the other agents. */
   readonly description: string;
 }
 
@@ -173,17 +179,16 @@ interface Move {
   readonly reason?: string;
 }
 
-/** Agents between which a conversation moves. */
 interface Transfers {
   readonly agents: ReadonlyMap<string, Agent>;
-  /** The tools by which an agent hands over. */
+  /** The transfer tools of an agent. */
   toolsOf(name: string): readonly Tool[];
   isTransfer(toolName: string): boolean;
-  /** Where a reply of an agent's hands the conversation to. */
+  /** The handoff in a reply, if any. */
   moveIn(reply: Reply): Move | undefined;
 }
 
-/** Makes the tools by which agents hand conversations over. `allow` says who may to whom; by default all may to all. */
+/** Creates the transfer tools of agents. `allow` limits who can hand over to whom. */
 const createTransfers = (
   members: readonly Member[],
   allow?: Readonly<Record<string, readonly string[]>>,
@@ -195,18 +200,18 @@ const createTransfers = (
   const agents = new Map(all.map((agent) => [agent.name, agent]));
   const names = [...agents.keys()];
   const allowed = new Map(Object.entries(allow ?? {}));
-  const unknown = [...allowed].flat(2).find((name) => !agents.has(name));
-  if (unknown !== undefined) throw nobody('allow', unknown, names);
+  const unknownName = [...allowed].flat(2).find((name) => !agents.has(name));
+  if (unknownName !== undefined) throw unknownAgent('allow', unknownName, names);
   const toolNames = fitNames(names.map((name) => `transfer_to_${fitName(name)}`));
   const tools = members.map(({ agent, description }, index) => ({
     to: agent.name,
     tool: transferTool(toolNames[index] ?? '', agent.name, description),
   }));
-  const mayHand = (from: string, to: string): boolean =>
+  const canTransfer = (from: string, to: string): boolean =>
     from !== to && (allow === undefined || allowed.get(from)?.includes(to) === true);
   return {
     agents,
-    toolsOf: (from) => tools.filter(({ to }) => mayHand(from, to)).map((it) => it.tool),
+    toolsOf: (from) => tools.filter(({ to }) => canTransfer(from, to)).map((it) => it.tool),
     isTransfer: (name) => toolNames.includes(name),
     moveIn: ({ reason, toolUses }) => {
       const moves = reason === 'toolFinal' ? toolUses.filter(({ isError }) => !isError) : [];
@@ -222,58 +227,58 @@ const createTransfers = (
 };
 
 const noMembers = (): MillraceError =>
-  misuse(
-    "handoff(): 'agents' takes a list of those it moves between: { agent, description: 'what it is for' }.",
-  );
+  misuse("handoff(): 'agents' must be a list of { agent, description: 'what it is for' }.");
 
-const nobody = (option: string, name: string, names: readonly string[]): MillraceError =>
+const unknownAgent = (option: string, name: string, names: readonly string[]): MillraceError =>
   misuse(`handoff(): '${option}' names '${name}'. The agents are: ${names.join(', ')}.`);
 
 const isMember = (value: unknown): value is Member =>
   isRecord(value) && isRecord(value['agent']) && typeof value['description'] === 'string';
 
-/** It says nothing itself: the words of whoever hands over are its last. */
+/** Without output: the last words of the agent are its answer. */
 const transferTool = (name: string, to: string, description: string): Tool =>
   tool({
     name,
     idempotent: true,
-    description: `Hands the conversation over to ${oneLine(to)}, who answers from then on. ${oneLine(description)}`,
+    description: `Hands the conversation over to ${oneLine(to)}, who answers from now on. ${oneLine(description)}`,
     input: jsonSchema({
       type: 'object',
       properties: {
-        reason: { type: 'string', description: 'Why, and what the other one has to know.' },
+        reason: { type: 'string', description: 'Why, and what the other agent needs to know.' },
       },
       additionalProperties: false,
     }),
     run: () => toolOutput({ content: [], finalAnswer: true }),
   });
 
-/** A conversation that moves to another agent. */
 export interface Handover {
   readonly from: string;
   readonly to: string;
-  /** Why, in the words of who hands over. */
+  /** The reason, in the words of the agent that hands over. */
   readonly reason?: string;
-  /** The tools that it has run, oldest first. */
+  /** Tool calls of that agent, oldest first. */
   readonly toolUses: readonly ToolRun[];
 }
 
-/** Decides what the next agent is shown of a conversation: what users and agents have said, the last message of a user and what came behind it among it. It may leave out, change and add; the conversation goes on from what is left. */
+/**
+ * Selects what the next agent sees of a conversation: messages of users and agents, including the last user message and
+ * everything after it. It may drop, change and add messages; the conversation continues from the result.
+ */
 export type HandoffFilter = (
   messages: readonly InputMessage[],
   handover: Handover,
 ) => readonly InputMessage[];
 
-/** What was said, and nothing of the tools that others have used. */
+/** Keeps all messages, without tool calls. */
 export const carryWords: HandoffFilter = (messages) => messages;
 
-/** What was said, and in words what the tools of who hands over have given. */
+/** Keeps all messages, with a summary of the tool calls of the agent that hands over. */
 export const carryAll: HandoffFilter = (messages, { from, toolUses }) =>
   toolUses.length === 0
     ? messages
     : [...messages.slice(0, -1), toolsOf(from, toolUses), ...messages.slice(-1)];
 
-/** What a user has said last, and what came behind it. */
+/** Keeps the last user message and everything after it. */
 export const carryLast: HandoffFilter = (messages) => messages.slice(lastOfUser(messages));
 
 const lastOfUser = (messages: readonly InputMessage[]): number =>
@@ -289,8 +294,8 @@ const toolsOf = (name: string, toolUses: readonly ToolRun[]): InputMessage => ({
     textBlock(
       toolUses
         .map((it) => {
-          const result = it.isError ? `failed: ${it.output}` : `gave: ${it.output}`;
-          return `I have used ${it.name}(${JSON.stringify(it.input)}), which ${result}`;
+          const result = it.isError ? `failed: ${it.output}` : `returned: ${it.output}`;
+          return `I called ${it.name}(${JSON.stringify(it.input)}), which ${result}`;
         })
         .join('\n'),
     ),

@@ -120,7 +120,7 @@ describe('hub', () => {
       'user: ?',
       'user b: b1',
       'assistant a: a1',
-      'user: Nobody else has said anything. Go on.',
+      'user: No one else has replied. Continue.',
     ]);
   });
 
@@ -331,7 +331,7 @@ describe('hub', () => {
     await expect(lastValueFrom(of('?').pipe(hub({ agents: [a] })))).rejects.toMatchObject({
       code: 'invalidState',
       message:
-        "hub(): the agent 'a' waits for the result of a tool, and nobody can bring it one here. Give it tools that do not suspend.",
+        "hub(): the agent 'a' waits for an external tool result, which cannot be provided here. Give it tools that do not suspend.",
     });
   });
 
@@ -391,7 +391,7 @@ describe('hub', () => {
           const index = nth[who] ?? 0;
           nth[who] = index + 1;
           const read = heard(models[who] ?? script(), index);
-          expect(read.filter((it) => !it.includes('Go on.'))).toEqual(['user: ?', ...before]);
+          expect(read.filter((it) => !it.includes('Continue.'))).toEqual(['user: ?', ...before]);
         });
       }),
       { numRuns: 40 },
@@ -405,16 +405,16 @@ describe('hub', () => {
     expect(wrong({})).toThrow("hub() needs 'agents'");
     expect(wrong({ agents: [] })).toThrow("hub() needs at least 1 of 'agents'.");
     expect(wrong({ agents: [a, named('a', script())] })).toThrow(
-      "hub(): more than one agent is called 'a'. Give each a 'name' of its own",
+      "hub(): more than one agent is called 'a'. Give each a unique 'name'",
     );
     expect(wrong({ agents: [a, a] })).toThrow('more than one agent');
     expect(wrong({ agents: [a, sessions(a).open('s')] })).toThrow(
-      "hub(): what stands at place 2 of 'agents' is none. Give other steps and sessions a name: asAgent(step, { name: 'writer' }).",
+      "hub(): entry 2 of 'agents' is not an agent. Turn other steps and sessions into one: asAgent(step, { name: 'writer' }).",
     );
-    expect(wrong({ agents: ['a'] })).toThrow('place 1');
+    expect(wrong({ agents: ['a'] })).toThrow('entry 1');
     expect(wrong({ agents: [a], rounds: 0 })).toThrow("'rounds' must be a whole number");
-    expect(wrong({ agents: [a], maxTurns: 3 })).toThrow("'maxTurns' goes with 'next'");
-    expect(wrong({ agents: [a], rounds: 2, next: () => a })).toThrow("'rounds' does not go with");
+    expect(wrong({ agents: [a], maxTurns: 3 })).toThrow("'maxTurns' requires 'next'");
+    expect(wrong({ agents: [a], rounds: 2, next: () => a })).toThrow("'rounds' cannot be combined");
     expect(wrong({ agents: [a], order: [] })).toThrow("has no option 'order'");
   });
 
@@ -428,7 +428,7 @@ describe('hub', () => {
     );
     await expect(lastValueFrom(chosen$)).rejects.toMatchObject({
       code: 'config',
-      message: "hub(): what 'next' has chosen is none of its 'agents'.",
+      message: "hub(): 'next' must return one of its 'agents'.",
     });
   });
 });

@@ -1,4 +1,4 @@
-// Agents that work together: as tools of each other, or as steps of a program that is an agent itself.
+// Agents that work together: as tools of each other, or as steps of an agent.
 export { agentTool, supervisor } from './agent-tool.js';
 export { aggregate, asAgent, type StepAgentOptions } from './as-agent.js';
 export { createStep } from '../../call/callable.js';

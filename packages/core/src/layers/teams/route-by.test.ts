@@ -42,7 +42,7 @@ describe('routeBy', () => {
     expect(await lastValueFrom(texts$)).toEqual(['Help.', 'Buy.']);
     expect(model.requests[0]).toMatchObject({
       system:
-        'Choose who is to deal with what you are asked. Do not deal with it yourself: only say which of these fits best.\n\n' +
+        'Choose who should handle the request. Do not handle it yourself: only state which of these fits best.\n\n' +
         '- sales: Somebody wants to buy.\n' +
         '- support: Something is broken.\n' +
         '- otherwise: None of these fits.',
@@ -80,7 +80,7 @@ describe('routeBy', () => {
     await expect(lastValueFrom(none$)).rejects.toMatchObject({
       code: 'invalidRequest',
       message:
-        "routeBy(): the model has chosen none of the routes sales, support. The option 'otherwise' takes what fits none.",
+        "routeBy(): the model chose none of the routes sales, support. Set 'otherwise' for input that matches no route.",
     });
   });
 
@@ -189,13 +189,13 @@ describe('routeBy', () => {
       (routes: unknown, options: unknown = {}) =>
       () =>
         routeBy(model, routes as never, options as never);
-    expect(wrong(undefined)).toThrow('routeBy() needs routes by their names');
-    expect(wrong({})).toThrow('routeBy() needs routes by their names');
+    expect(wrong(undefined)).toThrow('routeBy() needs routes by name');
+    expect(wrong({})).toThrow('routeBy() needs routes by name');
     expect(wrong({ a: step })).toThrow("routeBy(): the route 'a' must be { step, when }");
-    expect(wrong({ a: { step } })).toThrow('a text that says when to choose it');
-    expect(wrong({ a: { step, when: ' ' } })).toThrow('a text that says when to choose it');
+    expect(wrong({ a: { step } })).toThrow('a string that describes when to choose it');
+    expect(wrong({ a: { step, when: ' ' } })).toThrow('a string that describes when to choose it');
     expect(wrong({ otherwise: { step, when: 'x' } })).toThrow(
-      "routeBy(): no route can be called 'otherwise'. Give that step as the option 'otherwise'.",
+      "routeBy(): no route can be named 'otherwise'. Pass that step as the option 'otherwise'.",
     );
     const routes = { a: { step, when: 'x' } };
     expect(wrong(routes, { otherwise: 'x' })).toThrow("'otherwise' must be an agent");

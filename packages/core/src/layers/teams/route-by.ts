@@ -10,32 +10,31 @@ import { checkOptions, isModel, isText, type Rule } from '../../values/options.j
 import { output } from '../output.js';
 import { jsonSchema } from '../../schema/index.js';
 
-/** One of the steps that a model may choose. */
 export interface ModelRoute<AnyStep extends Composable = Composable> {
   readonly step: AnyStep;
-  /** When it is the one to choose: the model is shown this beside its name. */
+  /** When to choose this route, for the model. */
   readonly when: string;
 }
 
-/** How a model chooses. */
 export interface RouteByOptions<Otherwise extends Composable = Composable> {
-  /** The step for what fits none. Default: there is none, and such an input is an `invalidRequest` error. */
+  /** The step for input that matches no route. Default: such input is an `invalidRequest` error. */
   readonly otherwise?: Otherwise;
-  /** What the model is told before the list. Default: to choose what fits best, and not to answer. */
+  /** Instructions above the list of routes. Default: to choose the best one, and not to answer. */
   readonly instructions?: string;
-  /** What events call the agent that chooses. Default: `router`. */
+  /** Name of the choosing agent in events. Default: `router`. */
   readonly name?: string;
 }
 
 const otherwiseName = 'otherwise';
 
 const choose =
-  'Choose who is to deal with what you are asked. Do not deal with it yourself: only say which of these fits best.';
+  'Choose who should handle the request. Do not handle it yourself: only state which of these fits best.';
 
 /**
- * Composes steps of which a model chooses one for each input, by their names and descriptions: it is `route` with a call of an agent, below the one above like any other, that answers with one of the
- * names, and is corrected where it does not. What fits none, or cannot be decided in the end (the model gives no valid choice, or refuses), goes to `otherwise`, or is an `invalidRequest`
- * error; any other error of the model is an error of the whole. In an agent that `asAgent` makes of it, the step that was chosen speaks.
+ * Routes each input to a step that a model chooses by name and description: a `route` with a call of an agent that
+ * answers with a name and is corrected if it does not. Input that matches no route or gets no valid choice (invalid
+ * answers, refusal) goes to `otherwise`, or is an `invalidRequest` error; other errors of the model are errors of the
+ * whole. In `asAgent`, the chosen step streams the answer.
  */
 export const routeBy = <
   const Routes extends Readonly<Record<string, ModelRoute>>,
@@ -45,10 +44,10 @@ export const routeBy = <
   routes: Routes,
   options: RouteByOptions<Otherwise> = {},
 ): OperatorFunction<Input, OutOf<Routes[keyof Routes]['step']> | OutOf<Otherwise>> => {
-  if (!isModel[0](model)) throw misuse(`routeBy() needs ${isModel[1]}, that chooses.`);
+  if (!isModel[0](model)) throw misuse(`routeBy() needs ${isModel[1]}, to choose a step.`);
   checkOptions('routeBy()', options, rules);
   const { otherwise, name = 'router', instructions = choose } = options;
-  const steps = stepsOf(routes);
+  const steps = readRoutes(routes);
   const choice = {
     type: 'object',
     properties: { route: { type: 'string', enum: [...steps.keys(), otherwiseName] } },
@@ -58,7 +57,7 @@ export const routeBy = <
   const chooser = createAgent({
     name,
     model,
-    instructions: `${instructions}\n\n${listed(routes)}`,
+    instructions: `${instructions}\n\n${formatRoutes(routes)}`,
     use: [output(jsonSchema(choice))],
   });
   const chosen = route<Composable>((input, call) =>
@@ -70,7 +69,7 @@ export const routeBy = <
       }),
       map((choice = otherwiseName) => {
         const step = steps.get(choice) ?? otherwise;
-        if (step === undefined) throw noneFits([...steps.keys()]);
+        if (step === undefined) throw noRoute([...steps.keys()]);
         return step;
       }),
     ),
@@ -84,22 +83,24 @@ const rules: Readonly<Record<keyof RouteByOptions, Rule>> = {
   name: isText,
 };
 
-const stepsOf = (routes: Readonly<Record<string, ModelRoute>>): ReadonlyMap<string, Composable> => {
+const readRoutes = (
+  routes: Readonly<Record<string, ModelRoute>>,
+): ReadonlyMap<string, Composable> => {
   if (!isRecord(routes) || Object.keys(routes).length === 0) {
     throw misuse(
-      "routeBy() needs routes by their names, such as { sales: { step: sales, when: 'Somebody wants to buy.' } }.",
+      "routeBy() needs routes by name, such as { sales: { step: sales, when: 'The user wants to buy.' } }.",
     );
   }
   const entries = Object.entries(routes);
-  const wrong = entries.find(([, given]) => !isRoute(given));
-  if (wrong !== undefined) {
+  const invalid = entries.find(([, given]) => !isRoute(given));
+  if (invalid !== undefined) {
     throw misuse(
-      `routeBy(): the route '${wrong[0]}' must be { step, when }: a step, and a text that says when to choose it.`,
+      `routeBy(): the route '${invalid[0]}' must be { step, when }: a step, and a string that describes when to choose it.`,
     );
   }
   if (Object.hasOwn(routes, otherwiseName)) {
     throw misuse(
-      `routeBy(): no route can be called '${otherwiseName}'. Give that step as the option 'otherwise'.`,
+      `routeBy(): no route can be named '${otherwiseName}'. Pass that step as the option 'otherwise'.`,
     );
   }
   return new Map(entries.map(([name, { step }]) => [name, step]));
@@ -114,14 +115,14 @@ const isRoute = (given: unknown): boolean =>
 const isNoChoice = (error: unknown): boolean =>
   isMillraceError(error) && (error.code === 'invalidResponse' || error.code === 'emptyAnswer');
 
-const listed = (routes: Readonly<Record<string, ModelRoute>>): string =>
+const formatRoutes = (routes: Readonly<Record<string, ModelRoute>>): string =>
   [
     ...Object.entries(routes).map(([name, { when }]) => `- ${name}: ${when}`),
     `- ${otherwiseName}: None of these fits.`,
   ].join('\n');
 
-const noneFits = (names: readonly string[]): MillraceError =>
+const noRoute = (names: readonly string[]): MillraceError =>
   new MillraceError(
     'invalidRequest',
-    `routeBy(): the model has chosen none of the routes ${names.join(', ')}. The option 'otherwise' takes what fits none.`,
+    `routeBy(): the model chose none of the routes ${names.join(', ')}. Set 'otherwise' for input that matches no route.`,
   );

@@ -108,10 +108,10 @@ describe('supervisor', () => {
 
   it('refuses no agents', () => {
     expect(() => supervisor({ model: scriptedModel(), agents: [] })).toThrow(
-      "'agents' takes a list",
+      "'agents' must be a list",
     );
     expect(() => supervisor({ model: scriptedModel(), agents: [{ agent: 'x' } as never] })).toThrow(
-      "'agents' takes a list",
+      "'agents' must be a list",
     );
     expect(() => supervisor({ model: scriptedModel() } as never)).toThrow("needs 'agents'");
   });

@@ -15,37 +15,36 @@ import { silent } from '../../seams/tool-context.js';
 import type { Reply } from '../../values/reply.js';
 import { createTrampoline, subscribeOnTrampoline } from '../../flow/trampoline.js';
 
-/** Agents that speak in turn, or one at a time as somebody decides. */
 export type HubOptions<Agents extends readonly Agent[] = readonly Agent[]> =
   HubRounds<Agents> | HubTurns<Agents>;
 
-/** Agents that speak in turn, in the order of the list. */
 export interface HubRounds<Agents extends readonly Agent[] = readonly Agent[]> {
-  /** Who takes part: each by a name of its own. */
+  /** The participants, with unique names. */
   readonly agents: Agents;
-  /** How often each speaks. Default: 1. */
+  /** Turns of each agent. Default: 1. */
   readonly rounds?: number;
   readonly next?: undefined;
   readonly maxTurns?: undefined;
 }
 
-/** Agents of which one is chosen for each turn. */
 export interface HubTurns<Agents extends readonly Agent[] = readonly Agent[]> {
-  /** Who takes part: each by a name of its own. */
+  /** The participants, with unique names. */
   readonly agents: Agents;
-  /** Who speaks next, by what was said so far; nobody ends the hub. */
+  /** Chooses the next speaker from the transcript; `undefined` ends the hub. */
   // eslint-disable-next-line rxjs-x/finnish -- It need not return an Observable.
   readonly next: Decide<Agent | undefined, ReplyOf<Agents[number]>>;
-  /** Turns in all; the hub ends with the last one. Default: 20. */
+  /** Maximum number of turns in total. Default: 20. */
   readonly maxTurns?: number;
   readonly rounds?: undefined;
 }
 
 /**
- * Composes agents into a conversation in which each hears what the others say. One whose turn it is gets, as its input, what was asked and what was said since it spoke last,
- * with the names of who said it; what was before is its history, the own words as its own. Emits the list of replies once nobody is next, and none of them is the
- * answer: nobody speaks for an agent that `asAgent` makes of it. A reply without words, or that was interrupted or stopped, is not heard by the others; one that was interrupted ends the hub. An
- * error of one is an error of the whole, and one that suspends is an `invalidState` error. An agent that remembers is `asAgent(session, { name })`: it gets what is new, and knows the rest.
+ * Composes agents into a conversation in which each hears the others. The input of a turn is the question and what
+ * others said since the agent's last turn, with their names; earlier messages are its history. Emits the list of
+ * replies when there is no next speaker. None of them is the answer: in `asAgent`, no agent of the hub streams as it.
+ * The others do not hear replies that are empty, interrupted or stopped; an interrupted one ends the hub. An error of
+ * an agent is an error of the whole; a suspended one is an `invalidState` error. Use `asAgent(session, { name })` for
+ * an agent with memory: it gets new messages only.
  */
 export const hub = <const Agents extends readonly [Agent, ...Agent[]]>(
   options: HubOptions<Agents>,
@@ -58,7 +57,7 @@ export const hub = <const Agents extends readonly [Agent, ...Agent[]]>(
   checkTurns({ rounds, maxTurns, next });
   return composed(
     next === undefined
-      ? takeTurns('hub()', agents, (rounds ?? 1) * agents.length, inRounds(agents))
+      ? takeTurns('hub()', agents, (rounds ?? 1) * agents.length, roundRobin(agents))
       : takeTurns('hub()', agents, maxTurns ?? 20, next),
   );
 };
@@ -69,10 +68,14 @@ const checkTurns = ({
   maxTurns,
 }: Readonly<Record<'rounds' | 'next' | 'maxTurns', unknown>>): void => {
   if (next === undefined && maxTurns !== undefined) {
-    throw misuse("hub(): 'maxTurns' goes with 'next'. Say how often each speaks by 'rounds'.");
+    throw misuse(
+      "hub(): 'maxTurns' requires 'next'. Use 'rounds' to set how often each agent speaks.",
+    );
   }
   if (next !== undefined && rounds !== undefined) {
-    throw misuse("hub(): 'rounds' does not go with 'next'. Say how many turns by 'maxTurns'.");
+    throw misuse(
+      "hub(): 'rounds' cannot be combined with 'next'. Use 'maxTurns' to limit the turns.",
+    );
   }
 };
 
@@ -83,42 +86,43 @@ const rules: Readonly<Record<keyof HubTurns | keyof HubRounds, Rule>> = {
   maxTurns: wholeNumber(1),
 };
 
-/** Takes agents in the order of their list, round after round; between two rounds it may be decided that it is enough. */
-const inRounds =
-  <Said extends Reply>(
+/** Takes agents in order, round after round; between two rounds, `until` may end it. */
+const roundRobin =
+  <AnyReply extends Reply>(
     agents: readonly Agent[],
-    until?: Decide<boolean, Said>,
-  ): Decide<Agent | undefined, Said> =>
+    until?: Decide<boolean, AnyReply>,
+  ): Decide<Agent | undefined, AnyReply> =>
   (transcript, input, options) => {
-    const place = transcript.length % agents.length;
-    const agent = agents[place];
-    if (until === undefined || place > 0 || transcript.length === 0) return agent;
-    return decided$(until(transcript, input, options), isBoolean).pipe(
+    const index = transcript.length % agents.length;
+    const agent = agents[index];
+    if (until === undefined || index > 0 || transcript.length === 0) return agent;
+    return toDecision$(until(transcript, input, options), isBoolean).pipe(
       map((isEnough) => (isEnough === true ? undefined : agent)),
     );
   };
 
 const isBoolean = (value: unknown): value is boolean => typeof value === 'boolean';
 
-/** Who debates, for how long, and who decides. */
 export interface DebateOptions<
   Agents extends readonly Agent[] = readonly Agent[],
   Judge extends Composable = Composable,
 > {
-  /** The sides, two at least, each by a name of its own. What a side stands for is for its instructions to say. */
+  /** Two or more sides with unique names. Their instructions define their positions. */
   readonly agents: Agents;
-  /** How often each side speaks. Default: 2. */
+  /** Turns of each side. Default: 2. */
   readonly rounds?: number;
-  /** Gets what was asked and all that was said, with the names of who said it, and gives the answer. */
+  /** Receives the question and all replies, with their names, and gives the answer. */
   readonly judge: Judge;
-  /** Asked between two rounds: whether there has been enough of it. Default: never. */
+  /** Decides between two rounds whether to end the debate. Default: never. */
   // eslint-disable-next-line rxjs-x/finnish -- It need not return an Observable.
   readonly until?: Decide<boolean, ReplyOf<Agents[number]>>;
 }
 
 /**
- * Composes agents into a debate: they speak in turn and hear each other, as in a `hub`, and then the judge gets what was asked and all that was said. Emits what the judge
- * emits, and in an agent that `asAgent` makes of it, the judge speaks, and nobody else. A side that was interrupted ends the debate early: the judge decides on what there is. An error of one is an error of the whole.
+ * Composes agents into a debate: they speak in turn and hear each other, as in a `hub`; then the judge gets the
+ * question and all replies. Emits what the judge emits; in `asAgent`, only the judge streams as the answer. An
+ * interrupted side ends the debate early, and the judge decides on what there is. An error of an agent is an error of
+ * the whole.
  */
 export const debate = <
   const Agents extends readonly [Agent, Agent, ...Agent[]],
@@ -132,11 +136,11 @@ export const debate = <
   checkAgents('debate()', agents, 2);
   checkNames('debate()', [...agents, judge]);
   const maxTurns = rounds * agents.length;
-  const discuss = takeTurns('debate()', agents, maxTurns, inRounds(agents, until));
+  const discuss = takeTurns('debate()', agents, maxTurns, roundRobin(agents, until));
   const decide = runnerOf(judge);
   return composed((input, given) =>
     discuss(input, given).pipe(
-      concatMap((transcript) => decide(allHeard(input, transcript), given)),
+      concatMap((transcript) => decide(withTranscript(input, transcript), given)),
     ),
   );
 };
@@ -148,35 +152,41 @@ const debateRules: Readonly<Record<keyof DebateOptions, Rule>> = {
   until: isFunction,
 };
 
-/** Decides by what was said so far, and by what was asked; at once, or by an Observable, of which the first value counts, or a Promise. One who calls an agent passes the options on, so that the call belongs to the one above. */
-export type Decide<What, Said extends Reply = Reply> = (
-  transcript: Transcript<Said>,
+/**
+ * Decides from the transcript and the question, directly or by an Observable (its first value) or a Promise. If it
+ * calls an agent, pass the options on, so the call belongs to the one above.
+ */
+export type Decide<What, AnyReply extends Reply = Reply> = (
+  transcript: Transcript<AnyReply>,
   input: Input,
   options: CallOptions,
 ) => What | ObservableInput<What>;
 
-/** Lets agents speak one after the other, and emits what they have said when nobody is next, when the turns are used up, or when one was interrupted. */
-const takeTurns = <Said extends Reply>(
+/**
+ * Lets agents speak one after the other. Emits the transcript when there is no next speaker, the turns are used up, or
+ * an agent was interrupted.
+ */
+const takeTurns = <AnyReply extends Reply>(
   owner: string,
   agents: readonly Agent[],
   maxTurns: number,
-  next: Decide<Agent | undefined, Said>,
-): StepRun<Transcript<Said>> => {
-  const isOver = (transcript: Transcript<Said>): boolean =>
+  next: Decide<Agent | undefined, AnyReply>,
+): StepRun<Transcript<AnyReply>> => {
+  const isOver = (transcript: Transcript<AnyReply>): boolean =>
     transcript.length >= maxTurns || transcript.at(-1)?.reason === 'interrupted';
   return (input, given, options = silent(given)) =>
-    inTurns$<Transcript<Said>>([], (transcript) =>
+    iterate$<Transcript<AnyReply>>([], (transcript) =>
       isOver(transcript)
         ? EMPTY
-        : defer(() => decided$(next(transcript, input, options), isNobodyOrStep)).pipe(
+        : defer(() => toDecision$(next(transcript, input, options), isAgentOrNone)).pipe(
             concatMap((agent) => {
               if (agent === undefined) return EMPTY;
-              if (!agents.includes(agent)) throw noAgentOf(owner);
+              if (!agents.includes(agent)) throw unknownSpeaker(owner);
               return reply$(owner, agent, transcript, input, options);
             }),
-            // What they say is known by their types, which a list of them does not keep.
+            // The types know the replies, but a list of agents does not keep them.
             // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
-            map((reply) => Object.freeze([...transcript, reply as Said])),
+            map((reply) => Object.freeze([...transcript, reply as AnyReply])),
           ),
     ).pipe(last());
 };
@@ -185,12 +195,12 @@ const reply$ = (
   owner: string,
   agent: Agent,
   transcript: Transcript,
-  asked: Input,
+  question: Input,
   options: CallOptions,
 ): Observable<Reply> => {
-  const { history: heard, input } = hearing(agent.name, asked, transcript);
+  const { history: earlier, input } = turnInput(agent.name, question, transcript);
   const { use = [] } = options;
-  const before = heard.length === 0 ? [] : history([...(historyIn(use) ?? []), ...heard]);
+  const before = earlier.length === 0 ? [] : history([...(historyIn(use) ?? []), ...earlier]);
   return agent.call$(input, { ...options, use: [...use, before] }).pipe(
     map((reply) => {
       if (reply.reason === 'suspended') throw cannotWait(owner, agent.name);
@@ -199,53 +209,53 @@ const reply$ = (
   );
 };
 
-const decided$ = <What>(
-  told: What | ObservableInput<What>,
-  isTold: (value: What | ObservableInput<What>) => value is What,
+const toDecision$ = <What>(
+  decision: What | ObservableInput<What>,
+  isDecision: (value: What | ObservableInput<What>) => value is What,
 ): Observable<What | undefined> =>
-  isTold(told) ? of(told) : from(told).pipe(take(1), defaultIfEmpty(undefined));
+  isDecision(decision) ? of(decision) : from(decision).pipe(take(1), defaultIfEmpty(undefined));
 
-const isNobodyOrStep = (
+const isAgentOrNone = (
   value: Agent | undefined | ObservableInput<Agent | undefined>,
 ): value is Agent | undefined => value === undefined || isStep(value);
 
-const noAgentOf = (owner: string): MillraceError =>
-  misuse(`${owner}: what 'next' has chosen is none of its 'agents'.`);
+const unknownSpeaker = (owner: string): MillraceError =>
+  misuse(`${owner}: 'next' must return one of its 'agents'.`);
 
 const cannotWait = (owner: string, name: string): MillraceError =>
   new MillraceError(
     'invalidState',
-    `${owner}: the agent '${name}' waits for the result of a tool, and nobody can bring it one here. Give it tools that do not suspend.`,
+    `${owner}: the agent '${name}' waits for an external tool result, which cannot be provided here. Give it tools that do not suspend.`,
   );
 
-/** Emits a state and all that come of it, one by one, until one comes to nothing. States that come at once do not nest. */
-export const inTurns$ = <State>(
+/** Emits a state and all its successors, one by one. Synchronous states do not nest. */
+export const iterate$ = <State>(
   first: State,
   next: (state: State) => Observable<State>,
 ): Observable<State> =>
   defer(() => {
-    const inTurn = subscribeOnTrampoline<State>(createTrampoline());
-    return of(first).pipe(expand((state) => next(state).pipe(inTurn)));
+    const queued = subscribeOnTrampoline<State>(createTrampoline());
+    return of(first).pipe(expand((state) => next(state).pipe(queued)));
   });
 
-/** Refuses what is no list of agents, and names that do not tell them apart. */
 export const checkAgents = (owner: string, agents: readonly unknown[], least: number): void => {
   if (agents.length < least) throw misuse(`${owner} needs at least ${least} of 'agents'.`);
-  const wrong = agents.findIndex((agent) => nameOf(agent) === undefined);
-  if (wrong !== -1) {
+  const invalid = agents.findIndex((agent) => nameOf(agent) === undefined);
+  if (invalid !== -1) {
     throw misuse(
-      `${owner}: what stands at place ${wrong + 1} of 'agents' is none. Give other steps and sessions a name: asAgent(step, { name: 'writer' }).`,
+      `${owner}: entry ${invalid + 1} of 'agents' is not an agent. Turn other steps and sessions into one: asAgent(step, { name: 'writer' }).`,
     );
   }
 };
 
-/** Refuses names that do not tell apart who speaks. */
 export const checkNames = (owner: string, speakers: readonly unknown[]): void => {
   const names = speakers.map(nameOf);
-  const twice = names.find((name, index) => name !== undefined && names.indexOf(name) !== index);
-  if (twice === undefined) return;
+  const duplicate = names.find(
+    (name, index) => name !== undefined && names.indexOf(name) !== index,
+  );
+  if (duplicate === undefined) return;
   throw misuse(
-    `${owner}: more than one agent is called '${twice}'. Give each a 'name' of its own, so that they know who says what.`,
+    `${owner}: more than one agent is called '${duplicate}'. Give each a unique 'name', which the others see.`,
   );
 };
 
@@ -254,54 +264,57 @@ const nameOf = (agent: unknown): string | undefined =>
     ? agent['name']
     : undefined;
 
-/** What was said, in the order in which it was said. The name of each reply is that of the agent whose turn it was. */
-export type Transcript<Said extends Reply = Reply> = readonly Said[];
+/** The replies in order, named after the agents. */
+export type Transcript<AnyReply extends Reply = Reply> = readonly AnyReply[];
 
-/** What an agent says. */
 export type ReplyOf<AnyAgent> = AnyAgent extends Agent<infer Output> ? Reply<Output> : never;
 
-interface Hearing {
+interface TurnInput {
   readonly history: readonly InputMessage[];
   readonly input: Input;
 }
 
-const nothingNew = 'Nobody else has said anything. Go on.';
+const nothingNew = 'No one else has replied. Continue.';
 
-/** What an agent gets to hear: as its input what was asked and what the others have said, or, when it has had a turn before, what they have said since; all before that is its history. */
-const hearing = (name: string, asked: Input, transcript: Transcript): Hearing => {
+/**
+ * The input of a turn: the question and the replies of others, or, after the first turn, those since then. Earlier ones
+ * are history.
+ */
+const turnInput = (name: string, question: Input, transcript: Transcript): TurnInput => {
   const turns = transcript.findLastIndex((reply) => reply.name === name) + 1;
-  const news = saidIn(transcript.slice(turns), name);
-  if (turns === 0) return { history: [], input: withSaid(asked, news) };
-  const before = saidIn(transcript.slice(0, turns), name);
+  const unheard = messagesOf(transcript.slice(turns), name);
+  if (turns === 0) return { history: [], input: withReplies(question, unheard) };
+  const before = messagesOf(transcript.slice(0, turns), name);
   return {
-    history: [...messagesIn(asked), ...before],
-    input: news.length === 0 ? nothingNew : news,
+    history: [...toMessages(question), ...before],
+    input: unheard.length === 0 ? nothingNew : unheard,
   };
 };
 
-const allHeard = (asked: Input, transcript: Transcript): Input =>
-  withSaid(asked, saidIn(transcript));
+const withTranscript = (question: Input, transcript: Transcript): Input =>
+  withReplies(question, messagesOf(transcript));
 
-const withSaid = (asked: Input, said: readonly InputMessage[]): Input =>
-  said.length === 0 ? asked : [...messagesIn(asked), ...said];
+const withReplies = (question: Input, replies: readonly InputMessage[]): Input =>
+  replies.length === 0 ? question : [...toMessages(question), ...replies];
 
-/** What one hears of it: the own words as the assistant's, those of others as users' with their names. */
-const saidIn = (transcript: Transcript, own?: string): readonly InputMessage[] =>
+/** The replies as an agent hears them: its own as assistant messages, others as user messages with names. */
+const messagesOf = (transcript: Transcript, own?: string): readonly InputMessage[] =>
   transcript.flatMap<InputMessage>(({ reason, content, name = '' }) => {
-    const words = content.filter(isContentBlock).filter(isSaid);
-    if (words.length === 0 || isCut(reason)) return [];
+    const blocks = content.filter(isContentBlock).filter(isNotBlank);
+    if (blocks.length === 0 || isIncomplete(reason)) return [];
     return name === own
-      ? [{ role: 'assistant', name, content: words }]
-      : [{ role: 'user', name, content: words }];
+      ? [{ role: 'assistant', name, content: blocks }]
+      : [{ role: 'user', name, content: blocks }];
   });
 
-const isCut = (reason: Reply['reason']): boolean =>
+const isIncomplete = (reason: Reply['reason']): boolean =>
   reason === 'interrupted' || reason === 'stopped';
 
-const isSaid = (block: ContentBlock): boolean => block.type !== 'text' || block.text.trim() !== '';
+const isNotBlank = (block: ContentBlock): boolean =>
+  block.type !== 'text' || block.text.trim() !== '';
 
-/** An input as a list of messages, to which others can be added. What cannot be read is left to the call that gets it. */
-export const messagesIn = (input: Input): readonly InputMessage[] => {
+/** An input as a list of messages. Invalid parts are left to the call to reject. */
+export const toMessages = (input: Input): readonly InputMessage[] => {
   if (typeof input === 'string') return [userMessage(input)];
   if (!isList(input)) return [fromOthers(input)];
   const parts: readonly (ContentBlock | InputMessage | string)[] = input;
@@ -317,7 +330,6 @@ const isList = (input: Input): input is Extract<Input, readonly unknown[]> => Ar
 const isBlock = (part: ContentBlock | InputMessage | string): part is ContentBlock =>
   isContentBlock(part);
 
-/** A text as a message of a user's. */
 const userMessage = (text: string): InputMessage => ({
   role: 'user',
   content: [textBlock(text)],
