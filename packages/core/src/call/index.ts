@@ -14,4 +14,4 @@ export {
 } from '../seams/call.js';
 export type { Answer } from '../seams/layer.js';
 export type { Hooks } from '../seams/hooks.js';
-export type { Holds, Interruption } from '../flow/interruption.js';
+export type { Holds } from '../flow/interruption.js';
