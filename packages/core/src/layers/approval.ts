@@ -57,9 +57,7 @@ export type Verdict =
       readonly reason?: string;
     };
 
-/**
- * Decides whether a tool call runs. Emitting nothing denies it, and so does an error, which a `handlerError` reports.
- */
+/** Decides whether a tool call runs. Emitting nothing denies it; so does an error, which emits `handlerError`. */
 export type Approver<Value = unknown> = (
   request: ApprovalRequest<Value>,
 ) => Verdict | ObservableInput<Verdict>;

@@ -52,9 +52,7 @@ export const output = <const Schema extends InputSchema>(schema: Schema): Output
   });
 };
 
-/**
- * Parses the structured output in an answer: the whole text, or its last JSON object. Emits one result and completes.
- */
+/** Parses the output in an answer: the whole text, or its last JSON object. Emits one result and completes. */
 export const readOutput$ = (output: Validator, text: string): Observable<Validation> => {
   const reading = readValue(text);
   return 'problem' in reading

@@ -118,10 +118,7 @@ const tooLong = (
     { over },
   );
 
-/**
- * Trains a counter with the reported usage of each request. Skips requests without usage and those that are mostly
- * media.
- */
+/** Trains a counter with the reported usage of requests, except those without usage or with mostly media. */
 const learnUsage = (model: Model, counter: TokenCounter): Model => {
   checkModel('learnUsage()', model);
   if (counter.learn === undefined) return model;
@@ -186,10 +183,7 @@ export const shortenOnOverflow = (model: Model): Model => {
   );
 };
 
-/**
- * Cuts the messages to half their size, keeping the task. Undefined if nothing can be dropped, or if an answer has
- * begun.
- */
+/** Halves the messages, keeping the task. Undefined if nothing can be dropped, or if an answer has begun. */
 const shorten = (
   name: string,
   messages: readonly Message[],
@@ -206,10 +200,7 @@ const shorten = (
   return { messages: fitted.messages, warning };
 };
 
-/**
- * Adds to an agent the eviction of old large tool results and the tool to read them again: `createAgent(withEviction({
- * model, tools }))`.
- */
+/** Adds eviction of large tool results and the tool to read them: `createAgent(withEviction({ model, tools }))`. */
 export const withEviction = <const Output extends InputSchema | undefined = undefined>(
   options: AgentOptions<Output>,
   eviction: EvictionOptions = {},

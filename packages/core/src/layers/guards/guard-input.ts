@@ -75,9 +75,7 @@ export const guardRules: Readonly<Record<keyof GuardOptions, Rule>> = {
 const textsOf = (input: readonly InputMessage[]): readonly string[] =>
   input.filter(({ role }) => role === 'user').map(textOf);
 
-/**
- * The user text as it is and, for several messages, also joined without separators: splitting must not evade a guard.
- */
+/** The user text and, for several messages, also joined without separators: splitting must not evade a guard. */
 export const readingsOf = ({
   text,
   input,

@@ -9,9 +9,7 @@ import { type Patterns, readPatterns } from './patterns.js';
 import { characterStart, wholeLength } from '../../values/surrogates.js';
 
 export interface GuardOutputOptions extends InterceptorOptions {
-  /**
-   * Asks the model again with this message. Without it, the call ends with the text before the match, reason `stopped`.
-   */
+  /** Asks the model again with this message. Default: the call ends with the text before the match, as `stopped`. */
   readonly feedback?: string;
   /** Characters to hold back until they are known to be harmless. Default: 64. */
   readonly window?: number;
@@ -71,10 +69,7 @@ export const stopAtMatch = ({ patterns, window, feedback }: StopOptions) => {
     });
     return isSure ? smallest(starts) : undefined;
   };
-  /**
-   * As if the text had arrived character by character: a match that ends first takes precedence over one that starts
-   * first.
-   */
+  /** As if text arrived by character: a match that ends first takes precedence over one that starts first. */
   const earliestStop = (text: string, from: number, length: number): number | undefined => {
     let stop = stopIn(text, from, length);
     if (stop === undefined) return undefined;

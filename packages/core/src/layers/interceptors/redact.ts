@@ -160,9 +160,7 @@ const redactValue = (
 const isIterable = (value: object): value is Iterable<unknown> =>
   Symbol.iterator in value && 'entries' in value;
 
-/**
- * Whether a value is of a plain class and has exactly `known` own fields without getters. List items are not checked.
- */
+/** Whether a value has a plain class and exactly `known` own fields without getters. List items are not checked. */
 const isPlain = (value: object, known: number): boolean =>
   plainPrototypes.has(Object.getPrototypeOf(value)) &&
   Reflect.ownKeys(value).length === known &&
@@ -194,9 +192,7 @@ interface ReplaceOptions {
 /** Windows to hold back a match before its replacement is emitted and the rest of it dropped. */
 const maxHeldWindows = 4;
 
-/**
- * Replaces matches in a streamed message. Each delta costs a search of the window. An endless match is replaced once.
- */
+/** Replaces matches in a streamed message. Each delta costs a search of the window. Replaces an endless match once. */
 export const replaceMatches = (replacing: ReplaceOptions) => textWindow(releaseReplaced(replacing));
 
 const releaseReplaced =

@@ -5,10 +5,7 @@ import type { ToolContext } from '../../tools/types.js';
 import type { LongTermMemory, MemoryScope, NewMemory } from './long-term-memory.js';
 import { checkScope } from './long-term-memory.js';
 
-/**
- * Who manages the memory: the framework, before and after each call (`static`), the model with tools (`agent`), or
- * `both`.
- */
+/** Who manages the memory: the framework around each call (`static`), the model with tools (`agent`), or `both`. */
 export type LongTermMemoryMode = 'static' | 'agent' | 'both';
 
 export interface LongTermMemoryOptions {
@@ -16,10 +13,7 @@ export interface LongTermMemoryOptions {
   readonly memory: LongTermMemory;
   /** Default: `static`. */
   readonly mode?: LongTermMemoryMode;
-  /**
-   * Returns the scope of a call: `{ userId }` or `{ userId, sessionId }`. An error is a `warning`. Default:
-   * `metadata.userId`.
-   */
+  /** Returns the scope of a call: `{ userId, sessionId? }`. An error is a `warning`. Default: `metadata.userId`. */
   readonly scope?: ScopeOfCall;
   /** Maximum number of entries to show. Default: 3. */
   readonly top?: number;
@@ -29,18 +23,13 @@ export interface LongTermMemoryOptions {
   readonly candidates?: number;
   /** Whether to recall again for each step of a plan. Default: true, for agents that keep a plan. */
   readonly recallForSteps?: boolean;
-  /**
-   * Placement: before the history, or directly before the input, which keeps the history cacheable. Default:
-   * `beforeHistory`, or that of `retrieve`.
-   */
+  /** Before the history, or the input, which keeps the history cacheable. Default: `beforeHistory`, or as `retrieve`. */
   readonly placement?: 'beforeHistory' | 'beforeInput';
   /** Returns the query; blank for no search. Default: the question, as text. */
   readonly query?: (call: Call) => string;
   /** Timeout of each operation in milliseconds; the call waits for it. Default: 5,000. */
   readonly timeoutMs?: number;
-  /**
-   * Returns the entry for a tool call, or nothing to skip it; `false` skips all. Default: name, input and output, cut.
-   */
+  /** Returns the entry for a tool call, or nothing to skip it; `false` skips all. Default: name, input, output. */
   readonly summariseTool?: ((run: ToolRun) => string | undefined) | false;
   /** Whether the model can forget entries. Text that it reads may trick it into that. Default: false. */
   readonly forgetTool?: boolean;

@@ -332,10 +332,7 @@ const createShownMemories = (): ShownMemories => {
   return { of, add: (call, memories) => void byCall.set(call, [...of(call), ...memories]) };
 };
 
-/**
- * Memories that store that a tool recalled something, but not what: it is in long-term memory already, and may change
- * there or be deleted.
- */
+/** Memories that store that a tool recalled entries, but not their text: long-term memory has it, and may delete it. */
 const withoutRecalled =
   (inner: MemoryFactory): MemoryFactory =>
   (sessionId) => {

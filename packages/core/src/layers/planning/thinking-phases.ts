@@ -92,10 +92,7 @@ interface NamedConsultation extends PlanningOptions {
   readonly title: string;
 }
 
-/**
- * Asks the model about the conversation and notes the answer for later requests. A failure is a `warning`, and the call
- * continues.
- */
+/** Asks the model about the conversation and notes the answer for later requests. A failure is only a `warning`. */
 const consultModel$ = (
   context: ConsultContext,
   run: OpenRun,

@@ -28,10 +28,7 @@ import { stepsDialect, type StepsOptions } from '../text-tools/dialects.js';
 import { textTools } from '../text-tools/text-tools.js';
 
 export interface PlannerOptions {
-  /**
-   * How the model calls tools: as a JSON list in its text, for any model (`steps`, the default), or natively
-   * (`native`).
-   */
+  /** How the model calls tools: as a JSON list in text, for any model (`steps`, the default), or natively (`native`). */
   readonly calling?: 'steps' | 'native';
   /** Options of the `steps` dialect. */
   readonly dialect?: StepsOptions;

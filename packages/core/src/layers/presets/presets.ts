@@ -20,9 +20,7 @@ import { textTools } from '../text-tools/text-tools.js';
 import { selectTools } from '../select-tools.js';
 import { createSemaphore, limitCalls, type Semaphore } from '../traffic/limit-concurrency.js';
 
-/**
- * Options of an agent whose model has native tool calling: 10 iterations, 5 tools in parallel. Same as `createAgent`.
- */
+/** Options of an agent with native tool calling: 10 iterations, 5 tools in parallel. Same as `createAgent`. */
 export const native = <const Output extends InputSchema | undefined = undefined>(
   options: AgentOptions<Output>,
 ): AgentOptions<Output> => ({
@@ -94,10 +92,7 @@ export interface GuardedOptions {
   /** Tokens of it to keep free for the answer. Default: 4,096. */
   readonly reserve?: number;
   readonly counter?: TokenCounter;
-  /**
-   * Options of `retry`; `false` leaves it to the model. Takes precedence over a `retry` around the model. Default:
-   * those of `retry`.
-   */
+  /** Options of `retry`, which replace those of a `retry` around the model; `false` leaves it to the model. */
   readonly retry?: RetryOptions | false;
   /** Retriever to search for each call. Default: none. */
   readonly retriever?: Retriever;

@@ -48,10 +48,7 @@ const spansByNumber = (text: string): ReadonlyMap<number, readonly Span[]> => {
   return found;
 };
 
-/**
- * Blanks out code and links in Markdown: fenced blocks, inline code, links with their text, and link definitions.
- * Length and positions stay the same.
- */
+/** Blanks out Markdown code, links and link definitions, keeping the length and positions. */
 const proseOf = (text: string): string =>
   withoutLinks(withoutCode(withoutFences(text)).replace(definition, blank));
 

@@ -248,10 +248,7 @@ const joinParts = (parts: readonly (readonly ContentBlock[])[]): readonly Conten
         : [...merged, block];
     }, []);
 
-/**
- * Ends a run with an answer: with the reason and output of its reply, or the output parsed from its text if the call
- * has a schema.
- */
+/** Ends a run with an answer, and the reason and output of its reply, or the output parsed from its text. */
 const endAnswered$ = (
   run: OpenRun,
   { message, reply }: StepAnswer,

@@ -162,10 +162,7 @@ export type Decide<What, AnyReply extends Reply = Reply> = (
   options: CallOptions,
 ) => What | ObservableInput<What>;
 
-/**
- * Lets agents speak one after the other. Emits the transcript when there is no next speaker, the turns are used up, or
- * an agent was interrupted.
- */
+/** Lets agents speak in turn. Emits the transcript after the last turn, or if there is no next speaker or an interrupt. */
 const takeTurns = <AnyReply extends Reply>(
   owner: string,
   agents: readonly Agent[],
@@ -276,10 +273,7 @@ interface TurnInput {
 
 const nothingNew = 'No one else has replied. Continue.';
 
-/**
- * The input of a turn: the question and the replies of others, or, after the first turn, those since then. Earlier ones
- * are history.
- */
+/** The input of a turn: the question and the replies of others since the agent's last turn. */
 const turnInput = (name: string, question: Input, transcript: Transcript): TurnInput => {
   const turns = transcript.findLastIndex((reply) => reply.name === name) + 1;
   const unheard = messagesOf(transcript.slice(turns), name);

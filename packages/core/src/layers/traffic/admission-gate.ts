@@ -4,10 +4,7 @@ import type { MillraceError } from '../../values/errors.js';
 import { createFifo } from '../../flow/fifo.js';
 
 export interface Waiter {
-  /**
-   * Acquires the resources and returns whether enough were free. Called on arrival, and again while it is first in the
-   * queue.
-   */
+  /** Acquires the resources and returns whether enough were free. Called on arrival, and while first in the queue. */
   readonly tryAcquire: (isFirst: boolean) => boolean;
   readonly release: () => void;
   /** Called if it is queued, with the number of those ahead of it. */

@@ -37,10 +37,7 @@ export interface Semaphore {
   ): Observable<T>;
 }
 
-/**
- * Creates a semaphore: `semaphore.hold$(() => agent.call$('…'))` queues a call. Time limits such as `callMs` start once
- * it runs.
- */
+/** Creates a semaphore: `semaphore.hold$(() => agent.call$('…'))` queues a call. `callMs` starts once it runs. */
 export const createSemaphore = (options: SemaphoreOptions): Semaphore => {
   checkOptions('createSemaphore()', options, rules, ['max']);
   const { max, maxQueue = 100, what = 'others' } = options;

@@ -29,10 +29,7 @@ export type TakeResult =
 /** The rules of a token bucket. It is stateless: states are passed in and returned. */
 export interface TokenBucket {
   readonly full: BucketState;
-  /**
-   * Takes an amount if there is enough. An amount above the capacity is taken from a full bucket and leaves a debt that
-   * must flow back first.
-   */
+  /** Takes an amount if there is enough; more than the capacity from a full bucket, which then has a debt. */
   take(state: BucketState, amount: number, now: number): TakeResult;
   /** Returns unused tokens; a negative amount is taken even if there is not enough. */
   refund(state: BucketState, amount: number, now: number): BucketState;
@@ -102,10 +99,7 @@ interface KeyedBucketsOptions extends TokenBucketOptions {
 interface KeyedBuckets {
   /** Number of stored buckets. */
   readonly size: number;
-  /**
-   * Takes one token of a key, or returns the wait. `now` in milliseconds. Throws `tooLarge` for a key over 1,024
-   * characters.
-   */
+  /** Takes one token of a key, or returns the wait in milliseconds. Throws `tooLarge` for keys over 1,024 characters. */
   tryTake(
     key: string,
     now: number,
@@ -120,10 +114,7 @@ interface Entry {
 
 const maxKeyLength = 1_024;
 
-/**
- * Creates token buckets by key. Full buckets are dropped, which loses nothing; over `maxKeys`, the least recently used
- * one starts over.
- */
+/** Creates token buckets by key. Drops full buckets and, over `maxKeys`, the least recently used one. */
 export const keyedBuckets = (options: KeyedBucketsOptions): KeyedBuckets => {
   const rules = { ...bucketRules, capacity: numberFrom(1), maxKeys: wholeNumber(1) };
   checkOptions('keyedBuckets()', options, rules, ['capacity', 'refillPerMinute']);
