@@ -13,13 +13,14 @@ import { setUp } from './set-up.mjs';
 import { wordsInDocs, wordsInPackages } from './words.mjs';
 import { readJson, root, workspaces } from './workspaces.mjs';
 
-const help = `npm run house -- [--check | --lower] [--json]
+const help = `npm run house -- [--check | --lower] [--json] [--paths]
 
 Measures the size and shape of the code, and prints each number beside its ceiling and its aim.
 
   --check  exits with 1 if a number exceeds its ceiling
   --lower  lowers ceilings to the measured numbers; never raises one
   --json   prints JSON instead of a table
+  --paths  lists the files of core that run for a question, a tool call and a journaled call, and nothing else
   --help   prints this text
 
 The ceilings are in scripts/house/ceilings.json.`;
@@ -221,12 +222,28 @@ async function measuredCalls() {
   const costs = Object.entries(await subscriptionCosts());
   return {
     ...Object.fromEntries(costs.map(([name, count]) => [`subscriptions: ${name}`, count])),
-    'files that run for a question': await filesThatRun(await secondCall({})),
-    'files that run for one tool call': await filesThatRun(await secondCall({ turns: 1 })),
+    'files that run for a question': (await filesThatRun(await secondCall({}))).length,
+    'files that run for one tool call': (await filesThatRun(await secondCall({ turns: 1 }))).length,
   };
 }
 
-/** How many files of core have a function that runs during the call. Precise coverage of V8 counts them. */
+/** Lists the files that a reader of each path opens; of later paths only those that are new. */
+async function printPaths() {
+  const file = join(root, core, 'dist/call/subscriptions.test-support.js');
+  const { secondCall } = await import(pathToFileURL(file));
+  const paths = { question: {}, 'tool call': { turns: 1 }, journal: { turns: 1, journaled: true } };
+  const known = new Set();
+  for (const [path, call] of Object.entries(paths)) {
+    const files = await filesThatRun(await secondCall(call));
+    const fresh = files.filter((each) => !known.has(each));
+    fresh.forEach((each) => known.add(each));
+    const added = fresh.length < files.length ? `, ${fresh.length} of them new` : '';
+    console.log(`${path}: ${files.length} files${added}`);
+    console.log(fresh.map((each) => `  ${each}`).join('\n'));
+  }
+}
+
+/** The files of core with a function that runs during the call, by the precise coverage of V8. */
 async function filesThatRun(call) {
   const session = new Session();
   session.connect();
@@ -236,12 +253,15 @@ async function filesThatRun(call) {
     await call();
     const { result } = await session.post('Profiler.takePreciseCoverage');
     const dist = pathToFileURL(join(root, core, 'dist/')).href;
-    return result.filter(
-      ({ url, functions }) =>
-        url.startsWith(dist) &&
-        !/\.test-support\.js$/.test(url) &&
-        functions.some(({ ranges: [range] }) => range.count > 0),
-    ).length;
+    return result
+      .filter(
+        ({ url, functions }) =>
+          url.startsWith(dist) &&
+          !/\.test-support\.js$/.test(url) &&
+          functions.some(({ ranges: [range] }) => range.count > 0),
+      )
+      .map(({ url }) => url.slice(dist.length).replace(/\.js$/, '.ts'))
+      .sort();
   } finally {
     session.disconnect();
   }
@@ -358,6 +378,7 @@ function check(rows) {
 
 async function main(options) {
   await setUp();
+  if (options.paths) return printPaths();
   const { numbers, ...features } = await measure();
   const measured = rowsOf(numbers, readJson(ceilingsFile));
   const rows = options.lower ? lowered(measured) : measured;
@@ -368,7 +389,9 @@ async function main(options) {
 
 try {
   const flag = { type: 'boolean', default: false };
-  const { values } = parseArgs({ options: { check: flag, lower: flag, json: flag, help: flag } });
+  const { values } = parseArgs({
+    options: { check: flag, lower: flag, json: flag, paths: flag, help: flag },
+  });
   if (values.help) console.log(help);
   else await main(values);
 } catch (error) {
