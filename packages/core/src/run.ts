@@ -171,12 +171,12 @@ export const compact = (run: OpenRun, count: number, ...instead: readonly Messag
 
 export const answerTools = (
   run: OpenRun,
-  asked: AssistantMessage,
+  message: AssistantMessage,
   results: ToolMessage,
   { toolRuns, uses, executed, extras }: Pick<RunState, 'toolRuns' | 'uses' | 'executed' | 'extras'>,
 ): OpenRun => ({
   ...run,
-  messages: rejoined(run.messages, asked, results),
+  messages: rejoined(run.messages, message, results),
   toolRuns: [...run.toolRuns, ...toolRuns],
   uses: [...run.uses, ...uses],
   executed: run.executed + executed,
@@ -260,9 +260,9 @@ export const unpaired = (messages: readonly Message[]): string | undefined => {
   const fault = messages.find((message, index) => {
     if (message.role === 'tool') return messages[index - 1]?.role !== 'assistant';
     const next = messages[index + 1];
-    const asked = message.role === 'assistant' ? toolUsesOf(message).map(({ id }) => id) : [];
+    const calls = message.role === 'assistant' ? toolUsesOf(message).map(({ id }) => id) : [];
     const answered = next?.role === 'tool' ? next.content.map((it) => it.toolUseId) : [];
-    return asked.length !== answered.length || asked.some((id, at) => id !== answered[at]);
+    return calls.length !== answered.length || calls.some((id, at) => id !== answered[at]);
   });
   return fault === undefined
     ? undefined
@@ -286,7 +286,7 @@ interface Progress {
   /** The run after the last turn or its tools. */
   run?: Run;
   /** The running tool calls, with the results so far. */
-  acting?: { readonly asked: AssistantMessage; readonly results: ToolResultBlock[] } | undefined;
+  acting?: { readonly message: AssistantMessage; readonly results: ToolResultBlock[] } | undefined;
 }
 
 /** The outcome of a call, for the layers around it. */

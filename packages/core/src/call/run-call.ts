@@ -310,7 +310,7 @@ const createContext = ({
     hooks,
     layers: whole,
     perform: (step) => perform(step),
-    throughLayers: (asked) => throughLayers(asked),
+    throughLayers: (model) => throughLayers(model),
   };
   const { spend } = base;
   const composed = (): Perform => {
@@ -332,7 +332,7 @@ const createContext = ({
     return (performs ??= composed())(step);
   };
   let models: ((model: Model) => Model) | undefined;
-  const throughLayers = (asked: Model): Model => (models ??= modelThrough(whole, context))(asked);
+  const throughLayers = (model: Model): Model => (models ??= modelThrough(whole, context))(model);
   return context;
 };
 

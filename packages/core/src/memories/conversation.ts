@@ -127,9 +127,9 @@ const kept$ = (
     };
     // A journaled call may be resumed, which has the results of its tools.
     const open = acting === undefined || local(recorded).by !== undefined ? [] : [acting];
-    const begun = open.flatMap(({ asked, results }): readonly Message[] => [
-      asked,
-      { id: `${asked.id}/results`, role: 'tool', content: results },
+    const begun = open.flatMap(({ message, results }): readonly Message[] => [
+      message,
+      { id: `${message.id}/results`, role: 'tool', content: results },
     ]);
     const lacking = [...messages.slice(stored), ...begun];
     // Results for suspended tools can be passed again.
@@ -139,19 +139,19 @@ const kept$ = (
 
 /** The earlier conversation, from memory or the caller, with the results for suspended tools. */
 const earlier$ = (
-  { memory, input: asked, options, late: past }: Call,
+  { memory, input: given, options, late: past }: Call,
   { call, hooks, local }: Pick<LayerContext, 'call' | 'hooks' | 'local'>,
   /** Whether the call runs: only then results are taken. */
   willRun: boolean,
 ): Observable<Conversation> => {
-  const { results: brought, input } = splitInput(asked);
+  const { results: brought, input } = splitInput(given);
   const results = willRun ? brought : undefined;
   const { maxObservation } = limitsOf(options.limits);
   const { messages } = local(givenHistory);
   return (messages === undefined ? loaded$(memory) : of(messages)).pipe(
     concatMap((earlier) => {
       const history = repaired(
-        usable(earlier, results === undefined ? input : asked, call),
+        usable(earlier, results === undefined ? input : given, call),
         hooks,
         local(strictness).isStrict,
       );

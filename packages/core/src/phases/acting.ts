@@ -37,37 +37,37 @@ const lost =
 /** Runs the tool calls of the last message, and adds their results in the same order. */
 export const acting = (context: Needs): Phase =>
   phase((run) => {
-    const asked = unanswered(run);
-    if (asked === undefined) return run;
+    const message = unanswered(run);
+    if (message === undefined) return run;
     const { parallel, maxToolCalls } = context.limits;
     const latest = context.local(progress);
-    latest.acting = { asked, results: [] };
-    const toolUses = toolUsesOf(asked).map((toolUse) => readable(toolUse, run, context));
+    latest.acting = { message, results: [] };
+    const toolUses = toolUsesOf(message).map((toolUse) => readable(toolUse, run, context));
     const { uses, extras, isLimited } = planned(run, toolUses, context.toolkit, maxToolCalls);
     if (isLimited) {
-      const message = `The limit of tool calls (${maxToolCalls}) is reached: no more tools are run.`;
-      context.hooks.report(run.iteration, { type: 'warning', message });
+      const warning = `The limit of tool calls (${maxToolCalls}) is reached: no more tools are run.`;
+      context.hooks.report(run.iteration, { type: 'warning', message: warning });
     }
     const repeats = uses.filter(({ sameAs }) => sameAs !== undefined);
     const batches = batchesOf(uses);
     const [[only, ...others] = [], ...more] = batches;
     const isOne = only !== undefined && others.length + more.length + repeats.length === 0;
-    const acted$ = isOne
-      ? callTool$(context, run, only).pipe(thenMap((acted) => [acted]))
+    const results$ = isOne
+      ? callTool$(context, run, only).pipe(thenMap((result) => [result]))
       : allOf$(batches, (use) => callTool$(context, run, use), parallel);
-    return acted$.pipe(
+    return results$.pipe(
       repeats.length === 0
         ? identity
-        : concatMap((acted) =>
+        : concatMap((results) =>
             from(repeats).pipe(
-              concatMap((use) => callTool$(context, run, use, resultOf(use.sameAs, run, acted))),
-              startWith(...acted),
+              concatMap((use) => callTool$(context, run, use, resultOf(use.sameAs, run, results))),
+              startWith(...results),
               toArray(),
             ),
           ),
-      thenMap((acted) => {
-        acted.sort((a, b) => a.index - b.index);
-        latest.run = settle(run, asked, uses, acted, extras, context);
+      thenMap((results) => {
+        results.sort((a, b) => a.index - b.index);
+        latest.run = settle(run, message, uses, results, extras, context);
         latest.acting = undefined;
         return latest.run;
       }),
@@ -116,10 +116,10 @@ const batchesOf = (uses: readonly Planned[]): readonly (readonly Planned[])[] =>
 const resultOf = (
   toolUseId: string | undefined,
   { messages }: OpenRun,
-  acted: readonly ToolCallResult[],
+  results: readonly ToolCallResult[],
 ): ToolResultBlock | undefined => {
   const isIt = (result: ToolResultBlock): boolean => result.toolUseId === toolUseId;
-  const fresh = acted.find(({ result }) => isIt(result));
+  const fresh = results.find(({ result }) => isIt(result));
   if (fresh !== undefined) return fresh.result;
   const earlier = messages.findLast(
     (message): message is ToolMessage => message.role === 'tool' && message.content.some(isIt),
@@ -129,49 +129,49 @@ const resultOf = (
 
 const settle = (
   run: OpenRun,
-  asked: AssistantMessage,
+  message: AssistantMessage,
   uses: readonly Planned[],
   given: readonly ToolCallResult[],
   extras: Extras,
   { call, hooks, interruption, memory }: Needs,
 ): Run => {
   const isCut = interruption.current !== undefined;
-  const acted = isCut ? given.map((it) => ({ ...it, result: interrupted(it.result) })) : given;
-  const toolUses = new Map(acted.map(({ toolUse }) => [toolUse.id, toolUse]));
-  const content = asked.content.map((block) =>
+  const results = isCut ? given.map((it) => ({ ...it, result: interrupted(it.result) })) : given;
+  const toolUses = new Map(results.map(({ toolUse }) => [toolUse.id, toolUse]));
+  const content = message.content.map((block) =>
     block.type === 'tool_use' ? (toolUses.get(block.id) ?? block) : block,
   );
-  const results: ToolMessage = {
-    id: `${asked.id}/results`,
+  const toolMessage: ToolMessage = {
+    id: `${message.id}/results`,
     role: 'tool',
-    content: acted.map(({ result }) => result),
+    content: results.map(({ result }) => result),
   };
-  const below = acted.reduce((all, { usage }) => addUsage(all, usage), noUsage);
+  const below = results.reduce((all, { usage }) => addUsage(all, usage), noUsage);
   const spent = tokensIn(below) === 0 ? run : spend(run, below, 'acting');
-  const answered = answerTools(spent, { ...asked, content }, results, {
-    toolRuns: acted.map(toToolRun),
-    uses: acted.map((it, index) => useOf(it, uses[index])).filter((use) => use !== undefined),
-    executed: acted.filter(({ executed }) => executed).length,
-    extras: acted.reduce((all, { extras: added }) => ({ ...all, ...added }), extras),
+  const answered = answerTools(spent, { ...message, content }, toolMessage, {
+    toolRuns: results.map(toToolRun),
+    uses: results.map((it, index) => useOf(it, uses[index])).filter((use) => use !== undefined),
+    executed: results.filter(({ executed }) => executed).length,
+    extras: results.reduce((all, { extras: added }) => ({ ...all, ...added }), extras),
   });
-  const suspensions = isCut ? [] : acted.flatMap(suspensionOf);
+  const suspensions = isCut ? [] : results.flatMap(suspensionOf);
   if (suspensions.length > 0) {
-    const warn = (message: string): void =>
-      hooks.report(run.iteration, { type: 'warning', message });
+    const warn = (warning: string): void =>
+      hooks.report(run.iteration, { type: 'warning', message: warning });
     if (memory === noMemory) warn(lost);
     const names = Object.keys(answered.extras);
     if (names.length > 0) warn(extrasLost(names));
     const answer = assistantMessage(call, `${run.iteration}/suspended`, []);
     return { ...end(answered, 'suspended', answer), suspensions };
   }
-  const final = acted.find(({ finalAnswer }) => finalAnswer !== undefined)?.finalAnswer;
+  const final = results.find(({ finalAnswer }) => finalAnswer !== undefined)?.finalAnswer;
   if (final !== undefined) {
     return end(answered, 'toolFinal', assistantMessage(call, `${run.iteration}/final`, final));
   }
-  if (!run.stopping && !acted.some(({ stop }) => stop)) return answered;
-  return textOf(asked) === ''
+  if (!run.stopping && !results.some(({ stop }) => stop)) return answered;
+  return textOf(message) === ''
     ? end(answered, 'stopped', assistantMessage(call, `${run.iteration}/stopped`, 'Stopped.'))
-    : end(answered, 'stopped', withoutToolCalls(asked));
+    : end(answered, 'stopped', withoutToolCalls(message));
 };
 
 const suspensionOf = ({ toolUse, result }: ToolCallResult): readonly Suspension[] =>

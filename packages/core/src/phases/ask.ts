@@ -46,7 +46,7 @@ type Before = Extract<ModifiablePayload, BeforeModel>;
 type After = Extract<ModifiablePayload, AfterModel>;
 
 export interface Stage {
-  readonly before: (asked: BeforeModel) => Before;
+  readonly before: (response: BeforeModel) => Before;
   readonly show: Show;
   readonly after: (answered: AfterModel, wish: Directive) => After;
 }
@@ -84,19 +84,19 @@ export const ask$ = (
     .perform({ kind: 'model', id: position, input: request, run: run$, cut: cut$ })
     .pipe(
       thenMap((given) => {
-        const asked = ownMessage(given, context.call, position);
-        toolUsesOf(asked.message).forEach(({ id }) => context.toolUseIds.add(id));
-        return asked;
+        const response = ownMessage(given, context.call, position);
+        toolUsesOf(response.message).forEach(({ id }) => context.toolUseIds.add(id));
+        return response;
       }),
     );
 };
 
 /** Gives a cached message of another call an id of this call: memory would take it for a known message. */
-const ownMessage = (asked: ModelAnswer, { callId }: CallInfo, position: string): ModelAnswer => {
-  const { message } = asked;
+const ownMessage = (response: ModelAnswer, { callId }: CallInfo, position: string): ModelAnswer => {
+  const { message } = response;
   return message.id.startsWith(`${callId}/`)
-    ? asked
-    : { ...asked, message: { ...message, id: `${callId}/${position}` } };
+    ? response
+    : { ...response, message: { ...message, id: `${callId}/${position}` } };
 };
 
 export interface Asking {
@@ -114,21 +114,21 @@ export const asking = (
   { messages, ...options }: ModelRequest,
 ): Asking => {
   const { call, hooks, toolUseIds } = context;
-  let draft: MessageBuilder | undefined;
+  let builder: MessageBuilder | undefined;
   let earlier = noUsage;
   const begun = (attempt: number): MessageBuilder => {
     // A layer asks again: the message of its first attempt is discarded, and its usage counts.
-    if (draft !== undefined) {
-      discard(context, iteration, draft.message(), 'asked again');
-      earlier = addUsage(earlier, draft.usage);
+    if (builder !== undefined) {
+      discard(context, iteration, builder.message(), 'response again');
+      earlier = addUsage(earlier, builder.usage);
     }
-    draft = createMessageBuilder({
+    builder = createMessageBuilder({
       messageId: messageIdAt(`${call.callId}/${position}`, attempt),
       name: call.agent.at(-1) ?? '',
       iteration,
       isTaken: (id) => toolUseIds.has(id),
     });
-    return draft;
+    return builder;
   };
   const cutShort = (
     status: 'interrupted' | 'vetoed',
@@ -174,17 +174,17 @@ export const asking = (
               ),
         );
       }),
-    cut$: ({ message }) => made$(() => cutShort('interrupted', draft ?? begun(1), message)),
+    cut$: ({ message }) => made$(() => cutShort('interrupted', builder ?? begun(1), message)),
   };
 };
 
 const messageIdAt = (stepId: string, attempt: number): string =>
   attempt === 1 ? stepId : `${stepId}~${attempt}`;
 
-const answerOf = (draft: MessageBuilder, finish: Finish) => ({
-  message: frozen(draft.message()),
+const answerOf = (builder: MessageBuilder, finish: Finish) => ({
+  message: frozen(builder.message()),
   finish,
-  usage: draft.usage,
+  usage: builder.usage,
 });
 
 const wishOf = ({ halt }: MessageBuilder): Directive => {

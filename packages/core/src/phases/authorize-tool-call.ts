@@ -44,15 +44,15 @@ export const answered = (toolUse: ToolUseBlock, answer: ToolOutput): Authorizati
 export const authorization$ = (
   context: Needs,
   run: OpenRun,
-  asked: ToolUseBlock,
+  original: ToolUseBlock,
   plan: Planned,
 ): Observable<Authorization> => {
   const { toolkit, limits, hooks, local } = context;
-  const { name, invalidInput } = asked;
+  const { name, invalidInput } = original;
   const isAsPlanned = name === plan.toolUse.name;
   const tool = toolkit.find(name);
   const cannot = (why: string): Observable<Authorization> =>
-    of({ ...answered(asked, failedOutput(why)), failed: true });
+    of({ ...answered(original, failedOutput(why)), failed: true });
   if (tool === undefined) return cannot(unknownTool(name, toolkit.names));
   if (isAsPlanned && plan.tool === undefined) return cannot(notYet(name));
   if (!isAsPlanned && !mayBecome(tool, plan, limits)) return cannot(renamed(name));
@@ -63,10 +63,10 @@ export const authorization$ = (
   const { iteration } = run;
   const decided$ =
     deciders.length === 0
-      ? check$(asked).pipe(map((checked) => decisionOf(checked, { usage: noUsage })))
-      : throughDeciders$(asked, deciders, (abort) => {
+      ? check$(original).pipe(map((checked) => decisionOf(checked, { usage: noUsage })))
+      : throughDeciders$(original, deciders, (abort) => {
           const stepId = `${iteration}/${plan.index}/intent`;
-          const lending = { toolUseId: asked.id, stepId, purpose: deciders[0]?.name };
+          const lending = { toolUseId: original.id, stepId, purpose: deciders[0]?.name };
           return {
             ...{ tool, check$, local },
             lent: context.toolContext(lending, run, abort),
@@ -76,7 +76,7 @@ export const authorization$ = (
   return decided$.pipe(
     catchError((error: unknown) => {
       if (isFatal(error)) throw error;
-      return of({ ...answered(asked, failedBy(context, run, name, error)), failed: true });
+      return of({ ...answered(original, failedBy(context, run, name, error)), failed: true });
     }),
   );
 };

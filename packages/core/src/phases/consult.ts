@@ -105,23 +105,23 @@ const supported = (
 const lasting: readonly MillraceErrorCode[] = ['interceptor', 'guardRejected', 'budget'];
 
 const stageOf = (phase: string): Stage => ({
-  before: (asked) => ({ type: 'prePlanning', phase, ...asked }),
+  before: (response) => ({ type: 'prePlanning', phase, ...response }),
   show: (hooks, iteration, delta) =>
     hooks.report(iteration, { type: 'planningChunk', phase, ...delta }),
   after: (answered) => ({ type: 'postPlanning', phase, ...answered }),
 });
 
-const read = (asked: ModelAnswer): Consulted => {
-  const { usage } = asked;
-  if (asked.status !== 'answered') return { status: 'cut', usage };
-  const text = textOf(asked.message).trim();
-  if (asked.halt !== undefined) return { status: 'failed', why: 'It was stopped.', usage };
-  if (asked.finish === 'refusal' || asked.finish === 'filtered') {
+const read = (response: ModelAnswer): Consulted => {
+  const { usage } = response;
+  if (response.status !== 'answered') return { status: 'cut', usage };
+  const text = textOf(response.message).trim();
+  if (response.halt !== undefined) return { status: 'failed', why: 'It was stopped.', usage };
+  if (response.finish === 'refusal' || response.finish === 'filtered') {
     return { status: 'failed', why: 'The model would not say it.', usage };
   }
   return text === ''
     ? { status: 'failed', why: 'The model said nothing.', usage }
-    : { status: 'answered', text, isCutShort: asked.finish === 'length', usage };
+    : { status: 'answered', text, isCutShort: response.finish === 'length', usage };
 };
 
 /**

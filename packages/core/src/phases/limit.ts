@@ -117,7 +117,7 @@ export interface Closing {
 }
 
 const stage: Stage = {
-  before: (asked) => ({ type: 'preSummary', ...asked }),
+  before: (response) => ({ type: 'preSummary', ...response }),
   show: (hooks, iteration, delta) => hooks.show(iteration, 'summaryChunk', delta),
   after: (answered) => ({ type: 'postSummary', ...answered }),
 };
@@ -138,27 +138,27 @@ export const close$ = (run: OpenRun, context: ClosingNeeds, closing: Closing): O
     ...withoutTools(context.request, context.toolkit, context.model),
     messages,
   }).pipe(
-    concatMap((asked) =>
-      closed$(spend(run, asked.usage, closing.phase ?? 'closing'), asked, context, closing),
+    concatMap((response) =>
+      closed$(spend(run, response.usage, closing.phase ?? 'closing'), response, context, closing),
     ),
   );
 };
 
 const closed$ = (
   run: OpenRun,
-  asked: ModelAnswer,
+  response: ModelAnswer,
   context: ClosingNeeds,
   closing: Closing,
 ): Observable<Run> => {
-  switch (asked.status) {
+  switch (response.status) {
     case 'vetoed':
-      return of(discardUnlessKept(context, endStopped(run, context), asked.message));
+      return of(discardUnlessKept(context, endStopped(run, context), response.message));
     case 'interrupted': {
-      const ended = endInterrupted(run, context, asked.message, asked.says);
-      return of(discardUnlessKept(context, ended, asked.message));
+      const ended = endInterrupted(run, context, response.message, response.says);
+      return of(discardUnlessKept(context, ended, response.message));
     }
     case 'answered':
-      return summed$(run, asked, context, closing);
+      return summed$(run, response, context, closing);
   }
 };
 

@@ -21,7 +21,7 @@ type Needs = Parameters<typeof ask$>[0] &
 type Answer = Extract<ModelAnswer, { status: 'answered' }>;
 
 const stage: Stage = {
-  before: (asked) => ({ type: 'preReasoning', ...asked }),
+  before: (response) => ({ type: 'preReasoning', ...response }),
   show: (hooks, iteration, delta) => hooks.show(iteration, 'reasoningChunk', delta),
   after: (answered, wish) => ({ type: 'postReasoning', ...answered, ...wish }),
 };
@@ -33,11 +33,11 @@ export const reasoning = (context: Needs): Phase =>
     const run = nextIteration(before);
     const request = { ...optionsOf(run, context), messages: messagesOf(run, context.call) };
     return ask$(context, run, stage, String(run.iteration), request).pipe(
-      thenMap((asked) => {
-        const spent = spend(run, asked.usage, 'reasoning');
-        const decided = decide(spent, asked, context);
+      thenMap((response) => {
+        const spent = spend(run, response.usage, 'reasoning');
+        const decided = decide(spent, response, context);
         const kept = (then: Run): Run | Observable<Run> =>
-          paced(run, discardUnlessKept(context, then, asked.message), context);
+          paced(run, discardUnlessKept(context, then, response.message), context);
         return context.output === undefined || decided.status !== 'answer'
           ? kept(decided)
           : read$(spent, decided, context.output, context).pipe(thenMap(kept));
@@ -48,34 +48,34 @@ export const reasoning = (context: Needs): Phase =>
 /** A choice that forces a tool covers the first request only: otherwise the model could never answer. */
 const optionsOf = (
   run: OpenRun,
-  { request: asked, toolkit, limits, model }: Needs,
+  { request: response, toolkit, limits, model }: Needs,
 ): RequestOptions => {
   const { iteration, executed } = run;
-  const request = ramped(asked, run, limits);
+  const request = ramped(response, run, limits);
   if (executed >= limits.maxToolCalls) return withoutTools(request, toolkit, model);
   const { toolChoice, ...rest } = request;
   const forces = toolChoice === 'required' || typeof toolChoice === 'object';
   return withTools(iteration > 1 && forces ? rest : request, toolkit);
 };
 
-const decide = (run: OpenRun, asked: ModelAnswer, context: Needs): Run => {
-  switch (asked.status) {
+const decide = (run: OpenRun, response: ModelAnswer, context: Needs): Run => {
+  switch (response.status) {
     case 'vetoed':
       return endStopped(run, context);
     case 'interrupted':
-      return endInterrupted(run, context, asked.message, asked.says);
+      return endInterrupted(run, context, response.message, response.says);
     case 'answered':
-      if (asked.again === undefined) return accept(run, asked, context);
-      return asked.halt === undefined
-        ? improve(run, 'again', asked.message, asked.again, context)
-        : resume(run, asked, asked.again, context);
+      if (response.again === undefined) return accept(run, response, context);
+      return response.halt === undefined
+        ? improve(run, 'again', response.message, response.again, context)
+        : resume(run, response, response.again, context);
   }
 };
 
-const accept = (run: OpenRun, asked: Answer, context: Needs): Run => {
-  const { finish, stop, malformed } = asked;
+const accept = (run: OpenRun, response: Answer, context: Needs): Run => {
+  const { finish, stop, malformed } = response;
   // Tool calls of a truncated message may be incomplete.
-  const message = finish === 'stop' ? asked.message : withoutToolUses(asked.message);
+  const message = finish === 'stop' ? response.message : withoutToolUses(response.message);
   const asksForTools = toolUsesOf(message).length > 0;
   if (asksForTools) return { ...append(run, message), stopping: stop };
   if (stop && isEmpty(message)) return endStopped(run, context);
@@ -152,7 +152,7 @@ const reshape = (
   problems: readonly string[],
   context: CorrectionNeeds,
 ): OpenRun => {
-  const why = `Your answer must be JSON of the schema that was asked for, with no text around it:\n${problems.map((problem) => `- ${problem}`).join('\n')}`;
+  const why = `Your answer must be JSON of the schema that was response for, with no text around it:\n${problems.map((problem) => `- ${problem}`).join('\n')}`;
   if ((run.corrections.output ?? 0) < maxOutputCorrections) {
     return improve(run, 'output', message, why, context);
   }

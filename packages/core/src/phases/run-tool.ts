@@ -56,7 +56,7 @@ export const createToolRun = (
   if (tool === undefined) return settledRun(decision, gone(name), { executed: true, failed: true });
   const abort = createLazyAbort();
   const stepId = `${run.iteration}/${plan.index}`;
-  const lent = context.toolContext({ toolUseId: toolUse.id, stepId }, run, abort);
+  const toolContext = context.toolContext({ toolUseId: toolUse.id, stepId }, run, abort);
   let failure: unknown;
   const failedInterceptor = (error: unknown): never => {
     failure = error;
@@ -67,17 +67,17 @@ export const createToolRun = (
     output,
     executed: true,
     failed: output.isError,
-    ...addCost(costOf(decision), spentBelow(lent)),
+    ...addCost(costOf(decision), spentBelow(toolContext)),
   });
   return {
     ran$: ('value' in decision
-      ? output$(context, run, tool, decision, lent, failedInterceptor)
+      ? output$(context, run, tool, decision, toolContext, failedInterceptor)
       : // The value is not recorded: the input is read again.
         checked$(context, tool, toolUse, plan).pipe(
           thenMap((checked) =>
             checked.status === 'refused'
               ? failedOutput(checked.why)
-              : output$(context, run, tool, checked, lent, failedInterceptor),
+              : output$(context, run, tool, checked, toolContext, failedInterceptor),
           ),
         )
     ).pipe(
@@ -89,7 +89,7 @@ export const createToolRun = (
         return of(failedBy(context, run, name, error));
       }),
       thenMap((output) => {
-        refuseHalted(lent);
+        refuseHalted(toolContext);
         return ranTo(output);
       }),
     ),
@@ -103,7 +103,7 @@ const output$ = (
   { iteration }: OpenRun,
   tool: Tool,
   { toolUse, value }: Pick<Authorization, 'toolUse' | 'value'>,
-  lent: ToolContext,
+  toolContext: ToolContext,
   onInterceptorError: (error: unknown) => never,
 ): Observable<ToolOutput> => {
   const { hooks, scheduler } = context;
@@ -113,7 +113,7 @@ const output$ = (
     if (context.toolkit.find(name) === undefined) {
       return of<ToolEmission>({ type: 'output', output: gone(name) });
     }
-    return tool.run$(retry === undefined ? value : copied(value), lent);
+    return tool.run$(retry === undefined ? value : copied(value), toolContext);
   }).pipe(
     contained(),
     retry === undefined

@@ -30,34 +30,34 @@ export const streamMessage$ = (
   { iteration }: Pick<OpenRun, 'iteration'>,
   show: Show,
   asked: BeforeModel,
-  draft: MessageBuilder,
+  builder: MessageBuilder,
   /** Called with the model that answers, if it is not the requested one. */
   answering: (model: string) => void = () => undefined,
 ): Observable<Finish> => {
   const { hooks } = context;
   const model = context.throughLayers(context.model);
   const { options, dropped } = supportedOptions(model, asked.options);
-  const lent = lentTo(context, iteration, draft.messageId, answering);
+  const modelContext = modelContextOf(context, iteration, builder.messageId, answering);
   const take = (chunk: MessageChunk): void => {
-    if (chunk.type === 'restart') discard(context, iteration, draft.message(), chunk.why);
-    const delta = draft.add(chunk);
+    if (chunk.type === 'restart') discard(context, iteration, builder.message(), chunk.why);
+    const delta = builder.add(chunk);
     if (delta !== undefined) show(hooks, iteration, delta);
     if (chunk.type !== 'restart') return;
     // Earlier responses of a paused message are part of the new one.
-    draft.deltas().forEach((kept) => show(hooks, iteration, kept));
+    builder.deltas().forEach((kept) => show(hooks, iteration, kept));
   };
   const fail = (cause: unknown): MillraceError =>
     withUsage(
-      withPartial(toMillraceError(cause, 'unknown', `The model '${model.name}' failed`), draft),
-      draft,
+      withPartial(toMillraceError(cause, 'unknown', `The model '${model.name}' failed`), builder),
+      builder,
     );
   /** Adds a response to the builder. A paused message continues in the next response. */
   const finished$ = (nth: number): Observable<Finish> =>
     defer<Observable<MessageChunk>>(() => {
-      const begun = draft.message();
+      const begun = builder.message();
       const shown = toModel(asked.messages);
       const messages = begun.content.length > 0 ? [...shown, begun] : shown;
-      return model.stream$({ ...options, messages }, lent);
+      return model.stream$({ ...options, messages }, modelContext);
     }).pipe(
       contained(),
       hooks.transformed(iteration),
@@ -67,8 +67,9 @@ export const streamMessage$ = (
       }),
       reduce(() => true, true),
       thenMap(() => {
-        if (draft.finish !== 'pause' || nth === maxResponses) return finishOf(draft, model.name);
-        draft.resume();
+        if (builder.finish !== 'pause' || nth === maxResponses)
+          return finishOf(builder, model.name);
+        builder.resume();
         return finished$(nth + 1);
       }),
     );
@@ -76,10 +77,12 @@ export const streamMessage$ = (
   return finished$(1).pipe(failing(fail));
 };
 
-const isWhole = (draft: MessageBuilder): draft is MessageBuilder & { readonly finish: Finish } =>
-  draft.finish !== undefined && draft.finish !== 'pause';
+const isWhole = (
+  builder: MessageBuilder,
+): builder is MessageBuilder & { readonly finish: Finish } =>
+  builder.finish !== undefined && builder.finish !== 'pause';
 
-const lentTo = (
+const modelContextOf = (
   { call, hooks, demand, scheduler, limits, retryBudget }: Needs,
   iteration: number,
   stepId: string,
@@ -104,22 +107,22 @@ const lentTo = (
   };
 };
 
-const finishOf = (draft: MessageBuilder, model: string): Finish => {
-  if (isWhole(draft)) return draft.finish;
+const finishOf = (builder: MessageBuilder, model: string): Finish => {
+  if (isWhole(builder)) return builder.finish;
   throw new MillraceError(
     'invalidResponse',
-    draft.finish === 'pause'
+    builder.finish === 'pause'
       ? `The model '${model}' paused ${maxResponses} times without finishing its message.`
       : `The answer of the model '${model}' is incomplete: its stream ended without a finish.`,
-    { partial: textOf(draft.message()) },
+    { partial: textOf(builder.message()) },
   );
 };
 
 const withUsage = (error: MillraceError, { usage }: MessageBuilder): MillraceError =>
   tokensIn(usage) > 0 ? revised(error, { usage }) : error;
 
-const withPartial = (error: MillraceError, draft: MessageBuilder): MillraceError => {
-  const partial = textOf(draft.message());
+const withPartial = (error: MillraceError, builder: MessageBuilder): MillraceError => {
+  const partial = textOf(builder.message());
   return error.partial === undefined && partial !== '' ? revised(error, { partial }) : error;
 };
 

@@ -79,28 +79,28 @@ export const callTool$ = (
               const { groups } = given;
               // Replays the effect of a recorded tool call.
               if (!acting.hasRun() && groups !== undefined) context.activateOnly(groups);
-              const acted = sameUse(given, plan);
-              const { toolUse, result, ms } = acted;
+              const outcome = sameUse(given, plan);
+              const { toolUse, result, ms } = outcome;
               context.local(progress).acting?.results.push(result);
               // A layer, such as a cache, answered it.
               if (!acting.isReported() && !context.local(replayedSteps).has(position)) {
                 context.hooks.report(run.iteration, { type: 'postActing', toolUse, result, ms });
               }
-              return acted;
+              return outcome;
             }),
           );
       }),
     );
 };
 
-const sameUse = (acted: ToolCallResult, { index, toolUse: { id } }: Planned): ToolCallResult =>
-  acted.result.toolUseId === id
-    ? acted
+const sameUse = (outcome: ToolCallResult, { index, toolUse: { id } }: Planned): ToolCallResult =>
+  outcome.result.toolUseId === id
+    ? outcome
     : {
-        ...acted,
+        ...outcome,
         index,
-        toolUse: { ...acted.toolUse, id },
-        result: { ...acted.result, toolUseId: id },
+        toolUse: { ...outcome.toolUse, id },
+        result: { ...outcome.result, toolUseId: id },
       };
 
 const createDeciding = (
@@ -110,7 +110,7 @@ const createDeciding = (
   known: ToolResultBlock | undefined,
 ) => {
   const { hooks } = context;
-  const asked = plan.toolUse;
+  const original = plan.toolUse;
   let hasRun = false;
   let announced: ToolUseBlock | undefined;
   const announce = (toolUse: ToolUseBlock): void => {
@@ -121,9 +121,9 @@ const createDeciding = (
     hasRun: () => hasRun,
     run$: (): Observable<Authorization> => {
       hasRun = true;
-      const payload = { type: 'preActing', toolUse: asked } as const;
+      const payload = { type: 'preActing', toolUse: original } as const;
       return hooks.intercepted$(run.iteration, payload, (before) => {
-        const toolUse = before === undefined ? asked : edited(asked, before.toolUse);
+        const toolUse = before === undefined ? original : edited(original, before.toolUse);
         announce(toolUse);
         const refused = refusal(run, plan, before === undefined) ?? known;
         return refused === undefined
@@ -139,8 +139,8 @@ const createDeciding = (
           return { ...answered(toolUse, failedOutput(why)), failed: true };
         }
         hasRun = true;
-        announce(asked);
-        return answered(asked, failedOutput(message ?? notRun));
+        announce(original);
+        return answered(original, failedOutput(message ?? notRun));
       }),
   };
 };
@@ -194,13 +194,13 @@ const createActing = (
     const changed = equal(groups, groupsBefore) ? {} : { groups };
     // Repeated failures of a tool are reported with a growing delay.
     const backoff = given.executed ? failures * context.limits.toolBackoffMs : 0;
-    const acted$ = finish$(
+    const outcome$ = finish$(
       context,
       run,
       { ...given, ...changed, index: plan.index, ms },
       note,
     ).pipe(holding(context, position));
-    return backoff === 0 ? acted$ : timer(backoff, scheduler).pipe(thenMap(() => acted$));
+    return backoff === 0 ? outcome$ : timer(backoff, scheduler).pipe(thenMap(() => outcome$));
   };
   return {
     hasRun: () => hasRun,

@@ -155,11 +155,12 @@ const createCallIds = (below: string): CallIds => {
   };
 };
 
-export const spentBelow = (lent: ToolContext): CostBelow => costBelow(toolScopeOf(lent).spent);
+export const spentBelow = (context: ToolContext): CostBelow =>
+  costBelow(toolScopeOf(context).spent);
 
 /** Throws if a sub-agent ended by a fatal error: the result of such a tool call must not be recorded. */
-export const refuseHalted = (lent: ToolContext): void => {
-  const { halt } = toolScopeOf(lent);
+export const refuseHalted = (context: ToolContext): void => {
+  const { halt } = toolScopeOf(context);
   if (halt) throw halt;
 };
 
