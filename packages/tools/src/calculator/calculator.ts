@@ -6,16 +6,14 @@ import { formatQuantity } from './format-quantity.js';
 import { toNotation } from './notation.js';
 import { functionNames } from './operations.js';
 
-/** Characters that an expression may have. */
-const longestExpression = 500;
+const maxLength = 500;
 
 /**
- * Makes the tool `calculator`: arithmetic with percentages, functions, units and their conversion.
+ * Creates the tool `calculator`: arithmetic with percentages, functions, units and their conversion.
  *
- * Numbers are decimal, so 0.1 + 0.2 is 0.3, and integers of up to 40 digits are exact; other results are
- * rounded, to 14 significant digits or, with a unit, to 8. An expression is only ever arithmetic: it has at most
- * 500 characters, calls nothing but a fixed list of functions, and cannot assign, loop or allocate. mathjs is
- * loaded on first use.
+ * Numbers are decimal, so 0.1 + 0.2 is 0.3, and integers of up to 40 digits are exact. Other results are rounded to 14
+ * significant digits, or to 8 with a unit. An expression has up to 500 characters, only calls a fixed list of
+ * functions, and cannot assign, loop or allocate. mathjs is loaded on first use.
  */
 export const calculator = (): Tool => {
   let engine: Promise<Engine> | undefined;
@@ -25,14 +23,14 @@ export const calculator = (): Tool => {
     description:
       'Computes an arithmetic expression exactly: + - * / ^, percentages, brackets, functions, comparisons, ' +
       'units of measure and their conversion. Use it for every calculation instead of working it out yourself. ' +
-      'It knows no currencies.',
+      'It does not support currencies.',
     input: jsonSchema({
       type: 'object',
       properties: {
         expression: {
           type: 'string',
           minLength: 1,
-          maxLength: longestExpression,
+          maxLength: maxLength,
           description:
             'One arithmetic expression, with all numbers in it. Convert units with "to". Angles are radians ' +
             `unless written like sin(30 deg). mod(7, 3) gives a remainder. Functions: ${functionNames.join(', ')}. ` +

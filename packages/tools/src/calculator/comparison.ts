@@ -1,7 +1,7 @@
 import type { BigNumber } from 'mathjs';
 import type { Engine, Quantity } from './engine.js';
 
-/** What each comparison says of equals. */
+/** The result of each comparison for equal values. */
 const comparisons = new Map([
   ['smaller', false],
   ['smallerEq', true],
@@ -11,13 +11,12 @@ const comparisons = new Map([
   ['unequal', false],
 ]);
 
-/** Tells whether an operator, by mathjs' name, compares. */
+/** Whether mathjs' name of an operator is that of a comparison. */
 export const isComparison = (name: string): boolean => comparisons.has(name);
 
-/** What a comparison says of two that are equal. */
-export const holdsOfEquals = (name: string): boolean => comparisons.get(name) === true;
+export const isTrueForEqual = (name: string): boolean => comparisons.get(name) === true;
 
-/** Gives a temperature in kelvins: mathjs would compare degrees as if all scales had one zero. */
+/** Converts temperatures to kelvins: mathjs would compare degrees as if all scales had the same zero. */
 export const comparable = ({ math }: Engine, quantity: Quantity): Quantity => {
   const isDegree =
     math.isUnit(quantity) &&
@@ -26,7 +25,7 @@ export const comparable = ({ math }: Engine, quantity: Quantity): Quantity => {
   return isDegree ? quantity.to('K') : quantity;
 };
 
-/** Factors of units have some 16 digits, so that two of a unit are equal where so many are. */
+/** Whether two quantities with units are equal, up to the precision of unit factors, which have about 16 digits. */
 export const isTie = (engine: Engine, quantities: readonly Quantity[]): boolean => {
   const [left, right] = quantities.map((it) =>
     engine.math.isUnit(it) ? baseValue(engine, it) : undefined,
@@ -35,7 +34,7 @@ export const isTie = (engine: Engine, quantities: readonly Quantity[]): boolean 
   return left.minus(right).abs().lte(left.abs().times(1e-12));
 };
 
-/** The value, in the base unit where there is a unit. */
+/** The value, in the base unit if there is a unit. */
 export const baseValue = ({ math }: Engine, quantity: Quantity): BigNumber | undefined => {
   const value: unknown = math.isUnit(quantity) ? quantity.value : quantity;
   if (typeof value === 'number') return math.bignumber(String(value));

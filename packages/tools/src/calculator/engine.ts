@@ -1,23 +1,20 @@
 import type { BigNumber, MathJsInstance, Unit, UnitDefinition } from 'mathjs';
 
-/** What a calculation works with: a plain number, or one of a unit. */
+/** A number, with or without a unit. */
 export type Quantity = BigNumber | Unit;
 
-/** mathjs with decimal numbers, and a few units that it lacks. */
+/** mathjs with decimal numbers and a few additional units. */
 export interface Engine {
   readonly math: MathJsInstance;
   /** The names of all units, without prefixes. */
   readonly unitNames: readonly string[];
-  /** To be called before each calculation: an error within the decimal library leaves its precision changed. */
+  /** Must be called before each calculation, because errors in the decimal library leave its precision changed. */
   reset(): void;
-  /** Until the next reset, operations keep all digits that a number may have: for cheap ones only. */
+  /** Keeps all digits until the next reset; for cheap operations only. */
   keepAllDigits(): void;
 }
 
-/**
- * Loads mathjs. It is the bundle that is loaded, because the same code takes twenty times as long to come from
- * the 900 files of the package's entry.
- */
+/** Loads the bundle of mathjs, because loading the 900 files of the package's entry takes twenty times as long. */
 export const loadEngine = async (): Promise<Engine> => {
   const { default: mathjs } = await import('mathjs/lib/browser/math.js');
   const math = mathjs.create({
@@ -31,31 +28,31 @@ export const loadEngine = async (): Promise<Engine> => {
   return {
     math,
     unitNames: Object.keys(math.Unit.UNITS),
-    reset: () => math.BigNumber.set({ precision, maxE: largestExponent, minE: -largestExponent }),
-    keepAllDigits: () => math.BigNumber.set({ precision: largestExponent + precision }),
+    reset: () => math.BigNumber.set({ precision, maxE: maxExponent, minE: -maxExponent }),
+    keepAllDigits: () => math.BigNumber.set({ precision: maxExponent + precision }),
   };
 };
 
-/** Significant digits that are computed; far fewer are shown. */
+/** Significant digits of computations; results show far fewer. */
 const precision = 64;
 
-/** Numbers that differ by less, in relation to their size, are equal: what a rounded root leaves. */
+/** Numbers with a smaller relative difference are equal; such differences come from rounded roots. */
 const tolerance = 1e-40;
 
-/** A number of more digits is infinite: this bounds the work that any one operation can make. */
-const largestExponent = 1_000;
+/** Numbers with more digits become infinite, which bounds the work of any operation. */
+const maxExponent = 1_000;
 
-/** mathjs would from now on show every speed in the first unit of speed that it is given. */
+/** Prevents that mathjs displays, for example, every speed in the first of the added units of speed. */
 const addUnits = (math: MathJsInstance): void => {
-  const shownIn = math.Unit.UNIT_SYSTEMS.auto;
-  const before = new Set(Object.keys(shownIn));
-  math.createUnit(furtherUnits);
-  for (const key of Object.keys(shownIn)) {
-    if (!before.has(key)) Reflect.deleteProperty(shownIn, key);
+  const displayUnits = math.Unit.UNIT_SYSTEMS.auto;
+  const before = new Set(Object.keys(displayUnits));
+  math.createUnit(extraUnits);
+  for (const key of Object.keys(displayUnits)) {
+    if (!before.has(key)) Reflect.deleteProperty(displayUnits, key);
   }
 };
 
-const furtherUnits: Record<string, string | UnitDefinition> = {
+const extraUnits: Record<string, string | UnitDefinition> = {
   metre: { definition: '1 m', prefixes: 'long', aliases: ['metres'] },
   mph: '1 mi/h',
   kph: { definition: '1 km/h', aliases: ['kmh'] },

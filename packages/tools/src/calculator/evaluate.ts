@@ -1,42 +1,42 @@
 import type { ConstantNode, MathNode } from 'mathjs';
 import type { Engine, Quantity } from './engine.js';
-import { strayComma } from './notation.js';
-import { functionNamed, functionNames, isOperator, operate } from './operations.js';
-import { valueNamed } from './value-named.js';
+import { ambiguousComma } from './notation.js';
+import { functionNames, isOperator, operate, resolveFunction } from './operations.js';
+import { resolveName } from './resolve-name.js';
 
 /**
- * Evaluates an expression in mathjs' notation. mathjs only parses it; this walks the tree, and calls nothing
- * that the lists of names here and in `operations` do not hold. Throws a sentence that says what to change.
+ * Evaluates an expression in mathjs' notation. mathjs only parses it; this function walks the tree, and only calls
+ * operations on the lists here and in `operations`. Throws an error that explains what to change.
  */
 export const evaluate = (engine: Engine, notation: string): Quantity | boolean => {
   engine.reset();
   if (notation === '') throw new Error(`The expression is empty. ${format}`);
   const result = walk(engine, parse(engine, notation));
   if (engine.math.isUnit(result) && hasNoValue(result)) {
-    throw new Error(`'${notation}' is only a unit: say how much of it.`);
+    throw new Error(`'${notation}' is only a unit: add a number.`);
   }
   return result;
 };
 
 const hasNoValue = ({ value }: { readonly value: unknown }): boolean => value === null;
 
-const deepest = 60;
+const maxBrackets = 60;
 
 const parse = ({ math }: Engine, notation: string): MathNode => {
-  if ((notation.match(/[([{]/gu)?.length ?? 0) > deepest) {
-    throw new Error(`The expression has more than ${deepest} brackets. Split it up.`);
+  if ((notation.match(/[([{]/gu)?.length ?? 0) > maxBrackets) {
+    throw new Error(`The expression has more than ${maxBrackets} brackets. Split it up.`);
   }
-  const comma = strayComma(notation);
+  const comma = ambiguousComma(notation);
   if (comma !== undefined) {
     throw new Error(
-      `The comma in '${comma.slice(0, 60)}' can be read in two ways. Write decimals with a point, 1.5, and thousands ` +
+      `The comma in '${comma.slice(0, 60)}' is ambiguous. Write decimals with a point, 1.5, and thousands ` +
         'without a separator, 1500.',
     );
   }
   try {
     return math.parse(notation);
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : 'it is no expression';
+    const reason = cause instanceof Error ? cause.message : 'it is not an expression';
     const hint = /\p{Sc}/u.test(notation)
       ? 'Exchange rates of currencies are not available.'
       : format;
@@ -50,15 +50,15 @@ const walk = (engine: Engine, node: MathNode): Quantity | boolean => {
   const { math } = engine;
   if (math.isParenthesisNode(node)) return walk(engine, node.content);
   if (math.isConstantNode(node)) return numberOf(engine, node);
-  if (math.isSymbolNode(node)) return valueNamed(engine, node.name);
+  if (math.isSymbolNode(node)) return resolveName(engine, node.name);
   if (math.isFunctionNode(node) && math.isSymbolNode(node.fn)) {
-    return calledFunction(engine, node.fn.name, node.args);
+    return callFunction(engine, node.fn.name, node.args);
   }
   if (math.isOperatorNode(node) && isOperator(node.fn)) {
     return operation(engine, node.fn, node.args, node.implicit);
   }
   throw new Error(
-    `There may be numbers, units, operators and functions, but no variables, lists, texts or several steps. ${format}`,
+    `Use numbers, units, operators and functions, but no variables, lists, strings or several steps. ${format}`,
   );
 };
 
@@ -66,23 +66,21 @@ const quantity = (engine: Engine, node: MathNode): Quantity => asQuantity(walk(e
 
 const asQuantity = (value: Quantity | boolean): Quantity => {
   if (typeof value !== 'boolean') return value;
-  throw new Error('A comparison has no value to go on with: compare last, and once.');
+  throw new Error('A comparison cannot be part of a calculation: compare last, and only once.');
 };
 
 const numberOf = ({ math }: Engine, node: ConstantNode): Quantity => {
   const value: unknown = node.value;
   if (math.isBigNumber(value) && value.isFinite()) return value;
-  throw new Error(
-    `'${node.toString().slice(0, 60)}' is no number that can be computed with. ${format}`,
-  );
+  throw new Error(`'${node.toString().slice(0, 60)}' is not a supported number. ${format}`);
 };
 
-const calledFunction = (
+const callFunction = (
   engine: Engine,
   name: string,
   args: readonly MathNode[],
 ): Quantity | boolean => {
-  const known = functionNamed(name);
+  const known = resolveFunction(name);
   if (known === undefined) {
     throw new Error(`There is no function '${name}'. There are: ${functionNames.join(', ')}.`);
   }
@@ -101,13 +99,13 @@ const operation = (
 ): Quantity | boolean => {
   const [left, right] = args;
   if (left !== undefined && right !== undefined) {
-    if (implicit) return juxtaposed(engine, left, right);
+    if (implicit) return implicitOperation(engine, left, right);
     if (
       (name === 'add' || name === 'subtract') &&
       isPercentage(engine, right) &&
       !isPercentage(engine, left)
     ) {
-      return changedByPercentage(engine, name, left, right);
+      return applyPercentage(engine, name, left, right);
     }
   }
   return operate(
@@ -118,7 +116,7 @@ const operation = (
 };
 
 /** `200 + 5%` is 210, as on a pocket calculator. */
-const changedByPercentage = (
+const applyPercentage = (
   engine: Engine,
   name: string,
   left: MathNode,
@@ -142,8 +140,8 @@ const isPercentage = (engine: Engine, node: MathNode): boolean => {
   );
 };
 
-/** What stands side by side is a product, `5 km`, or a sum in parts, `5 feet 3 inches`. */
-const juxtaposed = (engine: Engine, left: MathNode, right: MathNode): Quantity | boolean => {
+/** Values without an operator are multiplied, as in `5 km`, or added, as in `5 feet 3 inches`. */
+const implicitOperation = (engine: Engine, left: MathNode, right: MathNode): Quantity | boolean => {
   const { math } = engine;
   if (math.isConstantNode(right)) {
     const number = numberOf(engine, right).toString();

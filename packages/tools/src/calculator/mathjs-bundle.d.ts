@@ -1,4 +1,4 @@
-/** mathjs publishes this file without types of its own. */
+/** mathjs publishes this file without types. */
 declare module 'mathjs/lib/browser/math.js' {
   import type { ConfigOptions, MathJsInstance } from 'mathjs';
 

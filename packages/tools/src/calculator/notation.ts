@@ -1,6 +1,6 @@
 /**
- * Writes an expression as mathjs reads it: `17.5% of 2,349` becomes `(17.5 percent) * 2349`, and
- * `20 °C in °F` becomes `20 degC to degF`. Whatever it does not know stays as it is.
+ * Converts an expression to mathjs' notation: `17.5% of 2,349` becomes `(17.5 percent) * 2349`, and `20 °C in °F`
+ * becomes `20 degC to degF`. Unknown parts stay the same.
  */
 export const toNotation = (expression: string): string =>
   rewritings
@@ -12,7 +12,7 @@ export const toNotation = (expression: string): string =>
     )
     .trim();
 
-/** A percent sign is the remainder's where something follows that could be a divisor. */
+/** A percent sign, unless a possible divisor follows: then it is the remainder operator. */
 const percentSign = /\s*(?:%|percent\b)(?!\s*[\w.(])/.source;
 
 const rewritings: readonly (readonly [RegExp, string])[] = [
@@ -53,16 +53,13 @@ const withoutFractionSigns = (text: string): string =>
     },
   );
 
-/**
- * Finds a comma that is neither a thousands separator nor between the arguments of a function: it may be meant
- * for a decimal point. Expects what `toNotation` gives.
- */
-export const strayComma = (notation: string): string | undefined =>
+/** Finds a number in the result of `toNotation` whose comma may be a decimal point. */
+export const ambiguousComma = (notation: string): string | undefined =>
   [...notation.matchAll(/(?<![\w.,])\d[\d.]*,\d[\d.,]*/gu)].find(
     ({ index }) => !isArgument(notation, index),
   )?.[0];
 
-/** Takes out thousands separators, but not commas that separate the arguments of a function. */
+/** Removes thousands separators, but not commas between the arguments of a function. */
 const withoutSeparators = (text: string): string =>
   text
     .replace(/(?<=\d)_(?=\d)/gu, '')
@@ -79,7 +76,7 @@ const isArgument = (text: string, at: number): boolean => {
   return calls.includes(true);
 };
 
-/** Takes out the sign of a currency where there is only one: amounts of two must not be added up. */
+/** Removes currency signs if all are the same: amounts in different currencies must not be added. */
 const withoutCurrencySign = (text: string): string => {
   const signs = new Set(text.match(/\p{Sc}/gu));
   return signs.size === 1 ? text.replace(/\p{Sc}\s*(?=[\d.])|(?<=\d)\s*\p{Sc}/gu, '') : text;

@@ -1,5 +1,5 @@
 import type { BigNumber } from 'mathjs';
-import { baseValue, comparable, holdsOfEquals, isComparison, isTie } from './comparison.js';
+import { baseValue, comparable, isComparison, isTie, isTrueForEqual } from './comparison.js';
 import type { Engine, Quantity } from './engine.js';
 import { formatQuantity } from './format-quantity.js';
 
@@ -7,8 +7,8 @@ const entries = <Value>(names: string, value: Value): readonly (readonly [string
   names.split(' ').map((name) => [name, value]);
 
 /**
- * The functions that an expression may call, each with the largest magnitude of its arguments: beyond it
- * mathjs would count for very long, or give digits that mean nothing.
+ * Functions that an expression may call, each with the maximum magnitude of its arguments: beyond it, mathjs would take
+ * very long, or return meaningless digits.
  */
 const functions: ReadonlyMap<string, number> = new Map([
   ...entries('abs sign round floor ceil fix min max sum mean median variance std', Infinity),
@@ -27,18 +27,18 @@ const functionAliases = new Map([
   ['nthroot', 'nthRoot'],
 ]);
 
-/** What an expression may call, as it is told to a model. */
+/** The names of functions in the tool description. */
 export const functionNames: readonly string[] = [...functions.keys()];
 
-/** The function that an expression means by a name, if it may be called. */
-export const functionNamed = (name: string): string | undefined => {
+/** Resolves a name or alias to a supported function. */
+export const resolveFunction = (name: string): string | undefined => {
   const lower = name.toLowerCase();
   return [name, functionAliases.get(lower), lower].find(
     (candidate) => candidate !== undefined && functions.has(candidate),
   );
 };
 
-/** The operators of an expression, by mathjs' name for what they do. */
+/** Operators by mathjs' names of their functions. */
 const operators: ReadonlyMap<string, string> = new Map([
   ['add', '+'],
   ['subtract', '-'],
@@ -58,10 +58,9 @@ const operators: ReadonlyMap<string, string> = new Map([
   ['unequal', '!='],
 ]);
 
-/** Tells whether an operator may stand in an expression. */
 export const isOperator = (name: string): boolean => operators.has(name);
 
-/** Calls a function or an operator of mathjs, or throws a sentence that says why it has no result. */
+/** Calls a function or operator of mathjs. Throws an error that explains why there is no result. */
 export const operate = (
   engine: Engine,
   name: string,
@@ -69,13 +68,18 @@ export const operate = (
 ): Quantity | boolean => {
   const largest = functions.get(name) ?? Infinity;
   if (args.some((it) => magnitude(engine, it)?.gt(largest) === true)) {
-    throw new Error(`${shown(engine, name, args)}: that argument is too large for '${name}'.`);
+    throw new Error(`${formatCall(engine, name, args)}: that argument is too large for '${name}'.`);
   }
   const values = isComparison(name) ? args.map((it) => comparable(engine, it)) : args;
-  const result = settled(engine, name, values, toQuantity(engine, call(engine, name, values)));
-  if (typeof result === 'boolean') return isTie(engine, values) ? holdsOfEquals(name) : result;
+  const result = withoutRoundingError(
+    engine,
+    name,
+    values,
+    toQuantity(engine, call(engine, name, values)),
+  );
+  if (typeof result === 'boolean') return isTie(engine, values) ? isTrueForEqual(name) : result;
   if (result !== undefined && hasFiniteValue(engine, result)) return result;
-  throw new Error(`${shown(engine, name, args)}: ${noResult(engine, name, result)}.`);
+  throw new Error(`${formatCall(engine, name, args)}: ${noResult(engine, name, result)}.`);
 };
 
 const call = (engine: Engine, name: string, args: readonly Quantity[]): unknown => {
@@ -84,13 +88,15 @@ const call = (engine: Engine, name: string, args: readonly Quantity[]): unknown 
     const operation: unknown = Reflect.get(engine.math, name);
     return typeof operation === 'function' ? Reflect.apply(operation, undefined, args) : undefined;
   } catch (cause) {
-    throw new Error(`${shown(engine, name, args)}: ${reasonOf(engine, args, cause)}.`, { cause });
+    throw new Error(`${formatCall(engine, name, args)}: ${reasonOf(engine, args, cause)}.`, {
+      cause,
+    });
   } finally {
     engine.reset();
   }
 };
 
-/** What can be computed to the last digit without taking long: `2^300 + 1 - 2^300` is 1. */
+/** Whether an operation can be computed exactly in a short time: `2^300 + 1 - 2^300` is 1. */
 const isCheap = ({ math }: Engine, name: string, args: readonly Quantity[]): boolean => {
   if (name !== 'pow')
     return ['add', 'subtract', 'multiply', 'sum', 'square', 'cube'].includes(name);
@@ -98,8 +104,8 @@ const isCheap = ({ math }: Engine, name: string, args: readonly Quantity[]): boo
   return math.isBigNumber(exponent) && exponent.isInteger() && exponent.gte(0) && exponent.lt(1e4);
 };
 
-/** `1/3 * 3 - 1` is 0, and not what rounding has left of it. */
-const settled = (
+/** `1/3 * 3 - 1` is 0, not a rounding error. */
+const withoutRoundingError = (
   { math }: Engine,
   name: string,
   args: readonly Quantity[],
@@ -122,7 +128,7 @@ const toQuantity = ({ math }: Engine, result: unknown): Quantity | boolean | und
   return math.isBigNumber(result) || typeof result === 'boolean' ? result : undefined;
 };
 
-/** The absolute value, in the base unit where there is a unit. */
+/** The absolute value, in the base unit if there is a unit. */
 const magnitude = (engine: Engine, quantity: Quantity): BigNumber | undefined =>
   baseValue(engine, quantity)?.abs();
 
@@ -131,7 +137,7 @@ const hasFiniteValue = (engine: Engine, quantity: Quantity): boolean =>
 
 const noResult = (engine: Engine, name: string, result: Quantity | undefined): string => {
   if (result === undefined || magnitude(engine, result)?.isNaN() === true) {
-    return 'this has no result among the real numbers';
+    return 'the result is not a real number';
   }
   return name === 'divide'
     ? 'division by zero, or too large'
@@ -143,14 +149,14 @@ const reasonOf = ({ math }: Engine, args: readonly Quantity[], cause: unknown): 
   if (message.includes('Units do not match')) return 'the units do not measure the same thing';
   if (message.includes('Too few arguments')) return 'an argument is missing';
   if (message.includes('Too many arguments')) {
-    return 'these are too many arguments; write numbers without thousands separators';
+    return 'there are too many arguments; write numbers without thousands separators';
   }
   return args.some((it) => math.isUnit(it))
-    ? 'this cannot be computed with these units, or one of the values lacks its unit'
-    : 'this cannot be computed with such values';
+    ? 'the units do not fit this operation, or a value lacks its unit'
+    : 'the values do not fit this operation';
 };
 
-const shown = (engine: Engine, name: string, args: readonly Quantity[]): string => {
+const formatCall = (engine: Engine, name: string, args: readonly Quantity[]): string => {
   const values = args.map((it) => formatQuantity(engine, it).slice(0, 60));
   const sign = operators.get(name);
   if (sign === undefined || values.length > 2) return `${name}(${values.join(', ')})`;

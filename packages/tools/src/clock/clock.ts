@@ -1,24 +1,24 @@
 import { MillraceError, tool, type Tool, toolOutput } from '@millrace/core';
 import { jsonSchema } from '@millrace/core/schema';
+import { describeTime } from './describe-time.js';
 import { createFindTimeZone } from './find-time-zone.js';
-import { tellTime } from './tell-time.js';
-import { namedZone, offsetZone } from './time-zone.js';
+import { ianaZone, offsetZone } from './time-zone.js';
 
-/** What `clock` can be told. */
+/** Options of `clock`. */
 export interface ClockOptions {
-  /** The zone of the time when no place is asked for: an IANA name or an offset. Default: the machine's. */
+  /** The time zone if the model names no place: an IANA name or an offset. Default: that of the machine. */
   readonly timeZone?: string;
 }
 
 /**
- * Makes the tool `clock`: date and time, here or in a city, a country or a time zone.
+ * Creates the tool `clock`: date and time, here or in a city, a country or a time zone.
  *
- * The time is that of the call's scheduler, so tests set it; cities, countries and daylight saving time are
- * those that `Intl` knows. A place that is unknown, or has several zones, is an error that names near ones.
+ * It uses the scheduler of the call, so tests can set the time. Cities, countries and daylight saving time come from
+ * `Intl`. An unknown place, or one with several time zones, is an error with suggestions.
  */
 export const clock = (options: ClockOptions = {}): Tool => {
   const local = options.timeZone ?? new Intl.DateTimeFormat().resolvedOptions().timeZone;
-  const here = offsetZone(local) ?? namedZone(local);
+  const here = offsetZone(local) ?? ianaZone(local);
   if (here === undefined) {
     throw new MillraceError(
       'config',
@@ -30,7 +30,7 @@ export const clock = (options: ClockOptions = {}): Tool => {
     name: 'clock',
     idempotent: true,
     description:
-      'Tells the current date, weekday and time, here or in any city, country or time zone. ' +
+      'Returns the current date, weekday and time, here or in any city, country or time zone. ' +
       'Use it whenever the answer depends on what day or what time it is now.',
     input: jsonSchema({
       type: 'object',
@@ -39,7 +39,7 @@ export const clock = (options: ClockOptions = {}): Tool => {
           type: 'string',
           maxLength: 100,
           description:
-            'The city, country, IANA time zone or UTC offset to tell the time for. Leave it out for the local time.',
+            'A city, country, IANA time zone or UTC offset. Leave it out for the local time.',
           examples: ['Tokyo', 'New York', 'Europe/Berlin', 'UTC+2'],
         },
       },
@@ -47,9 +47,9 @@ export const clock = (options: ClockOptions = {}): Tool => {
     }),
     run: ({ place = '' }, { scheduler }) => {
       const now = scheduler.now();
-      const asked = /^\s*(?:here|local(?: time)?)\s*$/iu.test(place) ? '' : place.trim();
-      const zone = asked === '' ? here : findTimeZone(asked, now);
-      const { text, ...details } = tellTime(now, zone, asked);
+      const name = /^\s*(?:here|local(?: time)?)\s*$/iu.test(place) ? '' : place.trim();
+      const zone = name === '' ? here : findTimeZone(name, now);
+      const { text, ...details } = describeTime(now, zone, name);
       return toolOutput({ content: text, details });
     },
   });

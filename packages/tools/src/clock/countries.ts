@@ -1,6 +1,6 @@
-import { plainPlaceName } from './place-name.js';
+import { normalizePlaceName } from './place-name.js';
 
-/** The zones of each country, by the country's plain name in English. `Intl` knows them; this takes some 100 ms. */
+/** Reads the time zones of each country from `Intl`, by normalized English name. Takes about 100 ms. */
 export const readCountries = (): ReadonlyMap<string, readonly string[]> => {
   const names = new Intl.DisplayNames(['en'], { type: 'region', fallback: 'none' });
   const countries = new Map<string, readonly string[]>();
@@ -8,14 +8,14 @@ export const readCountries = (): ReadonlyMap<string, readonly string[]> => {
     const zones = zonesOf(region);
     const spellings = [names.of(region) ?? '', ...(otherNames.get(region) ?? [])];
     for (const spelling of zones.length === 0 ? [] : spellings) {
-      countries.set(plainPlaceName(spelling.replace(/ \(.*\)| SAR China/gu, '')), zones);
+      countries.set(normalizePlaceName(spelling.replace(/ \(.*\)| SAR China/gu, '')), zones);
     }
   }
   countries.delete('');
   return countries;
 };
 
-/** The zones that are worth naming where a country has many. */
+/** The zones to suggest for countries with many zones. */
 export const principalZones: ReadonlySet<string> = new Set(
   [
     'America/New_York America/Chicago America/Denver America/Los_Angeles America/Anchorage Pacific/Honolulu',
@@ -41,7 +41,7 @@ const letters = Array.from('ABCDEFGHIJKLMNOPQRSTUVWXYZ');
 const regions = (): readonly string[] =>
   letters.flatMap((first) => letters.map((second) => first + second));
 
-/** It was an accessor, `timeZones`, before it became a method. */
+/** Older versions have an accessor `timeZones` in place of the method. */
 const zonesOf = (region: string): readonly string[] => {
   const locale = new Intl.Locale('und', { region });
   const method: unknown = Reflect.get(locale, 'getTimeZones');

@@ -1,13 +1,13 @@
 import { nearMatches } from '@millrace/core/adapter';
 import { principalZones, readCountries } from './countries.js';
-import { plainPlaceName } from './place-name.js';
-import { canonicalZone, namedZone, offsetZone, type TimeZone } from './time-zone.js';
+import { normalizePlaceName } from './place-name.js';
+import { canonicalZone, ianaZone, offsetZone, type TimeZone } from './time-zone.js';
 import { ambiguousNames, timeZoneAliases } from './time-zone-aliases.js';
 
-/** Finds the zone of a city, a country, an abbreviation, an IANA name or an offset; throws a sentence if none, or many. */
+/** Finds the zone of a city, country, abbreviation, IANA name or offset. Throws for an unknown or ambiguous place. */
 export type FindTimeZone = (place: string, now: number) => TimeZone;
 
-/** Makes a `FindTimeZone`. What it has to know it reads from `Intl` when it is first needed. */
+/** Creates a `FindTimeZone`, which reads data from `Intl` on first use. */
 export const createFindTimeZone = (): FindTimeZone => {
   let atlas: Atlas | undefined;
   return (place, now) => {
@@ -25,9 +25,9 @@ export const createFindTimeZone = (): FindTimeZone => {
 };
 
 interface Atlas {
-  /** Zones by the plain name of their city. */
+  /** Zones by normalized city name. */
   readonly cities: ReadonlyMap<string, string>;
-  /** All zones of a country, by its plain name. */
+  /** Zones by normalized country name. */
   readonly countries: () => ReadonlyMap<string, readonly string[]>;
 }
 
@@ -35,17 +35,17 @@ const readAtlas = (): Atlas => {
   let countries: ReadonlyMap<string, readonly string[]> | undefined;
   const zones = Intl.supportedValuesOf('timeZone');
   return {
-    cities: new Map(zones.map((zone) => [plainPlaceName(zone.split('/').at(-1) ?? ''), zone])),
+    cities: new Map(zones.map((zone) => [normalizePlaceName(zone.split('/').at(-1) ?? ''), zone])),
     countries: () => (countries ??= readCountries()),
   };
 };
 
-/** `Europe/Berlin`, and `Europe/Munich` by its last part. */
+/** Finds `Europe/Berlin` itself, and `Europe/Munich` by its last part. */
 const zoneByPath = (atlas: Atlas, path: string, now: number): TimeZone | undefined =>
-  namedZone(path.trim().replaceAll(' ', '_')) ?? lookUp(atlas, path.split('/').at(-1) ?? '', now);
+  ianaZone(path.trim().replaceAll(' ', '_')) ?? lookUp(atlas, path.split('/').at(-1) ?? '', now);
 
 const lookUp = (atlas: Atlas, place: string, now: number): TimeZone | undefined => {
-  const name = plainPlaceName(place);
+  const name = normalizePlaceName(place);
   const candidates = ambiguousNames.get(name);
   if (candidates !== undefined) throw ambiguous(place, candidates);
   const city = name.replace(/ city$/u, '');
@@ -56,12 +56,12 @@ const lookUp = (atlas: Atlas, place: string, now: number): TimeZone | undefined 
     atlas.cities.get(city) ??
     zoneOfCountry(atlas, place, now) ??
     place.trim();
-  return namedZone(zone);
+  return ianaZone(zone);
 };
 
-/** A country's zone, if all its zones show the same time now. */
+/** The zone of a country, if all its zones have the same time now. */
 const zoneOfCountry = (atlas: Atlas, place: string, now: number): string | undefined => {
-  const zones = atlas.countries().get(plainPlaceName(place)) ?? [];
+  const zones = atlas.countries().get(normalizePlaceName(place)) ?? [];
   if (new Set(zones.map((zone) => timeIn(zone, now))).size < 2) return zones[0];
   const principal = zones.filter((zone) => principalZones.has(zone));
   throw ambiguous(place, principal.length > 0 ? principal : zones);
@@ -70,35 +70,35 @@ const zoneOfCountry = (atlas: Atlas, place: string, now: number): string | undef
 const timeIn = (timeZone: string, now: number): string =>
   new Intl.DateTimeFormat('en', { timeZone, dateStyle: 'short', timeStyle: 'short' }).format(now);
 
-/** `Munich, Germany`: the country must have the city's zone, so that `Paris, Texas` is not Paris. */
+/** Finds `Munich, Germany`. The country must have the zone of the city, so `Paris, Texas` is not Paris. */
 const withQualifier = (atlas: Atlas, place: string, now: number): TimeZone | undefined => {
   const [city = '', ...rest] = place.split(',');
-  const country = plainPlaceName(rest.at(-1) ?? '');
+  const country = normalizePlaceName(rest.at(-1) ?? '');
   const found = rest.length === 0 ? undefined : lookUp(atlas, city, now);
   if (found === undefined) return undefined;
   const zones = [...(atlas.countries().get(country) ?? []), timeZoneAliases.get(country)];
   if (zones.some((zone) => zone !== undefined && canonicalZone(zone) === found.zone)) return found;
   throw new Error(
-    `'${city.trim()}' is in the time zone ${found.name}, but whether it is the one in '${rest.join(',').trim()}' is not known. Give the city alone, or an IANA time zone.`,
+    `'${city.trim()}' is in the time zone ${found.name}, but it may not be the one in '${rest.join(',').trim()}'. Give only the city, or an IANA time zone.`,
   );
 };
 
 const ambiguous = (place: string, zones: readonly string[]): Error =>
   new Error(
-    `'${place.trim()}' may mean several time zones. Name a city or one of: ${zones.slice(0, 8).join(', ')}.`,
+    `'${place.trim()}' is in several time zones. Name a city or one of: ${zones.slice(0, 8).join(', ')}.`,
   );
 
 const unknown = (atlas: Atlas, place: string): never => {
   const names = [...atlas.cities.keys(), ...timeZoneAliases.keys(), ...atlas.countries().keys()];
   const near = nearMatches(
-    plainPlaceName(place),
+    normalizePlaceName(place),
     names.filter((name) => name.length > 3),
-  ).map(capitalized);
+  ).map(capitalize);
   const hint = near.length > 0 ? ` Did you mean ${near.join(' or ')}?` : '';
   throw new Error(
     `No time zone is known for '${place.trim().slice(0, 80)}'.${hint} Give a large city nearby, an IANA time zone such as Europe/Berlin, or an offset such as UTC+2.`,
   );
 };
 
-const capitalized = (name: string): string =>
+const capitalize = (name: string): string =>
   name.replace(/(?<=^| )\p{L}/gu, (letter) => letter.toUpperCase());

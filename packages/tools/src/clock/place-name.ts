@@ -1,5 +1,5 @@
-/** Writes the name of a place so that spellings of it are equal: `São Paulo` and `sao_paulo`. */
-export const plainPlaceName = (name: string): string =>
+/** Normalizes the name of a place: `São Paulo` and `sao_paulo` become equal. */
+export const normalizePlaceName = (name: string): string =>
   name
     .normalize('NFD')
     .replace(/\p{M}/gu, '')

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { principalZones } from './countries.js';
-import { plainPlaceName } from './place-name.js';
+import { normalizePlaceName } from './place-name.js';
 import { canonicalZone } from './time-zone.js';
 import { ambiguousNames, timeZoneAliases } from './time-zone-aliases.js';
 
@@ -16,7 +16,7 @@ describe('timeZoneAliases', () => {
 
   it('are written in the form in which they are looked up', () => {
     const names = [...timeZoneAliases.keys(), ...ambiguousNames.keys()];
-    expect(names.filter((name) => plainPlaceName(name) !== name)).toEqual([]);
+    expect(names.filter((name) => normalizePlaceName(name) !== name)).toEqual([]);
   });
 
   it('are not also said to be ambiguous', () => {

@@ -2,8 +2,8 @@ const zones = (zone: string, names: string): readonly (readonly [string, string]
   names.split(', ').map((name) => [name, zone]);
 
 /**
- * Names of places that no time zone bears, and abbreviations that mean only one zone; the zones that bear a
- * name, and the countries, are known to `Intl`. In lower case, without accents and points.
+ * Places that no time zone is named after, and abbreviations of exactly one zone. Other names come from `Intl`. In
+ * lowercase, without accents and periods.
  */
 export const timeZoneAliases: ReadonlyMap<string, string> = new Map([
   ...zones('UTC', 'utc, gmt, z, zulu, greenwich'),
@@ -122,7 +122,7 @@ export const timeZoneAliases: ReadonlyMap<string, string> = new Map([
   ...zones('Africa/Dar_es_Salaam', 'zanzibar, dodoma'),
 ]);
 
-/** Names that mean several places, with the zones they may mean. */
+/** Ambiguous names, with the possible zones. */
 export const ambiguousNames: ReadonlyMap<string, readonly string[]> = new Map([
   ['ist', ['Asia/Kolkata', 'Asia/Jerusalem', 'Europe/Dublin']],
   ['cst', ['America/Chicago', 'Asia/Shanghai', 'America/Havana']],

@@ -1,20 +1,20 @@
-/** A zone in which `Intl` can tell the time, or a fixed offset from UTC. */
+/** A time zone of `Intl`, or a fixed offset from UTC. */
 export interface TimeZone {
   /** `Europe/Berlin`, or `UTC+05:30`. */
   readonly name: string;
-  /** What `Intl` calls it: `UTC` for an offset. */
+  /** The name for `Intl`: `UTC` for an offset. */
   readonly zone: string;
-  /** Minutes to add to an instant before it is shown in `zone`. */
+  /** Minutes to add to a time before it is formatted in `zone`. */
   readonly shift: number;
 }
 
-/** Makes the zone of an IANA name, in any case; undefined when there is none. */
-export const namedZone = (name: string): TimeZone | undefined => {
+/** Returns the zone with an IANA name, in any case; `undefined` if there is no such zone. */
+export const ianaZone = (name: string): TimeZone | undefined => {
   const zone = canonicalZone(name);
   return zone === undefined ? undefined : { name: modernNames.get(zone) ?? zone, zone, shift: 0 };
 };
 
-/** The name by which `Intl` knows a zone, whatever it was called; undefined when there is none. */
+/** The canonical name of a zone in `Intl`; `undefined` if there is no such zone. */
 export const canonicalZone = (name: string): string | undefined => {
   try {
     return new Intl.DateTimeFormat('en', { timeZone: name }).resolvedOptions().timeZone;
@@ -23,7 +23,7 @@ export const canonicalZone = (name: string): string | undefined => {
   }
 };
 
-/** Makes the zone of an offset such as `UTC+2`, `GMT-03:30` or `+0545`; undefined for anything else. */
+/** Parses an offset such as `UTC+2`, `GMT-03:30` or `+0545`; returns `undefined` for anything else. */
 export const offsetZone = (text: string): TimeZone | undefined => {
   const [, sign = '', hours = '', minutes = '0'] =
     /^(?:utc|gmt)?\s*([-+−])\s*(\d{1,2})(?::?([0-5]\d))?$/iu.exec(text.trim()) ?? [];
@@ -35,7 +35,7 @@ export const offsetZone = (text: string): TimeZone | undefined => {
   return { name: `UTC${isEast ? '+' : '-'}${clock}`, zone: 'UTC', shift: isEast ? shift : -shift };
 };
 
-/** Some releases of `Intl` still give the names that these places had long ago. */
+/** Some versions of `Intl` still return outdated names. */
 const modernNames = new Map([
   ['Asia/Calcutta', 'Asia/Kolkata'],
   ['Asia/Katmandu', 'Asia/Kathmandu'],

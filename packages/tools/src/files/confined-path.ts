@@ -1,50 +1,48 @@
 import { realpath } from 'node:fs/promises';
 import { dirname, isAbsolute, relative, resolve, sep } from 'node:path';
 
-/** A path that has been checked: it is below the root, and so is what it leads to. */
+/** A validated path. It is below the root, and so is its target. */
 export interface ConfinedPath {
-  /** Where it really is, with no symbolic link on the way. */
+  /** The real path, without symbolic links. */
   readonly real: string;
-  /** Relative to the root, with `/` between its parts; empty for the root itself. */
+  /** Relative to the root, separated by `/`; `''` for the root itself. */
   readonly shown: string;
 }
 
-/** What paths are confined to. */
 export interface Confinement {
-  /** The directory that no path leads out of, itself a real path. */
+  /** The real path of the directory that paths must not leave. */
   readonly root: string;
-  /** Refuses a path, relative to the root and with `/` between its parts. */
+  /** Whether to refuse a path, which is relative to the root and separated by `/`. */
   readonly isHidden: (path: string) => boolean;
 }
 
-/** Characters that a path may have. */
-const longestPath = 1_024;
+const maxLength = 1_024;
 
 /**
- * Finds where a path leads from the root. Throws a sentence where it leads out (`..`, an absolute path, a
- * symbolic link), is hidden, or is no path. One that does not exist is the file system's error `ENOENT`.
+ * Resolves a path below the root. Throws an error with a full sentence if it leaves the root (`..`, an absolute path, a
+ * symbolic link), is hidden, or is not a valid path; throws the error `ENOENT` of the file system if it does not exist.
  */
 export const confinePath = async (
   path: string,
   confinement: Confinement,
 ): Promise<ConfinedPath> => {
-  if (path.length > longestPath) {
-    throw new Error(`That path is longer than ${longestPath} characters.`);
+  if (path.length > maxLength) {
+    throw new Error(`The path is longer than ${maxLength} characters.`);
   }
-  if (path.includes('\0')) throw new Error('That path holds a NUL character.');
-  const asked = resolve(confinement.root, path);
-  check(path, asked, confinement);
+  if (path.includes('\0')) throw new Error('The path contains a NUL character.');
+  const resolved = resolve(confinement.root, path);
+  check(path, resolved, confinement);
   try {
-    const real = await realpath(asked);
+    const real = await realpath(resolved);
     return { real, shown: check(path, real, confinement) };
   } catch (error) {
-    const ancestor = await nearestAncestor(asked, confinement.root);
+    const ancestor = await nearestAncestor(resolved, confinement.root);
     check(path, ancestor, confinement);
     throw error;
   }
 };
 
-/** The nearest directory that exists on the way to a path. What is missing outside the root must not be told either. */
+/** The nearest existing directory above a path. Errors must not reveal either what exists outside the root. */
 const nearestAncestor = async (path: string, root: string): Promise<string> => {
   const parent = dirname(path);
   if (path === root || parent === path) return root;
@@ -59,10 +57,10 @@ const check = (path: string, place: string, { root, isHidden }: Confinement): st
   const below = relative(root, place);
   if (below === '..' || below.startsWith(`..${sep}`) || isAbsolute(below)) {
     throw new Error(
-      `'${path}' is outside the directory that may be read. Give a path below it, such as 'README.md'.`,
+      `'${path}' is outside the readable directory. Use a path below it, such as 'README.md'.`,
     );
   }
   const shown = below.split(sep).join('/');
-  if (isHidden(shown)) throw new Error(`'${path}' may not be read: it looks like a secret.`);
+  if (isHidden(shown)) throw new Error(`'${path}' must not be read: it looks like a secret.`);
   return shown;
 };

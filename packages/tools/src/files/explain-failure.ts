@@ -3,7 +3,7 @@ import { nearMatches } from '@millrace/core/adapter';
 import { confinePath, type Confinement } from './confined-path.js';
 import { namesIn } from './list-directory.js';
 
-/** Says what a model can do about an error of the file system; any other error says it itself. */
+/** Replaces an error of the file system by one that a model can act on; returns any other error unchanged. */
 export const explainFailure = async (
   error: unknown,
   path: string,
@@ -17,13 +17,13 @@ export const explainFailure = async (
   return code === undefined ? error : new Error(`'${path}' cannot be read.`, { cause: error });
 };
 
-/** The code of an error of the file system: a text with absolute paths comes with it. */
+/** The code of an error of the file system, whose message must not be shown because it contains absolute paths. */
 const codeOf = (error: unknown): unknown =>
   typeof error === 'object' && error !== null && 'syscall' in error && 'code' in error
     ? error.code
     : undefined;
 
-/** What is there instead. A directory outside the root is never looked into. */
+/** Suggests existing names. Directories outside the root are never read. */
 const namesNear = async (path: string, confinement: Confinement): Promise<string> => {
   try {
     const place = await confinePath(posix.dirname(path), confinement);
@@ -35,7 +35,7 @@ const namesNear = async (path: string, confinement: Confinement): Promise<string
     if (shown === '') return '';
     return near.length > 0
       ? ` Did you mean ${shown}?`
-      : ` That directory has, among others: ${shown}.`;
+      : ` The directory contains, among others: ${shown}.`;
   } catch {
     return '';
   }

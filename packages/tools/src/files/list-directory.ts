@@ -1,10 +1,9 @@
 import { readdir } from 'node:fs/promises';
 import type { ConfinedPath } from './confined-path.js';
 
-/** Names that are listed at most. */
-const mostNames = 200;
+const maxNames = 200;
 
-/** Lists what is in a directory, the directories in it with a `/`, without what is hidden. Sorted by name. */
+/** Lists the visible entries of a directory, sorted by name. Directories end with `/`. */
 export const namesIn = async (
   { real, shown }: ConfinedPath,
   isHidden: (path: string) => boolean,
@@ -16,10 +15,10 @@ export const namesIn = async (
     .sort();
 };
 
-/** Writes the list of a directory for a model. */
+/** Formats the list of a directory for a model. */
 export const listingOf = ({ shown }: ConfinedPath, names: readonly string[]): string => {
   const directory = shown === '' ? 'The root directory' : `'${shown}' is a directory. It`;
-  if (names.length === 0) return `${directory} holds nothing that can be read.`;
-  const more = names.length > mostNames ? [`… and ${names.length - mostNames} more`] : [];
-  return [`${directory} holds:`, ...names.slice(0, mostNames), ...more].join('\n');
+  if (names.length === 0) return `${directory} contains nothing that can be read.`;
+  const more = names.length > maxNames ? [`… and ${names.length - maxNames} more`] : [];
+  return [`${directory} contains:`, ...names.slice(0, maxNames), ...more].join('\n');
 };

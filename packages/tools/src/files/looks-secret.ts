@@ -1,6 +1,6 @@
 /**
- * Tells whether a path, with `/` between its parts, looks like that of a secret: keys, credentials, `.env` and
- * the like, in any directory. It goes by names alone. Templates such as `.env.example` and public keys are none.
+ * Whether a path looks like that of a secret, such as keys, credentials and `.env`, in any directory. It only checks
+ * names. Templates such as `.env.example` and public keys are not secret.
  */
 export const looksSecret = (path: string): boolean => {
   const parts = path.toLowerCase().split(/[/\\]/u);

@@ -73,10 +73,10 @@ describe('read_file', () => {
   it('gives a long file in parts, and says how to read on', async () => {
     const first = await read('long.txt');
     const [, next = ''] =
-      /\[Lines 1 to \d+ of 3000\. Read on with fromLine: (\d+)\.\]$/u.exec(first) ?? [];
+      /\[Lines 1 to \d+ of 3000\. Continue with fromLine: (\d+)\.\]$/u.exec(first) ?? [];
     expect(first.length).toBeLessThan(16_000);
     expect(await read('long.txt', { fromLine: Number(next), lines: 2 })).toBe(
-      `line ${next}\nline ${Number(next) + 1}\n\n[Lines ${next} to ${Number(next) + 1} of 3000. Read on with fromLine: ${Number(next) + 2}.]`,
+      `line ${next}\nline ${Number(next) + 1}\n\n[Lines ${next} to ${Number(next) + 1} of 3000. Continue with fromLine: ${Number(next) + 2}.]`,
     );
     expect(await read('long.txt', { fromLine: 3_000 })).toBe(
       'line 3000\n\n[Lines 3000 to 3000 of 3000.]',
@@ -85,9 +85,9 @@ describe('read_file', () => {
   });
 
   it('lists a directory, without what is secret', async () => {
-    expect(await read('keys')).toBe("'keys' is a directory. It holds nothing that can be read.");
+    expect(await read('keys')).toBe("'keys' is a directory. It contains nothing that can be read.");
     const listing = await read('.');
-    expect(listing).toContain('The root directory holds:\n');
+    expect(listing).toContain('The root directory contains:\n');
     expect(listing).toContain('\nREADME.md\n');
     expect(listing).toContain('\nsrc/');
     expect(listing).not.toMatch(/\.env|\.git/u);
@@ -107,13 +107,13 @@ describe('read_file', () => {
   it.each([
     ['READNE.md', "Did you mean 'README.md'?"],
     ['src/indx.ts', "Did you mean 'src/index.ts'?"],
-    ['src/zzz', "That directory has, among others: 'src/index.ts'."],
+    ['src/zzz', "The directory contains, among others: 'src/index.ts'."],
     ['no/such/file', "There is no 'no/such/file'."],
     ['README.md/x', "There is no 'README.md/x'."],
     ['large.txt', 'has 2000001 bytes'],
     ['picture.png', 'not UTF-8 text'],
     ['nul.txt', 'not UTF-8 text'],
-    ['pipe', 'no regular file'],
+    ['pipe', 'not a regular file'],
     ['loop', 'cannot be read'],
     ['x'.repeat(300), 'cannot be read'],
     ['x/'.repeat(512), 'There is no'],
@@ -145,7 +145,7 @@ describe('read_file', () => {
     expect((await runTool(open, { path: '.env' })).text).toBe(secret);
     await expect(runTool(open, { path: 'README.md' })).rejects.toThrow('has 24 bytes');
     const own = readFile({ root, isHidden: (path) => path.startsWith('src') });
-    await expect(runTool(own, { path: 'src/index.ts' })).rejects.toThrow('may not be read');
+    await expect(runTool(own, { path: 'src/index.ts' })).rejects.toThrow('must not be read');
   });
 });
 
@@ -168,7 +168,7 @@ describe('X17: read_file never gives anything from outside its root', () => {
     'linked/no-such-file',
     'linked/no/such/file',
   ])('refuses %s', async (path) => {
-    await expect(read(path)).rejects.toThrow('is outside the directory that may be read');
+    await expect(read(path)).rejects.toThrow('is outside the readable directory');
   });
 
   it('refuses absolute paths of neighbours whose names begin like the root', async () => {
@@ -189,7 +189,7 @@ describe('X17: read_file never gives anything from outside its root', () => {
     'harmless.txt',
     '.env.local',
   ])('refuses %s, which looks like a secret', async (path) => {
-    await expect(read(path)).rejects.toThrow(/may not be read/u);
+    await expect(read(path)).rejects.toThrow(/must not be read/u);
   });
 
   it('refuses what is no path', async () => {

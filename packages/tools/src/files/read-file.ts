@@ -2,29 +2,29 @@ import { realpathSync, statSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { MillraceError, tool, type Tool, toolOutput, type ToolOutput } from '@millrace/core';
 import { jsonSchema } from '@millrace/core/schema';
-import { confinePath, type Confinement } from './confined-path.js';
+import { type Confinement, confinePath } from './confined-path.js';
 import { explainFailure } from './explain-failure.js';
 import { listingOf, namesIn } from './list-directory.js';
 import { looksSecret } from './looks-secret.js';
 import { type Page, pageOf } from './page-of.js';
 import { readText } from './read-text.js';
 
-/** What `readFile` can be told. */
+/** Options of `readFile`. */
 export interface ReadFileOptions {
-  /** The directory below which files may be read. Default: the working directory when the tool is made. */
+  /** The directory that files may be read from. Default: the working directory at the creation of the tool. */
   readonly root?: string;
-  /** Refuses a path, relative to the root and with `/` between its parts. Default: `looksSecret`. */
+  /** Whether to refuse a path, which is relative to the root and separated by `/`. Default: `looksSecret`. */
   readonly isHidden?: (path: string) => boolean;
-  /** A larger file is refused. Default: 2,000,000. */
+  /** The maximum size of a file. Default: 2,000,000. */
   readonly maxBytes?: number;
 }
 
 /**
- * Makes the tool `read_file`: reads UTF-8 text below a directory, and lists directories.
+ * Creates the tool `read_file`, which reads UTF-8 text files below a directory, and lists directories.
  *
- * Paths that lead out of it are refused, also through symbolic links, and so is whatever looks like a secret.
- * It gives up to 15,000 characters at once and says how to read on. It guards against what a model asks for,
- * not against somebody else who changes the directory at the same moment.
+ * It refuses paths that leave the directory, even through symbolic links, and paths that look like secrets. It returns
+ * up to 15,000 characters, and a hint for the model how to continue. It protects against requests of the model, not
+ * against other processes that change the directory at the same time.
  */
 export const readFile = (options: ReadFileOptions = {}): Tool => {
   const { isHidden = looksSecret, maxBytes = 2_000_000 } = options;
@@ -33,8 +33,8 @@ export const readFile = (options: ReadFileOptions = {}): Tool => {
     name: 'read_file',
     idempotent: true,
     description:
-      'Reads a text file of the project, or lists a directory. Use it to see what a file says before you speak ' +
-      'of it. A long file is given in parts.',
+      'Reads a text file of the project, or lists a directory. Use it to see the content of a file before you ' +
+      'talk about it. A long file is returned in parts.',
     input: jsonSchema({
       type: 'object',
       properties: {
@@ -55,7 +55,7 @@ export const readFile = (options: ReadFileOptions = {}): Tool => {
           type: 'integer',
           minimum: 1,
           maximum: 5_000,
-          description: 'How many lines to read. Default: as many as fit.',
+          description: 'The number of lines to read. Default: as many as fit.',
         },
       },
       required: ['path'],
@@ -76,15 +76,15 @@ const realDirectory = (root: string): string => {
     const real = realpathSync(root);
     if (statSync(real).isDirectory()) return real;
   } catch {
-    // A directory that is not there is the same mistake.
+    // A missing directory is the same mistake.
   }
   throw new MillraceError(
     'config',
-    `readFile(): there is no directory '${root}'. Set 'root' to one.`,
+    `readFile(): there is no directory '${root}'. Set 'root' to an existing directory.`,
   );
 };
 
-interface Wanted {
+interface ReadOptions {
   readonly fromLine: number | undefined;
   readonly lines: number | undefined;
   readonly maxBytes: number;
@@ -94,7 +94,7 @@ interface Wanted {
 const read = async (
   path: string,
   confinement: Confinement,
-  { fromLine, lines, maxBytes, signal }: Wanted,
+  { fromLine, lines, maxBytes, signal }: ReadOptions,
 ): Promise<ToolOutput> => {
   const place = await confinePath(path, confinement);
   signal.throwIfAborted();
@@ -114,8 +114,8 @@ const read = async (
 };
 
 const noteOn = ({ fromLine, toLine, totalLines, isCut }: Omit<Page, 'text'>): string => {
-  const cut = isCut ? ' The line is too long and was cut.' : '';
-  const more = toLine < totalLines ? ` Read on with fromLine: ${toLine + 1}.` : '';
+  const cut = isCut ? ' The line is too long and was truncated.' : '';
+  const more = toLine < totalLines ? ` Continue with fromLine: ${toLine + 1}.` : '';
   if (fromLine === 1 && `${cut}${more}` === '') return '';
   return `\n\n[Lines ${fromLine} to ${toLine} of ${totalLines}.${cut}${more}]`;
 };

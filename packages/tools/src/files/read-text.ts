@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 
-/** Reads a file of UTF-8 text; throws a sentence where it is no regular file, too large, or not text. */
+/** Reads a UTF-8 text file. Throws an error if it is not a regular file, is too large, or is not text. */
 export const readText = async (
   real: string,
   { name, maxBytes, signal }: { name: string; maxBytes: number; signal: AbortSignal },
@@ -9,7 +9,7 @@ export const readText = async (
   const file = await open(real, flags);
   try {
     const stats = await file.stat();
-    if (!stats.isFile()) throw new Error(`'${name}' is no regular file.`);
+    if (!stats.isFile()) throw new Error(`'${name}' is not a regular file.`);
     if (stats.size > maxBytes) {
       throw new Error(`'${name}' has ${stats.size} bytes; files of up to ${maxBytes} can be read.`);
     }
@@ -20,8 +20,8 @@ export const readText = async (
 };
 
 /**
- * A link that took the file's place meanwhile is not followed, and nothing waits for the other end of a pipe.
- * A system that lacks a flag has it undefined, which adds nothing.
+ * Does not follow a link that has replaced the file meanwhile, nor wait for the other end of a pipe. Flags that a
+ * system does not support are undefined, which has no effect here.
  */
 const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
@@ -30,7 +30,7 @@ const decode = (bytes: Uint8Array, name: string): string => {
     const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
     if (!text.includes('\0')) return text;
   } catch {
-    // Bytes that are no UTF-8 are told of below.
+    // Invalid UTF-8 is reported below.
   }
   throw new Error(`'${name}' is not UTF-8 text, so it cannot be read.`);
 };

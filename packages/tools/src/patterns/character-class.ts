@@ -1,6 +1,6 @@
-import { anEscape, readCharacter, type Refuse, textOf } from './character.js';
+import { escapeSource, readCharacter, type Refuse, textOf } from './character.js';
 
-/** Writes a class, such as `[^\w.-]`, in the syntax of RE2. */
+/** Translates a character class, such as `[^\w.-]`, to the syntax of RE2. */
 export const characterClass = (token: string, isUnicode: boolean, refuse: Refuse): string => {
   const negated = token.startsWith('[^');
   const members = Array.from(
@@ -14,8 +14,8 @@ export const characterClass = (token: string, isUnicode: boolean, refuse: Refuse
 const everything = String.raw`[\x{0}-\x{10ffff}]`;
 const nothing = String.raw`[^\x{0}-\x{10ffff}]`;
 
-/** A character or a set, or the first and the last of a range. */
-const member = new RegExp(String.raw`(${anEscape}|[^\\])(?:-(${anEscape}|[^\\]))?`, 'gisu');
+/** A character or set, or the first and last character of a range. */
+const member = new RegExp(String.raw`(${escapeSource}|[^\\])(?:-(${escapeSource}|[^\\]))?`, 'gisu');
 
 const membersOf = (
   first: string,
@@ -30,6 +30,6 @@ const membersOf = (
   const to = read(last);
   const isRange = from.codePoint !== undefined && to.codePoint !== undefined;
   if (isRange && from.codePoint < to.codePoint) return `${from.text}-${to.text}`;
-  // Beside a set the hyphen stands for itself.
+  // Next to a set, the hyphen is literal.
   return [from, ...(isRange ? [] : [read('-')]), to].map((it) => textOf(it, refuse)).join('');
 };

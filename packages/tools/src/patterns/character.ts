@@ -1,17 +1,17 @@
-/** Makes the error for a pattern, of what is wrong with it. */
+/** Creates the error for an unsupported pattern. */
 export type Refuse = (why: string) => Error;
 
-/** A character, or a set of them such as `\d`, as RE2 writes it within brackets. */
+/** A character or a set such as `\d`, in the syntax of RE2 inside brackets. */
 export interface Character {
   readonly text: string;
-  /** Which one it is, where it is one. */
+  /** Absent for a set. */
   readonly codePoint?: number;
 }
 
-/** The source of an expression for one escape, for the flags `isu`. */
-export const anEscape = String.raw`\\(?:u\{[\da-f]+\}|ud[89ab][\da-f]{2}\\ud[c-f][\da-f]{2}|u[\da-f]{4}|x[\da-f]{2}|c[a-z]|p\{[^}]*\}|k<[^>]*>|\d+|.)`;
+/** Matches one escape, with the flags `isu`. */
+export const escapeSource = String.raw`\\(?:u\{[\da-f]+\}|ud[89ab][\da-f]{2}\\ud[c-f][\da-f]{2}|u[\da-f]{4}|x[\da-f]{2}|c[a-z]|p\{[^}]*\}|k<[^>]*>|\d+|.)`;
 
-/** Reads an escape, or a character that stands for itself. */
+/** Reads an escape, or a literal character. */
 export const readCharacter = (token: string, isUnicode: boolean, refuse: Refuse): Character => {
   if (!token.startsWith('\\')) return ofText(token);
   const set = sets.get(token);
@@ -19,7 +19,7 @@ export const readCharacter = (token: string, isUnicode: boolean, refuse: Refuse)
   const control = controls.get(token);
   if (control !== undefined) return ofCodePoint(control);
   if (!isUnicode && /^\\(?:u\{|p\{)/iu.test(token)) {
-    throw refuse(`it can only be read without the flag u, where ${token} is no escape`);
+    throw refuse(`it is only valid without the flag u, but ${token} is not an escape then`);
   }
   if (/^\\p\{/iu.test(token)) return { text: propertyOf(token) };
   const digits = /^\\[ux]\{?([\da-f]+)\}?$/iu.exec(token)?.[1];
@@ -29,15 +29,15 @@ export const readCharacter = (token: string, isUnicode: boolean, refuse: Refuse)
     return ofText(String.fromCharCode(parseInt(high, 16), parseInt(low, 16)));
   }
   if (/^\\c[a-z]$/iu.test(token)) return ofCodePoint((token.codePointAt(2) ?? 0) % 32);
-  if (/^\\[\dk]/u.test(token)) throw refuse('it refers back to a group');
-  // Without the flag u these stand for themselves, which hardly anybody means.
-  if (/^\\[a-z]/iu.test(token)) throw refuse(`${token} is no escape of ECMAScript`);
+  if (/^\\[\dk]/u.test(token)) throw refuse('it uses a back-reference');
+  // Without the flag u, these are literals, which is hardly ever intended.
+  if (/^\\[a-z]/iu.test(token)) throw refuse(`${token} is not an escape of ECMAScript`);
   return ofText(token.slice(1));
 };
 
-/** What a character is within brackets, unless it is half of one: the library would find it within whole ones. */
+/** The text of a character. Refuses lone surrogates, which the library would find inside surrogate pairs. */
 export const textOf = ({ text, codePoint = 0 }: Character, refuse: Refuse): string => {
-  if (codePoint >= 0xd800 && codePoint <= 0xdfff) throw refuse('it has half a character');
+  if (codePoint >= 0xd800 && codePoint <= 0xdfff) throw refuse('it contains a lone surrogate');
   return text;
 };
 
@@ -72,7 +72,7 @@ const controls: ReadonlyMap<string, number> = new Map([
   [String.raw`\r`, 13],
 ]);
 
-/** RE2 knows scripts and general categories by their short names alone. */
+/** RE2 only knows the short names of scripts and general categories. */
 const propertyOf = (token: string): string => {
   const [kind, name = ''] = token.slice(0, -1).split('{');
   const short = name.replace(/^(?:General_Category|gc|Script|sc)=/u, '');

@@ -1,38 +1,35 @@
+import { escapeSource, readCharacter, type Refuse, textOf } from './character.js';
 import { characterClass } from './character-class.js';
-import { anEscape, readCharacter, type Refuse, textOf } from './character.js';
 
-/** What it takes to run a part of a pattern. */
+/** The cost of running a part of a pattern. */
 interface Cost {
-  /** Its characters and sets, each as often as it is repeated. */
+  /** The number of its characters and sets, multiplied by their repetitions. */
   readonly parts: number;
-  /** About how many instructions a program for it has. */
+  /** The approximate number of its instructions. */
   readonly steps: number;
 }
 
-/** A pattern of ECMAScript in the syntax of RE2. */
+/** A pattern in the syntax of RE2. */
 export interface Translation extends Cost {
   readonly source: string;
 }
 
-/**
- * Writes a pattern so that RE2 finds it in the same texts, or throws what `refuse` makes of the reason. Groups do not capture:
- * that does not change whether a text matches.
- */
+/** Translates a pattern to RE2, or throws `refuse(reason)`. Groups do not capture, which does not affect matching. */
 export const translate = (pattern: string, refuse: Refuse): Translation => {
-  if ((pattern.match(anyProperty)?.length ?? 0) > mostProperties) {
-    throw refuse(`it names more than ${mostProperties} properties of characters`);
+  if ((pattern.match(anyProperty)?.length ?? 0) > maxProperties) {
+    throw refuse(`it contains more than ${maxProperties} character properties`);
   }
   const isUnicode = isPattern(pattern, 'u');
-  if (!isUnicode && !isPattern(pattern, '')) throw refuse('it is no regular expression');
+  if (!isUnicode && !isPattern(pattern, '')) throw refuse('it is not a regular expression');
   const { source, groups } = (pattern.match(anyToken) ?? []).reduce(
     (done, token) => withToken(done, token, isUnicode, refuse),
-    beginning,
+    initial,
   );
   return { source, ...costOf(groups[0] ?? empty) };
 };
 
-/** Each is a list of some hundred ranges, which takes the platform a while to make. */
-const mostProperties = 40;
+/** Each property is a list of some hundred ranges, which takes a while to create. */
+const maxProperties = 40;
 const anyProperty = /\\p\{/giu;
 
 const isPattern = (pattern: string, flags: string): boolean => {
@@ -44,14 +41,17 @@ const isPattern = (pattern: string, flags: string): boolean => {
   }
 };
 
-const aClass = String.raw`\[(?:\\.|[^\]\\])*\]`;
-const aQuantifier = String.raw`(?:[*+?]|\{\d+(?:,\d*)?\})\??`;
-const anOpening = String.raw`\((?:\?(?:<(?![=!])[^>]*>|<?.))?`;
+const classSource = String.raw`\[(?:\\.|[^\]\\])*\]`;
+const quantifierSource = String.raw`(?:[*+?]|\{\d+(?:,\d*)?\})\??`;
+const openingSource = String.raw`\((?:\?(?:<(?![=!])[^>]*>|<?.))?`;
 
-/** Of a pattern that is known to be one. */
-const anyToken = new RegExp(`${anEscape}|${aClass}|${aQuantifier}|${anOpening}|.`, 'gisu');
+/** Splits a valid pattern into tokens. */
+const anyToken = new RegExp(
+  `${escapeSource}|${classSource}|${quantifierSource}|${openingSource}|.`,
+  'gisu',
+);
 
-/** What a group holds: the part that a quantifier would repeat, and all before it. */
+/** The cost of a group: the part that a quantifier would repeat, and everything before it. */
 interface Group {
   readonly before: Cost;
   readonly last: Cost;
@@ -59,13 +59,13 @@ interface Group {
 
 interface Progress {
   readonly source: string;
-  /** Those that are open, from the innermost to the whole pattern. */
+  /** The open groups, from the innermost to the whole pattern. */
   readonly groups: readonly Group[];
 }
 
 const nothing: Cost = { parts: 0, steps: 0 };
 const empty: Group = { before: nothing, last: nothing };
-const beginning: Progress = { source: '', groups: [empty] };
+const initial: Progress = { source: '', groups: [empty] };
 
 const withToken = (
   { source, groups }: Progress,
@@ -82,11 +82,11 @@ const withToken = (
     };
   }
   if (token.startsWith('(')) {
-    if (groups.length > mostNested) throw refuse('its groups are nested too deep');
+    if (groups.length > maxNesting) throw refuse('its groups are nested too deeply');
     return { source: source + openingOf(token, refuse), groups: [empty, ...groups] };
   }
   if (isQuantifier.test(token)) {
-    const last = repeated(group.last, token);
+    const last = repeat(group.last, token);
     return { source: source + token, groups: [{ ...group, last }, ...outer] };
   }
   const mark = marks.get(token);
@@ -97,7 +97,7 @@ const withToken = (
   };
 };
 
-const mostNested = 100;
+const maxNesting = 100;
 
 const isQuantifier = /^(?:[*+?]|\{\d)/u;
 
@@ -111,7 +111,7 @@ const marks: ReadonlyMap<string, string> = new Map([
 
 const openingOf = (token: string, refuse: Refuse): string => {
   if (/^\((?:$|\?:|\?<[^=!])/u.test(token)) return '(?:';
-  throw refuse(/[=!]$/u.test(token) ? 'it looks ahead or behind' : 'it sets flags within');
+  throw refuse(/[=!]$/u.test(token) ? 'it uses look-around' : 'it uses inline flags');
 };
 
 const partOf = (token: string, isUnicode: boolean, refuse: Refuse): string => {
@@ -127,7 +127,7 @@ const costOfPart = (token: string): Cost => ({
 
 const stepsOfProperty = 8;
 
-const repeated = ({ parts, steps }: Cost, quantifier: string): Cost => {
+const repeat = ({ parts, steps }: Cost, quantifier: string): Cost => {
   const [least = 0, most = least] = (quantifier.match(/\d+/gu) ?? []).map(Number);
   const times = Math.max(1, most);
   return { parts: parts * times, steps: steps * times + Math.max(1, times - least) };

@@ -236,7 +236,7 @@ describe('documentRetriever', () => {
   });
 
   it.each([
-    [{}, /needs 'load': a function that gives the documents/],
+    [{}, /needs 'load': a function that returns the documents/],
     [{ load: documents }, /'load' must be a function/],
     [{ load: () => documents, embedder: () => [] }, /'embedder' must be .*embed\$/],
     [{ load: () => documents, threshold: '1' }, /'threshold' must be/],
@@ -282,7 +282,7 @@ describe('documentRetriever, of its vectors', () => {
     const query = { text: 'oven', report };
     expect(await retrieve(query, { embedder })).toEqual(await retrieve('oven'));
     expect(warnings).toEqual([
-      'Only words were looked for, as the search by meaning failed. The embedder is away.',
+      'Only words were searched, because the search by meaning failed. The embedder is away.',
     ]);
     expect(await retrieve('oven', { embedder })).toHaveLength(1);
   });

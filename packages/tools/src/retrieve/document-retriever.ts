@@ -19,35 +19,35 @@ import type { Section } from '../search/document.js';
 import { excerptOf } from '../search/excerpt.js';
 import { indexOnce } from '../search/index-once.js';
 import type { SearchDocumentsOptions } from '../search/search-documents.js';
-import { type SectionIndex, tellingTerms } from '../search/section-index.js';
+import { type SectionIndex, significantTerms } from '../search/section-index.js';
 
-/** What `documentRetriever` is told. */
+/** Options of `documentRetriever`. */
 export interface DocumentRetrieverOptions {
   /**
-   * Gives the documents, as for `searchDocuments`. Asked for on the first query, and again only where it failed.
-   * `markdownFiles(directory)` makes one.
+   * Loads the documents, as for `searchDocuments`: on the first query, and again after a failure.
+   * `markdownFiles(directory)` creates such a function.
    */
-  // It may give an Observable, and mostly gives none, so its name does not end in $.
+  // No $ in the name, because it rarely returns an Observable.
   // eslint-disable-next-line rxjs-x/finnish
   readonly load: SearchDocumentsOptions['load'];
-  /** Finds passages by their meaning, too. Default: they are found by their words alone. */
+  /** Adds search by meaning. Default: search by words only. */
   readonly embedder?: Embedder;
-  /** The least cosine of the angle between query and section that counts as alike in meaning, from 0 to 1. Default: 0.3. */
+  /** The minimum cosine similarity of query and section, from 0 to 1. Default: 0.3. */
   readonly threshold?: number;
-  /** The most characters of a passage: a longer section is cut around what was looked for. Default: 2,000. */
+  /** The maximum length of a passage in characters; longer sections are cut around the matches. Default: 2,000. */
   readonly passageLength?: number;
 }
 
 /**
- * Makes a retriever of documents in this process, which are split at their Markdown headings.
+ * Creates a retriever for documents in this process, which are split at their Markdown headings.
  *
- * It looks for words (BM25), as `searchDocuments` does, and with an `embedder` for meaning, too; the two rankings are
- * merged by their places. The index is built on the first query and kept, and so are the vectors: that query
- * waits for both. An embedder that fails is reported to the query, and what the words find is emitted. Of a long
- * query, the first and the last 1,000 characters count. One that holds no telling word finds nothing.
+ * It searches for words (BM25), as `searchDocuments` does, and with an `embedder` also by meaning; the rankings are
+ * merged by reciprocal rank fusion. The first query builds and waits for the index and the vectors, which are kept. If
+ * the embedder fails, the query gets a report and the results of the word search. Only the first and last 1,000
+ * characters of a query count. A query without significant words finds nothing.
  *
- * A passage has the exact text of its span in the document, the path as its source, and the headings as its title.
- * Errors as `load` does.
+ * A passage has the exact text of its span, the path as its source, and the headings as its title. Errors as `load`
+ * does.
  */
 export const documentRetriever = (options: DocumentRetrieverOptions): Retriever => {
   checkOptions('documentRetriever()', options, rules, ['load']);
@@ -64,7 +64,9 @@ export const documentRetriever = (options: DocumentRetrieverOptions): Retriever 
       ? of([])
       : meaning.rank$(endsOf(text), sections).pipe(
           catchError((error: unknown) => {
-            report?.(`Only words were looked for, as the search by meaning failed.${why(error)}`);
+            report?.(
+              `Only words were searched, because the search by meaning failed.${why(error)}`,
+            );
             return of([]);
           }),
         );
@@ -73,7 +75,7 @@ export const documentRetriever = (options: DocumentRetrieverOptions): Retriever 
       defer(() => {
         const { text, limit = 5, report } = query;
         checkOptions('retrieve$()', { text, limit, report }, queryRules, ['text']);
-        const terms = tellingTerms(termsOfRequest(text));
+        const terms = significantTerms(termsOfRequest(text));
         if (terms.length === 0) return of([]);
         return index$.pipe(
           mergeMap((index) =>
@@ -88,8 +90,8 @@ export const documentRetriever = (options: DocumentRetrieverOptions): Retriever 
 };
 
 const rules: Readonly<Record<keyof DocumentRetrieverOptions, Rule>> = {
-  load: [isFunction[0], 'a function that gives the documents'],
-  embedder: having('embed$', 'what makes vectors of texts by embed$()'),
+  load: [isFunction[0], 'a function that returns the documents'],
+  embedder: having('embed$', 'an embedder with a method embed$()'),
   threshold: numberFrom(0),
   passageLength: wholeNumber(100),
 };
@@ -114,7 +116,7 @@ interface Search {
   readonly limit: number;
 }
 
-/** Places of a ranking that count: what comes behind is hardly alike, but would have a part in the sum. */
+/** Results per ranking to merge. Later ones are hardly similar, but would add to the sum. */
 const depth = 50;
 
 const best = (index: SectionIndex, { terms, byMeaning, limit }: Search): readonly Found[] => {

@@ -1,27 +1,27 @@
 import type { Span } from '@millrace/core/retrieval';
 
-/** A text that can be searched. */
+/** A document to search. */
 export interface SearchDocument {
-  /** Where it is from, as it is shown with what is found in it. */
+  /** Its source, which is shown with each result. */
   readonly path: string;
   /** Plain text or Markdown. */
   readonly text: string;
 }
 
-/** A part of a document: what is found, and shown. */
+/** A part of a document, which is the unit of search. */
 export interface Section {
   readonly path: string;
-  /** The headings that it stands under, the outermost first. */
+  /** Its heading and those above it, outermost first. */
   readonly headings: readonly string[];
   readonly text: string;
-  /** What of the text stands in blocks of code. */
+  /** The part of the text in code blocks. */
   readonly code: string;
-  /** The text without them. */
+  /** The text without code blocks. */
   readonly prose: string;
-  /** The line of the document on which it begins, its heading included, counted from 1. */
+  /** The line of its start, including its heading, from 1. */
   readonly line: number;
-  /** What stands in the document there, as it stands there: the text, with the ends of lines that it has. */
+  /** The exact text in the document, with its line endings. */
   readonly original: string;
-  /** Where in the document that is. */
+  /** The position of `original` in the document. */
   readonly span: Required<Span>;
 }

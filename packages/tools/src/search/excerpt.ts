@@ -2,13 +2,13 @@ import { lookUpForm, termsIn, wordsIn } from '@millrace/core/adapter';
 import type { Span } from '@millrace/core/retrieval';
 
 /**
- * Finds the part of a text that holds the most of some terms: at most so many characters, from the beginning and to
- * the end of a line or a word where there is one. A text that is no longer is taken whole.
+ * Finds the part of `text` with the most different terms: up to `longest` characters, from the start to the end of a
+ * line or word if possible. A shorter text is returned whole.
  */
 export const excerptOf = (text: string, terms: ReadonlySet<string>, longest: number): Span => {
   if (text.length <= longest) return { from: 0, to: text.length };
   const lead = longest / 5;
-  const start = beginningOf(text, bestHit(text, terms, longest - lead), lead);
+  const start = startOf(text, bestHit(text, terms, longest - lead), lead);
   const cut = text.slice(start, betweenCharacters(text, start + longest));
   const kept = start + longest >= text.length ? cut : cut.slice(0, endOf(cut));
   const from = start + kept.length - kept.trimStart().length;
@@ -20,7 +20,7 @@ interface Hit {
   readonly terms: readonly string[];
 }
 
-/** Where the window of this width begins that holds the most different terms; of equals, the first. */
+/** The start of the first window of this width with the most different terms. */
 const bestHit = (text: string, terms: ReadonlySet<string>, width: number): number => {
   const hits = wordsIn(text)
     .map(({ text: word, index }): Hit => ({
@@ -49,7 +49,7 @@ const bestHit = (text: string, terms: ReadonlySet<string>, width: number): numbe
 const formsOf = (word: string): readonly string[] =>
   termsIn(word).flatMap((term) => lookUpForm(term) ?? []);
 
-const beginningOf = (text: string, hit: number, most: number): number => {
+const startOf = (text: string, hit: number, most: number): number => {
   if (hit <= most) return 0;
   const first = betweenCharacters(text, Math.ceil(hit - most));
   const lead = text.slice(first, hit);
@@ -58,7 +58,7 @@ const beginningOf = (text: string, hit: number, most: number): number => {
   return first + Math.max(line >= 0 ? line : word, 0);
 };
 
-/** Where a cut ends: at the last line or word, unless too much of it would be lost. */
+/** The end of the last line or word, unless that loses too much of the text. */
 const endOf = (cut: string): number => {
   const line = cut.lastIndexOf('\n');
   const word = cut.search(/\s\S*$/u);
@@ -66,6 +66,6 @@ const endOf = (cut: string): number => {
   return word > cut.length * 0.6 ? word : cut.length;
 };
 
-/** The place, or that before it where it lies between the halves of a character. */
+/** The index, or the previous one if it is between the halves of a surrogate pair. */
 const betweenCharacters = (text: string, index: number): number =>
   /^[\ud800-\udbff][\udc00-\udfff]/.test(text.slice(index - 1, index + 1)) ? index - 1 : index;

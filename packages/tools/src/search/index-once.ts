@@ -14,17 +14,17 @@ import {
 import type { SearchDocument } from './document.js';
 import { createSectionIndex, type SectionIndex } from './section-index.js';
 
-/** How far an index is. */
+/** The progress of an index, or the finished index. */
 export type Indexing =
   | { readonly status: 'indexing'; readonly files: number }
   | { readonly status: 'ready'; readonly index: SectionIndex };
 
-/** Documents that are indexed between two words of progress. */
+/** Documents between two progress reports. */
 const batch = 25;
 
 /**
- * Builds an index once. Whoever subscribes while it is built joins in; whoever comes later gets it at once. It
- * is built anew where loading failed, or where all had left before it was ready.
+ * Builds an index once. Subscribers share the build in progress, or get the finished index immediately. It is built
+ * again if loading failed, or if all subscribers left before it was ready.
  */
 export const indexOnce = (
   load: () => ObservableInput<SearchDocument | readonly SearchDocument[]>,

@@ -3,26 +3,25 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import { extname, join, resolve } from 'node:path';
 import type { SearchDocument } from './document.js';
 
-/** What `markdownFiles` can be told. */
+/** Options of `markdownFiles`. */
 export interface MarkdownFilesOptions {
-  /** Which files are read. Default: `.md` and `.markdown`. */
+  /** The extensions of files to read. Default: `.md` and `.markdown`. */
   readonly extensions?: readonly string[];
   /**
-   * Files and directories that are passed over too, by their path below the directory, such as
-   * `packages/core/temp`. Default: none.
+   * Whether to skip a file or directory, by its path below the directory, such as `packages/core/temp`. Default: no.
    */
   readonly exclude?: (path: string) => boolean;
-  /** More files than this are an error. Default: 1,000. */
+  /** The maximum number of files; more are an error. Default: 1,000. */
   readonly maxFiles?: number;
-  /** More bytes than this, in all, are an error. Default: 20 MB. */
+  /** The maximum number of bytes in total; more are an error. Default: 20 MB. */
   readonly maxBytes?: number;
 }
 
 /**
  * Reads the Markdown files below a directory, for `searchDocuments({ load: markdownFiles('docs') })`.
  *
- * Their paths are relative to it, in alphabetical order. `node_modules`, `dist` and whatever begins with a dot
- * are passed over; symbolic links are not followed. It reads each time it is called.
+ * Paths are relative to the directory, in alphabetical order. It skips `node_modules`, `dist` and names that start with
+ * a dot, and does not follow symbolic links. Each call reads the files again.
  */
 export const markdownFiles = (
   directory: string,
@@ -44,7 +43,7 @@ export const markdownFiles = (
         const [most, option] =
           files > maxFiles ? [`${maxFiles} files`, 'maxFiles'] : [`${maxBytes} bytes`, 'maxBytes'];
         throw new Error(
-          `There are more than ${most} to search below ${directory}. Name a directory below it, or raise '${option}'.`,
+          `There are more than ${most} to search below ${directory}. Choose a smaller directory, or raise '${option}'.`,
         );
       }
       yield { path, text: await readFile(join(root, path), 'utf8') };
@@ -52,18 +51,23 @@ export const markdownFiles = (
   };
 };
 
-const passedOver = new Set(['node_modules', 'dist']);
+const ignoredDirectories = new Set(['node_modules', 'dist']);
 
-interface Choice {
+interface FileFilter {
   readonly extensions: ReadonlySet<string>;
   readonly exclude: (path: string) => boolean;
 }
 
-async function* filesBelow(root: string, below: string, choice: Choice): AsyncGenerator<string> {
+async function* filesBelow(
+  root: string,
+  below: string,
+  choice: FileFilter,
+): AsyncGenerator<string> {
   const entries = await readdir(join(root, below), { withFileTypes: true });
   for (const entry of entries.sort(byName)) {
     const path = below === '' ? entry.name : `${below}/${entry.name}`;
-    if (entry.name.startsWith('.') || passedOver.has(entry.name) || choice.exclude(path)) continue;
+    if (entry.name.startsWith('.') || ignoredDirectories.has(entry.name) || choice.exclude(path))
+      continue;
     if (entry.isDirectory()) yield* filesBelow(root, path, choice);
     else if (entry.isFile() && choice.extensions.has(extname(entry.name).toLowerCase())) yield path;
   }

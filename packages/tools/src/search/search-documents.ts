@@ -6,34 +6,34 @@ import { indexOnce } from './index-once.js';
 import { countOf, reportPassages } from './report-passages.js';
 import { queryTerms } from './section-index.js';
 
-/** What `searchDocuments` is told. */
+/** Options of `searchDocuments`. */
 export interface SearchDocumentsOptions {
   /**
-   * Gives the documents, one by one or in lists: an array, a Promise, an Observable or an AsyncIterable. Asked
-   * for on the first search, and again only where it failed. `markdownFiles(directory)` makes one.
+   * Loads the documents, one by one or in lists: an array, a Promise, an Observable or an AsyncIterable. Called on the
+   * first search, and again after a failure. `markdownFiles(directory)` creates such a function.
    */
-  // It may give an Observable, and mostly gives none, so its name does not end in $.
+  // No $ in the name, because it rarely returns an Observable.
   // eslint-disable-next-line rxjs-x/finnish
   readonly load: () => ObservableInput<SearchDocument | readonly SearchDocument[]>;
-  /** Default: `search_docs`. Two searches of one agent need two names. */
+  /** Must be unique among the tools of an agent. Default: `search_docs`. */
   readonly name?: string;
-  /** Tells a model what the documents are about. Default: that these are the documents it was given. */
+  /** Describes the topic of the documents to the model. Default: a description of any documents. */
   readonly description?: string;
 }
 
 /**
- * Makes a tool that finds the passages of documents that hold the words of a query.
+ * Creates a tool that finds passages of documents by the words of a query.
  *
- * It is a keyword search (BM25, with singular and plural, beginnings and small misspellings), no search by
- * meaning, for languages that put spaces between words. Documents are split at their Markdown headings. The
- * index is built on the first search, which shows its progress, and kept.
+ * It is a keyword search (BM25, with singular and plural, prefixes and small misspellings), not a search by meaning,
+ * for languages with spaces between words. Documents are split at their Markdown headings. The first search builds the
+ * index, which is kept, and streams the progress.
  */
 export const searchDocuments = (options: SearchDocumentsOptions): Tool => {
   const { load, name = 'search_docs', description = defaultDescription } = options;
   if (typeof load !== 'function') {
     throw new MillraceError(
       'config',
-      `searchDocuments(): 'load' must be a function that gives the documents.`,
+      `searchDocuments(): 'load' must be a function that returns the documents.`,
     );
   }
   const indexing$ = indexOnce(load);
@@ -48,14 +48,14 @@ export const searchDocuments = (options: SearchDocumentsOptions): Tool => {
           type: 'string',
           minLength: 1,
           maxLength: 300,
-          description: 'The words to search for: a few telling keywords, or a question.',
+          description: 'The words to search for: a few specific keywords, or a question.',
           examples: ['backpressure of streams', 'How do I write a tool?', 'maxIterations'],
         },
         limit: {
           type: 'integer',
           minimum: 1,
           maximum: 10,
-          description: 'How many passages to give. Default: 3.',
+          description: 'The number of passages to return. Default: 3.',
         },
       },
       required: ['query'],
@@ -64,7 +64,7 @@ export const searchDocuments = (options: SearchDocumentsOptions): Tool => {
     run: ({ query, limit = 3 }) => {
       if (queryTerms(query).length === 0) {
         throw new Error(
-          `'${query}' has no words to search for. Give keywords that the text may hold.`,
+          `'${query}' has no words to search for. Use keywords that the text may contain.`,
         );
       }
       return indexing$.pipe(
@@ -79,5 +79,5 @@ export const searchDocuments = (options: SearchDocumentsOptions): Tool => {
 };
 
 const defaultDescription =
-  'Searches the documents for words and gives the passages that fit best, each with its file, heading and ' +
-  'relevance. Use it before answering a question that the documents may answer, and say which file it is from.';
+  'Searches the documents for words and returns the best passages, each with its file, heading and relevance. ' +
+  'Use it before you answer a question that the documents may answer, and name the file that the answer is from.';

@@ -4,46 +4,45 @@ import type { SearchDocument, Section } from './document.js';
 import { snippetOf } from './snippet.js';
 import { splitIntoSections } from './split-into-sections.js';
 
-/** A section that was found. */
 export interface Passage {
   readonly path: string;
   readonly headings: readonly string[];
   readonly line: number;
-  /** The part of it that holds what was looked for. */
+  /** The part with the most matches. */
   readonly snippet: string;
-  /** The share of the query's words that it holds, from 0 to 1; a word that is only similar counts half. */
+  /** The share of the query's words that it contains, from 0 to 1; similar words count half. */
   readonly relevance: number;
-  /** The BM25 score, weighted by the square of the relevance and by what the heading says: good for comparing passages of one search, and for nothing else. */
+  /** The BM25 score, weighted by squared relevance and by the heading. Only comparable within one search. */
   readonly score: number;
 }
 
-/** A section that holds some of the words that are looked for. */
+/** A section that contains some of the search terms. */
 export interface RankedSection {
   readonly section: Section;
-  /** The words of it that are like those, in the form in which they are looked up. */
+  /** Its words that match, in normalized form. */
   readonly terms: readonly string[];
-  /** As of a `Passage`. */
+  /** See `Passage`. */
   readonly relevance: number;
-  /** As of a `Passage`. */
+  /** See `Passage`. */
   readonly score: number;
 }
 
-/** An index of documents by their words, which grows. */
+/** A full-text index of documents. */
 export interface SectionIndex {
-  /** How many documents it holds. */
+  /** The number of documents. */
   readonly size: number;
-  /** What the documents were split into, in their order. */
+  /** The sections of all documents, in order. */
   readonly sections: readonly Section[];
   add(documents: readonly SearchDocument[]): void;
-  /** All sections that hold some of these terms, the best first. */
+  /** Returns all sections that contain some of the terms, best first. */
   rank(terms: readonly string[]): readonly RankedSection[];
-  /** The passages that answer a query best, the best first; none where no word of it occurs. */
+  /** Returns the passages that match a query best, best first. */
   search(query: string, limit: number): readonly Passage[];
 }
 
 /**
- * Makes an empty index. A section's own heading counts most, then those above it, then its path, then its prose,
- * and its code least; words that begin or nearly are alike count less than the same words.
+ * Creates an empty index. Boosts, in descending order: the heading of a section, the headings above it, its path, its
+ * prose, its code. Prefixes and similar words count less than exact matches.
  */
 export const createSectionIndex = (): SectionIndex => {
   const sections: Section[] = [];
@@ -62,7 +61,7 @@ export const createSectionIndex = (): SectionIndex => {
   const rank = (terms: readonly string[]): readonly RankedSection[] =>
     index
       .search(terms.join(' '))
-      .flatMap((result) => ranked(sections[Number(result.id)], result, terms))
+      .flatMap((result) => rankResult(sections[Number(result.id)], result, terms))
       .sort((a, b) => b.score - a.score);
   return {
     get size() {
@@ -92,31 +91,28 @@ interface IndexedSection {
   readonly code: string;
 }
 
-const mostTerms = 30;
+const maxTerms = 30;
 
-/** The words of a query that are worth looking for, each once. */
+/** The significant words of a query, without duplicates. */
 export const queryTerms = (query: string): readonly string[] => {
   const terms = [...new Set(termsIn(query).flatMap((term) => lookUpForm(term) ?? []))];
-  return tellingTerms(terms).slice(0, mostTerms);
+  return significantTerms(terms).slice(0, maxTerms);
 };
 
-/** Of terms, those that say what is asked about; all, where none does. */
-export const tellingTerms = (terms: readonly string[]): readonly string[] => {
-  const telling = terms.filter((term) => !askingWords.has(term));
-  return telling.length > 0 ? telling : terms;
+/** Removes stop words, unless there are no other terms. */
+export const significantTerms = (terms: readonly string[]): readonly string[] => {
+  const significant = terms.filter((term) => !stopWords.has(term));
+  return significant.length > 0 ? significant : terms;
 };
 
-/**
- * `What does the documentation say about …` looks for what it is about, and not for documentation; `Why is it
- * called …` for what bears the name.
- */
-const askingWords: ReadonlySet<string> = new Set(
+/** In `What does the documentation say about …` or `Why is it called …`, these words do not describe the topic. */
+const stopWords: ReadonlySet<string> = new Set(
   'called doc document documentation describe explain find information mention named search'.split(
     ' ',
   ),
 );
 
-const ranked = (
+const rankResult = (
   section: Section | undefined,
   { terms, queryTerms: hit, score }: SearchResult,
   wanted: readonly string[],
@@ -127,7 +123,7 @@ const ranked = (
     return hit.includes(term) ? 0.5 : 0;
   });
   const relevance = weights.reduce<number>((sum, weight) => sum + weight, 0) / wanted.length;
-  return [{ section, terms, relevance, score: score * aptness(section, wanted, relevance) }];
+  return [{ section, terms, relevance, score: score * boostOf(section, wanted, relevance) }];
 };
 
 const passageOf = ({ section, terms, relevance, score }: RankedSection): Passage => {
@@ -135,20 +131,20 @@ const passageOf = ({ section, terms, relevance, score }: RankedSection): Passage
   return { path, headings, line, snippet: snippetOf(text, new Set(terms)), relevance, score };
 };
 
-/** How much more a section counts whose own heading is all of it in the query: it is about just that. */
-const namedFactor = 2.5;
+/** The boost of a section if the query contains its whole heading. */
+const headingFactor = 2.5;
 
-/** What a section in a directory counts of one above it: the main page comes before those of parts. */
+/** The factor per directory level: main pages rank before those of parts. */
 const depthFactor = 0.9;
 
-const aptness = (
+const boostOf = (
   { headings, path }: Section,
   wanted: readonly string[],
   relevance: number,
 ): number => {
   const heading = queryTerms(headings.at(-1) ?? '');
-  const asked = heading.filter((term) => wanted.includes(term)).length;
-  const share = heading.length === 0 ? 0 : (asked / heading.length) ** 2;
+  const matched = heading.filter((term) => wanted.includes(term)).length;
+  const share = heading.length === 0 ? 0 : (matched / heading.length) ** 2;
   const depth = path.split('/').length - 1;
-  return Math.max(relevance, share) ** 2 * (1 + (namedFactor - 1) * share) * depthFactor ** depth;
+  return Math.max(relevance, share) ** 2 * (1 + (headingFactor - 1) * share) * depthFactor ** depth;
 };

@@ -1,9 +1,9 @@
 import type { SearchDocument, Section } from './document.js';
 
-/** A section that is longer is cut at the next blank line. */
-const longestSection = 1_500;
+/** Longer sections are split at the next blank line. */
+const maxLength = 1_500;
 
-/** Splits a document at its Markdown headings (`#`, not in code blocks), and at blank lines where it is long. */
+/** Splits a document at its Markdown headings (`#`, not in code blocks), and long sections at blank lines. */
 export const splitIntoSections = (document: SearchDocument): readonly Section[] => {
   const sections: Section[] = [];
   let headings: readonly Heading[] = [];
@@ -21,8 +21,8 @@ export const splitIntoSections = (document: SearchDocument): readonly Section[] 
   for (const { text, number, from } of linesOf(document.text)) {
     fence = fenceAfter(fence, text);
     const heading = fence === undefined ? headingOf(text) : undefined;
-    const isFull = length > longestSection && text.trim() === '' && fence === undefined;
-    if (heading !== undefined || isFull || length > 4 * longestSection) close(number);
+    const isFull = length > maxLength && text.trim() === '' && fence === undefined;
+    if (heading !== undefined || isFull || length > 4 * maxLength) close(number);
     if (heading !== undefined) {
       headings = [...headings.filter(({ level }) => level < heading.level), heading];
     } else {
@@ -34,19 +34,19 @@ export const splitIntoSections = (document: SearchDocument): readonly Section[] 
   return sections;
 };
 
-interface Place {
+interface RawLine {
   readonly text: string;
-  /** Counted from 1. */
+  /** Starts at 1. */
   readonly number: number;
-  /** Where it begins in the document. */
+  /** The offset in the document. */
   readonly from: number;
 }
 
-interface Line extends Place {
+interface Line extends RawLine {
   readonly isCode: boolean;
 }
 
-function* linesOf(text: string): Generator<Place> {
+function* linesOf(text: string): Generator<RawLine> {
   let from = text.startsWith('\uFEFF') ? 1 : 0;
   let number = 1;
   for (const { 0: end, index } of text.matchAll(/\r?\n/gu)) {
@@ -63,22 +63,22 @@ interface Part {
   readonly first: number;
 }
 
-/** None where there is no text. */
+/** Returns no section if there is no text. */
 const sectionOf = (
   { path, text }: SearchDocument,
   { headings, lines, first }: Part,
 ): readonly Section[] => {
-  const begin = lines.find(isFilled);
-  const end = lines.findLast(isFilled);
+  const begin = lines.find(isNotBlank);
+  const end = lines.findLast(isNotBlank);
   if (begin === undefined || end === undefined) return [];
   const from = begin.from + begin.text.search(/\S/u);
   const to = end.from + end.text.trimEnd().length;
   const section = {
     path,
     headings: headings.map(({ title }) => title),
-    text: joined(lines).trim(),
-    code: joined(lines.filter(({ isCode }) => isCode)),
-    prose: joined(lines.filter(({ isCode }) => !isCode)),
+    text: joinLines(lines).trim(),
+    code: joinLines(lines.filter(({ isCode }) => isCode)),
+    prose: joinLines(lines.filter(({ isCode }) => !isCode)),
     line: first,
     original: text.slice(from, to),
     span: { from, to, line: begin.number },
@@ -86,9 +86,9 @@ const sectionOf = (
   return [section];
 };
 
-const isFilled = ({ text }: Line): boolean => text.trim() !== '';
+const isNotBlank = ({ text }: Line): boolean => text.trim() !== '';
 
-const joined = (lines: readonly Line[]): string => lines.map(({ text }) => text).join('\n');
+const joinLines = (lines: readonly Line[]): string => lines.map(({ text }) => text).join('\n');
 
 interface Heading {
   readonly level: number;
@@ -97,17 +97,17 @@ interface Heading {
 
 const headingOf = (line: string): Heading | undefined => {
   const [, marks = '', title = ''] = /^ {0,3}(#{1,6})[ \t]+(.*)$/u.exec(line) ?? [];
-  return marks === '' ? undefined : { level: marks.length, title: plain(title) };
+  return marks === '' ? undefined : { level: marks.length, title: stripMarkdown(title) };
 };
 
-const plain = (title: string): string =>
+const stripMarkdown = (title: string): string =>
   title
     .replace(/\s+#+\s*$/u, '')
     .replace(/\[([^\]]*)\]\([^)]*\)/gu, '$1')
     .replace(/[`*]/gu, '')
     .trim();
 
-/** The marks of the code block that is open behind a line. */
+/** The fence of the code block that is open after a line. */
 const fenceAfter = (open: string | undefined, line: string): string | undefined => {
   const marks = /^\s*(`{3,}|~{3,})/u.exec(line)?.[1];
   if (marks === undefined) return open;

@@ -2,15 +2,15 @@ import { checkOptions, createMeaningIndex, numberFrom } from '@millrace/core/ada
 import type { Embedder, Tool, ToolSelector } from '@millrace/core';
 import { map } from 'rxjs';
 
-/** How alike a tool and a request must be. */
+/** Options of `embeddingSelector`. */
 export interface EmbeddingSelectorOptions {
-  /** The least cosine of the angle between the two, from 0 to 1. Default: 0.3. */
+  /** The minimum cosine similarity of tool and request, from 0 to 1. Default: 0.3. */
   readonly threshold?: number;
 }
 
 /**
- * Picks the tools whose name and description are alike to what is asked, the most alike first. The vector of a tool is made once, and
- * kept as long as the tool is.
+ * Selects the tools whose name and description are similar to the request, most similar first. The vector of a tool is
+ * cached for the lifetime of the tool.
  */
 export const embeddingSelector = (
   embedder: Embedder,

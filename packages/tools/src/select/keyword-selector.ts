@@ -2,26 +2,26 @@ import type { SelectionRequest, Tool, ToolSelector } from '@millrace/core';
 import { checkOptions, type Rule, termsOfRequest } from '@millrace/core/adapter';
 import { createToolIndex, type ToolIndex } from './tool-index.js';
 
-/** How much of what a search finds is picked. */
+/** Options of `keywordSelector`. */
 export interface KeywordSelectorOptions {
-  /** The least score of a tool that is picked, as a share of the best one's, from 0 to 1. Default: 0.1. */
+  /** The minimum score of a selected tool, relative to the best one, from 0 to 1. Default: 0.1. */
   readonly threshold?: number;
-  /** The share of a word's letters that may be wrong, from 0 to 0.5; short words must be right. Default: 0.2. */
+  /** The share of wrong letters in a word, from 0 to 0.5; short words must match exactly. Default: 0.2. */
   readonly fuzziness?: number;
 }
 
 /**
- * Picks the tools whose words are those of the request, the best first; none where no word is.
+ * Selects the tools that share words with the request, best first.
  *
- * It searches for words (BM25), not for meaning: in the name, the description, and the names and descriptions of the parameters. Singular and plural,
- * forms in `-ing`, beginnings and small misspellings match, synonyms do not; for other languages, and where people say things in their own words,
- * `embeddingSelector` is better. The index is made once for a list of tools. Of a long request, the first and the last 1,000 characters count, and of
- * these the first and the last 30 words.
+ * It searches for words (BM25), not for meaning: in the name, the description, and the names and descriptions of
+ * parameters. Singular and plural, `-ing` forms, prefixes and small misspellings match; synonyms do not. For other
+ * languages and free wording, use `embeddingSelector`. The index is cached per list of tools. Only the first and last
+ * 1,000 characters of a request count, and of these the first and last 30 words.
  */
 export const keywordSelector = (options: KeywordSelectorOptions = {}): ToolSelector => {
   checkOptions('keywordSelector()', options, rules);
   const { threshold = 0.1, fuzziness = 0.2 } = options;
-  const indexOf = rememberLast(createToolIndex);
+  const indexOf = memoizeByFirstTool(createToolIndex);
   return ({ text, tools }: SelectionRequest) => {
     const found = indexOf(tools).search(termsOfRequest(text), fuzziness);
     const best = found[0]?.score ?? 0;
@@ -39,8 +39,8 @@ const rules: Readonly<Record<keyof KeywordSelectorOptions, Rule>> = {
   fuzziness: upTo(0.5),
 };
 
-/** A call gives a list of its own, of the same tools; so the first of them leads to what was made. */
-const rememberLast = (
+/** Each call passes a new list of the same tools, so the first tool is the key of the cache. */
+const memoizeByFirstTool = (
   create: (tools: readonly Tool[]) => ToolIndex,
 ): ((tools: readonly Tool[]) => ToolIndex) => {
   const made = new WeakMap<Tool, { readonly tools: readonly Tool[]; readonly index: ToolIndex }>();

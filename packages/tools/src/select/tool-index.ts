@@ -2,20 +2,20 @@ import type { Tool } from '@millrace/core';
 import { isRecord, lookUpForm, termsIn } from '@millrace/core/adapter';
 import MiniSearch from 'minisearch';
 
-/** A tool that was found. */
 export interface FoundTool {
   readonly name: string;
-  /** Good for comparing the tools of one search. */
+  /** Only comparable within one search. */
   readonly score: number;
 }
 
-/** An index of tools by their words. */
 export interface ToolIndex {
-  /** The tools that hold some of the terms, the best first. */
+  /** Returns the tools that contain some of the terms, best first. */
   search(terms: readonly string[], fuzziness: number): readonly FoundTool[];
 }
 
-/** Makes an index. A tool's name counts most, then its description, then the names of its parameters, then what these say. */
+/**
+ * Creates an index. Boosts, in descending order: name, description, names of parameters, descriptions of parameters.
+ */
 export const createToolIndex = (tools: readonly Tool[]): ToolIndex => {
   const index = new MiniSearch<IndexedTool>({
     fields: ['name', 'description', 'parameters', 'details'],
@@ -29,7 +29,7 @@ export const createToolIndex = (tools: readonly Tool[]): ToolIndex => {
       weights: { prefix: 0.5, fuzzy: 0.3 },
     },
   });
-  index.addAll(tools.map(indexed));
+  index.addAll(tools.map(toIndexedTool));
   return {
     search: (terms, fuzziness) =>
       index
@@ -45,35 +45,34 @@ interface IndexedTool {
   readonly id: number;
   readonly name: string;
   readonly description: string;
-  /** The names of the parameters. */
   readonly parameters: string;
-  /** What is said of the parameters. */
+  /** The descriptions of the parameters. */
   readonly details: string;
 }
 
-/** What a tool says of itself may come from elsewhere, and be of any length. */
-const longest = 2_000;
+/** Descriptions of tools may come from untrusted sources, and have any length. */
+const maxLength = 2_000;
 
-const indexed = ({ name, description, inputSchema }: Tool, id: number): IndexedTool => {
+const toIndexedTool = ({ name, description, inputSchema }: Tool, id: number): IndexedTool => {
   const { properties } = inputSchema;
   const parameters = Object.entries(isRecord(properties) ? properties : {});
   return {
     id,
-    name: name.slice(0, longest).replace(endOfAcronym, ' '),
-    description: description.slice(0, longest),
+    name: name.slice(0, maxLength).replace(endOfAcronym, ' '),
+    description: description.slice(0, maxLength),
     parameters: parameters
       .map(([parameter]) => parameter)
       .join(' ')
-      .slice(0, longest),
+      .slice(0, maxLength),
     details: parameters
-      .map(([, schema]) => saidIn(schema))
+      .map(([, schema]) => descriptionOf(schema))
       .join(' ')
-      .slice(0, longest),
+      .slice(0, maxLength),
   };
 };
 
 /** `HTTPRequest` is two words. */
 const endOfAcronym = /(?<=\p{Lu})(?=\p{Lu}\p{Ll})/gu;
 
-const saidIn = (schema: unknown): string =>
+const descriptionOf = (schema: unknown): string =>
   isRecord(schema) && typeof schema['description'] === 'string' ? schema['description'] : '';

@@ -1,7 +1,7 @@
 import type { TimeZone } from './time-zone.js';
 
-/** A moment, as it is told in a zone. */
-export interface ToldTime {
+/** A point in time in a time zone. */
+export interface LocalTime {
   /** One sentence in English. */
   readonly text: string;
   /** ISO 8601, in UTC. */
@@ -11,8 +11,8 @@ export interface ToldTime {
   readonly offset: string;
 }
 
-/** Tells a moment, in milliseconds since 1970, in a zone; `place` is what the zone was asked for by. */
-export const tellTime = (now: number, timeZone: TimeZone, place = ''): ToldTime => {
+/** Describes a time, in milliseconds since 1970, in a time zone. `place` is the name that the model used for it. */
+export const describeTime = (now: number, timeZone: TimeZone, place = ''): LocalTime => {
   const { name, zone, shift } = timeZone;
   const part = partsOf(now + shift * 60_000, zone);
   const offset = shift === 0 ? offsetAt(now, zone) : name.replace('UTC', '');
@@ -53,7 +53,7 @@ const zoneNameAt = (now: number, timeZone: string, timeZoneName: 'long' | 'longO
     .formatToParts(now)
     .find(({ type }) => type === 'timeZoneName')?.value ?? '';
 
-/** `Central European Summer Time`; nothing where the zone has only its offset for a name. */
+/** A name such as `Central European Summer Time`; `''` if the zone only has an offset. */
 const longNameAt = (now: number, { zone, shift }: TimeZone): string => {
   const name = shift === 0 ? zoneNameAt(now, zone, 'long') : '';
   return /^GMT[-+]/u.test(name) ? '' : name;

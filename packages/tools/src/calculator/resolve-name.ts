@@ -1,14 +1,14 @@
 import { nearMatches } from '@millrace/core/adapter';
 import type { Engine, Quantity } from './engine.js';
-import { functionNamed, functionNames } from './operations.js';
+import { functionNames, resolveFunction } from './operations.js';
 
-/** Gives what a name in an expression stands for: a constant, or a unit. Throws a sentence for any other. */
-export const valueNamed = (engine: Engine, name: string): Quantity => {
+/** Resolves a name in an expression to a constant or a unit. Throws an error for any other name. */
+export const resolveName = (engine: Engine, name: string): Quantity => {
   const { math } = engine;
   if (name === 'percent') return math.bignumber('0.01');
   const lower = name.toLowerCase();
   const constant = name.length > 1 ? lower : name;
-  if (constants.has(constant)) return constantNamed(engine, constant);
+  if (constants.has(constant)) return constantOf(engine, constant);
   const unit = [unitAliases.get(name), name, name.length > 2 ? lower : undefined].find(
     (it) => it !== undefined && math.Unit.isValuelessUnit(it),
   );
@@ -18,12 +18,12 @@ export const valueNamed = (engine: Engine, name: string): Quantity => {
 
 const constants = new Set(['pi', 'e', 'tau', 'phi']);
 
-const constantNamed = ({ math }: Engine, constant: string): Quantity => {
+const constantOf = ({ math }: Engine, constant: string): Quantity => {
   const value: unknown = Reflect.get(math, constant);
   return math.isBigNumber(value) ? value : math.bignumber(NaN);
 };
 
-/** Units as they are commonly written, where mathjs has another spelling, or a function of that name. */
+/** Common spellings of units that mathjs does not know, or that are functions there. */
 const unitAliases = new Map([
   ['min', 'minute'],
   ['sec', 'second'],
@@ -41,7 +41,7 @@ const unitAliases = new Map([
 ]);
 
 const unknownName = ({ unitNames }: Engine, name: string): Error => {
-  if (functionNamed(name) !== undefined) {
+  if (resolveFunction(name) !== undefined) {
     return new Error(`'${name}' is a function: write its argument in brackets, as in ${name}(2).`);
   }
   const near = nearMatches(name, [...unitNames, ...functionNames]);
@@ -49,7 +49,7 @@ const unknownName = ({ unitNames }: Engine, name: string): Error => {
   const rates = money.some((form) => form.test(name))
     ? ' Exchange rates of currencies are not available.'
     : '';
-  return new Error(`'${name}' is no unit, constant or function that is known.${hint}${rates}`);
+  return new Error(`'${name}' is not a known unit, constant or function.${hint}${rates}`);
 };
 
 const money = [/^\p{Sc}|^[A-Z]{3}$/u, /^(?:dollar|euro|yen|yuan|franc|rupee)s?$/iu];
