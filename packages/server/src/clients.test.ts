@@ -89,7 +89,7 @@ const rows: readonly Row[] = [
     name: 'a denial',
     aiSdk: [
       'step-start',
-      'weather {"city":"Oslo"} output-error: "This use of the tool was denied."',
+      'weather {"city":"Oslo"} output-error: "This tool call was denied."',
       'weather {"city":"Rome"} output-available: "Rain in Rome."',
       'step-start',
       'text: Then not.',
@@ -103,7 +103,7 @@ const rows: readonly Row[] = [
     ],
     agUi: [
       'assistant: "" [weather {"city":"Oslo"}] [weather {"city":"Rome"}]',
-      'tool: "This use of the tool was denied."',
+      'tool: "This tool call was denied."',
       'tool: "Rain in Rome."',
       'assistant: "Then not."',
       'RUN_FINISHED success',
@@ -114,7 +114,7 @@ const rows: readonly Row[] = [
     aiSdk: [
       'step-start',
       'weather {"city":"Paris"} output-available: "Rain in Paris."',
-      'weather {"city":"Rome"} output-error: "This use of the tool was denied."',
+      'weather {"city":"Rome"} output-error: "This tool call was denied."',
       'data-approval: {"toolCallId":"c/1/a","toolName":"weather","toolUseId":"a","status":"approved"}',
       'data-approval: {"toolCallId":"c/1/b","toolName":"weather","toolUseId":"b","status":"denied"}',
       'step-start',
@@ -132,7 +132,7 @@ const rows: readonly Row[] = [
     agUi: [
       'assistant: "" [weather {"city":"Oslo"}] [weather {"city":"Rome"}]',
       'tool: "Rain in Paris."',
-      'tool: "This use of the tool was denied."',
+      'tool: "This tool call was denied."',
       'assistant: "So."',
       'RUN_FINISHED success',
     ],
@@ -378,7 +378,7 @@ describe('a request that is none', () => {
     serving(played, async (url) => {
       const response = await fetch(`${url}${path}`, { method: 'POST', body: '{"messages":1}' });
       expect(response.status).toBe(400);
-      expect(await response.json()).toEqual({ error: 'The request cannot be read.' });
+      expect(await response.json()).toEqual({ error: 'The request is malformed.' });
     }),
   );
 });

@@ -1,15 +1,15 @@
 const eventStream = {
   'content-type': 'text/event-stream',
   'cache-control': 'no-cache',
-  // Proxies that gather a response before they pass it on would hold the stream back.
+  // Proxies that buffer responses would delay the stream.
   'x-accel-buffering': 'no',
 } as const;
 
-/** The headers of a response that is an AI SDK UI message stream. */
+/** The headers of an AI SDK UI message stream response. */
 export const uiMessageStreamHeaders: Readonly<Record<string, string>> = Object.freeze({
   ...eventStream,
   'x-vercel-ai-ui-message-stream': 'v1',
 });
 
-/** The headers of a response that is a stream of AG-UI events. */
+/** The headers of an AG-UI event stream response. */
 export const agUiHeaders: Readonly<Record<string, string>> = Object.freeze({ ...eventStream });

@@ -131,7 +131,7 @@ describe('what a client asks for', () => {
   it.each(hostile)('I10: is nothing that can be read: %s', (_, body) => {
     const refusal = expect.objectContaining({
       code: 'invalidRequest',
-      userMessage: 'The request cannot be read.',
+      userMessage: 'The request is malformed.',
     });
     expect(thrownBy(() => inputOfUiMessages(chat(body)))).toEqual(refusal);
     expect(thrownBy(() => inputOfAgUi(agUi(body)))).toEqual(refusal);

@@ -4,7 +4,7 @@ import type { UIMessage, UIMessageChunk } from 'ai';
 import { expectTypeOf } from 'expect-type';
 import type { OperatorFunction } from 'rxjs';
 import {
-  type ApprovalDesk,
+  type ApprovalQueue,
   type MillraceData,
   toAgUi,
   toUiMessageStream,
@@ -38,7 +38,7 @@ toAgUi({ runId: 1 });
 
 // A desk is given to the stream as it is; with it, the chunks are what they were.
 expectTypeOf<typeof toUiMessageStream>().toBeCallableWith({
-  approvals: {} as unknown as ApprovalDesk,
+  approvals: {} as unknown as ApprovalQueue,
 });
 // @ts-expect-error A verdict says yes or no.
-void ({} as unknown as ApprovalDesk).decide('token', { reason: 'No.' });
+void ({} as unknown as ApprovalQueue).decide('token', { reason: 'No.' });

@@ -12,21 +12,21 @@ export type {
   MillraceDataChunk,
   PartMetadata,
   ReplyMetadata,
-  ToolUseData,
+  ToolCallData,
   UiMessageChunk,
   UiMessageChunk7,
 } from './ai-sdk/ui-message-chunk.js';
 export {
-  approvalDesk,
-  type ApprovalDesk,
-  type ApprovalDeskOptions,
-  type WaitingApproval,
-} from './approvals/approval-desk.js';
+  approvalQueue,
+  type ApprovalQueue,
+  type ApprovalQueueOptions,
+  type PendingApproval,
+} from './approvals/approval-queue.js';
 export type { ApprovalKey } from './approvals/approval-keys.js';
 export { approvalsHandler, type ApprovalsHandlerOptions } from './approvals/approvals-handler.js';
 export { agUiHeaders, uiMessageStreamHeaders } from './headers.js';
 export type { MaskOptions } from './masks.js';
 export type { SourceData } from './parts/part.js';
-export type { TicketOptions } from './parts/with-tickets.js';
+export type { ApprovalTokenOptions } from './parts/with-approval-tokens.js';
 export { agUiResponse, type OpenCall, uiMessageStreamResponse } from './responses.js';
 export { type ServerSentEventsOptions, toServerSentEvents } from './to-server-sent-events.js';

@@ -2,33 +2,33 @@ import type { EventOf, MillraceError } from '@millrace/core';
 import { isFunction, type Rule } from '@millrace/core/adapter';
 import { noop } from 'rxjs';
 
-/** What happens with errors. Their messages and causes may hold secrets: by default the client gets neither. */
+/** Controls what clients see of errors. Messages and causes may contain secrets, so the default reveals neither. */
 export interface MaskOptions {
   /**
-   * Called with every error of a call, also one that comes after the stream's own end. Return a string to show the client that instead of
-   * the error's `userMessage`; anything else changes nothing. What it throws is ignored.
+   * Called with every error of a call, even one that occurs after the end of the stream. Return a string to send it to
+   * the client instead of the error's `userMessage`; other return values and thrown errors are ignored.
    */
   readonly onError?: (error: MillraceError) => unknown;
-  /** Says what went wrong with a tool. Default: `The tool failed.` */
+  /** Returns the text for a failed tool. Default: `The tool failed.` */
   readonly onToolError?: (event: EventOf<'postActing'>) => string;
 }
 
-/** The words for what went wrong. */
+/** The error texts for clients. */
 export interface Masks {
   error(error: MillraceError): string;
   toolError(event: EventOf<'postActing'>): string;
 }
 
-/** Makes them. A function that throws or returns no string leaves the default. */
+/** A hook that throws or returns something other than a string leaves the default. */
 export const createMasks = ({ onError, onToolError }: MaskOptions): Masks => ({
-  error: (error) => said(() => onError?.(error)) ?? error.userMessage,
-  toolError: (event) => said(() => onToolError?.(event)) ?? 'The tool failed.',
+  error: (error) => textFrom(() => onError?.(error)) ?? error.userMessage,
+  toolError: (event) => textFrom(() => onToolError?.(event)) ?? 'The tool failed.',
 });
 
-const said = (say: () => unknown): string | undefined => {
+const textFrom = (hook: () => unknown): string | undefined => {
   try {
-    const text = say();
-    // An async hook reports, and says nothing; that it fails must not end the process.
+    const text = hook();
+    // An async hook cannot replace the text, and its rejection must not crash the process.
     Promise.resolve(text).catch(noop);
     return typeof text === 'string' ? text : undefined;
   } catch {
@@ -36,7 +36,6 @@ const said = (say: () => unknown): string | undefined => {
   }
 };
 
-/** What these options may be. */
 export const maskRules: Readonly<Record<keyof MaskOptions, Rule>> = {
   onError: isFunction,
   onToolError: isFunction,

@@ -6,13 +6,13 @@ import { toUiMessageStream, type UiMessageStreamOptions } from './ai-sdk/to-ui-m
 import { agUiHeaders, uiMessageStreamHeaders } from './headers.js';
 import { toServerSentEvents } from './to-server-sent-events.js';
 
-/** Makes the events of a call, which read no faster than this demand wants: `(demand) => agent.stream$(input, { demand })`. */
+/** Starts a call whose events respect the demand: `(demand) => agent.stream$(input, { demand })`. */
 export type OpenCall = (demand: Demand) => Observable<AgentEvent>;
 
 /**
- * Makes the web-standard response that is a call as an AI SDK UI message stream. The call begins when the body is read, goes
- * no faster than its reader, and ends at once when the reader leaves. An error of the call, and one that `open` throws, ends the
- * stream as its protocol says, and goes to `onError`.
+ * Creates a `Response` with a call as an AI SDK UI message stream. The call starts when the body is read, pauses while
+ * the client is slow, and is unsubscribed immediately when the client disconnects. Errors of the call or of `open` end
+ * the stream as the protocol requires, and are passed to `onError`.
  */
 export const uiMessageStreamResponse = (
   open: OpenCall,
@@ -20,7 +20,7 @@ export const uiMessageStreamResponse = (
 ): Response =>
   response(open, uiMessageStreamHeaders, toUiMessageStream(options), { last: '[DONE]' });
 
-/** As `uiMessageStreamResponse`, of AG-UI events. */
+/** As `uiMessageStreamResponse`, with AG-UI events. */
 export const agUiResponse = (open: OpenCall, options: AgUiOptions = {}): Response =>
   response(open, agUiHeaders, toAgUi(options));
 

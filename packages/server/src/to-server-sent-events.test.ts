@@ -25,7 +25,7 @@ describe('toServerSentEvents', () => {
 
   it('refuses what would break the stream', () => {
     expect(() => toServerSentEvents({ last: 'a\n\ndata: b' })).toThrow(
-      /'last' must be a text of one line/,
+      /'last' must be a string without line breaks/,
     );
     expect(() => toServerSentEvents({ end: 'x' } as object)).toThrow(/no option 'end'/);
   });

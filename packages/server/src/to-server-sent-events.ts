@@ -1,16 +1,13 @@
 import { checkOptions, type Rule } from '@millrace/core/adapter';
 import { concat, EMPTY, map, of, type OperatorFunction } from 'rxjs';
 
-/** How a stream of server-sent events ends. */
+/** Options of `toServerSentEvents`. */
 export interface ServerSentEventsOptions {
-  /** The data of one more event behind the others: AI SDK has `[DONE]`. Default: none. */
+  /** The data of a final event, such as `[DONE]` for the AI SDK. Default: none. */
   readonly last?: string;
 }
 
-/**
- * Writes each value as one server-sent event: a line `data: ` with its JSON, and an empty line. Emits text;
- * completes and errors as the values do.
- */
+/** Encodes each value as a server-sent event: a `data:` line with its JSON, and an empty line. */
 export const toServerSentEvents = (
   options: ServerSentEventsOptions = {},
 ): OperatorFunction<object, string> => {
@@ -27,7 +24,7 @@ const written = (data: string): string => `data: ${data}\n\n`;
 
 const isLine: Rule = [
   (value) => typeof value === 'string' && !/[\r\n]/.test(value),
-  'a text of one line',
+  'a string without line breaks',
 ];
 
 const rules: Readonly<Record<keyof ServerSentEventsOptions, Rule>> = { last: isLine };

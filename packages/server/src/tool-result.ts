@@ -3,8 +3,8 @@ import { parsedJson } from '@millrace/core/adapter';
 import { plainJson } from './plain-json.js';
 
 /**
- * What a reader gets as a tool's output: its `details` where it has some, else its text, else its blocks. A text that is the
- * JSON of an object or a list was one when the tool made it, and is one again.
+ * The output of a tool for the client: its `details` if present, else its text, or its blocks if they are not all text.
+ * Text that is a JSON object or array is parsed, as the tool returned an object or array.
  */
 export const outputOf = ({ details, content }: ToolResultBlock): unknown => {
   if (details !== undefined) return plainJson(details);
@@ -14,8 +14,6 @@ export const outputOf = ({ details, content }: ToolResultBlock): unknown => {
   return typeof value === 'object' && value !== null ? plainJson(value) : text;
 };
 
-/** What is said of a use of a tool that was not allowed. */
-export const denied = 'This use of the tool was denied.';
+export const denied = 'This tool call was denied.';
 
-/** What is said of a use of a tool that nobody has answered. */
 export const notRun = 'The tool was not run.';

@@ -2,48 +2,49 @@ import type { Input } from '@millrace/core';
 import {
   badRequest,
   type ClientResult,
-  failedInClient,
+  clientToolError,
   fieldOf,
   idOf,
-  isShort,
+  isShortId,
   messagesOf,
-  refuseNoObject,
-  resumingBy,
-  saying,
+  requireObject,
+  resumeInput,
+  notBlank,
   textOfParts,
 } from '../inbound.js';
 import { resultIdOf } from './metadata.js';
 
-/** What a client of AG-UI asks for. */
+/** A request of an AG-UI client. */
 export interface AgUiInput {
-  /** The input of a call: what the user said last, or the results that a suspended call waits for. */
+  /** The input of a call: the last user message, or the results that a suspended call waits for. */
   readonly input: Input;
-  /** The conversation, as the client calls it. It is not secret, and says nothing about who asks. */
+  /** The client's id of the conversation. It is not secret, and does not authenticate the user. */
   readonly threadId: string;
-  /** The run, as the client calls it: for `toAgUi`. */
+  /** The client's id of the run. Pass it to `toAgUi`. */
   readonly runId: string;
-  /** With results: their tool calls. For `toAgUi`. */
+  /** The ids of the tool calls with results, if any. Pass them to `toAgUi`. */
   readonly clientResults?: readonly string[];
 }
 
 /**
- * Reads an AG-UI `RunAgentInput`: the text of its last message, if that is the user's, or the results of suspended tools, if it
- * is a tool's. What came before, and the state, are not taken from the client; its tools are not offered to the model. Throws an `invalidRequest`
- * error if the body is something else, or answers an interrupt.
+ * Parses an AG-UI `RunAgentInput`: the text of its last message if that is a user message, or the results of suspended
+ * tools if it is a tool message. Ignores earlier messages, the state and the client's tools. Throws an `invalidRequest`
+ * error if the body is not valid, or resumes an interrupt.
  */
 export const inputOfAgUi = (body: unknown): AgUiInput => {
-  refuseNoObject(body);
+  requireObject(body);
   const resume = fieldOf(body, 'resume');
   if (Array.isArray(resume) && resume.length > 0) throw badRequest("'resume' is not supported");
   const messages = messagesOf(body);
   const threadId = idOf(fieldOf(body, 'threadId'), 'threadId');
   const runId = idOf(fieldOf(body, 'runId'), 'runId');
   const last = messages.at(-1);
-  if (fieldOf(last, 'role') === 'user') return { input: saying(contentOf(last)), threadId, runId };
+  if (fieldOf(last, 'role') === 'user')
+    return { input: notBlank(contentOf(last)), threadId, runId };
   if (fieldOf(last, 'role') !== 'tool') {
-    throw badRequest("the last of the 'messages' must be the user's or a tool's");
+    throw badRequest('the last message must be a user or tool message');
   }
-  return { ...resumingBy(resultsIn(messages)), threadId, runId };
+  return { ...resumeInput(resultsIn(messages)), threadId, runId };
 };
 
 const contentOf = (message: unknown): string => {
@@ -51,21 +52,21 @@ const contentOf = (message: unknown): string => {
   return typeof content === 'string' ? content : textOfParts(content);
 };
 
-/** The results at the end of the conversation that the client has written: those of the server's own tools have its ids. */
+/** The results that the client adds at the end. Results of the server's own tools have ids of the server. */
 const resultsIn = (messages: readonly unknown[]): readonly ClientResult[] => {
   const last = messages.findLastIndex((message) => fieldOf(message, 'role') !== 'tool');
   return messages.slice(last + 1).flatMap((message): readonly ClientResult[] => {
     const toolCallId = fieldOf(message, 'toolCallId');
-    if (!isShort(toolCallId) || fieldOf(message, 'id') === resultIdOf(toolCallId)) return [];
+    if (!isShortId(toolCallId) || fieldOf(message, 'id') === resultIdOf(toolCallId)) return [];
     const toolUseId = toolUseIdOf(toolCallId, messages);
     if (toolUseId === undefined) return [];
     const output = contentOf(message);
     const error = fieldOf(message, 'error');
-    return [[toolUseId, typeof error === 'string' ? failedInClient(output, error) : output]];
+    return [[toolUseId, typeof error === 'string' ? clientToolError(output, error) : output]];
   });
 };
 
-/** The id of a tool call begins with that of the message it is in; what follows is its own. */
+/** The id of a tool call is the id of its message, a slash, and the id within the call. */
 const toolUseIdOf = (toolCallId: string, messages: readonly unknown[]): string | undefined => {
   const asking = messages.findLast((message) => {
     const toolCalls = fieldOf(message, 'toolCalls');

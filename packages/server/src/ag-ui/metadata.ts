@@ -1,5 +1,5 @@
-/** Metadata under the name that tells it from that of others. */
+/** Metadata in the namespace of Millrace. */
 export const millrace = (value: object): Record<string, unknown> => ({ millrace: value });
 
-/** The id of the message that has the result of a tool call. */
+/** The message id of the result of a tool call. */
 export const resultIdOf = (toolCallId: string): string => `${toolCallId}/result`;

@@ -2,17 +2,16 @@ import { type AGUIEvent, type ContentPart, EventType } from '@ag-ui/core';
 import { type ContentBlock, textOf, type ToolResultBlock } from '@millrace/core';
 import { toJsonPatch } from '@millrace/core/sessions';
 import type { Masks } from '../masks.js';
-import type { MediaBlock, Notice, Part, PartOf, ToolUseRef } from '../parts/part.js';
+import type { MediaBlock, Notice, Part, PartOf, ToolCallRef } from '../parts/part.js';
 import { plainJson } from '../plain-json.js';
 import { denied, notRun } from '../tool-result.js';
 import { millrace, resultIdOf } from './metadata.js';
 
-/** Which sub-agent an event comes from; nothing for the outermost agent. */
+/** The sub-agent that an event comes from; empty for the outermost agent. */
 export interface Tag {
   readonly subagentRunId?: string;
 }
 
-/** What a call shows between its start and its end. */
 export const partEvents = (
   part: Exclude<Part, PartOf<'callStart' | 'callEnd'>>,
   tag: Tag,
@@ -68,7 +67,7 @@ export const partEvents = (
 
 type BlockPart = PartOf<'blockStart' | 'blockDelta' | 'blockEnd'>;
 
-/** Text that goes on behind something else opens its message again, which continues it. */
+/** Text that continues after another part starts its message again under the same id, which appends to it. */
 const textEvent = (part: BlockPart, tag: Tag): AGUIEvent => {
   const { messageId } = part;
   switch (part.type) {
@@ -134,17 +133,17 @@ const noticeEvent = (notice: Notice, tag: Tag): AGUIEvent => {
       return custom('steered', { messageId, text }, tag);
     }
     case 'approvalRequested':
-      return custom('approval_requested', { ...useOf(notice), ...notice.ticket }, tag);
+      return custom('approval_requested', { ...callOf(notice), ...notice.approvalToken }, tag);
     case 'approvalDecided':
-      return custom('approval_decided', { ...useOf(notice), approved: notice.approved }, tag);
+      return custom('approval_decided', { ...callOf(notice), approved: notice.approved }, tag);
     case 'suspended':
-      return custom('suspended', { ...useOf(notice), request: plainJson(notice.request) }, tag);
+      return custom('suspended', { ...callOf(notice), request: plainJson(notice.request) }, tag);
     case 'repaired':
-      return custom('repaired', useOf(notice), tag);
+      return custom('repaired', callOf(notice), tag);
   }
 };
 
-const useOf = ({ toolCallId, toolName: toolCallName, toolUseId }: ToolUseRef) => ({
+const callOf = ({ toolCallId, toolName: toolCallName, toolUseId }: ToolCallRef) => ({
   toolCallId,
   toolCallName,
   toolUseId,

@@ -344,7 +344,7 @@ describe('toAgUi', () => {
     const results = events.filter(({ type }) => type === EventType.TOOL_CALL_RESULT);
     expect(results).toMatchObject([
       { content: 'Rain in Paris.', metadata: { millrace: { status: 'done' } } },
-      { content: 'This use of the tool was denied.', metadata: { millrace: { status: 'denied' } } },
+      { content: 'This tool call was denied.', metadata: { millrace: { status: 'denied' } } },
     ]);
     const edits = events.filter((it) => 'name' in it && it.name === 'millrace.tool_edited');
     expect(edits).toMatchObject([{ value: { toolCallId: 'c/1/a', input: { city: 'Paris' } } }]);

@@ -5,25 +5,25 @@ import type { OperatorFunction } from 'rxjs';
 import { createMasks, type MaskOptions, maskRules, type Masks } from '../masks.js';
 import { type ClientResultOptions, clientResultRules } from '../parts/client-results.js';
 import { encodeParts } from '../parts/encode-parts.js';
-import type { Part, PartOf, Speaker } from '../parts/part.js';
-import { type TicketOptions, ticketRules } from '../parts/with-tickets.js';
+import type { Part, PartOf, CallRef } from '../parts/part.js';
+import { type ApprovalTokenOptions, approvalTokenRules } from '../parts/with-approval-tokens.js';
 import { plainJson } from '../plain-json.js';
 import { millrace } from './metadata.js';
 import { partEvents } from './part-events.js';
 
-/** What a stream of AG-UI events says, and of which run. */
-export interface AgUiOptions extends MaskOptions, TicketOptions, ClientResultOptions {
-  /** The conversation. Default: the session's id, else that of the call. */
+/** Options of `toAgUi`. */
+export interface AgUiOptions extends MaskOptions, ApprovalTokenOptions, ClientResultOptions {
+  /** The id of the conversation. Default: the id of the session, else of the call. */
   readonly threadId?: string;
-  /** The run, as the client has named it. Default: the call's id. */
+  /** The client's id of the run. Default: the id of the call. */
   readonly runId?: string;
 }
 
 /**
- * Turns the events of a call into AG-UI 1.0 events, from `RUN_STARTED` to `RUN_FINISHED`. Whatever fails, the stream ends with
- * `RUN_ERROR`, and completes: it never errors. A call that was interrupted, stopped or aborted is a
- * cancelled run. Sub-agents are told by the `subagentRunId` of their events. Cold or hot as the events are: a hot
- * stream makes one run of each root call, and those of overlapping calls are mixed, which no client reads.
+ * Encodes the events of a call as AG-UI 1.0 events, from `RUN_STARTED` to `RUN_FINISHED`. Never errors: after a failure
+ * the stream ends with `RUN_ERROR` and completes. A call that was interrupted, stopped or aborted becomes a cancelled
+ * run. Events of sub-agents carry a `subagentRunId`. As cold or hot as its source: on a hot stream, each root call is a
+ * run of its own, and the events of overlapping calls interleave, which no client can read.
  */
 export const toAgUi = (options: AgUiOptions = {}): OperatorFunction<AgentEvent, AGUIEvent> => {
   checkOptions('toAgUi()', options, rules);
@@ -31,7 +31,7 @@ export const toAgUi = (options: AgUiOptions = {}): OperatorFunction<AgentEvent, 
   return encodeParts(options, masks, (part) =>
     part.by.parentId === undefined
       ? rootEvents(part, options, masks)
-      : belowEvents(part, part.by.parentId, masks),
+      : subagentEvents(part, part.by.parentId, masks),
   );
 };
 
@@ -39,7 +39,7 @@ const rules: Readonly<Record<keyof AgUiOptions, Rule>> = {
   threadId: isText,
   runId: isText,
   ...maskRules,
-  ...ticketRules,
+  ...approvalTokenRules,
   ...clientResultRules,
 };
 
@@ -88,7 +88,7 @@ const runEnd = (
   };
 };
 
-/** The totals include what the cache took and gave; a count that is zero may be one that the provider did not give. */
+/** Totals include cached tokens. Omits zero counts, as the provider may not have reported them. */
 const usageOf = (usage: Usage): { readonly usage?: TokenUsage[] } => {
   const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens } = usage;
   const input = inputTokens + cacheReadTokens + cacheWriteTokens;
@@ -106,25 +106,25 @@ const usageOf = (usage: Usage): { readonly usage?: TokenUsage[] } => {
   };
 };
 
-const belowEvents = (part: Part, parentId: string, masks: Masks): readonly AGUIEvent[] => {
+const subagentEvents = (part: Part, parentId: string, masks: Masks): readonly AGUIEvent[] => {
   const subagentRunId = part.by.callId;
   switch (part.type) {
     case 'callStart':
-      return [{ type: EventType.SUBAGENT_STARTED, subagentRunId, ...placeOf(part.by, parentId) }];
+      return [{ type: EventType.SUBAGENT_STARTED, subagentRunId, ...agentOf(part.by, parentId) }];
     case 'callEnd':
-      return [agentEnd(part, subagentRunId, masks)];
+      return [endEvent(part, subagentRunId, masks)];
     default:
       return partEvents(part, { subagentRunId }, masks);
   }
 };
 
-const placeOf = ({ agent, toolCallId }: Speaker, parentId: string) => ({
+const agentOf = ({ agent, toolCallId }: CallRef, parentId: string) => ({
   name: agent.at(-1) ?? '',
   ...(agent.length > 2 ? { parentSubagentRunId: parentId } : {}),
   ...(toolCallId === undefined ? {} : { parentToolCallId: toolCallId }),
 });
 
-const agentEnd = ({ end }: PartOf<'callEnd'>, subagentRunId: string, masks: Masks): AGUIEvent => {
+const endEvent = ({ end }: PartOf<'callEnd'>, subagentRunId: string, masks: Masks): AGUIEvent => {
   if (end.status === 'replied') {
     const { reason, output } = end.reply;
     return {

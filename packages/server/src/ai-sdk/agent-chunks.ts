@@ -4,7 +4,7 @@ import type { CallEnd, Part } from '../parts/part.js';
 import { toolNoticeChunks } from './tool-notice-chunks.js';
 import type { AgentData, AgentProgress, CommonUiMessageChunk } from './ui-message-chunk.js';
 
-/** What a sub-agent does is told beside the message: nothing of it is in the answer. */
+/** Sub-agents are shown in data parts; the message itself has none of their text. */
 export const agentChunks = (part: Part, masks: Masks): readonly CommonUiMessageChunk[] => {
   const { callId } = part.by;
   switch (part.type) {

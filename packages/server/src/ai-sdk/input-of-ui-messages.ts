@@ -2,50 +2,50 @@ import type { Input } from '@millrace/core';
 import {
   badRequest,
   type ClientResult,
-  failedInClient,
+  clientToolError,
   fieldOf,
   idOf,
-  isShort,
+  isShortId,
   messagesOf,
-  refuseNoObject,
-  resumingBy,
-  saying,
+  requireObject,
+  resumeInput,
+  notBlank,
   textOfParts,
 } from '../inbound.js';
 
-/** What a chat request of the AI SDK asks for. */
+/** A chat request of the AI SDK. */
 export interface UiMessagesInput {
-  /** The input of a call: what the user said last, or the results that a suspended call waits for. */
+  /** The input of a call: the last user message, or the results that a suspended call waits for. */
   readonly input: Input;
-  /** The conversation, as the client calls it. It is not secret, and says nothing about who asks. */
+  /** The client's id of the conversation. It is not secret, and does not authenticate the user. */
   readonly chatId: string;
-  /** With results: the message that has their tools, and goes on. For `toUiMessageStream`. */
+  /** With results: the message with their tool calls, which the call continues. Pass it to `toUiMessageStream`. */
   readonly messageId?: string;
-  /** With results: their tool calls. For `toUiMessageStream`. */
+  /** The ids of the tool calls with results, if any. Pass them to `toUiMessageStream`. */
   readonly clientResults?: readonly string[];
 }
 
 /**
- * Reads the body of a request that the AI SDK's chat transport sends: the text of its last message, if that is the
- * user's, or the outputs of suspended tools, if it is the assistant's. What came before is not taken from the client; a session
- * remembers it. Throws an `invalidRequest` error if the body is something else.
+ * Parses the request body of the AI SDK's chat transport: the text of its last message if that is a user message, or
+ * the outputs of suspended tools if it is an assistant message. Ignores earlier messages: the session has them. Throws
+ * an `invalidRequest` error if the body is not valid.
  */
 export const inputOfUiMessages = (body: unknown): UiMessagesInput => {
-  refuseNoObject(body);
+  requireObject(body);
   const last = messagesOf(body).at(-1);
   const chatId = idOf(fieldOf(body, 'id'), 'id');
   const parts = fieldOf(last, 'parts');
-  if (fieldOf(last, 'role') === 'user') return { input: saying(textOfParts(parts)), chatId };
+  if (fieldOf(last, 'role') === 'user') return { input: notBlank(textOfParts(parts)), chatId };
   const messageId = fieldOf(last, 'id');
-  if (fieldOf(last, 'role') !== 'assistant' || !Array.isArray(parts) || !isShort(messageId)) {
-    throw badRequest("the last of the 'messages' must be the user's or the assistant's");
+  if (fieldOf(last, 'role') !== 'assistant' || !Array.isArray(parts) || !isShortId(messageId)) {
+    throw badRequest('the last message must be a user or assistant message');
   }
-  return { ...resumingBy(resultsIn(parts)), chatId, messageId };
+  return { ...resumeInput(resultsIn(parts)), chatId, messageId };
 };
 
 /**
- * The outputs of suspended tools, which `data-suspended` tells: those of the last step that has such tools. The steps before it have been resumed; one after it is of
- * an attempt that failed.
+ * The outputs of suspended tools, which have a `data-suspended` part, in the last step with such tools. Earlier steps
+ * have been resumed already; a later step comes from a failed attempt.
  */
 const resultsIn = (parts: readonly unknown[]): readonly ClientResult[] => {
   const isStart = (part: unknown): boolean => fieldOf(part, 'type') === 'step-start';
@@ -58,13 +58,13 @@ const resultsIn = (parts: readonly unknown[]): readonly ClientResult[] => {
     const data = fieldOf(part, 'data');
     const toolUseId = fieldOf(data, 'toolUseId');
     const toolCallId = fieldOf(data, 'toolCallId');
-    if (!isShort(toolUseId) || !isShort(toolCallId)) return [];
+    if (!isShortId(toolUseId) || !isShortId(toolCallId)) return [];
     const tool = step.find((it) => fieldOf(it, 'toolCallId') === toolCallId);
     switch (fieldOf(tool, 'state')) {
       case 'output-available':
         return fieldOf(tool, 'preliminary') === true ? [] : [[toolUseId, fieldOf(tool, 'output')]];
       case 'output-error':
-        return [[toolUseId, failedInClient(fieldOf(tool, 'errorText'))]];
+        return [[toolUseId, clientToolError(fieldOf(tool, 'errorText'))]];
       default:
         return [];
     }

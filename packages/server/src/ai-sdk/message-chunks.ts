@@ -3,15 +3,15 @@ import type { Masks } from '../masks.js';
 import type { MediaBlock, Notice, Part, PartOf, ToolOutcome } from '../parts/part.js';
 import { plainJson } from '../plain-json.js';
 import { notRun, outputOf } from '../tool-result.js';
-import type { Reader } from './readers.js';
+import type { VersionChunks } from './version-chunks.js';
 import { toolNoticeChunks } from './tool-notice-chunks.js';
 import type { CommonUiMessageChunk, PartMetadata } from './ui-message-chunk.js';
 
-/** What a part of the outermost agent is in the message of a reader. */
+/** Encodes a part of the outermost agent. */
 export const messageChunks = <Chunk>(
   part: Part,
   messageId: string | undefined,
-  reader: Reader<Chunk>,
+  reader: VersionChunks<Chunk>,
   masks: Masks,
 ): readonly (Chunk | CommonUiMessageChunk)[] => {
   switch (part.type) {
@@ -69,7 +69,7 @@ const metadataOf = ({ messageId }: { readonly messageId: string }): PartMetadata
 const outcomeOf = <Chunk>(
   toolCallId: string,
   outcome: ToolOutcome,
-  reader: Reader<Chunk>,
+  reader: VersionChunks<Chunk>,
   masks: Masks,
 ): readonly (Chunk | CommonUiMessageChunk)[] => {
   switch (outcome.status) {
@@ -90,7 +90,7 @@ const outcomeOf = <Chunk>(
 
 const endOf = <Chunk>(
   { end, usage }: PartOf<'callEnd'>,
-  reader: Reader<Chunk>,
+  reader: VersionChunks<Chunk>,
   masks: Masks,
 ): readonly (Chunk | CommonUiMessageChunk)[] => {
   switch (end.status) {
@@ -119,7 +119,7 @@ const metadataOfError = ({ code, retryable }: MillraceError) => ({ code, retryab
 
 const noticeOf = <Chunk>(
   notice: Notice,
-  reader: Reader<Chunk>,
+  reader: VersionChunks<Chunk>,
 ): readonly (Chunk | CommonUiMessageChunk)[] => {
   switch (notice.name) {
     case 'retry': {

@@ -369,7 +369,7 @@ describe('readers of different versions', () => {
         {
           type: 'tool-output-error',
           toolCallId: 'c/1/a',
-          errorText: 'This use of the tool was denied.',
+          errorText: 'This tool call was denied.',
           providerMetadata: { millrace: { denied: true } },
         },
       ],

@@ -4,26 +4,26 @@ import type { OperatorFunction } from 'rxjs';
 import { createMasks, type MaskOptions, maskRules } from '../masks.js';
 import { type ClientResultOptions, clientResultRules } from '../parts/client-results.js';
 import { encodeParts } from '../parts/encode-parts.js';
-import { type TicketOptions, ticketRules } from '../parts/with-tickets.js';
+import { type ApprovalTokenOptions, approvalTokenRules } from '../parts/with-approval-tokens.js';
 import { agentChunks } from './agent-chunks.js';
 import { messageChunks } from './message-chunks.js';
-import { type Reader, readers } from './readers.js';
+import { type VersionChunks, versions } from './version-chunks.js';
 import type { AiSdkVersion, CommonUiMessageChunk, UiMessageChunk } from './ui-message-chunk.js';
 
-/** What a UI message stream says, and to whom. */
+/** Options of `toUiMessageStream`. */
 export interface UiMessageStreamOptions<Target extends AiSdkVersion = AiSdkVersion>
-  extends MaskOptions, TicketOptions, ClientResultOptions {
+  extends MaskOptions, ApprovalTokenOptions, ClientResultOptions {
   /** The major version of the AI SDK in the client. Default: 6. */
   readonly target?: Target;
-  /** The id of the message in the client. A call that brings the results of its tools continues it. Default: the call's id. */
+  /** The client's id of the message. A call with results of client tools continues it. Default: the id of the call. */
   readonly messageId?: string;
 }
 
 /**
- * Turns the events of a call into the chunks of an AI SDK UI message stream (protocol v1), from `start` to `finish`,
- * or `abort` where the call was aborted. Whatever fails, the stream ends with `error` and `finish`, and completes: it never
- * errors. The text of the last step that is not void is the text of the reply. Cold or hot
- * as the events are: a hot stream makes one message of each root call, and those of overlapping calls are mixed.
+ * Encodes the events of a call as an AI SDK UI message stream (protocol v1), from `start` to `finish`, or to `abort`
+ * for an aborted call. Never errors: after a failure the stream ends with `error` and `finish`, and completes. The text
+ * of the last step that was not discarded is the text of the reply. As cold or hot as its source: on a hot stream, each
+ * root call is a message of its own, and the chunks of overlapping calls interleave.
  */
 export function toUiMessageStream(
   options?: UiMessageStreamOptions<6>,
@@ -35,7 +35,7 @@ export function toUiMessageStream(
   options: UiMessageStreamOptions = {},
 ): OperatorFunction<AgentEvent, UiMessageChunk> | OperatorFunction<AgentEvent, UiMessageChunk<7>> {
   checkOptions('toUiMessageStream()', options, rules);
-  return options.target === 7 ? chunksFor(readers[7], options) : chunksFor(readers[6], options);
+  return options.target === 7 ? chunksFor(versions[7], options) : chunksFor(versions[6], options);
 }
 
 const isVersion: Rule = [(value) => value === 6 || value === 7, '6 or 7'];
@@ -44,12 +44,12 @@ const rules: Readonly<Record<keyof UiMessageStreamOptions, Rule>> = {
   target: isVersion,
   messageId: isText,
   ...maskRules,
-  ...ticketRules,
+  ...approvalTokenRules,
   ...clientResultRules,
 };
 
 const chunksFor = <Chunk>(
-  reader: Reader<Chunk>,
+  reader: VersionChunks<Chunk>,
   options: UiMessageStreamOptions,
 ): OperatorFunction<AgentEvent, Chunk | CommonUiMessageChunk> => {
   const masks = createMasks(options);

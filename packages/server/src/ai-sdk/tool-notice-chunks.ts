@@ -2,12 +2,12 @@ import type { Notice } from '../parts/part.js';
 import { plainJson } from '../plain-json.js';
 import type { ApprovalData, CommonUiMessageChunk } from './ui-message-chunk.js';
 
-/** What a tool waits for, of whatever agent: a data part of its own, which stands for the newest that is known. */
+/** Approvals and suspensions of any agent: one data part per tool call, which later chunks update. */
 export const toolNoticeChunks = (notice: Notice): readonly CommonUiMessageChunk[] => {
   switch (notice.name) {
     case 'approvalRequested': {
-      const { name: _, ticket = {}, ...use } = notice;
-      return [approval({ ...use, status: 'requested', ...ticket })];
+      const { name: _, approvalToken = {}, ...use } = notice;
+      return [approval({ ...use, status: 'requested', ...approvalToken })];
     }
     case 'approvalDecided': {
       const { name: _, approved, ...use } = notice;

@@ -1,36 +1,36 @@
 import type { EndReason, Usage } from '@millrace/core';
 import type { SourceData } from '../parts/part.js';
 
-/** The major version of the AI SDK that reads the stream. */
+/** The major version of the AI SDK in the client. */
 export type AiSdkVersion = 6 | 7;
 
-/** What a part of the message carries, so that it can be found again: which of Millrace's messages it belongs to. */
-// A type, because the SDK has an index signature here, and an interface never has one.
+/** Links a part of the UI message to the Millrace message that it belongs to. */
+// A type, as the SDK requires an index signature here, which interfaces lack.
 // eslint-disable-next-line @typescript-eslint/consistent-type-definitions
 export type PartMetadata = { readonly millrace: { readonly messageId: string } };
 
-/** What the `finish` chunk leaves in the message's metadata. */
+/** The metadata that the `finish` chunk adds to the message. */
 export interface ReplyMetadata {
-  /** Why the loop ended; absent where it failed. */
+  /** Why the loop ended; absent if it failed. */
   readonly reason?: EndReason;
   readonly iterations?: number;
-  /** Of the whole run, sub-agents included. */
+  /** Of the whole run, including sub-agents. */
   readonly usage: Usage;
 }
 
-/** What is known of a sub-agent's call: the data of `data-agent`, told when it begins and again when it ends. */
+/** The call of a sub-agent: the data of `data-agent`, sent when it starts and again when it ends. */
 export interface AgentData {
-  /** The names of the agents, from the outermost to the one that speaks. */
+  /** The names of the agents, from the outermost one to this sub-agent. */
   readonly agent: readonly string[];
-  /** The use of the tool that it works for. */
+  /** The tool call that runs the sub-agent. */
   readonly toolCallId?: string;
   readonly status: 'running' | 'replied' | 'failed' | 'aborted';
   readonly reason?: EndReason;
-  /** The text of its reply, or what went wrong. */
+  /** The text of its reply, or of its error. */
   readonly text?: string;
 }
 
-/** What happens in a sub-agent: the data of `data-agent-progress`, not kept in the message. */
+/** The progress of a sub-agent: the data of `data-agent-progress`, which is transient. */
 export type AgentProgress =
   | {
       readonly kind: 'text' | 'thinking';
@@ -54,73 +54,73 @@ export type AgentProgress =
     }
   | { readonly kind: 'discarded'; readonly callId: string; readonly messageId: string };
 
-/** A use of a tool that somebody is to approve: the data of `data-approval`, told anew whenever more is known of it. */
-export type ApprovalData = ToolUseData &
+/** A tool call that needs approval: the data of `data-approval`, sent again on every update. */
+export type ApprovalData = ToolCallData &
   (
     | {
         readonly status: 'requested';
-        /** With the option `approvals`: what decides on it, once. */
+        /** With the option `approvals`: the token that decides on it, once. */
         readonly token?: string;
-        /** Until when, in milliseconds since the epoch. */
+        /** When the token expires, in milliseconds since the epoch. */
         readonly expiresAt?: number;
       }
     | { readonly status: 'approved' | 'denied' }
   );
 
-/** Which use of a tool a data part is about. */
-export interface ToolUseData {
+/** The tool call that a data part is about. */
+export interface ToolCallData {
   readonly toolCallId: string;
   readonly toolName: string;
-  /** What the call itself calls it. */
+  /** The id of the tool call within its agent call. */
   readonly toolUseId: string;
 }
 
-/** The data parts that a Millrace agent makes, by name: the second argument of the SDK's `UIMessage`. */
+/** The data parts of Millrace by name: the second type argument of the SDK's `UIMessage`. */
 export interface MillraceData {
   /** The structured output of the reply. */
   readonly output: unknown;
-  /** Parts with this `messageId` in their metadata are void. For readers of version 6. */
+  /** Discards the parts with this `messageId` in their metadata. Version 6 only. */
   readonly discarded: { readonly messageId: string };
-  /** What somebody said to the running call. For readers of version 6. */
+  /** A message that was steered into the running call. Version 6 only. */
   readonly steered: { readonly messageId: string; readonly text: string };
   readonly agent: AgentData;
   readonly 'agent-progress': AgentProgress;
   readonly approval: ApprovalData;
-  /** The result of a tool is still to come, and this is what it has asked for. */
-  readonly suspended: ToolUseData & { readonly request: unknown };
-  /** Arguments that were no JSON are read as what they can only have meant. Not kept in the message. */
-  readonly repaired: ToolUseData;
-  /** A request is sent again, in so many milliseconds. Not kept in the message. */
+  /** A tool call that waits for its result, with the request of the tool. */
+  readonly suspended: ToolCallData & { readonly request: unknown };
+  /** Malformed JSON arguments were repaired. Transient. */
+  readonly repaired: ToolCallData;
+  /** A request to the model is retried after `waitMs` milliseconds. Transient. */
   readonly retry: {
     readonly attempt: number;
     readonly attempts: number;
     readonly waitMs: number;
     readonly code: string;
   };
-  /** What the answer may cite, by its numbers. */
+  /** The sources that the answer may cite by number. */
   readonly sources: readonly SourceData[];
-  /** What has changed while the call runs, such as its `plan`, as it is now. A later part of the same name takes its place. */
+  /** The current value of a state of the call, such as its `plan`. A later part of the same name replaces it. */
   readonly state: { readonly name: string; readonly state: unknown };
-  /** The call waits for its turn, behind so many others. Not kept in the message. */
+  /** The call is queued with `ahead` calls before it. Transient. */
   readonly queued: { readonly ahead: number };
-  /** A model has not begun to answer for so long, in milliseconds. Not kept in the message. */
+  /** The model has not sent anything for `waitedMs` milliseconds. Transient. */
   readonly waiting: { readonly waitedMs: number };
-  /** Another model goes on. Not kept in the message. */
+  /** Another model takes over after an error with this code. Transient. */
   readonly fallback: { readonly code: string };
 }
 
-/** A data part. */
+/** A chunk with a data part of Millrace. */
 export type MillraceDataChunk = {
   readonly [Name in keyof MillraceData]: {
     readonly type: `data-${Name}`;
     readonly id?: string;
     readonly data: MillraceData[Name];
-    /** It is shown to `onData`, and not kept in the message. */
+    /** Passed to `onData`, and not kept in the message. */
     readonly transient?: boolean;
   };
 }[keyof MillraceData];
 
-/** Chunks that every version reads. */
+/** Chunks for every version of the AI SDK. */
 export type CommonUiMessageChunk =
   | { readonly type: 'start'; readonly messageId: string }
   | { readonly type: 'start-step' | 'finish-step' }
@@ -152,14 +152,14 @@ export type CommonUiMessageChunk =
       readonly type: 'tool-output-available';
       readonly toolCallId: string;
       readonly output: unknown;
-      /** It is what the tool has so far. */
+      /** Whether it is intermediate output of a running tool. */
       readonly preliminary?: boolean;
     }
   | {
       readonly type: 'tool-output-error';
       readonly toolCallId: string;
       readonly errorText: string;
-      /** For readers of version 6: the use was not allowed, and has not been run. */
+      /** Version 6 only: the tool call was denied and did not run. */
       readonly providerMetadata?: { readonly millrace: { readonly denied: true } };
     }
   | {
@@ -184,7 +184,7 @@ export type CommonUiMessageChunk =
       readonly messageMetadata: ReplyMetadata;
     };
 
-/** Chunks that version 7 reads, and no earlier one. */
+/** Chunks for version 7 only. */
 export type UiMessageChunk7 =
   | { readonly type: 'reset-step' }
   | {
@@ -210,6 +210,6 @@ export type UiMessageChunk7 =
       readonly messageMetadata: ReplyMetadata;
     };
 
-/** A chunk of an AI SDK UI message stream, protocol v1, as a reader of that version takes it. */
+/** A chunk of an AI SDK UI message stream (protocol v1) for that version. */
 export type UiMessageChunk<Target extends AiSdkVersion = 6> =
   CommonUiMessageChunk | (Target extends 7 ? UiMessageChunk7 : never);

@@ -1,33 +1,33 @@
 import { MillraceError } from '@millrace/core';
 
-/** What tokens are signed with: at least 32 bytes that nobody can guess. Of a text, those of its UTF-8 count. */
+/** A random secret of at least 32 bytes that signs tokens. A string is encoded as UTF-8. */
 export type ApprovalKey = string | Uint8Array;
 
-/** The shortest key, in bytes: as long as a hash of SHA-256 (RFC 2104, section 3). */
-const shortest = 32;
+/** The output length of SHA-256 (RFC 2104, section 3). */
+const minBytes = 32;
 
-/** Copies the keys, or throws a `config` error. It says nothing of what was given. */
+/** Copies the keys, or throws a `config` error that does not reveal them. */
 export const keysOf = (given: unknown): readonly Uint8Array<ArrayBuffer>[] => {
   const list: readonly unknown[] = Array.isArray(given) ? given : [given];
   if (given === undefined || list.length === 0) {
-    throw refused("needs 'key': without one anybody could sign an approval");
+    throw configError("needs 'key', otherwise anyone could sign an approval");
   }
   return list.map(bytesOf);
 };
 
 const bytesOf = (key: unknown): Uint8Array<ArrayBuffer> => {
   if (typeof key !== 'string' && !(key instanceof Uint8Array)) {
-    throw refused("'key' must be a text, a Uint8Array, or a list of them");
+    throw configError("'key' must be a string, a Uint8Array, or a list of them");
   }
   const bytes = typeof key === 'string' ? new TextEncoder().encode(key) : new Uint8Array(key);
-  if (bytes.length < shortest) {
-    throw refused(`'key' must have at least ${shortest} bytes, and one of them has fewer`);
+  if (bytes.length < minBytes) {
+    throw configError(`'key' must have at least ${minBytes} bytes, but one key is shorter`);
   }
   return bytes;
 };
 
-const refused = (what: string): MillraceError =>
+const configError = (problem: string): MillraceError =>
   new MillraceError(
     'config',
-    `approvalDesk(): ${what}. Make one with crypto.getRandomValues(new Uint8Array(${shortest})), and keep it where secrets are.`,
+    `approvalQueue(): ${problem}. Create a key with crypto.getRandomValues(new Uint8Array(${minBytes})), and store it with your other secrets.`,
   );

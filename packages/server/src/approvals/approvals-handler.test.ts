@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Verdict } from '@millrace/core';
 import fc from 'fast-check';
-import { type ApprovalDesk, approvalsHandler, type ApprovalsHandlerOptions } from '../index.js';
-import { asking$, deskOf, waiting } from './asking.test-support.js';
+import { type ApprovalQueue, approvalsHandler, type ApprovalsHandlerOptions } from '../index.js';
+import { asking$, queueOf, waiting } from './asking.test-support.js';
 
 const url = 'http://127.0.0.1/approvals';
 const json = { 'content-type': 'application/json' };
@@ -12,7 +12,7 @@ const post = (body: Body, headers: Readonly<Record<string, string>> = json): Req
 
 /** A desk at which one request waits. */
 const filed = async (options: ApprovalsHandlerOptions = {}) => {
-  const desk = deskOf();
+  const desk = queueOf();
   const verdicts: Verdict[] = [];
   const subscription = asking$(desk).subscribe((verdict) => verdicts.push(verdict));
   const { token } = await waiting(desk);
@@ -34,7 +34,7 @@ describe('the handler of approvals', () => {
     expect(verdicts).toEqual([{ approved: true, input: { amount: 1 } }]);
     expect(await error(await send({ approved: true }))).toEqual([
       409,
-      { error: 'This has been decided already.' },
+      { error: 'This request has already been decided.' },
     ]);
   });
 
@@ -47,7 +47,7 @@ describe('the handler of approvals', () => {
     leave();
     expect(await error(await send({ approved: true }))).toEqual([
       410,
-      { error: 'Nobody waits for this decision.' },
+      { error: 'This request is no longer pending.' },
     ]);
   });
 
@@ -77,7 +77,7 @@ describe('the handler of approvals', () => {
     const { handle, verdicts, leave } = await filed();
     expect(await error(await handle(post(body())))).toEqual([
       400,
-      { error: 'The request cannot be read.' },
+      { error: 'The request is malformed.' },
     ]);
     expect(verdicts).toEqual([]);
     leave();
@@ -152,8 +152,8 @@ describe('the handler of approvals', () => {
   });
 
   it('T12: refuses what is no desk, and options that do not exist, at once', () => {
-    expect(() => approvalsHandler({} as ApprovalDesk)).toThrow(/what approvalDesk\(\) makes/);
-    expect(() => approvalsHandler(deskOf(), { max: 1 } as object)).toThrow(/no option 'max'/);
-    expect(() => approvalsHandler(deskOf(), { maxBytes: 0 })).toThrow(/'maxBytes' must be/);
+    expect(() => approvalsHandler({} as ApprovalQueue)).toThrow(/an approvalQueue\(\)/);
+    expect(() => approvalsHandler(queueOf(), { max: 1 } as object)).toThrow(/no option 'max'/);
+    expect(() => approvalsHandler(queueOf(), { maxBytes: 0 })).toThrow(/'maxBytes' must be/);
   });
 });

@@ -1,27 +1,28 @@
 import { isMillraceError } from '@millrace/core';
 import { checkOptions, parsedJson, type Rule, wholeNumber } from '@millrace/core/adapter';
-import { badRequest, fieldOf, refuseNoObject } from '../inbound.js';
-import type { ApprovalDesk } from './approval-desk.js';
-import { isDesk } from './is-desk.js';
+import { badRequest, fieldOf, requireObject } from '../inbound.js';
+import type { ApprovalQueue } from './approval-queue.js';
+import { isApprovalQueue } from './is-approval-queue.js';
 import { readBody } from './read-body.js';
 import { readVerdict } from './read-verdict.js';
 
-/** What a handler takes. */
+/** Options of `approvalsHandler`. */
 export interface ApprovalsHandlerOptions {
-  /** How long a body may be, in bytes. Default: 65,536. */
+  /** Maximum size of a request body, in bytes. Default: 65,536. */
   readonly maxBytes?: number;
 }
 
 /**
- * Makes a handler of `POST { token, approved, input?, reason? }` as JSON: it decides at the desk, and answers 204. Else it answers
- * `{ "error": "…" }` with 400 for what cannot be read, 401, 409 or 410 for a token that decides nothing, as `decide` says, 405 for another method,
- * 413 for a body that is too long, 415 for one that is no JSON and 422 for an input that the tool would not take. It never rejects. Whoever has the token may decide.
+ * Creates a handler for `POST { token, approved, input?, reason? }` as JSON. It decides on the request and answers 204,
+ * or answers `{ "error": "…" }` with 400 for a malformed body, 401, 409 or 410 for a token that cannot decide (see
+ * `decide`), 405 for another method, 413 for a body over `maxBytes`, 415 for another content type, and 422 for an input
+ * that the tool rejects. Never rejects. The token is the only authorization.
  */
 export const approvalsHandler = (
-  desk: Pick<ApprovalDesk, 'decide'>,
+  desk: Pick<ApprovalQueue, 'decide'>,
   options: ApprovalsHandlerOptions = {},
 ): ((request: Request) => Promise<Response>) => {
-  checkOptions('approvalsHandler()', { desk }, { desk: isDesk }, ['desk']);
+  checkOptions('approvalsHandler()', { desk }, { desk: isApprovalQueue }, ['desk']);
   checkOptions('approvalsHandler()', options, rules);
   const { maxBytes = 65_536 } = options;
   return async (request) => {
@@ -38,23 +39,23 @@ export const approvalsHandler = (
 const rules: Readonly<Record<keyof ApprovalsHandlerOptions, Rule>> = { maxBytes: wholeNumber(1) };
 
 const decided = async (
-  desk: Pick<ApprovalDesk, 'decide'>,
+  desk: Pick<ApprovalQueue, 'decide'>,
   request: Request,
   maxBytes: number,
 ): Promise<Response> => {
   if (request.method !== 'POST') {
     return refusal(405, 'Only POST is allowed.', { allow: 'POST' });
   }
-  // A form of another site cannot send this type.
+  // Forms of other sites cannot send this content type.
   if (!/^application\/json *(;|$)/i.test(request.headers.get('content-type') ?? '')) {
-    return refusal(415, 'The request must be of the type application/json.');
+    return refusal(415, 'The content type must be application/json.');
   }
   const text = await readBody(request, maxBytes).catch(() => '');
-  if (text === undefined) return refusal(413, 'The request is too long.');
+  if (text === undefined) return refusal(413, 'The request body is too large.');
   const body = parsedJson(text);
-  refuseNoObject(body);
+  requireObject(body);
   const token = fieldOf(body, 'token');
-  if (typeof token !== 'string') throw badRequest("'token' must be a text");
+  if (typeof token !== 'string') throw badRequest("'token' must be a string");
   await desk.decide(token, readVerdict(body));
   return new Response(null, { status: 204 });
 };

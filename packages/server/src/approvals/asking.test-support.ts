@@ -2,20 +2,20 @@ import type { ApprovalRequest, ToolContext, Verdict } from '@millrace/core';
 import { lentToolContext } from '@millrace/core/testing';
 import { filter, firstValueFrom, from, map, type Observable, of } from 'rxjs';
 import {
-  type ApprovalDesk,
-  approvalDesk,
-  type ApprovalDeskOptions,
-  type WaitingApproval,
+  type ApprovalQueue,
+  approvalQueue,
+  type ApprovalQueueOptions,
+  type PendingApproval,
 } from '../index.js';
 
 export const key = 'a key of thirty-two bytes or more';
 
-export const deskOf = (options: Partial<ApprovalDeskOptions> = {}): ApprovalDesk =>
-  approvalDesk({ key, ...options });
+export const queueOf = (options: Partial<ApprovalQueueOptions> = {}): ApprovalQueue =>
+  approvalQueue({ key, ...options });
 
-/** Asks as a call does that is to run a tool. */
+/** Requests an approval as a call does before it runs a tool. */
 export const asking$ = (
-  { approve }: ApprovalDesk,
+  { approve }: ApprovalQueue,
   request: Partial<ApprovalRequest> = {},
   lent: Partial<ToolContext> = {},
 ): Observable<Verdict> => {
@@ -28,8 +28,8 @@ export const asking$ = (
   return typeof given === 'object' && !('approved' in given) ? from(given) : of(given);
 };
 
-/** The newest that waits, as soon as so many do. */
-export const waiting = ({ requests$ }: ApprovalDesk, count = 1): Promise<WaitingApproval> =>
+/** The newest pending request, once there are `count`. */
+export const waiting = ({ requests$ }: ApprovalQueue, count = 1): Promise<PendingApproval> =>
   firstValueFrom(
     requests$.pipe(
       filter(({ length }) => length === count),
@@ -38,11 +38,9 @@ export const waiting = ({ requests$ }: ApprovalDesk, count = 1): Promise<Waiting
     ),
   );
 
-/** All that wait now. */
-export const waitingNow = ({ requests$ }: ApprovalDesk): Promise<readonly WaitingApproval[]> =>
+export const waitingNow = ({ requests$ }: ApprovalQueue): Promise<readonly PendingApproval[]> =>
   firstValueFrom(requests$);
 
-/** What a promise rejects with. */
 export const rejection = (promise: Promise<unknown>): Promise<unknown> =>
   promise.then(
     () => 'it resolved',

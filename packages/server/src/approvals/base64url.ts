@@ -1,11 +1,11 @@
-/** Writes bytes as base64url (RFC 4648, section 5), without padding. */
+/** Encodes bytes as base64url (RFC 4648, section 5), without padding. */
 export const toBase64url = (bytes: Uint8Array): string =>
   btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(''))
     .replaceAll('+', '-')
     .replaceAll('/', '_')
     .replaceAll('=', '');
 
-/** Reads it; nothing where the text is not what `toBase64url` writes: two texts never mean the same bytes. */
+/** Decodes canonical base64url only, as `toBase64url` writes it; undefined for any other string. */
 export const fromBase64url = (text: string): Uint8Array<ArrayBuffer> | undefined => {
   if (!/^[\w-]*$/.test(text) || text.length % 4 === 1) return undefined;
   const characters = atob(text.replaceAll('-', '+').replaceAll('_', '/'));

@@ -2,13 +2,13 @@ import { isRecord } from '@millrace/core/adapter';
 import { hidesKeys, plainJson } from '../plain-json.js';
 import { toBase64url } from './base64url.js';
 
-/** What a token says: what is to be decided, until when. Its names are short, for it travels. */
+/** The payload of a token. Its names are short to keep tokens short. */
 export interface Claims {
   /** The version of the format. */
   readonly v: 1;
   readonly call: string;
   readonly tool: string;
-  /** The id of the tool use. */
+  /** The id of the tool call. */
   readonly use: string;
   /** The hash of the arguments. */
   readonly args: string;
@@ -17,7 +17,6 @@ export interface Claims {
   readonly nonce: string;
 }
 
-/** Tells whether what a token held are claims that this version understands. */
 export const isClaims = (value: unknown): value is Claims =>
   isRecord(value) &&
   value['v'] === 1 &&
@@ -25,11 +24,10 @@ export const isClaims = (value: unknown): value is Claims =>
   typeof value['exp'] === 'number' &&
   ['call', 'tool', 'use', 'args'].every((name) => typeof value[name] === 'string');
 
-/** A number that is used once. */
 export const createNonce = (): string =>
   toBase64url(globalThis.crypto.getRandomValues(new Uint8Array(16)));
 
-/** Copies arguments as plain JSON, each by itself: one that JSON cannot hold does not hide the others. */
+/** Copies arguments as plain JSON, one by one, so an argument that JSON cannot represent does not hide the others. */
 export const plainArguments = (input: unknown): unknown =>
   plainJson(
     isRecord(input)
@@ -41,11 +39,11 @@ export const plainArguments = (input: unknown): unknown =>
       : input,
   );
 
-/** Tells whether whoever reads arguments as plain JSON sees all of what a model can have said. */
+/** Whether plain JSON shows a reviewer all keys of the arguments. */
 export const isShowable = (input: Readonly<Record<string, unknown>>): boolean =>
   !Object.entries(input).some(([name, value]) => hidesKeys({ [name]: value }));
 
-/** The SHA-256 of plain JSON, whatever the order of its keys. */
+/** The SHA-256 of plain JSON, independent of the order of keys. */
 export const hashOf = async (plain: unknown): Promise<string> => {
   const bytes = new TextEncoder().encode(JSON.stringify(plain, sorted));
   return toBase64url(new Uint8Array(await globalThis.crypto.subtle.digest('SHA-256', bytes)));

@@ -1,4 +1,4 @@
-/** Reads the body of a request as UTF-8, as long as it has not more bytes than that; `undefined` where it has. Rejects where it breaks off. */
+/** Reads a request body as UTF-8; `undefined` if it exceeds `maxBytes`. Rejects if it is interrupted or not UTF-8. */
 export const readBody = async (
   { body, headers }: Request,
   maxBytes: number,

@@ -2,17 +2,17 @@ import { isRecord } from '@millrace/core/adapter';
 import { badRequest, fieldOf } from '../inbound.js';
 import { plainJson } from '../plain-json.js';
 
-/** A verdict that came from outside, as it is taken. */
+/** A validated verdict. */
 export interface ReadVerdict {
   readonly approved: boolean;
   readonly input?: unknown;
   readonly reason?: string;
 }
 
-/** The model reads it: a client must not fill its context. In characters. */
-const longestReason = 1000;
+/** In characters. The model reads the reason, so a client must not fill the context with it. */
+const maxReasonLength = 1000;
 
-/** Reads a verdict of a client, or throws an `invalidRequest` error. What it says of other things is passed over. */
+/** Validates a verdict of a client, or throws an `invalidRequest` error. Ignores unknown fields. */
 export const readVerdict = (verdict: unknown): ReadVerdict => {
   if (typeof verdict === 'boolean') return { approved: verdict };
   const approved = fieldOf(verdict, 'approved');
@@ -33,6 +33,6 @@ const inputOf = (input: unknown): unknown => {
 };
 
 const reasonOf = (reason: unknown): string => {
-  if (typeof reason === 'string' && reason.length <= longestReason) return reason;
-  throw badRequest(`'reason' must be a text of at most ${longestReason} characters`);
+  if (typeof reason === 'string' && reason.length <= maxReasonLength) return reason;
+  throw badRequest(`'reason' must be a string of up to ${maxReasonLength} characters`);
 };

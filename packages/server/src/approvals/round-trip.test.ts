@@ -9,13 +9,13 @@ import { once } from 'node:events';
 import {
   agUiResponse,
   approvalsHandler,
-  type ApprovalDesk,
+  type ApprovalQueue,
   uiMessageStreamResponse,
 } from '../index.js';
-import { deskOf, waitingNow } from './asking.test-support.js';
+import { queueOf, waitingNow } from './asking.test-support.js';
 
 /** An agent that asks before it pays, behind both protocols and a route for decisions. */
-const appOf = (desk: ApprovalDesk, paid: unknown[]): Hono => {
+const appOf = (desk: ApprovalQueue, paid: unknown[]): Hono => {
   const pay = requireApproval(
     tool({
       name: 'pay',
@@ -103,7 +103,7 @@ describe.each(['/chat', '/ag-ui'])('over HTTP, from %s to a decision and back', 
   ];
 
   it.each(rounds)('T12: %s', async (_, verdict, expected) => {
-    const desk = deskOf();
+    const desk = queueOf();
     const paid: unknown[] = [];
     await serving(appOf(desk, paid), async (url) => {
       const send = (token: string) =>
@@ -136,7 +136,7 @@ describe.each(['/chat', '/ag-ui'])('over HTTP, from %s to a decision and back', 
   });
 
   it('I5: a client that leaves takes the request back', async () => {
-    const desk = deskOf();
+    const desk = queueOf();
     const paid: unknown[] = [];
     await serving(appOf(desk, paid), async (url) => {
       const left = new AbortController();

@@ -8,38 +8,38 @@ import {
   toolUsesOf,
 } from '@millrace/core';
 import type { RetrievedPassage } from '@millrace/core/retrieval';
-import type { Notice, Part, SourceData, Speaker, ToolUseRef } from './part.js';
+import type { Notice, Part, SourceData, CallRef, ToolCallRef } from './part.js';
 import { createShownMessage, type ShownMessage } from './shown-message.js';
 
-/** What one call shows, from its events. */
+/** Converts the events of one call to parts. */
 export interface CallParts {
-  readonly by: Speaker;
+  readonly by: CallRef;
   take(event: AgentEvent): readonly Part[];
-  /** Ends all that is open. */
+  /** Ends everything that is open. */
   close(): readonly Part[];
-  /** The message that it has shown last, or shows. */
+  /** The current or last message. */
   readonly latest: ShownMessage | undefined;
-  /** Takes a message that has been shown for this call as one of its own. */
+  /** Treats a message that another call has shown for this one as its own. */
   adopt(message: ShownMessage): void;
-  /** What the reader calls a use of a tool of the last message. */
+  /** The client's id of a tool call in the current message. */
   toolCallId(toolUseId: string): string | undefined;
 }
 
-/** Follows one call: its steps, and in each of them the message that grows and the tools it asks for. */
-export const createCallParts = (by: Speaker): CallParts => {
+/** Tracks the steps of one call, and in each step the growing message and its tool calls. */
+export const createCallParts = (by: CallRef): CallParts => {
   let step: string | undefined;
   let message: ShownMessage | undefined;
   let latest: ShownMessage | undefined;
   /** The ids of messages that have ended. */
-  const over = new Set<string>();
-  /** Its tools are suspended, unless the call ends otherwise. */
-  let waiting: ShownMessage | undefined;
+  const endedIds = new Set<string>();
+  /** The message with suspended tools. They end as not run unless the call ends as suspended. */
+  let suspended: ShownMessage | undefined;
   let edits = 0;
   const denied = new Set<string>();
 
   const endMessage = (): readonly Part[] => {
     const parts = message?.close() ?? [];
-    if (message !== undefined) over.add(message.id);
+    if (message !== undefined) endedIds.add(message.id);
     latest = message ?? latest;
     message = undefined;
     denied.clear();
@@ -52,21 +52,21 @@ export const createCallParts = (by: Speaker): CallParts => {
     step = undefined;
     return [...parts, { type: 'stepEnd', by, step: ended }];
   };
-  const close = (): readonly Part[] => [...endStep(), ...(waiting?.cancel() ?? [])];
+  const close = (): readonly Part[] => [...endStep(), ...(suspended?.cancel() ?? [])];
   const nextStep = (name: string): readonly Part[] => {
     const parts = endStep();
     step = name;
     return [...parts, { type: 'stepStart', by, step: name }];
   };
-  /** The message of this id, begun where another one is shown. */
+  /** The message with this id; ends another one that is open. */
   const messageOf = (id: string): readonly [ShownMessage, readonly Part[]] => {
     if (message?.id === id) return [message, []];
     const parts = endMessage();
     message = createShownMessage(by, id, id);
     return [message, parts];
   };
-  /** The message whose tools run: begun here only where its own events have not been told. */
-  const acting = ({ iteration }: Envelope): ShownMessage => {
+  /** The message whose tools run. Starts it if its own events were filtered out. */
+  const actingMessage = ({ iteration }: Envelope): ShownMessage => {
     const id = `${by.callId}/${iteration}`;
     message ??= createShownMessage(by, id, id);
     return message;
@@ -76,22 +76,22 @@ export const createCallParts = (by: Speaker): CallParts => {
       ? [...endMessage(), { type: 'voided', by, messageId: shown.messageId }]
       : endMessage();
 
-  /** Shows what is still missing of a message. One that has been edited cannot be unsaid: it is said anew. */
+  /** Shows the missing rest of a message. If its shown text was edited, voids it and shows it again under a new id. */
   const complete = ({ id, content }: Pick<AssistantMessage, 'id' | 'content'>): readonly Part[] => {
     const [shown, before] = messageOf(id);
     const text = textOf({ content });
     const soFar = shown.text;
     if (text.startsWith(soFar)) {
-      return [...before, ...shown.say(text.slice(soFar.length)), ...shown.media(content)];
+      return [...before, ...shown.appendText(text.slice(soFar.length)), ...shown.media(content)];
     }
     const parts = voided(shown);
     edits += 1;
     message = createShownMessage(by, id, `${id}~${edits}`);
-    return [...before, ...parts, ...message.say(text), ...message.media(content)];
+    return [...before, ...parts, ...message.appendText(text), ...message.media(content)];
   };
 
   const answered = (event: EventOf<'postReasoning'> | EventOf<'postSummary'>): readonly Part[] => {
-    // It is about to be discarded.
+    // The message is about to be discarded.
     if (event.type === 'postReasoning' && event.again !== undefined) return message?.pause() ?? [];
     const parts = complete(event.message);
     const runs = event.type === 'postReasoning' && event.finish === 'stop';
@@ -104,15 +104,15 @@ export const createCallParts = (by: Speaker): CallParts => {
   };
 
   const replied = ({ reply }: EventOf<'postCall'>): readonly Part[] => {
-    if (reply.reason === 'suspended') waiting = undefined;
-    // What has been shown for the call may have another end than it was given there.
+    if (reply.reason === 'suspended') suspended = undefined;
+    // A message that another call showed for this one may have been edited since.
     if (latest?.id === reply.id) message ??= latest;
     const isShown = message?.id === reply.id;
     const hasMore = textOf(reply) !== '' || reply.content.some(({ type }) => type !== 'text');
     if (!isShown && !hasMore) return close();
     const before = isShown ? [] : nextStep('reply');
-    if (!isShown && over.has(reply.id)) {
-      // At its limit, a call may reply with what it said some messages ago.
+    if (!isShown && endedIds.has(reply.id)) {
+      // At its limit, a call may reply with an earlier message.
       edits += 1;
       message = createShownMessage(by, reply.id, `${reply.id}~${edits}`);
     }
@@ -120,13 +120,13 @@ export const createCallParts = (by: Speaker): CallParts => {
     return parts.map((part) => ({ ...part, by }));
   };
 
-  /** Tells of a use of a tool, which its reader has seen by then as it is. */
-  const told = (
+  /** A notice about a tool call, after the tool call itself. */
+  const notify = (
     toolUse: ToolUseBlock,
     event: Envelope,
-    noticeOf: (use: ToolUseRef) => Notice,
+    noticeOf: (use: ToolCallRef) => Notice,
   ): readonly Part[] => {
-    const shown = acting(event);
+    const shown = actingMessage(event);
     const { id: toolUseId, name: toolName } = toolUse;
     const parts = shown.toolUse(toolUse);
     const toolCallId = shown.toolCallId(toolUseId) ?? toolUseId;
@@ -160,7 +160,7 @@ export const createCallParts = (by: Speaker): CallParts => {
         case 'prePlanning':
           return nextStep(event.phase);
         case 'planningChunk': {
-          // It is no part of the answer, whatever it is made of.
+          // Planning is not part of the answer, so all of it is shown as thinking.
           const [shown, before] = messageOf(event.messageId);
           return [
             ...before,
@@ -181,20 +181,20 @@ export const createCallParts = (by: Speaker): CallParts => {
           }
           return [];
         case 'preActing':
-          return acting(event).toolUse(event.toolUse);
+          return actingMessage(event).toolUse(event.toolUse);
         case 'actingChunk':
-          return acting(event).progress(event);
+          return actingMessage(event).progress(event);
         case 'repaired':
-          // An action that was written as text has no use of a tool yet, and is shown when it has.
+          // A tool call written as text has no id yet, and is shown when it has one.
           return event.toolUse === undefined
             ? []
-            : told(event.toolUse, event, (use) => ({ name: 'repaired', ...use }));
+            : notify(event.toolUse, event, (use) => ({ name: 'repaired', ...use }));
         case 'approvalRequested':
-          return told(event.toolUse, event, (use) => ({ name: 'approvalRequested', ...use }));
+          return notify(event.toolUse, event, (use) => ({ name: 'approvalRequested', ...use }));
         case 'approvalDecided': {
           const { approved, toolUse } = event;
           if (!approved) denied.add(toolUse.id);
-          return told(event.toolUse, event, (use) => ({
+          return notify(event.toolUse, event, (use) => ({
             name: 'approvalDecided',
             ...use,
             approved,
@@ -202,11 +202,15 @@ export const createCallParts = (by: Speaker): CallParts => {
         }
         case 'suspended': {
           const { request } = event;
-          return told(event.toolUse, event, (use) => ({ name: 'suspended', ...use, request }));
+          return notify(event.toolUse, event, (use) => ({
+            name: 'suspended',
+            ...use,
+            request,
+          }));
         }
         case 'postActing': {
-          const shown = acting(event);
-          if (event.result.suspended !== undefined) waiting = shown;
+          const shown = actingMessage(event);
+          if (event.result.suspended !== undefined) suspended = shown;
           return shown.result(event, denied.has(event.toolUse.id));
         }
         case 'postCall':
@@ -243,7 +247,7 @@ const noticeOf = (event: AgentEvent): Notice | undefined => {
     case 'retrieved':
       return { name: 'sources', sources: event.passages.map(toSource) };
     case 'stateChanged':
-      // Each approval is told by events of its own.
+      // Approvals have events of their own.
       if (event.name === 'approvals') return undefined;
       return { name: 'state', of: event.name, state: event.state };
     case 'steered':

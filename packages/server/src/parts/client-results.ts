@@ -2,16 +2,15 @@ import type { Rule } from '@millrace/core/adapter';
 import { filter, identity, type MonoTypeOperatorFunction } from 'rxjs';
 import type { Part } from './part.js';
 
-/** Which results of suspended tools the client has brought. */
+/** The results of suspended tools in the client's request. */
 export interface ClientResultOptions {
   /**
-   * Ids of the tool calls whose results came with the client's request, as `inputOfUiMessages` and `inputOfAgUi` found them. The client shows
-   * them already, so the stream leaves them out. Default: none.
+   * Ids of the tool calls whose results the request contains, from `inputOfUiMessages` or `inputOfAgUi`. The client
+   * already shows these results, so the stream omits them. Default: none.
    */
   readonly clientResults?: readonly string[];
 }
 
-/** What these options may be. */
 export const clientResultRules: Readonly<Record<keyof ClientResultOptions, Rule>> = {
   clientResults: [
     (ids) => Array.isArray(ids) && ids.every((id) => typeof id === 'string'),
@@ -19,7 +18,7 @@ export const clientResultRules: Readonly<Record<keyof ClientResultOptions, Rule>
   ],
 };
 
-/** Leaves out the tools whose results the client has brought: a call shows such results before its first iteration. */
+/** Omits these tool calls. A call reports supplied results in iteration 0, before its first model request. */
 export const withoutClientResults = ({
   clientResults = [],
 }: ClientResultOptions): MonoTypeOperatorFunction<Part> => {

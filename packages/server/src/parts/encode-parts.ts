@@ -5,15 +5,12 @@ import type { Masks } from '../masks.js';
 import { type ClientResultOptions, withoutClientResults } from './client-results.js';
 import type { Part } from './part.js';
 import { toCallError, toParts } from './to-parts.js';
-import { type TicketOptions, withTickets } from './with-tickets.js';
+import { type ApprovalTokenOptions, withApprovalTokens } from './with-approval-tokens.js';
 
-/**
- * Writes the events of calls in the words of a protocol. It completes, whatever happens: even if no event has come before an error, the
- * protocol's own last words are written.
- */
+/** Encodes the events of calls. Always completes: an error, even before any event, ends as the protocol requires. */
 export const encodeParts =
   <Chunk>(
-    options: TicketOptions & ClientResultOptions,
+    options: ApprovalTokenOptions & ClientResultOptions,
     masks: Masks,
     encode: (part: Part) => readonly Chunk[],
   ): OperatorFunction<AgentEvent, Chunk> =>
@@ -21,12 +18,12 @@ export const encodeParts =
     event$.pipe(
       toParts((error) => masks.error(error)),
       withoutClientResults(options),
-      withTickets(options),
+      withApprovalTokens(options),
       concatMap(encode),
       catchError((cause: unknown) => encode(failure(cause))),
     );
 
-/** The end of a call of which nothing is known but that it failed. */
+/** The end of a call that failed before its first event. */
 const failure = (cause: unknown): Part => ({
   type: 'callEnd',
   by: { callId: '', agent: [] },

@@ -8,22 +8,21 @@ import type {
   Usage,
 } from '@millrace/core';
 
-/** Who a part comes from: a call. */
-export interface Speaker {
+/** The call that a part comes from. */
+export interface CallRef {
   readonly callId: string;
-  /** The call above, where this is a sub-agent. */
+  /** The parent call of a sub-agent. */
   readonly parentId?: string;
   readonly sessionId?: string;
-  /** The names of the agents, from the outermost to the one that speaks. */
+  /** The names of the agents, from the outermost one to the agent of this call. */
   readonly agent: readonly string[];
-  /** Of a sub-agent, where it is known: the tool call that it works for, under the id that its reader knows. */
+  /** The tool call that runs this sub-agent, if known, by its id in the client. */
   readonly toolCallId?: string;
 }
 
-/** A picture, a recording or a document. */
 export type MediaBlock = ImageBlock | AudioBlock | FileBlock;
 
-/** What a reader may be told of that is no part of a message. */
+/** Information for the client beside the messages. */
 export type Notice =
   | {
       readonly name: 'retry';
@@ -43,42 +42,39 @@ export type Notice =
   | { readonly name: 'steered'; readonly messageId: string; readonly text: string }
   | ({
       readonly name: 'approvalRequested';
-      /** What decides on it, as soon as there is one. */
-      readonly ticket?: Ticket;
-    } & ToolUseRef)
-  | ({ readonly name: 'approvalDecided'; readonly approved: boolean } & ToolUseRef)
-  | ({ readonly name: 'suspended'; readonly request: unknown } & ToolUseRef)
-  | ({ readonly name: 'repaired' } & ToolUseRef);
+      /** The token that decides on it, once it exists. */
+      readonly approvalToken?: ApprovalToken;
+    } & ToolCallRef)
+  | ({ readonly name: 'approvalDecided'; readonly approved: boolean } & ToolCallRef)
+  | ({ readonly name: 'suspended'; readonly request: unknown } & ToolCallRef)
+  | ({ readonly name: 'repaired' } & ToolCallRef);
 
-/** What an answer may cite. */
+/** A source that an answer may cite. */
 export interface SourceData {
-  /** The number that the model cites it by. */
+  /** The number by which the model cites it. */
   readonly number: number;
   readonly source: string;
   readonly title?: string;
 }
 
-/** Which use of a tool something is about. */
-export interface ToolUseRef {
-  /** Under the id that its reader knows. */
+export interface ToolCallRef {
+  /** Its id in the client. */
   readonly toolCallId: string;
   readonly toolName: string;
-  /** Under the id that its call knows. */
+  /** Its id within the agent call. */
   readonly toolUseId: string;
 }
 
-/** What a reader decides on an approval with. */
-export interface Ticket {
+export interface ApprovalToken {
   readonly token: string;
   /** Milliseconds since the epoch. */
   readonly expiresAt: number;
 }
 
-/** How a call came to its end. */
 export type CallEnd =
   | { readonly status: 'replied'; readonly reply: Reply }
   | { readonly status: 'failed'; readonly error: MillraceError }
-  /** Without an error, nobody has said how: the stream of its events has ended before it. */
+  /** Without an error if the stream of events ended before the call did. */
   | { readonly status: 'aborted'; readonly error?: MillraceError };
 
 type PartPayload =
@@ -95,17 +91,17 @@ type PartPayload =
     }
   | { readonly type: 'toolDelta'; readonly id: string; readonly delta: string }
   | {
-      /** `toolInput` comes once, when the arguments are whole; `toolEdit` when they are others since. */
+      /** `toolInput` comes once, when the arguments are complete; `toolEdit` whenever they change after that. */
       readonly type: 'toolInput' | 'toolEdit';
       readonly id: string;
       readonly name: string;
       readonly input: unknown;
-      /** The arguments are not those that the deltas say. */
+      /** Whether the arguments differ from the streamed deltas. */
       readonly isEdited: boolean;
     }
   | { readonly type: 'toolProgress'; readonly id: string; readonly value: unknown }
   | {
-      /** Its progress is void: it is suspended, and has no output. */
+      /** Discards its progress: the tool is suspended and has no output. */
       readonly type: 'toolReset';
       readonly id: string;
       readonly name: string;
@@ -114,7 +110,7 @@ type PartPayload =
   | {
       readonly type: 'toolEnd';
       readonly id: string;
-      /** The arguments had come to their end. */
+      /** Whether the arguments were complete. */
       readonly isWhole: boolean;
       readonly outcome: ToolOutcome;
     }
@@ -122,23 +118,22 @@ type PartPayload =
   | { readonly type: 'voided'; readonly messageId: string }
   | { readonly type: 'notice'; readonly notice: Notice };
 
-/** A stretch of text or thinking, without anything in between. */
+/** An uninterrupted block of text or thinking. */
 interface BlockOf {
   readonly kind: 'text' | 'thinking';
   readonly id: string;
   readonly messageId: string;
 }
 
-/** What became of a use of a tool. */
+/** How a tool call ended. */
 export type ToolOutcome =
   | { readonly status: 'done' | 'failed' | 'denied'; readonly event: EventOf<'postActing'> }
   | { readonly status: 'notRun' };
 
 /**
- * One thing that a reader of calls is shown, in no protocol's words. Whatever starts also ends, and before its call
- * does, but for tools that a call suspends; ids are told apart over all calls.
+ * A protocol-neutral item to show to a client. Everything that starts also ends, before the end of its call, except for
+ * suspended tools. Ids are unique across calls.
  */
-export type Part = PartPayload & { readonly by: Speaker };
+export type Part = PartPayload & { readonly by: CallRef };
 
-/** The part of one type. */
 export type PartOf<Type extends Part['type']> = Extract<Part, { readonly type: Type }>;

@@ -1,28 +1,28 @@
 import { type AgentEvent, isEvent, type Usage } from '@millrace/core';
 import { addUsage, noUsage } from '@millrace/core/adapter';
 import { type CallParts, createCallParts } from './call-parts.js';
-import type { CallEnd, Part, Speaker } from './part.js';
+import type { CallEnd, Part, CallRef } from './part.js';
 
-/** What a root call and the calls below it show. */
+/** Converts the events of a root call and its sub-agents to parts. */
 export interface RunParts {
   readonly hasEnded: boolean;
   take(event: AgentEvent): readonly Part[];
-  /** Ends the root call so, after the calls below it that are still open. */
+  /** Ends the open sub-agent calls, then the root call with `end`. */
   end(end: CallEnd): readonly Part[];
 }
 
 interface OpenCall {
   readonly parts: CallParts;
-  /** The call that it speaks for: what it shows is shown as that one's. */
-  readonly voice: OpenCall | undefined;
-  /** A step of the call that it speaks for is open, as a tool of that one has made the call. */
+  /** The call that it answers for: its parts are shown as parts of that call. */
+  readonly shownAs: OpenCall | undefined;
+  /** Whether it runs within an open step of that call, as one of its tools started it. */
   readonly isWithinStep: boolean;
-  /** Of the requests that have been answered, and of the calls below that have ended. */
+  /** The usage of its own model answers, and of its ended sub-agents. */
   usage: Usage;
-  below: Usage;
+  childUsage: Usage;
 }
 
-/** Follows one root call and the calls below it, from their begin, or where it is joined from its middle. Of a call it keeps nothing once it has ended. */
+/** Tracks one root call and its sub-agents, from the middle if `isJoined`. Keeps nothing of ended calls. */
 export const createRunParts = (isJoined = false): RunParts => {
   const calls = new Map<string, OpenCall>();
   let hasBegun = false;
@@ -31,27 +31,27 @@ export const createRunParts = (isJoined = false): RunParts => {
     hasBegun = true;
     const { parentId, speaks } = event;
     const above = parentId === undefined ? undefined : calls.get(parentId);
-    const by = speakerOf(event, calls);
+    const by = callRefOf(event, calls);
     const call = {
       parts: createCallParts(by),
       isWithinStep: by.toolCallId !== undefined || above?.isWithinStep === true,
-      voice: speaks === true ? (above?.voice ?? above) : undefined,
+      shownAs: speaks === true ? (above?.shownAs ?? above) : undefined,
       usage: noUsage,
-      below: noUsage,
+      childUsage: noUsage,
     };
     calls.set(event.callId, call);
     return call;
   };
   const ended = (call: OpenCall, end: CallEnd): readonly Part[] => {
-    const { parts, voice, usage, below } = call;
+    const { parts, shownAs, usage, childUsage } = call;
     const { by } = parts;
     calls.delete(by.callId);
-    const last = spoken(call, parts.close());
-    if (parts.latest !== undefined) voice?.parts.adopt(parts.latest);
-    // A reply tells of the calls below, too.
-    const total = end.status === 'replied' ? end.reply.usage : addUsage(usage, below);
+    const last = attribute(call, parts.close());
+    if (parts.latest !== undefined) shownAs?.parts.adopt(parts.latest);
+    // The usage of a reply includes the sub-agents.
+    const total = end.status === 'replied' ? end.reply.usage : addUsage(usage, childUsage);
     const above = by.parentId === undefined ? undefined : calls.get(by.parentId);
-    if (above !== undefined) above.below = addUsage(above.below, total);
+    if (above !== undefined) above.childUsage = addUsage(above.childUsage, total);
     return [...last, { type: 'callEnd', by, end, usage: total }];
   };
   const isBelow = ({ parts: { by } }: OpenCall, callId: string): boolean => {
@@ -86,28 +86,31 @@ export const createRunParts = (isJoined = false): RunParts => {
       if (isEvent(event, 'postReasoning', 'postSummary', 'postPlanning')) {
         call.usage = addUsage(call.usage, event.usage);
       }
-      const parts = spoken(call, call.parts.take(event));
+      const parts = attribute(call, call.parts.take(event));
       const end = endOf(event);
       if (end === undefined) return [...start, ...parts];
-      // Calls below end before the one above, also where nobody has said so.
+      // Sub-agents end before their parent, even without events of their own.
       const orphans = [...calls.values()].filter((it) => isBelow(it, event.callId));
       return [...start, ...endAll(orphans, { status: 'aborted' }), ...parts, ...ended(call, end)];
     },
   };
 };
 
-/** What a call shows for another one, but for what is said of the call itself. */
-const spoken = ({ voice, isWithinStep }: OpenCall, parts: readonly Part[]): readonly Part[] => {
-  if (voice === undefined) return parts;
+/** Attributes parts to the call that this one answers for, except for parts about this call itself. */
+const attribute = (
+  { shownAs, isWithinStep }: OpenCall,
+  parts: readonly Part[],
+): readonly Part[] => {
+  if (shownAs === undefined) return parts;
   const isOwn = ({ type }: Part): boolean =>
     type === 'callStart' ||
     type === 'callEnd' ||
     type === 'notice' ||
     (isWithinStep && (type === 'stepStart' || type === 'stepEnd'));
-  return parts.map((part) => (isOwn(part) ? part : { ...part, by: voice.parts.by }));
+  return parts.map((part) => (isOwn(part) ? part : { ...part, by: shownAs.parts.by }));
 };
 
-/** The first event of a call, or of one below a call that is shown. */
+/** Whether the event starts a root call, or a sub-agent of an open call. */
 const begins = (
   { iteration, parentId }: AgentEvent,
   calls: ReadonlyMap<string, OpenCall>,
@@ -116,12 +119,12 @@ const begins = (
   (isJoined || iteration === 0) &&
   (parentId === undefined ? calls.size === 0 : calls.has(parentId));
 
-const speakerOf = (
+const callRefOf = (
   { callId, parentId, sessionId, agent }: AgentEvent,
   calls: ReadonlyMap<string, OpenCall>,
-): Speaker => {
+): CallRef => {
   const above = parentId === undefined ? undefined : calls.get(parentId);
-  const toolCallId = above === undefined ? undefined : toolCallOf(callId, above.parts);
+  const toolCallId = above === undefined ? undefined : toolCallIdOf(callId, above.parts);
   return {
     callId,
     agent,
@@ -131,8 +134,8 @@ const speakerOf = (
   };
 };
 
-/** The id of a call below is its position: that of the call above, of the use of the tool, and a number behind the first. */
-const toolCallOf = (callId: string, above: CallParts): string | undefined => {
+/** The id of a sub-agent call consists of the parent's id, the tool call's id and, after the first call, a number. */
+const toolCallIdOf = (callId: string, above: CallParts): string | undefined => {
   const before = `${above.by.callId}/`;
   if (!callId.startsWith(before)) return undefined;
   const position = callId.slice(before.length);

@@ -1,31 +1,30 @@
 import type { Block, ChunkOf, EventOf, ToolUseBlock } from '@millrace/core';
-import type { MediaBlock, Part, Speaker } from './part.js';
+import type { MediaBlock, Part, CallRef } from './part.js';
 import { createShownTool, type ShownTool } from './shown-tool.js';
 
-/** What a reader has seen of one message. */
+/** The state of one message in the client. */
 export interface ShownMessage {
-  /** What Millrace calls the message. */
+  /** Its id in Millrace. */
   readonly id: string;
-  /** What the reader calls it. */
+  /** Its id in the client. */
   readonly messageId: string;
   readonly hasBegun: boolean;
   readonly text: string;
   chunk(chunk: ChunkOf): readonly Part[];
-  /** Goes on with the text. */
-  say(text: string): readonly Part[];
+  appendText(text: string): readonly Part[];
   /** Shows the media among these blocks, each once. */
   media(blocks: readonly Block[]): readonly Part[];
-  /** A use of a tool is whole, or has been edited since. */
+  /** Shows a complete tool call, or an edited one. */
   toolUse(toolUse: ToolUseBlock): readonly Part[];
   progress(event: EventOf<'actingChunk'>): readonly Part[];
   result(event: EventOf<'postActing'>, isDenied: boolean): readonly Part[];
-  /** What the reader calls a use of a tool, where there is one of that id. */
+  /** The client's id of a tool call; undefined if the message has no such tool call. */
   toolCallId(toolUseId: string): string | undefined;
-  /** Ends the block that is open. */
+  /** Ends the open block. */
   pause(): readonly Part[];
-  /** Ends all that is open: tools that nobody has answered have not been run. Suspended ones stay open. */
+  /** Ends everything that is open, with tools without a result as not run. Suspended tools stay open. */
   close(): readonly Part[];
-  /** Ends the suspended tools as well: nobody waits for their results any more. */
+  /** Ends the suspended tools, too, as not run. */
   cancel(): readonly Part[];
 }
 
@@ -35,8 +34,7 @@ interface ShownBlock {
   readonly messageId: string;
 }
 
-/** Begins a message that nobody has seen anything of. */
-export const createShownMessage = (by: Speaker, id: string, messageId: string): ShownMessage => {
+export const createShownMessage = (by: CallRef, id: string, messageId: string): ShownMessage => {
   const texts: string[] = [];
   const tools = new Map<string, ShownTool>();
   const media = new Set<Block>();
@@ -49,7 +47,7 @@ export const createShownMessage = (by: Speaker, id: string, messageId: string): 
     block = undefined;
     return [{ type: 'blockEnd', by, ...ended }];
   };
-  const say = (kind: ShownBlock['kind'], delta: string): readonly Part[] => {
+  const append = (kind: ShownBlock['kind'], delta: string): readonly Part[] => {
     if (delta === '') return [];
     if (kind === 'text') texts.push(delta);
     if (block?.kind === kind) return [{ type: 'blockDelta', by, ...block, delta }];
@@ -79,12 +77,12 @@ export const createShownMessage = (by: Speaker, id: string, messageId: string): 
       return texts.join('');
     },
     chunk: ({ kind, delta, toolUse }) => {
-      if (kind !== 'toolInput') return say(kind, delta);
+      if (kind !== 'toolInput') return append(kind, delta);
       return toolUse === undefined
         ? []
         : [...pause(), ...toolOf(toolUse.id).chunk(toolUse.name, delta)];
     },
-    say: (text) => say('text', text),
+    appendText: (text) => append('text', text),
     media: (all) => {
       const fresh = all.filter(isMedia).filter((it) => !media.has(it));
       fresh.forEach((it) => media.add(it));

@@ -1,82 +1,81 @@
 import type { EventOf, ToolUseBlock } from '@millrace/core';
 import { parsedJson } from '@millrace/core/adapter';
-import type { Part, Speaker, ToolOutcome } from './part.js';
+import type { Part, CallRef, ToolOutcome } from './part.js';
 
-/** What a reader has seen of one use of a tool. */
+/** The state of one tool call in the client. */
 export interface ShownTool {
-  /** What the reader calls it. */
+  /** Its id in the client. */
   readonly id: string;
-  /** A piece of its arguments. */
+  /** Streams a part of its arguments. */
   chunk(name: string, delta: string): readonly Part[];
-  /** It is whole; or it has been edited since. */
+  /** Shows the complete tool call, or an edited one. */
   toolUse(toolUse: ToolUseBlock): readonly Part[];
   progress(event: EventOf<'actingChunk'>): readonly Part[];
-  /** It is suspended: its result comes later, by another call. */
+  /** Suspends it: another call will bring the result. */
   suspend(toolUse: ToolUseBlock): readonly Part[];
   /** Ends it as not run, unless it is suspended. */
   close(): readonly Part[];
-  /** Ends it, where it has been shown and has not ended. */
+  /** Ends it, if it was shown and has not ended. */
   end(outcome: ToolOutcome): readonly Part[];
 }
 
-/** Begins a use of a tool that nobody has seen anything of. */
-export const createShownTool = (by: Speaker, messageId: string, toolUseId: string): ShownTool => {
+export const createShownTool = (by: CallRef, messageId: string, toolUseId: string): ShownTool => {
   const id = `${messageId}/${toolUseId}`;
   const json: string[] = [];
   let shownName = '';
-  /** As it was last told, since it was whole. */
-  let told: ToolUseBlock | undefined;
+  /** The complete tool call as it was last shown. */
+  let lastShown: ToolUseBlock | undefined;
   let hasProgress = false;
   let isSuspended = false;
   let hasEnded = false;
 
   const deltaOf = (delta: string): readonly Part[] =>
     delta === '' ? [] : [{ type: 'toolDelta', by, id, delta }];
-  /** A reader must hear the name first: what came before it is told behind it. */
-  const named = (name: string): readonly Part[] => {
+  /** Clients need the name first, so arguments that arrived before the name follow it. */
+  const startOnce = (name: string): readonly Part[] => {
     if (shownName !== '' || name === '') return [];
     shownName = name;
     return [{ type: 'toolStart', by, id, name, messageId }, ...deltaOf(json.join(''))];
   };
-  const whole = (toolUse: ToolUseBlock): readonly Part[] => {
+  const complete = (toolUse: ToolUseBlock): readonly Part[] => {
     const name = nameOf(toolUse);
-    const start = named(name);
+    const start = startOnce(name);
     const streamed = json.join('');
     const { input, invalidInput } = toolUse;
-    const isSaid = streamed === '' || invalidInput !== undefined || says(streamed, input);
+    const isUnchanged = streamed === '' || invalidInput !== undefined || isJsonOf(streamed, input);
     return [
       ...start,
-      ...(streamed === '' ? deltaOf(invalidInput ?? written(input)) : []),
+      ...(streamed === '' ? deltaOf(invalidInput ?? stringify(input)) : []),
       {
         type: 'toolInput',
         by,
         id,
         name,
         input: inputOf(toolUse),
-        isEdited: !isSaid || name !== shownName,
+        isEdited: !isUnchanged || name !== shownName,
       },
     ];
   };
   const toolUse: ShownTool['toolUse'] = (use) => {
-    const before = told;
+    const before = lastShown;
     if (hasEnded || (before?.name === use.name && before.input === use.input)) return [];
-    told = use;
+    lastShown = use;
     return before === undefined
-      ? whole(use)
+      ? complete(use)
       : [{ type: 'toolEdit', by, id, name: nameOf(use), input: inputOf(use), isEdited: true }];
   };
   const end: ShownTool['end'] = (outcome) => {
     const last = outcome.status === 'notRun' ? [] : toolUse(outcome.event.toolUse);
     if (hasEnded || shownName === '') return [];
     hasEnded = true;
-    return [...last, { type: 'toolEnd', by, id, isWhole: told !== undefined, outcome }];
+    return [...last, { type: 'toolEnd', by, id, isWhole: lastShown !== undefined, outcome }];
   };
   return {
     id,
     toolUse,
     end,
     chunk: (name, delta) => {
-      const start = named(name);
+      const start = startOnce(name);
       json.push(delta);
       return [...start, ...(shownName === '' ? [] : deltaOf(delta))];
     },
@@ -98,8 +97,8 @@ const nameOf = ({ name }: ToolUseBlock): string => (name === '' ? 'unknown' : na
 
 const inputOf = ({ input, invalidInput }: ToolUseBlock): unknown => invalidInput ?? input;
 
-/** An interceptor may have put anything into an input. */
-const written = (input: unknown): string => {
+/** An interceptor may have changed the input to something that JSON cannot represent. */
+const stringify = (input: unknown): string => {
   try {
     return JSON.stringify(input);
   } catch {
@@ -107,5 +106,5 @@ const written = (input: unknown): string => {
   }
 };
 
-const says = (text: string, input: unknown): boolean =>
-  written(parsedJson(text)) === written(input);
+const isJsonOf = (text: string, input: unknown): boolean =>
+  stringify(parsedJson(text)) === stringify(input);

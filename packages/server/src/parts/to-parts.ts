@@ -15,11 +15,10 @@ import type { CallEnd, Part } from './part.js';
 import { createRunParts, type RunParts } from './run-parts.js';
 
 /**
- * Turns the events of calls into what a reader is shown of them. Each root call is a run of its own: it starts,
- * and it ends whatever happens, also when the events stop before it does. Errors complete it: one without an `error` event
- * ends the open runs as failed, and one that comes after their end is only reported. It errors only if no run has started. Of the calls that were
- * under way before the subscription, the one that is heard first begins in its middle: whoever joins a call sees the rest of it.
- * The others are left out; nothing is kept of those that are over.
+ * Converts the events of calls to parts. Each root call is a run that always ends, even if the events stop early. An
+ * error without an `error` event ends the open runs as failed, and one after their end is only reported; in both cases
+ * the stream completes. It errors only if no run has started. Of the calls that started before the subscription, the
+ * first one seen is shown from its middle, so a client that joins a call sees the rest; the others are omitted.
  */
 export const toParts =
   (report: (error: MillraceError) => void = noop): OperatorFunction<AgentEvent, Part> =>
@@ -60,7 +59,7 @@ export const toParts =
       );
     });
 
-/** What failed, as an error of the call; the message of a foreign error stays in its `cause`. */
+/** Wraps a foreign error, with its message only in the `cause`. */
 export const toCallError = (cause: unknown): MillraceError =>
   isMillraceError(cause)
     ? cause

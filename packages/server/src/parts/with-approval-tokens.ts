@@ -14,31 +14,26 @@ import {
   take,
   takeUntil,
 } from 'rxjs';
-import type { ApprovalDesk } from '../approvals/approval-desk.js';
+import type { ApprovalQueue } from '../approvals/approval-queue.js';
 import type { Part, PartOf } from './part.js';
 
-/** Whether a reader may decide on approvals. */
-export interface TicketOptions {
+/** Lets clients decide on approvals. */
+export interface ApprovalTokenOptions {
   /**
-   * The desk that the tools ask. A request for approval is then told once more, with the token that decides on it: whoever reads the stream
-   * may decide. Default: none, and no tokens.
+   * The queue of the tools' approval requests. The stream then repeats each request with the token that decides on it,
+   * so every client of the stream may decide. Default: none, the stream has no tokens.
    */
-  readonly approvals?: Pick<ApprovalDesk, 'requests$'>;
+  readonly approvals?: Pick<ApprovalQueue, 'requests$'>;
 }
 
-/** What these options may be. */
-export const ticketRules: Readonly<Record<keyof TicketOptions, Rule>> = {
-  approvals: [
-    (desk) => isRecord(desk) && isObservable(desk['requests$']),
-    'what approvalDesk() makes',
-  ],
+export const approvalTokenRules: Readonly<Record<keyof ApprovalTokenOptions, Rule>> = {
+  approvals: [(desk) => isRecord(desk) && isObservable(desk['requests$']), 'an approvalQueue()'],
 };
 
-/**
- * Tells each request for approval once more when the desk has a token for it, unless it is decided before, or its call ends.
- * Whatever else there is passes by at once.
- */
-export const withTickets = ({ approvals }: TicketOptions): MonoTypeOperatorFunction<Part> =>
+/** Repeats each approval request once it has a token, unless it is decided or its call ends first. */
+export const withApprovalTokens = ({
+  approvals,
+}: ApprovalTokenOptions): MonoTypeOperatorFunction<Part> =>
   approvals === undefined
     ? identity
     : connect((part$) =>
@@ -46,7 +41,7 @@ export const withTickets = ({ approvals }: TicketOptions): MonoTypeOperatorFunct
           mergeMap((part) => {
             if (!isNotice(part, 'approvalRequested')) return of(part);
             const over$ = part$.pipe(filter(endsWaitOf(part)), defaultIfEmpty(part));
-            return concat(of(part), ticketed$(part, approvals).pipe(takeUntil(over$)));
+            return concat(of(part), tokenNotice$(part, approvals).pipe(takeUntil(over$)));
           }),
         ),
       );
@@ -66,9 +61,9 @@ const endsWaitOf =
     (part.type === 'callEnd' ||
       (isNotice(part, 'approvalDecided') && part.notice.toolUseId === toolUseId));
 
-const ticketed$ = (
+const tokenNotice$ = (
   part: NoticePart<'approvalRequested'>,
-  { requests$ }: Pick<ApprovalDesk, 'requests$'>,
+  { requests$ }: Pick<ApprovalQueue, 'requests$'>,
 ): Observable<Part> => {
   const { by, notice } = part;
   return requests$.pipe(
@@ -80,7 +75,7 @@ const ticketed$ = (
     take(1),
     map(({ token, expiresAt }) => ({
       ...part,
-      notice: { ...notice, ticket: { token, expiresAt } },
+      notice: { ...notice, approvalToken: { token, expiresAt } },
     })),
   );
 };

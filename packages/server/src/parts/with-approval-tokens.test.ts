@@ -4,11 +4,11 @@ import { marbles } from '@millrace/core/testing';
 import { filter, type Observable, type OperatorFunction } from 'rxjs';
 import { eventOf } from '../events.test-support.js';
 import {
-  type ApprovalDesk,
-  type TicketOptions,
+  type ApprovalQueue,
+  type ApprovalTokenOptions,
   toAgUi,
   toUiMessageStream,
-  type WaitingApproval,
+  type PendingApproval,
 } from '../index.js';
 
 const toolUse = { type: 'tool_use', id: 'u', name: 'pay', input: { amount: 5 } } as const;
@@ -19,7 +19,7 @@ const events: Readonly<Record<string, AgentEvent>> = {
   y: eventOf({ type: 'approvalDecided', toolUse, approved: true }),
   n: eventOf({ type: 'approvalDecided', toolUse, approved: false, reason: 'sk-hunter2' }),
 };
-const waits = (callId: string, toolUseId: string): WaitingApproval => ({
+const waits = (callId: string, toolUseId: string): PendingApproval => ({
   ...{ tool: 'pay', callId, toolUseId, input: {}, expiresAt: 9 },
   token: `token of ${callId}/${toolUseId}`,
 });
@@ -61,14 +61,17 @@ const values = {
 const isApproval = (it: object): boolean => JSON.stringify(it).includes('approval');
 
 const protocols = {
-  agUi: (options: TicketOptions) => toAgUi(options),
-  aiSdk: (options: TicketOptions) => toUiMessageStream(options),
+  agUi: (options: ApprovalTokenOptions) => toAgUi(options),
+  aiSdk: (options: ApprovalTokenOptions) => toUiMessageStream(options),
 } satisfies Readonly<
-  Record<string, (options: TicketOptions) => OperatorFunction<AgentEvent, object>>
+  Record<string, (options: ApprovalTokenOptions) => OperatorFunction<AgentEvent, object>>
 >;
 
 describe.each(['agUi', 'aiSdk'] as const)('an approval in a stream: %s', (protocol) => {
-  const told$ = (event$: Observable<AgentEvent>, options: TicketOptions): Observable<object> => {
+  const told$ = (
+    event$: Observable<AgentEvent>,
+    options: ApprovalTokenOptions,
+  ): Observable<object> => {
     const toProtocol: OperatorFunction<AgentEvent, object> = protocols[protocol](options);
     return event$.pipe(toProtocol, filter(isApproval));
   };
@@ -100,9 +103,9 @@ describe.each(['agUi', 'aiSdk'] as const)('an approval in a stream: %s', (protoc
     });
   });
 
-  it('T12: takes the desk that approvalDesk() makes, and nothing else', () => {
-    expect(() => protocols[protocol]({ approvals: {} as ApprovalDesk })).toThrow(
-      /'approvals' must be what approvalDesk\(\) makes/,
+  it('T12: takes the desk that approvalQueue() makes, and nothing else', () => {
+    expect(() => protocols[protocol]({ approvals: {} as ApprovalQueue })).toThrow(
+      /'approvals' must be an approvalQueue\(\)/,
     );
   });
 });

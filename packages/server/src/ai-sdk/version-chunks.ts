@@ -8,11 +8,11 @@ import type {
   ReplyMetadata,
 } from './ui-message-chunk.js';
 
-/** What readers of one version take otherwise than those of another. */
-export interface Reader<Chunk> {
-  /** A message that has been shown is void. */
+/** The chunks that differ between versions of the AI SDK. */
+export interface VersionChunks<Chunk> {
+  /** Retracts a message that was shown. */
   discarded(messageId: string): readonly Chunk[];
-  /** A use of a tool was not allowed, and has not been run. */
+  /** A tool call was denied and did not run. */
   denied(toolCallId: string): readonly Chunk[];
   steered(notice: Extract<Notice, { name: 'steered' }>): readonly Chunk[];
   finished(reason: EndReason, messageMetadata: ReplyMetadata): Chunk;
@@ -35,14 +35,13 @@ const finish = (reason: EndReason, messageMetadata: ReplyMetadata): CommonUiMess
   messageMetadata,
 });
 
-/** All that is different between them. */
-export const readers: {
-  readonly 6: Reader<CommonUiMessageChunk>;
-  readonly 7: Reader<CommonUiMessageChunk | UiMessageChunk7>;
+export const versions: {
+  readonly 6: VersionChunks<CommonUiMessageChunk>;
+  readonly 7: VersionChunks<CommonUiMessageChunk | UiMessageChunk7>;
 } = {
   6: {
     discarded: (messageId) => [{ type: 'data-discarded', id: messageId, data: { messageId } }],
-    // A denied part without an approval breaks the SDK's types and its validation, and only a client can approve here.
+    // In version 6 only a client can create an approval, and a denied part without one fails the SDK's validation.
     denied: (toolCallId) => [
       {
         type: 'tool-output-error',
@@ -71,4 +70,4 @@ export const readers: {
         ? { type: 'finish', finishReason: 'interrupted', messageMetadata }
         : finish(reason, messageMetadata),
   },
-} satisfies Readonly<Record<AiSdkVersion, Reader<CommonUiMessageChunk | UiMessageChunk7>>>;
+} satisfies Readonly<Record<AiSdkVersion, VersionChunks<CommonUiMessageChunk | UiMessageChunk7>>>;

@@ -5,8 +5,8 @@ import fc from 'fast-check';
 import { createHash, createHmac } from 'node:crypto';
 import { inspect } from 'node:util';
 import { of, type Subscription, VirtualTimeScheduler } from 'rxjs';
-import { approvalDesk, type ApprovalDeskOptions, type WaitingApproval } from '../index.js';
-import { asking$, deskOf, key, rejection, waiting, waitingNow } from './asking.test-support.js';
+import { approvalQueue, type ApprovalQueueOptions, type PendingApproval } from '../index.js';
+import { asking$, queueOf, key, rejection, waiting, waitingNow } from './asking.test-support.js';
 
 const refusal = (status: number) => expect.objectContaining({ code: 'invalidResume', status });
 
@@ -36,7 +36,7 @@ describe('a desk for approvals', () => {
       { approved: true, input: { amount: 4 } },
     ],
   ])('T12: files a request, and passes on what was decided: %s', async (_, verdict, passed) => {
-    const desk = deskOf();
+    const desk = queueOf();
     const { seen } = heard(desk);
     const { token } = await waiting(desk);
     expect(seen).toEqual([]);
@@ -46,7 +46,7 @@ describe('a desk for approvals', () => {
   });
 
   it('T12: signs the call, the tool, the use, the hash of the arguments and the expiry', async () => {
-    const desk = deskOf({ expiresInMs: 1000 });
+    const desk = queueOf({ expiresInMs: 1000 });
     const scheduler = new VirtualTimeScheduler();
     const { subscription } = heard(
       desk,
@@ -69,14 +69,14 @@ describe('a desk for approvals', () => {
   });
 
   it('T12: shows plain JSON, whatever a tool is given', async () => {
-    const desk = deskOf();
+    const desk = queueOf();
     const cycle: Record<string, unknown> = { n: 1 };
     cycle['it'] = cycle;
     const input = { path: 'x', cycle, run: () => 1, big: 5n, none: undefined };
     const { subscription } = heard(desk, { input });
     expect((await waiting(desk)).input).toEqual({
       ...{ path: 'x', run: null, big: '5' },
-      cycle: 'A value that cannot be written as JSON.',
+      cycle: 'A value that JSON cannot represent.',
     });
     subscription.unsubscribe();
   });
@@ -84,11 +84,11 @@ describe('a desk for approvals', () => {
   it.each(['{"a":1,"constructor":{"prototype":{"a":2}}}', '{"a":[{"__proto__":{"b":1}}]}'])(
     'T12, X15: denies what it cannot show: %s',
     async (json) => {
-      const desk = deskOf();
+      const desk = queueOf();
       const input = JSON.parse(json) as Record<string, unknown>;
       const { seen } = heard(desk, { input });
       expect(seen).toEqual([
-        { approved: false, reason: 'Its arguments cannot be shown to those who would decide.' },
+        { approved: false, reason: 'Its arguments cannot be shown to the reviewer.' },
         '|',
       ]);
       expect(await waitingNow(desk)).toEqual([]);
@@ -96,7 +96,7 @@ describe('a desk for approvals', () => {
   );
 
   it('T12: an input that the tool would not take leaves the token as it was', async () => {
-    const desk = deskOf();
+    const desk = queueOf();
     const problems$: ApprovalRequest['problems$'] = (input) =>
       of(JSON.stringify(input) === '{"amount":5}' ? [] : ['amount: must be <= 100']);
     const { seen } = heard(desk, { problems$ });
@@ -113,7 +113,7 @@ describe('a desk for approvals', () => {
   });
 
   it('T12: a token decides once, also when many decide at once, and when the call is over', async () => {
-    const desk = deskOf();
+    const desk = queueOf();
     const { seen } = heard(desk);
     const { token } = await waiting(desk);
     const verdicts: readonly Verdict[] = [true, false, true, { approved: false }];
@@ -131,7 +131,7 @@ describe('a desk for approvals', () => {
   });
 
   it('T12: whatever is not signed so decides nothing, and helps nobody', async () => {
-    const desk = deskOf();
+    const desk = queueOf();
     const { subscription } = heard(desk);
     const { token } = await waiting(desk);
     const alphabet =
@@ -173,17 +173,19 @@ describe('a desk for approvals', () => {
 
   it('T12: knows its tokens by any of its keys, and those of nobody else', async () => {
     const [old, next] = ['o'.repeat(32), new Uint8Array(32).fill(7)];
-    const before = deskOf({ key: old });
-    const after = deskOf({ key: [next, old] });
+    const before = queueOf({ key: old });
+    const after = queueOf({ key: [next, old] });
     const [first, second] = [heard(before), heard(after)];
     const [issued, rotated] = [await waiting(before), await waiting(after)];
     // Both know it by its signature; where nobody waits for it there is nothing to decide.
     expect(await rejection(after.decide(issued.token, true))).toEqual(refusal(410));
-    expect(await rejection(deskOf({ key: next }).decide(rotated.token, true))).toEqual(
+    expect(await rejection(queueOf({ key: next }).decide(rotated.token, true))).toEqual(
       refusal(410),
     );
     expect(await rejection(before.decide(rotated.token, true))).toEqual(refusal(401));
-    expect(await rejection(deskOf({ key: next }).decide(issued.token, true))).toEqual(refusal(401));
+    expect(await rejection(queueOf({ key: next }).decide(issued.token, true))).toEqual(
+      refusal(401),
+    );
     await after.decide(rotated.token, true);
     await before.decide(issued.token, true);
     expect([first.seen, second.seen]).toEqual([
@@ -194,11 +196,11 @@ describe('a desk for approvals', () => {
 
   it('T12: copies the key', async () => {
     const bytes = new Uint8Array(32).fill(7);
-    const desk = deskOf({ key: bytes });
+    const desk = queueOf({ key: bytes });
     bytes.fill(0);
     const { subscription } = heard(desk);
     const { token } = await waiting(desk);
-    const right = deskOf({ key: new Uint8Array(32).fill(7) });
+    const right = queueOf({ key: new Uint8Array(32).fill(7) });
     expect(await rejection(right.decide(token, true))).toEqual(refusal(410));
     subscription.unsubscribe();
   });
@@ -207,17 +209,17 @@ describe('a desk for approvals', () => {
 describe('a request that nobody decides on', () => {
   it('T12: is denied when its time is over, by the time of its call', () => {
     marbles(({ scheduler, expectObservable }) => {
-      const desk = deskOf({ expiresInMs: 20 });
-      const d = { approved: false, reason: 'Nobody has decided on it in time.' };
+      const desk = queueOf({ expiresInMs: 20 });
+      const d = { approved: false, reason: 'No one decided on it in time.' };
       expectObservable(asking$(desk, {}, { scheduler })).toBe('20ms (d|)', { d });
-      const usual$ = asking$(deskOf(), {}, { scheduler });
+      const usual$ = asking$(queueOf(), {}, { scheduler });
       expectObservable(usual$).toBe('300000ms (d|)', { d });
       expectObservable(desk.requests$).toBe('e', { e: [] });
     });
   });
 
   it('T12: is late afterwards, and also where the timer is', async () => {
-    const desk = deskOf({ expiresInMs: 1000 });
+    const desk = queueOf({ expiresInMs: 1000 });
     const scheduler = new VirtualTimeScheduler();
     const { seen } = heard(desk, {}, { scheduler });
     const { token } = await waiting(desk);
@@ -225,15 +227,15 @@ describe('a request that nobody decides on', () => {
     expect(await rejection(desk.decide(token, true))).toEqual(refusal(410));
     expect(seen).toEqual([]);
     scheduler.flush();
-    expect(seen).toEqual([{ approved: false, reason: 'Nobody has decided on it in time.' }, '|']);
+    expect(seen).toEqual([{ approved: false, reason: 'No one decided on it in time.' }, '|']);
     expect(await rejection(desk.decide(token, true))).toMatchObject({
-      message: 'The time to decide is over.',
+      message: 'This request has expired.',
     });
     expect(await waitingNow(desk)).toEqual([]);
   });
 
   it('T12: can be decided on until the last moment', async () => {
-    const desk = deskOf({ expiresInMs: 1000 });
+    const desk = queueOf({ expiresInMs: 1000 });
     const scheduler = new VirtualTimeScheduler();
     const { seen } = heard(desk, {}, { scheduler });
     const { token } = await waiting(desk);
@@ -246,11 +248,11 @@ describe('a request that nobody decides on', () => {
 
 describe('a call that is left', () => {
   it('I5: takes its request back at once, and leaves no timer', async () => {
-    const desk = deskOf();
+    const desk = queueOf();
     const scheduler = new VirtualTimeScheduler();
     const { seen, subscription } = heard(desk, {}, { scheduler });
     const { token } = await waiting(desk);
-    const lists: (readonly WaitingApproval[])[] = [];
+    const lists: (readonly PendingApproval[])[] = [];
     desk.requests$.subscribe((list) => lists.push(list));
     subscription.unsubscribe();
     expect(lists.map(({ length }) => length)).toEqual([1, 0]);
@@ -260,7 +262,7 @@ describe('a call that is left', () => {
   });
 
   it('I5: files nothing any more', async () => {
-    const desk = deskOf();
+    const desk = queueOf();
     const scheduler = new VirtualTimeScheduler();
     heard(desk, { toolUseId: 'left' }, { scheduler }).subscription.unsubscribe();
     expect(scheduler.actions).toEqual([]);
@@ -273,7 +275,7 @@ describe('a call that is left', () => {
 
 describe('the requests of a desk', () => {
   it('T12: are a list, for whoever comes, whenever it changes, and without an end', async () => {
-    const desk = deskOf();
+    const desk = queueOf();
     const seen: string[] = [];
     const hear = (name: string) =>
       desk.requests$.subscribe({
@@ -296,7 +298,7 @@ describe('the requests of a desk', () => {
   });
 
   it('T12: do not go back in time for those who hear of a change second', async () => {
-    const desk = deskOf();
+    const desk = queueOf();
     const { subscription } = heard(desk);
     const lengths: number[] = [];
     desk.requests$.subscribe(({ length }) => {
@@ -329,7 +331,7 @@ describe('what a desk refuses', () => {
     ['a reason that is none', { approved: false, reason: {} }],
     ['a reason without end', { approved: false, reason: 'x'.repeat(1001) }],
   ])('T12: a verdict that is none: %s', async (_, verdict) => {
-    const desk = deskOf();
+    const desk = queueOf();
     const { seen } = heard(desk);
     const { token } = await waiting(desk);
     expect(await rejection(desk.decide(token, verdict as Verdict))).toMatchObject({
@@ -341,7 +343,7 @@ describe('what a desk refuses', () => {
   });
 
   it('X15: keys that reach a prototype', async () => {
-    const desk = deskOf();
+    const desk = queueOf();
     const { seen } = heard(desk);
     const { token } = await waiting(desk);
     const verdict = '{"approved":true,"input":{"__proto__":{"polluted":1},"amount":1}}';
@@ -350,7 +352,7 @@ describe('what a desk refuses', () => {
   });
 
   it('T12: to decide on arguments that are others since they were shown', async () => {
-    const desk = deskOf();
+    const desk = queueOf();
     const input = { amount: 5 };
     const { seen, subscription } = heard(desk, { input });
     const { token } = await waiting(desk);
@@ -369,12 +371,12 @@ describe('what a desk refuses', () => {
     ['a key of 31 bytes', { key: new Uint8Array(31) }, /at least 32 bytes/],
     ['a short key among others', { key: [key, secret] }, /at least 32 bytes/],
     ['an empty key', { key: '' }, /at least 32 bytes/],
-    ['a key of another type', { key: { secret } }, /must be a text, a Uint8Array/],
-    ['keys in a list in a list', { key: [[key]] }, /must be a text, a Uint8Array/],
+    ['a key of another type', { key: { secret } }, /must be a string, a Uint8Array/],
+    ['keys in a list in a list', { key: [[key]] }, /must be a string, a Uint8Array/],
     ['an option that does not exist', { key, expires: 1 }, /no option 'expires'/],
     ['a time that is none', { key, expiresInMs: -1 }, /'expiresInMs' must be/],
   ])('T12: to work with %s', (_, options, message) => {
-    const make = () => approvalDesk(options as ApprovalDeskOptions);
+    const make = () => approvalQueue(options as ApprovalQueueOptions);
     expect(make).toThrow(expect.objectContaining({ code: 'config' }));
     expect(make).toThrow(message);
     expect(make).not.toThrow(secret);
@@ -382,11 +384,11 @@ describe('what a desk refuses', () => {
   });
 
   it('X10: to show its key', async () => {
-    const desk = deskOf();
+    const desk = queueOf();
     const { subscription } = heard(desk);
     const shown = await waiting(desk);
     const error = await rejection(desk.decide('x', true));
-    const all = [desk, shown, error, approvalDesk].map((it) => inspect(it, { depth: 9 })).join();
+    const all = [desk, shown, error, approvalQueue].map((it) => inspect(it, { depth: 9 })).join();
     expect(all).not.toContain(key);
     expect(all).not.toContain(Buffer.from(key).toString('base64url'));
     expect(JSON.stringify(desk)).not.toContain(key);

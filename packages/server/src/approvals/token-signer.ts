@@ -2,36 +2,35 @@ import { parsedJson } from '@millrace/core/adapter';
 import { fromBase64url, toBase64url } from './base64url.js';
 import { type Claims, isClaims } from './claims.js';
 
-/** Signs claims, and knows those that it has signed. */
-export interface Seal {
-  /** Writes `base64url(claims).base64url(HMAC-SHA256 of the first half)`. */
-  sealed(claims: Claims): Promise<string>;
-  /** What a token says, where one of the keys has signed it. */
-  opened(token: string): Promise<Claims | undefined>;
+export interface TokenSigner {
+  /** Resolves to `base64url(claims).base64url(HMAC-SHA256 of the first half)`. */
+  sign(claims: Claims): Promise<string>;
+  /** Resolves to the claims of a token; undefined if no key has signed it. */
+  verify(token: string): Promise<Claims | undefined>;
 }
 
 const algorithm = { name: 'HMAC', hash: 'SHA-256' } as const;
 
-/** Makes a seal. The first key signs, all of them verify; they are imported once, when they are needed first. */
-export const createSeal = (keys: readonly Uint8Array<ArrayBuffer>[]): Seal => {
+/** The first key signs, all keys verify. Imports the keys once, on first use. */
+export const createTokenSigner = (keys: readonly Uint8Array<ArrayBuffer>[]): TokenSigner => {
   const imported = once(() =>
     Promise.all(
       keys.map((key) => subtle().importKey('raw', key, algorithm, false, ['sign', 'verify'])),
     ),
   );
   return {
-    sealed: async (claims) => {
+    sign: async (claims) => {
       const body = toBase64url(encoder.encode(JSON.stringify(claims)));
       const [key] = await imported();
       const mac = key === undefined ? undefined : await subtle().sign('HMAC', key, bytesOf(body));
       return `${body}.${toBase64url(new Uint8Array(mac ?? []))}`;
     },
-    opened: async (token) => {
+    verify: async (token) => {
       const [body = '', signature = '', ...more] = token.split('.', 3);
       const mac = fromBase64url(signature);
       if (mac === undefined || more.length > 0) return undefined;
       const signed = bytesOf(body);
-      // `verify` compares in constant time, and every key is asked.
+      // Constant time: `verify` is, and every key is tried.
       const verdicts = (await imported()).map((key) => subtle().verify('HMAC', key, mac, signed));
       return (await Promise.all(verdicts)).includes(true) ? claimsIn(body) : undefined;
     },

@@ -1,0 +1,207 @@
+import type { ApprovalRequest, Approver, MillraceError, Verdict } from '@millrace/core';
+import { checkOptions, isDelay, type Rule } from '@millrace/core/adapter';
+import {
+  asyncScheduler,
+  concatMap,
+  defer,
+  finalize,
+  firstValueFrom,
+  from,
+  map,
+  merge,
+  NEVER,
+  type Observable,
+  of,
+  Subject,
+  take,
+  tap,
+  timer,
+} from 'rxjs';
+import { type ApprovalKey, keysOf } from './approval-keys.js';
+import { type Claims, createNonce, hashOf, isShowable, plainArguments } from './claims.js';
+import { readVerdict } from './read-verdict.js';
+import {
+  argumentsChanged,
+  notPending,
+  expired,
+  invalidToken,
+  alreadyDecided,
+  invalidInput,
+} from './decision-errors.js';
+import { createTokenSigner, type TokenSigner } from './token-signer.js';
+import {
+  createPendingRequests,
+  hasExpired,
+  type PendingRequest,
+  type PendingRequests,
+} from './pending-requests.js';
+
+/** Options of `approvalQueue`. */
+export interface ApprovalQueueOptions {
+  /**
+   * The key that signs tokens, with at least 32 bytes. With a list, the first key signs and all keys verify: to rotate
+   * keys, prepend the new key, and remove the old one when its tokens have expired.
+   */
+  readonly key: ApprovalKey | readonly ApprovalKey[];
+  /** How long a request waits for its decision, in milliseconds. Default: 300,000, five minutes. */
+  readonly expiresInMs?: number;
+}
+
+/** A tool call that waits for a decision. */
+export interface PendingApproval {
+  /** Authorizes its bearer to decide, once. */
+  readonly token: string;
+  readonly tool: string;
+  readonly toolUseId: string;
+  readonly callId: string;
+  readonly sessionId?: string;
+  /** The input as plain JSON, including preset values, before the tool's schema transforms it. */
+  readonly input: unknown;
+  /** Milliseconds since the epoch, by the scheduler of the call. */
+  readonly expiresAt: number;
+}
+
+/** Holds tool calls until a client approves or denies them. */
+export interface ApprovalQueue {
+  /**
+   * For `requireApproval(tool, queue.approve)`, or `approval(queue.approve)` of a call. Queues a request until its
+   * verdict. A call that ends or is unsubscribed withdraws its requests immediately.
+   */
+  readonly approve: Approver;
+  /** Hot: emits the pending requests, oldest first, on subscribe and on every change. Never errors, never completes. */
+  readonly requests$: Observable<readonly PendingApproval[]>;
+  /**
+   * Decides, once per token; resolves after the call has received the verdict. Validates the verdict of the client: an
+   * `invalidRequest` error with status 400, or 422 if the tool rejects the input, leaves the token valid. Rejects with
+   * `invalidResume` if the token is not valid (status 401), was already used or has other arguments (409), or has
+   * expired or is no longer pending (410).
+   */
+  decide(token: string, verdict: Verdict): Promise<void>;
+}
+
+/** Creates a queue for approvals by clients. Throws a `config` error if the key is missing or too short. */
+export const approvalQueue = (options: ApprovalQueueOptions): ApprovalQueue => {
+  checkOptions('approvalQueue()', options, rules);
+  const signer = createTokenSigner(keysOf(options.key));
+  const pending = createPendingRequests<QueuedRequest>(maxOutcomes);
+  const { expiresInMs = 300_000 } = options;
+  return {
+    approve: (request) => verdictOn$(signer, pending, request, expiresInMs),
+    requests$: pending.shown$,
+    decide: async (token, given) => {
+      const verdict = readVerdict(given);
+      const queued = await requestFor(signer, pending, token);
+      if (verdict.approved && verdict.input !== undefined) {
+        const problems = await firstValueFrom(queued.request.problems$(verdict.input));
+        if (problems.length > 0) throw invalidInput(problems);
+      }
+      if (!pending.settle(queued.claims.nonce, 'decided'))
+        throw settledError(pending, queued.claims);
+      queued.verdict$.next(verdict);
+    },
+  };
+};
+
+/** Remembered outcomes. Tokens of older requests are rejected as no longer pending. */
+const maxOutcomes = 10_000;
+
+// `keysOf` checks the key: the error of a rule would print the value.
+const anyKey: Rule = [() => true, 'a key'];
+
+const rules: Readonly<Record<keyof ApprovalQueueOptions, Rule>> = {
+  key: anyKey,
+  expiresInMs: isDelay,
+};
+
+interface QueuedRequest extends PendingRequest {
+  readonly claims: Claims;
+  readonly shown: PendingApproval;
+  readonly request: ApprovalRequest;
+  readonly verdict$: Subject<Verdict>;
+}
+
+/** Signs and queues a request, and emits its verdict. Its time starts immediately. */
+const verdictOn$ = (
+  signer: TokenSigner,
+  pending: PendingRequests<QueuedRequest>,
+  request: ApprovalRequest,
+  expiresInMs: number,
+): Observable<Verdict> =>
+  defer(() => {
+    if (!isShowable(request.input)) return of(notShowable);
+    const { scheduler } = request.context;
+    const nonce = createNonce();
+    const expiresAt = scheduler.now() + expiresInMs;
+    const verdict$ = new Subject<Verdict>();
+    const queued$ = from(signed(signer, request, nonce, expiresAt)).pipe(
+      concatMap((signedRequest) => {
+        pending.add(nonce, { ...signedRequest, request, verdict$, expiresAt, scheduler });
+        return NEVER;
+      }),
+    );
+    const expired$ = timer(expiresInMs, scheduler).pipe(
+      tap(() => pending.settle(nonce, 'expired')),
+      map(() => ({ approved: false, reason: 'No one decided on it in time.' })),
+    );
+    return merge(verdict$, expired$, queued$).pipe(
+      take(1),
+      finalize(() => pending.settle(nonce, 'withdrawn')),
+    );
+  });
+
+/** A reviewer must see all arguments to approve them. */
+const notShowable: Verdict = {
+  approved: false,
+  reason: 'Its arguments cannot be shown to the reviewer.',
+};
+
+const signed = async (
+  signer: TokenSigner,
+  { tool, toolUseId, input: given, context }: ApprovalRequest,
+  nonce: string,
+  expiresAt: number,
+): Promise<Pick<QueuedRequest, 'claims' | 'shown'>> => {
+  const { callId, sessionId } = context;
+  const input = plainArguments(given);
+  const args = await hashOf(input);
+  const claims = { v: 1, call: callId, tool, use: toolUseId, args, exp: expiresAt, nonce } as const;
+  const shown = Object.freeze({
+    token: await signer.sign(claims),
+    ...{ tool, toolUseId, callId, input, expiresAt },
+    ...(sessionId !== undefined && { sessionId }),
+  });
+  return { claims, shown };
+};
+
+/** Finds the pending request of a token. Rejects if the token is not valid or can no longer decide. */
+const requestFor = async (
+  signer: TokenSigner,
+  pending: PendingRequests<QueuedRequest>,
+  token: string,
+): Promise<QueuedRequest> => {
+  const claims = typeof token === 'string' ? await signer.verify(token) : undefined;
+  if (claims === undefined) throw invalidToken();
+  const queued = pending.find(claims.nonce);
+  if (queued === undefined) throw settledError(pending, claims);
+  if (queued.shown.token !== token) throw invalidToken();
+  if (hasExpired(queued)) throw expired();
+  if ((await hashOf(plainArguments(queued.request.input))) !== claims.args)
+    throw argumentsChanged();
+  return queued;
+};
+
+const settledError = (
+  pending: PendingRequests<QueuedRequest>,
+  { nonce, exp }: Claims,
+): MillraceError => {
+  switch (pending.outcomeOf(nonce)) {
+    case 'decided':
+      return alreadyDecided();
+    case 'expired':
+      return expired();
+    case 'withdrawn':
+      return notPending();
+    case undefined:
+      return exp <= asyncScheduler.now() ? expired() : notPending();
+  }
+};

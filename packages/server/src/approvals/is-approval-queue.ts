@@ -1,0 +1,3 @@
+import { having, type Rule } from '@millrace/core/adapter';
+
+export const isApprovalQueue: Rule = having('decide', 'an approvalQueue()');

@@ -1,0 +1,79 @@
+import {
+  distinctUntilChanged,
+  map,
+  merge,
+  type Observable,
+  of,
+  type SchedulerLike,
+  Subject,
+} from 'rxjs';
+
+export interface PendingRequest {
+  /** The public view of the request. */
+  readonly shown: unknown;
+  /** Milliseconds since the epoch, by the scheduler. */
+  readonly expiresAt: number;
+  readonly scheduler: SchedulerLike;
+}
+
+export type Outcome = 'decided' | 'expired' | 'withdrawn';
+
+/** The pending requests, and the outcomes of earlier ones. */
+export interface PendingRequests<Entry extends PendingRequest> {
+  /** Hot: emits the public view of all pending requests, then again on every change. Never errors, never completes. */
+  readonly shown$: Observable<readonly Entry['shown'][]>;
+  add(id: string, entry: Entry): void;
+  find(id: string): Entry | undefined;
+  /** Ends a request. Returns false if it is not pending. */
+  settle(id: string, ending: Outcome): boolean;
+  /** The outcome of a request, as long as it is remembered. */
+  outcomeOf(id: string): Outcome | undefined;
+}
+
+export const hasExpired = ({ expiresAt, scheduler }: Omit<PendingRequest, 'shown'>): boolean =>
+  scheduler.now() >= expiresAt;
+
+/** Remembers up to `maxOutcomes`. Each new outcome evicts the expired ones. */
+export const createPendingRequests = <Entry extends PendingRequest>(
+  maxOutcomes: number,
+): PendingRequests<Entry> => {
+  const waiting = new Map<string, Entry>();
+  const outcomes = new Map<string, Omit<PendingRequest, 'shown'> & { readonly ending: Outcome }>();
+  const changed$ = new Subject<void>();
+  let all: readonly Entry['shown'][] | undefined;
+
+  const change = (): void => {
+    all = undefined;
+    changed$.next();
+  };
+  const forget = (): void => {
+    for (const [id, ending] of outcomes) {
+      if (outcomes.size < maxOutcomes && !hasExpired(ending)) return;
+      outcomes.delete(id);
+    }
+  };
+
+  return {
+    // Computes the list on emission: a change during a notification is never followed by an older list.
+    shown$: merge(changed$, of(undefined)).pipe(
+      map(() => (all ??= Array.from(waiting.values(), ({ shown }) => shown))),
+      distinctUntilChanged(),
+    ),
+    add: (id, entry) => {
+      waiting.set(id, entry);
+      change();
+    },
+    find: (id) => waiting.get(id),
+    settle: (id, ending) => {
+      const entry = waiting.get(id);
+      if (entry === undefined) return false;
+      const { expiresAt, scheduler } = entry;
+      waiting.delete(id);
+      forget();
+      outcomes.set(id, { ending, expiresAt, scheduler });
+      change();
+      return true;
+    },
+    outcomeOf: (id) => outcomes.get(id)?.ending,
+  };
+};
