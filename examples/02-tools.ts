@@ -32,5 +32,5 @@ const reply = await agent.call(
   'How many bolts are in stock, and what does shipping 3 kilograms cost?',
 );
 
-for (const { name, input, output } of reply.toolUses) console.log(name, input, '→', output);
+for (const { name, input, output } of reply.toolCalls) console.log(name, input, '→', output);
 console.log(textOf(reply));

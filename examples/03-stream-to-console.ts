@@ -25,12 +25,12 @@ for await (const event of agent.stream('Upload cat.jpg to the archive.')) {
       if (event.kind === 'text') process.stdout.write(event.delta);
       break;
     case 'preActing':
-      console.log(`[${event.toolUse.name}]`, event.toolUse.input);
+      console.log(`[${event.toolCall.name}]`, event.toolCall.input);
       break;
     case 'actingChunk':
-      console.log(`[${event.toolUse.name}]`, event.value);
+      console.log(`[${event.toolCall.name}]`, event.value);
       break;
     case 'postCall':
-      console.log(`\n[done] ${event.reply.toolUses.length} tool, ${event.seq} events`);
+      console.log(`\n[done] ${event.reply.toolCalls.length} tool, ${event.seq} events`);
   }
 }

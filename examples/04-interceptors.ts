@@ -17,7 +17,7 @@ const email = tool({
 
 const onlyOurs = on(
   'preActing',
-  filter(({ toolUse }) => String(toolUse.input['to']).endsWith('@example.com')),
+  filter(({ toolCall }) => String(toolCall.input['to']).endsWith('@example.com')),
   { name: 'only our addresses' },
 );
 const thinkTwice = on('preActing', delay(10), { priority: 200 });

@@ -20,7 +20,7 @@ session.events$.pipe(only('preActing'), take(1)).subscribe(() => {
 });
 const reply = await session.call('Make a backup of the disk.');
 console.log(reply.reason, '-', textOf(reply));
-console.log(reply.toolUses.map(({ name, output }) => `${name}: ${output}`));
+console.log(reply.toolCalls.map(({ name, output }) => `${name}: ${output}`));
 
 const running = session.call$('Make a backup of the disk again.').subscribe();
 running.unsubscribe();

@@ -28,7 +28,7 @@ from(['How many people live in Oslo?'])
 from(['Oslo', 'Bergen'])
   .pipe(
     mergeMap((city) => counter.call$(`How many people live in ${city}?`), 2),
-    map(({ toolUses }) => toolUses[0]?.output),
+    map(({ toolCalls }) => toolCalls[0]?.output),
     toArray(),
   )
   .subscribe((outputs) => console.log(outputs));

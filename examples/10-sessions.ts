@@ -1,13 +1,13 @@
 // A busy session: calls wait in its queue, and what is said to the running one is in its next turn.
 import { createAgent, textOf, tool } from '@millrace/core';
 import { sessions } from '@millrace/core/sessions';
-import { scriptedModel, text, toolUse } from '@millrace/core/testing';
+import { scriptedModel, text, toolCall } from '@millrace/core/testing';
 import { timer } from 'rxjs';
 
 const search = tool({ name: 'search', description: 'Searches.', run: () => timer(20) });
 
 const model = scriptedModel(
-  [toolUse('search')],
+  [toolCall('search')],
   (request) => [text(`You asked: ${request.messages.map(textOf).filter(Boolean).join(' ')}`)],
   [text('You are welcome.')],
 );

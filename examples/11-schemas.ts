@@ -1,7 +1,7 @@
 // One tool, its parameters said in five ways: each types the arguments of `run`, and is held to.
 import { createAgent, tool } from '@millrace/core';
 import { jsonSchema } from '@millrace/core/schema';
-import { scriptedModel, text, toolUse } from '@millrace/core/testing';
+import { scriptedModel, text, toolCall } from '@millrace/core/testing';
 import { toStandardJsonSchema } from '@valibot/to-json-schema';
 import { type } from 'arktype';
 import { Type } from 'typebox';
@@ -33,7 +33,7 @@ const tools = [
 ];
 
 const useAll = (kilograms: unknown) =>
-  tools.map(({ name }) => toolUse(name, { to: 'Oslo', kilograms }));
+  tools.map(({ name }) => toolCall(name, { to: 'Oslo', kilograms }));
 const model = scriptedModel(useAll(2), useAll('heavy'), [text('7 EUR.')]);
-const { toolUses } = await createAgent({ model, tools }).call('What does it cost to Oslo?');
-for (const { name, output } of toolUses) console.log(name, '→', output.split('\n').at(-1));
+const { toolCalls } = await createAgent({ model, tools }).call('What does it cost to Oslo?');
+for (const { name, output } of toolCalls) console.log(name, '→', output.split('\n').at(-1));

@@ -1,7 +1,7 @@
 // People decide: whether a tool runs and with what input, or in their own time, while nothing runs.
 import { createAgent, requireApproval, suspend, textOf, tool, toolResults } from '@millrace/core';
 import { sessions } from '@millrace/core/sessions';
-import { scriptedModel, text, toolUse } from '@millrace/core/testing';
+import { scriptedModel, text, toolCall } from '@millrace/core/testing';
 import { map, timer } from 'rxjs';
 import { z } from 'zod';
 
@@ -26,14 +26,14 @@ const sign = tool({
 });
 
 const model = scriptedModel(
-  [toolUse('pay', { to: 'Bob', euros: 500 }), toolUse('pay', { to: 'Eve', euros: 5 })],
-  [toolUse('sign')],
+  [toolCall('pay', { to: 'Bob', euros: 500 }), toolCall('pay', { to: 'Eve', euros: 5 })],
+  [toolCall('sign')],
   [text('Paid what we owe, and signed.')],
 );
 const session = sessions(createAgent({ model, tools: [asked, sign] })).open('office');
-const { reason, toolUses, suspensions = [] } = await session.call('Pay Bob and Eve, then sign.');
-for (const { name, input, output } of toolUses) console.log(name, input, '→', output);
-for (const { toolUse, request } of suspensions) {
+const { reason, toolCalls, suspensions = [] } = await session.call('Pay Bob and Eve, then sign.');
+for (const { name, input, output } of toolCalls) console.log(name, input, '→', output);
+for (const { toolCall, request } of suspensions) {
   console.log(`${reason}:`, request);
-  console.log(textOf(await session.call(toolResults({ [toolUse.id]: 'Signed by Ada.' }))));
+  console.log(textOf(await session.call(toolResults({ [toolCall.id]: 'Signed by Ada.' }))));
 }

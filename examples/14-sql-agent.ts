@@ -35,5 +35,5 @@ const [bad, good] = [uses('drop table mills'), uses('select * from mills')];
 const says = ['{"tool": "schema"}', bad, good, '{"final_answer": "Lea."}'];
 const model = scriptedModel(...says.map((action) => [text(`Thought: …\nAction: ${action}`)]));
 const reply = await analyst(model, db).call('Who has wheels?', { limits: { toolBackoffMs: 0 } });
-for (const { name, output } of reply.toolUses) console.log(`${name}:`, output);
+for (const { name, output } of reply.toolCalls) console.log(`${name}:`, output);
 console.log(textOf(reply));

@@ -1,7 +1,7 @@
 // One agent leads others: each is a tool of its own, several are asked at once, and the reply counts what they cost.
 import { createAgent, only, textOf, tool } from '@millrace/core';
 import { supervisor } from '@millrace/core/teams';
-import { scriptedModel, text, toolUse } from '@millrace/core/testing';
+import { scriptedModel, text, toolCall } from '@millrace/core/testing';
 
 // The models say what is written here, so that this runs offline: put your own model in their places.
 const tokens = { inputTokens: 20, outputTokens: 5, cacheReadTokens: 0, cacheWriteTokens: 0 };
@@ -11,7 +11,7 @@ const gauge = tool({ name: 'gauge', description: 'Reads the gauge.', run: () => 
 const river = createAgent({
   name: 'river',
   tools: [gauge],
-  model: scriptedModel([toolUse('gauge')], saying('The river stands at 1.2 m.')),
+  model: scriptedModel([toolCall('gauge')], saying('The river stands at 1.2 m.')),
 });
 const weather = createAgent({
   name: 'weather',
@@ -22,8 +22,8 @@ const miller = supervisor({
   name: 'miller',
   model: scriptedModel(
     [
-      toolUse('river', { user_prompt: 'How high is the river?' }),
-      toolUse('weather', { user_prompt: 'Will it rain this week?' }),
+      toolCall('river', { user_prompt: 'How high is the river?' }),
+      toolCall('weather', { user_prompt: 'Will it rain this week?' }),
     ],
     saying('Open the gate: the river is high, and more rain comes.'),
   ),
@@ -35,5 +35,5 @@ const miller = supervisor({
 
 miller.events$.pipe(only('preCall')).subscribe(({ agent }) => console.log(agent.join('/')));
 const reply = await miller.call('Shall we open the gate?');
-for (const { name, output } of reply.toolUses) console.log(`${name}: ${output}`);
+for (const { name, output } of reply.toolCalls) console.log(`${name}: ${output}`);
 console.log(`${textOf(reply)} (${reply.usage.inputTokens} tokens in all)`);

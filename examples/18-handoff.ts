@@ -2,13 +2,13 @@
 import { createAgent, text as textIn } from '@millrace/core';
 import { sessions } from '@millrace/core/sessions';
 import { handoff } from '@millrace/core/teams';
-import { scriptedModel, text, toolUse } from '@millrace/core/testing';
+import { scriptedModel, text, toolCall } from '@millrace/core/testing';
 import { toArray } from 'rxjs';
 
 // The models say what is written here, so that this runs offline: put your own model in their places.
 const porter = scriptedModel([
   text('One moment, I get the miller. '),
-  toolUse('transfer_to_miller', { reason: 'They ask for a price.' }),
+  toolCall('transfer_to_miller', { reason: 'They ask for a price.' }),
 ]);
 const miller = scriptedModel([text('A sack is twelve crowns.')], [text('Ten, for you.')]);
 

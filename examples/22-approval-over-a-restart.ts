@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Approver, createAgent, only, requireApproval, tool } from '@millrace/core';
 import { type Journal, journal } from '@millrace/core/journal';
-import { type ScriptedAnswer, scriptedModel, text, toolUse } from '@millrace/core/testing';
+import { type ScriptedAnswer, scriptedModel, text, toolCall } from '@millrace/core/testing';
 import { openFiles } from '@millrace/store';
 
 const durableIn = (directory: string) => journal(openFiles(directory, { leaseMs: 2_000 }).calls);
@@ -14,10 +14,10 @@ const agentIn = (durable: Journal, approve: Approver) => {
   const pay = tool({
     name: 'pay',
     description: 'Pays the miller.',
-    run: (_, { toolUseId }) => `Paid, by the tool call ${toolUseId}.`,
+    run: (_, { toolCallId }) => `Paid, by the tool call ${toolCallId}.`,
   });
   const answer: ScriptedAnswer = ({ messages }) =>
-    messages.at(-1)?.role === 'tool' ? [text('The miller is paid.')] : [toolUse('pay')];
+    messages.at(-1)?.role === 'tool' ? [text('The miller is paid.')] : [toolCall('pay')];
   const tools = [requireApproval(pay, approve)];
   return createAgent({ model: scriptedModel(answer, answer), tools, use: [durable] });
 };
@@ -31,8 +31,8 @@ const directory = mkdtempSync(join(tmpdir(), 'millrace-'));
 console.log('killed by', spawnSync(process.execPath, [file, directory]).signal);
 
 const durable = durableIn(directory);
-const agent = agentIn(durable, ({ toolUseId }) => (console.log('asked again:', toolUseId), true));
+const agent = agentIn(durable, ({ toolCallId }) => (console.log('asked again:', toolCallId), true));
 agent.events$.pipe(only('stepReplayed')).subscribe(({ step }) => console.log('as before:', step));
-const { content, toolUses } = await durable.resume(agent, 'pay');
-console.log(toolUses[0]?.output, content);
+const { content, toolCalls } = await durable.resume(agent, 'pay');
+console.log(toolCalls[0]?.output, content);
 rmSync(directory, { recursive: true });

@@ -8,7 +8,7 @@ import {
   steps$,
   journal,
 } from '@millrace/core/journal';
-import { type ScriptedAnswer, scriptedModel, text, toolUse } from '@millrace/core/testing';
+import { type ScriptedAnswer, scriptedModel, text, toolCall } from '@millrace/core/testing';
 import { firstValueFrom, lastValueFrom, mergeMap, tap } from 'rxjs';
 
 const forecast = tool({ name: 'forecast', description: 'The weather.', run: () => 'Rain.' });
@@ -16,7 +16,7 @@ const forecast = tool({ name: 'forecast', description: 'The weather.', run: () =
 // Stands in for a model: reads the forecast and answers what to take along.
 const advise: ScriptedAnswer = ({ messages }) => {
   const weather = messages.findLast(({ role }) => role === 'tool');
-  if (weather === undefined) return [toolUse('forecast')];
+  if (weather === undefined) return [toolCall('forecast')];
   return [text(JSON.stringify(weather).includes('Sun') ? 'A hat.' : 'An umbrella.')];
 };
 

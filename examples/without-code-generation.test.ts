@@ -28,10 +28,10 @@ const printed = async (source: string): Promise<readonly [string, string]> => {
 
 /** Calls the tool of the README, as a model does that gives these arguments. */
 const callWith = (input: unknown): string => `${weather}
-  import { scriptedModel, text as said, toolUse } from '@millrace/core/testing';
-  const model = scriptedModel([toolUse('weather', ${JSON.stringify(input)})], [said('Done.')]);
-  const { toolUses } = await createAgent({ model, tools: [weather] }).call('?');
-  console.log(toolUses[0]?.isError, toolUses[0]?.output);`;
+  import { scriptedModel, text as said, toolCall } from '@millrace/core/testing';
+  const model = scriptedModel([toolCall('weather', ${JSON.stringify(input)})], [said('Done.')]);
+  const { toolCalls } = await createAgent({ model, tools: [weather] }).call('?');
+  console.log(toolCalls[0]?.isError, toolCalls[0]?.output);`;
 
 describe('X20: where no code is compiled', () => {
   it('the first agent of the README answers as everywhere', async () => {
@@ -69,12 +69,12 @@ describe('X20: where no code is compiled', () => {
     const [everywhere, here] = await printed(`
       import { createAgent, tool } from '@millrace/core';
       import { jsonSchema } from '@millrace/core/schema';
-      import { scriptedModel, text, toolUse } from '@millrace/core/testing';
+      import { scriptedModel, text, toolCall } from '@millrace/core/testing';
       const input = { type: 'object', properties: { a: { type: 5 } } };
       const make = () =>
         tool({ name: 'broken', description: 'x', input: jsonSchema(input), run: () => 1 });
       try {
-        const model = scriptedModel([toolUse('broken', { a: 1 })], [text('Done.')]);
+        const model = scriptedModel([toolCall('broken', { a: 1 })], [text('Done.')]);
         for await (const event of createAgent({ model, tools: [make()] }).stream('?')) {
           if (event.type === 'handlerError') console.log('called', event.error.message);
         }

@@ -88,7 +88,7 @@ const agent = createAgent({
   tools: ${size === 0 ? '[]' : 'Object.values(tools)'},
   use: [
     output(z.object({ answer: z.string(), sources: z.array(z.string()) })),
-    on('preActing', filter((event) => event.toolUse.name !== 'tool_1')),
+    on('preActing', filter((event) => event.toolCall.name !== 'tool_1')),
   ],
 });
 export const deltas$: Observable<string> = agent

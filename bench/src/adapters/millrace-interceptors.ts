@@ -10,7 +10,7 @@ export const open = (setup: Setup): Adapter => {
   const interceptors = [
     on(
       'preActing',
-      map((event) => ({ ...event, toolUse: { ...event.toolUse } })),
+      map((event) => ({ ...event, toolCall: { ...event.toolCall } })),
     ),
     on('postReasoning', tap(noop)),
     transformChunks(map((chunk) => ({ ...chunk }))),

@@ -12,7 +12,7 @@ import { concatMap, defer, delay, from, of } from 'rxjs';
 import { lookup, weatherOf } from '../lookup.js';
 import { deltasOf } from '../mock/answer.js';
 import { readScript, type Script } from '../mock/script.js';
-import { toolUsesOf } from '../mock/tool-use.js';
+import { toolCallsOf } from '../mock/tool-call.js';
 
 /** An agent over a model in the process, which answers at once: `10x2-1` asks for two tools in each of ten turns, then answers. */
 export const loopAgent = (
@@ -42,8 +42,8 @@ const finish: ModelChunk = { type: 'finish', finish: 'stop' };
 const loopModel = (name: string, { turns, tools, deltas, gapMs }: Script): Model => {
   const answer = [...deltasOf(deltas).map((text): ModelChunk => ({ type: 'text', text })), finish];
   const asking = Array.from({ length: turns }, (_, turn) => [
-    ...toolUsesOf(turn, tools).map((use, index): ModelChunk => ({
-      type: 'toolUse',
+    ...toolCallsOf(turn, tools).map((use, index): ModelChunk => ({
+      type: 'toolCall',
       index,
       ...use,
     })),

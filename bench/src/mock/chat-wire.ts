@@ -3,7 +3,7 @@ import { bearer } from './bearer.js';
 import { at, listAt, plainText, textAt } from './paths.js';
 import type { Said } from './said.js';
 import { sseData } from './sse.js';
-import { jsonPieces, type ToolUse, toolUsesOf } from './tool-use.js';
+import { jsonPieces, type ToolCall, toolCallsOf } from './tool-call.js';
 import type { Wire } from './wire.js';
 
 /** OpenAI's chat completions (https://platform.openai.com/docs/api-reference/chat). */
@@ -17,7 +17,7 @@ export const chatWire: Wire = {
   toolFrames: (message, count) =>
     streamed(`chatcmpl-${message}`, 'tool_calls', count * 20, [
       { role: 'assistant', content: null },
-      ...toolUsesOf(message, count).flatMap(useDeltas),
+      ...toolCallsOf(message, count).flatMap(useDeltas),
     ]),
   answerFrames: (message, deltas) =>
     streamed(`chatcmpl-${message}`, 'stop', deltas, [
@@ -27,7 +27,7 @@ export const chatWire: Wire = {
   wholeTools: (message, count) =>
     whole(`chatcmpl-${message}`, 'tool_calls', count * 20, {
       content: null,
-      tool_calls: toolUsesOf(message, count).map(({ id, name, json }) => ({
+      tool_calls: toolCallsOf(message, count).map(({ id, name, json }) => ({
         id,
         type: 'function',
         function: { name, arguments: json },
@@ -52,7 +52,7 @@ const saidBy = (message: unknown): readonly Said[] => {
   }
 };
 
-const useOf = (call: unknown): ToolUse => {
+const useOf = (call: unknown): ToolCall => {
   const asked = at(call, 'function');
   return { id: textAt(call, 'id'), name: textAt(asked, 'name'), json: textAt(asked, 'arguments') };
 };
@@ -78,7 +78,7 @@ const streamed = (
   ];
 };
 
-const useDeltas = ({ id, name }: ToolUse, index: number): readonly object[] => [
+const useDeltas = ({ id, name }: ToolCall, index: number): readonly object[] => [
   { tool_calls: [{ index, id, type: 'function', function: { name, arguments: '' } }] },
   ...jsonPieces(index).map((piece) => ({
     tool_calls: [{ index, function: { arguments: piece } }],

@@ -4,7 +4,7 @@ import { at, listAt, plainText, textAt } from './paths.js';
 import { Refusal } from './refusal.js';
 import type { Said } from './said.js';
 import { sseEvent } from './sse.js';
-import { jsonPieces, toolUsesOf } from './tool-use.js';
+import { jsonPieces, toolCallsOf } from './tool-call.js';
 import type { Wire } from './wire.js';
 
 /** Anthropic's messages (https://docs.claude.com/en/api/messages). */
@@ -21,7 +21,7 @@ export const messagesWire: Wire = {
   },
   toolFrames: (message, count) => [
     ...firstFrames(`msg_bench_${message}`),
-    ...toolUsesOf(message, count).flatMap(({ id, name }, index) => [
+    ...toolCallsOf(message, count).flatMap(({ id, name }, index) => [
       blockStart(index, { type: 'tool_use', id, name, input: {} }),
       ...['', ...jsonPieces(index)].map((piece) =>
         blockDelta(index, { type: 'input_json_delta', partial_json: piece }),
@@ -40,7 +40,7 @@ export const messagesWire: Wire = {
   wholeTools: (message, count) =>
     wholeMessage(
       `msg_bench_${message}`,
-      toolUsesOf(message, count).map(({ id, name, json }) => {
+      toolCallsOf(message, count).map(({ id, name, json }) => {
         const input: unknown = JSON.parse(json);
         return { type: 'tool_use', id, name, input };
       }),

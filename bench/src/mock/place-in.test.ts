@@ -4,7 +4,7 @@ import { placeIn } from './place-in.js';
 import { Refusal } from './refusal.js';
 import type { Said } from './said.js';
 import type { Script } from './script.js';
-import { toolUsesOf } from './tool-use.js';
+import { toolCallsOf } from './tool-call.js';
 
 const script: Script = { turns: 2, tools: 3, deltas: 5, gapMs: 0 };
 
@@ -12,11 +12,11 @@ const asked: Said = { role: 'user' };
 const answered: Said = { role: 'assistant', uses: [] };
 const asks = (turn: number, count = script.tools): Said => ({
   role: 'assistant',
-  uses: toolUsesOf(turn, count),
+  uses: toolCallsOf(turn, count),
 });
 const results = (turn: number, count = script.tools): Said & { readonly role: 'tool' } => ({
   role: 'tool',
-  results: toolUsesOf(turn, count).map(({ id }, day) => ({ id, text: weatherOf('Oslo', day) })),
+  results: toolCallsOf(turn, count).map(({ id }, day) => ({ id, text: weatherOf('Oslo', day) })),
 });
 const oneByOne = (turn: number): readonly Said[] =>
   results(turn).results.map((result) => ({ role: 'tool', results: [result] }));
@@ -35,7 +35,7 @@ describe('where a conversation has come to', () => {
   });
 
   it('takes arguments that are written otherwise, and text around a result', () => {
-    const uses = toolUsesOf(0, 3).map((use) => ({
+    const uses = toolCallsOf(0, 3).map((use) => ({
       ...use,
       json: JSON.stringify(JSON.parse(use.json), undefined, 2),
     }));

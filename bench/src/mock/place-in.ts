@@ -3,7 +3,7 @@ import { weatherOf } from '../lookup.js';
 import { Refusal } from './refusal.js';
 import type { Said, ToolResult } from './said.js';
 import type { Script } from './script.js';
-import { toolUsesOf } from './tool-use.js';
+import { toolCallsOf } from './tool-call.js';
 
 /** Where a conversation has come to. */
 export interface Place {
@@ -68,7 +68,7 @@ const turnsBehind = (said: readonly Said[]): readonly Turn[] => {
 };
 
 const checkTurn = ({ uses, results }: Turn, message: number, tools: number): void => {
-  const asked = toolUsesOf(message, tools);
+  const asked = toolCallsOf(message, tools);
   if (!isDeepStrictEqual(uses.map(readable), asked.map(readable))) {
     throw new Refusal(
       `The tool uses of message ${message} are not the ${tools} that it asked for.`,

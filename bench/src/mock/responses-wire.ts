@@ -4,7 +4,7 @@ import { at, listAt, plainText, textAt } from './paths.js';
 import { Refusal } from './refusal.js';
 import type { Said } from './said.js';
 import { sseEvent, type TypedEvent } from './sse.js';
-import { jsonPieces, type ToolUse, toolUsesOf } from './tool-use.js';
+import { jsonPieces, type ToolCall, toolCallsOf } from './tool-call.js';
 import type { Wire } from './wire.js';
 
 /** OpenAI's Responses (https://platform.openai.com/docs/api-reference/responses). */
@@ -22,7 +22,7 @@ export const responsesWire: Wire = {
     };
   },
   toolFrames: (message, count) => {
-    const uses = toolUsesOf(message, count);
+    const uses = toolCallsOf(message, count);
     const id = `resp_bench_${message}`;
     return numbered([
       ...firstEvents(id),
@@ -69,7 +69,7 @@ export const responsesWire: Wire = {
     response(
       `resp_bench_${message}`,
       'completed',
-      toolUsesOf(message, count).map(callItem),
+      toolCallsOf(message, count).map(callItem),
       count * 20,
     ),
   wholeAnswer: (message, deltas) =>
@@ -159,7 +159,7 @@ const messageItem = (message: number, text: string) => ({
   content: [{ type: 'output_text', text, annotations: [], logprobs: [] }],
 });
 
-const callItem = ({ id, name, json }: ToolUse) => ({
+const callItem = ({ id, name, json }: ToolCall) => ({
   id: `fc_${id}`,
   type: 'function_call',
   status: 'completed',
@@ -174,7 +174,7 @@ const firstEvents = (id: string): readonly TypedEvent[] =>
     response: response(id, 'in_progress', [], 0),
   }));
 
-const useEvents = (use: ToolUse, index: number): readonly TypedEvent[] => {
+const useEvents = (use: ToolCall, index: number): readonly TypedEvent[] => {
   const place = { item_id: `fc_${use.id}`, output_index: index };
   return [
     {

@@ -78,7 +78,7 @@ describe.each(wires)('the same agent over %s', (wire) => {
       reply: {
         reason: 'answer',
         iterations: 2,
-        toolUses: [
+        toolCalls: [
           { input: { city: 'Oslo' }, output: 'Sunny in Oslo.' },
           { input: { city: 'Rome' }, output: 'Sunny in Rome.' },
         ],
@@ -123,11 +123,11 @@ describe.each(wires)('the same agent over %s', (wire) => {
     const agent = createAgent({ model: subjects[wire](url), tools: names.map(named) });
     const events = await record(agent.stream$('Use them all.'));
     const last = events.at(-1);
-    expect(last?.type === 'postCall' && last.reply.toolUses).toMatchObject(
+    expect(last?.type === 'postCall' && last.reply.toolCalls).toMatchObject(
       names.map((name) => ({ name, output: `This is ${name}.`, isError: false })),
     );
     const called = events.flatMap((event) =>
-      event.type === 'preActing' ? [event.toolUse.name] : [],
+      event.type === 'preActing' ? [event.toolCall.name] : [],
     );
     expect(called).toEqual(names);
     // The vendor takes each name, and in the history each call is named as its tool is declared.
@@ -149,7 +149,7 @@ describe.each(wires)('the same agent over %s', (wire) => {
     });
     const agent = createAgent({ model: subjects[wire](url), tools: [named(name)] });
     const reply = await agent.call('?', { request: { toolChoice: { name } } });
-    expect(reply.toolUses).toMatchObject([{ name, output: `This is ${name}.` }]);
+    expect(reply.toolCalls).toMatchObject([{ name, output: `This is ${name}.` }]);
     const [first] = await requests();
     expect(first?.violations).toEqual([]);
     expect(JSON.stringify(first?.body)).toMatch(

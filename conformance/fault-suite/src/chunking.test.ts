@@ -41,7 +41,7 @@ const answers: readonly Answer[] = [
 const toldOf = (events: readonly AgentEvent[]): unknown =>
   events.map((event) =>
     event.type === 'postCall'
-      ? { ...event, at: 0, reply: { ...event.reply, createdAt: 0, elapsedMs: 0, toolUses: [] } }
+      ? { ...event, at: 0, reply: { ...event.reply, createdAt: 0, elapsedMs: 0, toolCalls: [] } }
       : { ...event, at: 0, ms: 0 },
   );
 

@@ -20,7 +20,7 @@ import { messagesRequest } from './messages-request.js';
 import { nativeSchema } from './native-schema.js';
 import { type AnthropicOptions, optionRules } from './options.js';
 import { isThinkingEnabled, thinkingConfig } from './thinking.js';
-import { toWireId } from './tool-use-id.js';
+import { toWireId } from './tool-call-id.js';
 
 /**
  * Creates a model of Anthropic, over its Messages API. The SDK is loaded with the first request.

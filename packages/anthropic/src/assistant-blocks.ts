@@ -18,7 +18,7 @@ export const toAssistantBlocks = (
         return toText(block.text);
       case 'thinking':
         return toThinking(block);
-      case 'tool_use': {
+      case 'tool_call': {
         const { id, name, input } = block;
         return [{ type: 'tool_use', id: toolId(id), name: toolName(name), input }];
       }

@@ -5,7 +5,7 @@ import type {
   Message,
   ModelRequest,
   ToolMessage,
-  ToolUseBlock,
+  ToolCallBlock,
   UserMessage,
 } from '@millrace/core';
 import fc from 'fast-check';
@@ -78,10 +78,10 @@ const toolId = fc.oneof(
 
 const input = fc.dictionary(fc.string(), fc.jsonValue(), { maxKeys: 3 });
 
-const toolUse: fc.Arbitrary<Omit<ToolUseBlock, 'id'>> = fc.oneof(
-  fc.record({ type: fc.constant('tool_use' as const), name: toolName, input }),
+const toolCall: fc.Arbitrary<Omit<ToolCallBlock, 'id'>> = fc.oneof(
+  fc.record({ type: fc.constant('tool_call' as const), name: toolName, input }),
   fc.record({
-    type: fc.constant('tool_use' as const),
+    type: fc.constant('tool_call' as const),
     name: toolName,
     input: fc.constant({}),
     invalidInput: fc.constant('{"city'),
@@ -107,7 +107,7 @@ const result = fc.record({ content: said, isError: fc.boolean(), details: fc.any
 const assistantStep: fc.Arbitrary<Step> = fc
   .record({
     content: fc.array(fc.oneof(text, media, thinking), { maxLength: 4 }),
-    uses: fc.array(fc.record({ use: toolUse, result }), { maxLength: 3 }),
+    uses: fc.array(fc.record({ use: toolCall, result }), { maxLength: 3 }),
     name,
   })
   .map(({ content, uses, name: who }) => (at, nextId): readonly Message[] => {
@@ -121,7 +121,7 @@ const assistantStep: fc.Arbitrary<Step> = fc
     const results: ToolMessage = {
       id: `m${at}r`,
       role: 'tool',
-      content: asked.map(({ id, given }) => ({ type: 'tool_result', toolUseId: id, ...given })),
+      content: asked.map(({ id, given }) => ({ type: 'tool_result', toolCallId: id, ...given })),
     };
     return asked.length === 0 ? [message] : [message, results];
   });

@@ -5,7 +5,7 @@ import { toolNames } from '@millrace/wire';
 import fc from 'fast-check';
 import { conversation, frozen, modelRequest } from './conversations.test-support.js';
 import { messagesRequest } from './messages-request.js';
-import { toWireId } from './tool-use-id.js';
+import { toWireId } from './tool-call-id.js';
 
 type Write = ReturnType<typeof messagesRequest>;
 
@@ -75,12 +75,15 @@ describe('a request', () => {
         {
           id: `a${n}`,
           role: 'assistant',
-          content: [text('I look.'), { type: 'tool_use', id: `c${n}`, name: 'weather', input: {} }],
+          content: [
+            text('I look.'),
+            { type: 'tool_call', id: `c${n}`, name: 'weather', input: {} },
+          ],
         },
         {
           id: `t${n}`,
           role: 'tool',
-          content: [{ type: 'tool_result', toolUseId: `c${n}`, content: [], isError: false }],
+          content: [{ type: 'tool_result', toolCallId: `c${n}`, content: [], isError: false }],
         },
       ]).map(watched);
     const write = begin();

@@ -24,12 +24,12 @@ const toResults = (
   { content }: ToolMessage,
   { toolId }: WireNames,
 ): readonly ContentBlockParam[] => {
-  const results = content.map(({ toolUseId, content: output, isError }) => {
-    const blocks = toUserBlocks(output, `The result of the tool call '${toolUseId}'`);
+  const results = content.map(({ toolCallId, content: output, isError }) => {
+    const blocks = toUserBlocks(output, `The result of the tool call '${toolCallId}'`);
     const inside = isError ? failureText(blocks) : blocks;
     const result: ToolResultBlockParam = {
       type: 'tool_result',
-      tool_use_id: toolId(toolUseId),
+      tool_use_id: toolId(toolCallId),
       ...(inside.length === 0 ? {} : { content: inside }),
       ...(isError ? { is_error: true } : {}),
     };

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { toAssistantBlocks } from './assistant-blocks.js';
 import { conversation } from './conversations.test-support.js';
 import { createMessagesReader } from './messages-events.js';
-import { toWireId } from './tool-use-id.js';
+import { toWireId } from './tool-call-id.js';
 
 type Data = Readonly<Record<string, unknown>>;
 
@@ -60,10 +60,10 @@ describe('the reader of messages', () => {
       { type: 'thinking', text: '', signature: 'sig' },
       { type: 'thinking', text: '', signature: 'hidden', redacted: true },
       { type: 'text', text: 'Let me see.' },
-      { type: 'toolUse', index: 3, id: 'toolu_1', name: 'weather' },
-      { type: 'toolUse', index: 3, json: '' },
-      { type: 'toolUse', index: 3, json: '{"city":' },
-      { type: 'toolUse', index: 3, json: '"Oslo"}' },
+      { type: 'toolCall', index: 3, id: 'toolu_1', name: 'weather' },
+      { type: 'toolCall', index: 3, json: '' },
+      { type: 'toolCall', index: 3, json: '{"city":' },
+      { type: 'toolCall', index: 3, json: '"Oslo"}' },
       { type: 'finish', finish: 'stop' },
     ]);
   });
@@ -101,7 +101,7 @@ describe('the reader of messages', () => {
       { type: 'thinking', text: 'Hm.' },
       { type: 'thinking', text: '', signature: 'sig' },
       { type: 'text', text: 'Hello.' },
-      { type: 'toolUse', index: 2, id: 'toolu_1', name: 'weather', input: { city: 'Oslo' } },
+      { type: 'toolCall', index: 2, id: 'toolu_1', name: 'weather', input: { city: 'Oslo' } },
     ];
 
     it('if nothing else comes', () => {
@@ -127,8 +127,8 @@ describe('the reader of messages', () => {
       ];
       expect(readAll(opening(thought, hello), ...streamed)).toEqual([
         ...chunks.slice(0, 3),
-        { type: 'toolUse', index: 2, id: 'toolu_1', name: 'weather' },
-        { type: 'toolUse', index: 2, json: '{"city":"Oslo"}' },
+        { type: 'toolCall', index: 2, id: 'toolu_1', name: 'weather' },
+        { type: 'toolCall', index: 2, json: '{"city":"Oslo"}' },
         stopped,
       ]);
     });
@@ -239,8 +239,8 @@ describe('the reader of messages', () => {
         delta(index, json('{}')),
       ),
     ).toEqual([
-      { type: 'toolUse', ...expected, id: '__proto__', name: 'weather' },
-      { type: 'toolUse', ...expected, json: '{}' },
+      { type: 'toolCall', ...expected, id: '__proto__', name: 'weather' },
+      { type: 'toolCall', ...expected, json: '{}' },
     ]);
   });
 
@@ -319,7 +319,7 @@ describe('the reader of messages', () => {
       { type: 'thinking', text: 'Hm.' },
       { type: 'thinking', text: '', signature: 'sig' },
       { type: 'text', text: 'Hi' },
-      { type: 'toolUse', index: 2, id: 'a', name: 'our weather', input: { city: 'Oslo' } },
+      { type: 'toolCall', index: 2, id: 'a', name: 'our weather', input: { city: 'Oslo' } },
       { type: 'finish', finish: 'stop' },
     ]);
     expect(readWhole({ message: 'It works!' })).toEqual([]);
@@ -359,10 +359,10 @@ const messageOf = (chunks: readonly ModelChunk[]): AssistantMessage => {
         content[content.length - 1] = { ...last, ...sealed };
       } else content.push({ type: 'thinking', text: chunk.text, ...sealed });
     }
-    if (chunk.type === 'toolUse') {
+    if (chunk.type === 'toolCall') {
       const { id = '', name = '', input = {} } = chunk;
       content.push({
-        type: 'tool_use',
+        type: 'tool_call',
         id,
         name,
         input: input as Readonly<Record<string, unknown>>,
@@ -380,7 +380,7 @@ const expectedOf = ({ content }: AssistantMessage): readonly AssistantBlock[] =>
         return block.text.trim() === '' ? [] : [block];
       case 'thinking':
         return block.signature === undefined || block.signature.startsWith('{') ? [] : [block];
-      case 'tool_use': {
+      case 'tool_call': {
         const { invalidInput: _, ...use } = block;
         return [{ ...use, id: toWireId(block.id) }];
       }

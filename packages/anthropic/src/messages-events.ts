@@ -53,7 +53,7 @@ export const createMessagesReader = (toolNameOf: (wireName: string) => string): 
       case 'redacted_thinking':
         return signatureChunks(textAt(block, 'data'), { redacted: true });
       case 'tool_use':
-        return [toolUseChunk(index, block, toolNameOf)];
+        return [toolCallChunk(index, block, toolNameOf)];
       default:
         return [];
     }
@@ -75,7 +75,7 @@ export const createMessagesReader = (toolNameOf: (wireName: string) => string): 
           return [];
         }
         return [
-          { type: 'toolUse', ...blockIndex(index), ...argumentsOf(at(delta, 'partial_json')) },
+          { type: 'toolCall', ...blockIndex(index), ...argumentsOf(at(delta, 'partial_json')) },
         ];
       default:
         return [];
@@ -156,12 +156,12 @@ const argumentsOf = (value: unknown): { readonly json?: string; readonly input?:
   return value === undefined || value === null ? {} : { input: value };
 };
 
-const toolUseChunk = (
+const toolCallChunk = (
   index: unknown,
   { id, name, input }: JsonRecord,
   toolNameOf: (wireName: string) => string,
 ): ModelChunk => ({
-  type: 'toolUse',
+  type: 'toolCall',
   ...blockIndex(index),
   ...(typeof id === 'string' ? { id } : {}),
   ...(typeof name === 'string' ? { name: toolNameOf(name) } : {}),

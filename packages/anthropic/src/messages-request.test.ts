@@ -8,7 +8,7 @@ import { modelRequest } from './conversations.test-support.js';
 import { fitRequest } from './fit-request.js';
 import { messagesRequest, type RequestSettings } from './messages-request.js';
 import { isThinkingEnabled, thinkingConfig } from './thinking.js';
-import { toWireId } from './tool-use-id.js';
+import { toWireId } from './tool-call-id.js';
 
 /** Only the older version of the API takes a temperature. */
 const violationsOf = (body: JsonRecord): readonly string[] => {
@@ -127,12 +127,12 @@ describe('the body of a request', () => {
         {
           id: 'm2',
           role: 'assistant',
-          content: [{ type: 'tool_use', id: 'a', name: read.name, input: {} }],
+          content: [{ type: 'tool_call', id: 'a', name: read.name, input: {} }],
         },
         {
           id: 'm3',
           role: 'tool',
-          content: [{ type: 'tool_result', toolUseId: 'a', content: [], isError: false }],
+          content: [{ type: 'tool_result', toolCallId: 'a', content: [], isError: false }],
         },
       ],
     });
@@ -192,12 +192,12 @@ describe('the body of a request', () => {
       {
         id: 'm2',
         role: 'assistant',
-        content: [{ type: 'tool_use', id: 'a', name: 'weather', input: {} }],
+        content: [{ type: 'tool_call', id: 'a', name: 'weather', input: {} }],
       },
       {
         id: 'm3',
         role: 'tool',
-        content: [{ type: 'tool_result', toolUseId: 'a', content: [], isError: false }],
+        content: [{ type: 'tool_result', toolCallId: 'a', content: [], isError: false }],
       },
     ];
     const thinking = { budgetTokens: 2_000 };

@@ -11,7 +11,7 @@ import { listAt, rawJsonList, stringifyObject } from '@millrace/wire';
 import fc from 'fast-check';
 import { conversation } from './conversations.test-support.js';
 import { messageBlocks } from './message-blocks.js';
-import { toWireId } from './tool-use-id.js';
+import { toWireId } from './tool-call-id.js';
 import { inTurns, toPart, turnText } from './turns.js';
 import { wireMessages } from './wire-messages.js';
 
@@ -33,10 +33,10 @@ const tool = (...content: readonly ToolResultBlock[]): Message => ({
   role: 'tool',
   content,
 });
-const use = (id: string): AssistantBlock => ({ type: 'tool_use', id, name: 'weather', input: {} });
-const result = (toolUseId: string, ...content: readonly ContentBlock[]): ToolResultBlock => ({
+const use = (id: string): AssistantBlock => ({ type: 'tool_call', id, name: 'weather', input: {} });
+const result = (toolCallId: string, ...content: readonly ContentBlock[]): ToolResultBlock => ({
   type: 'tool_result',
-  toolUseId,
+  toolCallId,
   content,
   isError: false,
   details: { secret: true },

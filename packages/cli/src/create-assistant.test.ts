@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
-import { scriptedModel, text, toolUse } from '@millrace/core/testing';
+import { scriptedModel, text, toolCall } from '@millrace/core/testing';
 import { createAssistant } from './create-assistant.js';
 
 const directory = process.cwd();
@@ -34,7 +34,7 @@ describe('createAssistant', () => {
       await writeFile(join(docs, path), 'The wheel turns.');
     }
     const model = scriptedModel(
-      [toolUse('search_docs', { query: 'wheel', limit: 10 })],
+      [toolCall('search_docs', { query: 'wheel', limit: 10 })],
       [text('Done.')],
     );
     const findDocs = () => Promise.resolve(docs);

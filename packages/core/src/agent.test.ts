@@ -35,7 +35,7 @@ import {
   textOf,
   tool,
 } from './index.js';
-import { finish, marbles, record, scriptedModel, text, toolUse } from './testing/index.js';
+import { finish, marbles, record, scriptedModel, text, toolCall } from './testing/index.js';
 import { strictHistory } from './memories/conversation.js';
 import { sessions } from './layers/sessions/index.js';
 import { journal } from './journal/index.js';
@@ -194,7 +194,7 @@ describe('an agent', () => {
 
   it('I1: an input with an unanswered tool use is refused, and nothing is sent', async () => {
     const model = scriptedModel();
-    const asks = { type: 'tool_use', id: '1', name: 'f', input: {} } as const;
+    const asks = { type: 'tool_call', id: '1', name: 'f', input: {} } as const;
     const call = createAgent({ model }).call([{ role: 'assistant', content: [asks] }]);
     await expect(call).rejects.toMatchObject({ code: 'invalidRequest' });
     expect(model.requests).toEqual([]);
@@ -249,10 +249,10 @@ describe('an agent', () => {
       description: 'Leaks.',
       run: (_input, { metadata }) => Reflect.set(metadata, 'leak', 'yes'),
     });
-    const model = scriptedModel([toolUse('leaky')], [text('a')]);
+    const model = scriptedModel([toolCall('leaky')], [text('a')]);
     const agent = createAgent({ model, tools: [leaky] });
-    const { toolUses } = await agent.call('?', { metadata: { user: 'u' } });
-    expect(toolUses).toMatchObject([{ output: 'false' }]);
+    const { toolCalls } = await agent.call('?', { metadata: { user: 'u' } });
+    expect(toolCalls).toMatchObject([{ output: 'false' }]);
   });
 
   it('X19: does not freeze what the caller gave', async () => {
@@ -268,7 +268,7 @@ describe('events', () => {
   });
 
   it('H1: every event carries where it comes from, and a number that only grows', async () => {
-    const model = scriptedModel([toolUse('quick')], [text('ok')]);
+    const model = scriptedModel([toolCall('quick')], [text('ok')]);
     const agent = createAgent({ name: 'Ada', model, tools: [quick] });
     const events = await record(sessions(agent).open('s').stream$('?', { callId: 'c' }));
     for (const event of events) {
@@ -397,7 +397,7 @@ describe('events', () => {
   });
 
   it('X19: events are frozen through and through', async () => {
-    const model = scriptedModel([toolUse('quick', { deep: { er: [1] } })], [text('ok')]);
+    const model = scriptedModel([toolCall('quick', { deep: { er: [1] } })], [text('ok')]);
     const events = await record(createAgent({ model, tools: [quick] }).stream$('?'));
     const isFrozen = (value: unknown): boolean =>
       typeof value !== 'object' ||
@@ -528,7 +528,7 @@ describe('a session', () => {
 
   it('S11: a memory that holds a broken pair is repaired, or refused before anything is sent', async () => {
     const memory = inProcessMemory();
-    const asks = { type: 'tool_use', id: '1', name: 'f', input: {} } as const;
+    const asks = { type: 'tool_call', id: '1', name: 'f', input: {} } as const;
     await lastValueFrom(memory('s').append$([{ id: 'a', role: 'assistant', content: [asks] }]));
     const model = scriptedModel([text('Hi.')]);
     const session = sessions(createAgent({ model }), { memory }).open('s');

@@ -5,7 +5,7 @@ import type {
   Finish,
   Message,
   ToolResultBlock,
-  ToolUseBlock,
+  ToolCallBlock,
 } from './values/message.js';
 import type { ModelReport, RequestOptions } from './models/model.js';
 import type { Usage } from './values/usage.js';
@@ -49,7 +49,7 @@ export interface ChunkOf {
   readonly kind: 'text' | 'thinking' | 'toolInput';
   readonly delta: string;
   /** The tool call that a `toolInput` delta belongs to. */
-  readonly toolUse?: { readonly index: number; readonly id: string; readonly name: string };
+  readonly toolCall?: { readonly index: number; readonly id: string; readonly name: string };
 }
 
 /** A model message. An edit affects execution and memory. */
@@ -75,16 +75,16 @@ export type ModifiablePayload =
       /** Set it to discard the message and ask again with this feedback, which counts as an iteration. */
       readonly again?: string;
     } & AfterModel)
-  | { readonly type: 'preActing'; readonly toolUse: ToolUseBlock }
+  | { readonly type: 'preActing'; readonly toolCall: ToolCallBlock }
   | {
       readonly type: 'actingChunk';
-      readonly toolUse: ToolUseBlock;
+      readonly toolCall: ToolCallBlock;
       /** The progress value of the tool. An edit or a veto affects subscribers, not the result. */
       readonly value: unknown;
     }
   | {
       readonly type: 'postActing';
-      readonly toolUse: ToolUseBlock;
+      readonly toolCall: ToolCallBlock;
       readonly result: ToolResultBlock;
       /** The duration of the tool call, in milliseconds. */
       readonly ms: number;
@@ -111,7 +111,7 @@ export interface Events {
     readonly of: ModifiableType | 'prepare';
     readonly name: string;
     /** For `preActing` and `postActing`: the id of the tool call. */
-    readonly toolUseId?: string;
+    readonly toolCallId?: string;
   };
   readonly handlerError: {
     /** The event type of an interceptor, or the name of an option. */
@@ -121,7 +121,7 @@ export interface Events {
   };
   readonly suspended: {
     /** The tool call whose result arrives later. */
-    readonly toolUse: ToolUseBlock;
+    readonly toolCall: ToolCallBlock;
     readonly request: unknown;
   };
   readonly messagesAppended: {
@@ -141,7 +141,7 @@ export interface Events {
   };
   readonly uncertain: {
     /** The tool call that was running when the process ended: its outcome is unknown. */
-    readonly toolUse: ToolUseBlock;
+    readonly toolCall: ToolCallBlock;
     /** The consequence: the tool runs again, the call suspends to ask a person, or the model is informed. */
     readonly then: 'rerun' | 'ask' | 'report';
   };

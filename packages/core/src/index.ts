@@ -1,6 +1,13 @@
 export { type Agent, type AgentOptions, createAgent } from './agent.js';
 export type { Callable, OutputOf } from './call/callable.js';
-export type { CallInfo, CallLabels, EndReason, EndReasons, Reply, ToolRun } from './values/reply.js';
+export type {
+  CallInfo,
+  CallLabels,
+  EndReason,
+  EndReasons,
+  Reply,
+  ToolRun,
+} from './values/reply.js';
 export type { CallOptions } from './call/call-options.js';
 export { parallel, race, route, type Route, sequential } from './operators/compose.js';
 export { createDemand, type Demand, type DemandGate, openDemand } from './flow/demand.js';
@@ -74,8 +81,8 @@ export {
   type ThinkingBlock,
   type ToolMessage,
   type ToolResultBlock,
-  type ToolUseBlock,
-  toolUsesOf,
+  type ToolCallBlock,
+  toolCallsOf,
   type UserMessage,
 } from './values/message.js';
 export type {

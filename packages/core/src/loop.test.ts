@@ -12,7 +12,7 @@ import {
   textOf,
   tool,
   toolOutput,
-  type ToolUseBlock,
+  type ToolCallBlock,
 } from './index.js';
 import {
   finish,
@@ -21,7 +21,7 @@ import {
   scriptedModel,
   text,
   thinking,
-  toolUse,
+  toolCall,
 } from './testing/index.js';
 import { sessions } from './layers/sessions/index.js';
 import { journal } from './journal/index.js';
@@ -32,12 +32,12 @@ const unbounded = { limits: { maxIterations: 20_000, onLimit: 'partial' } } as c
 /** A model that asks for its tool without end, and keeps nothing. */
 const tireless: Model = {
   name: 'tireless',
-  stream$: () => from([toolUse('clock'), finish()]),
+  stream$: () => from([toolCall('clock'), finish()]),
 };
 
 describe('the loop', () => {
   it('L1: reasons, acts, reasons again and answers', async () => {
-    const model = scriptedModel([toolUse('clock')], [text('It is '), text('noon.')]);
+    const model = scriptedModel([toolCall('clock')], [text('It is '), text('noon.')]);
     const agent = createAgent({ model, tools: [clock] });
     const events = await record(agent.stream$('What time is it?'));
     expect(events.map(({ type, iteration }) => `${iteration} ${type}`)).toEqual([
@@ -68,7 +68,7 @@ describe('the loop', () => {
         return event;
       }),
     );
-    const model = scriptedModel([toolUse('clock')], [text('noon')]);
+    const model = scriptedModel([toolCall('clock')], [text('noon')]);
     const agent = createAgent({ model, tools: [clock], use: [watch] });
     await sessions(agent, { memory }).open('s').call('?');
     expect(stored).toEqual([0, 3]);
@@ -79,7 +79,7 @@ describe('the loop', () => {
   it('L4: a reply says how and why the call ended', async () => {
     const model = scriptedModel(
       [
-        toolUse('clock', { zone: 'UTC' }),
+        toolCall('clock', { zone: 'UTC' }),
         { type: 'usage', usage: { inputTokens: 3, outputTokens: 4 } },
       ],
       [text('noon'), { type: 'usage', usage: { inputTokens: 5, cacheReadTokens: 2 } }],
@@ -91,16 +91,16 @@ describe('the loop', () => {
       reason: 'answer',
       finish: 'stop',
       iterations: 2,
-      toolUses: [{ name: 'clock', output: 'noon', isError: false }],
+      toolCalls: [{ name: 'clock', output: 'noon', isError: false }],
       usage: { inputTokens: 8, outputTokens: 4, cacheReadTokens: 2, cacheWriteTokens: 0 },
     });
     expect(textOf(reply)).toBe('noon');
   });
 
   it('L4: a length cut is truncated, with its partial text and without its tools', async () => {
-    const model = scriptedModel([text('Half'), toolUse('clock'), finish('length')]);
+    const model = scriptedModel([text('Half'), toolCall('clock'), finish('length')]);
     const reply = await createAgent({ model, tools: [clock] }).call('?');
-    expect(reply).toMatchObject({ reason: 'truncated', finish: 'length', toolUses: [] });
+    expect(reply).toMatchObject({ reason: 'truncated', finish: 'length', toolCalls: [] });
     expect(reply.content).toEqual([{ type: 'text', text: 'Half' }]);
   });
 
@@ -178,7 +178,7 @@ describe('the loop', () => {
 
   it('L7: feedback is shown once, and counts afresh after a message that was accepted', async () => {
     const bad = [text('?'), { type: 'malformed', feedback: 'Write Action.' }] as const;
-    const model = scriptedModel(bad, bad, [toolUse('clock')], bad, bad, [text('noon')]);
+    const model = scriptedModel(bad, bad, [toolCall('clock')], bad, bad, [text('noon')]);
     const reply = await createAgent({ model, tools: [clock] }).call('?', {
       limits: { parseBackoffMs: 0 },
     });
@@ -240,7 +240,7 @@ describe('the loop', () => {
 
 describe('the limit of iterations', () => {
   it('L3: the default is ten reasoning calls, then one closing call without tools', async () => {
-    const asks = Array.from({ length: 10 }, () => [toolUse('clock')]);
+    const asks = Array.from({ length: 10 }, () => [toolCall('clock')]);
     const model = scriptedModel(...asks, [text('In short: noon.')]);
     const events = await record(createAgent({ model, tools: [clock] }).stream$('?'));
     expect(events.filter(({ type }) => type === 'preReasoning')).toHaveLength(10);
@@ -258,7 +258,7 @@ describe('the limit of iterations', () => {
 
   it('L3: a model that cannot be told to use none is not shown the tools', async () => {
     const model = {
-      ...scriptedModel([toolUse('clock')], [text('noon')]),
+      ...scriptedModel([toolCall('clock')], [text('noon')]),
       unsupported: ['toolChoice'] as const,
     };
     await createAgent({ model, tools: [clock] }).call('?', { limits: { maxIterations: 1 } });
@@ -267,12 +267,12 @@ describe('the limit of iterations', () => {
 
   it('L3: tools that the closing message asks for are answered and not run', async () => {
     const memory = inProcessMemory();
-    const model = scriptedModel([toolUse('clock')], [text('noon'), toolUse('clock')]);
+    const model = scriptedModel([toolCall('clock')], [text('noon'), toolCall('clock')]);
     const agent = createAgent({ model, tools: [clock] });
     const reply = await sessions(agent, { memory })
       .open('s')
       .call('?', { limits: { maxIterations: 1 } });
-    expect(reply.toolUses).toHaveLength(1);
+    expect(reply.toolCalls).toHaveLength(1);
     const stored = await lastValueFrom(memory('s').load$());
     expect(stored.map(({ role }) => role)).toEqual([
       'user',
@@ -286,7 +286,7 @@ describe('the limit of iterations', () => {
   });
 
   it('L3: a closing call without text is an error', async () => {
-    const model = scriptedModel([toolUse('clock')], []);
+    const model = scriptedModel([toolCall('clock')], []);
     await expect(
       createAgent({ model, tools: [clock] }).call('?', { limits: { maxIterations: 1 } }),
     ).rejects.toMatchObject({ code: 'maxIterations' });
@@ -294,7 +294,7 @@ describe('the limit of iterations', () => {
 
   it("L3: onLimit 'error' errors, and leaves what has been stored", async () => {
     const memory = inProcessMemory();
-    const model = scriptedModel([toolUse('clock')]);
+    const model = scriptedModel([toolCall('clock')]);
     const session = sessions(createAgent({ model, tools: [clock] }), { memory }).open('s');
     const call = session.call('?', { limits: { maxIterations: 1, onLimit: 'error' } });
     await expect(call).rejects.toMatchObject({ code: 'maxIterations' });
@@ -302,7 +302,7 @@ describe('the limit of iterations', () => {
   });
 
   it("L3: onLimit 'partial' replies with what the assistant said last", async () => {
-    const model = scriptedModel([text('Let me see.'), toolUse('clock')]);
+    const model = scriptedModel([text('Let me see.'), toolCall('clock')]);
     const reply = await createAgent({ model, tools: [clock] }).call('?', {
       limits: { maxIterations: 1, onLimit: 'partial' },
     });
@@ -313,7 +313,7 @@ describe('the limit of iterations', () => {
 describe('a reply that was said before', () => {
   const textsIn = async (options: Partial<AgentOptions>, limits: CallOptions) => {
     const memory = inProcessMemory();
-    const model = scriptedModel([text('Let me see.'), toolUse('clock')], [text('Again.')]);
+    const model = scriptedModel([text('Let me see.'), toolCall('clock')], [text('Again.')]);
     const agent = createAgent({ model, tools: [clock], ...options });
     const session = sessions(agent, { memory }).open('s');
     const reply = await session.call('?', limits);
@@ -399,7 +399,7 @@ describe('assembly of a request', () => {
   });
 
   it('R5: a forcing toolChoice covers the first request only', async () => {
-    const model = scriptedModel([toolUse('clock')], [text('noon')]);
+    const model = scriptedModel([toolCall('clock')], [text('noon')]);
     await createAgent({ model, tools: [clock] }).call('?', { request: { toolChoice: 'required' } });
     expect(model.requests.map(({ toolChoice }) => toolChoice)).toEqual(['required', undefined]);
   });
@@ -415,7 +415,7 @@ describe('assembly of a request', () => {
 
   it('I8: feedback and the closing instruction are never stored', async () => {
     const memory = inProcessMemory();
-    const model = scriptedModel([text('')], [toolUse('clock')], [text('end')]);
+    const model = scriptedModel([text('')], [toolCall('clock')], [text('end')]);
     const session = sessions(createAgent({ model, tools: [clock] }), { memory }).open('s');
     await session.call('?', { limits: { maxIterations: 2 } });
     const stored = await lastValueFrom(memory('s').load$());
@@ -452,7 +452,7 @@ describe('ends that tools and interceptors make', () => {
       description: 'Answers.',
       run: () => toolOutput({ content: 'It is noon.', finalAnswer: true }),
     });
-    const model = scriptedModel([toolUse('final'), toolUse('clock')]);
+    const model = scriptedModel([toolCall('final'), toolCall('clock')]);
     const session = sessions(createAgent({ model, tools: [clock, final] }), { memory }).open('s');
     const reply = await session.call('?');
     expect([reply.reason, textOf(reply)]).toEqual(['toolFinal', 'It is noon.']);
@@ -463,26 +463,26 @@ describe('ends that tools and interceptors make', () => {
   it('I11: one stop at postActing stops the call after the whole batch', async () => {
     const stop = on(
       'postActing',
-      map((event) => ({ ...event, stop: event.toolUse.input['stop'] === true })),
+      map((event) => ({ ...event, stop: event.toolCall.input['stop'] === true })),
     );
-    const model = scriptedModel([toolUse('clock', { stop: true }), toolUse('clock')]);
+    const model = scriptedModel([toolCall('clock', { stop: true }), toolCall('clock')]);
     const agent = createAgent({ model, tools: [clock], use: [stop] });
-    expect(await agent.call('?')).toMatchObject({ reason: 'stopped', toolUses: [{}, {}] });
+    expect(await agent.call('?')).toMatchObject({ reason: 'stopped', toolCalls: [{}, {}] });
   });
 
   it('I11: a stop at postReasoning answers the tools without running them', async () => {
-    const uses: ToolUseBlock[] = [];
+    const uses: ToolCallBlock[] = [];
     const spy = tool({
       name: 'spy',
       description: 'Spies.',
-      run: (_input, { toolUseId }) =>
-        uses.push({ type: 'tool_use', id: toolUseId, name: 'spy', input: {} }),
+      run: (_input, { toolCallId }) =>
+        uses.push({ type: 'tool_call', id: toolCallId, name: 'spy', input: {} }),
     });
     const stop = on(
       'postReasoning',
       map((event) => ({ ...event, stop: true })),
     );
-    const model = scriptedModel([text('I will spy.'), toolUse('spy')]);
+    const model = scriptedModel([text('I will spy.'), toolCall('spy')]);
     const agent = createAgent({ model, tools: [spy], use: [stop] });
     const events = await record(agent.stream$('?'));
     expect(uses).toEqual([]);
@@ -496,7 +496,7 @@ describe('ends that tools and interceptors make', () => {
       ids.push(id);
       return work();
     });
-    const model = scriptedModel([toolUse('clock'), toolUse('clock')], [text('noon')]);
+    const model = scriptedModel([toolCall('clock'), toolCall('clock')], [text('noon')]);
     await createAgent({ model, tools: [clock], use: [durable] }).call('?', { callId: 'c' });
     // Tools run side by side: each in its order, both before the next message.
     const without = (tool: string) => ids.filter((id) => !id.startsWith(`c/1/${tool}`));
@@ -511,7 +511,7 @@ describe('ends that tools and interceptors make', () => {
       name: 'm',
       stream$: (request) => {
         requests.push(request.messages.length);
-        return from([toolUse('clock'), finish()]);
+        return from([toolCall('clock'), finish()]);
       },
     };
     const agent = createAgent({ model, tools: [clock] });

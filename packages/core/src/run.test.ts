@@ -6,14 +6,14 @@ const user: Message = { id: 'u', role: 'user', content: [textBlock('?')] };
 const asks = (...ids: readonly string[]): Message => ({
   id: 'a',
   role: 'assistant',
-  content: ids.map((id) => ({ type: 'tool_use', id, name: 'f', input: {} })),
+  content: ids.map((id) => ({ type: 'tool_call', id, name: 'f', input: {} })),
 });
 const answers = (...ids: readonly string[]): Message => ({
   id: 't',
   role: 'tool',
-  content: ids.map((toolUseId) => ({
+  content: ids.map((toolCallId) => ({
     type: 'tool_result',
-    toolUseId,
+    toolCallId,
     content: [],
     isError: false,
   })),

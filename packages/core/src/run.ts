@@ -18,7 +18,7 @@ import {
   type Suspension,
   type ToolMessage,
   type ToolResultBlock,
-  toolUsesOf,
+  toolCallsOf,
   type UserMessage,
 } from './values/message.js';
 import { cell, type Locals } from './step.js';
@@ -243,7 +243,7 @@ export const hasEnded = (run: Run): run is EndedRun => run.status !== 'open';
 /** The last message, if it has tool calls without results. */
 export const unanswered = ({ messages }: Run): AssistantMessage | undefined => {
   const last = messages.at(-1);
-  return last?.role === 'assistant' && toolUsesOf(last).length > 0 ? last : undefined;
+  return last?.role === 'assistant' && toolCallsOf(last).length > 0 ? last : undefined;
 };
 
 /** Throws if tool calls of the last message have no results: no provider accepts such a request. */
@@ -260,8 +260,8 @@ export const unpaired = (messages: readonly Message[]): string | undefined => {
   const fault = messages.find((message, index) => {
     if (message.role === 'tool') return messages[index - 1]?.role !== 'assistant';
     const next = messages[index + 1];
-    const calls = message.role === 'assistant' ? toolUsesOf(message).map(({ id }) => id) : [];
-    const answered = next?.role === 'tool' ? next.content.map((it) => it.toolUseId) : [];
+    const calls = message.role === 'assistant' ? toolCallsOf(message).map(({ id }) => id) : [];
+    const answered = next?.role === 'tool' ? next.content.map((it) => it.toolCallId) : [];
     return calls.length !== answered.length || calls.some((id, at) => id !== answered[at]);
   });
   return fault === undefined

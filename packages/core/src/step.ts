@@ -2,7 +2,7 @@ import { EMPTY, finalize, type Observable, of, type SchedulerLike, Subject, take
 import { made$ } from './flow/contained.js';
 import type { OffTime } from './flow/deadline.js';
 import type { ToolOutput } from './values/tool-output.js';
-import type { ToolResultBlock, ToolUseBlock } from './values/message.js';
+import type { ToolResultBlock, ToolCallBlock } from './values/message.js';
 
 /** A question to the outside world: a model request, the decision to run a tool, a tool call, a load of memory. */
 export interface Step<T> {
@@ -50,7 +50,7 @@ export type Perform = <T>(step: Step<T>) => Observable<T>;
 /** The value of a `tool` step, as far as layers may read it. */
 export interface ToolStepResult {
   /** The tool call as it ran, with the edits of interceptors. */
-  readonly toolUse: ToolUseBlock;
+  readonly toolCall: ToolCallBlock;
   readonly result: ToolResultBlock;
   readonly executed: boolean;
   /** Whether it failed or could not start. A denied tool call has not failed. */
@@ -94,7 +94,7 @@ export const replayedSteps = cell('call', () => new Set<string>());
 export interface Recorded {
   /** Decides on a tool call that was running when its process ended. Without an output, the tool runs again. */
   readonly uncertain: (
-    toolUse: ToolUseBlock,
+    toolCall: ToolCallBlock,
     isThere: boolean,
     isRemembered: boolean,
   ) => { readonly then: 'ask' | 'report' | 'rerun'; readonly output?: ToolOutput };

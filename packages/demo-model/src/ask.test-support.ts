@@ -124,14 +124,14 @@ export const used = (...calls: readonly Used[]): readonly [AssistantMessage, Too
     {
       id: nextId(),
       role: 'assistant',
-      content: withIds.map(({ id, name, input }) => ({ type: 'tool_use', id, name, input })),
+      content: withIds.map(({ id, name, input }) => ({ type: 'tool_call', id, name, input })),
     },
     {
       id: nextId(),
       role: 'tool',
       content: withIds.map(({ id, output = '', error }) => ({
         type: 'tool_result',
-        toolUseId: id,
+        toolCallId: id,
         content: [{ type: 'text', text: error ?? output }],
         isError: error !== undefined,
       })),
@@ -169,7 +169,7 @@ export const chunksOf = (request: ModelRequest): readonly ModelChunk[] => {
 /** The calls that a model asks for. */
 export const callsOf = (request: ModelRequest): readonly Used[] =>
   chunksOf(request).flatMap((chunk) =>
-    chunk.type === 'toolUse' ? [{ name: chunk.name ?? '', input: Object(chunk.input) }] : [],
+    chunk.type === 'toolCall' ? [{ name: chunk.name ?? '', input: Object(chunk.input) }] : [],
   );
 
 /** What a model answers, if it calls no tool. */

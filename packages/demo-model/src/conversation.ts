@@ -4,7 +4,7 @@ import {
   type ModelRequest,
   textOf,
   type ToolMessage,
-  toolUsesOf,
+  toolCallsOf,
 } from '@millrace/core';
 import type { Input } from './fill-arguments.js';
 
@@ -59,8 +59,8 @@ const turnOf = ([asked, ...rest]: readonly Message[]): Turn => {
 };
 
 const roundOf = (asked: AssistantMessage, { content }: ToolMessage): readonly Observation[] => {
-  const results = new Map(content.map((result) => [result.toolUseId, result]));
-  return toolUsesOf(asked).flatMap(({ id, name, input }) => {
+  const results = new Map(content.map((result) => [result.toolCallId, result]));
+  return toolCallsOf(asked).flatMap(({ id, name, input }) => {
     const result = results.get(id);
     if (result === undefined) return [];
     return [{ name, input, text: textOf(result), isError: result.isError }];

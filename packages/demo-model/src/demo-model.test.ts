@@ -32,9 +32,9 @@ describe('demoModel', () => {
 
   it('asks for tools by index', () => {
     const chunks = chunksOf(requestOf('What is 6 * 7, and what time is it in Rome?'));
-    expect(chunks.filter(({ type }) => type === 'toolUse' || type === 'text')).toEqual([
-      { type: 'toolUse', index: 0, name: 'calculator', input: { expression: '6 * 7' } },
-      { type: 'toolUse', index: 1, name: 'clock', input: { place: 'Rome' } },
+    expect(chunks.filter(({ type }) => type === 'toolCall' || type === 'text')).toEqual([
+      { type: 'toolCall', index: 0, name: 'calculator', input: { expression: '6 * 7' } },
+      { type: 'toolCall', index: 1, name: 'clock', input: { place: 'Rome' } },
     ]);
   });
 

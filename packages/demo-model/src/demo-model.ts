@@ -56,7 +56,7 @@ const chunksFor = (request: ModelRequest): readonly ModelChunk[] => {
   return [
     ...wordsOf(thinking).map((word): ModelChunk => ({ type: 'thinking', text: word })),
     ...wordsOf(text).map((word): ModelChunk => ({ type: 'text', text: word })),
-    ...calls.map((call, index): ModelChunk => ({ type: 'toolUse', index, ...call })),
+    ...calls.map((call, index): ModelChunk => ({ type: 'toolCall', index, ...call })),
     { type: 'usage', usage: usageOf(request, response) },
     { type: 'finish', finish: 'stop' },
   ];

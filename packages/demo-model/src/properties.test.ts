@@ -119,7 +119,7 @@ describe('whatever it is asked', () => {
         const chunks = chunksOf(request);
         expect(chunks.at(-1)).toEqual({ type: 'finish', finish: 'stop' });
         expect(chunks.filter(({ type }) => type === 'finish')).toHaveLength(1);
-        expect(chunks.some(({ type }) => type === 'text' || type === 'toolUse')).toBe(true);
+        expect(chunks.some(({ type }) => type === 'text' || type === 'toolCall')).toBe(true);
         expect(chunksOf(request)).toEqual(chunks);
       }),
     );

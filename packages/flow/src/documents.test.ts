@@ -8,7 +8,7 @@ import {
   type ScriptedModel,
   scriptedModel,
   text,
-  toolUse,
+  toolCall,
 } from '@millrace/core/testing';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -150,7 +150,7 @@ describe('deep-research', () => {
   const answers: ScriptedAnswer = ({ messages }) =>
     messages.some(({ role }) => role === 'tool')
       ? [text(`Read: ${textOf(messages[0] ?? { content: [] })}`)]
-      : [toolUse('read_page')];
+      : [toolCall('read_page')];
 
   it('G6: looks into each part with its own search, and writes from the notes in their order', async () => {
     const models = { large: large(), small: scriptedModel(answers, answers, answers, answers) };
@@ -227,7 +227,7 @@ describe('sql-assistant', () => {
   it('G6: mends a query that fails', async () => {
     const { agent, coder } = assistant(
       json({ sql: 'select * from mill ' }),
-      [toolUse('run_sql', { sql: 'select 1' })],
+      [toolCall('run_sql', { sql: 'select 1' })],
       [text('select 1')],
       [text('Oslo leads.')],
     );

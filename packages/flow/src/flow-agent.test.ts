@@ -17,7 +17,7 @@ import {
   type ScriptedAnswer,
   scriptedModel,
   text,
-  toolUse,
+  toolCall,
 } from '@millrace/core/testing';
 import { catchError, concat, delay, map, NEVER, of, take, tap, throwError } from 'rxjs';
 import { play } from './flow.test-support.js';
@@ -85,7 +85,7 @@ describe('flowAgent', () => {
   });
 
   it('G6: gives an agent its tools, rounds, temperature and form', async () => {
-    const models = m([toolUse('clock')], [text('{"hour": 12}')]);
+    const models = m([toolCall('clock')], [text('{"hour": 12}')]);
     const clock = tool({ name: 'clock', description: 'Tells.', run: () => '12' });
     const bell = tool({ name: 'bell', description: 'Rings.', run: () => '' });
     const output = {
@@ -338,7 +338,7 @@ describe('flowAgent', () => {
     );
     expect(streamed).toBe('');
     expect(textOf(reply)).toBe('Hi: yes');
-    expect(reply.toolUses).toEqual([]);
+    expect(reply.toolCalls).toEqual([]);
     expect(events.map(({ type }) => type)).toContain('postReasoning');
     expect(log).toContain('t/postActing');
   });
@@ -604,7 +604,7 @@ describe('the call of a flow', () => {
     });
     const outer = createAgent({
       name: 'outer',
-      model: scriptedModel([toolUse('call_flow')], [text('Outer.')]),
+      model: scriptedModel([toolCall('call_flow')], [text('Outer.')]),
       tools: [callFlow],
     });
     const events: AgentEvent[] = [];

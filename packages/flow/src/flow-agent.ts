@@ -85,7 +85,7 @@ const toConversation = (message: Message): readonly ConversationMessage[] => {
 };
 
 const isContent = (block: AssistantBlock): block is ContentBlock =>
-  block.type !== 'thinking' && block.type !== 'tool_use';
+  block.type !== 'thinking' && block.type !== 'tool_call';
 
 /** The reply of an agent component, if it is the whole answer; otherwise text. */
 const answerOf = (name: string, ran: GraphResult): Input => {

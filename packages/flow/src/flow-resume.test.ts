@@ -9,7 +9,7 @@ import {
   journal,
 } from '@millrace/core/journal';
 import { jsonSchema } from '@millrace/core/schema';
-import { finish, record, text, toolUse } from '@millrace/core/testing';
+import { finish, record, text, toolCall } from '@millrace/core/testing';
 import { concatMap, defer, from, lastValueFrom, map, type Observable, Subject } from 'rxjs';
 import { type FlowOptions, flowAgent } from './flow-agent.js';
 
@@ -42,7 +42,7 @@ const model: Model = {
     const asked = textOf(last ?? { content: [] });
     if (outputSchema !== undefined) return from([text('{"category":"pay"}'), finish()]);
     return last?.role !== 'tool' && asked.includes('pay')
-      ? from([toolUse('pay', { to: asked }), finish()])
+      ? from([toolCall('pay', { to: asked }), finish()])
       : from([text('Of '), text(asked), finish()]);
   },
 };

@@ -22,7 +22,7 @@ export const done = (output: Output): WorkResult => ({ status: 'done', output })
 export const childCall = (id: string, { options, streams, idPrefix }: Scope): CallOptions => {
   const { parent } = options;
   if (parent === undefined) return options;
-  const callId = `${parent.callId}/${parent.toolUseId}/${idPrefix}${id}`;
+  const callId = `${parent.callId}/${parent.toolCallId}/${idPrefix}${id}`;
   return { ...(streams ? options : silent(options)), callId };
 };
 

@@ -12,8 +12,9 @@ const written: Serializer<readonly string[]> = (messages, { toolName, toolId }) 
   messages.map(({ content }) =>
     JSON.stringify(
       content.map((block) => {
-        if (block.type === 'tool_use') return [toolId(block.id), toolName(block.name), block.input];
-        return block.type === 'tool_result' ? toolId(block.toolUseId) : block;
+        if (block.type === 'tool_call')
+          return [toolId(block.id), toolName(block.name), block.input];
+        return block.type === 'tool_result' ? toolId(block.toolCallId) : block;
       }),
     ),
   );
@@ -108,7 +109,7 @@ describe('writeOnce', () => {
     const { write, once } = counting();
     const result = {
       type: 'tool_result',
-      toolUseId: 'c1',
+      toolCallId: 'c1',
       content: [],
       isError: false,
       details: {},

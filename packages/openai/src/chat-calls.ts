@@ -1,5 +1,5 @@
 import type { ModelChunk } from '@millrace/core';
-import { isRecord, type ToolUseChunk } from '@millrace/core/adapter';
+import { isRecord, type ToolCallChunk } from '@millrace/core/adapter';
 import { encodeSignature, type JsonRecord, signatureChunks } from '@millrace/wire';
 import { fieldsOf, textIn } from './fields.js';
 import type { ReaderSource } from './wire-model.js';
@@ -10,7 +10,7 @@ export interface CallSource extends Pick<ReaderSource, 'vendor' | 'toolName'> {
 }
 
 /** Mutable, because spreads would dominate the cost of reading a chunk. */
-type MutableToolUseChunk = { -readonly [Field in keyof ToolUseChunk]: ToolUseChunk[Field] };
+type MutableToolCallChunk = { -readonly [Field in keyof ToolCallChunk]: ToolCallChunk[Field] };
 
 /** Reads a chunk of a tool call, preceded by its signature if the vendor sends one. */
 export const callChunks = (call: JsonRecord, source: CallSource): readonly ModelChunk[] => {
@@ -24,9 +24,9 @@ export const callChunks = (call: JsonRecord, source: CallSource): readonly Model
 };
 
 /** Reads the name and arguments of a call. Some servers send the arguments as an object. */
-export const callOf = (called: unknown, { toolName }: CallSource): MutableToolUseChunk => {
+export const callOf = (called: unknown, { toolName }: CallSource): MutableToolCallChunk => {
   const { name, arguments: written } = fieldsOf(called);
-  const chunk: MutableToolUseChunk = { type: 'toolUse' };
+  const chunk: MutableToolCallChunk = { type: 'toolCall' };
   if (textIn(name) !== '') chunk.name = toolName(textIn(name));
   if (typeof written === 'string') chunk.json = written;
   else if (written === undefined || written === null) chunk.json = '';

@@ -20,7 +20,7 @@ const read = (...events: readonly unknown[]): readonly ModelChunk[] => {
   return events.flatMap((data) => next({ data }));
 };
 
-const use = (fields: object): ModelChunk => ({ type: 'toolUse', ...fields });
+const use = (fields: object): ModelChunk => ({ type: 'toolCall', ...fields });
 
 describe('a chat completion', () => {
   it('R4: becomes text, thinking, tool uses by index and id, usage and a finish', () => {

@@ -124,7 +124,7 @@ const toolCalls = (
 ): ChatCompletionMessageFunctionToolCall[] => {
   const extras = content.flatMap((block, index): readonly JsonRecord[] => {
     const before = content[index - 1];
-    if (block.type !== 'tool_use') return [];
+    if (block.type !== 'tool_call') return [];
     const extra =
       before?.type === 'thinking'
         ? decodeSignature(vendor, 'extra_content', before.signature)
@@ -132,7 +132,7 @@ const toolCalls = (
     return [isRecord(extra) ? { extra_content: extra } : {}];
   });
   const isSigned = extras.some((extra) => Object.hasOwn(extra, 'extra_content'));
-  const uses = content.filter((block) => block.type === 'tool_use');
+  const uses = content.filter((block) => block.type === 'tool_call');
   return uses.map(({ id, name, input }, index) => ({
     id: toolId(id),
     type: 'function',
@@ -167,12 +167,12 @@ const fromTools = ({ content }: ToolMessage, target: Target, { toolId }: WireNam
     // The types of the SDK only allow text.
     const withMedia: JsonRecord =
       media.length === 0 ? {} : { content: partsOf([textBlock(content), ...media], target) };
-    return { role: 'tool', tool_call_id: toolId(result.toolUseId), content, ...withMedia };
+    return { role: 'tool', tool_call_id: toolId(result.toolCallId), content, ...withMedia };
   });
   if (takesToolMedia === true) return results;
   const following = content.flatMap((result): readonly ContentBlock[] => {
     const media = mediaOf(result.content);
-    const id = toolId(result.toolUseId);
+    const id = toolId(result.toolCallId);
     return media.length === 0 ? [] : [textBlock(`From the tool call ${id}:`), ...media];
   });
   return following.length === 0

@@ -95,7 +95,7 @@ describe('a request for chat completions', () => {
         );
         const uses = given.flatMap(({ content }) =>
           content.flatMap((it) =>
-            it.type === 'tool_use' ? [{ id: toolId(it.id), name: it.name, input: it.input }] : [],
+            it.type === 'tool_call' ? [{ id: toolId(it.id), name: it.name, input: it.input }] : [],
           ),
         );
         expect(read.map(({ text }) => text).join('')).toBe(given.map(textOf).join(''));
@@ -210,10 +210,10 @@ describe('a message', () => {
       id: 't',
       role: 'tool',
       content: [
-        { type: 'tool_result', toolUseId: 'c1', content: [], isError: false },
+        { type: 'tool_result', toolCallId: 'c1', content: [], isError: false },
         {
           type: 'tool_result',
-          toolUseId: 'c2',
+          toolCallId: 'c2',
           content: [
             { type: 'text', text: 'No such' },
             { type: 'text', text: 'city.' },
@@ -233,10 +233,10 @@ describe('a message', () => {
       id: 't',
       role: 'tool',
       content: [
-        { type: 'tool_result', toolUseId: 'c1', content: [picture], isError: false },
+        { type: 'tool_result', toolCallId: 'c1', content: [picture], isError: false },
         {
           type: 'tool_result',
-          toolUseId: 'c2',
+          toolCallId: 'c2',
           content: [{ type: 'text', text: 'rain' }],
           isError: false,
         },
@@ -257,7 +257,7 @@ describe('a message', () => {
 
   it('writes arguments that were no JSON as none', () => {
     const broken = {
-      type: 'tool_use',
+      type: 'tool_call',
       id: 'c1',
       name: 'weather',
       input: {},

@@ -21,15 +21,15 @@ export const use = (
   id: string,
   name = 'weather',
   input: Readonly<Record<string, unknown>> = { city: 'Oslo' },
-): AssistantBlock => ({ type: 'tool_use', id, name, input });
+): AssistantBlock => ({ type: 'tool_call', id, name, input });
 
 /** The results of tool uses that gave text, for a test. */
 export const results = (...given: readonly (readonly [id: string, text: string])[]): Message => ({
   id: 't',
   role: 'tool',
-  content: given.map(([toolUseId, text]) => ({
+  content: given.map(([toolCallId, text]) => ({
     type: 'tool_result',
-    toolUseId,
+    toolCallId,
     content: [{ type: 'text', text }],
     isError: false,
   })),
@@ -84,9 +84,9 @@ const input = fc.dictionary(fc.string({ maxLength: 8 }), fc.jsonValue({ maxDepth
   maxKeys: 3,
 });
 
-const toolUse = fc.record(
+const toolCall = fc.record(
   {
-    type: fc.constant('tool_use' as const),
+    type: fc.constant('tool_call' as const),
     id: fc.oneof(fc.uuid(), hostile, fc.stringMatching(/^call_[a-z0-9]{1,40}$/u)),
     name: toolName,
     input,
@@ -109,7 +109,7 @@ interface Turn {
   readonly name?: string;
   readonly steps: readonly {
     readonly before: readonly AssistantBlock[];
-    readonly uses: readonly Extract<AssistantBlock, { readonly type: 'tool_use' }>[];
+    readonly uses: readonly Extract<AssistantBlock, { readonly type: 'tool_call' }>[];
     readonly after: readonly (readonly ContentBlock[])[];
     readonly isError: boolean;
   }[];
@@ -126,7 +126,7 @@ export const conversations = (
 ): fc.Arbitrary<readonly Message[]> => {
   const step = fc.record({
     before: fc.array(said(signature), { maxLength: 3 }),
-    uses: fc.array(toolUse, { minLength: 1, maxLength: 3 }),
+    uses: fc.array(toolCall, { minLength: 1, maxLength: 3 }),
     after: fc.array(fc.array(content(takesAudio), { maxLength: 2 }), {
       minLength: 3,
       maxLength: 3,
@@ -163,7 +163,7 @@ const messagesOf = ({ question, name, steps, answer }: Turn, turn: number): read
         role: 'tool',
         content: unique.map(({ id }, index) => ({
           type: 'tool_result',
-          toolUseId: id,
+          toolCallId: id,
           content: after[index] ?? [],
           isError,
         })),
@@ -178,7 +178,7 @@ export const told = (chunks: readonly ModelChunk[]) => ({
   text: chunks.map((chunk) => (chunk.type === 'text' ? chunk.text : '')).join(''),
   thinking: chunks.map((chunk) => (chunk.type === 'thinking' ? chunk.text : '')).join(''),
   uses: chunks.flatMap((chunk) =>
-    chunk.type === 'toolUse'
+    chunk.type === 'toolCall'
       ? [{ id: chunk.id, name: chunk.name, input: parsedJson(chunk.json ?? '{}') }]
       : [],
   ),

@@ -40,15 +40,15 @@ describe('a response', () => {
       { type: 'usage', usage: { inputTokens: 10, cacheReadTokens: 20, outputTokens: 5 } },
       { type: 'finish', finish: 'stop' },
     ]);
-    const { text, thinking, signatures } = told(chunks.filter(({ type }) => type !== 'toolUse'));
+    const { text, thinking, signatures } = told(chunks.filter(({ type }) => type !== 'toolCall'));
     expect({ text, thinking }).toEqual({ text: 'Let me look.', thinking: 'Hm, well.' });
     expect(JSON.parse(signatures[0] ?? '')).toMatchObject({
       vendor: 'Mine',
       value: { type: 'reasoning', encrypted_content: 'gAAAAABFault' },
     });
-    const uses = chunks.filter((chunk) => chunk.type === 'toolUse');
+    const uses = chunks.filter((chunk) => chunk.type === 'toolCall');
     expect(uses.find(({ id }) => id === 'c2')).toEqual({
-      type: 'toolUse',
+      type: 'toolCall',
       index: 3,
       id: 'c2',
       name: 'weather',
@@ -195,8 +195,8 @@ describe('a response', () => {
       item: what === 'done' ? item : { ...item, arguments: '' },
     }));
     expect(read(...events)).toEqual([
-      { type: 'toolUse', index: 0, id: 'c1', name: 'weather' },
-      { type: 'toolUse', index: 0, id: 'c1', name: 'weather', json: '{"a":1}' },
+      { type: 'toolCall', index: 0, id: 'c1', name: 'weather' },
+      { type: 'toolCall', index: 0, id: 'c1', name: 'weather', json: '{"a":1}' },
     ]);
   });
 

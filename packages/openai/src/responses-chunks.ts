@@ -86,7 +86,7 @@ const eventChunks = (event: JsonRecord, answer: Answer): Chunks => {
       return isCall(item) ? [callChunk(item, index, answer)] : phaseChunks(item, answer);
     case 'response.function_call_arguments.delta':
       answer.callsWithArguments.add(index);
-      return [{ type: 'toolUse', ...blockIndex(index), json: delta }];
+      return [{ type: 'toolCall', ...blockIndex(index), json: delta }];
     case 'response.output_item.done':
       return doneChunks(item, index, answer);
     case 'response.completed':
@@ -144,7 +144,7 @@ const phaseChunks = (item: unknown, { vendor }: Answer): Chunks => {
 const isCall = (item: unknown): boolean => at(item, 'type') === 'function_call';
 
 const callChunk = (item: unknown, index: unknown, { toolName }: Answer) => ({
-  type: 'toolUse' as const,
+  type: 'toolCall' as const,
   ...blockIndex(index),
   id: textAt(item, 'call_id') || textAt(item, 'id'),
   name: toolName(textAt(item, 'name')),

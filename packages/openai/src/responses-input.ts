@@ -91,7 +91,7 @@ const fromAssistant = (
         const item = decodeSignature(profile.name, 'item', block.signature);
         return isItem(item) && isSendable(item, target) ? [item] : [];
       }
-      case 'tool_use':
+      case 'tool_call':
         return [
           {
             type: 'function_call',
@@ -142,7 +142,7 @@ const fromTools = (
 ): readonly ResponseInputItem[] =>
   content.map((result) => ({
     type: 'function_call_output',
-    call_id: toolId(result.toolUseId),
+    call_id: toolId(result.toolCallId),
     output: outputOf(result, target),
   }));
 

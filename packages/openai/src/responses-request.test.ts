@@ -96,7 +96,7 @@ describe('a request for responses', () => {
         );
         const uses = given.flatMap(({ content }) =>
           content.flatMap((it) =>
-            it.type === 'tool_use' ? [{ id: toolId(it.id), name: it.name, input: it.input }] : [],
+            it.type === 'tool_call' ? [{ id: toolId(it.id), name: it.name, input: it.input }] : [],
           ),
         );
         expect(read.text).toBe(given.map(textOf).join(''));
@@ -248,7 +248,7 @@ describe('an item', () => {
     const drew: Message = {
       id: 't',
       role: 'tool',
-      content: [{ type: 'tool_result', toolUseId: 'c1', content: [picture], isError: false }],
+      content: [{ type: 'tool_result', toolCallId: 'c1', content: [picture], isError: false }],
     };
     expect(inputOf([user('Look:', picture), assistant(use('c1')), drew])).toMatchObject([
       { content: [{ type: 'input_text', text: 'Look:' }, image] },

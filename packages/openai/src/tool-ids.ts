@@ -1,4 +1,4 @@
-import { type Message, toolUsesOf } from '@millrace/core';
+import { type Message, toolCallsOf } from '@millrace/core';
 import type { ToolIdRule } from './profile.js';
 
 /** OpenAI rejects longer IDs. */
@@ -26,7 +26,7 @@ const numbered = (
   { accepts, rename }: ToolIdRule,
 ): ((id: string) => string) => {
   const ids = messages.flatMap((message) =>
-    message.role === 'assistant' ? toolUsesOf(message).map(({ id }) => id) : [],
+    message.role === 'assistant' ? toolCallsOf(message).map(({ id }) => id) : [],
   );
   const taken = new Set(ids.filter((id) => accepts.test(id)));
   const renamed = new Map<string, string>();

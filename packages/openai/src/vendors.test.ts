@@ -69,7 +69,7 @@ describe('the profile of', () => {
     const drew: Message = {
       id: 't',
       role: 'tool',
-      content: [{ type: 'tool_result', toolUseId: 'call_1', content: [picture], isError: false }],
+      content: [{ type: 'tool_result', toolCallId: 'call_1', content: [picture], isError: false }],
     };
     expect(
       messagesOf(profiles.mistral, assistant(use('call_1')), drew, user('And?')),

@@ -13,7 +13,7 @@ import {
 } from '@millrace/core';
 import { jsonSchema } from '@millrace/core/schema';
 import { sessions } from '@millrace/core/sessions';
-import { type ScriptedAnswer, scriptedModel, text, toolUse } from '@millrace/core/testing';
+import { type ScriptedAnswer, scriptedModel, text, toolCall } from '@millrace/core/testing';
 import {
   AbstractChat,
   type ChatInit,
@@ -145,11 +145,11 @@ const shownIn = async ({ messages }: Chat): Promise<readonly string[]> => {
   return linesOf(message).filter((line) => !line.startsWith('data-'));
 };
 
-const asksWhere = [text('I look. '), toolUse('where', { precise: true }, 'w')] as const;
+const asksWhere = [text('I look. '), toolCall('where', { precise: true }, 'w')] as const;
 
 describe('T13: a suspended tool, in a chat of the AI SDK', () => {
   it('has no output, so that the client can run it', async () => {
-    const server = serverOf([...asksWhere, toolUse('look', {}, 'l')]);
+    const server = serverOf([...asksWhere, toolCall('look', {}, 'l')]);
     expect(await shownIn(await chatted(server))).toEqual([
       'step-start',
       'text: I look. ',
@@ -162,7 +162,7 @@ describe('T13: a suspended tool, in a chat of the AI SDK', () => {
 
   it('goes on in the same message when the client adds its output', async () => {
     const server = serverOf(
-      [...asksWhere, toolUse('look', {}, 'l')],
+      [...asksWhere, toolCall('look', {}, 'l')],
       [text('In Oslo.')],
       [text('Bye.')],
     );
@@ -180,8 +180,8 @@ describe('T13: a suspended tool, in a chat of the AI SDK', () => {
       'text: In Oslo.',
     ]);
     expect(server.model.requests[1]?.messages.at(-1)?.content).toMatchObject([
-      { toolUseId: 'w', isError: false, content: [{ text: '{"city":"Oslo"}' }] },
-      { toolUseId: 'l', content: [{ text: 'seen' }] },
+      { localId: 'w', isError: false, content: [{ text: '{"city":"Oslo"}' }] },
+      { localId: 'l', content: [{ text: 'seen' }] },
     ]);
     expect(await server.suspensions('chat-1')).toEqual([]);
     // And the chat is an ordinary one again.
@@ -193,7 +193,7 @@ describe('T13: a suspended tool, in a chat of the AI SDK', () => {
   it('goes on when the client runs it by itself, and as often as it is asked', async () => {
     const server = serverOf(
       asksWhere,
-      [text('And now? '), toolUse('where', {}, 'v')],
+      [text('And now? '), toolCall('where', {}, 'v')],
       [text('You moved.')],
     );
     let runs = 0;
@@ -227,7 +227,7 @@ describe('T13: a suspended tool, in a chat of the AI SDK', () => {
         }),
     });
     expect(server.model.requests[1]?.messages.at(-1)?.content).toMatchObject([
-      { toolUseId: 'w', isError: true, content: [{ text: 'No permission.' }] },
+      { localId: 'w', isError: true, content: [{ text: 'No permission.' }] },
     ]);
   });
 
@@ -277,7 +277,7 @@ describe('T13: a suspended tool, in a client of AG-UI', () => {
     messages.map((message: Message) => [message.role, message.content ?? '']);
 
   it('has no result, and goes on when the client adds a message with it', async () => {
-    const server = serverOf([...asksWhere, toolUse('look', {}, 'l')], [text('In Oslo.')]);
+    const server = serverOf([...asksWhere, toolCall('look', {}, 'l')], [text('In Oslo.')]);
     const client = clientOf(server);
     await client.runAgent();
     expect(server.bodies[0]).not.toContain('c0/1/w/result');
@@ -294,8 +294,8 @@ describe('T13: a suspended tool, in a client of AG-UI', () => {
       ['assistant', 'In Oslo.'],
     ]);
     expect(server.model.requests[1]?.messages.at(-1)?.content).toMatchObject([
-      { toolUseId: 'w', isError: false, content: [{ text: 'Oslo' }] },
-      { toolUseId: 'l', content: [{ text: 'seen' }] },
+      { localId: 'w', isError: false, content: [{ text: 'Oslo' }] },
+      { localId: 'l', content: [{ text: 'seen' }] },
     ]);
     expect(await server.suspensions('thread-1')).toEqual([]);
   });
@@ -308,7 +308,7 @@ describe('T13: a suspended tool, in a client of AG-UI', () => {
     client.addMessage({ ...result, content: 'Half.', error: 'No permission.' });
     await client.runAgent();
     expect(server.model.requests[1]?.messages.at(-1)?.content).toMatchObject([
-      { toolUseId: 'w', isError: true, content: [{ text: 'Half.\nNo permission.' }] },
+      { localId: 'w', isError: true, content: [{ text: 'Half.\nNo permission.' }] },
     ]);
   });
 });
@@ -349,7 +349,7 @@ describe('T13: a tool that was suspended, when its call does not end so', () => 
       run: () => of('half', suspend()),
     });
     const chunks = await all(
-      createAgent({ model: scriptedModel([toolUse('slow', {}, 's')]), tools: [slow] })
+      createAgent({ model: scriptedModel([toolCall('slow', {}, 's')]), tools: [slow] })
         .stream$('?', { callId: 'c' })
         .pipe(toUiMessageStream()),
     );

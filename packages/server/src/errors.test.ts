@@ -7,7 +7,7 @@ import {
   tool,
   toReadableStream,
 } from '@millrace/core';
-import { marbles, scriptedModel, text, toolUse } from '@millrace/core/testing';
+import { marbles, scriptedModel, text, toolCall } from '@millrace/core/testing';
 import {
   catchError,
   concat,
@@ -50,7 +50,7 @@ const below = tool({
 });
 const event$ = (): Observable<AgentEvent> =>
   createAgent({
-    model: scriptedModel([text('I ask. '), toolUse('ask', {}, 'w')], [text('So.')]),
+    model: scriptedModel([text('I ask. '), toolCall('ask', {}, 'w')], [text('So.')]),
     tools: [below],
   }).stream$('?', { callId: 'c' });
 const failing$ = (): Observable<AgentEvent> =>

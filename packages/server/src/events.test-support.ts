@@ -11,7 +11,7 @@ import {
   textOf,
   tool,
 } from '@millrace/core';
-import { record, scriptedModel, text, toolUse } from '@millrace/core/testing';
+import { record, scriptedModel, text, toolCall } from '@millrace/core/testing';
 import { map } from 'rxjs';
 
 /** Makes the event of a call that has begun. */
@@ -49,7 +49,7 @@ export const nested = (): Agent => {
   const asking = (name: string, below: () => Agent): Agent =>
     createAgent({
       name,
-      model: scriptedModel([cost, toolUse('ask', {}, 't')], [cost, text(`${name}.`)]),
+      model: scriptedModel([cost, toolCall('ask', {}, 't')], [cost, text(`${name}.`)]),
       tools: [
         tool({
           name: 'ask',

@@ -36,7 +36,7 @@ describe('what a client asks for', () => {
     expect(inputOfAgUi(agUi({ messages: [{ ...user, content }], resume: [] }))).toEqual(asked);
   });
 
-  const use = { toolCallId: 'c/1/w', toolUseId: 'w', toolName: 'where' };
+  const use = { toolCallId: 'c/1/w', localId: 'w', toolName: 'where' };
   const suspended = { type: 'data-suspended', id: 'c/1/w', data: { ...use, request: null } };
   const answered = { type: 'tool-where', toolCallId: 'c/1/w', state: 'output-available' };
   const assistant = (...them: readonly unknown[]) => ({
@@ -93,10 +93,10 @@ describe('what a client asks for', () => {
     ['progress', assistant({ ...answered, preliminary: true }, suspended)],
     ['a tool that is not suspended', assistant(answered)],
     ['a suspension without a tool', assistant(suspended, { ...suspended, data: null })],
-    ['ids that are none', assistant({ ...suspended, data: { toolCallId: 1, toolUseId: {} } })],
+    ['ids that are none', assistant({ ...suspended, data: { toolCallId: 1, localId: {} } })],
     [
       'a tool id of ten kilobytes',
-      assistant({ ...suspended, data: { ...use, toolUseId: 'x'.repeat(10_000) } }, answered),
+      assistant({ ...suspended, data: { ...use, localId: 'x'.repeat(10_000) } }, answered),
     ],
     [
       'a message without an id',

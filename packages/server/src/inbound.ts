@@ -50,7 +50,7 @@ export const notBlank = (text: unknown): string => {
 };
 
 /** The result of a suspended tool call from a client. The id is the one within the agent call. */
-export type ClientResult = readonly [toolUseId: string, output: unknown];
+export type ClientResult = readonly [localId: string, output: unknown];
 
 /** The output of a tool that failed in the client. */
 export const clientToolError = (...messages: readonly unknown[]): unknown => {
@@ -69,6 +69,6 @@ export const resumeInput = (
   }
   return {
     input: toolResults(Object.fromEntries(results)),
-    clientResults: results.map(([toolUseId]) => toolUseId),
+    clientResults: results.map(([localId]) => localId),
   };
 };

@@ -20,7 +20,7 @@ import {
   tool,
   toolOutput,
 } from '@millrace/core';
-import { finish, text, thinking, toolUse, verifyEvents } from '@millrace/core/testing';
+import { finish, text, thinking, toolCall, verifyEvents } from '@millrace/core/testing';
 import {
   concat,
   defer,
@@ -71,7 +71,7 @@ const chunk: fc.Arbitrary<ModelChunk> = fc.oneof(
       name: fc.constantFrom(...toolNames),
       id: fc.option(fc.constantFrom('a', 'b', '__proto__'), { nil: undefined }),
     })
-    .map(({ name, id }) => toolUse(name, {}, id)),
+    .map(({ name, id }) => toolCall(name, {}, id)),
   fc
     .record({
       index: fc.nat(2),
@@ -79,7 +79,7 @@ const chunk: fc.Arbitrary<ModelChunk> = fc.oneof(
       json: fc.constantFrom('{}', '{"a":', '1}', '[]', ''),
     })
     .map(({ index, name, json }): ModelChunk => ({
-      type: 'toolUse',
+      type: 'toolCall',
       index,
       json,
       ...(name === undefined ? {} : { name }),
@@ -190,7 +190,7 @@ const interceptorOf = ({ at, does, every }: Fate) => {
           'preActing',
           map((it) =>
             it.type === at
-              ? { ...it, toolUse: { ...it.toolUse, name: 'ok', input: { b: 1 } } }
+              ? { ...it, toolCall: { ...it.toolCall, name: 'ok', input: { b: 1 } } }
               : it,
           ),
         ),
@@ -316,7 +316,7 @@ describe('over random scripts of models, tools, faults, interceptors and interru
   const saidBefore: readonly Answer[] = [
     {
       chunks: [
-        { type: 'toolUse', index: 0, json: '{}' },
+        { type: 'toolCall', index: 0, json: '{}' },
         { type: 'text', text: '!' },
       ],
       gap: 0,

@@ -22,7 +22,7 @@ import {
 import { parsedJson } from '@millrace/core/adapter';
 import { jsonSchema } from '@millrace/core/schema';
 import { asAgent, handoff, speaking } from '@millrace/core/teams';
-import { finish, scriptedModel, text, thinking, toolUse } from '@millrace/core/testing';
+import { finish, scriptedModel, text, thinking, toolCall } from '@millrace/core/testing';
 import {
   asapScheduler,
   concat,
@@ -44,7 +44,7 @@ const careful = () =>
   createAgent({
     name: 'careful',
     model: scriptedModel(
-      [text('I look. '), toolUse('weather', { city: 'Oslo' })],
+      [text('I look. '), toolCall('weather', { city: 'Oslo' })],
       [thinking('So.'), text('Rain in '), text('Oslo.')],
     ),
     tools: [weather],
@@ -98,7 +98,7 @@ const fails = (code: 'server' | 'connection', ...before: readonly ModelChunk[]) 
   );
 const streamed = (id: string, name: string, ...json: readonly string[]): readonly ModelChunk[] =>
   json.map((piece, index): ModelChunk => ({
-    type: 'toolUse',
+    type: 'toolCall',
     id,
     json: piece,
     ...(index === 0 ? { name } : {}),
@@ -150,7 +150,7 @@ const researcher = () =>
   createAgent({
     name: 'researcher',
     model: scriptedModel(
-      [text('Below. '), toolUse('weather', { city: 'Bergen' }, 'w')],
+      [text('Below. '), toolCall('weather', { city: 'Bergen' }, 'w')],
       [thinking('hm'), text('Below again.')],
     ),
     tools: [weather],
@@ -182,37 +182,37 @@ export const scenarios: readonly Scenario[] = [
     tools: [weather],
   })),
   of$('a tool error', 'It is broken.', () => ({
-    model: scriptedModel([toolUse('broken', {}, 'x')], [text('It is broken.')]),
+    model: scriptedModel([toolCall('broken', {}, 'x')], [text('It is broken.')]),
     tools: [broken],
   })),
   of$('an unknown tool and arguments that are no JSON', 'So.', () => ({
     model: scriptedModel(
-      [toolUse('rm', {}, 'x'), ...streamed('y', 'weather', '{"city":')],
+      [toolCall('rm', {}, 'x'), ...streamed('y', 'weather', '{"city":')],
       [text('So.')],
     ),
     tools: [weather],
   })),
   of$('a denial', 'Then not.', () => ({
     model: scriptedModel(
-      [toolUse('weather', { city: 'Oslo' }, 'a'), toolUse('weather', { city: 'Rome' }, 'b')],
+      [toolCall('weather', { city: 'Oslo' }, 'a'), toolCall('weather', { city: 'Rome' }, 'b')],
       [text('Then not.')],
     ),
     tools: [weather],
     use: [
       on(
         'preActing',
-        filter(({ toolUse: { id } }) => id !== 'a'),
+        filter(({ toolCall: { id } }) => id !== 'a'),
       ),
     ],
   })),
   of$('an approval', 'So.', () => ({
     model: scriptedModel(
-      [toolUse('weather', { city: 'Oslo' }, 'a'), toolUse('weather', { city: 'Rome' }, 'b')],
+      [toolCall('weather', { city: 'Oslo' }, 'a'), toolCall('weather', { city: 'Rome' }, 'b')],
       [text('So.')],
     ),
     tools: [
-      requireApproval(weather, ({ toolUseId }) =>
-        toolUseId === 'a'
+      requireApproval(weather, ({ toolCallId }) =>
+        toolCallId === 'a'
           ? { approved: true, input: { city: 'Paris' } }
           : { approved: false, reason: secret },
       ),
@@ -220,7 +220,7 @@ export const scenarios: readonly Scenario[] = [
   })),
   of$('an approval below', 'So.', () => ({
     name: 'editor',
-    model: scriptedModel([toolUse('ask', {}, 'w')], [text('So.')]),
+    model: scriptedModel([toolCall('ask', {}, 'w')], [text('So.')]),
     tools: [
       tool({
         name: 'ask',
@@ -228,7 +228,7 @@ export const scenarios: readonly Scenario[] = [
         run: (_input, context) =>
           createAgent({
             name: 'careful',
-            model: scriptedModel([toolUse('weather', { city: 'Oslo' }, 'a')], [text('Well.')]),
+            model: scriptedModel([toolCall('weather', { city: 'Oslo' }, 'a')], [text('Well.')]),
             tools: [requireApproval(weather, () => true)],
           })
             .call$('?', { parent: context })
@@ -237,7 +237,7 @@ export const scenarios: readonly Scenario[] = [
     ],
   })),
   of$('a suspension', '', () => ({
-    model: scriptedModel([toolUse('pay', {}, 'p')]),
+    model: scriptedModel([toolCall('pay', {}, 'p')]),
     tools: [
       tool({ name: 'pay', description: 'Asks for money.', run: () => suspend({ amount: 5 }) }),
     ],
@@ -247,7 +247,7 @@ export const scenarios: readonly Scenario[] = [
     tools: [weather],
   })),
   of$('progress', 'Uploaded.', () => ({
-    model: scriptedModel([toolUse('upload', {}, 'u')], [text('Uploaded.')]),
+    model: scriptedModel([toolCall('upload', {}, 'u')], [text('Uploaded.')]),
     tools: [upload],
   })),
   failing$('a fault in the middle', noAnswer, () => ({
@@ -255,7 +255,7 @@ export const scenarios: readonly Scenario[] = [
     tools: [weather],
   })),
   failing$('a fault behind a tool', noAnswer, () => ({
-    model: scriptedModel([toolUse('weather', { city: 'Oslo' })], fails('server')),
+    model: scriptedModel([toolCall('weather', { city: 'Oslo' })], fails('server')),
     tools: [weather],
   })),
   failing$(
@@ -283,13 +283,17 @@ export const scenarios: readonly Scenario[] = [
   ]),
   stopped$('an interrupt of tools', 'Enough.', (stop$) => [
     {
-      model: scriptedModel([text('Wait. '), toolUse('never', {}, 'n'), toolUse('never', {}, 'm')]),
+      model: scriptedModel([
+        text('Wait. '),
+        toolCall('never', {}, 'n'),
+        toolCall('never', {}, 'm'),
+      ]),
       tools: [
         tool({
           name: 'never',
           description: 'Takes long.',
-          run: (_input, { toolUseId }) =>
-            toolUseId === 'm' ? then(() => stop$.next('Enough.')) : NEVER,
+          run: (_input, { toolCallId }) =>
+            toolCallId === 'm' ? then(() => stop$.next('Enough.')) : NEVER,
         }),
       ],
     },
@@ -312,7 +316,7 @@ export const scenarios: readonly Scenario[] = [
   of$('a sub-agent', 'Above.', () => ({
     name: 'editor',
     model: scriptedModel(
-      [text('I ask. '), toolUse('ask', { n: 1 }, 'w'), toolUse('ask', { n: 2 }, 'v')],
+      [text('I ask. '), toolCall('ask', { n: 1 }, 'w'), toolCall('ask', { n: 2 }, 'v')],
       [text('Above.')],
     ),
     tools: [asks],
@@ -355,7 +359,7 @@ export const scenarios: readonly Scenario[] = [
   of$('a tool that speaks', 'Above.', () => ({
     name: 'editor',
     model: scriptedModel(
-      [text('I ask. '), toolUse('ask', { n: 1 }, 'w'), toolUse('ask', { n: 2 }, 'v')],
+      [text('I ask. '), toolCall('ask', { n: 1 }, 'w'), toolCall('ask', { n: 2 }, 'v')],
       [text('Above.')],
     ),
     tools: [
@@ -379,7 +383,7 @@ export const scenarios: readonly Scenario[] = [
           {
             agent: createAgent({
               name: 'porter',
-              model: scriptedModel([text('One moment. '), toolUse('transfer_to_careful')]),
+              model: scriptedModel([text('One moment. '), toolCall('transfer_to_careful')]),
             }),
             description: 'Greets.',
           },
@@ -401,7 +405,7 @@ export const scenarios: readonly Scenario[] = [
   },
   of$('a sub-agent that fails', 'Above all the same.', () => ({
     name: 'editor',
-    model: scriptedModel([toolUse('fail', {}, 'f')], [text('Above all the same.')]),
+    model: scriptedModel([toolCall('fail', {}, 'f')], [text('Above all the same.')]),
     tools: [
       tool({
         name: 'fail',
@@ -426,7 +430,7 @@ export const scenarios: readonly Scenario[] = [
     ],
   })),
   of$('a large answer', longText.join(''), () => ({
-    model: scriptedModel([toolUse('big', {}, 'b')], longText.map(text)),
+    model: scriptedModel([toolCall('big', {}, 'b')], longText.map(text)),
     tools: [
       tool({
         name: 'big',
@@ -451,7 +455,7 @@ export const scenarios: readonly Scenario[] = [
   ),
   of$('a message that is asked for again', 'Better.', () => ({
     model: scriptedModel(
-      [text('Bad. '), toolUse('weather', { city: 'a' }, 'a')],
+      [text('Bad. '), toolCall('weather', { city: 'a' }, 'a')],
       [text('Better.')],
     ),
     tools: [weather],
@@ -514,7 +518,7 @@ export const scenarios: readonly Scenario[] = [
   })),
   of$('a message edited before its tools', 'Fine.', () => ({
     model: scriptedModel(
-      [text('Bad.'), toolUse('weather', { city: 'Oslo' }, 'a'), toolUse('broken', {}, 'b')],
+      [text('Bad.'), toolCall('weather', { city: 'Oslo' }, 'a'), toolCall('broken', {}, 'b')],
       [text('Fine.')],
     ),
     tools: [weather, broken],
@@ -527,7 +531,7 @@ export const scenarios: readonly Scenario[] = [
             ...event.message,
             content: event.message.content.flatMap((block): readonly AssistantBlock[] => {
               if (block.type === 'text') return [textBlock('Fine.')];
-              return block.type === 'tool_use' && block.name === 'broken' ? [] : [block];
+              return block.type === 'tool_call' && block.name === 'broken' ? [] : [block];
             }),
           },
         })),
@@ -535,7 +539,7 @@ export const scenarios: readonly Scenario[] = [
     ],
   })),
   of$('a use of a tool that is edited twice', 'So.', () => ({
-    model: scriptedModel([toolUse('weather', { city: 'Oslo' }, 'a')], [text('So.')]),
+    model: scriptedModel([toolCall('weather', { city: 'Oslo' }, 'a')], [text('So.')]),
     tools: [weather],
     use: [
       on(
@@ -545,7 +549,7 @@ export const scenarios: readonly Scenario[] = [
           message: {
             ...event.message,
             content: event.message.content.map((block) =>
-              block.type === 'tool_use' ? { ...block, input: { city: 'Rome' } } : block,
+              block.type === 'tool_call' ? { ...block, input: { city: 'Rome' } } : block,
             ),
           },
         })),
@@ -554,7 +558,7 @@ export const scenarios: readonly Scenario[] = [
         'preActing',
         map((event) => ({
           ...event,
-          toolUse: { ...event.toolUse, name: 'weather', input: { city: 'Paris' } },
+          toolCall: { ...event.toolCall, name: 'weather', input: { city: 'Paris' } },
         })),
       ),
     ],
@@ -578,7 +582,7 @@ export const scenarios: readonly Scenario[] = [
     ],
   })),
   of$("a tool's final answer", 'That is it.', () => ({
-    model: scriptedModel([text('I do. '), toolUse('final', {}, 'f')]),
+    model: scriptedModel([text('I do. '), toolCall('final', {}, 'f')]),
     tools: [
       tool({
         name: 'final',
@@ -592,8 +596,8 @@ export const scenarios: readonly Scenario[] = [
     'In short: rain.',
     () => ({
       model: scriptedModel(
-        [toolUse('weather', { city: 'Oslo' })],
-        [text('In short: '), text('rain.'), toolUse('weather', { city: 'Rome' })],
+        [toolCall('weather', { city: 'Oslo' })],
+        [text('In short: '), text('rain.'), toolCall('weather', { city: 'Rome' })],
       ),
       tools: [weather],
     }),
@@ -603,7 +607,7 @@ export const scenarios: readonly Scenario[] = [
     'what there was',
     'I look.',
     () => ({
-      model: scriptedModel([text('I look.'), toolUse('weather', { city: 'Oslo' })]),
+      model: scriptedModel([text('I look.'), toolCall('weather', { city: 'Oslo' })]),
       tools: [weather],
     }),
     () => ({ limits: { maxIterations: 1, onLimit: 'partial' } }),
@@ -618,7 +622,7 @@ export const scenarios: readonly Scenario[] = [
   })),
   of$('media', 'Look.', () => ({
     model: scriptedModel(
-      [toolUse('photo', {}, 'p')],
+      [toolCall('photo', {}, 'p')],
       [
         text('Look.'),
         { type: 'block', block: { type: 'image', source: { kind: 'url', url: 'https://a.b/c' } } },
@@ -652,16 +656,16 @@ export const scenarios: readonly Scenario[] = [
   of$('hostile names and values', 'Do😀ne.', () => ({
     model: scriptedModel(
       [
-        { type: 'toolUse', id: '__proto__', json: '{"__proto__":{"polluted":1}}' },
+        { type: 'toolCall', id: '__proto__', json: '{"__proto__":{"polluted":1}}' },
         {
-          type: 'toolUse',
+          type: 'toolCall',
           id: 'constructor',
           name: 'odd',
           json: '{"constructor":{"prototype":1}}',
         },
-        toolUse('odd', { constructor: 'Ferrari', lone: '\ud83d' }, '../../x'),
-        { type: 'toolUse', index: 9, id: 'n', json: '{"late":' },
-        { type: 'toolUse', index: 9, id: 'n', name: '__proto__', json: '1}' },
+        toolCall('odd', { constructor: 'Ferrari', lone: '\ud83d' }, '../../x'),
+        { type: 'toolCall', index: 9, id: 'n', json: '{"late":' },
+        { type: 'toolCall', index: 9, id: 'n', name: '__proto__', json: '1}' },
       ],
       [text('Do\ud83d'), text('\ude00ne.')],
     ),

@@ -98,17 +98,14 @@ const unsendable = (
   const places = ["the option 'apiKey'", ...keyVariables].join(' or ');
   return new MillraceError(
     code,
-    `The key for ${inSentence(vendor)} contains characters that are not allowed in an HTTP header, such as a line break, a typographic quote or another non-ASCII character: check ${places}.`,
+    `The key for ${inSentence(vendor)} contains characters that are not allowed, such as a line break or a typographic quote: check ${places}.`,
   );
 };
 
 /** Checked here because the error of `fetch` would include the value of the header. */
 const checkHeader = ({ vendor }: AccessSource, [name, value]: Header): void => {
   if (!/^[\w!#$%&'*+.^`|~-]+$/u.test(name)) {
-    throw new MillraceError(
-      'config',
-      `A header for ${inSentence(vendor)} has a name that is not a valid HTTP header name.`,
-    );
+    throw new MillraceError('config', `A header for ${inSentence(vendor)} has an invalid name.`);
   }
   if (!/^[\t\x20-\x7e\x80-\xff]*$/u.test(value.trim())) {
     throw new MillraceError(

@@ -5,7 +5,7 @@ import { createCapCounter } from './cap-counter.js';
 import { type Caps, capsOf, defaultCaps } from './caps.js';
 import { createNesting, measure } from './nesting.js';
 
-type ToolUse = Omit<Extract<ModelChunk, { type: 'toolUse' }>, 'type'>;
+type ToolCall = Omit<Extract<ModelChunk, { type: 'toolCall' }>, 'type'>;
 
 const tooLarge: unknown = expect.objectContaining({ code: 'tooLarge' });
 
@@ -15,14 +15,14 @@ const passed = (chunks: readonly ModelChunk[], caps: Partial<Caps>): number => {
   return chunks.map(count).length;
 };
 
-const uses = (...pieces: readonly ToolUse[]): readonly ModelChunk[] =>
-  pieces.map((piece) => ({ type: 'toolUse', ...piece }));
+const uses = (...pieces: readonly ToolCall[]): readonly ModelChunk[] =>
+  pieces.map((piece) => ({ type: 'toolCall', ...piece }));
 
 const times = <T>(count: number, make: (at: number) => T): readonly T[] =>
   Array.from({ length: count }, (_, at) => make(at));
 
 describe('createCapped', () => {
-  it.each<[string, readonly ToolUse[], number]>([
+  it.each<[string, readonly ToolCall[], number]>([
     [
       'an index, with id and name once',
       [
@@ -96,7 +96,7 @@ describe('createCapped', () => {
     }
   });
 
-  it.each<[string, (at: number) => ToolUse]>([
+  it.each<[string, (at: number) => ToolCall]>([
     ['index', (index) => ({ index })],
     ['gap in the indexes', (at) => ({ index: at * 1e9, json: '{}' })],
     ['id', (at) => ({ id: `__proto__${at}`, json: '{}' })],

@@ -1,4 +1,4 @@
-import { createToolParts, type ToolPart, type ToolUseChunk } from '@millrace/core/adapter';
+import { createToolParts, type ToolPart, type ToolCallChunk } from '@millrace/core/adapter';
 import { capExceeded } from './cap-exceeded.js';
 import type { Caps } from './caps.js';
 import { createNesting, measure } from './nesting.js';
@@ -38,21 +38,21 @@ export const createCapCounter = (vendor: string, caps: Caps): ((piece: Piece) =>
     check(counted.set(part, first).size, 'toolCalls');
     return first;
   };
-  const addToolCall = (chunk: ToolUseChunk): void => {
-    const toolUse = countOf(parts.add(chunk, 0).part);
-    const { json = '', input, name = toolUse.name, id = toolUse.id } = chunk;
+  const addToolCall = (chunk: ToolCallChunk): void => {
+    const toolCall = countOf(parts.add(chunk, 0).part);
+    const { json = '', input, name = toolCall.name, id = toolCall.id } = chunk;
     const whole = input === undefined ? undefined : measure(input);
-    toolUse.length += json.length + (whole?.length ?? 0);
-    if (name !== toolUse.name) toolUse.length += (toolUse.name = name).length;
-    if (id !== toolUse.id) toolUse.length += (toolUse.id = id).length;
-    check(toolUse.length, 'argumentLength');
-    check(Math.max(toolUse.depthOf(json), whole?.depth ?? 0), 'depth');
+    toolCall.length += json.length + (whole?.length ?? 0);
+    if (name !== toolCall.name) toolCall.length += (toolCall.name = name).length;
+    if (id !== toolCall.id) toolCall.length += (toolCall.id = id).length;
+    check(toolCall.length, 'argumentLength');
+    check(Math.max(toolCall.depthOf(json), whole?.depth ?? 0), 'depth');
   };
   return (piece) => {
     if (piece.type === 'text') addText(piece.text.length);
     else if (piece.type === 'thinking') {
       addText(piece.text.length + (piece.signature?.length ?? 0));
     } else if (piece.type === 'block') addText(measure(piece.block).length);
-    else if (piece.type === 'toolUse') addToolCall(piece);
+    else if (piece.type === 'toolCall') addToolCall(piece);
   };
 };

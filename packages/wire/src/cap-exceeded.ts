@@ -15,5 +15,5 @@ const reasons: Readonly<Record<keyof Caps, string>> = {
 export const capExceeded = (vendor: string, caps: Caps, cap: keyof Caps): MillraceError =>
   new MillraceError(
     'tooLarge',
-    `An answer of ${inSentence(vendor)} was aborted: ${reasons[cap]} ${caps[cap]}. If such answers are expected, raise 'caps.${cap}'.`,
+    `An answer of ${inSentence(vendor)} was aborted: ${reasons[cap]} ${caps[cap]}. If that is expected, raise 'caps.${cap}'.`,
   );

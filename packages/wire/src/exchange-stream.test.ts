@@ -134,7 +134,7 @@ describe('exchange$', () => {
       fc.constantFrom('', '[DONE]', 'event: error', 'data: {', '<', '{', ': x', '\0', '\r'),
       fc.json().map((json) => `data: ${json}`),
       fc
-        .constantFrom('text', 'toolUse', 'usage', 'finish', 'block')
+        .constantFrom('text', 'toolCall', 'usage', 'finish', 'block')
         .chain((type) =>
           fc
             .dictionary(fc.constantFrom('text', 'json', 'input', 'id', 'block'), fc.jsonValue())
@@ -408,16 +408,16 @@ describe('exchange$ and chunking', () => {
 });
 
 describe('exchange$ and caps', () => {
-  const toolUse = (fields: object): string => event({ type: 'toolUse', ...fields });
+  const toolCall = (fields: object): string => event({ type: 'toolCall', ...fields });
 
   it.each([
     ['textLength', { textLength: 8 }, [textEvent('12345'), textEvent('6789')]],
     ['eventLength', { eventLength: 100 }, ['data: ', 'x'.repeat(60), 'x'.repeat(60)]],
     ['eventLength', { eventLength: 100 }, [textEvent('x'.repeat(100))]],
     ['eventLength', { eventLength: 100 }, ['{', 'x'.repeat(100)]],
-    ['argumentLength', { argumentLength: 5 }, [toolUse({ index: 0, json: '{"a":1}' })]],
-    ['toolCalls', { toolCalls: 1 }, [toolUse({ id: 'a' }), toolUse({ id: 'b' })]],
-    ['depth', { depth: 2 }, [toolUse({ json: '{"a":[' }), toolUse({ json: '[1]]}' })]],
+    ['argumentLength', { argumentLength: 5 }, [toolCall({ index: 0, json: '{"a":1}' })]],
+    ['toolCalls', { toolCalls: 1 }, [toolCall({ id: 'a' }), toolCall({ id: 'b' })]],
+    ['depth', { depth: 2 }, [toolCall({ json: '{"a":[' }), toolCall({ json: '[1]]}' })]],
   ])('X6: an answer over %s is given up, its body left', async (cap, caps, pieces) => {
     const onCancel = jest.fn<() => void>();
     const body = bodyOf([...pieces, ': more\n\n', finishEvent], onCancel);

@@ -138,7 +138,7 @@ const kinds = {
   redirect: {
     code: 'redirect',
     did: 'redirects',
-    hint: 'The redirect was not followed, because it would send the prompt there. Correct the base URL.',
+    hint: 'It was not followed, because it would send the prompt there. Correct the base URL.',
   },
   unknown: { code: 'unknown', did: 'answered with an error' },
 } as const satisfies Readonly<Record<string, FailureKind>>;

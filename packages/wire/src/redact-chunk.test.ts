@@ -4,7 +4,7 @@ import { redactChunk } from './redact-chunk.js';
 const secret = 'sk-1/2+3456';
 const clean = (text: string): string => text.replaceAll(secret, '[redacted]');
 
-const toolUse = (json: string) => ({ type: 'toolUse', input: JSON.parse(json) as unknown });
+const toolCall = (json: string) => ({ type: 'toolCall', input: JSON.parse(json) as unknown });
 
 describe('cleanChunk', () => {
   it.each(['text', 'thinking', 'any'])('X10: takes a secret out of a piece of %s', (type) => {
@@ -19,11 +19,11 @@ describe('cleanChunk', () => {
     ['with a slash escaped', '"sk-1\\/2+3456"'],
     ['with escapes that nobody needs', '"\\u0073k-1/2\\u002B3456"'],
   ])('X10: finds a secret in whatever a piece holds, that was written %s', (_, text) => {
-    expect(redactChunk(toolUse(`{"a":[{"b":${text}}]}`), clean).input).toEqual({
+    expect(redactChunk(toolCall(`{"a":[{"b":${text}}]}`), clean).input).toEqual({
       a: [{ b: '[redacted]' }],
     });
-    expect(redactChunk(toolUse(text), clean).input).toBe('[redacted]');
-    expect(redactChunk(toolUse(`{${text}:{"b":${text}}}`), clean).input).toEqual({
+    expect(redactChunk(toolCall(text), clean).input).toBe('[redacted]');
+    expect(redactChunk(toolCall(`{${text}:{"b":${text}}}`), clean).input).toEqual({
       '[redacted]': { b: '[redacted]' },
     });
   });
@@ -37,17 +37,17 @@ describe('cleanChunk', () => {
 
   it('X10: throws rather than show what cannot be cleaned', () => {
     const input = Object.freeze({ key: secret });
-    expect(() => redactChunk({ type: 'toolUse', input }, clean)).toThrow(TypeError);
+    expect(() => redactChunk({ type: 'toolCall', input }, clean)).toThrow(TypeError);
   });
 
   it('X15: keeps a name like any other', () => {
-    const { input } = redactChunk(toolUse(`{"__proto__":{"polluted":"${secret}"}}`), clean);
+    const { input } = redactChunk(toolCall(`{"__proto__":{"polluted":"${secret}"}}`), clean);
     expect(JSON.stringify(input)).toBe('{"__proto__":{"polluted":"[redacted]"}}');
     expect(Object.getPrototypeOf(input)).toBe(Object.prototype);
   });
 
   it('X6: takes any depth', () => {
-    const deep = toolUse(`${'['.repeat(100_000)}"a"${']'.repeat(100_000)}`);
+    const deep = toolCall(`${'['.repeat(100_000)}"a"${']'.repeat(100_000)}`);
     expect(Array.isArray(redactChunk(deep, clean).input)).toBe(true);
   });
 });

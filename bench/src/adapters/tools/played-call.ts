@@ -2,12 +2,12 @@ import { weatherOf } from '../../lookup.js';
 import { deltasOf } from '../../mock/answer.js';
 import type { ToolResult } from '../../mock/said.js';
 import { readScript } from '../../mock/script.js';
-import { type ToolUse, toolUsesOf } from '../../mock/tool-use.js';
+import { type ToolCall, toolCallsOf } from '../../mock/tool-call.js';
 
 /** What a model says in a call of one script, made once: nothing of it is made while a call is measured. */
 export interface PlayedCall {
   /** What the first turn asks for. None: the first turn is the answer. */
-  readonly uses: readonly ToolUse[];
+  readonly uses: readonly ToolCall[];
   readonly deltas: readonly string[];
   /** Refuses results of tools that are not all that were asked for, in their order, with what the tool says. */
   readonly check: (results: readonly ToolResult[]) => void;
@@ -21,7 +21,7 @@ export const playedCall = (name: string): PlayedCall => {
       `A model in the process plays one turn of tools, such as 1x16-1, not '${name}'.`,
     );
   }
-  const uses = toolUsesOf(1, script.turns * script.tools);
+  const uses = toolCallsOf(1, script.turns * script.tools);
   const wanted = uses.map(({ id }, day): ToolResult => ({ id, text: weatherOf('Oslo', day) }));
   return {
     uses,

@@ -7,13 +7,13 @@ export const playedModel = (name: string): Model => {
   const { uses, deltas, check } = playedCall(name);
   const finish: ModelChunk = { type: 'finish', finish: 'stop' };
   const asking = [
-    ...uses.map((use, index): ModelChunk => ({ type: 'toolUse', index, ...use })),
+    ...uses.map((use, index): ModelChunk => ({ type: 'toolCall', index, ...use })),
     finish,
   ];
   const answer = [...deltas.map((text): ModelChunk => ({ type: 'text', text })), finish];
   const chunksFor = (last: Message | undefined): readonly ModelChunk[] => {
     if (last?.role !== 'tool') return uses.length > 0 ? asking : answer;
-    check(last.content.map((result) => ({ id: result.toolUseId, text: textOf(result) })));
+    check(last.content.map((result) => ({ id: result.toolCallId, text: textOf(result) })));
     return answer;
   };
   return { name, stream$: ({ messages }) => defer(() => from(chunksFor(messages.at(-1)))) };

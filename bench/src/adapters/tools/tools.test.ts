@@ -83,8 +83,8 @@ describe('a model in the process', () => {
 
 it('an approver is asked of each use', async () => {
   const asked: string[] = [];
-  const approve = ({ toolUseId }: { readonly toolUseId: string }): boolean => {
-    asked.push(toolUseId);
+  const approve = ({ toolCallId }: { readonly toolCallId: string }): boolean => {
+    asked.push(toolCallId);
     return true;
   };
   await millraceWith({ modelOf: playedModel, approve }, { baseUrl: '' }).call('1x3-1');

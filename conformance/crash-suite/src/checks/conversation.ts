@@ -1,4 +1,4 @@
-import { type Message, suspensionsIn, textOf, toolUsesOf } from '@millrace/core';
+import { type Message, suspensionsIn, textOf, toolCallsOf } from '@millrace/core';
 import { hint, itemOf } from '../script/script-agent.js';
 
 /** Writes a conversation as lines that are the same however often it was broken off. Of uncertain items it does not say what came of them. */
@@ -14,7 +14,7 @@ export const linesOf = (
     // Whether a hint still reaches a call that is killed is open: what it tells is held against what it keeps.
     if (message.role === 'user') return isHint(message) ? [] : [`user: ${textOf(message)}`];
     if (message.role === 'tool') return [];
-    const uses = toolUsesOf(message);
+    const uses = toolCallsOf(message);
     // The answer tells what came of all of them.
     const words = uses.length === 0 && uncertain.size > 0 ? '?' : textOf(message);
     return [
@@ -36,7 +36,7 @@ const resultsOf = (messages: readonly Message[]): ReadonlyMap<string, string> =>
     messages.flatMap((message) =>
       message.role === 'tool'
         ? message.content.map((it) => [
-            it.toolUseId,
+            it.toolCallId,
             `${textOf(it)}${it.isError ? ' (error)' : ''}`,
           ])
         : [],
@@ -47,9 +47,9 @@ const resultsOf = (messages: readonly Message[]): ReadonlyMap<string, string> =>
 export const faultsIn = (messages: readonly Message[]): readonly string[] => {
   const unpaired = messages.flatMap((message, index) => {
     if (message.role !== 'assistant') return [];
-    const asked = toolUsesOf(message).map(({ id }) => id);
+    const asked = toolCallsOf(message).map(({ id }) => id);
     const next = messages[index + 1];
-    const answered = next?.role === 'tool' ? next.content.map(({ toolUseId }) => toolUseId) : [];
+    const answered = next?.role === 'tool' ? next.content.map(({ toolCallId }) => toolCallId) : [];
     return asked.length === 0 || asked.join() === answered.join()
       ? []
       : [`of ${message.id} the uses ${asked.join()} have the results ${answered.join()}`];
@@ -59,7 +59,7 @@ export const faultsIn = (messages: readonly Message[]): readonly string[] => {
   return [
     ...unpaired,
     ...twice.map((id) => `the message ${id} is there twice`),
-    ...suspensionsIn(messages).map(({ toolUse }) => `${toolUse.id} still waits for its result`),
+    ...suspensionsIn(messages).map(({ toolCall }) => `${toolCall.id} still waits for its result`),
   ];
 };
 

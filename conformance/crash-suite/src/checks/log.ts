@@ -41,9 +41,9 @@ export const keysDone = (records: readonly StoredRecord[]): readonly string[] =>
     const place = /^(.*)\/\d+\/\d+$/u.exec(name)?.[1];
     if (kind !== 'step' || place === undefined) return [];
     const acted = parsedJson(text);
-    if (!isRecord(acted) || !isRecord(acted['result']) || !isRecord(acted['toolUse'])) return [];
-    const { result, toolUse } = acted;
+    if (!isRecord(acted) || !isRecord(acted['result']) || !isRecord(acted['toolCall'])) return [];
+    const { result, toolCall } = acted;
     const isDone =
       acted['executed'] === true && result['isError'] !== true && result['suspended'] === undefined;
-    return isDone && toolUse['name'] !== 'clerk' ? [`${place}/${String(toolUse['id'])}`] : [];
+    return isDone && toolCall['name'] !== 'clerk' ? [`${place}/${String(toolCall['id'])}`] : [];
   });

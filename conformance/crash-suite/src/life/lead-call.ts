@@ -66,7 +66,7 @@ export const leadCall$ = ({ callId, seed }: ErrandCall, leading: Leading): Obser
       expand((led, index) => {
         const { suspensions = [] } = led.reply;
         if (suspensions.length === 0) return EMPTY;
-        const results = suspensions.map(({ toolUse }) => [toolUse.id, settled] as const);
+        const results = suspensions.map(({ toolCall }) => [toolCall.id, settled] as const);
         return led$(`${callId}+${index + 1}`, toolResults(Object.fromEntries(results)));
       }),
     );
@@ -90,9 +90,9 @@ const ledBy =
     event$.pipe(
       tap((event) => {
         if (event.type !== 'uncertain') return;
-        const { then, toolUse } = event;
-        const key = `${event.callId}/${toolUse.id}`;
-        tell({ type: 'uncertain', key, item: itemOf(toolUse), then });
+        const { then, toolCall } = event;
+        const key = `${event.callId}/${toolCall.id}`;
+        tell({ type: 'uncertain', key, item: itemOf(toolCall), then });
       }),
       mergeMap((event) =>
         isTurn(event) && isOutermost(event)

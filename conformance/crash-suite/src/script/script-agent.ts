@@ -5,7 +5,7 @@ import {
   textOf,
   type Tool,
   tool,
-  type ToolUseBlock,
+  type ToolCallBlock,
 } from '@millrace/core';
 import type { Journal } from '@millrace/core/journal';
 import { jsonSchema } from '@millrace/core/schema';
@@ -74,7 +74,7 @@ export const sessionIdOf = (callId: string): string => `of ${outermost(callId)}`
 export const outermost = (callId: string): string => callId.split(/[+/]/u)[0] ?? callId;
 
 /** What a use of a tool is about. */
-export const itemOf = ({ input }: ToolUseBlock): string =>
+export const itemOf = ({ input }: ToolCallBlock): string =>
   String(input['item'] ?? input['user_prompt']);
 
 /** What a tool says that has done what it does. */
@@ -95,13 +95,13 @@ const effectTool = (
       required: ['item'],
     }),
     idempotent: isIdempotent,
-    run: ({ item }, { callId, toolUseId, idempotencyKey }) =>
+    run: ({ item }, { callId, toolCallId, idempotencyKey }) =>
       effect$({
         tool: name,
         item,
         callId,
-        key: `${callId}/${toolUseId}`,
-        seed: idempotencyKey.slice(`${callId}/${toolUseId}/`.length),
+        key: `${callId}/${toolCallId}`,
+        seed: idempotencyKey.slice(`${callId}/${toolCallId}/`.length),
         isIdempotent,
       }).pipe(
         toArray(),

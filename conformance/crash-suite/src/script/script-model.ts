@@ -1,5 +1,5 @@
 import type { Message, Model, ModelChunk } from '@millrace/core';
-import { finish, text, toolUse } from '@millrace/core/testing';
+import { finish, text, toolCall } from '@millrace/core/testing';
 import { concatMap, defer, delay, from, of, tap } from 'rxjs';
 import { answerOf } from './answer.js';
 import type { Plan } from './plan.js';
@@ -41,7 +41,7 @@ export const scriptModel = (
 const asks = (turn: number, uses: Plan[number]): readonly ModelChunk[] => [
   ...said(`Turn ${turn + 1} of the script`),
   ...uses.map(({ tool, item }) =>
-    toolUse(tool, tool === 'clerk' ? { user_prompt: item } : { item }),
+    toolCall(tool, tool === 'clerk' ? { user_prompt: item } : { item }),
   ),
 ];
 

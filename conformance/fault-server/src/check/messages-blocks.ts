@@ -95,7 +95,7 @@ const toolResult = also(
   ),
 );
 
-const toolUse = object(
+const toolCall = object(
   { type: string, id: toolId, name, input: record },
   { ...cached, caller: record },
 );
@@ -108,7 +108,7 @@ const assistantBlock = tagged('type', {
   text: text(list(record)),
   thinking: object({ type: string, thinking: string, signature: filledString }),
   redacted_thinking: object({ type: string, data: filledString }),
-  tool_use: toolUse,
+  tool_use: toolCall,
   server_tool_use: object(
     { type: string, id: toolId, name, input: record },
     { ...cached, caller: record },

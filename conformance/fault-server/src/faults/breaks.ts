@@ -12,7 +12,7 @@ interface Place {
   readonly about: string;
   /** Whether content has come: from then on, nothing is sent again. */
   readonly isContent: boolean;
-  readonly isToolUse?: true;
+  readonly isToolCall?: true;
   readonly script: (wire: Wire) => ResponseScript;
 }
 
@@ -44,7 +44,7 @@ const places: readonly Place[] = [
     id: 'mid-arguments',
     about: "in the middle of a tool's arguments",
     isContent: true,
-    isToolUse: true,
+    isToolCall: true,
     script: (wire) => [streamHeaders, bytes(upTo(streamOf(wire, askOslo), '{\\"city').join(''))],
   },
 ];
@@ -88,7 +88,7 @@ const breaks: readonly Break[] = [
 ];
 
 const expected = (
-  { isContent, isToolUse }: Place,
+  { isContent, isToolCall }: Place,
   error: string,
   closes: true | undefined,
 ): Expectation => ({
@@ -99,7 +99,7 @@ const expected = (
       ? fails(error, 2, true)
       : failsThrice(error)),
   ...(closes === undefined ? {} : { closes }),
-  ...(isToolUse === undefined ? {} : { runs: [] }),
+  ...(isToolCall === undefined ? {} : { runs: [] }),
 });
 
 const brokenOff = breaks.flatMap(({ id, about, error, closes, steps }) =>

@@ -2,7 +2,7 @@ import type { ResponseScript } from '../scenario.js';
 import { json, streamed } from '../steps.js';
 import { chatBody, chatChunk, chatDelta, chatDone, chatUsage } from '../streams/chat-stream.js';
 import { answering, askOslo, done, type Fault, isDone } from './fault.js';
-import { type Oddity, oslo, rome, runsBoth, runsOslo } from './tool-uses.js';
+import { type Oddity, oslo, rome, runsBoth, runsOslo } from './tool-calls.js';
 
 type Json = Readonly<Record<string, unknown>>;
 

@@ -11,7 +11,7 @@ import { quirkFaults } from './quirks.js';
 import { echoFaults, redirectFaults } from './redirects.js';
 import { sequenceFaults } from './sequences.js';
 import { statusFaults } from './statuses.js';
-import { toolFaults } from './tool-uses.js';
+import { toolFaults } from './tool-calls.js';
 import { waitFaults } from './waits.js';
 
 /** Every fault that a client must stand, and what must come of it. */

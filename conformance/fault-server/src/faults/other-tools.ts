@@ -11,7 +11,7 @@ import {
 import type { ItemEvent } from '../streams/responses-items.js';
 import { responseObject, responsesEvents } from '../streams/responses-stream.js';
 import { answering, askOslo, done, type Fault, isDone } from './fault.js';
-import { type Oddity, oslo, rome, runsBoth, runsOslo } from './tool-uses.js';
+import { type Oddity, oslo, rome, runsBoth, runsOslo } from './tool-calls.js';
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -21,7 +21,7 @@ const usage = messagesUsage({ input: 21, cached: 0, output: 7 });
 const message = (...events: readonly string[]): ResponseScript =>
   streamed([messageStart(usage), ...events, ...messageEnd('tool_use', usage)]);
 
-const toolUse = (fields: Json): Json => ({
+const toolCall = (fields: Json): Json => ({
   type: 'tool_use',
   name: 'weather',
   input: {},
@@ -30,7 +30,7 @@ const toolUse = (fields: Json): Json => ({
 const json = (partial_json: string): Json => ({ type: 'input_json_delta', partial_json });
 
 const start = (index: number, id: string): string =>
-  messagesEvent({ type: 'content_block_start', index, content_block: toolUse({ id }) });
+  messagesEvent({ type: 'content_block_start', index, content_block: toolCall({ id }) });
 const delta = (index: number, text: string): string =>
   messagesEvent({ type: 'content_block_delta', index, delta: json(text) });
 const stop = (index: number): string => messagesEvent({ type: 'content_block_stop', index });
@@ -40,8 +40,8 @@ const messagesOddities: readonly Oddity[] = [
     id: 'id-missing',
     about: 'Tool uses have no id.',
     script: message(
-      ...messagesBlock(0, toolUse({}), [json(oslo)]),
-      ...messagesBlock(1, toolUse({ id: '' }), [json(rome)]),
+      ...messagesBlock(0, toolCall({}), [json(oslo)]),
+      ...messagesBlock(1, toolCall({ id: '' }), [json(rome)]),
     ),
     runs: runsBoth,
   },
@@ -49,8 +49,8 @@ const messagesOddities: readonly Oddity[] = [
     id: 'index-gaps',
     about: 'Indexes have gaps, and one is 1,000,000,000.',
     script: message(
-      ...messagesBlock(3, toolUse({ id: 'toolu_1' }), [json('{"city":'), json('"Oslo"}')]),
-      ...messagesBlock(1e9, toolUse({ id: 'toolu_2' }), [json(rome)]),
+      ...messagesBlock(3, toolCall({ id: 'toolu_1' }), [json('{"city":'), json('"Oslo"}')]),
+      ...messagesBlock(1e9, toolCall({ id: 'toolu_2' }), [json(rome)]),
     ),
     runs: runsBoth,
   },
@@ -58,8 +58,8 @@ const messagesOddities: readonly Oddity[] = [
     id: 'input-at-once',
     about: 'The whole input is in the start of the block, and no delta follows.',
     script: message(
-      ...messagesBlock(0, toolUse({ id: 'toolu_1', input: { city: 'Oslo' } }), []),
-      ...messagesBlock(1, toolUse({ id: 'toolu_2', input: { city: 'Rome' } }), [json('')]),
+      ...messagesBlock(0, toolCall({ id: 'toolu_1', input: { city: 'Oslo' } }), []),
+      ...messagesBlock(1, toolCall({ id: 'toolu_2', input: { city: 'Rome' } }), [json('')]),
     ),
     runs: runsBoth,
   },
@@ -76,8 +76,8 @@ const messagesOddities: readonly Oddity[] = [
     id: 'in-message-start',
     about: 'The first tool use is in `message_start`, the second one streams.',
     script: streamed([
-      messageStart(usage, undefined, [toolUse({ id: 'toolu_1', input: { city: 'Oslo' } })]),
-      ...messagesBlock(1, toolUse({ id: 'toolu_2' }), [json(rome)]),
+      messageStart(usage, undefined, [toolCall({ id: 'toolu_1', input: { city: 'Oslo' } })]),
+      ...messagesBlock(1, toolCall({ id: 'toolu_2' }), [json(rome)]),
       ...messageEnd('tool_use', usage),
     ]),
     runs: runsBoth,

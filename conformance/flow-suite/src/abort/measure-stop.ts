@@ -32,7 +32,7 @@ export const measureStop = async (
   place: Place,
   toolMs: number,
 ): Promise<Stopped> => {
-  const vendor = server.play({ type: place === 'stream' ? 'drip' : 'toolUse' });
+  const vendor = server.play({ type: place === 'stream' ? 'drip' : 'toolCall' });
   const deaf = deafTool(toolMs);
   const model = openai('loopback', { apiKey: 'test', baseUrl: vendor.url });
   const session = sessions(createAgent({ model, tools: [deaf.tool] })).open('one');

@@ -5,14 +5,14 @@ import { unanswered } from './unanswered.js';
 const asks = (...ids: readonly string[]): Message => ({
   id: 'asks',
   role: 'assistant',
-  content: ids.map((id) => ({ type: 'tool_use', id, name: 'wait', input: {} })),
+  content: ids.map((id) => ({ type: 'tool_call', id, name: 'wait', input: {} })),
 });
 const answers = (...ids: readonly string[]): Message => ({
   id: 'answers',
   role: 'tool',
-  content: ids.map((toolUseId) => ({
+  content: ids.map((toolCallId) => ({
     type: 'tool_result',
-    toolUseId,
+    toolCallId,
     content: [],
     isError: false,
   })),

@@ -13,7 +13,7 @@ import {
   toReadableStream,
 } from '@millrace/core';
 import { sessions } from '@millrace/core/sessions';
-import { finish, text, toolUse } from '@millrace/core/testing';
+import { finish, text, toolCall } from '@millrace/core/testing';
 import { NEVER, type Observable, of, startWith, throwError } from 'rxjs';
 import { outcomeOf } from '../outcome-of.js';
 import { ends, type Stop, stopNames, stops } from '../stops.js';
@@ -32,7 +32,7 @@ export const scriptedSorts = ({ ledger, options }: Shared): readonly Sort[] => {
   const endless = modelOf(() => NEVER.pipe(startWith(text('On '))));
   const fails = modelOf(() => throwError(() => new Error('The model is broken.')));
   const works = modelOf(({ messages }) =>
-    messages.at(-1)?.role === 'tool' ? of(text('Done.'), finish()) : of(toolUse('work'), finish()),
+    messages.at(-1)?.role === 'tool' ? of(text('Done.'), finish()) : of(toolCall('work'), finish()),
   );
   const { demand: _open, ...pulledOptions } = options;
   /** Every session has a memory of its own, which must go with it. */

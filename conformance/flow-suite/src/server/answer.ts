@@ -4,10 +4,10 @@
  * - `short`: a few words.
  * - `long`: so many deltas of so many bytes, as fast as the socket takes them.
  * - `drip`: a word every few milliseconds, until the client leaves.
- * - `toolUse`: a use of the tool `wait`.
+ * - `toolCall`: a use of the tool `wait`.
  */
 export type Answer =
-  | { readonly type: 'short' | 'drip' | 'toolUse' }
+  | { readonly type: 'short' | 'drip' | 'toolCall' }
   | { readonly type: 'long'; readonly deltas: number; readonly bytes: number };
 
 /** Writes an answer as a part of a path. */
@@ -21,7 +21,7 @@ export const fromPath = (path: string): Answer => {
     case 'long':
       return { type, deltas: Number(deltas), bytes: Number(bytes) };
     case 'drip':
-    case 'toolUse':
+    case 'toolCall':
       return { type };
     default:
       return { type: 'short' };

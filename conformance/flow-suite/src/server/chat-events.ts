@@ -18,7 +18,7 @@ export const lastEvents = `${event({}, 'stop')}data: [DONE]\n\n`;
 export const shortEvents = `${textEvent('All ')}${textEvent('done.')}${lastEvents}`;
 
 /** A whole answer that asks for one use of the tool `wait`. */
-export const toolUseEvents = `${event({
+export const toolCallEvents = `${event({
   tool_calls: [
     { index: 0, id: 'use-1', type: 'function', function: { name: 'wait', arguments: '{}' } },
   ],

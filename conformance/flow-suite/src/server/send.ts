@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { now } from '../one-clock.js';
 import type { Answer } from './answer.js';
-import { lastEvents, shortEvents, textEvent, toolUseEvents } from './chat-events.js';
+import { lastEvents, shortEvents, textEvent, toolCallEvents } from './chat-events.js';
 import { deltaAt } from './long-text.js';
 import type { Mark, SeenRequest } from './seen-request.js';
 
@@ -48,8 +48,8 @@ async function* piecesOf(answer: Answer, signal: AbortSignal): AsyncGenerator<Pi
     case 'short':
       yield [shortEvents, 0];
       return;
-    case 'toolUse':
-      yield [toolUseEvents, 0];
+    case 'toolCall':
+      yield [toolCallEvents, 0];
       return;
     case 'drip':
       for (;;) {

@@ -8,7 +8,7 @@ import {
   scriptedModel,
   text,
   thinking,
-  toolUse,
+  toolCall,
 } from '@millrace/core/testing';
 import { concat, concatMap, delay, NEVER, type Observable, of, throwError, timer } from 'rxjs';
 import { marblePicture } from './marble-picture.js';
@@ -26,8 +26,8 @@ const recorded = (call: (helpers: MarbleHelpers) => Observable<AgentEvent>) => {
 const letters = {
   h: thinking('h'),
   t: text('t'),
-  a: toolUse('alpha'),
-  b: toolUse('beta'),
+  a: toolCall('alpha'),
+  b: toolCall('beta'),
   f: finish(),
 };
 
@@ -86,7 +86,7 @@ h thought  t text  c tool call  p progress  r result
         }),
         run: ({ ms }, context) => of('done').pipe(delay(ms, context.scheduler)),
       });
-      const values = { a: toolUse('alpha', { ms: 10 }), b: toolUse('alpha', { ms: 30 }) };
+      const values = { a: toolCall('alpha', { ms: 10 }), b: toolCall('alpha', { ms: 30 }) };
       const asked = model(['(abf)|', '--(tf)|'], { ...letters, ...values });
       return createAgent({ model: asked, tools: [later] }).stream$('?', { scheduler });
     };
@@ -152,7 +152,7 @@ h thought  t text  c tool call  | end
   it('keeps the order of a call that takes no time', () => {
     const call = ({ scheduler }: MarbleHelpers) => {
       const now = tool({ name: 'now', description: 'Is quick.', run: () => 'done' });
-      const model = scriptedModel([thinking('h'), toolUse('now')], [text('t'), text('t')]);
+      const model = scriptedModel([thinking('h'), toolCall('now')], [text('t'), text('t')]);
       return createAgent({ model, tools: [now] }).stream$('?', { scheduler });
     };
     expect(picture(recorded(call))).toBe(`
@@ -214,7 +214,7 @@ t text  c tool call  p progress  r result  | end
     const name = 'a_tool_with_a_name_that_is_much_too_long';
     const call = ({ scheduler }: MarbleHelpers) => {
       const long = tool({ name, description: 'Has a long name.', run: () => timer(9, scheduler) });
-      const model = scriptedModel([toolUse(name)], [text('t')]);
+      const model = scriptedModel([toolCall(name)], [text('t')]);
       return createAgent({ model, tools: [long] }).stream$('?', { scheduler });
     };
     expect(picture(recorded(call))).toBe(`

@@ -1,4 +1,4 @@
-import { type AgentEvent, toolUsesOf } from '@millrace/core';
+import { type AgentEvent, toolCallsOf } from '@millrace/core';
 
 /** What a marble stands for. `begin` has no sign of its own: it opens a stretch of work. */
 export type MarkKind =
@@ -44,7 +44,9 @@ const kindsIn = (event: AgentEvent, heard: Heard): readonly LaneKind[] => {
       return chunk(laneOf(event, 'summary'), event, heard);
     case 'postReasoning': {
       const lane = laneOf(event, 'reasoning');
-      const calls = toolUsesOf(event.message).flatMap(({ id }) => announce(lane, id, event, heard));
+      const calls = toolCallsOf(event.message).flatMap(({ id }) =>
+        announce(lane, id, event, heard),
+      );
       return [...calls, ...finish(lane, heard)];
     }
     case 'planningChunk':
@@ -54,11 +56,11 @@ const kindsIn = (event: AgentEvent, heard: Heard): readonly LaneKind[] => {
     case 'postSummary':
       return finish(laneOf(event, 'summary'), heard);
     case 'preActing':
-      return begin(laneOf(event, event.toolUse.name), event, heard);
+      return begin(laneOf(event, event.toolCall.name), event, heard);
     case 'actingChunk':
-      return [[laneOf(event, event.toolUse.name), 'progress']];
+      return [[laneOf(event, event.toolCall.name), 'progress']];
     case 'postActing': {
-      const lane = laneOf(event, event.toolUse.name);
+      const lane = laneOf(event, event.toolCall.name);
       return [[lane, event.result.isError ? 'error' : 'result'], ...finish(lane, heard)];
     }
     case 'modelRetry':
@@ -99,17 +101,17 @@ const chunk = (
   event: Extract<AgentEvent, { type: 'reasoningChunk' | 'summaryChunk' }>,
   heard: Heard,
 ): readonly LaneKind[] => {
-  if (event.toolUse !== undefined) return announce(lane, event.toolUse.id, event, heard);
+  if (event.toolCall !== undefined) return announce(lane, event.toolCall.id, event, heard);
   return [[lane, event.kind === 'thinking' ? 'thought' : 'text']];
 };
 
 const announce = (
   lane: string,
-  toolUseId: string,
+  toolCallId: string,
   { callId }: AgentEvent,
   { announced }: Heard,
 ): readonly LaneKind[] => {
-  const key = `${callId} ${toolUseId}`;
+  const key = `${callId} ${toolCallId}`;
   if (announced.has(key)) return [];
   announced.add(key);
   return [[lane, 'call']];

@@ -1,4 +1,4 @@
-import { type AgentEvent, textOf, type ToolUseBlock } from '@millrace/core';
+import { type AgentEvent, textOf, type ToolCallBlock } from '@millrace/core';
 import type {} from '@millrace/core/long-term-memory';
 import { isPlan, planText } from '@millrace/core/planning';
 import type {} from '@millrace/core/retrieval';
@@ -17,9 +17,9 @@ export const describeEvent = (event: AgentEvent, theme: Theme, room: number): re
   ];
   switch (event.type) {
     case 'preActing':
-      return [toolCall(event.toolUse, theme, room)];
+      return [toolCall(event.toolCall, theme, room)];
     case 'actingChunk': {
-      const text = `${event.toolUse.name}: ${asText(event.value)}`;
+      const text = `${event.toolCall.name}: ${asText(event.value)}`;
       return [colors.dim(oneLine(`${unicode ? '…' : '...'} ${text}`, room, theme))];
     }
     case 'postActing':
@@ -53,22 +53,22 @@ export const describeEvent = (event: AgentEvent, theme: Theme, room: number): re
       return note(`${event.from} failed, ${event.to} takes over: ${event.error.message}`);
     case 'repaired':
       return note(
-        event.toolUse === undefined
+        event.toolCall === undefined
           ? 'The action was no JSON, and has been repaired.'
-          : `The arguments for ${event.toolUse.name} were no JSON, and have been repaired.`,
+          : `The arguments for ${event.toolCall.name} were no JSON, and have been repaired.`,
       );
     case 'approvalRequested':
-      return note(`${event.toolUse.name} waits for approval.`);
+      return note(`${event.toolCall.name} waits for approval.`);
     case 'approvalDecided': {
       const verdict = event.approved ? 'approved' : 'not approved';
       const why = event.reason === undefined ? '' : ` ${event.reason}`;
-      return note(`${event.toolUse.name} is ${verdict}.${why}`);
+      return note(`${event.toolCall.name} is ${verdict}.${why}`);
     }
     case 'suspended':
-      return note(`${event.toolUse.name} is suspended: its result comes later.`);
+      return note(`${event.toolCall.name} is suspended: its result comes later.`);
     case 'uncertain':
       return note(
-        `${event.toolUse.name} had begun when the call was broken off: ${thens[event.then]}`,
+        `${event.toolCall.name} had begun when the call was broken off: ${thens[event.then]}`,
       );
     case 'queued':
       return note(`Waits its turn, behind ${event.ahead} others.`);
@@ -95,7 +95,7 @@ const thens = {
   report: 'the model is told that nothing is known.',
 } as const;
 
-const toolCall = ({ name, input, invalidInput }: ToolUseBlock, theme: Theme, room: number) => {
+const toolCall = ({ name, input, invalidInput }: ToolCallBlock, theme: Theme, room: number) => {
   const { colors, unicode } = theme;
   const given = Object.entries(input).map(([key, value]) => `${key}: ${JSON.stringify(value)}`);
   const shown = oneLine(invalidInput ?? given.join(', '), room - name.length - 4, theme);
@@ -103,7 +103,7 @@ const toolCall = ({ name, input, invalidInput }: ToolUseBlock, theme: Theme, roo
 };
 
 const toolResult = (
-  { toolUse: { name }, result, ms }: Extract<AgentEvent, { type: 'postActing' }>,
+  { toolCall: { name }, result, ms }: Extract<AgentEvent, { type: 'postActing' }>,
   theme: Theme,
   room: number,
 ): readonly string[] => {

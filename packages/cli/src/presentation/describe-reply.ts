@@ -7,14 +7,14 @@ export type UsageUnit = 'tokens' | 'words';
 
 /** Sums a reply up in one line: how it ended, how long it took, and what it cost. */
 export const describeReply = (
-  { reason, elapsedMs, iterations, toolUses, usage }: Reply,
+  { reason, elapsedMs, iterations, toolCalls, usage }: Reply,
   unit: UsageUnit,
   { colors, unicode }: Theme,
 ): string => {
   const cached = usage.cacheReadTokens > 0 ? ` and ${usage.cacheReadTokens} cached` : '';
   const facts = [
     count(iterations, 'iteration'),
-    count(toolUses.length, 'tool call'),
+    count(toolCalls.length, 'tool call'),
     `${usage.inputTokens}${cached} ${unit} in, ${usage.outputTokens} out`,
   ];
   const how = `${endings[reason] ?? `ended (${reason}) after`} ${milliseconds(elapsedMs)}`;

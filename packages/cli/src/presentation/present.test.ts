@@ -21,7 +21,7 @@ import {
   scriptedModel,
   text,
   thinking,
-  toolUse,
+  toolCall,
 } from '@millrace/core/testing';
 import {
   concat,
@@ -101,7 +101,7 @@ describe('present', () => {
       [
         thinking('The time\n'),
         thinking('is asked.'),
-        toolUse('clock', { place: 'Oslo' }),
+        toolCall('clock', { place: 'Oslo' }),
         { type: 'usage', usage: { inputTokens: 20, outputTokens: 5 } },
       ],
       [text('It is'), text(' noon.\nOr so.')],
@@ -138,7 +138,7 @@ t text  | end
   });
 
   it('shows a text before tools as a paragraph of its own', () => {
-    const model = scriptedModel([text('Let me see.'), toolUse('list')], [text('Done.')]);
+    const model = scriptedModel([text('Let me see.'), toolCall('list')], [text('Done.')]);
     expect(printed({ model, tools: [list] })).toBe(`
 Let me see.
   → list
@@ -156,7 +156,7 @@ answered in 0 ms · 2 iterations · 1 tool call · 0 tokens in, 0 out
 
   it('shows failures of tools, and arguments that are no JSON', () => {
     const model = scriptedModel(
-      [toolUse('broken'), { type: 'toolUse', name: 'list', json: '{"a":' }],
+      [toolCall('broken'), { type: 'toolCall', name: 'list', json: '{"a":' }],
       [text('Done.')],
     );
     expect(printed({ model, tools: [broken, list] })).toBe(`  → broken
@@ -185,7 +185,7 @@ answered in 0 ms · 2 iterations · 2 tool calls · 0 tokens in, 0 out
         });
         report({ type: 'modelFallback', from: 'big', to: 'small', error });
         report({ type: 'warning', message: 'top_p is\nnot known' });
-        return [toolUse('list')];
+        return [toolCall('list')];
       },
       [text('Done.')],
     );
@@ -267,7 +267,7 @@ answered in 0 ms · 1 iteration · 0 tool calls · 0 tokens in, 0 out
   });
 
   it('says that the limit was reached', () => {
-    const model = scriptedModel([toolUse('list')], [text('So far so good.')]);
+    const model = scriptedModel([toolCall('list')], [text('So far so good.')]);
     expect(printed({ model, tools: [list] }, { limits: { maxIterations: 1 } })).toBe(`  → list
   ← list (0 ms)
     first
@@ -306,7 +306,7 @@ interrupted after 5 ms · 1 iteration · 0 tool calls · 0 tokens in, 0 out
   it('sets sub-agents off, and does not take their answer for that of the call', () => {
     const helper = createAgent({
       name: 'helper',
-      model: scriptedModel([thinking('Hm.'), toolUse('list')], [text('It is\nnoon.')]),
+      model: scriptedModel([thinking('Hm.'), toolCall('list')], [text('It is\nnoon.')]),
       tools: [list],
     });
     const ask = tool({
@@ -314,7 +314,7 @@ interrupted after 5 ms · 1 iteration · 0 tool calls · 0 tokens in, 0 out
       description: 'Asks the helper.',
       run: (_input, context) => helper.call$('?', { parent: context }).pipe(map(textOf)),
     });
-    const model = scriptedModel([toolUse('ask')], [text('Noon.')]);
+    const model = scriptedModel([toolCall('ask')], [text('Noon.')]);
     expect(printed({ model, tools: [ask] })).toBe(`  → ask
     Hm.
     → list
@@ -338,7 +338,7 @@ answered in 0 ms · 2 iterations · 1 tool call · 0 tokens in, 0 out
 
   it('lets nothing through that steers a terminal', () => {
     const model = scriptedModel(
-      [toolUse('shout', { '\u001b]0;a': '\u001b[2J' })],
+      [toolCall('shout', { '\u001b]0;a': '\u001b[2J' })],
       [thinking('\u001b[1m'), text('a\u001b[31mb\u0007\r\nc\u202ed')],
     );
     const shout = tool({
@@ -356,7 +356,7 @@ answered in 0 ms · 2 iterations · 1 tool call · 0 tokens in, 0 out
   it('paints where the theme has colour', () => {
     const output = { isTTY: true };
     const theme = createTheme({ env: {}, platform: 'linux', output, color: true });
-    const model = scriptedModel([thinking('Hm.'), toolUse('list')], [text('Done.')]);
+    const model = scriptedModel([thinking('Hm.'), toolCall('list')], [text('Done.')]);
     const all = printed({ model, tools: [list] }, {}, { theme, unit: 'words' });
     expect(all).toContain('\u001b[2m  Hm.\u001b[22m');
     expect(all).toContain('\u001b[36m→\u001b[39m \u001b[1mlist\u001b[22m');
@@ -367,7 +367,7 @@ answered in 0 ms · 2 iterations · 1 tool call · 0 tokens in, 0 out
   it('G1: shows what is thought beside the loop, and the plan as it stands', () => {
     const model = scriptedModel(
       [text('First a plan.')],
-      [toolUse('create_plan', { goal: 'Bread.', steps: ['Mill', 'Bake'] })],
+      [toolCall('create_plan', { goal: 'Bread.', steps: ['Mill', 'Bake'] })],
       [text('Done.')],
     );
     const agent = withPlan({ model, use: [insertBefore(reasoning, analyseTask())] });

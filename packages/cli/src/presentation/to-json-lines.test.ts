@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { createAgent, MillraceError, tool } from '@millrace/core';
-import { scriptedModel, text, toolUse } from '@millrace/core/testing';
+import { scriptedModel, text, toolCall } from '@millrace/core/testing';
 import { catchError, EMPTY, lastValueFrom, of, toArray } from 'rxjs';
 import { toJsonLines } from './to-json-lines.js';
 
@@ -58,7 +58,7 @@ describe('toJsonLines', () => {
     });
     circular['self'] = circular;
     const lines = await linesOf({
-      model: scriptedModel([toolUse('odd')], [text('Done.')]),
+      model: scriptedModel([toolCall('odd')], [text('Done.')]),
       tools: [odd],
     });
     const progress = lines.filter(({ type }) => type === 'actingChunk');

@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Model, type ModelRequest, textOf } from '@millrace/core';
-import { scriptedModel, text, toolUse } from '@millrace/core/testing';
+import { scriptedModel, text, toolCall } from '@millrace/core/testing';
 import type { ModelChoice } from '../choose-model.js';
 import type { Environment } from '../environment.js';
 import { main } from '../main.js';
@@ -63,7 +63,7 @@ export const concluding = ({ messages }: ModelRequest) => {
 
 /** Asks for one calculation, and answers with what came of it. */
 export const calculating = () =>
-  scriptedModel([toolUse('calculator', { expression: '6 * 7' })], concluding);
+  scriptedModel([toolCall('calculator', { expression: '6 * 7' })], concluding);
 
 /** How many messages there are, and the last of them. */
 export const echoed = ({ messages }: ModelRequest) => [

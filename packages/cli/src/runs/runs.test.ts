@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { createAgent, MillraceError } from '@millrace/core';
 import { journal } from '@millrace/core/journal';
-import { scriptedModel, text, toolUse } from '@millrace/core/testing';
+import { scriptedModel, text, toolCall } from '@millrace/core/testing';
 import { openEmbedded } from '@millrace/store/embedded';
 import { lastValueFrom, Subject } from 'rxjs';
 import { calculating, concluding, echoed, type Home, makeHome } from './runs.test-support.js';
@@ -212,7 +212,7 @@ describe('millrace replay', () => {
 
 describe('millrace resume', () => {
   it('S6: goes on with a run that failed, and does again what was not done', async () => {
-    const model = scriptedModel([toolUse('calculator', { expression: '6 * 7' })], failing);
+    const model = scriptedModel([toolCall('calculator', { expression: '6 * 7' })], failing);
     const { code, err } = await home.ran(['What is 6 * 7?'], model);
     const id = await only();
     expect(code).toBe(1);
@@ -230,7 +230,7 @@ describe('millrace resume', () => {
     const terminate$ = new Subject<void>();
     const model = scriptedModel(() => {
       terminate$.next();
-      return [toolUse('calculator', { expression: '6 * 7' })];
+      return [toolCall('calculator', { expression: '6 * 7' })];
     });
     const { code, err } = await home.ran(['-q', 'What is 6 * 7?'], model, { terminate$ });
     const id = (await only()).slice(0, 8);

@@ -17,7 +17,7 @@ export {
   type Rule,
   wholeNumber,
 } from '../values/options.js';
-export type { ToolPart, ToolParts, ToolUseChunk } from '../models/tool-parts.js';
+export type { ToolPart, ToolParts, ToolCallChunk } from '../models/tool-parts.js';
 export { createToolParts } from '../models/tool-parts.js';
 export { type Fused, fuseRankings } from '../layers/retrieval/fuse-rankings.js';
 export { createMeaningIndex, type MeaningIndex } from '../layers/retrieval/meaning-index.js';

@@ -11,7 +11,7 @@ import type { Answer, Layer, LayerContext } from '../seams/layer.js';
 import { trusted, turnThrough } from '../seams/layer.js';
 import { loop } from '../loop.js';
 import type { ContentBlock, Message, ToolMessage } from '../values/message.js';
-import { textOf, toolUsesOf, withPlainResults } from '../values/message.js';
+import { textOf, toolCallsOf, withPlainResults } from '../values/message.js';
 import { noMemory } from '../values/memory.js';
 import { inTime } from '../models/timeouts.js';
 import { nativePhases } from '../phases/phase-list.js';
@@ -39,7 +39,7 @@ export const runLoop =
     defer(() => {
       const run = begin(call, context);
       const own = contextOf(call, context);
-      toolUseIdsOf(run.messages).forEach((id) => own.toolUseIds.add(id));
+      toolCallIdsOf(run.messages).forEach((id) => own.toolCallIds.add(id));
       return of(run).pipe(
         loop(own, turnThrough(context.layers, nativePhases)),
         map((ended) => concluded(ended, call, context)),
@@ -212,7 +212,7 @@ export const opening: Layer = trusted({
     if (call.memory !== noMemory) throw misuse(unread);
     const nothing = (willRun: boolean): Conversation => {
       const awaited = willRun ? splitInput(call.input).results?.content[0] : undefined;
-      if (awaited !== undefined) throw notAwaited(awaited.toolUseId, []);
+      if (awaited !== undefined) throw notAwaited(awaited.toolCallId, []);
       return { history: [], late: call.late };
     };
     return opened$(call, context, nothing, next);
@@ -253,16 +253,16 @@ const replyOf = (
   ...(run.status === 'suspended' && { suspensions: run.suspensions ?? [] }),
   ...Object.values(found).reduce<Partial<Reply>>((all, { reply }) => ({ ...all, ...reply }), {}),
   iterations: run.iteration,
-  toolUses: run.toolRuns,
+  toolCalls: run.toolRuns,
   usage: run.usage,
   usageByPhase: run.usageByPhase,
   createdAt,
   elapsedMs: scheduler.now() - createdAt,
 });
 
-const toolUseIdsOf = (messages: readonly Message[]): readonly string[] =>
+const toolCallIdsOf = (messages: readonly Message[]): readonly string[] =>
   messages.flatMap((message) =>
-    message.role === 'assistant' ? toolUsesOf(message).map(({ id }) => id) : [],
+    message.role === 'assistant' ? toolCallsOf(message).map(({ id }) => id) : [],
   );
 
 const injectedBy = (call: Call, { call: { callId } }: Pick<LayerContext, 'call'>): Injected => {
@@ -299,7 +299,7 @@ const contextOf = (call: Call, context: CallContext): Context => {
     output,
     found: call.found,
     limits: limitsOf(options.limits),
-    toolUseIds: new Set(),
+    toolCallIds: new Set(),
     prepareInput$: (messages, place) =>
       preparedInput$(call, context, hooks.iteration(), place, messages),
     activateOnly: (groups) => {

@@ -13,7 +13,7 @@ import {
   tool,
 } from '../index.js';
 import { jsonSchema } from '../schema/index.js';
-import { marbles, record, scriptedModel, text, toolUse, verifyEvents } from '../testing/index.js';
+import { marbles, record, scriptedModel, text, toolCall, verifyEvents } from '../testing/index.js';
 import { answerWith, hideTools, recall, withHistory } from './index.js';
 import { sessions } from '../layers/sessions/index.js';
 
@@ -212,7 +212,7 @@ describe('layers around a call', () => {
       description: 'Asks.',
       run: (_, context) => child.call$('?', { parent: context }).pipe(map(textOf)),
     });
-    const model = scriptedModel([toolUse('ask')], [text('outer')]);
+    const model = scriptedModel([toolCall('ask')], [text('outer')]);
     await createAgent({ name: 'parent', model, tools: [ask], use: [audit] }).call('?');
     expect(seen).toEqual(['parent/child', 'parent']);
   });

@@ -27,7 +27,7 @@ import {
   inProcessCalls,
   journal,
 } from '../journal/index.js';
-import { record, scriptedModel, text, toolUse, verifyEvents } from '../testing/index.js';
+import { record, scriptedModel, text, toolCall, verifyEvents } from '../testing/index.js';
 import { budget, sharedBudget } from '../layers/traffic/index.js';
 import { journalIn } from '../journal/stored-calls.test-support.js';
 
@@ -55,9 +55,9 @@ describe('an interrupt two sub-agents deep', () => {
       },
     };
     const inner = createAgent({ name: 'inner', model: hanging });
-    const middleModel = scriptedModel([toolUse('ask')]);
+    const middleModel = scriptedModel([toolCall('ask')]);
     const middle = createAgent({ name: 'middle', model: middleModel, tools: [asking(inner)] });
-    const outerModel = scriptedModel([toolUse('ask')]);
+    const outerModel = scriptedModel([toolCall('ask')]);
     const agent = createAgent({
       name: 'outer',
       model: outerModel,
@@ -145,7 +145,7 @@ describe('an interrupt while a person is asked', () => {
     );
     const deaf = tool({ name: 'deaf', description: 'Never ends.', run: () => NEVER });
     const agent = createAgent({
-      model: scriptedModel([toolUse('pay'), toolUse('deaf')]),
+      model: scriptedModel([toolCall('pay'), toolCall('deaf')]),
       tools: [pay, deaf],
     });
     const events: AgentEvent[] = [];
@@ -158,7 +158,7 @@ describe('an interrupt while a person is asked', () => {
     expect(last).toMatchObject({
       reply: {
         reason: 'interrupted',
-        toolUses: [
+        toolCalls: [
           { name: 'pay', isError: true, output: 'Interrupted before it finished.' },
           { name: 'deaf', isError: true, output: 'Interrupted before it finished.' },
         ],
@@ -175,14 +175,14 @@ describe('a veto, a silent tool and a cut', () => {
     store = inProcessCalls(),
   ) => {
     const agent = createAgent({
-      model: scriptedModel([toolUse('silent')], [text('Done.')]),
+      model: scriptedModel([toolCall('silent')], [text('Done.')]),
       tools: [silent],
       ...options,
       use: [journalIn(store), ...(options.use ?? [])],
     });
-    const summary = ({ reason, toolUses }: Reply) => [
+    const summary = ({ reason, toolCalls }: Reply) => [
       reason,
-      ...toolUses.map(({ output, isError }) => `${isError ? 'failed' : 'ok'}: ${output}`),
+      ...toolCalls.map(({ output, isError }) => `${isError ? 'failed' : 'ok'}: ${output}`),
     ];
     const called = summary(await agent.call('?', { callId: 'c' }));
     // What a resumed call replays is the same.
@@ -219,13 +219,13 @@ describe('a tool that takes too long', () => {
       run: () => NEVER,
     });
     const agent = createAgent({
-      model: scriptedModel([toolUse('never')], [text('Done.')]),
+      model: scriptedModel([toolCall('never')], [text('Done.')]),
       tools: [never],
     });
     const events = await record(agent.stream$('?'));
     expect(events.filter(({ type }) => type === 'postActing')).toHaveLength(1);
     expect(events.at(-1)).toMatchObject({
-      reply: { reason: 'answer', toolUses: [{ isError: true }] },
+      reply: { reason: 'answer', toolCalls: [{ isError: true }] },
     });
   });
 });
@@ -236,12 +236,12 @@ describe('the budget of a family', () => {
     const echo = tool({ name: 'echo', description: 'Echoes.', run: () => 'Hi.' });
     const child = createAgent({
       name: 'child',
-      model: scriptedModel([toolUse('echo'), costs(30)], [text('Below.'), costs(20)]),
+      model: scriptedModel([toolCall('echo'), costs(30)], [text('Below.'), costs(20)]),
       tools: [echo],
     });
     const model = scriptedModel(
-      [toolUse('ask'), costs(5)],
-      [toolUse('ask'), costs(5)],
+      [toolCall('ask'), costs(5)],
+      [toolCall('ask'), costs(5)],
       [text('Done.'), costs(5)],
     );
     return {

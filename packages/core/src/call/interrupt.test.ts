@@ -24,7 +24,7 @@ import {
   textOf,
   tool,
 } from '../index.js';
-import { finish, marbles, record, scriptedModel, text, toolUse } from '../testing/index.js';
+import { finish, marbles, record, scriptedModel, text, toolCall } from '../testing/index.js';
 import { sessions } from '../layers/sessions/index.js';
 
 const summary = ({ reason, ...reply }: Reply) => `${reason}: ${textOf(reply)}`;
@@ -110,10 +110,10 @@ describe('an interrupt', () => {
       },
     });
     const memory = inProcessMemory();
-    const model = scriptedModel([toolUse('quick'), toolUse('slow'), toolUse('deaf')]);
+    const model = scriptedModel([toolCall('quick'), toolCall('slow'), toolCall('deaf')]);
     const stopper = on(
       'preActing',
-      tap(({ toolUse: { name } }) => name === 'deaf' && stop$.next()),
+      tap(({ toolCall: { name } }) => name === 'deaf' && stop$.next()),
     );
     const agent = createAgent({ model, tools: [quick, slow, deaf], use: [stopper] });
     const events = await record(
@@ -125,7 +125,7 @@ describe('an interrupt', () => {
     expect(events.at(-1)).toMatchObject({
       reply: {
         reason: 'interrupted',
-        toolUses: [
+        toolCalls: [
           { isError: false, output: 'ok' },
           { isError: true, output: 'Interrupted before it finished.' },
           { isError: true, output: 'Not run: the call was interrupted.' },
@@ -138,14 +138,14 @@ describe('an interrupt', () => {
 
   it('S1: between two tools, the second is not run', async () => {
     const stop$ = new Subject<void>();
-    const model = scriptedModel([toolUse('quick'), toolUse('quick')]);
+    const model = scriptedModel([toolCall('quick'), toolCall('quick')]);
     const stopper = on(
       'postActing',
       tap(() => stop$.next()),
     );
     const agent = createAgent({ model, tools: [quick], use: [stopper] });
     const reply = await agent.call('?', { use: [interruptOn(stop$)], limits: { parallel: false } });
-    expect(reply.toolUses.map(({ isError }) => isError)).toEqual([false, true]);
+    expect(reply.toolCalls.map(({ isError }) => isError)).toEqual([false, true]);
     expect(reply.reason).toBe('interrupted');
   });
 
@@ -182,7 +182,7 @@ describe('an interrupt', () => {
         use: [on('preActing', () => NEVER)],
       });
       const reply$ = agent.call$('?', { use: [interruptOn(cold('--x', { x: 0 }))], scheduler });
-      expectObservable(reply$.pipe(map(({ toolUses }) => toolUses[0]?.output))).toBe('--(r|)', {
+      expectObservable(reply$.pipe(map(({ toolCalls }) => toolCalls[0]?.output))).toBe('--(r|)', {
         r: 'Not run: the call was interrupted.',
       });
     });

@@ -32,7 +32,7 @@ import {
   type ScriptedAnswer,
   scriptedModel,
   text,
-  toolUse,
+  toolCall,
   verifyEvents,
 } from '../testing/index.js';
 import { budget, createSemaphore, limitCalls } from '../layers/traffic/index.js';
@@ -165,13 +165,13 @@ describe('interrupts and layers', () => {
             : next(step),
       };
       const agent = createAgent({
-        model: scriptedModel([toolUse('echo')], [text('x')]),
+        model: scriptedModel([toolCall('echo')], [text('x')]),
         tools: [echo],
         use: [redacting],
       });
       const seen$ = agent
         .call$('?', { scheduler, use: [interruptOn(timer(10, scheduler))] })
-        .pipe(map(({ reason, toolUses }) => `${reason} ${toolUses[0]?.output}`));
+        .pipe(map(({ reason, toolCalls }) => `${reason} ${toolCalls[0]?.output}`));
       expectObservable(seen$).toBe('30ms (a|)', { a: 'interrupted ***' });
     });
   });
@@ -204,7 +204,7 @@ describe('interrupts and layers', () => {
         tools: [echo],
         use: [journalIn(driver), ...use],
       });
-    const cut = make([], [toolUse('echo')], () => NEVER);
+    const cut = make([], [toolCall('echo')], () => NEVER);
     await new Promise<void>((resolve) => {
       const subscription = sessions(cut)
         .open('s')
@@ -239,7 +239,7 @@ describe('what a layer answers', () => {
     const session = sessions(
       createAgent({
         model: scriptedModel(
-          [toolUse('echo'), usage],
+          [toolCall('echo'), usage],
           throwError(() => new Error('down')),
         ),
         tools: [echo],
@@ -253,7 +253,7 @@ describe('what a layer answers', () => {
         reason: 'answer',
         iterations: 2,
         usage: { inputTokens: 10 },
-        toolUses: [{ name: 'echo' }],
+        toolCalls: [{ name: 'echo' }],
       },
     });
     const kept = await lastValueFrom(memory('s').load$());
@@ -288,9 +288,9 @@ describe('what a layer answers', () => {
     const session = sessions(
       createAgent({
         model: scriptedModel(
-          [toolUse('echo', {}, 'one'), usage],
+          [toolCall('echo', {}, 'one'), usage],
           [text('1')],
-          [toolUse('echo', {}, 'two')],
+          [toolCall('echo', {}, 'two')],
           [text('2')],
         ),
         tools: [echo],
@@ -304,7 +304,7 @@ describe('what a layer answers', () => {
     expect(spent.spent.toolCalls).toBe(1);
     const messages = await lastValueFrom(memory('s').load$());
     expect(messages.flatMap(({ content }): readonly unknown[] => content)).toContainEqual(
-      expect.objectContaining({ type: 'tool_result', toolUseId: 'two' }),
+      expect.objectContaining({ type: 'tool_result', toolCallId: 'two' }),
     );
     expect(messages.map(textOf).filter((said) => said !== '')).toEqual([
       ...['a', '1', 'b', '2', 'c', '2', 'd', '2'],
@@ -334,7 +334,7 @@ describe('what a layer answers', () => {
   it('Y1, T5: a tool that gave its result is not run again', async () => {
     const again = around('tool', (next, step) => next(step).pipe(concatMap(() => next(step))));
     const agent = createAgent({
-      model: scriptedModel([toolUse('echo')], [text('x')]),
+      model: scriptedModel([toolCall('echo')], [text('x')]),
       tools: [echo],
       use: [again],
     });

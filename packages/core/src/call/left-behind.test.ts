@@ -4,13 +4,13 @@ import { type Agent, type CallOptions, createAgent, history, interruptOn, tool }
 import { createCallStore, inProcessCalls, journal } from '../journal/index.js';
 import { type Session, sessions } from '../layers/sessions/index.js';
 import { asAgent } from '../layers/teams/index.js';
-import { finish, scriptedModel, text, toolUse } from '../testing/index.js';
+import { finish, scriptedModel, text, toolCall } from '../testing/index.js';
 
 const answering = () => createAgent({ model: scriptedModel([text('Yes.')]) });
 const endless = () => createAgent({ model: scriptedModel(NEVER.pipe(startWith(text('On ')))) });
 const hanging = (run: () => Observable<never>) =>
   createAgent({
-    model: scriptedModel([toolUse('hang'), finish()]),
+    model: scriptedModel([toolCall('hang'), finish()]),
     tools: [tool({ name: 'hang', description: 'Hangs.', run })],
   });
 const recorded = () => answering().with(journal(createCallStore(inProcessCalls())));

@@ -244,5 +244,5 @@ const sameReply = ({ id, role }: Reply, edited: Reply): Reply => ({
   ...edited,
   id,
   role,
-  content: edited.content.filter(({ type }) => type !== 'tool_use'),
+  content: edited.content.filter(({ type }) => type !== 'tool_call'),
 });

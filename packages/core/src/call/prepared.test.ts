@@ -16,7 +16,7 @@ import { interruptOn } from '../layers/interrupt-on.js';
 import { createAgent } from '../agent.js';
 import { prepare } from '../seams/interceptor.js';
 import { textBlock, textOf } from '../values/message.js';
-import { marbles, record, scriptedModel, text, toolUse } from '../testing/index.js';
+import { marbles, record, scriptedModel, text, toolCall } from '../testing/index.js';
 import { tool } from '../tools/tool.js';
 import { sessions } from '../layers/sessions/index.js';
 
@@ -195,7 +195,7 @@ describe('prepare', () => {
   it('S3: what is said to a running call goes through it too, and is remembered under ids of its own', async () => {
     const done$ = new Subject<string>();
     const work = tool({ name: 'work', description: 'Works.', run: () => done$ });
-    const model = scriptedModel([toolUse('work')], [text('Done.')]);
+    const model = scriptedModel([toolCall('work')], [text('Done.')]);
     const session = sessions(createAgent({ model, tools: [work], use: [guarded] })).open('s');
     const running = record(session.stream$('hi'));
     const outcomes = [session.steer('one'), session.steer('bad'), session.steer('two')];
@@ -218,7 +218,7 @@ describe('prepare', () => {
   it('S3: a call that joins with what it would not have is guardRejected, and the running one goes on', async () => {
     const done$ = new Subject<string>();
     const work = tool({ name: 'work', description: 'Works.', run: () => done$ });
-    const model = scriptedModel([toolUse('work')], [text('Done.')]);
+    const model = scriptedModel([toolCall('work')], [text('Done.')]);
     const session = sessions(createAgent({ model, tools: [work], use: [guarded] })).open('s');
     const running = session.call('hi');
     const joined = session.call('bad', { onBusy: 'steer' });
@@ -233,7 +233,7 @@ describe('prepare', () => {
     const undecided = prepare(
       mergeMap((asked) => (textOf(asked.input[0] as never) === 'hi' ? of(asked) : NEVER)),
     );
-    const model = scriptedModel([toolUse('work')]);
+    const model = scriptedModel([toolCall('work')]);
     const session = sessions(createAgent({ model, tools: [work], use: [undecided] })).open('s');
     const running = session.call('hi');
     const said = session.steer('and?');

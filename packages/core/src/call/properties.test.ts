@@ -38,7 +38,7 @@ import {
   type Use,
 } from '../index.js';
 import { unpaired } from '../run.js';
-import { finish, text, thinking, toolUse, verifyEvents } from '../testing/index.js';
+import { finish, text, thinking, toolCall, verifyEvents } from '../testing/index.js';
 import { sessions } from '../layers/sessions/index.js';
 
 /** What a scripted model does in one answer: its chunks, how far apart they are, and how it ends. */
@@ -59,14 +59,14 @@ const chunk: fc.Arbitrary<ModelChunk> = fc.oneof(
       ),
       id: fc.option(fc.constantFrom('a', 'b', 'constructor'), { nil: undefined }),
     })
-    .map(({ name, id }) => toolUse(name, {}, id)),
+    .map(({ name, id }) => toolCall(name, {}, id)),
   fc
     .record({
       index: fc.nat(2),
       name: fc.constantFrom('ok', 'late'),
       json: fc.constantFrom('{}', '{"a":', '[]', ''),
     })
-    .map((it): ModelChunk => ({ type: 'toolUse', ...it })),
+    .map((it): ModelChunk => ({ type: 'toolCall', ...it })),
   fc.constant<ModelChunk>({ type: 'restart', why: 'the connection broke' }),
   fc.constant<ModelChunk>({ type: 'malformed', feedback: 'unreadable' }),
 );
@@ -228,7 +228,7 @@ const later: Use = [
 const branches = (events: readonly AgentEvent[]): unknown => {
   const all = new Map<string, unknown[]>();
   for (const { seq: _seq, at: _at, ...event } of events) {
-    const ofTool = 'toolUse' in event && event.type.includes('cting') ? event.toolUse.id : 'loop';
+    const ofTool = 'toolCall' in event && event.type.includes('cting') ? event.toolCall.id : 'loop';
     all.set(ofTool, [...(all.get(ofTool) ?? []), event]);
   }
   return all;
@@ -245,7 +245,7 @@ describe('over random scripts of model, tools, faults and interrupts', () => {
         const messages = stored(memory);
         expect(unpaired(messages)).toBeUndefined();
         const ids = messages.flatMap((message) =>
-          message.role === 'tool' ? message.content.map(({ toolUseId }) => toolUseId) : [],
+          message.role === 'tool' ? message.content.map(({ toolCallId }) => toolCallId) : [],
         );
         expect(new Set(ids).size).toBe(ids.length);
         expect(new Set(messages.map(({ id }) => id)).size).toBe(messages.length);
@@ -262,7 +262,7 @@ describe('over random scripts of model, tools, faults and interrupts', () => {
         const last = events.at(-1);
         if (outcome !== 'replied' || last?.type !== 'postCall') return;
         const results = events.filter(({ type }) => type === 'postActing').length;
-        expect(last.reply.toolUses).toHaveLength(results);
+        expect(last.reply.toolCalls).toHaveLength(results);
       }),
       runs,
     );
@@ -371,7 +371,7 @@ describe('over random scripts of model, tools, faults and interrupts', () => {
           ...(reply as object),
           createdAt: 0,
           elapsedMs: 0,
-          toolUses: 0,
+          toolCalls: 0,
         });
         expect(timeless(called)).toEqual(timeless(streamed));
       }),

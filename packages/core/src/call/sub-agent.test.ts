@@ -13,7 +13,7 @@ import {
   textOf,
   tool,
 } from '../index.js';
-import { finish, marbles, record, scriptedModel, text, toolUse } from '../testing/index.js';
+import { finish, marbles, record, scriptedModel, text, toolCall } from '../testing/index.js';
 import { sessions } from '../layers/sessions/index.js';
 
 /** A tool that asks an agent, in the call that uses it. */
@@ -27,7 +27,7 @@ const asking = (agent: Agent) =>
 describe('a sub-agent', () => {
   it('H1: is in the stream of its parent, numbered with it, with its path', async () => {
     const inner = createAgent({ name: 'inner', model: scriptedModel([text('deep')]) });
-    const model = scriptedModel([toolUse('tool')], [text('done')]);
+    const model = scriptedModel([toolCall('tool')], [text('done')]);
     const outer = createAgent({ name: 'outer', model, tools: [asking(inner)] });
     const hot: string[] = [];
     inner.events$.subscribe(({ type }) => hot.push(type));
@@ -53,7 +53,7 @@ describe('a sub-agent', () => {
       description: 'Asks in a session.',
       run: (_input, parent) => sessions(inner).open('i').call$('?', { parent }).pipe(map(textOf)),
     });
-    const model = scriptedModel([toolUse('tool')], [text('done')], [text('other')]);
+    const model = scriptedModel([toolCall('tool')], [text('done')], [text('other')]);
     const outer = createAgent({ name: 'outer', model, tools: [asks] });
     const heard: string[] = [];
     sessions(outer)
@@ -67,9 +67,9 @@ describe('a sub-agent', () => {
 
   it('H1: interceptors do not descend', async () => {
     const inner = createAgent({ model: scriptedModel([text('secret')]) });
-    const model = scriptedModel([toolUse('tool')], [text('done')]);
+    const model = scriptedModel([toolCall('tool')], [text('done')]);
     const outer = createAgent({ model, tools: [asking(inner)] });
-    expect((await outer.call('?')).toolUses).toMatchObject([{ output: 'secret' }]);
+    expect((await outer.call('?')).toolCalls).toMatchObject([{ output: 'secret' }]);
   });
 
   it('H1: two calls of one tool have ids of their own', async () => {
@@ -83,9 +83,9 @@ describe('a sub-agent', () => {
         return `${first.id} ${second.id}`;
       },
     });
-    const model = scriptedModel([toolUse('tool')], [text('done')]);
+    const model = scriptedModel([toolCall('tool')], [text('done')]);
     const reply = await createAgent({ model, tools: [twice] }).call('?', { callId: 'c' });
-    expect(reply.toolUses[0]?.output).toBe('c/call_1_0/1 c/call_1_0+2/1');
+    expect(reply.toolCalls[0]?.output).toBe('c/call_1_0/1 c/call_1_0+2/1');
   });
 
   it('I5: leaving the parent ends it in the same tick, three levels down', () => {
@@ -123,7 +123,7 @@ describe('a sub-agent', () => {
       model: {
         name: 'digger',
         stream$: ({ messages }) =>
-          from([messages.length > 1 ? text('up') : toolUse('dig'), finish()]),
+          from([messages.length > 1 ? text('up') : toolCall('dig'), finish()]),
       },
       tools: [
         tool({
@@ -153,7 +153,7 @@ describe('a sub-agent', () => {
       });
       const outer = createAgent({ model: model('(cf|)'), tools: [asks] });
       const reply$ = outer.call$('?', { use: [interruptOn(cold('---x', { x: 0 }))], scheduler });
-      expectObservable(reply$.pipe(map(({ toolUses }) => toolUses[0]?.output))).toBe('---(r|)', {
+      expectObservable(reply$.pipe(map(({ toolCalls }) => toolCalls[0]?.output))).toBe('---(r|)', {
         r: 'interrupted',
       });
     });
@@ -175,7 +175,7 @@ describe('a sub-agent', () => {
       },
     });
     const gate = createDemand(8);
-    const outer = createAgent({ model: scriptedModel([toolUse('tool')]), tools: [asks] });
+    const outer = createAgent({ model: scriptedModel([toolCall('tool')]), tools: [asks] });
     const running = outer
       .stream$('?', { demand: gate })
       .subscribe(({ seq }) => gate.backlog(seq > 30 ? 8 : 0));
@@ -200,7 +200,7 @@ describe('a sub-agent', () => {
       const outer = createAgent({ model: model('(cf|)'), tools: [asks] });
       const reply$ = outer.call$('?', { use: [interruptOn(cold('---x', { x: 0 }))], scheduler });
       expectObservable(
-        reply$.pipe(map(({ reason, toolUses }) => `${reason}: ${toolUses[0]?.output}`)),
+        reply$.pipe(map(({ reason, toolCalls }) => `${reason}: ${toolCalls[0]?.output}`)),
       ).toBe('---(r|)', { r: 'interrupted: interrupted t' });
       scheduler.schedule(() => {
         void lastValueFrom(
@@ -220,7 +220,7 @@ describe('a sub-agent', () => {
     });
     const outer = createAgent({
       name: 'outer',
-      model: scriptedModel([toolUse('tool')]),
+      model: scriptedModel([toolCall('tool')]),
       tools: [asking(never)],
     });
     const errors: string[] = [];

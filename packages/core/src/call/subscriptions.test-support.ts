@@ -2,7 +2,7 @@ import { lastValueFrom, Observable } from 'rxjs';
 import { createAgent, type ModelChunk, tool } from '../index.js';
 import { createCallStore, inProcessCalls, journal } from '../journal/index.js';
 import { jsonSchema } from '../schema/index.js';
-import { scriptedModel, text, toolUse } from '../testing/index.js';
+import { scriptedModel, text, toolCall } from '../testing/index.js';
 
 /** A call to measure. Its last turn is the answer. */
 export interface MeasuredCall {
@@ -33,7 +33,7 @@ const lookup = tool({
 const scriptOf = ({ turns = 0, toolCalls = 1, deltas = 1 }: MeasuredCall): ModelChunk[][] => [
   ...Array.from({ length: turns }, (_, turn) =>
     Array.from({ length: toolCalls }, (_call, index) =>
-      toolUse('lookup', { word: 'millrace' }, `${turn}-${index}`),
+      toolCall('lookup', { word: 'millrace' }, `${turn}-${index}`),
     ),
   ),
   Array.from({ length: deltas }, () => text('Yes. ')),

@@ -33,7 +33,7 @@ import {
   inProcessMemory,
 } from '../index.js';
 import { insertBefore, reasoning } from '../phases/index.js';
-import { finish, marbles, scriptedModel, text, toolUse } from '../testing/index.js';
+import { finish, marbles, scriptedModel, text, toolCall } from '../testing/index.js';
 import { sessions } from '../layers/sessions/index.js';
 import type { SessionsOptions } from '../layers/sessions/sessions.js';
 
@@ -94,10 +94,10 @@ describe('contained', () => {
           }),
       }),
     ];
-    const model = scriptedModel([toolUse('tool')], [text('done')]);
+    const model = scriptedModel([toolCall('tool')], [text('done')]);
     const reply = createAgent({ model, tools }).call('?');
     expect(complete).not.toThrow();
-    expect((await reply).toolUses).toMatchObject([{ output: 'late' }]);
+    expect((await reply).toolCalls).toMatchObject([{ output: 'late' }]);
   });
 
   it('X12: nor does a tool of another make', () => {
@@ -119,7 +119,7 @@ describe('contained', () => {
   });
 
   it('S2: a model and a tool whose teardown throws can be left', () => {
-    const model = scriptedModel(concat(of(toolUse('tool'), finish()), clumsy<ModelChunk>()));
+    const model = scriptedModel(concat(of(toolCall('tool'), finish()), clumsy<ModelChunk>()));
     const tools = [tool({ name: 'tool', description: 'Clumsy.', run: () => clumsy() })];
     const running = createAgent({ model, tools }).call$('?').subscribe();
     expect(() => running.unsubscribe()).not.toThrow();

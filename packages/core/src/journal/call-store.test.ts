@@ -13,7 +13,7 @@ import {
   throwError,
 } from 'rxjs';
 import { createAgent, fromPull, type Model, textOf, tool } from '../index.js';
-import { finish, type ScriptedAnswer, scriptedModel, text, toolUse } from '../testing/index.js';
+import { finish, type ScriptedAnswer, scriptedModel, text, toolCall } from '../testing/index.js';
 import {
   calls$,
   type CallStoreDriver,
@@ -50,7 +50,7 @@ const sender = (driver: CallStoreDriver) => {
     run: () => (sent.push('it'), 'Sent.'),
   });
   const next: ScriptedAnswer = ({ messages }) =>
-    messages.at(-1)?.role === 'tool' ? [text('Done.')] : [toolUse('send')];
+    messages.at(-1)?.role === 'tool' ? [text('Done.')] : [toolCall('send')];
   const model = scriptedModel(next, next);
   const agent = createAgent({ model, tools: [send], use: [journal(createCallStore(driver))] });
   return { agent, sent, model };
@@ -177,7 +177,7 @@ describe('a store of calls', () => {
       ['open', '{"history":[{"id":1}],"late":[],"createdAt":1}'],
       ['1', '{"status":"answered"}'],
       ['1', '"answered"'],
-      ['1/0/intent', '{"toolUse":{"id":"x"},"failed":false}'],
+      ['1/0/intent', '{"toolCall":{"id":"x"},"failed":false}'],
       ['1/0', '{"__proto__":{"polluted":true}}'],
       ['1/0', '{"\\u005f_proto__":{"polluted":true}}'],
       ['2', '{"status":"answered","message":{"id":"c/2","role":"assistant","content":[{}]}}'],

@@ -13,7 +13,7 @@ import {
   type Use,
 } from '../index.js';
 import { agentTool } from '../layers/teams/index.js';
-import { finish, marbles, scriptedModel, text, toolUse } from '../testing/index.js';
+import { finish, marbles, scriptedModel, text, toolCall } from '../testing/index.js';
 import {
   attach$,
   type CallStoreDriver,
@@ -87,7 +87,7 @@ const agentOf = (
 ) =>
   createAgent({
     model: scriptedModel(
-      ...fill(turns, [text(says), toolUse('look', { question: '?', task: '?' }), finish()]),
+      ...fill(turns, [text(says), toolCall('look', { question: '?', task: '?' }), finish()]),
       [text('Done.')],
     ),
     tools: tools(driver),
@@ -150,7 +150,7 @@ describe('what a journal writes', () => {
           model: scriptedModel(
             ...fill(9, ({ messages }: { readonly messages: readonly unknown[] }) =>
               messages.length < 8
-                ? [text('Hm.'), toolUse('look', { question: '?', task: '?' }), finish()]
+                ? [text('Hm.'), toolCall('look', { question: '?', task: '?' }), finish()]
                 : [text('Done.')],
             ),
           ),

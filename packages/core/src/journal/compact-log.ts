@@ -212,9 +212,9 @@ export const continues = (before: Delta, after: Delta): boolean =>
   before.callId === after.callId &&
   before.messageId === after.messageId &&
   before.kind === after.kind &&
-  before.toolUse?.index === after.toolUse?.index &&
-  before.toolUse?.id === after.toolUse?.id &&
-  before.toolUse?.name === after.toolUse?.name;
+  before.toolCall?.index === after.toolCall?.index &&
+  before.toolCall?.id === after.toolCall?.id &&
+  before.toolCall?.name === after.toolCall?.name;
 
 /** The record of consecutive deltas of a message. */
 export const deltaRecord = (first: Delta, more: readonly Delta[]): NewRecord => {

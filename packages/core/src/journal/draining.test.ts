@@ -13,7 +13,7 @@ import {
   timer,
 } from 'rxjs';
 import { type AgentOptions, createAgent, isMillraceError, textOf, tool } from '../index.js';
-import { finish, marbles, record, scriptedModel, text, toolUse } from '../testing/index.js';
+import { finish, marbles, record, scriptedModel, text, toolCall } from '../testing/index.js';
 import { stepsIn } from './dying-driver.test-support.js';
 import {
   type CallStoreDriver,
@@ -33,7 +33,7 @@ const slow = (scheduler: SchedulerLike, options: Partial<AgentOptions> = {}) =>
       name: 'slow',
       stream$: ({ messages }) =>
         concat(
-          of(messages.length === 1 ? toolUse('noop') : text('Done.')).pipe(delay(5, scheduler)),
+          of(messages.length === 1 ? toolCall('noop') : text('Done.')).pipe(delay(5, scheduler)),
           of(finish()),
         ),
     },
@@ -65,7 +65,7 @@ describe('an agent that is drained', () => {
     const next = journal(durable.store);
     const after = createAgent({ model, tools: [noop], use: [next] });
     const reply = await next.resume(after, 'c');
-    expect([textOf(reply), reply.toolUses.length]).toEqual(['After all.', 1]);
+    expect([textOf(reply), reply.toolCalls.length]).toEqual(['After all.', 1]);
   });
 
   it.each([2, 3])(
@@ -74,7 +74,7 @@ describe('an agent that is drained', () => {
       const driver = inProcessCalls();
       const store = createCallStore(driver);
       const [durable, next] = [journal(store), journal(store)];
-      const uses = ['helper', 'pay', 'pay'].map((name) => toolUse(name));
+      const uses = ['helper', 'pay', 'pay'].map((name) => toolCall(name));
       const agentIn = (scheduler?: SchedulerLike) => {
         return createAgent({
           model: scriptedModel(({ messages }) => (messages.length === 1 ? uses : [text('Paid.')])),
@@ -122,7 +122,7 @@ describe('an agent that is drained', () => {
       expect(events.at(-1)).toMatchObject({
         reply: {
           reason: 'answer',
-          toolUses: [{ output: 'Helped.' }, { output: 'Paid.' }, { output: 'Paid.' }],
+          toolCalls: [{ output: 'Helped.' }, { output: 'Paid.' }, { output: 'Paid.' }],
         },
       });
     },

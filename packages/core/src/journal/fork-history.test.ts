@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { firstValueFrom } from 'rxjs';
 import { createAgent, inProcessMemory, suspend, textOf, tool, toolResults } from '../index.js';
-import { type ScriptedAnswer, scriptedModel, text, toolUse } from '../testing/index.js';
+import { type ScriptedAnswer, scriptedModel, text, toolCall } from '../testing/index.js';
 import { createCallStore, fork$, type ForkOptions, inProcessCalls, journal } from './index.js';
 import { sessions } from '../layers/sessions/index.js';
 
@@ -11,7 +11,7 @@ const asked = async () => {
   const memory = inProcessMemory();
   const ask = tool({ name: 'ask', description: 'Asks.', run: () => suspend() });
   const next: ScriptedAnswer = ({ messages }) => [text(`Heard ${messages.length}.`)];
-  const model = scriptedModel(next, [toolUse('ask')], ...Array.from({ length: 9 }, () => next));
+  const model = scriptedModel(next, [toolCall('ask')], ...Array.from({ length: 9 }, () => next));
   const agent = createAgent({ model, tools: [ask], use: [journal(store)] });
   const session = sessions(agent, { memory }).open('s');
   await session.call('One.');

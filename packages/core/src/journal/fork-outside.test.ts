@@ -30,7 +30,7 @@ describe('a fork of a call that was interrupted', () => {
   });
 
   it('S7: keeps what came from outside only where something that came of it is kept, of the same call', async () => {
-    const intent = step('c/1/0/intent', { toolUse: { type: 'tool_use', id: 't' } });
+    const intent = step('c/1/0/intent', { toolCall: { type: 'tool_call', id: 't' } });
     const names = ['call', 'seat', 'open', '1', 't/open', 't/interrupt', 't/1', 't/u/open'];
     const store = await storeWith({
       c: [

@@ -28,9 +28,9 @@ const fork = (store: StoreOfCalls, options: ForkOptions, callId = 'c') =>
   firstValueFrom(fork$(store, callId, options));
 
 /** What a reply says, whoever says it and when. */
-const said = ({ createdAt: _, elapsedMs: __, toolUses, ...reply }: Reply, callId: string) => {
-  const uses = toolUses.map(({ ms: ___, ...use }) => use);
-  const text = JSON.stringify({ ...reply, toolUses: uses });
+const said = ({ createdAt: _, elapsedMs: __, toolCalls, ...reply }: Reply, callId: string) => {
+  const uses = toolCalls.map(({ ms: ___, ...use }) => use);
+  const text = JSON.stringify({ ...reply, toolCalls: uses });
   return text.replaceAll(`"${callId}/`, '"');
 };
 
@@ -180,7 +180,7 @@ describe('fork$', () => {
 
   it('S7: what was recorded of tools behind the boundary is not kept, whichever came first', async () => {
     const tool = (index: number, to = `t${index}`) => ({
-      intent: step(`c/1/${index}/intent`, { toolUse: { type: 'tool_use', id: to } }),
+      intent: step(`c/1/${index}/intent`, { toolCall: { type: 'tool_call', id: to } }),
       result: step(`c/1/${index}`, {}),
     });
     const [a, b, c] = [tool(0), tool(1), tool(2)];

@@ -177,7 +177,7 @@ export const renamed = (value: unknown, from: string, to: string): unknown => {
   const rename = (id: unknown): unknown => (typeof id === 'string' ? renamedId(id, from, to) : id);
   const walk = (part: unknown): unknown => {
     if (Array.isArray(part)) return part.map(walk);
-    if (!isRecord(part) || part['type'] === 'tool_use') return part;
+    if (!isRecord(part) || part['type'] === 'tool_call') return part;
     const isMessage = typeof part['role'] === 'string';
     return Object.fromEntries(
       Object.entries(part).map(([key, field]) => {

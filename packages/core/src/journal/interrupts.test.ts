@@ -29,7 +29,7 @@ import {
   tool,
 } from '../index.js';
 import { jsonSchema } from '../schema/index.js';
-import { type ScriptedAnswer, scriptedModel, text, toolUse } from '../testing/index.js';
+import { type ScriptedAnswer, scriptedModel, text, toolCall } from '../testing/index.js';
 import { dyingAfter, recordsOf, runUntil, slow, stepsIn } from './dying-driver.test-support.js';
 import { type CallStoreDriver, createCallStore, inProcessCalls, journal } from './index.js';
 import { sessions } from '../layers/sessions/index.js';
@@ -44,7 +44,7 @@ const stopped = (
   const stop$ = new Subject<string>();
   const effects: string[] = [];
   const next: ScriptedAnswer = ({ messages }) =>
-    messages.at(-1)?.role === 'tool' ? [text('On.')] : [toolUse('slow', {}), toolUse('slow', {})];
+    messages.at(-1)?.role === 'tool' ? [text('On.')] : [toolCall('slow', {}), toolCall('slow', {})];
   const model = scriptedModel(...Array.from({ length: 9 }, () => next));
   const slow = tool({
     name: 'slow',
@@ -77,10 +77,10 @@ const runSlowlyUntil = (
   end();
 };
 
-const summary = ({ reason, toolUses, ...reply }: Reply) => [
+const summary = ({ reason, toolCalls, ...reply }: Reply) => [
   reason,
   textOf(reply),
-  ...toolUses.map(({ output }) => output),
+  ...toolCalls.map(({ output }) => output),
 ];
 
 const ids = (memory: MemoryFactory) =>
@@ -134,7 +134,7 @@ describe('an interrupt of a call that is broken off', () => {
         use: [
           on(
             'postActing',
-            tap(({ toolUse }) => toolUse.id.endsWith('1') && stop$.next('Enough.')),
+            tap(({ toolCall }) => toolCall.id.endsWith('1') && stop$.next('Enough.')),
           ),
         ],
       });
@@ -219,7 +219,7 @@ describe('an interrupt of a call that is broken off', () => {
       const turn: ScriptedAnswer = ({ messages }) =>
         messages.filter(({ role }) => role === 'assistant').length > 2
           ? [text('Done.')]
-          : [toolUse('wait', {})];
+          : [toolCall('wait', {})];
       const agent = createAgent({
         model: scriptedModel(...Array.from({ length: 6 }, () => turn)),
         use: [journal(createCallStore(driver))],
@@ -260,7 +260,9 @@ describe('an interrupt of a call that is broken off', () => {
   it('S6, S1, S3: comes at its place again, wherever that is, and what was said before it is kept', async () => {
     const talking = (driver: CallStoreDriver, time: SchedulerLike, memory: MemoryFactory) => {
       const turn: ScriptedAnswer = ({ messages }) => [
-        messages.filter(({ role }) => role === 'tool').length < 2 ? toolUse('hint') : text('Done.'),
+        messages.filter(({ role }) => role === 'tool').length < 2
+          ? toolCall('hint')
+          : text('Done.'),
       ];
       const scripted = scriptedModel(...Array.from({ length: 9 }, () => turn));
       const agent: Agent = createAgent({
@@ -274,10 +276,10 @@ describe('an interrupt of a call that is broken off', () => {
             name: 'hint',
             description: 'Says something.',
             idempotent: true,
-            run: (_, { toolUseId }) => {
+            run: (_, { toolCallId }) => {
               const said$ = sessions(agent, { memory })
                 .open('s')
-                .steer$(`Hint of ${toolUseId}`, 'c');
+                .steer$(`Hint of ${toolCallId}`, 'c');
               return merge(said$.pipe(ignoreElements()), of('Said.').pipe(delay(2, time)));
             },
           }),
@@ -350,7 +352,7 @@ describe('an interrupt of a call that is broken off', () => {
       run: (_, parent) => below.call$('?', { parent }),
     });
     const agent = createAgent({
-      model: scriptedModel([toolUse('ask')]),
+      model: scriptedModel([toolCall('ask')]),
       tools: [ask],
       use: [journalIn(store)],
     });

@@ -25,7 +25,7 @@ import {
 } from '../index.js';
 import { inProcessSessions, keepSessions, sessions } from '../layers/sessions/index.js';
 import { agentTool } from '../layers/teams/index.js';
-import { finish, marbles, scriptedModel, text, toolUse } from '../testing/index.js';
+import { finish, marbles, scriptedModel, text, toolCall } from '../testing/index.js';
 import { createCallStore, fork$, inProcessCalls, type Journal, journal } from './index.js';
 
 const durableOn = () => journal(createCallStore(inProcessCalls()));
@@ -35,7 +35,7 @@ const twoTurns = (name: string, frames: number, scheduler: SchedulerLike): Model
   name: 'slow',
   stream$: ({ messages }) =>
     concat(
-      of(messages.length === 1 ? toolUse(name) : text('Done.')).pipe(delay(frames, scheduler)),
+      of(messages.length === 1 ? toolCall(name) : text('Done.')).pipe(delay(frames, scheduler)),
       of(finish()),
     ),
 });
@@ -61,7 +61,7 @@ describe('a journal among other layers', () => {
           ...[1, 2].map(
             () =>
               ({ messages }: { messages: readonly unknown[] }) =>
-                messages.length === 1 ? [toolUse('pay')] : last,
+                messages.length === 1 ? [toolCall('pay')] : last,
           ),
         ),
         tools: [pay],
@@ -125,8 +125,8 @@ describe('a journal among other layers', () => {
         );
       const agent = createAgent({
         model: scriptedModel([
-          toolUse('a', { user_prompt: '?' }, 'a'),
-          toolUse('b', { user_prompt: '?' }, 'b'),
+          toolCall('a', { user_prompt: '?' }, 'a'),
+          toolCall('b', { user_prompt: '?' }, 'b'),
         ]),
         tools: [below('a', 'instant', 5), below('b', 'pay', 1)],
       });
@@ -156,7 +156,7 @@ describe('a journal among other layers', () => {
       const durable = journal(store);
       const model = scriptedModel(
         ...Array.from({ length: 4 }, () => ({ messages }: { messages: readonly unknown[] }) => [
-          messages.length === 2 ? toolUse('instant') : text('Done.'),
+          messages.length === 2 ? toolCall('instant') : text('Done.'),
         ]),
       );
       const agent = createAgent({ model, tools: [instant], use: [durable] });

@@ -23,7 +23,7 @@ import {
   textOf,
   tool,
 } from '../index.js';
-import { finish, type ScriptedAnswer, scriptedModel, text, toolUse } from '../testing/index.js';
+import { finish, type ScriptedAnswer, scriptedModel, text, toolCall } from '../testing/index.js';
 import { dyingAfter, recordsOf, runUntil, stepsIn } from './dying-driver.test-support.js';
 import { type CallStoreDriver, createCallStore, inProcessCalls, journal } from './index.js';
 import { sessions } from '../layers/sessions/index.js';
@@ -33,7 +33,7 @@ import { journalIn } from './stored-calls.test-support.js';
 const payer = (driver: CallStoreDriver, options: Partial<AgentOptions> = {}) => {
   const paid: string[] = [];
   const turn: ScriptedAnswer = ({ messages }) =>
-    messages.filter(({ role }) => role === 'tool').length < 2 ? [toolUse('pay')] : [text('Paid.')];
+    messages.filter(({ role }) => role === 'tool').length < 2 ? [toolCall('pay')] : [text('Paid.')];
   const model = scriptedModel(...Array.from({ length: 9 }, () => turn));
   const pay = tool({
     name: 'pay',
@@ -109,7 +109,7 @@ describe('what comes from outside', () => {
       end$.next('Over.');
       expect(reply).toMatchObject({
         reason: 'interrupted',
-        toolUses: [{ name: 'pay', output: 'Paid.' }],
+        toolCalls: [{ name: 'pay', output: 'Paid.' }],
       });
       expect(paid).toEqual([]);
       expect(model.requests).toEqual([]);
@@ -139,7 +139,7 @@ describe('what comes from outside', () => {
       const after = payer(store);
       expect(await journalIn(store).resume(sessions(after.agent).open('s'), 'c')).toMatchObject({
         reason: 'interrupted',
-        toolUses: [],
+        toolCalls: [],
       });
       expect(after.model.requests).toEqual([]);
       return;
@@ -162,7 +162,7 @@ describe('what comes from outside', () => {
       }),
       tool({ name: 'fast', description: 'Ends.', run: () => 'Done.' }),
     ];
-    const turn: ScriptedAnswer = () => [toolUse('slow'), toolUse('fast')];
+    const turn: ScriptedAnswer = () => [toolCall('slow'), toolCall('fast')];
     const agentIn = (driver: CallStoreDriver, isAgain: boolean) =>
       createAgent({
         model: scriptedModel(turn, turn),
@@ -228,7 +228,7 @@ describe('what comes from outside', () => {
         ]);
       } else {
         expect(reply?.reason).toBe('interrupted');
-        expect(reply?.toolUses.map(({ isError }) => isError)).toEqual([false, true]);
+        expect(reply?.toolCalls.map(({ isError }) => isError)).toEqual([false, true]);
       }
     },
   );

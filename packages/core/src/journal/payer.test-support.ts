@@ -10,7 +10,7 @@ import {
 } from '../index.js';
 import { jsonSchema } from '../schema/index.js';
 import { agentTool } from '../layers/teams/index.js';
-import { finish, text, toolUse } from '../testing/index.js';
+import { finish, text, toolCall } from '../testing/index.js';
 import { type CallStoreDriver, createCallStore, journal } from './index.js';
 
 /** A model that is a function of what it is asked, so that what is done anew is the same; it counts its requests. */
@@ -60,15 +60,15 @@ export const payer = (
       },
     });
   const helper = modelOf(
-    (results) => (results === 0 ? [toolUse('look', { to: 'dan' })] : [text('Looked.')]),
+    (results) => (results === 0 ? [toolCall('look', { to: 'dan' })] : [text('Looked.')]),
     scheduler,
   );
   const main = modelOf((results, { messages }) => {
     if (results === 0) {
-      const asks = toolUse('helper', { user_prompt: 'Look.' });
-      return [text('First '), toolUse('pay', { to: 'ann' }), asks, toolUse('pay', { to: 'bob' })];
+      const asks = toolCall('helper', { user_prompt: 'Look.' });
+      return [text('First '), toolCall('pay', { to: 'ann' }), asks, toolCall('pay', { to: 'bob' })];
     }
-    if (results === 1) return [toolUse('pay', { to: 'cat' })];
+    if (results === 1) return [toolCall('pay', { to: 'cat' })];
     const said = messages.flatMap(({ role, content }) =>
       role === 'tool' ? content.map((it) => textOf(it)) : [],
     );

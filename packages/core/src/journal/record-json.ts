@@ -2,6 +2,7 @@ import { errorCodes, isMillraceError, messageOf, MillraceError } from '../values
 import type { AgentEvent, EventType } from '../events.js';
 import { frozen } from '../values/message.js';
 import { isRecord } from '../values/json.js';
+import { respelled } from '../memories/former-spelling.js';
 import type { StoredRecord } from './call-store-driver.js';
 
 export const stepText = (id: string, value: unknown): string => {
@@ -53,11 +54,14 @@ const plain = (_key: string, value: unknown): unknown => {
 export const parsedText = (what: string, text: string): unknown => {
   try {
     // Also matches escaped spellings.
-    return mayPollute.test(text) ? JSON.parse(text, withoutPrototype) : JSON.parse(text);
+    const value: unknown = JSON.parse(text, mayPollute.test(text) ? withoutPrototype : undefined);
+    return isFormer.test(text) ? respelled(value) : value;
   } catch (cause) {
     throw new MillraceError('invalidState', `${what} is broken: ${messageOf(cause)}`, { cause });
   }
 };
+
+const isFormer = /"(?:tool_use|toolUses?|toolUseId|says|behind)"/;
 
 const mayPollute = /__proto__|\\u005f/i;
 

@@ -27,7 +27,7 @@ import {
   isAssistantMessage,
   isBoolean,
   isToolResult,
-  isToolUse,
+  isToolCall,
   isUsage,
 } from '../values/shape.js';
 import { interruptStep } from './call-record.js';
@@ -88,11 +88,12 @@ const uncertainBy =
 const runs: Perform = (step) => step.run(1);
 
 interface Noted extends Interrupt {
-  readonly behind: number;
+  readonly afterSteps: number;
 }
 
 const notedForm: StepForm<Noted> = {
-  isWritten: (written) => hasFields(written, { message: isOptional(isString), behind: isNumeric }),
+  isWritten: (written) =>
+    hasFields(written, { message: isOptional(isString), afterSteps: isNumeric }),
 };
 
 /** Repeats a recorded interrupt after as many steps, or before a new step runs. New interrupts wait until then. */
@@ -106,11 +107,11 @@ const interruptible = (
   let ended = 0;
   let recalled: Noted | undefined;
   const comesAgain = (): void => {
-    if (recalled !== undefined && ended >= recalled.behind) interruption.release(recalled);
+    if (recalled !== undefined && ended >= recalled.afterSteps) interruption.release(recalled);
   };
   const interrupt$ = interruption.signal$.pipe(
     concatMap(({ message }) => {
-      const noted = { ...(message !== undefined && { message }), behind: ended };
+      const noted = { ...(message !== undefined && { message }), afterSteps: ended };
       return recalled === undefined
         ? journal.step$(`${call.callId}/${interruptStep}`, () => of(noted))
         : EMPTY;
@@ -309,7 +310,7 @@ const askedForm: StepForm<ModelAnswer> = {
       status: (status) => status === 'answered' || status === 'interrupted' || status === 'vetoed',
       message: isAssistantMessage,
       usage: isUsage,
-      says: isOptional(isString),
+      instead: isOptional(isString),
       finish: isOptional(isString),
       stop: isOptional(isBoolean),
       again: isOptional(isString),
@@ -324,7 +325,7 @@ const decisionForm: StepForm<Authorization> = {
   write: ({ value: _, ...decision }) => decision,
   isWritten: (written) =>
     hasFields(written, {
-      toolUse: isToolUse,
+      toolCall: isToolCall,
       answer: isOptional((answer) =>
         hasFields(answer, { content: areContentBlocks, isError: isBoolean }),
       ),
@@ -342,7 +343,7 @@ const actedForm: StepForm<ToolCallResult> = {
   isWritten: (written) =>
     hasFields(written, {
       index: isNumeric,
-      toolUse: isToolUse,
+      toolCall: isToolCall,
       result: isToolResult,
       ms: isNumeric,
       executed: isBoolean,
@@ -374,7 +375,7 @@ const replyForm: StepForm<Reply> = {
       reason: isString,
       finish: isString,
       iterations: isNumeric,
-      toolUses: isArrayOf(isRecord),
+      toolCalls: isArrayOf(isRecord),
       suspensions: isOptional(isArrayOf(isRecord)),
       usage: isUsage,
       usageByPhase: isRecord,

@@ -9,7 +9,7 @@ import {
   tool,
   toolOutput,
 } from '../index.js';
-import { scriptedModel, text, toolUse } from '../testing/index.js';
+import { scriptedModel, text, toolCall } from '../testing/index.js';
 import { createCallStore, inProcessCalls, journal } from './index.js';
 import { sessions } from '../layers/sessions/index.js';
 
@@ -18,7 +18,7 @@ describe('a call that has ended', () => {
     const memory = inProcessMemory();
     let runs = 0;
     const hang = tool({ name: 'hang', description: 'Hangs.', run: () => ((runs += 1), NEVER) });
-    const model = scriptedModel([toolUse('hang')], [text('Never said.')]);
+    const model = scriptedModel([toolCall('hang')], [text('Never said.')]);
     const durable = journal(createCallStore(inProcessCalls()));
     const agent = createAgent({ model, tools: [hang], use: [durable] });
     const session = sessions(agent, { memory }).open('s');
@@ -41,7 +41,7 @@ describe('a call that has ended', () => {
       description: 'Odd.',
       run: () => toolOutput({ content: 'ok', details: { n: 1n } }),
     });
-    const model = scriptedModel([toolUse('odd')], [text('a')], [text('b')]);
+    const model = scriptedModel([toolCall('odd')], [text('a')], [text('b')]);
     const durable = journal(createCallStore(inProcessCalls()));
     const session = sessions(createAgent({ model, tools: [odd], use: [durable] })).open('s');
     await session.call('1');
@@ -52,11 +52,11 @@ describe('a call that has ended', () => {
     const who = contextKey<string>('who');
     const durable = journal(createCallStore(inProcessCalls()));
     const ask = tool({ name: 'ask', description: 'Asks.', run: (_, { get }) => get(who) });
-    const model = scriptedModel([toolUse('ask')], [text('a')]);
+    const model = scriptedModel([toolCall('ask')], [text('a')]);
     const agent = createAgent({ model, tools: [ask], use: [durable] });
     const session = sessions(agent).open('s', { context: [who.of('ann')] });
     await firstValueFrom(session.stream$('?', { callId: 'c' }));
-    expect((await durable.resume(session, 'c')).toolUses).toMatchObject([{ output: 'ann' }]);
+    expect((await durable.resume(session, 'c')).toolCalls).toMatchObject([{ output: 'ann' }]);
     await expect(durable.resume(agent, 'c')).rejects.toThrow(
       "Resume it with resume$(session, 'c'), where session is sessions(agent, …).open('s')",
     );
@@ -85,14 +85,14 @@ describe('a call that has ended', () => {
       description: 'Asks.',
       run: async (_, parent) => (await sub.call('?', { parent, callId: 'look' })).content,
     });
-    const model = scriptedModel([toolUse('ask')], [toolUse('ask')], [text('Done.')]);
+    const model = scriptedModel([toolCall('ask')], [toolCall('ask')], [text('Done.')]);
     const agent = createAgent({
       model,
       tools: [ask],
       use: [journal(createCallStore(inProcessCalls()))],
     });
-    const { toolUses } = await agent.call('?');
-    expect(toolUses.map(({ isError }) => isError)).toEqual([false, true]);
-    expect(toolUses[1]?.output).toContain("already has a call 'look'");
+    const { toolCalls } = await agent.call('?');
+    expect(toolCalls.map(({ isError }) => isError)).toEqual([false, true]);
+    expect(toolCalls[1]?.output).toContain("already has a call 'look'");
   });
 });

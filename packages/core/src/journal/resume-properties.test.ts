@@ -11,7 +11,7 @@ import {
   toolOutput,
 } from '../index.js';
 import { jsonSchema } from '../schema/index.js';
-import { record, type ScriptedAnswer, scriptedModel, text, toolUse } from '../testing/index.js';
+import { record, type ScriptedAnswer, scriptedModel, text, toolCall } from '../testing/index.js';
 import { runUntil, stepsIn } from './dying-driver.test-support.js';
 import { type CallStoreDriver, createCallStore, inProcessCalls, journal } from './index.js';
 import { type Session, sessions } from '../layers/sessions/index.js';
@@ -29,7 +29,7 @@ const turns = fc.array(
           fc.constantFrom('add', 'fail', 'unknown', 'final', 'alone'),
           fc.constantFrom(1, 2, 'x'),
         )
-        .map(([name, n]): ModelChunk => toolUse(name, { n })),
+        .map(([name, n]): ModelChunk => toolCall(name, { n })),
     ),
     { maxLength: 4 },
   ),
@@ -76,8 +76,8 @@ const sessionOf = (
 const plain = (value: unknown): unknown =>
   JSON.parse(JSON.stringify(value).replaceAll(/~\d+/gu, ''));
 
-const timeless = ({ createdAt: _, elapsedMs: __, toolUses, ...reply }: Reply): unknown =>
-  plain({ ...reply, toolUses: toolUses.map(({ ms: ___, ...use }) => use) });
+const timeless = ({ createdAt: _, elapsedMs: __, toolCalls, ...reply }: Reply): unknown =>
+  plain({ ...reply, toolCalls: toolCalls.map(({ ms: ___, ...use }) => use) });
 
 describe('a call that is broken off again and again', () => {
   it('S6, I1: comes to the same reply and the same conversation', async () => {

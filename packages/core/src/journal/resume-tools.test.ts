@@ -23,7 +23,7 @@ import {
   type ScriptedAnswer,
   scriptedModel,
   text,
-  toolUse,
+  toolCall,
 } from '../testing/index.js';
 import { leftAt, recordsOf, runUntil, stepsIn } from './dying-driver.test-support.js';
 import { type CallStoreDriver, createCallStore, fork$, inProcessCalls, journal } from './index.js';
@@ -40,7 +40,7 @@ const script = (...names: readonly string[]): readonly ScriptedAnswer[] =>
     const name = names[done];
     return name === undefined || (done > 0 && !lastText(request))
       ? [text('Done.')]
-      : [toolUse(name)];
+      : [toolCall(name)];
   });
 
 const agentOf = (
@@ -163,9 +163,9 @@ describe('a tool that had begun when its call was broken off', () => {
     const reply = await journalIn(store).resume(session, 'c');
     expect(reply).toMatchObject({
       reason: 'suspended',
-      suspensions: [{ toolUse: { name: 'send' }, request: { uncertain: true, tool: 'send' } }],
+      suspensions: [{ toolCall: { name: 'send' }, request: { uncertain: true, tool: 'send' } }],
     });
-    const id = reply.suspensions?.[0]?.toolUse.id ?? '';
+    const id = reply.suspensions?.[0]?.toolCall.id ?? '';
     const next = await session.call(toolResults({ [id]: 'It was sent.' }));
     expect([textOf(next), keys]).toEqual(['Done.', []]);
   });
@@ -180,7 +180,7 @@ describe('a tool that had begun when its call was broken off', () => {
 
   it('T12: who has approved of it is not asked again, and who had not yet is', async () => {
     const asked: string[] = [];
-    const { send } = sending({ approve: ({ toolUseId }) => (asked.push(toolUseId), true) });
+    const { send } = sending({ approve: ({ toolCallId }) => (asked.push(toolCallId), true) });
     const store = await brokenOff(call$([send]));
     asked.length = 0;
     await journalIn(store).resume(agentOf(store, [send]).agent, 'c', { onUncertain: 'rerun' });
@@ -218,8 +218,8 @@ describe('what tools leave behind', () => {
     const { send, keys } = sending();
     const mail = toolGroup({ name: 'mail', description: 'Mail.', tools: [send] });
     const answers = (): readonly ScriptedAnswer[] => [
-      [toolUse('manage_tools', { activate: ['mail'] })],
-      [toolUse('send')],
+      [toolCall('manage_tools', { activate: ['mail'] })],
+      [toolCall('send')],
       [text('Done.')],
     ];
     const made = (driver: CallStoreDriver, from = 0) =>
@@ -300,7 +300,11 @@ describe('calls below a call that is resumed', () => {
     const twice = (name: string) =>
       createAgent({
         name,
-        model: scriptedModel([toolUse('send')], [toolUse('send'), toolUse('send')], [text(name)]),
+        model: scriptedModel(
+          [toolCall('send')],
+          [toolCall('send'), toolCall('send')],
+          [text(name)],
+        ),
         tools: [send],
       });
     const both = asAgent(sequential(twice('a'), twice('b')), {
@@ -310,7 +314,7 @@ describe('calls below a call that is resumed', () => {
     const next: ScriptedAnswer = ({ messages }) =>
       messages.at(-1)?.role === 'tool'
         ? [text('Done.')]
-        : ['1', '1/0', '\ud800', 'open'].map((id) => toolUse('a', { user_prompt: '?' }, id));
+        : ['1', '1/0', '\ud800', 'open'].map((id) => toolCall('a', { user_prompt: '?' }, id));
     const store = inProcessCalls();
     const above = createAgent({
       model: scriptedModel(next, next),
@@ -335,7 +339,10 @@ describe('calls below a call that is resumed', () => {
     const made = (driver: CallStoreDriver) => {
       const first = createAgent({
         name: 'first',
-        model: scriptedModel([text('One moment.'), toolUse('transfer_to_second')], [text('Gone.')]),
+        model: scriptedModel(
+          [text('One moment.'), toolCall('transfer_to_second')],
+          [text('Gone.')],
+        ),
       });
       const model = scriptedModel([text('Here I am.')], [text('Here I am.')]);
       const second = createAgent({ name: 'second', model });

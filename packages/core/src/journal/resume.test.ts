@@ -22,7 +22,7 @@ import {
   type ScriptedAnswer,
   scriptedModel,
   text,
-  toolUse,
+  toolCall,
 } from '../testing/index.js';
 import { leftAt, recordsOf, runUntil, stepsIn } from './dying-driver.test-support.js';
 import { type CallStoreDriver, createCallStore, inProcessCalls, journal } from './index.js';
@@ -42,7 +42,7 @@ const payer = (driver: CallStoreDriver, { use = [], ...options }: Partial<AgentO
   const next: ScriptedAnswer = ({ messages }) =>
     messages.at(-1)?.role === 'tool'
       ? [text('Pa'), text('id.')]
-      : [toolUse('pay', { to: 'ann' }), toolUse('pay', { to: 'bob' })];
+      : [toolCall('pay', { to: 'ann' }), toolCall('pay', { to: 'bob' })];
   const model = scriptedModel(next, next, next, next);
   const pay = tool({
     name: 'pay',

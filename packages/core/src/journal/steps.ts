@@ -15,6 +15,7 @@ import {
 import { messageOf, type MillraceError, toMillraceError } from '../values/errors.js';
 import { isRecord, parsedJson } from '../values/json.js';
 import { callStep } from './call-record.js';
+import { respelled } from '../memories/former-spelling.js';
 import { parsedText } from './record-json.js';
 import { shortText, textIn } from './call-summary.js';
 import type { StoreOfCalls, CallStoreDriver, StoredRecord } from './call-store-driver.js';
@@ -76,7 +77,7 @@ export const kindOf = (id: string, value: unknown): StepKind => {
   if (last === 'prepare' || last === 'open' || last === 'reply') return last;
   if (!isRecord(value))
     return /\d\/\d+$/u.test(id) ? 'tool' : /^\d+$/u.test(id) ? 'model' : 'other';
-  if (isRecord(value['result']) && isRecord(value['toolUse'])) return 'tool';
+  if (isRecord(value['result']) && isRecord(value['toolCall'])) return 'tool';
   return isRecord(value['message']) && isRecord(value['usage']) ? 'model' : 'other';
 };
 
@@ -93,10 +94,10 @@ const describe = (kind: StepKind, value: unknown): string => {
     case 'model':
       return messageIn(value['message']);
     case 'intent':
-      return `${useIn(value['toolUse'])}${value['answer'] === undefined ? '' : ', not run'}`;
+      return `${useIn(value['toolCall'])}${value['answer'] === undefined ? '' : ', not run'}`;
     case 'tool': {
       const { result } = value;
-      return `${useIn(value['toolUse'])}: ${isRecord(result) ? textIn(result['content']) : ''}`;
+      return `${useIn(value['toolCall'])}: ${isRecord(result) ? textIn(result['content']) : ''}`;
     }
     case 'reply':
       return `${plain(value['reason'])}: ${messageIn(value)}`;
@@ -108,15 +109,17 @@ const describe = (kind: StepKind, value: unknown): string => {
 const messageIn = (message: unknown): string => {
   const { content } = isRecord(message) ? message : {};
   const blocks: readonly unknown[] = Array.isArray(content) ? content : [];
-  const uses = blocks.filter((block) => isRecord(block) && block['type'] === 'tool_use').map(useIn);
+  const uses = blocks
+    .filter((block) => isRecord(block) && block['type'] === 'tool_call')
+    .map(useIn);
   return [textIn(content), ...uses].filter((part) => part !== '').join(' ');
 };
 
 const messagesIn = (messages: unknown): string =>
   Array.isArray(messages) ? messages.map(messageIn).join(' ') : '';
 
-const useIn = (toolUse: unknown): string => {
-  const { name, input } = isRecord(toolUse) ? toolUse : {};
+const useIn = (toolCall: unknown): string => {
+  const { name, input } = isRecord(toolCall) ? toolCall : {};
   return `${plain(name)}(${plain(input)})`;
 };
 
@@ -175,8 +178,8 @@ const inOrder = (callId: string, records: readonly StoredRecord[]): readonly Sto
     const [, turn, index] = ownTool.exec(id) ?? [];
     if (turn === undefined || index === undefined) continue;
     if (!begun.has(turn)) begun.set(turn, record.position);
-    const toolUse = id.endsWith('/intent') ? valueOf(record.text, 'toolUse') : undefined;
-    const used = valueIn(toolUse, 'id');
+    const toolCall = id.endsWith('/intent') ? valueOf(record.text, 'toolCall') : undefined;
+    const used = valueIn(toolCall, 'id');
     if (typeof used === 'string') tools.set(idPartOf(used), { turn, index });
   }
   const placed = steps.map(({ id, record }): Placed => {
@@ -220,7 +223,7 @@ const toolOf = (id: string, tools: ReadonlyMap<string, Tool>): Tool | undefined 
 const byPlace = (a: Placed, b: Placed): number =>
   a.place.map((at, level) => at - (b.place[level] ?? 0)).find((ahead) => ahead !== 0) ?? 0;
 
-const valueOf = (text: string, key: string): unknown => valueIn(parsedJson(text), key);
+const valueOf = (text: string, key: string): unknown => valueIn(respelled(parsedJson(text)), key);
 
 const valueIn = (value: unknown, key: string): unknown =>
   isRecord(value) && Object.hasOwn(value, key) ? value[key] : undefined;

@@ -13,7 +13,7 @@ describe('the steps of a call', () => {
       ...['use+1', 'use+1+1', 'use+1+1.1'].map((place) => ({ place, tool: '1/2' })),
     ];
     const intents = uses.map((id, at) =>
-      step(`c/1/${at}/intent`, { toolUse: { type: 'tool_use', id } }),
+      step(`c/1/${at}/intent`, { toolCall: { type: 'tool_call', id } }),
     );
     const below = names.map(({ place }) => step(`c/${place}/open`, {}));
     const store = await storeWith({

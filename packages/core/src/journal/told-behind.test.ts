@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { delay, mergeMap, of, VirtualTimeScheduler } from 'rxjs';
 import { createAgent, inProcessMemory, type Model, tool, toolGroup } from '../index.js';
 import { agentTool } from '../layers/teams/index.js';
-import { finish, text, toolUse } from '../testing/index.js';
+import { finish, text, toolCall } from '../testing/index.js';
 import { type CallStoreDriver, createCallStore, inProcessCalls, journal } from './index.js';
 import { all, event, step, write, journalIn } from './stored-calls.test-support.js';
 import { createDeliveredSince } from './call-store.js';
@@ -12,7 +12,7 @@ import { sessions } from '../layers/sessions/index.js';
 const asking = (
   time: VirtualTimeScheduler,
   ms: number,
-  ...uses: readonly ReturnType<typeof toolUse>[]
+  ...uses: readonly ReturnType<typeof toolCall>[]
 ): Model => ({
   name: 'asking',
   stream$: ({ messages }) =>
@@ -31,12 +31,12 @@ const asksTwo = (driver: CallStoreDriver, time: VirtualTimeScheduler) => {
       createAgent({
         name,
         tools: [note],
-        model: asking(time, 2 + at, toolUse('note')),
+        model: asking(time, 2 + at, toolCall('note')),
       }),
       { description: 'Helps.', session: name, memory },
     ),
   );
-  const uses = ['ann', 'bob'].map((name) => toolUse(name, { user_prompt: '?' }));
+  const uses = ['ann', 'bob'].map((name) => toolCall(name, { user_prompt: '?' }));
   const durable = journal(createCallStore(driver));
   return createAgent({ model: asking(time, 1, ...uses), tools, use: [durable] });
 };
@@ -45,7 +45,7 @@ const asksTwo = (driver: CallStoreDriver, time: VirtualTimeScheduler) => {
 const activates = (driver: CallStoreDriver, time: VirtualTimeScheduler) => {
   const look = tool({ name: 'look', description: 'Looks.', run: () => 'Seen.' });
   return createAgent({
-    model: asking(time, 1, toolUse('manage_tools', { activate: ['web'] })),
+    model: asking(time, 1, toolCall('manage_tools', { activate: ['web'] })),
     tools: [toolGroup({ name: 'web', description: 'Web.', tools: [look] })],
     use: [journal(createCallStore(driver))],
   });

@@ -3,7 +3,7 @@ import { lastValueFrom } from 'rxjs';
 import { createAgent, tool } from '../index.js';
 import { phase } from '../seams/phase.js';
 import { insertBefore, reasoning } from '../phases/index.js';
-import { record, scriptedModel, text, toolUse } from '../testing/index.js';
+import { record, scriptedModel, text, toolCall } from '../testing/index.js';
 import { recordsOf, runUntil } from './dying-driver.test-support.js';
 import { type CallStoreDriver, createCallStore, inProcessCalls, journal } from './index.js';
 import { journalIn } from './stored-calls.test-support.js';
@@ -23,7 +23,7 @@ describe('what a call has told', () => {
             { length: 4 },
             () =>
               ({ messages }: { messages: readonly unknown[] }) =>
-                messages.length > 2 ? [text('Done.')] : [toolUse('look')],
+                messages.length > 2 ? [text('Done.')] : [toolCall('look')],
           ),
         ),
         tools: [look],

@@ -11,7 +11,7 @@ import {
   toolGroup,
   selectTools,
 } from '../index.js';
-import { scriptedModel, text, toolUse } from '../testing/index.js';
+import { scriptedModel, text, toolCall } from '../testing/index.js';
 import { sessions } from './sessions/index.js';
 
 const named = (name: string, run: (context: ToolContext) => unknown = () => `${name} ran`): Tool =>
@@ -22,11 +22,11 @@ const declared = (model: ReturnType<typeof scriptedModel>) =>
 
 describe('addTools', () => {
   it('T10: are beside those of the agent, for this call only', async () => {
-    const model = scriptedModel([toolUse('own')], [text('a')], [text('b')]);
+    const model = scriptedModel([toolCall('own')], [text('a')], [text('b')]);
     const agent = createAgent({ model, tools: [named('old')] });
     const session = sessions(agent).open('s');
     const reply = await session.call('?', { use: [addTools(named('own'))] });
-    expect(reply.toolUses).toMatchObject([{ name: 'own', output: 'own ran' }]);
+    expect(reply.toolCalls).toMatchObject([{ name: 'own', output: 'own ran' }]);
     await session.call('?');
     expect(declared(model)).toEqual([['old', 'own'], ['old', 'own'], ['old']]);
     expect(session.toolkit.names).toEqual(['old']);
@@ -62,10 +62,10 @@ describe('addTools', () => {
       toolkit.replace(named('old', () => 'replaced'));
       return toolkit.names.join();
     });
-    const model = scriptedModel([toolUse('changes')], [text('a')], [text('b')]);
+    const model = scriptedModel([toolCall('changes')], [text('a')], [text('b')]);
     const session = sessions(createAgent({ model, tools: [named('old'), changes] })).open('s');
     const reply = await session.call('?', { use: [addTools(named('own'), named('kept'))] });
-    expect(reply.toolUses[0]?.output).toBe('old,changes,kept,late');
+    expect(reply.toolCalls[0]?.output).toBe('old,changes,kept,late');
     await session.call('?');
     expect(declared(model).slice(1)).toEqual([
       ['old', 'changes', 'kept', 'late'],
@@ -74,7 +74,7 @@ describe('addTools', () => {
   });
 
   it('T10: a call sees what its session gets meanwhile, but for what has the name of its own', async () => {
-    const model = scriptedModel([toolUse('own')], [toolUse('own')], [text('a')], [text('b')]);
+    const model = scriptedModel([toolCall('own')], [toolCall('own')], [text('a')], [text('b')]);
     const agent = createAgent({ model, tools: [named('old')] });
     const session = sessions(agent).open('s');
     const own = named('own', () => {
@@ -82,7 +82,7 @@ describe('addTools', () => {
       return 'mine';
     });
     const reply = await session.call('?', { use: [addTools(own)] });
-    expect(reply.toolUses.map(({ output }) => output)).toEqual(['mine', 'mine']);
+    expect(reply.toolCalls.map(({ output }) => output)).toEqual(['mine', 'mine']);
     await session.call('?');
     expect(declared(model)).toEqual([
       ['old', 'own'],
@@ -93,14 +93,14 @@ describe('addTools', () => {
   });
 
   it('T10: a change by the call keeps what its session got under the name of its own', async () => {
-    const model = scriptedModel([toolUse('own')], [text('a')]);
+    const model = scriptedModel([toolCall('own')], [text('a')]);
     const session = sessions(createAgent({ model })).open('s');
     const own = named('own', ({ toolkit }) => {
       session.toolkit.add(named('own'));
       toolkit.add(named('late'));
       return toolkit.names.join();
     });
-    expect((await session.call('?', { use: [addTools(own)] })).toolUses[0]?.output).toBe(
+    expect((await session.call('?', { use: [addTools(own)] })).toolCalls[0]?.output).toBe(
       'own,late',
     );
     expect([...session.toolkit.names].sort()).toEqual(['late', 'own']);

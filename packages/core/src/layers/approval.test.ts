@@ -15,7 +15,7 @@ import {
   transient,
 } from '../index.js';
 import { jsonSchema } from '../schema/index.js';
-import { marbles, record, scriptedModel, text, toolUse } from '../testing/index.js';
+import { marbles, record, scriptedModel, text, toolCall } from '../testing/index.js';
 import { sessions } from './sessions/index.js';
 
 /** What became of a use of a tool that deletes a file. */
@@ -35,20 +35,20 @@ const deletes = async (approve: boolean | Approver = true, own?: Approver) => {
     }),
     approve,
   );
-  const model = scriptedModel([toolUse('remove', { path: '/tmp' })], [text('done')]);
+  const model = scriptedModel([toolCall('remove', { path: '/tmp' })], [text('done')]);
   const agent = createAgent({ model, tools: [remove] });
   const events = await record(
     agent.stream$('?', own === undefined ? {} : { use: [approval(own)] }),
   );
   const said = events.flatMap((event) =>
     event.type === 'approvalDecided'
-      ? [`${event.approved} ${JSON.stringify(event.toolUse.input)} ${event.reason ?? ''}`.trim()]
+      ? [`${event.approved} ${JSON.stringify(event.toolCall.input)} ${event.reason ?? ''}`.trim()]
       : [],
   );
   const reply = events.at(-1);
   return {
     events,
-    output: reply?.type === 'postCall' ? reply.reply.toolUses[0]?.output : undefined,
+    output: reply?.type === 'postCall' ? reply.reply.toolCalls[0]?.output : undefined,
     ran: run.mock.calls.length,
     types: events.map(({ type }) => type),
     said,
@@ -128,7 +128,7 @@ describe('T12: an approval', () => {
       }),
       approve,
     );
-    const model = scriptedModel([toolUse('strict'), toolUse('nope')], [text('done')]);
+    const model = scriptedModel([toolCall('strict'), toolCall('nope')], [text('done')]);
     await createAgent({ model, tools: [strict] }).call('?');
     expect(approve).not.toHaveBeenCalled();
     expect((await deletes(undefined)).types).not.toContain('approvalRequested');
@@ -184,7 +184,7 @@ describe('T12: an approval', () => {
         return true;
       },
     );
-    const model = scriptedModel([toolUse('pay', { euros: 5 })], [text('done')]);
+    const model = scriptedModel([toolCall('pay', { euros: 5 })], [text('done')]);
     await createAgent({ model, tools: [pay] }).call('?');
     const { value: first } = seen[0] as { readonly value: { readonly key: string } };
     const value = { euros: 5, key: first.key };
@@ -204,9 +204,9 @@ describe('T12: an approval', () => {
         input: { ...input, note: 'ok' },
       }),
     );
-    const model = scriptedModel([toolUse('pay', { euros: 5 })], [text('done')]);
-    const { toolUses } = await createAgent({ model, tools: [pay] }).call('?');
-    expect(toolUses).toMatchObject([{ input: { euros: 5, note: 'ok' }, output: '500 cents' }]);
+    const model = scriptedModel([toolCall('pay', { euros: 5 })], [text('done')]);
+    const { toolCalls } = await createAgent({ model, tools: [pay] }).call('?');
+    expect(toolCalls).toMatchObject([{ input: { euros: 5, note: 'ok' }, output: '500 cents' }]);
   });
 
   it('can ask what would be wrong with another input', async () => {
@@ -229,7 +229,7 @@ describe('T12: an approval', () => {
   it('T10: does not bring back a tool that was taken away meanwhile', async () => {
     const session = sessions(
       createAgent({
-        model: scriptedModel([toolUse('late')], [text('done')]),
+        model: scriptedModel([toolCall('late')], [text('done')]),
         tools: [
           requireApproval(
             tool({
@@ -245,33 +245,33 @@ describe('T12: an approval', () => {
         ],
       }),
     ).open('s');
-    const { toolUses } = await session.call('?');
-    expect(toolUses[0]?.output).toBe('Not run: the tool late no longer exists.');
+    const { toolCalls } = await session.call('?');
+    expect(toolCalls[0]?.output).toBe('Not run: the tool late no longer exists.');
   });
 
   it('of a call decides on the tools of the calls below it, too', async () => {
     const asked: string[] = [];
     const danger = tool({ name: 'danger', description: 'Dangerous.', run: () => 'boom' });
     const inner = createAgent({
-      model: scriptedModel([toolUse('danger')], [text('inner done')]),
+      model: scriptedModel([toolCall('danger')], [text('inner done')]),
       tools: [danger],
     });
     const ask = tool({
       name: 'ask',
       description: 'Asks the other one.',
       run: (_input, parent) =>
-        inner.call$('?', { parent }).pipe(map(({ toolUses }) => toolUses[0]?.output)),
+        inner.call$('?', { parent }).pipe(map(({ toolCalls }) => toolCalls[0]?.output)),
     });
-    const model = scriptedModel([toolUse('ask')], [text('done')]);
-    const { toolUses } = await createAgent({ model, tools: [ask] }).call('?', {
+    const model = scriptedModel([toolCall('ask')], [text('done')]);
+    const { toolCalls } = await createAgent({ model, tools: [ask] }).call('?', {
       use: [approval(({ tool: name }) => asked.push(name) === 1)],
     });
     expect(asked).toEqual(['ask', 'danger']);
-    expect(toolUses[0]?.output).toBe('Not run: this call to danger was not approved.');
+    expect(toolCalls[0]?.output).toBe('Not run: this call to danger was not approved.');
   });
 
   it('that is a no is no failure of the tool', async () => {
-    const turns = [1, 2, 3, 4].map((n) => [toolUse('remove', { path: `/tmp/${n}` })]);
+    const turns = [1, 2, 3, 4].map((n) => [toolCall('remove', { path: `/tmp/${n}` })]);
     const model = scriptedModel(...turns, [text('done')]);
     const remove = requireApproval(
       tool({
@@ -296,9 +296,11 @@ describe('T12: an approval', () => {
       }),
       () => ({ approved: true, input: { path: '/tmp/a' } }),
     );
-    const model = scriptedModel([toolUse('remove', { path: '/' })], [text('done')]);
+    const model = scriptedModel([toolCall('remove', { path: '/' })], [text('done')]);
     const reply = await createAgent({ model, tools: [remove] }).call('?');
-    expect(reply.toolUses).toMatchObject([{ input: { path: '/tmp/a' }, output: 'deleted /tmp/a' }]);
+    expect(reply.toolCalls).toMatchObject([
+      { input: { path: '/tmp/a' }, output: 'deleted /tmp/a' },
+    ]);
     expect(model.requests[1]?.messages.at(-2)?.content).toMatchObject([
       { input: { path: '/tmp/a' } },
     ]);
@@ -317,9 +319,9 @@ describe('T12: an approval', () => {
       }),
       () => ({ approved: true, input: { root: '/', path: 'b' } }),
     );
-    const model = scriptedModel([toolUse('remove', { path: 'a' })], [text('done')]);
+    const model = scriptedModel([toolCall('remove', { path: 'a' })], [text('done')]);
     const reply = await createAgent({ model, tools: [preset(remove, { root: '/tmp' })] }).call('?');
-    expect(reply.toolUses[0]?.output).toBe('{"path":"b","root":"/tmp"}');
+    expect(reply.toolCalls[0]?.output).toBe('{"path":"b","root":"/tmp"}');
   });
 
   it('is asked of the tool first, then of the call: both must agree', async () => {
@@ -344,11 +346,11 @@ describe('T12: an approval', () => {
     const order: string[] = [];
     const by = (name: string) => approval(() => order.push(name) > 0);
     const run = tool({ name: 'run', description: 'Runs.', run: () => 'ran' });
-    const model = scriptedModel([toolUse('run')], [text('done')]);
+    const model = scriptedModel([toolCall('run')], [text('done')]);
     const agent = createAgent({ model, tools: [run], use: [by('agent')] });
-    const { toolUses } = await agent.call('?', { use: [by('call')] });
+    const { toolCalls } = await agent.call('?', { use: [by('call')] });
     expect(order).toEqual(['call', 'agent']);
-    expect(toolUses[0]?.output).toBe('ran');
+    expect(toolCalls[0]?.output).toBe('ran');
   });
 
   it('is a layer, and no option of a call or agent', async () => {
@@ -378,7 +380,7 @@ describe('T12: an approval', () => {
       const agent = createAgent({ model: model(['(cf|)', '(tf|)']), tools: [slow(approve)] });
       const output$ = agent
         .call$('?', { scheduler })
-        .pipe(map((reply) => reply.toolUses[0]?.output));
+        .pipe(map((reply) => reply.toolCalls[0]?.output));
       expectObservable(output$).toBe('55ms (o|)', { o: 'ran' });
     });
   });
@@ -392,7 +394,7 @@ describe('T12: an approval', () => {
       });
       const output$ = agent
         .call$('?', { scheduler })
-        .pipe(map((reply) => reply.toolUses[0]?.output));
+        .pipe(map((reply) => reply.toolCalls[0]?.output));
       expectObservable(output$).toBe('-------(o|)', {
         o: 'Not run: this call to tool was not approved. No decision was made in time.',
       });
@@ -416,7 +418,7 @@ describe('T12: an approval', () => {
       const agent = createAgent({ model: model(['(cf|)']), tools: [slow(() => asked)] });
       const reason$ = agent
         .call$('?', { scheduler, use: [interruptOn(timer(4, scheduler))] })
-        .pipe(map(({ reason, toolUses }) => `${reason}: ${toolUses[0]?.output}`));
+        .pipe(map(({ reason, toolCalls }) => `${reason}: ${toolCalls[0]?.output}`));
       expectObservable(reason$).toBe('----(r|)', {
         r: 'interrupted: Interrupted before it finished.',
       });
@@ -435,8 +437,8 @@ describe('T12: an approval', () => {
         (it, approver) => requireApproval(it, approver),
         plain,
       );
-      const model = scriptedModel([toolUse('run')], [text('done')]);
-      return (await createAgent({ model, tools: [wrapped] }).call('?')).toolUses[0]?.output;
+      const model = scriptedModel([toolCall('run')], [text('done')]);
+      return (await createAgent({ model, tools: [wrapped] }).call('?')).toolCalls[0]?.output;
     };
     expect(await outputOf(by('a', true), true, by('b', true))).toBe('ran');
     expect(await outputOf(by('c', false), by('d', true))).toContain('not approved');
@@ -459,7 +461,7 @@ describe('T12: an approval', () => {
 
   it('I2: of one tool holds up no other', () => {
     marbles(({ cold, expectObservable, scheduler }) => {
-      const answers = scriptedModel([toolUse('a'), toolUse('b')], () =>
+      const answers = scriptedModel([toolCall('a'), toolCall('b')], () =>
         cold('(tf|)', { t: text('done'), f: { type: 'finish', finish: 'stop' } }),
       );
       const tools = [() => NEVER, true].map((approve, index) =>
@@ -473,7 +475,7 @@ describe('T12: an approval', () => {
         .stream$('?', { scheduler })
         .pipe(
           only('postActing'),
-          map(({ toolUse: { name }, result }) => (result.isError ? `no ${name}` : name)),
+          map(({ toolCall: { name }, result }) => (result.isError ? `no ${name}` : name)),
         );
       expectObservable(done$).toBe('b---(a|)', { b: 'b', a: 'no a' });
     });

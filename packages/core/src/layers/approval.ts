@@ -17,7 +17,7 @@ import {
 import { contained } from '../flow/contained.js';
 import { decidersOfCall } from '../phases/authorize-tool-call.js';
 import { MillraceError, misuse, toMillraceError } from '../values/errors.js';
-import { copied, frozen, type ToolUseBlock } from '../values/message.js';
+import { copied, frozen, type ToolCallBlock } from '../values/message.js';
 import { isRecord, isTooDeep } from '../values/json.js';
 import { type Layer, trusted } from '../seams/layer.js';
 import { checkOptions, isDelay } from '../values/options.js';
@@ -36,7 +36,7 @@ import type {
 /** A tool call that waits for approval. */
 export interface ApprovalRequest<Value = unknown> {
   readonly tool: string;
-  readonly toolUseId: string;
+  readonly toolCallId: string;
   /** The validated input as the model wrote it, with the values that the program sets. */
   readonly input: Readonly<Record<string, unknown>>;
   /** The validated input as the schema returns it: the tool receives this. */
@@ -64,10 +64,10 @@ export type Approver<Value = unknown> = (
 
 declare module '../events.js' {
   interface Events {
-    readonly approvalRequested: { readonly toolUse: ToolUseBlock };
+    readonly approvalRequested: { readonly toolCall: ToolCallBlock };
     readonly approvalDecided: {
       /** With the approver's edited input, if it gave one. */
-      readonly toolUse: ToolUseBlock;
+      readonly toolCall: ToolCallBlock;
       readonly approved: boolean;
       readonly reason?: string;
     };
@@ -144,29 +144,29 @@ const afterApproval$ = (
   defer(() => {
     const { tool, lent, check$, report, local } = use;
     const { name, hidden = [] } = tool;
-    const { toolUse, input, value } = before;
-    const deny = (why: string): CheckedUse => ({ status: 'refused', toolUse, problems: [], why });
-    report({ type: 'approvalRequested', toolUse });
-    const settled = local(pendingApprovals).add?.(toolUse, lent.iteration);
+    const { toolCall, input, value } = before;
+    const deny = (why: string): CheckedUse => ({ status: 'refused', toolCall, problems: [], why });
+    report({ type: 'approvalRequested', toolCall });
+    const settled = local(pendingApprovals).add?.(toolCall, lent.iteration);
     const request: ApprovalRequest = {
       tool: name,
-      toolUseId: toolUse.id,
+      toolCallId: toolCall.id,
       // Copies, so that the approver cannot change what runs.
       input: copiedRecord(input),
       value: copied(value),
       context: lent,
       problems$: (other) =>
         isRecord(other)
-          ? check$(withInput(toolUse, other, hidden)).pipe(map(problemsOf))
+          ? check$(withInput(toolCall, other, hidden)).pipe(map(problemsOf))
           : of(['The input must be an object.']),
     };
     return decision$(use, approver, timeoutMs, request).pipe(
       // Settles before the tool runs, and also if the call stops waiting for the decision.
       tap({ next: () => settled?.(), finalize: () => settled?.() }),
       concatMap(({ approved: isApproved, input: edit, reason }) => {
-        const edited = edit === undefined ? toolUse : withInput(toolUse, edit, hidden);
+        const edited = edit === undefined ? toolCall : withInput(toolCall, edit, hidden);
         const why = reason === undefined ? {} : { reason };
-        const decided = { toolUse: edited, approved: isApproved, ...why };
+        const decided = { toolCall: edited, approved: isApproved, ...why };
         report({ type: 'approvalDecided', ...decided });
         if (!isApproved) return of(deny(denied(name, reason)));
         if (edit === undefined) return of(before);
@@ -182,16 +182,16 @@ const afterApproval$ = (
 const problemsOf = (checked: CheckedUse): readonly string[] =>
   checked.status === 'ready' ? [] : checked.problems;
 
-const copiedRecord = (input: ToolUseBlock['input']): ToolUseBlock['input'] => {
+const copiedRecord = (input: ToolCallBlock['input']): ToolCallBlock['input'] => {
   const copy = copied(input);
   return isRecord(copy) ? copy : {};
 };
 
 const withInput = (
-  toolUse: ToolUseBlock,
-  input: ToolUseBlock['input'],
+  toolCall: ToolCallBlock,
+  input: ToolCallBlock['input'],
   hidden: readonly string[],
-): ToolUseBlock => frozen({ ...toolUse, input: copiedRecord(withoutKeys(input, hidden)) });
+): ToolCallBlock => frozen({ ...toolCall, input: copiedRecord(withoutKeys(input, hidden)) });
 
 const denied = (name: string, reason: string | undefined): string =>
   `Not run: this call to ${name} was not approved.${reason === undefined ? '' : ` ${reason}`}`;
@@ -202,7 +202,7 @@ const misedited = (name: string, problems: readonly string[]): string =>
 /** Registers a pending approval in the list of the call, if there is one; returns a function that removes it. */
 export const pendingApprovals = cell(
   'call',
-  (): { add?: (toolUse: ToolUseBlock, iteration: number) => () => void } => ({}),
+  (): { add?: (toolCall: ToolCallBlock, iteration: number) => () => void } => ({}),
 );
 
 interface Decision {

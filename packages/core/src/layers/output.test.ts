@@ -30,7 +30,7 @@ import {
 import { isTooDeep } from '../values/json.js';
 import { readOutput$ } from './output.js';
 import { jsonSchema } from '../schema/index.js';
-import { finish, marbles, record, scriptedModel, text, toolUse } from '../testing/index.js';
+import { finish, marbles, record, scriptedModel, text, toolCall } from '../testing/index.js';
 import { sessions } from './sessions/index.js';
 
 const place = {
@@ -41,7 +41,7 @@ const place = {
 const whereabouts = jsonSchema(place);
 
 const withoutOutput = (model: Model): Model => ({ ...model, unsupported: ['outputSchema'] });
-const input = (delta: string): ModelChunk => ({ type: 'toolUse', index: 0, json: delta });
+const input = (delta: string): ModelChunk => ({ type: 'toolCall', index: 0, json: delta });
 
 describe('structured output', () => {
   it('R3: reply.output is what the model wrote, validated and frozen', async () => {
@@ -111,10 +111,10 @@ describe('structured output', () => {
 
   it('R3: a model without it answers with a tool, whose arguments are the text', async () => {
     const script = scriptedModel(
-      [toolUse('look', {}, 'a')],
+      [toolCall('look', {}, 'a')],
       [
         text('Let me see.'),
-        { type: 'toolUse', index: 0, id: 'b', name: 'final_answer' },
+        { type: 'toolCall', index: 0, id: 'b', name: 'final_answer' },
         input('{"city":'),
         input('"Oslo"}'),
       ],
@@ -131,7 +131,7 @@ describe('structured output', () => {
         reason: 'answer',
         output: { city: 'Oslo' },
         content: [text('Let me see.\n\n{"city":"Oslo"}')],
-        toolUses: [{ name: 'look' }],
+        toolCalls: [{ name: 'look' }],
       },
     });
     expect(script.requests[0]).toMatchObject({
@@ -143,7 +143,7 @@ describe('structured output', () => {
   });
 
   it('R3: the tool to answer with has a name of its own, and no choice where there can be none', async () => {
-    const script = scriptedModel([toolUse('final_answer_2', { city: 'Oslo' })]);
+    const script = scriptedModel([toolCall('final_answer_2', { city: 'Oslo' })]);
     const model: Model = { ...script, unsupported: ['outputSchema', 'toolChoice'] };
     const taken = tool({ name: 'final_answer', description: 'Is there.', run: () => '' });
     const agent = createAgent({ model, tools: [taken], use: [output(whereabouts)] });
@@ -152,7 +152,7 @@ describe('structured output', () => {
   });
 
   it('R3: a forced tool comes first', async () => {
-    const script = scriptedModel([toolUse('look')], [toolUse('final_answer', { city: 'Oslo' })]);
+    const script = scriptedModel([toolCall('look')], [toolCall('final_answer', { city: 'Oslo' })]);
     const look = tool({ name: 'look', description: 'Looks.', run: () => 'a fjord' });
     const agent = createAgent({
       model: withoutOutput(script),
@@ -168,7 +168,7 @@ describe('structured output', () => {
   it('R3, L3: the closing call must have it too', async () => {
     const look = tool({ name: 'look', description: 'Looks.', run: () => 'a fjord' });
     const answering = (last: ModelChunk) => {
-      const script = scriptedModel([toolUse('look')], [last]);
+      const script = scriptedModel([toolCall('look')], [last]);
       const agent = createAgent({
         model: withoutOutput(script),
         tools: [look],
@@ -176,7 +176,7 @@ describe('structured output', () => {
       });
       return { script, call: agent.call('?', { limits: { maxIterations: 1 } }) };
     };
-    const right = answering(toolUse('final_answer', { city: 'Oslo' }));
+    const right = answering(toolCall('final_answer', { city: 'Oslo' }));
     expect(await right.call).toMatchObject({
       reason: 'maxIterations',
       output: { city: 'Oslo' },
@@ -223,10 +223,10 @@ describe('structured output', () => {
       description: 'Asks.',
       run: (_input, parent) => inner.call$('?', { parent }).pipe(map(textOf)),
     });
-    const model = scriptedModel([toolUse('ask')], [text('{"city":"Oslo"}')]);
+    const model = scriptedModel([toolCall('ask')], [text('{"city":"Oslo"}')]);
     const agent = createAgent({ model, tools: [ask] }).with(output(whereabouts));
     const reply = await agent.call('?');
-    expect(reply.toolUses[0]?.output).toBe('In words.');
+    expect(reply.toolCalls[0]?.output).toBe('In words.');
     expect(reply.output?.city).toBe('Oslo');
   });
 
@@ -309,7 +309,7 @@ describe('structured output', () => {
     const interrupted = await agent.call('?', { use: [interruptOn(asked$), output(never)] });
     expect(interrupted).toMatchObject({ reason: 'interrupted' });
     const closing = createAgent({
-      model: scriptedModel([toolUse('x')], [text('{"city":"Oslo"}')]),
+      model: scriptedModel([toolCall('x')], [text('{"city":"Oslo"}')]),
     });
     const atLimit = { use: [output(never), interruptOn(asked$)], limits: { maxIterations: 1 } };
     expect(await closing.call('?', atLimit)).toMatchObject({ reason: 'interrupted' });

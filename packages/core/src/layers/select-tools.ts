@@ -80,7 +80,7 @@ const pinnedBy = (
 ): readonly string[] => {
   const uses = usesIn(history);
   const resumed = late.flatMap((message) =>
-    message.role === 'tool' ? message.content.map((it) => uses.get(it.toolUseId)?.name) : [],
+    message.role === 'tool' ? message.content.map((it) => uses.get(it.toolCallId)?.name) : [],
   );
   return [...pinned, ...always, ...resumed.filter((name) => name !== undefined)];
 };

@@ -10,7 +10,7 @@ import {
   toolGroup,
   type ToolSelection,
 } from '../index.js';
-import { marbles, record, scriptedModel, text, toolUse } from '../testing/index.js';
+import { marbles, record, scriptedModel, text, toolCall } from '../testing/index.js';
 
 const tools = ['weather', 'mail', 'calendar', 'files'].map((name) =>
   tool({ name, description: `Works with ${name}.`, run: () => `${name} ran` }),
@@ -74,7 +74,7 @@ describe('T11: a selection of tools', () => {
 
   it('is asked once a call, with what was asked and what can be picked', async () => {
     const select = jest.fn(() => ['weather']);
-    const model = scriptedModel([toolUse('weather')], [text('done')]);
+    const model = scriptedModel([toolCall('weather')], [text('done')]);
     const agent = createAgent({ model, tools });
     await agent.call('Will it rain?', { use: [selectTools({ select, pinned: ['mail'] })] });
     expect(select.mock.calls).toMatchObject([
@@ -93,7 +93,7 @@ describe('T11: a selection of tools', () => {
     expect((await shown({ select }, { request: { toolChoice: { name: 'files' } } })).names).toBe(
       'mail,files',
     );
-    const model = scriptedModel([toolUse('manage_tools', { activate: ['late'] })], [text('done')]);
+    const model = scriptedModel([toolCall('manage_tools', { activate: ['late'] })], [text('done')]);
     const late = toolGroup({
       name: 'late',
       description: 'Comes later.',
@@ -109,11 +109,11 @@ describe('T11: a selection of tools', () => {
   });
 
   it('hides a tool also from being run', async () => {
-    const model = scriptedModel([toolUse('files')], [text('done')]);
+    const model = scriptedModel([toolCall('files')], [text('done')]);
     const reply = await createAgent({ model, tools }).call('?', {
       use: [selectTools({ select: () => ['mail'] })],
     });
-    expect(reply.toolUses[0]?.output).toBe("No tool is named 'files'. The tools are: mail.");
+    expect(reply.toolCalls[0]?.output).toBe("No tool is named 'files'. The tools are: mail.");
   });
 
   it('is waited for, and cut by an interrupt', () => {

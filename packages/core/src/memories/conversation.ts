@@ -29,13 +29,14 @@ import type { Hooks } from '../seams/hooks.js';
 import { type InputMessage, readHistory } from '../seams/input.js';
 import { type Layer, type LayerContext, trusted, type Use } from '../seams/layer.js';
 import { noMemory } from '../values/memory.js';
-import type { Message, ToolMessage, ToolResultBlock, ToolUseBlock } from '../values/message.js';
-import { textBlock, textOf, toolUsesOf } from '../values/message.js';
+import type { Message, ToolMessage, ToolResultBlock, ToolCallBlock } from '../values/message.js';
+import { textBlock, textOf, toolCallsOf } from '../values/message.js';
 import { cutObservation, rejectedResult } from '../values/tool-output.js';
 import { remember$ } from '../phases/remember.js';
 import { failed$, outcome, progress, unpaired } from '../run.js';
 import { isMessage } from '../values/shape.js';
 import { cell, recorded } from '../step.js';
+import { respelled } from './former-spelling.js';
 import { assertResumes, usesIn, withResults } from './suspend.js';
 
 /**
@@ -194,10 +195,11 @@ const usable = (
   if (!isList(loaded)) {
     throw new MillraceError('memory', 'The memory did not emit a list of messages.');
   }
-  if (!loaded.every(isMessage)) {
+  const messages = loaded.map(respelled);
+  if (!messages.every(isMessage)) {
     throw new MillraceError('memory', 'The memory emitted something that is not a message.');
   }
-  const history = withResults(loaded);
+  const history = withResults(messages);
   if (loaded.some(({ id }) => input.some((message) => message.id === id))) {
     throw new MillraceError(
       'conflict',
@@ -216,8 +218,8 @@ const brought$ = (
   const uses = usesIn(history);
   return from(results.content).pipe(
     concatMap((result) => {
-      const toolUse = uses.get(result.toolUseId);
-      return toolUse === undefined ? [result] : after$(hooks, toolUse, result);
+      const toolCall = uses.get(result.toolCallId);
+      return toolCall === undefined ? [result] : after$(hooks, toolCall, result);
     }),
     toArray(),
     map((content) => ({ ...results, content })),
@@ -226,13 +228,13 @@ const brought$ = (
 
 const after$ = (
   hooks: Hooks,
-  toolUse: ToolUseBlock,
+  toolCall: ToolCallBlock,
   result: ToolResultBlock,
 ): Observable<ToolResultBlock> => {
-  const after = { type: 'postActing', toolUse, result, ms: 0 } as const;
+  const after = { type: 'postActing', toolCall, result, ms: 0 } as const;
   return hooks.emit$(0, after, (event) => {
-    if (event !== undefined) return { ...event.result, toolUseId: toolUse.id };
-    const rejected = rejectedResult(toolUse.id);
+    if (event !== undefined) return { ...event.result, toolCallId: toolCall.id };
+    const rejected = rejectedResult(toolCall.id);
     hooks.report(0, { ...after, result: rejected });
     return rejected;
   });
@@ -314,7 +316,7 @@ export const strictHistory = (): Layer =>
 const paired = (messages: readonly Message[]): readonly Message[] =>
   messages.flatMap((message, index): readonly Message[] => {
     if (message.role === 'tool') return [];
-    const uses = message.role === 'assistant' ? toolUsesOf(message) : [];
+    const uses = message.role === 'assistant' ? toolCallsOf(message) : [];
     if (uses.length === 0) return [message];
     const after = messages.slice(index + 1);
     const end = after.findIndex(({ role }) => role !== 'tool');
@@ -322,13 +324,15 @@ const paired = (messages: readonly Message[]): readonly Message[] =>
       .slice(0, end === -1 ? undefined : end)
       .filter((answer): answer is ToolMessage => answer.role === 'tool');
     const results = answers.flatMap(({ content }) => content);
-    const content = uses.map(({ id }) => results.find((it) => it.toolUseId === id) ?? noResult(id));
+    const content = uses.map(
+      ({ id }) => results.find((it) => it.toolCallId === id) ?? noResult(id),
+    );
     return [message, { id: answers[0]?.id ?? `${message.id}/results`, role: 'tool', content }];
   });
 
-const noResult = (toolUseId: string): ToolResultBlock => ({
+const noResult = (toolCallId: string): ToolResultBlock => ({
   type: 'tool_result',
-  toolUseId,
+  toolCallId,
   content: [textBlock('No result: the call ended first. The tool may have run.')],
   isError: true,
 });

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { type Message, textBlock, type ToolMessage, toolUsesOf } from '../values/message.js';
+import { type Message, textBlock, type ToolMessage, toolCallsOf } from '../values/message.js';
 import type { Memory } from '../values/memory.js';
 
 /** What one call does, for a conversation to be made of. */
@@ -29,15 +29,15 @@ export const exchange = (id: string, uses = 1, waits = false): readonly Message[
     {
       id,
       role: 'assistant',
-      content: ids.map((use) => ({ type: 'tool_use', id: use, name: 'look', input: { at: use } })),
+      content: ids.map((use) => ({ type: 'tool_call', id: use, name: 'look', input: { at: use } })),
     },
     {
       id: `${id}/results`,
       role: 'tool',
-      content: ids.map((toolUseId, index) => ({
+      content: ids.map((toolCallId, index) => ({
         type: 'tool_result',
-        toolUseId,
-        content: [textBlock(`seen by ${toolUseId}`)],
+        toolCallId,
+        content: [textBlock(`seen by ${toolCallId}`)],
         isError: false,
         ...(waits && index === 0 ? { suspended: { request: null } } : {}),
       })),
@@ -52,7 +52,7 @@ export const brought = (id: string, asked: string): ToolMessage => ({
   content: [
     {
       type: 'tool_result',
-      toolUseId: `${asked}-0`,
+      toolCallId: `${asked}-0`,
       content: [textBlock('at last')],
       isError: false,
     },
@@ -120,5 +120,5 @@ export const idsOf = (messages: readonly Message[]): readonly string[] =>
 
 export const useIdsOf = (messages: readonly Message[]): readonly string[] =>
   messages.flatMap((message) =>
-    message.role === 'assistant' ? toolUsesOf(message).map(({ id }) => id) : [],
+    message.role === 'assistant' ? toolCallsOf(message).map(({ id }) => id) : [],
   );

@@ -19,7 +19,7 @@ import {
 } from '../index.js';
 import { strictHistory } from './conversation.js';
 import { unpaired } from '../run.js';
-import { record, type ScriptedModel, scriptedModel, text, toolUse } from '../testing/index.js';
+import { record, type ScriptedModel, scriptedModel, text, toolCall } from '../testing/index.js';
 import { asAgent, handoff, hub } from '../layers/teams/index.js';
 import { sessions } from '../layers/sessions/index.js';
 import { leftAt } from '../journal/dying-driver.test-support.js';
@@ -54,13 +54,13 @@ describe('history()', () => {
         name,
         content: [
           ...(said === '' ? [] : [textBlock(said)]),
-          { type: 'tool_use', id, name: 'look', input: {} },
+          { type: 'tool_call', id, name: 'look', input: {} },
         ],
       },
       {
         role: 'tool',
         content: [
-          { type: 'tool_result', toolUseId: id, content: [textBlock('seen')], isError: false },
+          { type: 'tool_result', toolCallId: id, content: [textBlock('seen')], isError: false },
         ],
       },
     ];
@@ -102,14 +102,14 @@ describe('history()', () => {
     id: 'a',
     role: 'assistant',
     content: [
-      { type: 'tool_use', id: 'u', name: 'look', input: {} },
-      { type: 'tool_use', id: 'v', name: 'look', input: {} },
+      { type: 'tool_call', id: 'u', name: 'look', input: {} },
+      { type: 'tool_call', id: 'v', name: 'look', input: {} },
     ],
   };
-  const result = (toolUseId: string, said: string): Message => ({
-    id: `of ${toolUseId}`,
+  const result = (toolCallId: string, said: string): Message => ({
+    id: `of ${toolCallId}`,
     role: 'tool',
-    content: [{ type: 'tool_result', toolUseId, content: [textBlock(said)], isError: false }],
+    content: [{ type: 'tool_result', toolCallId, content: [textBlock(said)], isError: false }],
   });
   const asking: Message = { id: 'q', role: 'user', content: [textBlock('Look twice.')] };
   const missing = expect.stringContaining('No result');
@@ -269,7 +269,7 @@ describe('history()', () => {
   });
 
   it('T13: a result that it waits for can be brought', async () => {
-    const model = scriptedModel([toolUse('pay', {}, 'p')], [text('Paid.')]);
+    const model = scriptedModel([toolCall('pay', {}, 'p')], [text('Paid.')]);
     const pay = tool({ name: 'pay', description: 'Pays.', run: () => suspend({ amount: 5 }) });
     const memory = inProcessMemory();
     const agent = createAgent({ model, tools: [pay] });

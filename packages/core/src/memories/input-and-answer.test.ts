@@ -6,7 +6,7 @@ import { inProcessMemory } from './in-process-memory.js';
 import { textOf } from '../values/message.js';
 import { unpaired } from '../run.js';
 import { memoryContract } from '../testing/memory-contract.js';
-import { scriptedModel, text, thinking, toolUse } from '../testing/index.js';
+import { scriptedModel, text, thinking, toolCall } from '../testing/index.js';
 import { tool } from '../tools/tool.js';
 import { suspend, toolResults } from './suspend.js';
 import {
@@ -33,7 +33,7 @@ describe('inputAndAnswer', () => {
     const inner = inProcessMemory();
     const look = tool({ name: 'look', description: 'Looks.', run: () => 'blue' });
     const model = scriptedModel(
-      [text('Let me see.'), toolUse('look')],
+      [text('Let me see.'), toolCall('look')],
       [thinking('Blue.'), text('It is blue.')],
       [text('You are welcome.')],
     );
@@ -102,8 +102,8 @@ describe('inputAndAnswer', () => {
     const ask = tool({ name: 'ask', description: 'Asks.', run: () => suspend('may I?') });
     const look = tool({ name: 'look', description: 'Looks.', run: () => 'blue' });
     const model = scriptedModel(
-      [toolUse('look')],
-      [thinking('May I?'), toolUse('ask')],
+      [toolCall('look')],
+      [thinking('May I?'), toolCall('ask')],
       [text('Thank you.')],
       [text('Bye.')],
     );
@@ -124,7 +124,7 @@ describe('inputAndAnswer', () => {
     ).rejects.toMatchObject({ code: 'invalidResume' });
     const reply = await sessions(agent, { memory: inputAndAnswer(inner) })
       .open('s')
-      .call(toolResults({ [waiting?.toolUse.id ?? '']: 'yes' }));
+      .call(toolResults({ [waiting?.toolCall.id ?? '']: 'yes' }));
     expect(textOf(reply)).toBe('Thank you.');
     expect(model.requests[2]?.messages.map(({ role }) => role)).toEqual([
       'user',

@@ -20,7 +20,7 @@ import {
   type ScriptedAnswer,
   scriptedModel,
   text,
-  toolUse,
+  toolCall,
 } from '../testing/index.js';
 import { tool } from '../tools/tool.js';
 import { add, answer, exchange, held, user } from './conversations.test-support.js';
@@ -113,7 +113,7 @@ describe('summarise', () => {
   });
 
   it('I15: in a long call, older tools go, what was asked stays, and the next summary is made of the former', async () => {
-    const uses = Array.from({ length: 8 }, (): ScriptedAnswer => [toolUse('look')]);
+    const uses = Array.from({ length: 8 }, (): ScriptedAnswer => [toolCall('look')]);
     const { model, writer, memory, chat } = set([...uses, [text('Done.')]], { keepTurns: 1 });
     await recordOf(chat);
     const last = shown(model.requests.at(-1)?.messages);
@@ -139,12 +139,12 @@ describe('summarise', () => {
     const run = async (exchanges: number, options: Partial<SummariseOptions>) => {
       const uses = Array.from({ length: exchanges }, (): ScriptedAnswer => [
         text('Hm.'),
-        toolUse('look'),
-        toolUse('look'),
+        toolCall('look'),
+        toolCall('look'),
       ]);
       const { model, writer, memory, chat } = set([...uses, [text('Done.')]], options);
       const reply = await chat.call('Go on.', { callId: 'z' });
-      expect(reply.toolUses).toHaveLength(2 * exchanges);
+      expect(reply.toolCalls).toHaveLength(2 * exchanges);
       for (const { messages } of model.requests) {
         expect(unpaired(messages)).toBeUndefined();
         expect(messages.filter(({ id }) => id === 'z/input/0')).toHaveLength(1);
@@ -187,7 +187,7 @@ describe('summarise', () => {
           : work().pipe(tap((made) => known.set(id, JSON.parse(JSON.stringify(made))))),
       );
       const writer = scriptedModel(written);
-      const answers: ScriptedAnswer[] = [[toolUse('look')], [text('Done.')]];
+      const answers: ScriptedAnswer[] = [[toolCall('look')], [text('Done.')]];
       const options = { model: writer, keepTurns: 3 };
       const first = set(answers, options, { use: [durable] });
       const before = await first.chat.call('Go on.', { callId: 'z' });

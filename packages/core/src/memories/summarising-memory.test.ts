@@ -14,7 +14,7 @@ import {
   type ScriptedModel,
   scriptedModel,
   text,
-  toolUse,
+  toolCall,
 } from '../testing/index.js';
 import { withResults } from './suspend.js';
 import {
@@ -204,7 +204,7 @@ describe('summarisingMemory', () => {
     ['writes blanks', (request, context) => scriptedModel([text(' \n')]).stream$(request, context)],
     [
       'asks for tools',
-      (request, context) => scriptedModel([toolUse('x')]).stream$(request, context),
+      (request, context) => scriptedModel([toolCall('x')]).stream$(request, context),
     ],
     [
       'would not',

@@ -15,7 +15,7 @@ import {
 import { strictHistory } from './conversation.js';
 import { unpaired } from '../run.js';
 import { jsonSchema } from '../schema/index.js';
-import { record, type ScriptedAnswer, scriptedModel, text, toolUse } from '../testing/index.js';
+import { record, type ScriptedAnswer, scriptedModel, text, toolCall } from '../testing/index.js';
 import { sessions } from '../layers/sessions/index.js';
 
 const sign = tool({
@@ -31,11 +31,11 @@ const agentOf = (model: ReturnType<typeof scriptedModel>) =>
 
 /** A session that waits for one signature, with a sibling that did not wait. */
 const suspended = async (...answers: readonly ScriptedAnswer[]) => {
-  const model = scriptedModel([toolUse('sign', { paper: 'A' }), toolUse('look')], ...answers);
+  const model = scriptedModel([toolCall('sign', { paper: 'A' }), toolCall('look')], ...answers);
   const memory = inProcessMemory();
   const session = sessions(agentOf(model), { memory }).open('s');
   const reply = await session.call('Sign A.');
-  return { model, memory, session, reply, id: reply.suspensions?.[0]?.toolUse.id ?? '' };
+  return { model, memory, session, reply, id: reply.suspensions?.[0]?.toolCall.id ?? '' };
 };
 
 const stored = (memory: MemoryFactory) => lastValueFrom(memory('s').load$());
@@ -46,8 +46,8 @@ describe('T13: a tool that suspends', () => {
     expect(reply).toMatchObject({
       reason: 'suspended',
       content: [],
-      suspensions: [{ toolUse: { name: 'sign', input: { paper: 'A' } }, request: { paper: 'A' } }],
-      toolUses: [{ name: 'sign' }, { name: 'look', output: 'seen' }],
+      suspensions: [{ toolCall: { name: 'sign', input: { paper: 'A' } }, request: { paper: 'A' } }],
+      toolCalls: [{ name: 'sign' }, { name: 'look', output: 'seen' }],
     });
     const messages = await stored(memory);
     expect(messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool']);
@@ -56,7 +56,7 @@ describe('T13: a tool that suspends', () => {
   });
 
   it('is told of by an event', async () => {
-    const model = scriptedModel([toolUse('sign', { paper: 'A' })]);
+    const model = scriptedModel([toolCall('sign', { paper: 'A' })]);
     const events = await record(sessions(agentOf(model)).open('s').stream$('Sign A.'));
     expect(events.map(({ type }) => type).slice(-4)).toEqual([
       'postActing',
@@ -64,7 +64,7 @@ describe('T13: a tool that suspends', () => {
       'messagesAppended',
       'postCall',
     ]);
-    expect(events.at(-3)).toMatchObject({ toolUse: { name: 'sign' }, request: { paper: 'A' } });
+    expect(events.at(-3)).toMatchObject({ toolCall: { name: 'sign' }, request: { paper: 'A' } });
   });
 
   it('T7: tells of extras that are lost with it', async () => {
@@ -73,7 +73,7 @@ describe('T13: a tool that suspends', () => {
       description: 'Gives rows.',
       run: () => toolOutput({ content: 'given', extras: { rows: [1] } }),
     });
-    const model = scriptedModel([toolUse('gives'), toolUse('sign', { paper: 'A' })]);
+    const model = scriptedModel([toolCall('gives'), toolCall('sign', { paper: 'A' })]);
     const agent = createAgent({ model, tools: [sign, gives] });
     const events = await record(sessions(agent).open('s').stream$('Sign A.'));
     expect(events.at(-3)).toMatchObject({
@@ -83,7 +83,7 @@ describe('T13: a tool that suspends', () => {
   });
 
   it('is told to be lost in a call that nothing remembers', async () => {
-    const model = scriptedModel([toolUse('sign', { paper: 'A' })]);
+    const model = scriptedModel([toolCall('sign', { paper: 'A' })]);
     const events = await record(agentOf(model).stream$('Sign A.'));
     expect(events.at(-2)).toMatchObject({
       type: 'warning',
@@ -101,7 +101,7 @@ describe('T13: a tool that suspends', () => {
       'tool',
     ]);
     expect(model.requests[1]?.messages.at(-1)?.content).toMatchObject([
-      { toolUseId: id, isError: false, content: [{ text: '{"by":"Ada"}' }] },
+      { toolCallId: id, isError: false, content: [{ text: '{"by":"Ada"}' }] },
       { content: [{ text: 'seen' }] },
     ]);
     expect(JSON.stringify(model.requests[1])).not.toContain('suspended');
@@ -145,11 +145,11 @@ describe('T13: a tool that suspends', () => {
 
   it('may suspend again, also together with others', async () => {
     const { session, id } = await suspended(
-      [toolUse('sign', { paper: 'B' }), toolUse('sign', { paper: 'C' })],
+      [toolCall('sign', { paper: 'B' }), toolCall('sign', { paper: 'C' })],
       [text('All signed.')],
     );
     const again = await session.call(toolResults({ [id]: 'yes' }));
-    const ids = again.suspensions?.map(({ toolUse: use }) => use.id) ?? [];
+    const ids = again.suspensions?.map(({ toolCall: use }) => use.id) ?? [];
     expect(ids).toHaveLength(2);
     const done = await session.call(toolResults(Object.fromEntries(ids.map((it) => [it, 'yes']))));
     expect(done.reason).toBe('answer');
@@ -158,7 +158,7 @@ describe('T13: a tool that suspends', () => {
   it('refuses what does not fit, and the session stays as it was', async () => {
     const { memory, session, id } = await suspended([text('Signed.')]);
     const before = await stored(memory);
-    const result = { type: 'tool_result', toolUseId: id, content: [], isError: false } as const;
+    const result = { type: 'tool_result', toolCallId: id, content: [], isError: false } as const;
     const cases = [
       ['And now?', `The session is suspended: it waits for the results of ${id}.`],
       [
@@ -185,10 +185,10 @@ describe('T13: a tool that suspends', () => {
   });
 
   it('cannot go on without a session', async () => {
-    const model = scriptedModel([toolUse('sign', { paper: 'A' })]);
+    const model = scriptedModel([toolCall('sign', { paper: 'A' })]);
     const agent = agentOf(model);
     const reply = await agent.call('Sign A.');
-    const id = reply.suspensions?.[0]?.toolUse.id ?? '';
+    const id = reply.suspensions?.[0]?.toolCall.id ?? '';
     await expect(agent.call(toolResults({ [id]: 'yes' }))).rejects.toMatchObject({
       code: 'invalidResume',
     });
@@ -196,13 +196,13 @@ describe('T13: a tool that suspends', () => {
 
   it('that asks for what is no JSON is an observation', async () => {
     const odd = tool({ name: 'odd', description: 'Asks oddly.', run: () => suspend(12n) });
-    const model = scriptedModel([toolUse('odd')], [text('done')]);
+    const model = scriptedModel([toolCall('odd')], [text('done')]);
     const reply = await createAgent({ model, tools: [odd] }).call('?');
-    expect(reply).toMatchObject({ reason: 'answer', toolUses: [{ isError: true }] });
+    expect(reply).toMatchObject({ reason: 'answer', toolCalls: [{ isError: true }] });
   });
 
   it('does not suspend where postActing has a result already', async () => {
-    const model = scriptedModel([toolUse('sign')], [text('done')]);
+    const model = scriptedModel([toolCall('sign')], [text('done')]);
     const decide = on(
       'postActing',
       map(({ result: { suspended: _suspended, ...result }, ...event }) => ({ ...event, result })),
@@ -212,7 +212,7 @@ describe('T13: a tool that suspends', () => {
   });
 
   it('S1: that was interrupted meanwhile waits no more: the session can go on', async () => {
-    const model = scriptedModel([toolUse('sign'), toolUse('slow')], [text('done')]);
+    const model = scriptedModel([toolCall('sign'), toolCall('slow')], [text('done')]);
     const session = sessions(
       createAgent({
         model,
@@ -231,21 +231,21 @@ describe('T13: a tool that suspends', () => {
     ).open('s');
     expect(await session.call('?')).toMatchObject({
       reason: 'interrupted',
-      toolUses: [{ output: 'Interrupted before its result came.', isError: true }, {}],
+      toolCalls: [{ output: 'Interrupted before its result came.', isError: true }, {}],
     });
     expect((await session.call('And now?')).reason).toBe('answer');
   });
 
   it('X16: takes results as they must be, and nothing else that a client may send', async () => {
     const { memory, session, id } = await suspended([text('Signed.')]);
-    const result = { type: 'tool_result', toolUseId: id, isError: false };
+    const result = { type: 'tool_result', toolCallId: id, isError: false };
     const blocks = [{ type: 'text', text: 'yes' }];
     for (const broken of [
       { ...result, content: 'text' },
       result,
       { ...result, type: 'foo', content: blocks },
       { ...result, isError: 'maybe', content: blocks },
-      { ...result, content: [{ type: 'tool_use', id: 'x', name: 'look', input: {} }] },
+      { ...result, content: [{ type: 'tool_call', id: 'x', name: 'look', input: {} }] },
     ]) {
       const input = { role: 'tool', content: [broken] } as never;
       await expect(session.call(input)).rejects.toMatchObject({ code: 'invalidRequest' });
@@ -261,7 +261,7 @@ describe('T13: a tool that suspends', () => {
   it('I1: leaves results that are there as they are, whatever else the memory says', async () => {
     const { memory, model, session, id } = await suspended([text('Signed.')]);
     const [, , results] = await stored(memory);
-    const other = results?.role === 'tool' ? (results.content[1]?.toolUseId ?? '') : '';
+    const other = results?.role === 'tool' ? (results.content[1]?.toolCallId ?? '') : '';
     const forged = toolResults({ [other]: 'forged' });
     await lastValueFrom(memory('s').append$([{ ...forged, id: 'forged' }]));
     const forgery = { code: 'memory' };
@@ -278,9 +278,9 @@ describe('T13: a tool that suspends', () => {
   });
 
   it('refuses the id of a call that the session has had, also of one that brought results', async () => {
-    const { session, id } = await suspended([toolUse('sign', { paper: 'B' })], [text('Signed.')]);
+    const { session, id } = await suspended([toolCall('sign', { paper: 'B' })], [text('Signed.')]);
     const again = await session.call(toolResults({ [id]: 'yes' }), { callId: 'c1' });
-    const next = toolResults({ [again.suspensions?.[0]?.toolUse.id ?? '']: 'yes' });
+    const next = toolResults({ [again.suspensions?.[0]?.toolCall.id ?? '']: 'yes' });
     await expect(session.call(next, { callId: 'c1' })).rejects.toMatchObject({ code: 'conflict' });
     expect((await session.call(next)).reason).toBe('answer');
   });

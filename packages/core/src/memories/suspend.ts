@@ -7,8 +7,8 @@ import {
   type Suspension,
   type ToolMessage,
   type ToolResultBlock,
-  type ToolUseBlock,
-  toolUsesOf,
+  type ToolCallBlock,
+  toolCallsOf,
 } from '../values/message.js';
 import { toolOutput, type ToolOutput, toOutput } from '../values/tool-output.js';
 
@@ -28,12 +28,12 @@ export const toolResults = (results: Readonly<Record<string, unknown>>): InputMe
     throw refused('toolResults() needs a result: toolResults({ [id]: result }).');
   return {
     role: 'tool',
-    content: Object.entries(results).map(([toolUseId, value]): ToolResultBlock => {
+    content: Object.entries(results).map(([toolCallId, value]): ToolResultBlock => {
       if (value instanceof Promise) {
-        throw refused(`The result for '${toolUseId}' is a Promise: await it first.`);
+        throw refused(`The result for '${toolCallId}' is a Promise: await it first.`);
       }
       const { content, isError, details } = toOutput(value);
-      const result = { type: 'tool_result', toolUseId, content, isError } as const;
+      const result = { type: 'tool_result', toolCallId, content, isError } as const;
       return details === undefined ? result : { ...result, details };
     }),
   };
@@ -43,16 +43,16 @@ export const toolResults = (results: Readonly<Record<string, unknown>>): InputMe
 export const suspensionsIn = (messages: readonly Message[]): readonly Suspension[] => {
   const settled = withResults(messages);
   const uses = usesIn(settled);
-  return settled.flatMap(results).flatMap(({ toolUseId, suspended }) => {
-    const toolUse = uses.get(toolUseId);
-    return suspended === undefined || toolUse === undefined
+  return settled.flatMap(results).flatMap(({ toolCallId, suspended }) => {
+    const toolCall = uses.get(toolCallId);
+    return suspended === undefined || toolCall === undefined
       ? []
-      : [{ toolUse, request: suspended.request }];
+      : [{ toolCall, request: suspended.request }];
   });
 };
 
-export const usesIn = (messages: readonly Message[]): ReadonlyMap<string, ToolUseBlock> =>
-  new Map(messages.flatMap(toolUses).map((use) => [use.id, use]));
+export const usesIn = (messages: readonly Message[]): ReadonlyMap<string, ToolCallBlock> =>
+  new Map(messages.flatMap(toolCalls).map((use) => [use.id, use]));
 
 /** Moves each late result to its suspended tool call: the nearest earlier one with its id. */
 export const withResults = (messages: readonly Message[]): readonly Message[] => {
@@ -63,13 +63,13 @@ export const withResults = (messages: readonly Message[]): readonly Message[] =>
     if (isLate(message, index, messages) && isAwaited(message, waiting)) {
       moved.add(message);
       for (const result of message.content) {
-        const place = waiting.get(result.toolUseId);
+        const place = waiting.get(result.toolCallId);
         if (place !== undefined) settled.set(place, result);
-        waiting.delete(result.toolUseId);
+        waiting.delete(result.toolCallId);
       }
     } else {
       const open = results(message).filter(({ suspended }) => suspended !== undefined);
-      open.forEach((result) => waiting.set(result.toolUseId, result));
+      open.forEach((result) => waiting.set(result.toolCallId, result));
     }
   });
   if (moved.size === 0) return messages;
@@ -83,7 +83,7 @@ export const withResults = (messages: readonly Message[]): readonly Message[] =>
 };
 
 const isAwaited = ({ content }: ToolMessage, waiting: ReadonlyMap<string, unknown>): boolean =>
-  content.every(({ toolUseId }) => waiting.has(toolUseId));
+  content.every(({ toolCallId }) => waiting.has(toolCallId));
 
 const isLate = (
   message: Message,
@@ -91,8 +91,8 @@ const isLate = (
   messages: readonly Message[],
 ): message is ToolMessage => {
   const before = messages[index - 1];
-  const asked = before === undefined ? [] : toolUses(before).map(({ id }) => id);
-  return message.role === 'tool' && !message.content.some((it) => asked.includes(it.toolUseId));
+  const asked = before === undefined ? [] : toolCalls(before).map(({ id }) => id);
+  return message.role === 'tool' && !message.content.some((it) => asked.includes(it.toolCallId));
 };
 
 /** Throws if results are unexpected, repeated or missing. */
@@ -100,8 +100,8 @@ export const assertResumes = (
   history: readonly Message[],
   brought: ToolMessage | undefined,
 ): void => {
-  const waiting = suspensionsIn(history).map(({ toolUse }) => toolUse.id);
-  const given = (brought?.content ?? []).map(({ toolUseId }) => toolUseId);
+  const waiting = suspensionsIn(history).map(({ toolCall }) => toolCall.id);
+  const given = (brought?.content ?? []).map(({ toolCallId }) => toolCallId);
   const unknown = given.find((id) => !waiting.includes(id));
   if (unknown !== undefined) throw notAwaited(unknown, waiting);
   const twice = given.find((id, index) => given.indexOf(id) !== index);
@@ -116,8 +116,8 @@ export const assertResumes = (
 
 const refused = (message: string): MillraceError => new MillraceError('invalidResume', message);
 
-const toolUses = (message: Message): readonly ToolUseBlock[] =>
-  message.role === 'assistant' ? toolUsesOf(message) : [];
+const toolCalls = (message: Message): readonly ToolCallBlock[] =>
+  message.role === 'assistant' ? toolCallsOf(message) : [];
 
 const results = (message: Message): readonly ToolResultBlock[] =>
   message.role === 'tool' ? message.content : [];

@@ -5,7 +5,7 @@ import {
   textBlock,
   textOf,
   type ToolMessage,
-  type ToolUseBlock,
+  type ToolCallBlock,
 } from '../values/message.js';
 import { cutObservation } from '../values/tool-output.js';
 import { usesIn } from './suspend.js';
@@ -36,10 +36,10 @@ export const transcriptOf = (messages: readonly Message[]): readonly string[] =>
 
 const given = (
   { content: results }: ToolMessage,
-  uses: ReadonlyMap<string, ToolUseBlock>,
+  uses: ReadonlyMap<string, ToolCallBlock>,
 ): readonly string[] =>
-  results.map(({ toolUseId, content, isError }) => {
-    const name = uses.get(toolUseId)?.name ?? 'a tool';
+  results.map(({ toolCallId, content, isError }) => {
+    const name = uses.get(toolCallId)?.name ?? 'a tool';
     return entry(`${isError ? 'error' : 'result'} of ${inOneLine(name)}`, written(content));
   });
 
@@ -61,7 +61,7 @@ const textOfBlock = (block: AssistantBlock, name: string | undefined): string =>
   switch (block.type) {
     case 'thinking':
       return '';
-    case 'tool_use': {
+    case 'tool_call': {
       const input = cut([textBlock(JSON.stringify(block.input))]);
       return entry(`${who('assistant', name)} uses ${inOneLine(block.name)}`, input);
     }

@@ -5,7 +5,7 @@ import { inProcessMemory } from './in-process-memory.js';
 import { type Message, textOf } from '../values/message.js';
 import { unpaired } from '../run.js';
 import { memoryContract } from '../testing/memory-contract.js';
-import { scriptedModel, text, toolUse } from '../testing/index.js';
+import { scriptedModel, text, toolCall } from '../testing/index.js';
 import { tool } from '../tools/tool.js';
 import { withResults } from './suspend.js';
 import {
@@ -84,7 +84,7 @@ describe('windowMemory', () => {
   it('G2: an agent is shown the window, and remembers everything', async () => {
     const inner = inProcessMemory();
     const look = tool({ name: 'look', description: 'Looks.', run: () => 'blue' });
-    const answers = [1, 2, 3].flatMap((nth) => [[toolUse('look')], [text(`${nth}.`)]]);
+    const answers = [1, 2, 3].flatMap((nth) => [[toolCall('look')], [text(`${nth}.`)]]);
     const model = scriptedModel(...answers);
     const memory = windowMemory(inner, { turns: 1 });
     const chat = sessions(createAgent({ model, tools: [look] }), { memory }).open('s');

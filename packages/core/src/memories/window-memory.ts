@@ -5,7 +5,7 @@ import { marker } from '../models/fit-messages.js';
 import type { Layer } from '../seams/layer.js';
 import { appended$, kept$, type Memory, noMemory } from '../values/memory.js';
 import type { MemoryFactory } from './in-process-memory.js';
-import { type AssistantMessage, type Message, textBlock, toolUsesOf } from '../values/message.js';
+import { type AssistantMessage, type Message, textBlock, toolCallsOf } from '../values/message.js';
 import { checkOptions, type Rule, wholeNumber } from '../values/options.js';
 import { assertPaired } from '../run.js';
 import { withResults } from './suspend.js';
@@ -82,7 +82,7 @@ const turnsOf = (messages: readonly Message[]): readonly (readonly Message[])[] 
 };
 
 const isAnswer = (message: Message | undefined): boolean =>
-  message?.role === 'assistant' && toolUsesOf(message).length === 0;
+  message?.role === 'assistant' && toolCallsOf(message).length === 0;
 
 const shown = (turn: readonly Message[]): readonly Message[] =>
   turn.some(isWaiting) || !isAnswer(turn.at(-1)) ? turn : lastAnswers(turn.flatMap(essence));
@@ -94,7 +94,7 @@ const essence = (message: Message): readonly Message[] => {
     case 'tool':
       return [];
     case 'assistant':
-      return toolUsesOf(message).length === 0 ? answer(message) : [];
+      return toolCallsOf(message).length === 0 ? answer(message) : [];
   }
 };
 

@@ -1,6 +1,6 @@
 import { defer, map, type MonoTypeOperatorFunction } from 'rxjs';
 import type { Model, ModelChunk, ModelRequest, ToolChoice } from './model.js';
-import { createToolParts, type ToolUseChunk, written } from './tool-parts.js';
+import { createToolParts, type ToolCallChunk, written } from './tool-parts.js';
 import { around, checkModel, inTime } from './timeouts.js';
 
 /** Wraps a model so that it enforces timeouts and supports `outputSchema`. */
@@ -49,7 +49,7 @@ const asText =
       const parts = createToolParts(0, () => false);
       let attempt = 1;
       let hasText = false;
-      const spoken = (chunk: ToolUseChunk): ModelChunk => {
+      const spoken = (chunk: ToolCallChunk): ModelChunk => {
         const { part, isNew } = parts.add(chunk, attempt);
         if (part.name !== name) return chunk;
         const json = chunk.json ?? (chunk.input === undefined ? '' : written(chunk.input));
@@ -59,7 +59,7 @@ const asText =
       };
       return source.pipe(
         map((chunk) => {
-          if (chunk.type === 'toolUse') return spoken(chunk);
+          if (chunk.type === 'toolCall') return spoken(chunk);
           if (chunk.type === 'text') hasText ||= chunk.text !== '';
           if (chunk.type === 'restart') {
             attempt += 1;

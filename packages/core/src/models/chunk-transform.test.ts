@@ -33,7 +33,7 @@ import {
   scriptedModel,
   text,
   thinking,
-  toolUse,
+  toolCall,
 } from '../testing/index.js';
 import { tool } from '../tools/tool.js';
 import { sessions } from '../layers/sessions/index.js';
@@ -96,7 +96,7 @@ describe('transformChunks', () => {
   it('X2: tools of a message that was stopped are never run', async () => {
     const ran: unknown[] = [];
     const work = tool({ name: 'work', description: 'Works.', run: () => ran.push(1) });
-    const model = scriptedModel([text('I work'), toolUse('work'), text('!')]);
+    const model = scriptedModel([text('I work'), toolCall('work'), text('!')]);
     const session = sessions(
       createAgent({ model, tools: [work], use: [transformChunks(takeWhile(isClean))] }),
     ).open('s');
@@ -150,7 +150,7 @@ describe('transformChunks', () => {
   it('L7: a good message between resets the count', async () => {
     const work = tool({ name: 'work', description: 'Works.', run: () => 'ok' });
     const bad = [text('!')];
-    const model = scriptedModel(bad, bad, [toolUse('work')], bad, bad, [text('Done.')]);
+    const model = scriptedModel(bad, bad, [toolCall('work')], bad, bad, [text('Done.')]);
     const reply = await createAgent({ model, tools: [work], use: [retrying] }).call('?');
     expect([textOf(reply), reply.iterations]).toEqual(['Done.', 6]);
   });
@@ -164,7 +164,7 @@ describe('transformChunks', () => {
   });
 
   it('H7: a closing answer that is stopped is the reply as far as it came', async () => {
-    const model = scriptedModel([toolUse('none')], [text('So far'), text('!')]);
+    const model = scriptedModel([toolCall('none')], [text('So far'), text('!')]);
     const agent = createAgent({ model, use: [transformChunks(takeWhile(isClean))] });
     const reply = await agent.call('?', { limits: { maxIterations: 1 } });
     expect([reply.reason, textOf(reply)]).toEqual(['stopped', 'So far']);
@@ -282,7 +282,7 @@ describe('transformChunks', () => {
   });
 
   it('I4: arguments of a tool that were shown are void with the message that was stopped', async () => {
-    const model = scriptedModel([toolUse('none'), text('!')], [text('Done.')]);
+    const model = scriptedModel([toolCall('none'), text('!')], [text('Done.')]);
     const events = await record(createAgent({ model, use: [retrying] }).stream$('?'));
     expect(events.map(({ type }) => type)).toContain('messageDiscarded');
   });

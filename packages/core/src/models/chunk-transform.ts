@@ -24,7 +24,7 @@ import { interceptorError } from '../flow/stage.js';
 /** A chunk with content: text, thinking, a tool call or a whole block. */
 export type ContentChunk = Extract<
   ModelChunk,
-  { readonly type: 'text' | 'thinking' | 'toolUse' | 'block' }
+  { readonly type: 'text' | 'thinking' | 'toolCall' | 'block' }
 >;
 
 /** Ends a message at this point. With feedback, the model is asked again. */
@@ -143,5 +143,5 @@ const isContentChunk = (chunk: unknown): chunk is ContentChunk => {
   if (!isRecord(chunk)) return false;
   const { type, text, block } = chunk;
   if (type === 'text' || type === 'thinking') return typeof text === 'string';
-  return type === 'toolUse' || (type === 'block' && isRecord(block));
+  return type === 'toolCall' || (type === 'block' && isRecord(block));
 };

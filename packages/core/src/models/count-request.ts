@@ -82,7 +82,7 @@ const blockWeight = (counter: TokenCounter, block: Block): Weight => {
     case 'text':
     case 'thinking':
       return textWeight(counter, block.text);
-    case 'tool_use':
+    case 'tool_call':
       return sumOf([
         textWeight(counter, block.name),
         textWeight(counter, block.invalidInput ?? JSON.stringify(block.input)),

@@ -1,6 +1,6 @@
 import type { Observable, SchedulerLike } from 'rxjs';
 import type { Demand } from '../flow/demand.js';
-import type { ContentBlock, Finish, Message, ToolUseBlock } from '../values/message.js';
+import type { ContentBlock, Finish, Message, ToolCallBlock } from '../values/message.js';
 import type { MillraceError } from '../values/errors.js';
 import type { JsonSchema } from '../values/schema.js';
 import type { Usage } from '../values/usage.js';
@@ -35,7 +35,7 @@ export interface ModelRequest extends RequestOptions {
  * One chunk of an answer, in the order in which the model produced it.
  *
  * - `text` and `thinking` carry deltas; a `signature` ends its thinking block.
- * - `toolUse` chunks belong together by `index` and `id`; without either, a `name` starts the next one. `json` is a delta of
+ * - `toolCall` chunks belong together by `index` and `id`; without either, a `name` starts the next one. `json` is a delta of
  *   the arguments, `input` all of them.
  * - `usage` is cumulative for the request: a later chunk replaces an earlier one field by field.
  * - `restart` discards everything before it: the request was sent again.
@@ -51,7 +51,7 @@ export type ModelChunk =
       readonly redacted?: boolean;
     }
   | {
-      readonly type: 'toolUse';
+      readonly type: 'toolCall';
       readonly index?: number;
       readonly id?: string;
       readonly name?: string;
@@ -113,7 +113,7 @@ export type ModelReport =
       /** The JSON it was repaired to. */
       readonly after: string;
       /** The tool call whose arguments were repaired; absent if it was the whole action. */
-      readonly toolUse?: ToolUseBlock;
+      readonly toolCall?: ToolCallBlock;
     }
   | {
       readonly type: 'queued';

@@ -33,7 +33,7 @@ import {
   scriptedModel,
   text,
   thinking,
-  toolUse,
+  toolCall,
 } from '../testing/index.js';
 
 const request: ModelRequest = { messages: [] };
@@ -199,7 +199,7 @@ describe('retry', () => {
     });
   });
 
-  it.each([[text('x')], [thinking('x')], [toolUse('x')]])(
+  it.each([[text('x')], [thinking('x')], [toolCall('x')]])(
     'I4: a request that has shown something is not sent again: %j',
     async (shown) => {
       const error = new MillraceError('connection', 'Reset.');
@@ -264,8 +264,8 @@ describe('retry', () => {
   it('I9: a pause that is followed by a broken response loses nothing of what stood before it', async () => {
     const reset = new MillraceError('connection', 'Reset.');
     const script = scriptedModel(
-      [thinking('Hm.'), text('A '), toolUse('x', {}, 'u1'), text('and '), finish('pause')],
-      fails(reset, text('B'), toolUse('y', {}, 'u2')),
+      [thinking('Hm.'), text('A '), toolCall('x', {}, 'u1'), text('and '), finish('pause')],
+      fails(reset, text('B'), toolCall('y', {}, 'u2')),
       [text('B2.'), finish('length')],
     );
     const agent = createAgent({ model: retry(script, { retryPartial: true, minMs: 0 }) });
@@ -308,11 +308,11 @@ describe('retry', () => {
       description: 'Asks.',
       run: (_input, context) => helper.call$('?', { parent: context, limits: { retryBudget: 9 } }),
     });
-    const model = scriptedModel([toolUse('ask')], [text('done')]);
-    const { toolUses } = await createAgent({ model, tools: [ask] }).call('?', {
+    const model = scriptedModel([toolCall('ask')], [text('done')]);
+    const { toolCalls } = await createAgent({ model, tools: [ask] }).call('?', {
       limits: { retryBudget: 1 },
     });
-    expect(toolUses[0]).toMatchObject({ isError: true });
+    expect(toolCalls[0]).toMatchObject({ isError: true });
     expect(below.requests).toHaveLength(2);
   });
 
@@ -358,7 +358,7 @@ describe('retry', () => {
   it('C4: the requests of one call are sent again so often, and no more', async () => {
     const model = scriptedModel(
       fails(busy()),
-      [toolUse('none')],
+      [toolCall('none')],
       fails(busy()),
       fails(busy()),
       answers,

@@ -128,7 +128,7 @@ export const isContent = (chunk: ModelChunk): boolean => {
       return chunk.text !== '';
     case 'thinking':
       return chunk.text !== '' || chunk.signature !== undefined;
-    case 'toolUse':
+    case 'toolCall':
     case 'block':
     case 'malformed':
       return true;

@@ -1,5 +1,5 @@
 import { isRecord, isTooDeep, mayRepeatKeys, parsedJson } from '../values/json.js';
-import type { ToolUseBlock } from '../values/message.js';
+import type { ToolCallBlock } from '../values/message.js';
 import type { ModelChunk } from './model.js';
 
 /** A tool call that is being received. */
@@ -9,7 +9,7 @@ export interface ToolPart {
   /** Its index among the tool calls of the message. */
   readonly index: number;
   /** The index and id that the model gave it. */
-  readonly key: Pick<ToolUseChunk, 'index' | 'id'> & { readonly response: number };
+  readonly key: Pick<ToolCallChunk, 'index' | 'id'> & { readonly response: number };
   readonly json: string[];
   name: string;
   input?: unknown;
@@ -18,21 +18,21 @@ export interface ToolPart {
 
 export interface ToolParts {
   /** Adds a chunk. `response` distinguishes the indexes of several responses in one message. */
-  add(chunk: ToolUseChunk, response: number): { readonly part: ToolPart; readonly isNew: boolean };
+  add(chunk: ToolCallChunk, response: number): { readonly part: ToolPart; readonly isNew: boolean };
 }
 
-export type ToolUseChunk = Extract<ModelChunk, { readonly type: 'toolUse' }>;
+export type ToolCallChunk = Extract<ModelChunk, { readonly type: 'toolCall' }>;
 
 /** Collects chunks of tool calls, after the known ones. Missing and repeated ids are replaced by unique ones. */
 export const createToolParts = (
   iteration: number,
-  isTaken: (toolUseId: string) => boolean,
+  isTaken: (toolCallId: string) => boolean,
   known: readonly ToolPart[] = [],
 ): ToolParts => {
   const parts: ToolPart[] = [...known];
   const freeId = createFreeId((id) => isTaken(id) || known.some((part) => part.id === id));
 
-  const begin = (chunk: ToolUseChunk, response: number): ToolPart => {
+  const begin = (chunk: ToolCallChunk, response: number): ToolPart => {
     const { index, name = '' } = chunk;
     const given = idOf(chunk);
     const part: ToolPart = {
@@ -63,20 +63,20 @@ export const createToolParts = (
   };
 };
 
-export const toToolUse = ({ id, name, input, json, refusal }: ToolPart): ToolUseBlock => {
+export const toToolCall = ({ id, name, input, json, refusal }: ToolPart): ToolCallBlock => {
   const text = json.join('');
   const value = input ?? (text.trim() === '' ? {} : parsedJson(text));
-  const toolUse: ToolUseBlock =
+  const toolCall: ToolCallBlock =
     isRecord(value) && !isTooDeep(value) && (input !== undefined || !mayRepeatKeys(text, value))
-      ? { type: 'tool_use', id, name, input: value }
-      : { type: 'tool_use', id, name, input: {}, invalidInput: text || written(value) };
-  return refusal === undefined ? toolUse : { ...toolUse, refusal };
+      ? { type: 'tool_call', id, name, input: value }
+      : { type: 'tool_call', id, name, input: {}, invalidInput: text || written(value) };
+  return refusal === undefined ? toolCall : { ...toolCall, refusal };
 };
 
 /** Whether a chunk continues a tool call: by id and index, otherwise as an unnamed chunk of the last one. */
 const belongs = (
   { key, name, input, json }: ToolPart,
-  chunk: ToolUseChunk,
+  chunk: ToolCallChunk,
   response: number,
 ): boolean => {
   const id = idOf(chunk);
@@ -93,7 +93,7 @@ const belongs = (
 };
 
 /** Some vendors send an empty id with all but the first chunk. */
-const idOf = ({ id }: ToolUseChunk): string | undefined => (id === '' ? undefined : id);
+const idOf = ({ id }: ToolCallChunk): string | undefined => (id === '' ? undefined : id);
 
 /** Converts a value of a model to JSON; a value that is nested too deeply cannot be converted. */
 export const written = (value: unknown): string => {

@@ -10,7 +10,7 @@ import {
   tool,
 } from '../index.js';
 import { sessions } from '../layers/sessions/index.js';
-import { marbles, scriptedModel, text, toolUse } from '../testing/index.js';
+import { marbles, scriptedModel, text, toolCall } from '../testing/index.js';
 
 const minute = 60_000;
 const silent: Model = { name: 'silent', stream$: () => NEVER };
@@ -86,11 +86,11 @@ describe('C5: time-outs', () => {
       use: [approval(() => of(true).pipe(delay(5_000, scheduler)))],
     });
     const patient = createAgent({
-      model: scriptedModel([toolUse('pay')], [text('Ok.')]),
+      model: scriptedModel([toolCall('pay')], [text('Ok.')]),
       tools: [pay],
     });
     expect(heard((scheduler) => patient.stream$('?', asked(scheduler)))).toEqual(['5000 answer']);
-    const stuck = createAgent({ model: scriptedModel([toolUse('hang')]), tools: [hang] });
+    const stuck = createAgent({ model: scriptedModel([toolCall('hang')]), tools: [hang] });
     expect(heard((scheduler) => stuck.stream$('?', asked(scheduler)))).toEqual(['5100 timeout']);
     const first: Model = {
       name: 'first',

@@ -363,7 +363,7 @@ const continues = (earlier: AgentEvent, later: AgentEvent): boolean =>
   earlier.messageId === later.messageId &&
   earlier.type === later.type &&
   earlier.kind === later.kind &&
-  earlier.toolUse?.id === later.toolUse?.id;
+  earlier.toolCall?.id === later.toolCall?.id;
 
 /** Merges consecutive deltas into the last event. */
 const mergeDeltas = <Event extends AgentEvent>(last: Event, deltas: readonly string[]): Event => {

@@ -14,7 +14,7 @@ import {
 } from 'rxjs';
 import type { AgentEvent } from '../events.js';
 import { createAgent, textOf, tool } from '../index.js';
-import { finish, marbles, scriptedModel, text, toolUse, verifyEvents } from '../testing/index.js';
+import { finish, marbles, scriptedModel, text, toolCall, verifyEvents } from '../testing/index.js';
 import { coalesceMap } from './bounded.js';
 import { coalesceMapDiagram } from './diagrams.test-support.js';
 import {
@@ -69,7 +69,7 @@ describe('coalesceMap', () => {
 
   it('I16: merges only what continues the same text', () => {
     const toolInput = (it: string, index: number, name = 'n') =>
-      delta(it, { kind: 'toolInput', toolUse: { index, id: `${index}`, name } });
+      delta(it, { kind: 'toolInput', toolCall: { index, id: `${index}`, name } });
     const events = [
       structural('first'),
       delta('a'),
@@ -168,7 +168,7 @@ describe('coalesceMap', () => {
         description: 'Asks.',
         run: (_input, parent) => helper.call$('?', { parent }).pipe(map(textOf)),
       });
-      const model = scriptedModel([toolUse('ask'), toolUse('ask'), finish()], says());
+      const model = scriptedModel([toolCall('ask'), toolCall('ask'), finish()], says());
       const plain: AgentEvent[] = [];
       const merged: AgentEvent[] = [];
       createAgent({ model, tools: [ask] })

@@ -22,14 +22,14 @@ import { isAnswerDelta } from './bounded.js';
 
 /**
  * Emits each tool call on its result, including refused and failed ones. The output is complete; the model and
- * `reply.toolUses` get up to `maxObservation` characters. Completes with the events.
+ * `reply.toolCalls` get up to `maxObservation` characters. Completes with the events.
  */
 export const toolRuns = (options?: CallsHeard): OperatorFunction<AgentEvent, ToolRun> =>
   pipe(
     heard('toolRuns()', options),
     only('postActing'),
-    map(({ toolUse: { id, name, input }, result, ms }) => ({
-      toolUseId: id,
+    map(({ toolCall: { id, name, input }, result, ms }) => ({
+      toolCallId: id,
       name,
       input,
       output: textOf(result),

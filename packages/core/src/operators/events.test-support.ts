@@ -27,20 +27,20 @@ export const delta = (
     message = 'm',
     kind = 'text',
     type = 'reasoningChunk',
-    toolUse,
+    toolCall,
     ...place
   }: Place & {
     readonly message?: string;
     readonly kind?: 'text' | 'thinking' | 'toolInput';
     readonly type?: 'reasoningChunk' | 'summaryChunk';
-    readonly toolUse?: { readonly index: number; readonly id: string; readonly name: string };
+    readonly toolCall?: { readonly index: number; readonly id: string; readonly name: string };
   } = {},
 ): EventOf<'reasoningChunk' | 'summaryChunk'> => ({
   type,
   messageId: message,
   kind,
   delta: text,
-  ...(toolUse === undefined ? {} : { toolUse }),
+  ...(toolCall === undefined ? {} : { toolCall }),
   ...envelope(place),
 });
 
@@ -64,7 +64,7 @@ export const postCall = (
     reason: 'answer',
     finish: 'stop',
     iterations: 1,
-    toolUses: [],
+    toolCalls: [],
     usage,
     usageByPhase: {},
     createdAt: 0,
@@ -107,11 +107,11 @@ export const script: fc.Arbitrary<readonly AgentEvent[]> = fc
     events.map(({ call, isStructural, tool, text, ...chunk }, index) => {
       const place = { call, root: call.charAt(0), seq: index + 1 };
       if (isStructural) return structural(`${index}`, place);
-      const toolUse = { index: tool, id: `t${tool}`, name: 'tool' };
+      const toolCall = { index: tool, id: `t${tool}`, name: 'tool' };
       return delta(text, {
         ...place,
         ...chunk,
-        ...(chunk.kind === 'toolInput' ? { toolUse } : {}),
+        ...(chunk.kind === 'toolInput' ? { toolCall } : {}),
       });
     }),
   );
@@ -119,7 +119,7 @@ export const script: fc.Arbitrary<readonly AgentEvent[]> = fc
 const textOf = (it: AgentEvent): string => ('delta' in it ? it.delta : '');
 
 const keyOf = (it: AgentEvent): string =>
-  'delta' in it ? JSON.stringify([it.messageId, it.type, it.kind, it.toolUse]) : `${it.seq}`;
+  'delta' in it ? JSON.stringify([it.messageId, it.type, it.kind, it.toolCall]) : `${it.seq}`;
 
 /** What a call has said, in its order: what continues one another is one. */
 const said = (events: readonly AgentEvent[]): readonly string[] => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { map } from 'rxjs';
 import { createAgent, textOf, tool } from '../index.js';
-import { marbles, scriptedModel, text, toolUse } from '../testing/index.js';
+import { marbles, scriptedModel, text, toolCall } from '../testing/index.js';
 import { delta, postCall } from './events.test-support.js';
 import { replies } from './event-operators.js';
 
@@ -31,7 +31,7 @@ describe('replies', () => {
       run: (_input, parent) => helper.call$('?', { parent }).pipe(map(textOf)),
     });
     const agent = createAgent({
-      model: scriptedModel([toolUse('ask')], [text('One.')], [], [], [text('Two.')]),
+      model: scriptedModel([toolCall('ask')], [text('One.')], [], [], [text('Two.')]),
       tools: [ask],
     });
     const said: string[] = [];

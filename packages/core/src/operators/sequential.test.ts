@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { filter, lastValueFrom, map, mergeMap, of, toArray } from 'rxjs';
 import { createAgent, type Input, suspend, textOf, tool } from '../index.js';
-import { finish, marbles, scriptedModel, text, toolUse } from '../testing/index.js';
+import { finish, marbles, scriptedModel, text, toolCall } from '../testing/index.js';
 import { sequential } from './compose.js';
 
 describe('sequential', () => {
@@ -96,7 +96,7 @@ describe('sequential', () => {
     const wait = tool({ name: 'wait', description: 'Waits.', run: () => suspend('?') });
     const waiting = createAgent({
       name: 'w',
-      model: scriptedModel([toolUse('wait')], [toolUse('wait')]),
+      model: scriptedModel([toolCall('wait')], [toolCall('wait')]),
       tools: [wait],
     });
     const refusing = createAgent({ name: 'r', model: scriptedModel([finish('refusal')]) });

@@ -11,7 +11,7 @@ import {
   tool,
   toolOutput,
 } from '../index.js';
-import { marbles, scriptedModel, text as says, thinking, toolUse } from '../testing/index.js';
+import { marbles, scriptedModel, text as says, thinking, toolCall } from '../testing/index.js';
 import { delta, postCall, structural } from './events.test-support.js';
 import { replies, text, textSoFar } from './event-operators.js';
 
@@ -49,7 +49,7 @@ describe('text', () => {
     const events = {
       a: delta('a'),
       t: delta('t', { kind: 'thinking' }),
-      i: delta('i', { kind: 'toolInput', toolUse: { index: 0, id: 'u', name: 'n' } }),
+      i: delta('i', { kind: 'toolInput', toolCall: { index: 0, id: 'u', name: 'n' } }),
       s: delta('s', { root: 'c', call: 'c/1' }),
       z: delta('z', { type: 'summaryChunk' }),
       p: postCall('p'),
@@ -73,7 +73,7 @@ describe('text', () => {
       run: (_input, parent) => helper.call$('?', { parent }).pipe(map(textOf)),
     });
     const agent = createAgent({
-      model: scriptedModel([toolUse('ask')], [thinking('Hm.'), says('It '), says('is.')]),
+      model: scriptedModel([toolCall('ask')], [thinking('Hm.'), says('It '), says('is.')]),
       tools: [ask],
     });
     expect(await firstValueFrom(agent.stream$('?').pipe(text(), toArray()))).toEqual([
@@ -85,7 +85,7 @@ describe('text', () => {
   it.each<[string, AgentOptions, readonly string[]]>([
     [
       'the final answer of a tool',
-      { model: scriptedModel([says('Look. '), toolUse('end')]), tools: [end] },
+      { model: scriptedModel([says('Look. '), toolCall('end')]), tools: [end] },
       ['Look. ', 'From the tool.'],
     ],
     ['an answer of a layer', { model: scriptedModel(), use: [cached] }, ['Cached.']],
@@ -101,7 +101,7 @@ describe('text', () => {
     ],
     [
       'what was said before a stop, once',
-      { model: scriptedModel([says('I will.'), toolUse('end')]), tools: [end], use: [stopping] },
+      { model: scriptedModel([says('I will.'), toolCall('end')]), tools: [end], use: [stopping] },
       ['I will.'],
     ],
   ])('I9, L10: has %s', async (_, options, said) => {

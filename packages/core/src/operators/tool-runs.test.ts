@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { filter, firstValueFrom, map, toArray } from 'rxjs';
 import { createAgent, on, textOf, tool } from '../index.js';
-import { marbles, scriptedModel, text, toolUse } from '../testing/index.js';
+import { marbles, scriptedModel, text, toolCall } from '../testing/index.js';
 import { toolRuns } from './event-operators.js';
 
 describe('toolRuns', () => {
@@ -16,7 +16,7 @@ describe('toolRuns', () => {
     });
     const model = () =>
       scriptedModel(
-        [toolUse('say', { a: 1 }), toolUse('fail'), toolUse('deny'), toolUse('none')],
+        [toolCall('say', { a: 1 }), toolCall('fail'), toolCall('deny'), toolCall('none')],
         [text('Done.')],
       );
     const deny = tool({ name: 'deny', description: 'Is denied.', run: () => '' });
@@ -26,17 +26,17 @@ describe('toolRuns', () => {
       use: [
         on(
           'preActing',
-          filter(({ toolUse: { name } }) => name !== 'deny'),
+          filter(({ toolCall: { name } }) => name !== 'deny'),
         ),
       ],
     });
     const runs: unknown[] = [];
     agent.events$.pipe(toolRuns()).subscribe((run) => runs.push(run));
-    const { toolUses } = await agent.call('?');
+    const { toolCalls } = await agent.call('?');
     expect(runs).toHaveLength(4);
-    expect(runs).toEqual(expect.arrayContaining([...toolUses]));
+    expect(runs).toEqual(expect.arrayContaining([...toolCalls]));
     expect(runs).toContainEqual({
-      toolUseId: 'call_1_0',
+      toolCallId: 'call_1_0',
       name: 'say',
       input: { a: 1 },
       output: 'said',
@@ -50,7 +50,7 @@ describe('toolRuns', () => {
     const agent = () => {
       const helper = createAgent({
         name: 'helper',
-        model: scriptedModel([toolUse('look')], [text('A fjord.')]),
+        model: scriptedModel([toolCall('look')], [text('A fjord.')]),
         tools: [look],
       });
       const ask = tool({
@@ -58,7 +58,7 @@ describe('toolRuns', () => {
         description: 'Asks.',
         run: (_input, parent) => helper.call$('?', { parent }).pipe(map(textOf)),
       });
-      return createAgent({ model: scriptedModel([toolUse('ask')], [text('So.')]), tools: [ask] });
+      return createAgent({ model: scriptedModel([toolCall('ask')], [text('So.')]), tools: [ask] });
     };
     const names = (options?: { readonly subAgents: boolean }) =>
       firstValueFrom(

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { catchError, concat, EMPTY, map, NEVER, type Observable, throwError } from 'rxjs';
 import { createAgent, interruptOn, type ModelChunk, textOf, tool } from '../index.js';
-import { finish, marbles, scriptedModel, text, toolUse } from '../testing/index.js';
+import { finish, marbles, scriptedModel, text, toolCall } from '../testing/index.js';
 import { noUsage, type Usage } from '../values/usage.js';
 import { delta, postCall } from './events.test-support.js';
 import { usage$ } from './event-operators.js';
@@ -24,7 +24,7 @@ describe('usage$', () => {
       description: 'Asks.',
       run: (_input, parent) => helper.call$('?', { parent }).pipe(map(textOf)),
     });
-    const model = scriptedModel([toolUse('ask'), costs(1)], [text('Closing.'), costs(20)]);
+    const model = scriptedModel([toolCall('ask'), costs(1)], [text('Closing.'), costs(20)]);
     const totals: number[] = [];
     createAgent({ model, tools: [ask] })
       .stream$('?', { limits: { maxIterations: 1 } })

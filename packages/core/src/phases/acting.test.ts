@@ -3,20 +3,20 @@ import { concat, delay, filter, lastValueFrom, map, NEVER, of, throwError, timer
 import { z } from 'zod';
 import { createAgent, inProcessMemory, on, only, type Tool, tool, toolOutput } from '../index.js';
 import { jsonSchema } from '../schema/index.js';
-import { marbles, record, scriptedModel, text, toolUse } from '../testing/index.js';
+import { marbles, record, scriptedModel, text, toolCall } from '../testing/index.js';
 import { sessions } from '../layers/sessions/index.js';
 
 const define = (name: string, run: () => unknown, exclusive = false): Tool =>
   tool({ name, description: `Does ${name}.`, run, exclusive });
 
 /** What a batch of tools gave, as the reply tells it. */
-const outputs = async (tools: readonly Tool[], ...uses: Parameters<typeof toolUse>[]) => {
+const outputs = async (tools: readonly Tool[], ...uses: Parameters<typeof toolCall>[]) => {
   const model = scriptedModel(
-    uses.map((use) => toolUse(...use)),
+    uses.map((use) => toolCall(...use)),
     [text('done')],
   );
   const reply = await createAgent({ model, tools }).call('?');
-  return reply.toolUses.map(({ output, isError }) => `${isError ? '! ' : ''}${output}`);
+  return reply.toolCalls.map(({ output, isError }) => `${isError ? '! ' : ''}${output}`);
 };
 
 describe('the result of a tool', () => {
@@ -147,23 +147,23 @@ describe('the result of a tool', () => {
   });
 
   it('X11: arguments that are no JSON object are an observation, and the tool is not run', async () => {
-    const model = scriptedModel([{ type: 'toolUse', name: 'f', json: '{"a":' }], [text('done')]);
+    const model = scriptedModel([{ type: 'toolCall', name: 'f', json: '{"a":' }], [text('done')]);
     const reply = await createAgent({ model, tools: [define('f', () => 'ran')] }).call('?');
-    expect(reply.toolUses[0]?.output).toMatch(/not a JSON object: {"a":/);
+    expect(reply.toolCalls[0]?.output).toMatch(/not a JSON object: {"a":/);
   });
 
   it('T14: a long observation is cut, with a marker that says how much is missing', async () => {
-    const model = scriptedModel([toolUse('f')], [text('done')]);
+    const model = scriptedModel([toolCall('f')], [text('done')]);
     const long = define('f', () => 'x'.repeat(30));
     const reply = await createAgent({ model, tools: [long] }).call('?', {
       limits: { maxObservation: 10 },
     });
-    expect(reply.toolUses[0]?.output).toBe('xxxxxxxxxx\n[… 20 of 30 characters omitted]');
+    expect(reply.toolCalls[0]?.output).toBe('xxxxxxxxxx\n[… 20 of 30 characters omitted]');
   });
 
   it('T4: one tool message holds all results; details are for the user interface only', async () => {
     const memory = inProcessMemory();
-    const model = scriptedModel([toolUse('f'), toolUse('g')], [text('done')]);
+    const model = scriptedModel([toolCall('f'), toolCall('g')], [text('done')]);
     const tools = [
       define('f', () => toolOutput({ content: 'a', details: { chart: [1] } })),
       define('g', () => toolOutput({ content: 'b', isError: true })),
@@ -179,13 +179,13 @@ describe('the result of a tool', () => {
       content: [
         {
           type: 'tool_result',
-          toolUseId: 'call_1_0',
+          toolCallId: 'call_1_0',
           content: [{ type: 'text', text: 'a' }],
           isError: false,
         },
         {
           type: 'tool_result',
-          toolUseId: 'call_1_1',
+          toolCallId: 'call_1_1',
           content: [{ type: 'text', text: 'b' }],
           isError: true,
         },
@@ -256,13 +256,13 @@ describe('the input of a tool', () => {
   });
 
   it('I13: what an interceptor made of the input is what is validated', async () => {
-    const model = scriptedModel([toolUse('typed', { city: 'Oslo' })], [text('done')]);
+    const model = scriptedModel([toolCall('typed', { city: 'Oslo' })], [text('done')]);
     const spoil = on(
       'preActing',
-      map((event) => ({ ...event, toolUse: { ...event.toolUse, input: {} } })),
+      map((event) => ({ ...event, toolCall: { ...event.toolCall, input: {} } })),
     );
     const reply = await createAgent({ model, tools: [typed], use: [spoil] }).call('?');
-    expect(reply.toolUses).toMatchObject([{ isError: true, input: {} }]);
+    expect(reply.toolCalls).toMatchObject([{ isError: true, input: {} }]);
   });
 
   it('T17: prototype keys never reach a prototype', async () => {
@@ -290,9 +290,9 @@ describe('the input of a tool', () => {
       }),
       run: ({ list = [] }) => list.push(4),
     });
-    const model = scriptedModel([toolUse('spoiler', { list: [1, 2, 3] })], [text('done')]);
+    const model = scriptedModel([toolCall('spoiler', { list: [1, 2, 3] })], [text('done')]);
     const reply = await createAgent({ model, tools: [spoiler] }).call('?');
-    expect(reply.toolUses).toMatchObject([{ output: '4', input: { list: [1, 2, 3] } }]);
+    expect(reply.toolCalls).toMatchObject([{ output: '4', input: { list: [1, 2, 3] } }]);
   });
 });
 
@@ -308,7 +308,7 @@ describe('a batch of tools', () => {
   /** When each tool begins and ends, as marbles. */
   const timeline = (tools: readonly Tool[], expected: string, parallel: boolean | number = true) =>
     marbles(({ cold, expectObservable, scheduler }) => {
-      const uses = tools.map(({ name }) => toolUse(name));
+      const uses = tools.map(({ name }) => toolCall(name));
       const model = scriptedModel(uses, () =>
         cold('(tf|)', { t: text('done'), f: { type: 'finish', finish: 'stop' } }),
       );
@@ -316,7 +316,7 @@ describe('a batch of tools', () => {
         .stream$('?', { scheduler, limits: { parallel } })
         .pipe(
           only('preActing', 'postActing'),
-          map(({ type, toolUse: { name } }) => (type === 'preActing' ? name : name.toUpperCase())),
+          map(({ type, toolCall: { name } }) => (type === 'preActing' ? name : name.toUpperCase())),
         );
       expectObservable(mark$).toBe(expected);
     });
@@ -345,7 +345,7 @@ describe('a batch of tools', () => {
 
   it('T3: results stand in call order, whoever is ready first', () => {
     marbles(({ cold, expectObservable, scheduler }) => {
-      const model = scriptedModel([toolUse('a'), toolUse('b')], () =>
+      const model = scriptedModel([toolCall('a'), toolCall('b')], () =>
         cold('(tf|)', { t: text('done'), f: { type: 'finish', finish: 'stop' } }),
       );
       const reply$ = createAgent({ model, tools: [after('a', 9), after('b', 3)] }).call$('?', {
@@ -353,7 +353,7 @@ describe('a batch of tools', () => {
       });
       expectObservable(
         reply$.pipe(
-          map(({ toolUses }) => toolUses.map(({ output, ms }) => `${output}${ms}`).join()),
+          map(({ toolCalls }) => toolCalls.map(({ output, ms }) => `${output}${ms}`).join()),
         ),
       ).toBe('---------(r|)', { r: 'a9,b3' });
     });
@@ -373,7 +373,7 @@ describe('a batch of tools', () => {
       const agent = createAgent({ model: model(['(cf|)', '(tf|)']), tools: [deaf] });
       const output$ = agent
         .call$('?', { scheduler })
-        .pipe(map(({ toolUses }) => `${toolUses[0]?.output} ${aborted.join()}`));
+        .pipe(map(({ toolCalls }) => `${toolCalls[0]?.output} ${aborted.join()}`));
       expectObservable(output$).toBe('60s (r|)', {
         r: "Failed: The tool 'tool' did not finish within 60000 ms. aborted",
       });
@@ -388,19 +388,19 @@ describe('a batch of tools', () => {
       });
       const ms$ = agent
         .call$('?', { scheduler, limits: { timeouts: { tools: { tool: 7 } } } })
-        .pipe(map(({ toolUses }) => toolUses[0]?.ms));
+        .pipe(map(({ toolCalls }) => toolCalls[0]?.ms));
       expectObservable(ms$).toBe('-------(m|)', { m: 7 });
     });
   });
 
   it('T18: every use has one preActing and one postActing, also an unknown or rejected one', async () => {
     const model = scriptedModel(
-      [toolUse('nope'), toolUse('f'), toolUse('f', { x: 1 })],
+      [toolCall('nope'), toolCall('f'), toolCall('f', { x: 1 })],
       [text('done')],
     );
     const veto = on(
       'preActing',
-      filter(({ toolUse: { input } }) => !('x' in input)),
+      filter(({ toolCall: { input } }) => !('x' in input)),
     );
     const agent = createAgent({ model, tools: [define('f', () => 1)], use: [veto] });
     const events = await record(agent.stream$('?'));

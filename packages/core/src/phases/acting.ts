@@ -12,8 +12,8 @@ import {
   textOf,
   type ToolMessage,
   type ToolResultBlock,
-  type ToolUseBlock,
-  toolUsesOf,
+  type ToolCallBlock,
+  toolCallsOf,
 } from '../values/message.js';
 import { noMemory } from '../values/memory.js';
 import type { ToolRun } from '../values/reply.js';
@@ -42,8 +42,8 @@ export const acting = (context: Needs): Phase =>
     const { parallel, maxToolCalls } = context.limits;
     const latest = context.local(progress);
     latest.acting = { message, results: [] };
-    const toolUses = toolUsesOf(message).map((toolUse) => readable(toolUse, run, context));
-    const { uses, extras, isLimited } = planned(run, toolUses, context.toolkit, maxToolCalls);
+    const toolCalls = toolCallsOf(message).map((toolCall) => readable(toolCall, run, context));
+    const { uses, extras, isLimited } = planned(run, toolCalls, context.toolkit, maxToolCalls);
     if (isLimited) {
       const warning = `The limit of tool calls (${maxToolCalls}) is reached: no more tools are run.`;
       context.hooks.report(run.iteration, { type: 'warning', message: warning });
@@ -85,17 +85,17 @@ const allOf$ = (
 };
 
 const readable = (
-  toolUse: ToolUseBlock,
+  toolCall: ToolCallBlock,
   { iteration }: OpenRun,
   { hooks }: Needs,
-): ToolUseBlock => {
-  const { invalidInput, ...use } = toolUse;
-  if (invalidInput === undefined) return toolUse;
+): ToolCallBlock => {
+  const { invalidInput, ...use } = toolCall;
+  if (invalidInput === undefined) return toolCall;
   const reading = readJson(invalidInput);
-  if ('problem' in reading || !isRecord(reading.value)) return toolUse;
+  if ('problem' in reading || !isRecord(reading.value)) return toolCall;
   const read = frozen({ ...use, input: reading.value });
   if (reading.repair)
-    hooks.report(iteration, { type: 'repaired', toolUse: read, ...reading.repair });
+    hooks.report(iteration, { type: 'repaired', toolCall: read, ...reading.repair });
   return read;
 };
 
@@ -114,11 +114,11 @@ const batchesOf = (uses: readonly Planned[]): readonly (readonly Planned[])[] =>
 };
 
 const resultOf = (
-  toolUseId: string | undefined,
+  toolCallId: string | undefined,
   { messages }: OpenRun,
   results: readonly ToolCallResult[],
 ): ToolResultBlock | undefined => {
-  const isIt = (result: ToolResultBlock): boolean => result.toolUseId === toolUseId;
+  const isIt = (result: ToolResultBlock): boolean => result.toolCallId === toolCallId;
   const fresh = results.find(({ result }) => isIt(result));
   if (fresh !== undefined) return fresh.result;
   const earlier = messages.findLast(
@@ -137,9 +137,9 @@ const settle = (
 ): Run => {
   const isCut = interruption.current !== undefined;
   const results = isCut ? given.map((it) => ({ ...it, result: interrupted(it.result) })) : given;
-  const toolUses = new Map(results.map(({ toolUse }) => [toolUse.id, toolUse]));
+  const toolCalls = new Map(results.map(({ toolCall }) => [toolCall.id, toolCall]));
   const content = message.content.map((block) =>
-    block.type === 'tool_use' ? (toolUses.get(block.id) ?? block) : block,
+    block.type === 'tool_call' ? (toolCalls.get(block.id) ?? block) : block,
   );
   const toolMessage: ToolMessage = {
     id: `${message.id}/results`,
@@ -174,19 +174,19 @@ const settle = (
     : end(answered, 'stopped', withoutToolCalls(message));
 };
 
-const suspensionOf = ({ toolUse, result }: ToolCallResult): readonly Suspension[] =>
-  result.suspended === undefined ? [] : [{ toolUse, request: result.suspended.request }];
+const suspensionOf = ({ toolCall, result }: ToolCallResult): readonly Suspension[] =>
+  result.suspended === undefined ? [] : [{ toolCall, request: result.suspended.request }];
 
 const useOf = (
-  { toolUse, result, failed, executed, extras }: ToolCallResult,
+  { toolCall, result, failed, executed, extras }: ToolCallResult,
   plan: Planned | undefined,
 ): Use | undefined => {
   if (plan === undefined) return undefined;
   const isWhole = executed && !result.isError && result.suspended === undefined;
-  const isItself = toolUse.name === plan.toolUse.name && Object.keys(extras).length === 0;
+  const isItself = toolCall.name === plan.toolCall.name && Object.keys(extras).length === 0;
   const { repeats } = plan;
   return {
-    toolUse: plan.toolUse,
+    toolCall: plan.toolCall,
     repeats,
     failed,
     reusable: isWhole && isItself ? plan.tool : undefined,
@@ -198,10 +198,10 @@ const interrupted = ({ suspended, ...result }: ToolResultBlock): ToolResultBlock
     ? result
     : { ...result, content: [textBlock('Interrupted before its result came.')], isError: true };
 
-const toToolRun = ({ toolUse, result, ms }: ToolCallResult): ToolRun => ({
-  toolUseId: toolUse.id,
-  name: toolUse.name,
-  input: toolUse.input,
+const toToolRun = ({ toolCall, result, ms }: ToolCallResult): ToolRun => ({
+  toolCallId: toolCall.id,
+  name: toolCall.name,
+  input: toolCall.input,
   output: textOf(result),
   isError: result.isError,
   ms,

@@ -1,5 +1,5 @@
 import { defer, type Observable } from 'rxjs';
-import { type AssistantMessage, type Finish, frozen, toolUsesOf } from '../values/message.js';
+import { type AssistantMessage, type Finish, frozen, toolCallsOf } from '../values/message.js';
 import type { StopChunk } from '../models/chunk-transform.js';
 import { createMessageBuilder, discard, type MessageBuilder } from './message-builder.js';
 import type { CallInfo } from '../values/reply.js';
@@ -39,7 +39,7 @@ export type ModelAnswer =
       readonly message: AssistantMessage;
       readonly usage: Usage;
       /** The text of the reply, if a layer cut the step with a message. */
-      readonly says?: string;
+      readonly instead?: string;
     };
 
 type Before = Extract<ModifiablePayload, BeforeModel>;
@@ -67,7 +67,7 @@ type Needs = Pick<
   | 'scheduler'
   | 'limits'
   | 'retryBudget'
-  | 'toolUseIds'
+  | 'toolCallIds'
 > &
   Partial<Pick<Context, 'isInterruptible'>>;
 
@@ -85,7 +85,7 @@ export const ask$ = (
     .pipe(
       thenMap((given) => {
         const response = ownMessage(given, context.call, position);
-        toolUsesOf(response.message).forEach(({ id }) => context.toolUseIds.add(id));
+        toolCallsOf(response.message).forEach(({ id }) => context.toolCallIds.add(id));
         return response;
       }),
     );
@@ -113,7 +113,7 @@ export const asking = (
   position: string,
   { messages, ...options }: ModelRequest,
 ): Asking => {
-  const { call, hooks, toolUseIds } = context;
+  const { call, hooks, toolCallIds } = context;
   let builder: MessageBuilder | undefined;
   let earlier = noUsage;
   const begun = (attempt: number): MessageBuilder => {
@@ -126,17 +126,17 @@ export const asking = (
       messageId: messageIdAt(`${call.callId}/${position}`, attempt),
       name: call.agent.at(-1) ?? '',
       iteration,
-      isTaken: (id) => toolUseIds.has(id),
+      isTaken: (id) => toolCallIds.has(id),
     });
     return builder;
   };
   const cutShort = (
     status: 'interrupted' | 'vetoed',
     begun: MessageBuilder,
-    says?: string,
+    instead?: string,
   ): ModelAnswer => ({
     status,
-    ...(says !== undefined && { says }),
+    ...(instead !== undefined && { instead }),
     message: begun.message(),
     usage: addUsage(earlier, begun.usage),
   });
@@ -156,7 +156,7 @@ export const asking = (
             .pipe(holding(context, position));
         const answeredBy = (event: After): ModelAnswer => ({
           status: 'answered',
-          message: sameMessage(own.message(), event.message, toolUseIds),
+          message: sameMessage(own.message(), event.message, toolCallIds),
           finish: event.finish,
           usage: addUsage(earlier, own.usage),
           stop: event.type === 'postReasoning' && event.stop === true,
@@ -212,4 +212,4 @@ const sameMessage = (
 };
 
 const idsOf = (message: AssistantMessage): readonly string[] =>
-  toolUsesOf(message).map(({ id }) => id);
+  toolCallsOf(message).map(({ id }) => id);

@@ -6,7 +6,7 @@ import { isFatal, isMillraceError, messageOf } from '../values/errors.js';
 import { readJson } from '../values/read-json.js';
 import { isRecord } from '../values/json.js';
 import { abortsUnlessComplete, createLazyAbort, type LazyAbort } from '../flow/lazy-abort.js';
-import type { ToolUseBlock } from '../values/message.js';
+import type { ToolCallBlock } from '../values/message.js';
 import type { OpenRun } from '../run.js';
 import { cell } from '../step.js';
 import type { Validation } from '../values/schema.js';
@@ -23,7 +23,7 @@ type Needs = Pick<
 
 export interface Authorization extends CostBelow {
   /** The tool call with the edits of interceptors and deciders. */
-  readonly toolUse: ToolUseBlock;
+  readonly toolCall: ToolCallBlock;
   /** The result, if the tool does not run. */
   readonly answer?: ToolOutput;
   /** Whether it cannot run because of the model's arguments. A denied tool call has not failed. */
@@ -33,8 +33,8 @@ export interface Authorization extends CostBelow {
 }
 
 /** A tool call that is answered without running, and has not failed. */
-export const answered = (toolUse: ToolUseBlock, answer: ToolOutput): Authorization => ({
-  toolUse,
+export const answered = (toolCall: ToolCallBlock, answer: ToolOutput): Authorization => ({
+  toolCall,
   answer,
   failed: false,
   usage: noUsage,
@@ -44,12 +44,12 @@ export const answered = (toolUse: ToolUseBlock, answer: ToolOutput): Authorizati
 export const authorization$ = (
   context: Needs,
   run: OpenRun,
-  original: ToolUseBlock,
+  original: ToolCallBlock,
   plan: Planned,
 ): Observable<Authorization> => {
   const { toolkit, limits, hooks, local } = context;
   const { name, invalidInput } = original;
-  const isAsPlanned = name === plan.toolUse.name;
+  const isAsPlanned = name === plan.toolCall.name;
   const tool = toolkit.find(name);
   const cannot = (why: string): Observable<Authorization> =>
     of({ ...answered(original, failedOutput(why)), failed: true });
@@ -57,8 +57,8 @@ export const authorization$ = (
   if (isAsPlanned && plan.tool === undefined) return cannot(notYet(name));
   if (!isAsPlanned && !mayBecome(tool, plan, limits)) return cannot(renamed(name));
   if (invalidInput !== undefined) return cannot(notAnObject(name, invalidInput));
-  const check$ = (toolUse: ToolUseBlock): Observable<CheckedUse> =>
-    checked$(context, tool, toolUse, plan);
+  const check$ = (toolCall: ToolCallBlock): Observable<CheckedUse> =>
+    checked$(context, tool, toolCall, plan);
   const deciders = [...(tool.deciders ?? []), ...local(decidersOfCall)];
   const { iteration } = run;
   const decided$ =
@@ -66,7 +66,7 @@ export const authorization$ = (
       ? check$(original).pipe(map((checked) => decisionOf(checked, { usage: noUsage })))
       : throughDeciders$(original, deciders, (abort) => {
           const stepId = `${iteration}/${plan.index}/intent`;
-          const lending = { toolUseId: original.id, stepId, purpose: deciders[0]?.name };
+          const lending = { toolCallId: original.id, stepId, purpose: deciders[0]?.name };
           return {
             ...{ tool, check$, local },
             lent: context.toolContext(lending, run, abort),
@@ -82,17 +82,17 @@ export const authorization$ = (
 };
 
 const decisionOf = (checked: CheckedUse, cost: CostBelow): Authorization => {
-  const { toolUse } = checked;
+  const { toolCall } = checked;
   return checked.status === 'ready'
-    ? { toolUse, failed: false, ...cost, value: checked.value }
-    : { toolUse, answer: failedOutput(checked.why), failed: checked.problems.length > 0, ...cost };
+    ? { toolCall, failed: false, ...cost, value: checked.value }
+    : { toolCall, answer: failedOutput(checked.why), failed: checked.problems.length > 0, ...cost };
 };
 
 /** Decide on every tool call, after the tool's own deciders. */
 export const decidersOfCall = cell('call', (): Decider[] => []);
 
 const throughDeciders$ = (
-  toolUse: ToolUseBlock,
+  toolCall: ToolCallBlock,
   deciders: readonly Decider[],
   pending: (abort: LazyAbort) => PendingUse,
 ): Observable<Authorization> => {
@@ -105,7 +105,7 @@ const throughDeciders$ = (
     before$.pipe(
       concatMap((checked) => (checked.status === 'ready' ? decide$(use, checked) : of(checked))),
     );
-  return deciders.reduce(decided$, use.check$(toolUse)).pipe(
+  return deciders.reduce(decided$, use.check$(toolCall)).pipe(
     abortsUnlessComplete(abort),
     map((checked) => {
       refuseHalted(use.lent);
@@ -125,18 +125,18 @@ export const interrupted = 'Interrupted before it finished.';
 export const checked$ = (
   { scheduler, limits, values }: Pick<Needs, 'scheduler' | 'limits' | 'values'>,
   tool: Tool,
-  toolUse: ToolUseBlock,
+  toolCall: ToolCallBlock,
   plan: Planned,
 ): Observable<CheckedUse> => {
   const { name } = tool;
-  const extras = name === plan.toolUse.name ? plan.extras : {};
-  return defer(() => tool.validation$(toolUse.input, values, extras)).pipe(
+  const extras = name === plan.toolCall.name ? plan.extras : {};
+  return defer(() => tool.validation$(toolCall.input, values, extras)).pipe(
     reduce((first: Validation | undefined, validation) => first ?? validation, undefined),
     deadline(timeoutOf(tool, limits.timeouts), scheduler, `The tool '${name}'`),
     map((validation = noVerdict) =>
       validation.valid
-        ? { status: 'ready', toolUse, input: inputOf(validation), value: validation.value }
-        : { ...validation, status: 'refused', toolUse, why: invalid(name, validation.problems) },
+        ? { status: 'ready', toolCall, input: inputOf(validation), value: validation.value }
+        : { ...validation, status: 'refused', toolCall, why: invalid(name, validation.problems) },
     ),
   );
 };

@@ -9,7 +9,7 @@ import {
   textOf,
   tool,
 } from '../index.js';
-import { marbles, record, scriptedModel, text, thinking, toolUse } from '../testing/index.js';
+import { marbles, record, scriptedModel, text, thinking, toolCall } from '../testing/index.js';
 import { sessions } from '../layers/sessions/index.js';
 
 const clock = tool({ name: 'clock', description: 'Tells the time.', run: () => 'noon' });
@@ -31,7 +31,7 @@ const temperatures = (requests: readonly ModelRequest[]): readonly unknown[] =>
 describe('a text in which no action can be read', () => {
   it('P4: the model waits 0.8 s times the texts in a row before it is asked again', () => {
     marbles(({ expectObservable, scheduler }) => {
-      const model = scriptedModel(unread, unread, [toolUse('clock')], unread, [text('noon')]);
+      const model = scriptedModel(unread, unread, [toolCall('clock')], unread, [text('noon')]);
       const agent = createAgent({ model, tools: [clock] });
       const answer$ = agent.call$('?', { scheduler }).pipe(map(textOf));
       expectObservable(answer$).toBe('3200ms (a|)', { a: 'noon' });
@@ -75,7 +75,7 @@ describe('a text in which no action can be read', () => {
   });
 
   it('P5: the temperature rises with each text, up to its limit, and is back behind one that can be read', async () => {
-    const model = scriptedModel(unread, unread, unread, [toolUse('clock')], [text('noon')]);
+    const model = scriptedModel(unread, unread, unread, [toolCall('clock')], [text('noon')]);
     await createAgent({ model, tools: [clock] }).call('?', {
       limits: { ...atOnce.limits, maxParseRetries: 3, temperatureRamp: { step: 0.25, max: 1 } },
       request: { temperature: 0.5 },
@@ -149,8 +149,8 @@ describe('a use of a tool that is not to be run', () => {
     const refusal = 'Not executed: one action per step.';
     const model = scriptedModel(
       [
-        toolUse('count', {}, 'a'),
-        { type: 'toolUse', name: 'count', input: { n: 2 }, id: 'b', refusal },
+        toolCall('count', {}, 'a'),
+        { type: 'toolCall', name: 'count', input: { n: 2 }, id: 'b', refusal },
       ],
       [text('Done.')],
     );
@@ -158,7 +158,7 @@ describe('a use of a tool that is not to be run', () => {
     const events = await record(agent.stream$('?', { limits: { maxToolCalls: 1 } }));
     const results = events.flatMap((event) =>
       event.type === 'postActing'
-        ? [[event.toolUse.id, textOf(event.result), event.result.isError]]
+        ? [[event.toolCall.id, textOf(event.result), event.result.isError]]
         : [],
     );
     expect([...results].sort()).toEqual([

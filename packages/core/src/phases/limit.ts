@@ -13,7 +13,7 @@ import {
   textBlock,
   textOf,
   type ToolMessage,
-  toolUsesOf,
+  toolCallsOf,
   type UserMessage,
 } from '../values/message.js';
 import type { CallInfo, EndReason } from '../values/reply.js';
@@ -154,7 +154,7 @@ const closed$ = (
     case 'vetoed':
       return of(discardUnlessKept(context, endStopped(run, context), response.message));
     case 'interrupted': {
-      const ended = endInterrupted(run, context, response.message, response.says);
+      const ended = endInterrupted(run, context, response.message, response.instead);
       return of(discardUnlessKept(context, ended, response.message));
     }
     case 'answered':
@@ -177,7 +177,10 @@ const summed$ = (
   if (text.trim() === '') throw mute(malformed?.written);
   // Text that streamed before an unreadable action is not an answer.
   if (malformed?.isAnswer === false) throw mute(malformed.written);
-  const answer = { ...message, content: message.content.filter(({ type }) => type !== 'tool_use') };
+  const answer = {
+    ...message,
+    content: message.content.filter(({ type }) => type !== 'tool_call'),
+  };
   const ended = end(refuseTools(run, message, what), reason, answer, finish);
   if (context.output === undefined) return of(kept(ended));
   return waited$(context, `${message.id}/output`, context.output.read$(text)).pipe(
@@ -191,19 +194,19 @@ const summed$ = (
 };
 
 const refuseTools = (run: OpenRun, message: AssistantMessage, what: string): OpenRun => {
-  const toolUses = toolUsesOf(message);
-  if (toolUses.length === 0) return run;
+  const toolCalls = toolCallsOf(message);
+  if (toolCalls.length === 0) return run;
   const results: ToolMessage = {
     id: `${message.id}/results`,
     role: 'tool',
-    content: toolUses.map(({ id }) => ({
+    content: toolCalls.map(({ id }) => ({
       type: 'tool_result',
-      toolUseId: id,
+      toolCallId: id,
       content: [textBlock(`Not run: ${what}`)],
       isError: true,
     })),
   };
-  return append(run, { ...message, id: `${message.id}/tools`, content: toolUses }, results);
+  return append(run, { ...message, id: `${message.id}/tools`, content: toolCalls }, results);
 };
 
 export const haltedError = (message: AssistantMessage, why: string): MillraceError =>

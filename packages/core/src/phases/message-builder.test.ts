@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { createMessageBuilder, type MessageBuilder } from './message-builder.js';
-import { toolUsesOf } from '../values/message.js';
+import { toolCallsOf } from '../values/message.js';
 import type { ModelChunk } from '../models/model.js';
-import { finish, text, thinking, toolUse } from '../testing/index.js';
+import { finish, text, thinking, toolCall } from '../testing/index.js';
 
 const draftOf = (chunks: readonly ModelChunk[], taken: readonly string[] = []): MessageBuilder => {
   const draft = createMessageBuilder({
@@ -15,7 +15,7 @@ const draftOf = (chunks: readonly ModelChunk[], taken: readonly string[] = []): 
   return draft;
 };
 
-const toolsIn = (...chunks: readonly ModelChunk[]) => toolUsesOf(draftOf(chunks).message());
+const toolsIn = (...chunks: readonly ModelChunk[]) => toolCallsOf(draftOf(chunks).message());
 
 describe('a draft', () => {
   it('R4: folds deltas of text and thinking into blocks, in order', () => {
@@ -37,28 +37,28 @@ describe('a draft', () => {
 
   it('X6: arguments that are nested too deeply are no arguments, and nothing breaks', () => {
     const deep: unknown = JSON.parse(`${'[1,'.repeat(50_000)}1${']'.repeat(50_000)}`);
-    const tools = toolsIn({ type: 'toolUse', name: 'f', input: { deep } });
+    const tools = toolsIn({ type: 'toolCall', name: 'f', input: { deep } });
     expect(tools).toMatchObject([{ input: {}, invalidInput: expect.any(String) as unknown }]);
   });
 
   it('R4: joins the arguments of a tool use by index', () => {
     const tools = toolsIn(
-      { type: 'toolUse', index: 0, id: 'a', name: 'f', json: '{"x"' },
-      { type: 'toolUse', index: 1, id: 'b', name: 'g', json: '{"y":' },
-      { type: 'toolUse', index: 0, json: ':1}' },
-      { type: 'toolUse', index: 1, json: '2}' },
+      { type: 'toolCall', index: 0, id: 'a', name: 'f', json: '{"x"' },
+      { type: 'toolCall', index: 1, id: 'b', name: 'g', json: '{"y":' },
+      { type: 'toolCall', index: 0, json: ':1}' },
+      { type: 'toolCall', index: 1, json: '2}' },
     );
     expect(tools).toEqual([
-      { type: 'tool_use', id: 'a', name: 'f', input: { x: 1 } },
-      { type: 'tool_use', id: 'b', name: 'g', input: { y: 2 } },
+      { type: 'tool_call', id: 'a', name: 'f', input: { x: 1 } },
+      { type: 'tool_call', id: 'b', name: 'g', input: { y: 2 } },
     ]);
   });
 
   it('R4: joins the arguments of a tool use by id, where all have the same index', () => {
     const tools = toolsIn(
-      { type: 'toolUse', index: 0, id: 'a', name: 'f', json: '{' },
-      { type: 'toolUse', index: 0, id: 'a', json: '}' },
-      { type: 'toolUse', index: 0, id: 'b', name: 'f', json: '{}' },
+      { type: 'toolCall', index: 0, id: 'a', name: 'f', json: '{' },
+      { type: 'toolCall', index: 0, id: 'a', json: '}' },
+      { type: 'toolCall', index: 0, id: 'b', name: 'f', json: '{}' },
     );
     expect(tools.map(({ id, input }) => [id, input])).toEqual([
       ['a', {}],
@@ -68,9 +68,9 @@ describe('a draft', () => {
 
   it('R4: tells tool uses without index and id apart by their names', () => {
     const tools = toolsIn(
-      { type: 'toolUse', name: 'f', json: '{"x":' },
-      { type: 'toolUse', json: '1}' },
-      { type: 'toolUse', name: 'f', json: '{"x":2}' },
+      { type: 'toolCall', name: 'f', json: '{"x":' },
+      { type: 'toolCall', json: '1}' },
+      { type: 'toolCall', name: 'f', json: '{"x":2}' },
     );
     expect(tools.map(({ id, input }) => [id, input])).toEqual([
       ['call_3_0', { x: 1 }],
@@ -79,33 +79,33 @@ describe('a draft', () => {
   });
 
   it('R4: whole tool uses of one name stay two', () => {
-    expect(toolsIn(toolUse('f', { x: 1 }), toolUse('f', { x: 1 }))).toHaveLength(2);
+    expect(toolsIn(toolCall('f', { x: 1 }), toolCall('f', { x: 1 }))).toHaveLength(2);
   });
 
   it('R4: an id that the conversation knows, or that is given twice, becomes unique', () => {
     const draft = draftOf(
       [
-        { type: 'toolUse', index: 0, id: 'a', name: 'f', json: '{}' },
-        { type: 'toolUse', index: 1, id: 'a', name: 'f', json: '{}' },
-        { type: 'toolUse', index: 2, id: '__proto__', name: 'f', json: '{}' },
+        { type: 'toolCall', index: 0, id: 'a', name: 'f', json: '{}' },
+        { type: 'toolCall', index: 1, id: 'a', name: 'f', json: '{}' },
+        { type: 'toolCall', index: 2, id: '__proto__', name: 'f', json: '{}' },
       ],
       ['a'],
     );
-    expect(toolUsesOf(draft.message()).map(({ id }) => id)).toEqual(['a_2', 'a_3', '__proto__']);
+    expect(toolCallsOf(draft.message()).map(({ id }) => id)).toEqual(['a_2', 'a_3', '__proto__']);
   });
 
   it('R4: thousands of tool uses of one id stay apart, in little time', () => {
-    const same = Array.from({ length: 4000 }, () => toolUse('f', {}, 'a'));
+    const same = Array.from({ length: 4000 }, () => toolCall('f', {}, 'a'));
     const ids = toolsIn(...same).map(({ id }) => id);
     expect(new Set(ids).size).toBe(4000);
   });
 
   it('R4: arguments that are no JSON object are kept aside, and none are an empty object', () => {
     const tools = toolsIn(
-      { type: 'toolUse', index: 0, name: 'f', json: '{"x":' },
-      { type: 'toolUse', index: 1, name: 'f', json: '[1]' },
-      { type: 'toolUse', index: 2, name: 'f' },
-      { type: 'toolUse', index: 3, name: 'f', input: 'text' },
+      { type: 'toolCall', index: 0, name: 'f', json: '{"x":' },
+      { type: 'toolCall', index: 1, name: 'f', json: '[1]' },
+      { type: 'toolCall', index: 2, name: 'f' },
+      { type: 'toolCall', index: 3, name: 'f', input: 'text' },
     );
     expect(tools.map(({ input, invalidInput }) => [input, invalidInput])).toEqual([
       [{}, '{"x":'],

@@ -6,8 +6,8 @@ import { textBlock } from '../values/message.js';
 import type { Malformed, ModelChunk } from '../models/model.js';
 import { defined } from '../values/options.js';
 import { hasEnded, type Run } from '../run.js';
-import type { ToolPart, ToolParts, ToolUseChunk } from '../models/tool-parts.js';
-import { createToolParts, toToolUse, written } from '../models/tool-parts.js';
+import type { ToolPart, ToolParts, ToolCallChunk } from '../models/tool-parts.js';
+import { createToolParts, toToolCall, written } from '../models/tool-parts.js';
 import { addUsage, noUsage, type Usage } from '../values/usage.js';
 
 export interface MessageBuilder {
@@ -32,7 +32,7 @@ interface DraftInit {
   readonly name: string;
   readonly iteration: number;
   /** Whether the conversation has a tool call with this id. */
-  readonly isTaken: (toolUseId: string) => boolean;
+  readonly isTaken: (toolCallId: string) => boolean;
 }
 
 interface TextPart {
@@ -99,12 +99,12 @@ export const createMessageBuilder = ({
     return text === '' ? undefined : { messageId: attempt.messageId, kind, delta: text };
   };
 
-  const addToolUse = (chunk: ToolUseChunk): ChunkOf => {
+  const addToolCall = (chunk: ToolCallChunk): ChunkOf => {
     const { part, isNew } = attempt.tools.add(chunk, response);
     if (isNew) attempt.parts.push(part);
     const delta = chunk.json ?? (chunk.input === undefined ? '' : written(chunk.input));
-    const toolUse = Object.freeze({ index: part.index, id: part.id, name: part.name });
-    return { messageId: attempt.messageId, kind: 'toolInput', delta, toolUse };
+    const toolCall = Object.freeze({ index: part.index, id: part.id, name: part.name });
+    return { messageId: attempt.messageId, kind: 'toolInput', delta, toolCall };
   };
 
   const add = (chunk: MessageChunk): ChunkOf | undefined => {
@@ -116,8 +116,8 @@ export const createMessageBuilder = ({
         seal(attempt.parts.at(-1), chunk);
         return delta;
       }
-      case 'toolUse':
-        return addToolUse(chunk);
+      case 'toolCall':
+        return addToolCall(chunk);
       case 'block':
         attempt.parts.push({ type: 'whole', block: chunk.block });
         return;
@@ -201,8 +201,8 @@ const wholeDelta = (messageId: string, part: Part): readonly ChunkOf[] => {
       return [];
     case 'tool': {
       const delta = part.input === undefined ? part.json.join('') : written(part.input);
-      const toolUse = Object.freeze({ index: part.index, id: part.id, name: part.name });
-      return [{ messageId, kind: 'toolInput', delta, toolUse }];
+      const toolCall = Object.freeze({ index: part.index, id: part.id, name: part.name });
+      return [{ messageId, kind: 'toolInput', delta, toolCall }];
     }
     default: {
       const delta = part.deltas.join('');
@@ -225,7 +225,7 @@ const toBlock = (part: Part): readonly AssistantBlock[] => {
     case 'whole':
       return [part.block];
     case 'tool':
-      return [toToolUse(part)];
+      return [toToolCall(part)];
     case 'text': {
       const text = part.deltas.join('');
       return text === '' ? [] : [textBlock(text)];

@@ -34,7 +34,7 @@ import {
   withoutPhase,
 } from './index.js';
 import { nativePhases } from './phase-list.js';
-import { marbles, record, scriptedModel, text, toolUse } from '../testing/index.js';
+import { marbles, record, scriptedModel, text, toolCall } from '../testing/index.js';
 import { tool } from '../tools/tool.js';
 import { sessions } from '../layers/sessions/index.js';
 
@@ -52,7 +52,7 @@ const hint: PhaseFactory = ({ call }) =>
 
 describe('phases', () => {
   it('L6: one that is inserted runs in every turn; what it adds for one request is never stored (I8)', async () => {
-    const model = scriptedModel([toolUse('echo')], [text('Done.')]);
+    const model = scriptedModel([toolCall('echo')], [text('Done.')]);
     const agent = createAgent({ model, tools: [echo], use: [insertBefore(reasoning, hint)] });
     const session = sessions(agent).open('s');
     await session.call('?');
@@ -116,7 +116,7 @@ describe('phases', () => {
     const bare: PhaseFactory = () => (run$) =>
       run$.pipe(map((run: Run) => (seen.push(run.status), run)));
     const agent = createAgent({
-      model: scriptedModel([toolUse('echo')], [text('Done.')]),
+      model: scriptedModel([toolCall('echo')], [text('Done.')]),
       tools: [echo],
       use: [insertAfter(reasoning, bare)],
     });
@@ -172,7 +172,7 @@ describe('phases', () => {
 
   it('I1: without acting the model is not asked again with open tools, and nothing of them is stored', async () => {
     const agent = createAgent({
-      model: scriptedModel([toolUse('echo')]),
+      model: scriptedModel([toolCall('echo')]),
       tools: [echo],
       use: [withoutPhase(storeMemory), withoutPhase(acting)],
     });
@@ -180,7 +180,7 @@ describe('phases', () => {
       code: 'invalidState',
     });
     const storing = createAgent({
-      model: scriptedModel([toolUse('echo')]),
+      model: scriptedModel([toolCall('echo')]),
       tools: [echo],
       use: [withoutPhase(acting)],
     });
@@ -197,7 +197,7 @@ describe('phases', () => {
           append(run, {
             id: `${call.callId}/spoilt`,
             role: 'tool',
-            content: [{ type: 'tool_result', toolUseId: 'x', content: [], isError: false }],
+            content: [{ type: 'tool_result', toolCallId: 'x', content: [], isError: false }],
           }),
         ),
       );

@@ -5,7 +5,7 @@ import { discard, discardUnlessKept } from './message-builder.js';
 import { endInterrupted, endStopped, haltedError } from './limit.js';
 import { waited$ } from '../step.js';
 import type { AssistantMessage, UserMessage } from '../values/message.js';
-import { textBlock, textOf, toolUsesOf } from '../values/message.js';
+import { textBlock, textOf, toolCallsOf } from '../values/message.js';
 import type { Malformed, RequestOptions } from '../models/model.js';
 import type { AnswerForm } from '../seams/call.js';
 import type { Context } from '../seams/context.js';
@@ -63,7 +63,7 @@ const decide = (run: OpenRun, response: ModelAnswer, context: Needs): Run => {
     case 'vetoed':
       return endStopped(run, context);
     case 'interrupted':
-      return endInterrupted(run, context, response.message, response.says);
+      return endInterrupted(run, context, response.message, response.instead);
     case 'answered':
       if (response.again === undefined) return accept(run, response, context);
       return response.halt === undefined
@@ -75,8 +75,8 @@ const decide = (run: OpenRun, response: ModelAnswer, context: Needs): Run => {
 const accept = (run: OpenRun, response: Answer, context: Needs): Run => {
   const { finish, stop, malformed } = response;
   // Tool calls of a truncated message may be incomplete.
-  const message = finish === 'stop' ? response.message : withoutToolUses(response.message);
-  const asksForTools = toolUsesOf(message).length > 0;
+  const message = finish === 'stop' ? response.message : withoutToolCalls(response.message);
+  const asksForTools = toolCallsOf(message).length > 0;
   if (asksForTools) return { ...append(run, message), stopping: stop };
   if (stop && isEmpty(message)) return endStopped(run, context);
   if (stop) return end(run, 'stopped', message, finish);
@@ -123,7 +123,7 @@ const improve = (
   isShown?: boolean,
 ): OpenRun => {
   discard(context, run.iteration, message, why, isShown);
-  const rejected = withoutToolUses(message);
+  const rejected = withoutToolCalls(message);
   const feedback = feedbackOn(message, kind, why);
   return correct(run, kind, ...(isEmpty(rejected) ? [] : [rejected]), feedback);
 };
@@ -247,9 +247,9 @@ const ramped = (
   return { ...request, temperature: Math.max(temperature, Math.round(raised * 1e6) / 1e6) };
 };
 
-const withoutToolUses = (message: AssistantMessage): AssistantMessage => ({
+const withoutToolCalls = (message: AssistantMessage): AssistantMessage => ({
   ...message,
-  content: message.content.filter(({ type }) => type !== 'tool_use'),
+  content: message.content.filter(({ type }) => type !== 'tool_call'),
 });
 
 const isEmpty = (message: AssistantMessage): boolean =>

@@ -6,7 +6,7 @@ import type { Context } from '../seams/context.js';
 import { deadline } from '../flow/deadline.js';
 import { checked$, type Authorization, failedBy, timeoutOf } from './authorize-tool-call.js';
 import { isFatal, isMillraceError, messageOf, MillraceError } from '../values/errors.js';
-import { copied, type ToolUseBlock } from '../values/message.js';
+import { copied, type ToolCallBlock } from '../values/message.js';
 import { refuseHalted, spentBelow } from '../seams/tool-context.js';
 import type { OpenRun } from '../run.js';
 import { addCost, type CostBelow, costOf } from '../seams/spending.js';
@@ -19,7 +19,7 @@ type Needs = Pick<Context, 'toolkit' | 'hooks' | 'scheduler' | 'limits' | 'value
 
 export interface RunOutcome extends CostBelow {
   /** The tool call as it ran, with the edits of deciders. */
-  readonly toolUse: ToolUseBlock;
+  readonly toolCall: ToolCallBlock;
   readonly output: ToolOutput;
   readonly executed: boolean;
   /** Whether it failed, or could not start because of the model's arguments. A denied tool call has not failed. */
@@ -38,7 +38,7 @@ export const settledRun = (
   output: ToolOutput,
   { executed, failed }: Pick<RunOutcome, 'executed' | 'failed'>,
 ): PendingRun => {
-  const ran = { toolUse: decision.toolUse, output, executed, failed, ...costOf(decision) };
+  const ran = { toolCall: decision.toolCall, output, executed, failed, ...costOf(decision) };
   return { ran$: of(ran), cutAs: () => ran };
 };
 
@@ -49,21 +49,21 @@ export const createToolRun = (
   plan: Planned,
 ): PendingRun => {
   const { toolkit, scheduler, limits } = context;
-  const { toolUse, answer, failed } = decision;
-  const { name } = toolUse;
+  const { toolCall, answer, failed } = decision;
+  const { name } = toolCall;
   if (answer !== undefined) return settledRun(decision, answer, { executed: false, failed });
   const tool = toolkit.find(name);
   if (tool === undefined) return settledRun(decision, gone(name), { executed: true, failed: true });
   const abort = createLazyAbort();
   const stepId = `${run.iteration}/${plan.index}`;
-  const toolContext = context.toolContext({ toolUseId: toolUse.id, stepId }, run, abort);
+  const toolContext = context.toolContext({ toolCallId: toolCall.id, stepId }, run, abort);
   let failure: unknown;
   const failedInterceptor = (error: unknown): never => {
     failure = error;
     throw error;
   };
   const ranTo = (output: ToolOutput): RunOutcome => ({
-    toolUse,
+    toolCall,
     output,
     executed: true,
     failed: output.isError,
@@ -73,7 +73,7 @@ export const createToolRun = (
     ran$: ('value' in decision
       ? output$(context, run, tool, decision, toolContext, failedInterceptor)
       : // The value is not recorded: the input is read again.
-        checked$(context, tool, toolUse, plan).pipe(
+        checked$(context, tool, toolCall, plan).pipe(
           thenMap((checked) =>
             checked.status === 'refused'
               ? failedOutput(checked.why)
@@ -102,7 +102,7 @@ const output$ = (
   context: Needs,
   { iteration }: OpenRun,
   tool: Tool,
-  { toolUse, value }: Pick<Authorization, 'toolUse' | 'value'>,
+  { toolCall, value }: Pick<Authorization, 'toolCall' | 'value'>,
   toolContext: ToolContext,
   onInterceptorError: (error: unknown) => never,
 ): Observable<ToolOutput> => {
@@ -123,7 +123,7 @@ const output$ = (
           hooks.report(iteration, { type: 'warning', message });
         }),
   );
-  const progressOf = (value: unknown) => ({ type: 'actingChunk', toolUse, value }) as const;
+  const progressOf = (value: unknown) => ({ type: 'actingChunk', toolCall, value }) as const;
   return attempt$.pipe(
     hooks.intercepts('actingChunk')
       ? concatMap((emission) =>

@@ -9,7 +9,7 @@ const question: Message = { id: 'q', role: 'user', content: [textBlock('?')] };
 const asks: Message = {
   id: 'a',
   role: 'assistant',
-  content: [{ type: 'tool_use', id: '1', name: 'f', input: {} }],
+  content: [{ type: 'tool_call', id: '1', name: 'f', input: {} }],
 };
 
 const storing = (run: Run, memory = inProcessMemory()('s')) =>

@@ -1,6 +1,6 @@
 import equal from 'fast-deep-equal';
 import { defer, type Observable, throwError, timer } from 'rxjs';
-import type { ContentBlock, ToolResultBlock, ToolUseBlock } from '../values/message.js';
+import type { ContentBlock, ToolResultBlock, ToolCallBlock } from '../values/message.js';
 import { freezeResult, frozen } from '../values/message.js';
 import type { Extras, ToolOutput } from '../values/tool-output.js';
 import { cutObservation, failedOutput, rejectedResult } from '../values/tool-output.js';
@@ -21,7 +21,7 @@ import { noMemory } from '../values/memory.js';
 export interface ToolCallResult extends CostBelow {
   readonly index: number;
   /** The tool call as it ran, with the edits of interceptors. */
-  readonly toolUse: ToolUseBlock;
+  readonly toolCall: ToolCallBlock;
   readonly result: ToolResultBlock;
   readonly ms: number;
   readonly executed: boolean;
@@ -59,7 +59,7 @@ export const callTool$ = (
     .perform({
       kind: 'intent',
       id: `${position}/intent`,
-      input: plan.toolUse,
+      input: plan.toolCall,
       run: deciding.run$,
       cut: deciding.cut$,
     })
@@ -70,7 +70,7 @@ export const callTool$ = (
           .perform({
             kind: 'tool',
             id: position,
-            input: decision.toolUse,
+            input: decision.toolCall,
             run: acting.run$,
             cut: acting.cut$,
           })
@@ -80,11 +80,11 @@ export const callTool$ = (
               // Replays the effect of a recorded tool call.
               if (!acting.hasRun() && groups !== undefined) context.activateOnly(groups);
               const outcome = sameUse(given, plan);
-              const { toolUse, result, ms } = outcome;
+              const { toolCall, result, ms } = outcome;
               context.local(progress).acting?.results.push(result);
               // A layer, such as a cache, answered it.
               if (!acting.isReported() && !context.local(replayedSteps).has(position)) {
-                context.hooks.report(run.iteration, { type: 'postActing', toolUse, result, ms });
+                context.hooks.report(run.iteration, { type: 'postActing', toolCall, result, ms });
               }
               return outcome;
             }),
@@ -93,14 +93,14 @@ export const callTool$ = (
     );
 };
 
-const sameUse = (outcome: ToolCallResult, { index, toolUse: { id } }: Planned): ToolCallResult =>
-  outcome.result.toolUseId === id
+const sameUse = (outcome: ToolCallResult, { index, toolCall: { id } }: Planned): ToolCallResult =>
+  outcome.result.toolCallId === id
     ? outcome
     : {
         ...outcome,
         index,
-        toolUse: { ...outcome.toolUse, id },
-        result: { ...outcome.result, toolUseId: id },
+        toolCall: { ...outcome.toolCall, id },
+        result: { ...outcome.result, toolCallId: id },
       };
 
 const createDeciding = (
@@ -110,33 +110,33 @@ const createDeciding = (
   known: ToolResultBlock | undefined,
 ) => {
   const { hooks } = context;
-  const original = plan.toolUse;
+  const original = plan.toolCall;
   let hasRun = false;
-  let announced: ToolUseBlock | undefined;
-  const announce = (toolUse: ToolUseBlock): void => {
-    announced = toolUse;
-    hooks.report(run.iteration, { type: 'preActing', toolUse });
+  let announced: ToolCallBlock | undefined;
+  const announce = (toolCall: ToolCallBlock): void => {
+    announced = toolCall;
+    hooks.report(run.iteration, { type: 'preActing', toolCall });
   };
   return {
     hasRun: () => hasRun,
     run$: (): Observable<Authorization> => {
       hasRun = true;
-      const payload = { type: 'preActing', toolUse: original } as const;
+      const payload = { type: 'preActing', toolCall: original } as const;
       return hooks.intercepted$(run.iteration, payload, (before) => {
-        const toolUse = before === undefined ? original : edited(original, before.toolUse);
-        announce(toolUse);
+        const toolCall = before === undefined ? original : edited(original, before.toolCall);
+        announce(toolCall);
         const refused = refusal(run, plan, before === undefined) ?? known;
         return refused === undefined
-          ? authorization$(context, run, toolUse, plan)
-          : answered(toolUse, refused);
+          ? authorization$(context, run, toolCall, plan)
+          : answered(toolCall, refused);
       });
     },
     cut$: ({ message }: Cut): Observable<Authorization> =>
       made$(() => {
-        const toolUse = announced;
-        if (toolUse !== undefined) {
+        const toolCall = announced;
+        if (toolCall !== undefined) {
           const why = message ?? interrupted;
-          return { ...answered(toolUse, failedOutput(why)), failed: true };
+          return { ...answered(toolCall, failedOutput(why)), failed: true };
         }
         hasRun = true;
         announce(original);
@@ -147,9 +147,9 @@ const createDeciding = (
 
 /** Applies the edits of an interceptor; the id stays. Unreadable arguments stay so unless they were replaced. */
 const edited = (
-  { id, input, invalidInput }: ToolUseBlock,
-  { invalidInput: stillInvalid, ...made }: ToolUseBlock,
-): ToolUseBlock => {
+  { id, input, invalidInput }: ToolCallBlock,
+  { invalidInput: stillInvalid, ...made }: ToolCallBlock,
+): ToolCallBlock => {
   const isCopy = stillInvalid !== undefined && Object.keys(made.input).length === 0;
   const isBroken = invalidInput !== undefined && (made.input === input || isCopy);
   return frozen({ ...made, id, ...(isBroken && { invalidInput }) });
@@ -188,7 +188,7 @@ const createActing = (
     ran = given;
     isReported = true;
     const ms = scheduler.now() - startedAt;
-    const failures = given.failed ? failuresInRow(run.uses, plan.toolUse.name) : 0;
+    const failures = given.failed ? failuresInRow(run.uses, plan.toolCall.name) : 0;
     const note = noteOn(context, run, plan, failures);
     const groups = activeGroups(context.toolkit.groups);
     const changed = equal(groups, groupsBefore) ? {} : { groups };
@@ -239,7 +239,7 @@ const runAgain = (position: string): MillraceError =>
 
 /** The outcome of a tool call cut before it started, equal to one cut later: a record cannot distinguish them. */
 const notBegun = (decision: Authorization, why: string): RunOutcome => ({
-  toolUse: decision.toolUse,
+  toolCall: decision.toolCall,
   output: decision.answer ?? failedOutput(why),
   executed: decision.answer === undefined,
   failed: decision.answer === undefined || decision.failed,
@@ -249,7 +249,7 @@ const notBegun = (decision: Authorization, why: string): RunOutcome => ({
 const noteOn = (
   { hooks, limits }: Needs,
   { iteration }: OpenRun,
-  { toolUse: { name }, repeats, refusal: refused }: Planned,
+  { toolCall: { name }, repeats, refusal: refused }: Planned,
   failures: number,
 ): string => {
   const warn = (message: string): void => hooks.report(iteration, { type: 'warning', message });
@@ -273,11 +273,11 @@ const finish$ = (
   { output, ...ran }: RunOutcome & Pick<ToolCallResult, 'index' | 'ms' | 'groups'>,
   note: string,
 ): Observable<ToolCallResult> => {
-  const { toolUse, ms } = ran;
+  const { toolCall, ms } = ran;
   const { finalAnswer = false, extras = {} } = output;
   const resultOf = ({ content, isError, details, suspended }: ToolOutput): ToolResultBlock => ({
     type: 'tool_result',
-    toolUseId: toolUse.id,
+    toolCallId: toolCall.id,
     content,
     isError,
     ...(note === '' ? {} : { note }),
@@ -289,7 +289,7 @@ const finish$ = (
       ...result,
       content: cutObservation(result.content, limits.maxObservation),
     });
-  const after = { type: 'postActing', toolUse, result: resultOf(output), ms } as const;
+  const after = { type: 'postActing', toolCall, result: resultOf(output), ms } as const;
   const payload = finalAnswer ? { ...after, finalAnswer } : after;
   return hooks.emit$(iteration, payload, (event): ToolCallResult => {
     if (event !== undefined) {
@@ -297,27 +297,27 @@ const finish$ = (
       if (suspended !== undefined) {
         hooks.report(iteration, {
           type: 'suspended',
-          toolUse,
+          toolCall,
           request: frozen(suspended.request),
         });
       }
       return {
         ...ran,
-        result: cut({ ...event.result, toolUseId: toolUse.id }),
+        result: cut({ ...event.result, toolCallId: toolCall.id }),
         extras,
         finalAnswer:
           event.finalAnswer === true && !event.result.isError ? event.result.content : undefined,
         stop: event.stop === true,
       };
     }
-    const result = rejectedResult(toolUse.id);
+    const result = rejectedResult(toolCall.id);
     hooks.report(iteration, { ...after, result });
     return { ...ran, result, extras: {}, finalAnswer: undefined, stop: false };
   });
 };
 
 const failuresInRow = (uses: readonly Use[], name: string): number => {
-  const own = uses.filter(({ toolUse }) => toolUse.name === name);
+  const own = uses.filter(({ toolCall }) => toolCall.name === name);
   return own.length - own.findLastIndex(({ failed }) => !failed);
 };
 
@@ -337,14 +337,14 @@ const createUncertain = (
   plan: Planned,
 ): PendingRun => {
   const { hooks, local, memory, toolkit } = context;
-  const { toolUse } = decision;
-  const tool = toolkit.find(toolUse.name);
+  const { toolCall } = decision;
+  const tool = toolkit.find(toolCall.name);
   const { uncertain = ofUnknownEnd } = local(recorded).by ?? {};
   const { then, output } =
     tool?.idempotent === true
       ? ({ then: 'rerun' } as const)
-      : uncertain(toolUse, tool !== undefined, memory !== noMemory);
-  hooks.report(run.iteration, { type: 'uncertain', toolUse, then });
+      : uncertain(toolCall, tool !== undefined, memory !== noMemory);
+  hooks.report(run.iteration, { type: 'uncertain', toolCall, then });
   return output === undefined
     ? createToolRun(context, run, decision, plan)
     : settledRun(decision, output, { executed: true, failed: false });

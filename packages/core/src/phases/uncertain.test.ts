@@ -2,13 +2,15 @@ import { describe, expect, it } from '@jest/globals';
 import { createAgent, textOf, tool, type Tool } from '../index.js';
 import { leftAt } from '../journal/dying-driver.test-support.js';
 import { type CallStoreDriver, createCallStore, journal } from '../journal/index.js';
-import { record, type ScriptedAnswer, scriptedModel, text, toolUse } from '../testing/index.js';
+import { record, type ScriptedAnswer, scriptedModel, text, toolCall } from '../testing/index.js';
 import { journalIn } from '../journal/stored-calls.test-support.js';
 
 /** Says what came of the tool that it asks for. */
 const answer: ScriptedAnswer = ({ messages }) => {
   const last = messages.at(-1);
-  return last?.role === 'tool' ? last.content.flatMap((it) => text(textOf(it))) : [toolUse('send')];
+  return last?.role === 'tool'
+    ? last.content.flatMap((it) => text(textOf(it)))
+    : [toolCall('send')];
 };
 
 const agentOf = (driver: CallStoreDriver, tools: readonly Tool[]) =>

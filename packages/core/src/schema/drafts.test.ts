@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { createAgent, tool } from '../index.js';
-import { scriptedModel, text, toolUse } from '../testing/index.js';
+import { scriptedModel, text, toolCall } from '../testing/index.js';
 import { jsonSchema } from './index.js';
 import { verdictOn } from './validate.test-support.js';
 
@@ -80,11 +80,11 @@ describe('X13: drafts', () => {
       run: () => 'made',
     });
     const model = scriptedModel(
-      [toolUse('form', { form: { type: 5 } }), toolUse('form', { form: { type: 'object' } })],
+      [toolCall('form', { form: { type: 5 } }), toolCall('form', { form: { type: 'object' } })],
       [text('Done.')],
     );
-    const { toolUses } = await createAgent({ model, tools: [made] }).call('?');
-    expect(toolUses.map(({ isError }) => isError)).toEqual([true, false]);
+    const { toolCalls } = await createAgent({ model, tools: [made] }).call('?');
+    expect(toolCalls.map(({ isError }) => isError)).toEqual([true, false]);
     const remote = { type: 'object', properties: { a: { $ref: 'https://example.com/x.json' } } };
     const make = () =>
       tool({ name: 'a', description: 'A.', input: jsonSchema(remote), run: () => 'x' });

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { createAgent, output, tool } from '../index.js';
 import type { Validation } from '../values/schema.js';
-import { scriptedModel, text, toolUse } from '../testing/index.js';
+import { scriptedModel, text, toolCall } from '../testing/index.js';
 import { jsonSchema } from './index.js';
 import { bothVerdictsOn, withoutCode } from './validate.test-support.js';
 
@@ -120,7 +120,7 @@ describe('X20: where no code can be compiled', () => {
 
   it('X20: a tool and the output of a call work', async () => {
     const model = scriptedModel(
-      [toolUse('book', { nights: 0 }), toolUse('book', { nights: 2, room: 'single' })],
+      [toolCall('book', { nights: 0 }), toolCall('book', { nights: 2, room: 'single' })],
       [text('{"nights":"two"}')],
       [text('{"nights":2,"room":"double"}')],
     );
@@ -128,7 +128,7 @@ describe('X20: where no code can be compiled', () => {
       createAgent({ model, tools: [book()], use: [output(jsonSchema(input))] }),
     );
     const reply = await agent.call('?');
-    expect(reply.toolUses.map((it) => it.output)).toEqual([
+    expect(reply.toolCalls.map((it) => it.output)).toEqual([
       'The arguments for book are invalid:\n- room: is required, but missing\n- nights: must be >= 1 (received 0)',
       'booked',
     ]);

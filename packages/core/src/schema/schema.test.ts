@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { firstValueFrom } from 'rxjs';
 import { z } from 'zod';
 import { createAgent, MillraceError, output, tool } from '../index.js';
-import { record, scriptedModel, text, toolUse } from '../testing/index.js';
+import { record, scriptedModel, text, toolCall } from '../testing/index.js';
 import { jsonSchema, type JsonSchemaOptions, type PatternEngine } from './index.js';
 import { validatorFor, verdictOn } from './validate.test-support.js';
 
@@ -25,8 +25,8 @@ const outputOf = async (options: JsonSchemaOptions, input: Record<string, unknow
     input: jsonSchema(trip, options),
     run: (given) => given,
   });
-  const model = scriptedModel([toolUse('plan', input)], [text('done')]);
-  return (await createAgent({ model, tools: [plan] }).call('?')).toolUses[0]?.output;
+  const model = scriptedModel([toolCall('plan', input)], [text('done')]);
+  return (await createAgent({ model, tools: [plan] }).call('?')).toolCalls[0]?.output;
 };
 
 describe('T5: pruneInput', () => {
@@ -54,7 +54,7 @@ describe('T5: coerceInput', () => {
   });
 
   it('does not change what the model is shown to have said', async () => {
-    const model = scriptedModel([toolUse('plan', { days: '5' })], [text('done')]);
+    const model = scriptedModel([toolCall('plan', { days: '5' })], [text('done')]);
     const plan = tool({
       name: 'plan',
       description: 'Plans.',
@@ -129,7 +129,7 @@ describe('X13: patterns of a schema', () => {
       run: () => 'taken',
     });
   const given = async (used: ReturnType<typeof named>, name: string) => {
-    const model = scriptedModel([toolUse('named', { name })], [text('done')]);
+    const model = scriptedModel([toolCall('named', { name })], [text('done')]);
     return record(createAgent({ model, tools: [used] }).stream$('?'));
   };
   const resultOf = async (used: ReturnType<typeof named>, name: string) =>
@@ -174,9 +174,9 @@ describe('X13: patterns of a schema', () => {
       ),
       run: () => 'taken',
     });
-    const model = scriptedModel([toolUse('named', { x: '?', a: 'ax', b: 'ax' })], [text('done')]);
+    const model = scriptedModel([toolCall('named', { x: '?', a: 'ax', b: 'ax' })], [text('done')]);
     const reply = await createAgent({ model, tools: [two] }).call('?');
-    expect(reply.toolUses[0]?.output).toBe(
+    expect(reply.toolCalls[0]?.output).toBe(
       'The arguments for named are invalid:\n- b: must match pattern "^b" (received "ax")',
     );
   });

@@ -18,7 +18,7 @@ import type { ToolContext } from '../tools/types.js';
 
 /** The receiver of a tool context: the tool call, its step, and the purpose if it is not the run itself. */
 export interface Lending {
-  readonly toolUseId: string;
+  readonly toolCallId: string;
   readonly stepId: string;
   readonly purpose?: string | undefined;
   /** Calls made with it speak for this call. */
@@ -57,7 +57,7 @@ export interface Context {
   /** Options of every request, without messages and tools. */
   readonly request: RequestOptions;
   /** The ids of all tool calls of the conversation, which must not repeat. It only grows. */
-  readonly toolUseIds: Set<string>;
+  readonly toolCallIds: Set<string>;
   /** Performs a step: the only way to ask the outside world. */
   readonly perform: Perform;
   /** Returns the value of a cell of the call or of its family. */

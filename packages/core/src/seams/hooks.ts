@@ -203,7 +203,7 @@ const stageOf = (
     onVeto: (event) => {
       // A veto of progress is not reported.
       if (event.type === 'actingChunk') return;
-      const about = 'toolUse' in event ? { toolUseId: event.toolUse.id } : {};
+      const about = 'toolCall' in event ? { toolCallId: event.toolCall.id } : {};
       report(event.iteration, { type: 'vetoed', of: type, name, ...about });
     },
     onPassedOver: ({ iteration }, error) =>
@@ -239,7 +239,7 @@ const watchersOf = (
 const freezeEvent = <Event extends ModifiableEvent>(event: Event): Event => {
   if (event.type === 'postActing') freezeResult(event.result);
   // Progress values belong to the tool.
-  const fields = event.type === 'actingChunk' ? [event.toolUse] : Object.values(event);
+  const fields = event.type === 'actingChunk' ? [event.toolCall] : Object.values(event);
   for (const field of fields) {
     if (typeof field === 'object') frozen(field);
   }
@@ -264,7 +264,7 @@ const isWhole = (event: ModifiableEvent): boolean => {
       return areBlocks(event.message.content);
     case 'preActing':
     case 'actingChunk':
-      return typeof event.toolUse.name === 'string' && isRecord(event.toolUse.input);
+      return typeof event.toolCall.name === 'string' && isRecord(event.toolCall.input);
     case 'postActing':
       return areContentBlocks(event.result.content);
     case 'postCall':

@@ -135,14 +135,14 @@ const blocksOf = {
 const isResult = (block: unknown): block is ToolResultBlock =>
   isRecord(block) &&
   block['type'] === 'tool_result' &&
-  typeof block['toolUseId'] === 'string' &&
+  typeof block['toolCallId'] === 'string' &&
   typeof block['isError'] === 'boolean' &&
   areContentBlocks(block['content']);
 
 /** Copies the known fields of a result from outside. */
-const plainResult = ({ type, toolUseId, content, isError, details }: ToolResultBlock) => ({
+const plainResult = ({ type, toolCallId, content, isError, details }: ToolResultBlock) => ({
   type,
-  toolUseId,
+  toolCallId,
   content,
   isError,
   ...(details === undefined ? {} : { details }),

@@ -30,8 +30,8 @@ on(
   'preActing',
   map((event) => {
     expectTypeOf(event).toEqualTypeOf<EventOf<'preActing'>>();
-    expectTypeOf(event.toolUse.name).toBeString();
-    return { ...event, toolUse: { ...event.toolUse, input: {} } };
+    expectTypeOf(event.toolCall.name).toBeString();
+    return { ...event, toolCall: { ...event.toolCall, input: {} } };
   }),
 );
 

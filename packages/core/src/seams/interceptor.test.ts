@@ -30,7 +30,7 @@ import {
   tool,
 } from '../index.js';
 import { jsonSchema } from '../schema/index.js';
-import { marbles, record, scriptedModel, text, toolUse } from '../testing/index.js';
+import { marbles, record, scriptedModel, text, toolCall } from '../testing/index.js';
 import { sessions } from '../layers/sessions/index.js';
 
 const echo = tool({
@@ -42,7 +42,7 @@ const echo = tool({
 
 const agentWith = (...interceptors: readonly Interceptor[]) => {
   const memory = inProcessMemory();
-  const model = scriptedModel([toolUse('echo', { say: 'a' })], [text('done')]);
+  const model = scriptedModel([toolCall('echo', { say: 'a' })], [text('done')]);
   const agent = createAgent({ model, tools: [echo], use: interceptors });
   return { model, memory: memory('s'), session: sessions(agent, { memory }).open('s') };
 };
@@ -74,14 +74,14 @@ describe('an interceptor', () => {
           message: {
             ...event.message,
             content: event.message.content.map((block) =>
-              block.type === 'tool_use' ? { ...block, input: { say: 'b' } } : block,
+              block.type === 'tool_call' ? { ...block, input: { say: 'b' } } : block,
             ),
           },
         })),
       ),
     );
     const reply = await session.call('?');
-    expect(reply.toolUses).toMatchObject([{ input: { say: 'b' }, output: 'b' }]);
+    expect(reply.toolCalls).toMatchObject([{ input: { say: 'b' }, output: 'b' }]);
     expect((await lastValueFrom(memory.load$()))[1]).toMatchObject({
       content: [{ input: { say: 'b' } }],
     });
@@ -93,13 +93,13 @@ describe('an interceptor', () => {
         'preActing',
         map((event) => ({
           ...event,
-          toolUse: { ...event.toolUse, id: 'x', input: { say: 'c' } },
+          toolCall: { ...event.toolCall, id: 'x', input: { say: 'c' } },
         })),
       ),
     );
     const events = await record(session.stream$('?'));
     expect(events.find(({ type }) => type === 'preActing')).toMatchObject({
-      toolUse: { id: 'call_1_0', input: { say: 'c' } },
+      toolCall: { id: 'call_1_0', input: { say: 'c' } },
     });
     const stored = await lastValueFrom(memory.load$());
     expect(stored[1]).toMatchObject({ content: [{ id: 'call_1_0', input: { say: 'c' } }] });
@@ -133,7 +133,7 @@ describe('an interceptor', () => {
   });
 
   it('I1: an edit at postCall cannot ask for tools', async () => {
-    const asks = { type: 'tool_use', id: '1', name: 'echo', input: {} } as const;
+    const asks = { type: 'tool_call', id: '1', name: 'echo', input: {} } as const;
     const { memory, session } = agentWith(
       on(
         'postCall',
@@ -149,12 +149,12 @@ describe('an interceptor', () => {
 
   it('H2: no value at preActing rejects that call alone', async () => {
     const model = scriptedModel(
-      [toolUse('echo', { say: 'rm' }), toolUse('echo', { say: 'ls' })],
+      [toolCall('echo', { say: 'rm' }), toolCall('echo', { say: 'ls' })],
       [text('done')],
     );
     const guard = on(
       'preActing',
-      filter((event) => event.toolUse.input['say'] !== 'rm'),
+      filter((event) => event.toolCall.input['say'] !== 'rm'),
       { name: 'guard' },
     );
     const agent = createAgent({ model, tools: [echo], use: [guard] });
@@ -164,7 +164,7 @@ describe('an interceptor', () => {
       name: 'guard',
     });
     expect(events.at(-1)).toMatchObject({
-      reply: { reason: 'answer', toolUses: [{ isError: true }, { isError: false, output: 'ls' }] },
+      reply: { reason: 'answer', toolCalls: [{ isError: true }, { isError: false, output: 'ls' }] },
     });
   });
 
@@ -237,7 +237,7 @@ describe('an interceptor', () => {
         return event;
       });
     });
-    const model = scriptedModel([toolUse('echo')], [text('a')], [text('b')]);
+    const model = scriptedModel([toolCall('echo')], [text('a')], [text('b')]);
     const agent = createAgent({ model, tools: [echo], use: [counter] });
     await agent.call('?');
     await agent.call('?');
@@ -284,10 +284,10 @@ describe('an interceptor', () => {
       ),
     );
     session.events$.subscribe((event) => {
-      if (event.type === 'preActing') Reflect.set(event.toolUse, 'name', 'rm');
+      if (event.type === 'preActing') Reflect.set(event.toolCall, 'name', 'rm');
       if (event.type === 'postActing') Reflect.set(event.result, 'isError', true);
     });
-    expect((await session.call('?')).toolUses).toMatchObject([{ name: 'echo', isError: false }]);
+    expect((await session.call('?')).toolCalls).toMatchObject([{ name: 'echo', isError: false }]);
   });
 
   it('X19: an edit that is frozen at its surface is frozen through', async () => {
@@ -306,7 +306,7 @@ describe('an interceptor', () => {
 
   it('T18: sees the whole result of a tool, which is cut behind it', async () => {
     const lengths: number[] = [];
-    const model = scriptedModel([toolUse('echo', { say: 'x'.repeat(50) })], [text('done')]);
+    const model = scriptedModel([toolCall('echo', { say: 'x'.repeat(50) })], [text('done')]);
     const watch = on(
       'postActing',
       map((event) => {
@@ -317,12 +317,12 @@ describe('an interceptor', () => {
     const agent = createAgent({ model, tools: [echo], use: [watch] });
     const reply = await agent.call('?', { limits: { maxObservation: 10 } });
     expect(lengths).toEqual([50]);
-    expect(reply.toolUses[0]?.output).toMatch(/^y{10}\n\[… 30 of 40/);
+    expect(reply.toolCalls[0]?.output).toMatch(/^y{10}\n\[… 30 of 40/);
   });
 
   it.each([
     ['postReasoning', { message: { content: 'Edited' } }],
-    ['preActing', { toolUse: { name: 5 } }],
+    ['preActing', { toolCall: { name: 5 } }],
     ['postActing', { result: { content: [{ type: 'text' }] } }],
     ['postCall', { reply: { content: [null] } }],
     ['preReasoning', { messages: null }],
@@ -340,7 +340,7 @@ describe('an interceptor', () => {
       'postReasoning',
       map((event) => {
         if (event.iteration === 1) return event;
-        const asks = { type: 'tool_use', id: 'call_1_0', name: 'echo', input: {} } as const;
+        const asks = { type: 'tool_call', id: 'call_1_0', name: 'echo', input: {} } as const;
         return { ...event, message: { ...event.message, content: [asks] } };
       }),
     );
@@ -404,7 +404,7 @@ describe('an interceptor', () => {
   describe('of actingChunk', () => {
     const counting = tool({ name: 'echo', description: 'Counts.', run: () => of('a', 'b', 'c') });
     const run = (interceptor: Interceptor, options: CallOptions = {}) => {
-      const model = scriptedModel([toolUse('echo', { say: 'a' })], [text('done')]);
+      const model = scriptedModel([toolCall('echo', { say: 'a' })], [text('done')]);
       return createAgent({ model, tools: [counting], use: [interceptor] }).stream$('?', options);
     };
     const progress = (events: readonly AgentEvent[]) =>

@@ -14,7 +14,7 @@ import {
   throwError,
 } from 'rxjs';
 import { createAgent, interruptOn, type Layer, on, type Step, textOf, tool } from '../index.js';
-import { marbles, record, scriptedModel, text, toolUse } from '../testing/index.js';
+import { marbles, record, scriptedModel, text, toolCall } from '../testing/index.js';
 import { handedDown, layersOf } from './layer.js';
 import { type Cell, cell, createLocals } from '../step.js';
 
@@ -35,7 +35,7 @@ const noting = (notes: string[], name = 'noting', more: Omit<Layer, 'name' | 'st
   });
 
 const echo = tool({ name: 'echo', description: 'Echoes.', run: () => 'Hallo' });
-const oneTool = () => scriptedModel([toolUse('echo')], [text('Done.')]);
+const oneTool = () => scriptedModel([toolCall('echo')], [text('Done.')]);
 
 describe('layers', () => {
   it('Y4: stand in the order of their priorities, inherited ones first among equals, each once', () => {
@@ -69,7 +69,7 @@ describe('layers', () => {
         return below.call$('?', { parent: context }).pipe(map(textOf));
       },
     });
-    const model = scriptedModel([toolUse('asks')], [text('Done.')]);
+    const model = scriptedModel([toolCall('asks')], [text('Done.')]);
     const agent = createAgent({
       model,
       tools: [asks],
@@ -147,7 +147,7 @@ describe('layers', () => {
       run: (_, context) => below.call$('?', { parent: context }).pipe(map(textOf)),
     });
     const agent = createAgent({
-      model: scriptedModel([toolUse('ask')], [text('Out.')]),
+      model: scriptedModel([toolCall('ask')], [text('Out.')]),
       tools: [ask],
       use: [layer('audit', { inherit: true, on: [see('audit')] }), see('own')],
     });
@@ -164,7 +164,7 @@ describe('layers', () => {
       run: (_, context) => child.call$('?', { parent: context }).pipe(map(textOf)),
     });
     const agent = createAgent({
-      model: scriptedModel([toolUse('ask')], [text('Done.')]),
+      model: scriptedModel([toolCall('ask')], [text('Done.')]),
       tools: [ask],
       use: [noting(notes, 'all', { inherit: true }), noting(notes, 'own')],
     });
@@ -190,7 +190,7 @@ describe('layers', () => {
       });
     const model = oneTool();
     const reply = await createAgent({ model, tools: [echo], use: [empty('tool')] }).call('?');
-    expect(reply.toolUses).toEqual([
+    expect(reply.toolCalls).toEqual([
       expect.objectContaining({ output: 'Interrupted before it finished.', isError: true }),
     ]);
     const cut = createAgent({ model: scriptedModel([text('Hi.')]), use: [empty('model')] });
@@ -242,7 +242,7 @@ describe('layers', () => {
     let runs = 0;
     const counted = tool({ name: 'echo', description: 'Echoes.', run: () => `${(runs += 1)}` });
     const model = () =>
-      scriptedModel([toolUse('echo', {}, 'one')], [toolUse('echo', {}, 'one')], [text('Done.')]);
+      scriptedModel([toolCall('echo', {}, 'one')], [toolCall('echo', {}, 'one')], [text('Done.')]);
     const agent = createAgent({ model: model(), tools: [counted], use: [cache] });
     await agent.call('?');
     await agent.call('?', { model: model() });

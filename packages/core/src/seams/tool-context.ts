@@ -21,7 +21,7 @@ export const isWithin = (parent: ToolContext | undefined, call: CallInfo): boole
 export const createToolContext = (
   scope: CallContext,
   toolkit: ToolkitCell,
-  { toolUseId, stepId, purpose, speaks = false }: Lending,
+  { toolCallId, stepId, purpose, speaks = false }: Lending,
   { iteration, messages, kept }: Pick<OpenRun, 'iteration' | 'messages' | 'kept'>,
   abort: LazyAbort,
   /** Whether the tool call has ended, so that no call may start. */
@@ -32,8 +32,8 @@ export const createToolContext = (
   const context: ToolContext = {
     ...scope.labels,
     callId,
-    toolUseId,
-    idempotencyKey: `${callId}/${toolUseId}${scope.local(keySeed).id}`,
+    toolCallId,
+    idempotencyKey: `${callId}/${toolCallId}${scope.local(keySeed).id}`,
     agent,
     metadata,
     iteration,
@@ -50,7 +50,7 @@ export const createToolContext = (
     get: (key) => valueOf(key, values),
   };
   // Calls of deciders have other ids than those of the run: a resumed call may skip the decision.
-  const below = `${callId}/${idPartOf(toolUseId)}${purpose === undefined ? '' : `+${purpose}`}`;
+  const below = `${callId}/${idPartOf(toolCallId)}${purpose === undefined ? '' : `+${purpose}`}`;
   let spent = noSpending;
   let halt: MillraceError | undefined;
   scopes.set(context, {
@@ -178,7 +178,7 @@ export const counter = (from = 0): (() => number) => {
 };
 
 /** The tool call's part of the ids of its calls. Models choose these ids: escaped, they differ from step positions. */
-export const idPartOf = (toolUseId: string): string =>
-  /^[^\d/+][^/+]*$/.test(toolUseId)
-    ? toolUseId
-    : `use+${toolUseId.replace(/[^\w.-]/g, (unit) => `%${unit.charCodeAt(0).toString(16)}`)}`;
+export const idPartOf = (toolCallId: string): string =>
+  /^[^\d/+][^/+]*$/.test(toolCallId)
+    ? toolCallId
+    : `use+${toolCallId.replace(/[^\w.-]/g, (unit) => `%${unit.charCodeAt(0).toString(16)}`)}`;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { createAgent } from '../agent.js';
 import { watch } from './interceptor.js';
-import { record, scriptedModel, text, toolUse } from '../testing/index.js';
+import { record, scriptedModel, text, toolCall } from '../testing/index.js';
 import { tool } from '../tools/tool.js';
 
 describe('watch', () => {
@@ -39,7 +39,7 @@ describe('watch', () => {
 
   it('I17: so is what a handler rejects with', async () => {
     const agent = createAgent({
-      model: scriptedModel([toolUse('wait')], [text('Done.')]),
+      model: scriptedModel([toolCall('wait')], [text('Done.')]),
       tools: [tool({ name: 'wait', description: 'Waits.', run: () => Promise.resolve('ok') })],
       use: [
         watch(({ type }) => (type === 'preCall' ? Promise.reject(new Error('Late')) : undefined)),
@@ -64,7 +64,7 @@ describe('watch', () => {
       run: (_, context) => inner.call$('?', { parent: context }),
     });
     const outer = createAgent({
-      model: scriptedModel([toolUse('ask')], [text('Out.')]),
+      model: scriptedModel([toolCall('ask')], [text('Out.')]),
       tools: [ask],
       use: [watch(({ agent }) => seen.push(agent.join('/')))],
     });

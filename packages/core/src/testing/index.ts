@@ -5,7 +5,7 @@ export {
   scriptedModel,
   text,
   thinking,
-  toolUse,
+  toolCall,
 } from './scripted-model.js';
 export { type Check, record, verifyEvents } from './verify-events.js';
 export { journalContract } from './journal-contract.js';

@@ -7,7 +7,7 @@ import {
   scriptedModel,
   text,
   thinking,
-  toolUse,
+  toolCall,
 } from './scripted-model.js';
 
 /** The subscriptions to one cold Observable, for `expectSubscriptions`. */
@@ -35,7 +35,7 @@ export interface MarbleHelpers extends RunHelpers {
 const letters: Readonly<Record<string, ModelChunk>> = {
   t: text('t'),
   h: thinking('h'),
-  c: toolUse('tool'),
+  c: toolCall('tool'),
   f: finish(),
 };
 

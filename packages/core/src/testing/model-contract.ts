@@ -33,13 +33,13 @@ const afterTools: ModelRequest = {
     {
       id: 'm2',
       role: 'assistant',
-      content: [{ type: 'tool_use', id: 't1', name: 'add', input: { sum: '2 + 2' } }],
+      content: [{ type: 'tool_call', id: 't1', name: 'add', input: { sum: '2 + 2' } }],
     },
     {
       id: 'm3',
       role: 'tool',
       content: [
-        { type: 'tool_result', toolUseId: 't1', content: [textBlock('4')], isError: false },
+        { type: 'tool_result', toolCallId: 't1', content: [textBlock('4')], isError: false },
       ],
     },
   ],
@@ -99,7 +99,7 @@ export const modelContract = (create: () => Model): readonly Check[] => {
       name: 'calls only tools of the request',
       run: async () => {
         const chunks = await answer(question);
-        ok(chunks.every(({ type }) => type !== 'toolUse'));
+        ok(chunks.every(({ type }) => type !== 'toolCall'));
       },
     },
   ];

@@ -59,11 +59,11 @@ export const text = (delta: string): ModelChunk => ({ type: 'text', text: delta 
 export const thinking = (delta: string): ModelChunk => ({ type: 'thinking', text: delta });
 
 /** A complete tool call. Without an id, the call assigns one. */
-export const toolUse = (
+export const toolCall = (
   name: string,
   input: Readonly<Record<string, unknown>> = {},
   id?: string,
-): ModelChunk => ({ type: 'toolUse', name, input, ...(id === undefined ? {} : { id }) });
+): ModelChunk => ({ type: 'toolCall', name, input, ...(id === undefined ? {} : { id }) });
 
 /** The end of an answer. */
 export const finish = (why: Finish | 'pause' = 'stop'): ModelChunk => ({

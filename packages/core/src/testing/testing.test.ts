@@ -14,7 +14,7 @@ import {
   scriptedModel,
   text,
   toolContract,
-  toolUse,
+  toolCall,
   verifyEvents,
 } from './index.js';
 
@@ -69,7 +69,7 @@ describe('the contracts see what breaks them', () => {
 
   it('a model that never finishes, and one that asks for tools it was not given', async () => {
     const endless: Model = { name: 'm', stream$: () => of(text('4')) };
-    const pushy: Model = { name: 'm', stream$: () => from([toolUse('rm'), finish()]) };
+    const pushy: Model = { name: 'm', stream$: () => from([toolCall('rm'), finish()]) };
     expect(await failures(modelContract(() => endless))).toEqual([
       'ends every answer with one finish, followed only by usage',
       'can be unsubscribed from after its first chunk, and asked again',
@@ -135,7 +135,7 @@ describe('marbles', () => {
 
 describe('verifyEvents', () => {
   const tools = [adder()];
-  const script = () => scriptedModel([toolUse('add', { a: 1, b: 2 })], [text('3')]);
+  const script = () => scriptedModel([toolCall('add', { a: 1, b: 2 })], [text('3')]);
   const good = () => record(createAgent({ model: script(), tools }).stream$('?'));
 
   const verdict = (events: readonly AgentEvent[]) =>

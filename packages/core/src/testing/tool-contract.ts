@@ -26,7 +26,7 @@ export const lentToolContext = ({
   ...lent
 }: LentToolContextOptions = {}): ToolContext => ({
   callId: 'test',
-  toolUseId: 't1',
+  toolCallId: 't1',
   idempotencyKey: 'test/t1',
   agent: ['test'],
   iteration: 1,

@@ -9,7 +9,7 @@ import {
   toArray,
 } from 'rxjs';
 import type { AgentEvent } from '../events.js';
-import { textOf, toolUsesOf } from '../values/message.js';
+import { textOf, toolCallsOf } from '../values/message.js';
 import { isSpoken } from '../operators/event-operators.js';
 
 interface Heard {
@@ -18,7 +18,7 @@ interface Heard {
   planning: boolean;
   messageId: string | undefined;
   readonly voided: Set<string>;
-  readonly toolUses: Map<string, 'asked' | 'acting' | 'done'>;
+  readonly toolCalls: Map<string, 'asked' | 'acting' | 'done'>;
   ended: boolean;
   isResumed: boolean;
   readonly isHeard: boolean;
@@ -88,14 +88,14 @@ const hear = (event: AgentEvent, calls: Map<string, Heard>): void => {
     case 'messageDiscarded':
       heard.voided.add(event.messageId);
       heard.messageId = undefined;
-      heard.toolUses.clear();
+      heard.toolCalls.clear();
       return;
     case 'postReasoning':
       if (!heard.asking) fail(event, 'no request is under way');
       heard.asking = false;
-      heard.toolUses.clear();
+      heard.toolCalls.clear();
       if (event.finish !== 'stop') return;
-      for (const { id } of toolUsesOf(event.message)) heard.toolUses.set(id, 'asked');
+      for (const { id } of toolCallsOf(event.message)) heard.toolCalls.set(id, 'asked');
       return;
     case 'postSummary':
     case 'postPlanning':
@@ -103,23 +103,23 @@ const hear = (event: AgentEvent, calls: Map<string, Heard>): void => {
       heard.asking = false;
       return;
     case 'preActing':
-      move(event, heard, event.toolUse.id, 'asked', 'acting');
+      move(event, heard, event.toolCall.id, 'asked', 'acting');
       return;
     case 'repaired':
-      if (event.toolUse !== undefined) move(event, heard, event.toolUse.id, 'asked');
+      if (event.toolCall !== undefined) move(event, heard, event.toolCall.id, 'asked');
       return;
     case 'suspended':
-      move(event, heard, event.toolUse.id, 'done');
+      move(event, heard, event.toolCall.id, 'done');
       return;
     case 'actingChunk':
     case 'approvalRequested':
     case 'approvalDecided':
-      move(event, heard, event.toolUse.id, 'acting');
+      move(event, heard, event.toolCall.id, 'acting');
       return;
     case 'postActing':
       // A result for a suspended tool call of an earlier call.
       if (event.iteration === 0) return;
-      move(event, heard, event.toolUse.id, 'acting', 'done');
+      move(event, heard, event.toolCall.id, 'acting', 'done');
       return;
     case 'postCall':
       if (event.reply.reason !== 'stopped') allDone(event, heard);
@@ -182,7 +182,7 @@ const begin = (event: AgentEvent, calls: Map<string, Heard>): Heard => {
     planning: false,
     messageId: undefined,
     voided: new Set(),
-    toolUses: new Map(),
+    toolCalls: new Map(),
     ended: false,
     isResumed,
     isHeard: isSpoken(event),
@@ -193,19 +193,19 @@ const begin = (event: AgentEvent, calls: Map<string, Heard>): Heard => {
 
 const move = (
   event: AgentEvent,
-  { toolUses, isResumed }: Heard,
+  { toolCalls, isResumed }: Heard,
   id: string,
   from: 'asked' | 'acting' | 'done',
   to = from,
 ): void => {
   // Tool calls before the resume are not reported again.
-  const stage = toolUses.get(id) ?? (isResumed ? from : undefined);
+  const stage = toolCalls.get(id) ?? (isResumed ? from : undefined);
   if (stage !== from) fail(event, `the tool use '${id}' is ${stage ?? 'not asked for'}`);
-  toolUses.set(id, to);
+  toolCalls.set(id, to);
 };
 
-const allDone = (event: AgentEvent, { toolUses }: Heard): void => {
-  for (const [id, stage] of toolUses) {
+const allDone = (event: AgentEvent, { toolCalls }: Heard): void => {
+  for (const [id, stage] of toolCalls) {
     if (stage !== 'done') fail(event, `the tool use '${id}' is only ${stage}`);
   }
 };

@@ -92,8 +92,8 @@ const tools = Object.entries(kinds).flatMap(([kind, run]) =>
           properties: { n: { type: 'number' } },
           required: ['n'],
         }),
-        run: ({ n }, { toolUseId }) => {
-          executed.push(`${toolUseId} ${n}`);
+        run: ({ n }, { toolCallId }) => {
+          executed.push(`${toolCallId} ${n}`);
           return run();
         },
         ...rules,
@@ -106,7 +106,7 @@ const tools = Object.entries(kinds).flatMap(([kind, run]) =>
 
 const noTwos = on(
   'preActing',
-  filter(({ toolUse: { input } }) => input['n'] !== 2),
+  filter(({ toolCall: { input } }) => input['n'] !== 2),
 );
 
 /** Plays a plan in virtual time, and tells all that can be seen of it. */
@@ -116,7 +116,7 @@ const play = ({ turns, veto, options, interruptAt }: Plan) => {
   const model = scriptedModel(
     ...turns.map((uses) => [
       ...uses.map(({ kind, policy, json }, index) => ({
-        ...({ type: 'toolUse', index, json } as const),
+        ...({ type: 'toolCall', index, json } as const),
         name: `${kind}_${policy}`,
       })),
       finish(),
@@ -165,9 +165,9 @@ describe('over random batches of tools, policies, arguments and limits', () => {
       expect(reply).toBeDefined();
       expect(unpaired(stored)).toBeUndefined();
       const results = stored.flatMap((it) =>
-        it.role === 'tool' ? it.content.map(({ toolUseId }) => toolUseId) : [],
+        it.role === 'tool' ? it.content.map(({ toolCallId }) => toolCallId) : [],
       );
-      expect(results).toEqual(reply?.toolUses.map(({ toolUseId }) => toolUseId));
+      expect(results).toEqual(reply?.toolCalls.map(({ toolCallId }) => toolCallId));
       const counts = (type: AgentEvent['type']) => events.filter((it) => it.type === type).length;
       expect(counts('postActing')).toBe(results.length);
       expect(counts('preActing')).toBe(results.length);
@@ -181,7 +181,7 @@ describe('over random batches of tools, policies, arguments and limits', () => {
         stored.flatMap((it) =>
           it.role === 'assistant'
             ? it.content.flatMap((block) =>
-                block.type === 'tool_use' ? [[block.id, block] as const] : [],
+                block.type === 'tool_call' ? [[block.id, block] as const] : [],
               )
             : [],
         ),
@@ -197,7 +197,7 @@ describe('over random batches of tools, policies, arguments and limits', () => {
       const twice = all.length - ran.size;
       const retried = [...ran].filter((id) => inputs.get(id ?? '')?.name.endsWith('retried'));
       expect(twice).toBeLessThanOrEqual(retried.length);
-      expect(reply?.toolUses.every(({ output }) => typeof output === 'string')).toBe(true);
+      expect(reply?.toolCalls.every(({ output }) => typeof output === 'string')).toBe(true);
     });
   });
 

@@ -12,7 +12,7 @@ import {
 } from '../index.js';
 import type { ToolPolicy } from './types.js';
 import { jsonSchema } from '../schema/index.js';
-import { record, scriptedModel, text, toolUse } from '../testing/index.js';
+import { record, scriptedModel, text, toolCall } from '../testing/index.js';
 
 /** A tool that says how often it has run, and with what. */
 const counting = (
@@ -36,7 +36,7 @@ const counting = (
 
 const isNumber = (value: unknown): value is number => typeof value === 'number';
 
-const broken = (name: string, json: string): ModelChunk => ({ type: 'toolUse', name, json });
+const broken = (name: string, json: string): ModelChunk => ({ type: 'toolCall', name, json });
 
 /** What each use of a tool gave. */
 const played = async (
@@ -51,7 +51,9 @@ const played = async (
   const last = events.at(-1);
   const warnings = events.flatMap((event) => (event.type === 'warning' ? [event.message] : []));
   const outputs =
-    last?.type === 'postCall' ? last.reply.toolUses.map(({ output }) => output.split('\n')[0]) : [];
+    last?.type === 'postCall'
+      ? last.reply.toolCalls.map(({ output }) => output.split('\n')[0])
+      : [];
   return { outputs, warnings };
 };
 
@@ -59,8 +61,8 @@ const renames = (names: Readonly<Record<string, string>>): Interceptor =>
   on(
     'preActing',
     map((event) => {
-      const { toolUse: use } = event;
-      return { ...event, toolUse: { ...use, name: names[use.name] ?? use.name } };
+      const { toolCall: use } = event;
+      return { ...event, toolCall: { ...use, name: names[use.name] ?? use.name } };
     }),
   );
 
@@ -69,7 +71,7 @@ describe('what is decided before a batch', () => {
     const look = counting('look', { dedupe: true });
     const { outputs, warnings } = await played(
       [look],
-      [[broken('look', '{"q": "Os'), toolUse('look', {}), broken('look', '{"q": "Ber')]],
+      [[broken('look', '{"q": "Os'), toolCall('look', {}), broken('look', '{"q": "Ber')]],
     );
     expect(outputs).toEqual([
       expect.stringContaining('not a JSON object: {"q": "Os ('),
@@ -84,14 +86,14 @@ describe('what is decided before a batch', () => {
     const query = counting('query', {}, { rows: 7 });
     const { outputs } = await played(
       [chart, query],
-      [[toolUse('chart')], [toolUse('query')], [toolUse('chart')], [toolUse('chart')]],
+      [[toolCall('chart')], [toolCall('query')], [toolCall('chart')], [toolCall('chart')]],
     );
     expect(outputs).toEqual(['chart 1', 'query 1', 'chart 2 7', 'chart 1']);
   });
 
   it('T15, T7: a result that passed something on answers no other use', async () => {
     const query = counting('query', { dedupe: true }, { rows: 7 });
-    const { outputs } = await played([query], [[toolUse('query')], [toolUse('query')]]);
+    const { outputs } = await played([query], [[toolCall('query')], [toolCall('query')]]);
     expect(outputs).toEqual(['query 1', 'query 2']);
   });
 
@@ -105,7 +107,7 @@ describe('what is decided before a batch', () => {
     });
     const { outputs } = await played(
       [counting('look', { dedupe: true }), swap],
-      [[toolUse('look')], [toolUse('look')], [toolUse('swap')], [toolUse('look')]],
+      [[toolCall('look')], [toolCall('look')], [toolCall('swap')], [toolCall('look')]],
     );
     expect(outputs).toEqual(['look 1', 'look 1', '(no output)', 'look 1']);
   });
@@ -113,12 +115,14 @@ describe('what is decided before a batch', () => {
   it('T15: what ran under another name answers only for that name', async () => {
     const { outputs } = await played(
       [counting('a', { dedupe: true }), counting('b')],
-      [[toolUse('a')], [toolUse('a')], [toolUse('a')]],
+      [[toolCall('a')], [toolCall('a')], [toolCall('a')]],
       [
         on(
           'preActing',
           map((event) =>
-            event.iteration === 1 ? { ...event, toolUse: { ...event.toolUse, name: 'b' } } : event,
+            event.iteration === 1
+              ? { ...event, toolCall: { ...event.toolCall, name: 'b' } }
+              : event,
           ),
         ),
       ],
@@ -128,20 +132,20 @@ describe('what is decided before a batch', () => {
 
   it('T16, T3: a use that is renamed does not get past the limit, nor runs beside others what must run alone', async () => {
     const why = (name: string) => `Not run: ${name} must be called by its own name. Call it again.`;
-    const unknown = [toolUse('Echo', { q: 1 }), toolUse('Echo', { q: 2 })];
+    const unknown = [toolCall('Echo', { q: 1 }), toolCall('Echo', { q: 2 })];
     const limited = await played([counting('echo')], [unknown], [renames({ Echo: 'echo' })], 1);
     expect(limited.outputs).toEqual([why('echo'), why('echo')]);
     const alone = [counting('echo'), counting('alone', { exclusive: true })];
     const exclusive = await played(
       alone,
-      [[toolUse('echo', { q: 1 }), toolUse('echo', { q: 2 })]],
+      [[toolCall('echo', { q: 1 }), toolCall('echo', { q: 2 })]],
       [renames({ echo: 'alone' })],
     );
     expect(exclusive.outputs).toEqual([why('alone'), why('alone')]);
   });
 
   it('T16: the limit is told, once a batch', async () => {
-    const uses = [1, 2, 3].map((q) => toolUse('look', { q }));
+    const uses = [1, 2, 3].map((q) => toolCall('look', { q }));
     const { outputs, warnings } = await played([counting('look')], [uses], [], 1);
     const no = 'Not run: the limit of tool calls (1) is reached.';
     expect(outputs).toEqual(['look 1 1', no, no]);

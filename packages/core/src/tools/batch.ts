@@ -1,5 +1,5 @@
 import equal from 'fast-deep-equal';
-import type { ToolUseBlock } from '../values/message.js';
+import type { ToolCallBlock } from '../values/message.js';
 import type { Toolkit } from './toolkit.js';
 import type { Extras } from '../values/tool-output.js';
 import type { Tool } from './types.js';
@@ -7,7 +7,7 @@ import type { Tool } from './types.js';
 /** A tool call with the decisions made before its batch starts. */
 export interface Planned {
   readonly index: number;
-  readonly toolUse: ToolUseBlock;
+  readonly toolCall: ToolCallBlock;
   /** Values that earlier tools passed to it, hidden from the model. */
   readonly extras: Extras;
   /** The tool of that name. Tools added while the batch runs are for the next turn. */
@@ -28,7 +28,7 @@ export interface Plan {
 
 /** A tool call as the model asked for it, and facts about its run. */
 export interface Use {
-  readonly toolUse: ToolUseBlock;
+  readonly toolCall: ToolCallBlock;
   /** How often in a row the very same was asked for before. */
   readonly repeats: number;
   /** The tool failed, or could not start because of the model's arguments. */
@@ -45,7 +45,7 @@ interface Before {
 
 export const planned = (
   { uses: before, extras: passedOn, executed }: Before,
-  asked: readonly ToolUseBlock[],
+  asked: readonly ToolCallBlock[],
   toolkit: Pick<Toolkit, 'find'>,
   maxToolCalls: number,
 ): Plan => {
@@ -53,18 +53,18 @@ export const planned = (
   let extras = passedOn;
   let left = maxToolCalls - executed;
   let isLimited = false;
-  const plan = (toolUse: ToolUseBlock, index: number): Planned => {
-    const tool = toolkit.find(toolUse.name);
-    const { refusal } = toolUse;
-    const use = { index, toolUse, tool, extras: {}, repeats: 0 };
+  const plan = (toolCall: ToolCallBlock, index: number): Planned => {
+    const tool = toolkit.find(toolCall.name);
+    const { refusal } = toolCall;
+    const use = { index, toolCall, tool, extras: {}, repeats: 0 };
     if (refusal !== undefined) return { ...use, refusal };
     const former = here.at(-1) ?? before.at(-1);
-    const isAgain = former !== undefined && isSame(former.toolUse, toolUse);
+    const isAgain = former !== undefined && isSame(former.toolCall, toolCall);
     const repeats = isAgain ? former.repeats + 1 : 0;
     if (tool === undefined) return { ...use, repeats };
     const [taken, rest] = parted(extras, tool.accepts ?? []);
     if (tool.dedupe === true && taken === nothing) {
-      const sameAs = sameBefore(toolUse, tool, before, here);
+      const sameAs = sameBefore(toolCall, tool, before, here);
       if (sameAs !== undefined) return { ...use, repeats, sameAs };
     }
     if (left <= 0) {
@@ -79,27 +79,27 @@ export const planned = (
     extras = rest;
     return { ...use, extras: taken, repeats };
   };
-  asked.forEach((toolUse, index) => here.push(plan(toolUse, index)));
+  asked.forEach((toolCall, index) => here.push(plan(toolCall, index)));
   return { uses: here, extras, isLimited };
 };
 
 /** Arguments that could not be parsed are equal only if their texts are. */
-const isSame = (a: ToolUseBlock, b: ToolUseBlock): boolean =>
+const isSame = (a: ToolCallBlock, b: ToolCallBlock): boolean =>
   a.name === b.name && a.invalidInput === b.invalidInput && equal(a.input, b.input);
 
 /** An earlier tool call whose result can be reused: it did not fail, and passed no extras on. */
 const sameBefore = (
-  toolUse: ToolUseBlock,
+  toolCall: ToolCallBlock,
   tool: Tool,
   before: readonly Use[],
   here: readonly Planned[],
 ): string | undefined => {
-  if (toolUse.invalidInput !== undefined) return undefined;
-  const earlier = before.find((use) => use.reusable === tool && isSame(use.toolUse, toolUse));
-  if (earlier !== undefined) return earlier.toolUse.id;
+  if (toolCall.invalidInput !== undefined) return undefined;
+  const earlier = before.find((use) => use.reusable === tool && isSame(use.toolCall, toolCall));
+  if (earlier !== undefined) return earlier.toolCall.id;
   const isTwin = (use: Planned): boolean =>
-    use.refusal === undefined && use.sameAs === undefined && isSame(use.toolUse, toolUse);
-  return here.find(isTwin)?.toolUse.id;
+    use.refusal === undefined && use.sameAs === undefined && isSame(use.toolCall, toolCall);
+  return here.find(isTwin)?.toolCall.id;
 };
 
 const nothing: Extras = {};

@@ -14,7 +14,7 @@ import {
 } from '../index.js';
 import type { ToolPolicy } from './types.js';
 import { jsonSchema } from '../schema/index.js';
-import { marbles, record, scriptedModel, text, toolUse } from '../testing/index.js';
+import { marbles, record, scriptedModel, text, toolCall } from '../testing/index.js';
 
 type Uses = readonly (readonly [name: string, input?: Record<string, unknown>])[];
 
@@ -25,7 +25,7 @@ const outputs = async (
   options: CallOptions<undefined> = {},
 ) => {
   const model = scriptedModel(
-    ...turns.map((uses) => uses.map(([name, input]) => toolUse(name, input))),
+    ...turns.map((uses) => uses.map(([name, input]) => toolCall(name, input))),
     [text('done')],
   );
   const events = await record(
@@ -89,7 +89,7 @@ describe('T8: a tool with retry', () => {
       const agent = createAgent({ model: model(['(cf|)', '(tf|)']), tools: [run] });
       const output$ = agent
         .call$('?', { scheduler })
-        .pipe(map(({ toolUses }) => toolUses[0]?.output));
+        .pipe(map(({ toolCalls }) => toolCalls[0]?.output));
       expectObservable(output$).toBe(`${expected.at(-1)}ms (o|)`, { o: 'Failed: busy' });
       flush();
       expect(at).toEqual(expected);
@@ -118,7 +118,7 @@ describe('T8: a tool with retry', () => {
       const agent = createAgent({ model: model(['(cf|)', '(tf|)']), tools: [run] });
       const output$ = agent
         .call$('?', { scheduler, limits: { timeouts: { tools: { tool: 25 } } } })
-        .pipe(map(({ toolUses }) => toolUses[0]?.output));
+        .pipe(map(({ toolCalls }) => toolCalls[0]?.output));
       expectObservable(output$).toBe('25ms (o|)', {
         o: "Failed: The tool 'tool' did not finish within 25 ms.",
       });
@@ -139,12 +139,12 @@ describe('T8: a tool with retry', () => {
           timeoutMs: 5,
           run: (_input, lent) => timer(9, lent.scheduler),
         });
-        const model = scriptedModel([toolUse('slow')], () =>
+        const model = scriptedModel([toolCall('slow')], () =>
           cold('(tf|)', { t: text('done'), f: { type: 'finish', finish: 'stop' } }),
         );
         const ms$ = createAgent({ model, tools: [slow] })
           .call$('?', { scheduler, limits: { timeouts } })
-          .pipe(map(({ toolUses }) => toolUses[0]?.ms));
+          .pipe(map(({ toolCalls }) => toolCalls[0]?.ms));
         expectObservable(ms$).toBe(`${ms}ms (m|)`, { m: ms });
       });
     },

@@ -23,12 +23,12 @@ import {
 } from '../index.js';
 import type { ToolPolicy } from './types.js';
 import { jsonSchema } from '../schema/index.js';
-import { marbles, record, scriptedModel, text, toolUse } from '../testing/index.js';
+import { marbles, record, scriptedModel, text, toolCall } from '../testing/index.js';
 import { sessions } from '../layers/sessions/index.js';
 
 const run1 = (
   used: Tool | readonly Tool[],
-  use = toolUse('t', { a: 1 }),
+  use = toolCall('t', { a: 1 }),
   interceptors: readonly Interceptor[] = [],
 ) => {
   const model = scriptedModel([use], [text('done')]);
@@ -88,7 +88,7 @@ describe('what the program sets for a tool', () => {
     const whole = tool({ name: 't', description: 'Takes both.', input, run: () => 'ran' });
     const { session } = run1(preset(whole, { key: 'SECRET' }));
     const reply = await session.call('?');
-    expect(reply.toolUses[0]?.output).toBe(
+    expect(reply.toolCalls[0]?.output).toBe(
       'The arguments for t are invalid:\n- the input as a whole is not valid',
     );
   });
@@ -101,7 +101,7 @@ describe('I13: what is run', () => {
       return true;
     };
     const { session } = run1(requireApproval(numbers(), spoils));
-    expect((await session.call('?')).toolUses[0]?.output).toBe('{"a":1}');
+    expect((await session.call('?')).toolCalls[0]?.output).toBe('{"a":1}');
   });
 
   it('is the same for each attempt, whatever the one before has done to it', async () => {
@@ -121,7 +121,7 @@ describe('I13: what is run', () => {
       tool({ name: 't', description: 'Is odd.', input: jsonSchema(input), run: () => 1 }),
     ).toThrow("jsonSchema(): the schema must not have '$async'.");
     const silent: Tool = { ...numbers(), validation$: () => of() };
-    expect((await run1(silent).session.call('?')).toolUses[0]?.isError).toBe(true);
+    expect((await run1(silent).session.call('?')).toolCalls[0]?.isError).toBe(true);
   });
 
   it('T8: was checked in time', () => {
@@ -130,7 +130,7 @@ describe('I13: what is run', () => {
       const agent = createAgent({ model: model(['(cf|)', '(tf|)']), tools: [slow] });
       const output$ = agent
         .call$('?', { scheduler, limits: { timeouts: { tools: { tool: 4 } } } })
-        .pipe(map(({ toolUses }) => toolUses[0]?.output));
+        .pipe(map(({ toolCalls }) => toolCalls[0]?.output));
       expectObservable(output$).toBe('----(o|)', {
         o: "Failed: The tool 'tool' did not finish within 4 ms.",
       });
@@ -140,11 +140,11 @@ describe('I13: what is run', () => {
   it('is an input that an interceptor gave in place of one that was broken', async () => {
     const mends = on(
       'preActing',
-      map((event) => ({ ...event, toolUse: { ...event.toolUse, input: { a: 3 } } })),
+      map((event) => ({ ...event, toolCall: { ...event.toolCall, input: { a: 3 } } })),
     );
-    const broken = { type: 'toolUse', name: 't', json: '{"a":' } as const;
+    const broken = { type: 'toolCall', name: 't', json: '{"a":' } as const;
     const { session } = run1(numbers(), broken, [mends]);
-    expect((await session.call('?')).toolUses[0]?.output).toBe('{"a":3}');
+    expect((await session.call('?')).toolCalls[0]?.output).toBe('{"a":3}');
   });
 });
 
@@ -152,12 +152,12 @@ describe('the time of a tool', () => {
   it('T8: is looked for among own names only', () => {
     marbles(({ cold, expectObservable, scheduler }) => {
       const deaf = tool({ name: 'constructor', description: 'Hangs.', run: () => NEVER });
-      const model = scriptedModel([toolUse('constructor')], () =>
+      const model = scriptedModel([toolCall('constructor')], () =>
         cold('(tf|)', { t: text('done'), f: { type: 'finish', finish: 'stop' } }),
       );
       const ms$ = createAgent({ model, tools: [deaf] })
         .call$('?', { scheduler, limits: { timeouts: { toolMs: 4, tools: {} } } })
-        .pipe(map(({ toolUses }) => toolUses[0]?.ms));
+        .pipe(map(({ toolCalls }) => toolCalls[0]?.ms));
       expectObservable(ms$).toBe('----(m|)', { m: 4 });
     });
   });
@@ -192,7 +192,7 @@ describe('the time of a tool', () => {
           limits: { toolBackoffMs: 50 },
           use: [interruptOn(timer(3, scheduler))],
         })
-        .pipe(map(({ reason, toolUses }) => `${reason}: ${toolUses[0]?.output}`));
+        .pipe(map(({ reason, toolCalls }) => `${reason}: ${toolCalls[0]?.output}`));
       expectObservable(reason$).toBe('---(r|)', { r: 'interrupted: Failed: no' });
     });
   });
@@ -225,10 +225,10 @@ describe('X12, I2: an output with content blocks', () => {
       },
     });
     const send = tool({ name: 'send', description: 'Sends.', run: () => 'sent' });
-    const model = scriptedModel([toolUse('odd'), toolUse('send')], [text('done')]);
+    const model = scriptedModel([toolCall('odd'), toolCall('send')], [text('done')]);
     const reply = await createAgent({ model, tools: [odd, send] }).call('?');
-    expect(reply).toMatchObject({ reason: 'answer', toolUses: [{}, { output: 'sent' }] });
-    expect(reply.toolUses[0]?.output).toMatch(/^said$|^The tool's output is invalid: no/);
+    expect(reply).toMatchObject({ reason: 'answer', toolCalls: [{}, { output: 'sent' }] });
+    expect(reply.toolCalls[0]?.output).toMatch(/^said$|^The tool's output is invalid: no/);
   });
 });
 
@@ -237,15 +237,15 @@ describe('limits and notes', () => {
   const late = toolGroup({ name: 'late', description: 'Comes later.', tools: [count] });
 
   it('T16: hold also for tools that come while their batch runs: these are for the next turn', async () => {
-    const uses = [0, 1, 2].map((n) => toolUse('x', { n }));
+    const uses = [0, 1, 2].map((n) => toolCall('x', { n }));
     const model = scriptedModel(
-      [toolUse('manage_tools', { activate: ['late'] }), ...uses],
+      [toolCall('manage_tools', { activate: ['late'] }), ...uses],
       [text('done')],
     );
     const reply = await createAgent({ model, tools: [late] }).call('?', {
       limits: { maxToolCalls: 1 },
     });
-    expect(reply.toolUses.map(({ output }) => output.split('.')[0])).toEqual([
+    expect(reply.toolCalls.map(({ output }) => output.split('.')[0])).toEqual([
       'Active groups: late',
       ...[1, 2, 3].map(() => 'Not run: the tool x is available from your next step on'),
     ]);
@@ -258,7 +258,7 @@ describe('limits and notes', () => {
       description: 'Answers in the end.',
       run: () => toolOutput({ content: 'A'.repeat(30), finalAnswer: (runs += 1) === 2 }),
     });
-    const model = scriptedModel([toolUse('t')], [toolUse('t')]);
+    const model = scriptedModel([toolCall('t')], [toolCall('t')]);
     const reply = await createAgent({ model, tools: [answers] }).call('?', {
       limits: { maxObservation: 10 },
     });
@@ -268,18 +268,18 @@ describe('limits and notes', () => {
   it('T15: see the very same call also where an interceptor edits it each time', async () => {
     let runs = 0;
     const counts = numbers({ dedupe: true }, () => `run ${(runs += 1)}`);
-    const model = scriptedModel(...[1, 2, 3, 4].map(() => [toolUse('t', { a: 1 })]), [
+    const model = scriptedModel(...[1, 2, 3, 4].map(() => [toolCall('t', { a: 1 })]), [
       text('done'),
     ]);
     const edits = on(
       'preActing',
-      map((event) => ({ ...event, toolUse: { ...event.toolUse, input: { a: 1, at: runs } } })),
+      map((event) => ({ ...event, toolCall: { ...event.toolCall, input: { a: 1, at: runs } } })),
     );
     const agent = createAgent({ model, tools: [counts], use: [edits] });
-    const { toolUses } = await agent.call('?');
+    const { toolCalls } = await agent.call('?');
     expect(runs).toBe(1);
     // What the model is told of it is no part of what the tool gave.
-    expect(toolUses.map(({ output }) => output)).toEqual(['run 1', 'run 1', 'run 1', 'run 1']);
+    expect(toolCalls.map(({ output }) => output)).toEqual(['run 1', 'run 1', 'run 1', 'run 1']);
     const told = model.requests[4]?.messages.flatMap((message) =>
       message.role === 'tool' ? [textOf(message.content[0] ?? message).split('\n').length] : [],
     );
@@ -303,18 +303,18 @@ describe('limits and notes', () => {
         }),
         ...accepts,
       );
-    const model = scriptedModel([toolUse('gives')], [toolUse('takes')], [text('done')]);
+    const model = scriptedModel([toolCall('gives')], [toolCall('takes')], [text('done')]);
     const renames = on(
       'preActing',
       map((event) =>
-        event.toolUse.name === 'takes'
-          ? { ...event, toolUse: { ...event.toolUse, name: 'other' } }
+        event.toolCall.name === 'takes'
+          ? { ...event, toolCall: { ...event.toolCall, name: 'other' } }
           : event,
       ),
     );
     const tools = [gives, takes('takes', ['path']), takes('other', [])];
     const reply = await createAgent({ model, tools, use: [renames] }).call('?');
-    expect(reply.toolUses[1]?.output).toBe('{}');
+    expect(reply.toolCalls[1]?.output).toBe('{}');
   });
 
   it('T5: leave tuples as their items say', async () => {
@@ -333,13 +333,13 @@ describe('limits and notes', () => {
       }),
       run: (input) => input,
     });
-    const use = toolUse('t', {
+    const use = toolCall('t', {
       rows: [
         { head: 'h', x: 1 },
         { row: 1, x: 1 },
       ],
     });
-    expect((await run1(rows, use).session.call('?')).toolUses[0]?.output).toBe(
+    expect((await run1(rows, use).session.call('?')).toolCalls[0]?.output).toBe(
       '{"rows":[{"head":"h"},{"row":1}]}',
     );
   });
@@ -388,7 +388,7 @@ describe('T10: the tools of a session', () => {
 
   it('L2: begin anew for each subscription to a call without a session', async () => {
     const model = scriptedModel(
-      [toolUse('manage_tools', { activate: ['g'] })],
+      [toolCall('manage_tools', { activate: ['g'] })],
       [text('done')],
       [text('done')],
     );

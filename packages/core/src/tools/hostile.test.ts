@@ -5,7 +5,7 @@ import * as v from 'valibot';
 import { z } from 'zod';
 import { createAgent, tool } from '../index.js';
 import { jsonSchema } from '../schema/index.js';
-import { type ScriptedAnswer, scriptedModel, text, toolUse } from '../testing/index.js';
+import { type ScriptedAnswer, scriptedModel, text, toolCall } from '../testing/index.js';
 
 /** What came of arguments that a model wrote as this text. */
 const use = async (json: string, name = 'lookup') => {
@@ -28,10 +28,10 @@ const use = async (json: string, name = 'lookup') => {
       return 'ran';
     },
   });
-  const answers: ScriptedAnswer[] = [[{ type: 'toolUse', name, json }], [text('done')]];
+  const answers: ScriptedAnswer[] = [[{ type: 'toolCall', name, json }], [text('done')]];
   const model = scriptedModel(...answers);
   const reply = await createAgent({ model, tools: [lookup] }).call('?');
-  return { seen, output: reply.toolUses[0]?.output ?? '', reply };
+  return { seen, output: reply.toolCalls[0]?.output ?? '', reply };
 };
 
 const nested = (levels: number): string => '['.repeat(levels) + ']'.repeat(levels);
@@ -95,9 +95,9 @@ describe('hostile arguments', () => {
     const store = tool({ name: 'store', description: 'Stores.', input: jsonSchema(input), run });
     const json =
       '{"constructor":{"prototype":{"polluted":1}},"any":{"constructor":{"prototype":1}},"b":{"constructor":"Ada"},"prototype":1}';
-    const model = scriptedModel([{ type: 'toolUse', name: 'store', json }], [text('done')]);
+    const model = scriptedModel([{ type: 'toolCall', name: 'store', json }], [text('done')]);
     const reply = await createAgent({ model, tools: [store] }).call('?');
-    expect(reply.toolUses[0]?.output).toBe('{"any":{},"b":{"constructor":"Ada"},"prototype":1}');
+    expect(reply.toolCalls[0]?.output).toBe('{"any":{},"b":{"constructor":"Ada"},"prototype":1}');
   });
 
   it.each([
@@ -118,9 +118,9 @@ describe('hostile arguments', () => {
     'X14: a tool may be called %s',
     async (name) => {
       const named = tool({ name, description: 'Named.', run: () => 'ran' });
-      const model = scriptedModel([toolUse(name)], [text('done')]);
+      const model = scriptedModel([toolCall(name)], [text('done')]);
       const reply = await createAgent({ model, tools: [named] }).call('?');
-      expect(reply.toolUses).toMatchObject([{ name, output: 'ran' }]);
+      expect(reply.toolCalls).toMatchObject([{ name, output: 'ran' }]);
     },
   );
 
@@ -139,9 +139,9 @@ describe('hostile arguments', () => {
     const run = jest.fn((given: unknown) => Object.keys(given as object).join());
     const lookup = tool({ name: 'lookup', description: 'Looks a city up.', input, run });
     const json = '{"city":"a","__proto__":{"polluted":1},"b":{"__proto__":1}}';
-    const model = scriptedModel([{ type: 'toolUse', name: 'lookup', json }], [text('done')]);
+    const model = scriptedModel([{ type: 'toolCall', name: 'lookup', json }], [text('done')]);
     const reply = await createAgent({ model, tools: [lookup] }).call('?');
-    expect(reply.toolUses[0]?.output).toBe('city,b');
+    expect(reply.toolCalls[0]?.output).toBe('city,b');
     expect(Object.getPrototypeOf(run.mock.calls[0]?.[0])).toBe(Object.prototype);
   });
 
@@ -186,15 +186,15 @@ describe('hostile arguments', () => {
       const run = jest.fn(() => 'ran');
       const count = tool({ name: 'count', description: 'Counts.', run });
       const uses = [0, 1, 2].map((index) => ({
-        ...({ type: 'toolUse', name: 'count', id, index } as const),
+        ...({ type: 'toolCall', name: 'count', id, index } as const),
         json: `{"n":${index}}`,
       }));
       const model = scriptedModel(uses, [text('done')]);
       const reply = await createAgent({ model, tools: [count] }).call('?');
       expect(run).toHaveBeenCalledTimes(3);
-      const ids = reply.toolUses.map(({ toolUseId }) => toolUseId);
+      const ids = reply.toolCalls.map(({ toolCallId }) => toolCallId);
       expect(new Set(ids).size).toBe(3);
-      expect(reply.toolUses.every(({ isError }) => !isError)).toBe(true);
+      expect(reply.toolCalls.every(({ isError }) => !isError)).toBe(true);
     },
   );
 });

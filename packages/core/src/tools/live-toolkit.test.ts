@@ -9,7 +9,7 @@ import {
   tool,
   toolGroup,
 } from '../index.js';
-import { scriptedModel, text, toolUse } from '../testing/index.js';
+import { scriptedModel, text, toolCall } from '../testing/index.js';
 import { sessions } from '../layers/sessions/index.js';
 
 const named = (name: string, output = `${name} ran`): Tool =>
@@ -33,13 +33,13 @@ const toolsIn = ({ requests }: ReturnType<typeof scriptedModel>) =>
 describe('T10: groups of tools', () => {
   it('are shown when they are active; the model may say so by a tool', async () => {
     const model = scriptedModel(
-      [toolUse('manage_tools', { activate: ['web'] })],
-      [toolUse('search')],
-      [toolUse('manage_tools', { deactivate: ['web'] })],
-      [toolUse('search', { again: true })],
+      [toolCall('manage_tools', { activate: ['web'] })],
+      [toolCall('search')],
+      [toolCall('manage_tools', { deactivate: ['web'] })],
+      [toolCall('search', { again: true })],
       [text('done')],
     );
-    const { toolUses } = await createAgent({ model, tools: [named('a'), web, shell] }).call('?');
+    const { toolCalls } = await createAgent({ model, tools: [named('a'), web, shell] }).call('?');
     expect(toolsIn(model)).toEqual([
       'a,manage_tools',
       'a,search,fetch,manage_tools',
@@ -47,7 +47,7 @@ describe('T10: groups of tools', () => {
       'a,manage_tools',
       'a,manage_tools',
     ]);
-    expect(toolUses.map(({ output }) => output)).toEqual([
+    expect(toolCalls.map(({ output }) => output)).toEqual([
       'Active groups: web.',
       'search ran',
       'Active groups: none.',
@@ -68,13 +68,17 @@ describe('T10: groups of tools', () => {
       },
     });
     const model = scriptedModel(
-      [toolUse('slow'), toolUse('manage_tools', { activate: ['web'] }), toolUse('slow', { n: 2 })],
+      [
+        toolCall('slow'),
+        toolCall('manage_tools', { activate: ['web'] }),
+        toolCall('slow', { n: 2 }),
+      ],
       [text('done')],
     );
     const watched = on(
       'postActing',
       map((event) => {
-        if (event.toolUse.name === 'manage_tools') order.push('managed');
+        if (event.toolCall.name === 'manage_tools') order.push('managed');
         return event;
       }),
     );
@@ -83,10 +87,13 @@ describe('T10: groups of tools', () => {
   });
 
   it('that are not managed are for the program alone', async () => {
-    const model = scriptedModel([toolUse('manage_tools', { activate: ['shell'] })], [text('done')]);
+    const model = scriptedModel(
+      [toolCall('manage_tools', { activate: ['shell'] })],
+      [text('done')],
+    );
     const agent = createAgent({ model, tools: [web, shell] });
     const session = sessions(agent).open('s');
-    expect((await session.call('?')).toolUses[0]?.output).toMatch(
+    expect((await session.call('?')).toolCalls[0]?.output).toMatch(
       /activate: must be a list of these names: web$/,
     );
     expect(model.requests[0]?.tools?.[0]?.description).not.toContain('shell');
@@ -95,7 +102,7 @@ describe('T10: groups of tools', () => {
   });
 
   it('are the state of a session, and of no other session, call or agent', async () => {
-    const model = scriptedModel([toolUse('manage_tools', { activate: ['web'] })], [text('done')]);
+    const model = scriptedModel([toolCall('manage_tools', { activate: ['web'] })], [text('done')]);
     const memory = inProcessMemory();
     const agent = createAgent({ model, tools: [web] });
     const [first, second] = [
@@ -109,7 +116,7 @@ describe('T10: groups of tools', () => {
     expect(
       sessions(createAgent({ model, tools: [web] }), { memory }).open('1').toolkit.names,
     ).toEqual(['manage_tools']);
-    const turns = [[toolUse('manage_tools', { activate: ['web'] })], [text('done')]];
+    const turns = [[toolCall('manage_tools', { activate: ['web'] })], [text('done')]];
     const bare = scriptedModel(...turns, ...turns);
     const plain = createAgent({ model: bare, tools: [web] });
     await plain.call('?');
@@ -123,7 +130,7 @@ describe('T10: the toolkit of a session', () => {
     createAgent({ model: scriptedModel([text('done')]), tools: [named('a'), web] });
 
   it('is changed at run time, and the next request of a running call has it', async () => {
-    const model = scriptedModel([toolUse('a')], [toolUse('b')], [text('done')]);
+    const model = scriptedModel([toolCall('a')], [toolCall('b')], [text('done')]);
     const session = sessions(
       createAgent({
         model,
@@ -141,9 +148,9 @@ describe('T10: the toolkit of a session', () => {
         ],
       }),
     ).open('s');
-    const { toolUses } = await session.call('?');
+    const { toolCalls } = await session.call('?');
     expect(toolsIn(model)).toEqual(['a', 'b', 'b']);
-    expect(toolUses.map(({ output }) => output)).toEqual(['a ran', 'b ran']);
+    expect(toolCalls.map(({ output }) => output)).toEqual(['a ran', 'b ran']);
   });
 
   it('I14: adds no second tool of a name, also where the first one is in a group that rests', () => {
@@ -162,12 +169,12 @@ describe('T10: the toolkit of a session', () => {
   });
 
   it('I14: replaces a tool where that is said', async () => {
-    const model = scriptedModel([toolUse('a'), toolUse('search')], [text('done')]);
+    const model = scriptedModel([toolCall('a'), toolCall('search')], [text('done')]);
     const session = sessions(createAgent({ model, tools: [named('a'), web] })).open('s');
     session.toolkit.replace(named('a', 'another'), named('search', 'another search'));
     session.toolkit.activate('web');
-    const { toolUses } = await session.call('?');
-    expect(toolUses.map(({ output }) => output)).toEqual(['another', 'another search']);
+    const { toolCalls } = await session.call('?');
+    expect(toolCalls.map(({ output }) => output)).toEqual(['another', 'another search']);
   });
 
   it('takes tools and groups away', () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { contextKey, createAgent, preset, textOf, type Tool, tool } from '../index.js';
 import { jsonSchema } from '../schema/index.js';
-import { record, scriptedModel, text, toolUse } from '../testing/index.js';
+import { record, scriptedModel, text, toolCall } from '../testing/index.js';
 import { sessions } from '../layers/sessions/index.js';
 
 const user = contextKey<string>('user');
@@ -28,10 +28,10 @@ const use = async (
   input: Record<string, unknown>,
   context = [user.of('ada')],
 ): Promise<{ readonly output: string | undefined; readonly shown: unknown }> => {
-  const model = scriptedModel([toolUse(used.name, input)], [text('done')]);
+  const model = scriptedModel([toolCall(used.name, input)], [text('done')]);
   const reply = await createAgent({ model, tools: [used] }).call('?', { context });
   const shown = model.requests[0]?.tools?.[0]?.inputSchema;
-  return { output: reply.toolUses[0]?.output, shown };
+  return { output: reply.toolCalls[0]?.output, shown };
 };
 
 describe('T2: parameters that are set', () => {
@@ -89,9 +89,9 @@ describe('T2: parameters that are set', () => {
       }),
       run: (input) => (input.db === pool ? rows.get(String(input.key)) : 'another'),
     });
-    const model = scriptedModel([toolUse('query', { key: 'a', db: 'mine' })], [text('done')]);
+    const model = scriptedModel([toolCall('query', { key: 'a', db: 'mine' })], [text('done')]);
     const agent = createAgent({ model, tools: [preset(query, { db })], context: [db.of(pool)] });
-    expect((await agent.call('?')).toolUses[0]?.output).toBe('b');
+    expect((await agent.call('?')).toolCalls[0]?.output).toBe('b');
   });
 
   it('must be parameters that the tool has', () => {
@@ -249,9 +249,9 @@ describe('T2: the context of a call', () => {
     description: 'Says who asks.',
     run: (_input, context) => context.get(user),
   });
-  const model = () => scriptedModel([toolUse('asks')], [text('done')]);
-  const outputOf = async (reply: Promise<{ toolUses: readonly { output: string }[] }>) =>
-    (await reply).toolUses[0]?.output;
+  const model = () => scriptedModel([toolCall('asks')], [text('done')]);
+  const outputOf = async (reply: Promise<{ toolCalls: readonly { output: string }[] }>) =>
+    (await reply).toolCalls[0]?.output;
 
   it('is what the nearest gives: the call, the session, the agent', async () => {
     const agent = createAgent({
@@ -288,7 +288,7 @@ describe('T2: the context of a call', () => {
         run: async (_input, parent) => outputOf(sub.call('?', { parent })),
       });
       const parent = createAgent({
-        model: scriptedModel([toolUse('delegate')], [text('done')]),
+        model: scriptedModel([toolCall('delegate')], [text('done')]),
         tools: [delegate],
         context: [user.of('of the parent')],
       });

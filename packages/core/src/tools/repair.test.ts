@@ -141,10 +141,10 @@ describe('X11: arguments that are not JSON', () => {
     ['quotes between items', `{"city": ["a "b", "c" d"]}`, false],
   ])('mean the same to a native model and in text: %s', async (_, json, runs) => {
     const ran = async (model: Model) => {
-      const { toolUses } = await createAgent({ model, tools: [lookup] }).call('?');
-      return toolUses.map(({ isError, output }) => (isError ? 'refused' : output));
+      const { toolCalls } = await createAgent({ model, tools: [lookup] }).call('?');
+      return toolCalls.map(({ isError, output }) => (isError ? 'refused' : output));
     };
-    const native = scriptedModel([{ type: 'toolUse', name: 'lookup', json }], [text('Done.')]);
+    const native = scriptedModel([{ type: 'toolCall', name: 'lookup', json }], [text('Done.')]);
     const written = scriptedModel(
       [text(`Action: lookup\nAction Input: ${json}`)],
       [text('Final Answer: Done.')],
@@ -159,15 +159,15 @@ describe('X11: arguments that are not JSON', () => {
   it('are told of by an event with what was before and after, and are validated', async () => {
     const model = scriptedModel(
       [
-        { type: 'toolUse', name: 'lookup', json: `{'city': 'Oslo'}` },
-        { type: 'toolUse', name: 'lookup', json: `{'town': 'Oslo'}` },
+        { type: 'toolCall', name: 'lookup', json: `{'city': 'Oslo'}` },
+        { type: 'toolCall', name: 'lookup', json: `{'town': 'Oslo'}` },
       ],
       [text('done')],
     );
     const events = await record(createAgent({ model, tools: [lookup] }).stream$('?'));
     expect(events.filter(({ type }) => type === 'repaired')).toMatchObject([
-      { before: `{'city': 'Oslo'}`, toolUse: { input: { city: 'Oslo' } } },
-      { before: `{'town': 'Oslo'}`, toolUse: { input: { town: 'Oslo' } } },
+      { before: `{'city': 'Oslo'}`, toolCall: { input: { city: 'Oslo' } } },
+      { before: `{'town': 'Oslo'}`, toolCall: { input: { town: 'Oslo' } } },
     ]);
     const results = events.flatMap((event) => (event.type === 'postActing' ? [event.result] : []));
     expect(results.map(({ isError }) => isError)).toEqual([false, true]);
@@ -180,7 +180,7 @@ describe('X11: arguments that are not JSON', () => {
 
   it('that cannot be repaired are told to the model, and run nothing', async () => {
     const model = scriptedModel(
-      [{ type: 'toolUse', name: 'lookup', json: `{"city": "Os` }],
+      [{ type: 'toolCall', name: 'lookup', json: `{"city": "Os` }],
       [text('done')],
     );
     const events = await record(createAgent({ model, tools: [lookup] }).stream$('?'));

@@ -15,7 +15,7 @@ import {
   toolResults,
   selectTools,
 } from '../index.js';
-import { record, type ScriptedAnswer, scriptedModel, text, toolUse } from '../testing/index.js';
+import { record, type ScriptedAnswer, scriptedModel, text, toolCall } from '../testing/index.js';
 import { sessions } from '../layers/sessions/index.js';
 
 const sign = tool({ name: 'sign', description: 'Has a person sign.', run: () => suspend() });
@@ -29,7 +29,7 @@ const suspended = async (
   interceptors: readonly Interceptor[] = [],
   selection: ToolSelection = {},
 ) => {
-  const model = scriptedModel([toolUse('sign', {}, 'i')], ...answers);
+  const model = scriptedModel([toolCall('sign', {}, 'i')], ...answers);
   const memory = inProcessMemory();
   const agent = createAgent({
     model: shortenOnOverflow(model),
@@ -53,7 +53,7 @@ describe('T13: a call that brings results', () => {
     expect(await session.call(toolResults({ i: 'yes' }))).toMatchObject({ reason: 'answer' });
     expect(model.requests[2]?.messages.at(-1)).toMatchObject({
       role: 'tool',
-      content: [{ toolUseId: 'i', content: [{ text: 'yes' }] }],
+      content: [{ toolCallId: 'i', content: [{ text: 'yes' }] }],
     });
     expect((await stored()).map(({ role }) => role)).toEqual([
       ...['user', 'assistant', 'tool'],
@@ -81,7 +81,7 @@ describe('T13: a call that brings results', () => {
     expect(events.map(({ type }) => type).slice(0, 3)).toEqual([
       ...['preCall', 'postActing', 'preReasoning'],
     ]);
-    expect(events[1]).toMatchObject({ toolUse: { name: 'sign', id: 'i' }, result: { details } });
+    expect(events[1]).toMatchObject({ toolCall: { name: 'sign', id: 'i' }, result: { details } });
     expect(JSON.stringify(model.requests[1])).toContain('hidden');
     expect(JSON.stringify([model.requests[1], await stored()])).not.toContain('SECRET');
   });
@@ -113,7 +113,7 @@ describe('T13: a call that brings results', () => {
     const long = 'x'.repeat(4000);
     const { model, session } = await suspended([
       [text(long)],
-      [toolUse('sign', {}, 'j')],
+      [toolCall('sign', {}, 'j')],
       fails('contextTooLong'),
       [text('Signed.')],
     ]);

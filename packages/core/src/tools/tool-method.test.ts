@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { createAgent, type ToolContext, toolMethod, toolsOf } from '../index.js';
 import { jsonSchema } from '../schema/index.js';
-import { scriptedModel, text, toolUse } from '../testing/index.js';
+import { scriptedModel, text, toolCall } from '../testing/index.js';
 
 class Counter {
   #count = 0;
@@ -36,10 +36,10 @@ describe('T1: a method that is a tool', () => {
     const [first, second] = [new Counter(), new Counter()];
     second.add({ by: 40 });
     const model = () =>
-      scriptedModel([toolUse('add', { by: 2 }), toolUse('who_asks')], [text('done')]);
+      scriptedModel([toolCall('add', { by: 2 }), toolCall('who_asks')], [text('done')]);
     const outputs = [first, second].map(async (counter) => {
       const agent = createAgent({ name: 'clerk', model: model(), tools: toolsOf(counter) });
-      return (await agent.call('?')).toolUses.map(({ output }) => output);
+      return (await agent.call('?')).toolCalls.map(({ output }) => output);
     });
     expect(await Promise.all(outputs)).toEqual([
       ['2', 'clerk'],
@@ -57,9 +57,9 @@ describe('T1: a method that is a tool', () => {
         return super.add({ by: by * 2 });
       }
     }
-    const model = scriptedModel([toolUse('add', { by: 2 })], [text('done')]);
+    const model = scriptedModel([toolCall('add', { by: 2 })], [text('done')]);
     const reply = await createAgent({ model, tools: toolsOf(new Doubling()) }).call('?');
-    expect(reply.toolUses[0]?.output).toBe('4');
+    expect(reply.toolCalls[0]?.output).toBe('4');
   });
 
   it('may be overridden by one that is a tool of its own', () => {

@@ -1,6 +1,6 @@
 import type { Observable, SchedulerLike } from 'rxjs';
 import type { CallLabels } from '../values/reply.js';
-import type { Message, ToolUseBlock } from '../values/message.js';
+import type { Message, ToolCallBlock } from '../values/message.js';
 import type { Demand } from '../flow/demand.js';
 import type { ReportedPayload } from '../events.js';
 import type { JsonSchema } from '../values/schema.js';
@@ -12,7 +12,7 @@ import type { ContextKey, ContextValues } from './context-key.js';
 /** The context of a running tool. Pass it as `parent` if the tool calls another agent. */
 export interface ToolContext extends CallLabels {
   readonly callId: string;
-  readonly toolUseId: string;
+  readonly toolCallId: string;
   /**
    * A key for services that deduplicate requests: the same for each attempt of this tool call, also in a resumed call,
    * and never repeated, even if a `callId` is.
@@ -88,14 +88,14 @@ export interface PendingUse {
   readonly tool: Tool;
   readonly lent: ToolContext;
   /** Validates the tool call with other arguments. */
-  readonly check$: (toolUse: ToolUseBlock) => Observable<CheckedUse>;
+  readonly check$: (toolCall: ToolCallBlock) => Observable<CheckedUse>;
   readonly report: (event: ReportedPayload) => void;
   readonly local: Locals;
 }
 
 export interface ReadyUse {
   readonly status: 'ready';
-  readonly toolUse: ToolUseBlock;
+  readonly toolCall: ToolCallBlock;
   /** The model's input, with the values that the program sets. */
   readonly input: Readonly<Record<string, unknown>>;
   /** The input as the schema transformed it. */
@@ -106,7 +106,7 @@ export type CheckedUse =
   | ReadyUse
   | {
       readonly status: 'refused';
-      readonly toolUse: ToolUseBlock;
+      readonly toolCall: ToolCallBlock;
       readonly problems: readonly string[];
       readonly why: string;
     };

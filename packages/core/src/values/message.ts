@@ -36,8 +36,8 @@ export interface FileBlock {
 }
 
 /** A tool call: the model asks to run one tool. */
-export interface ToolUseBlock {
-  readonly type: 'tool_use';
+export interface ToolCallBlock {
+  readonly type: 'tool_call';
   readonly id: string;
   readonly name: string;
   readonly input: Readonly<Record<string, unknown>>;
@@ -47,10 +47,10 @@ export interface ToolUseBlock {
   readonly refusal?: string;
 }
 
-/** The result of the tool call with the id `toolUseId`. */
+/** The result of the tool call with the id `toolCallId`. */
 export interface ToolResultBlock {
   readonly type: 'tool_result';
-  readonly toolUseId: string;
+  readonly toolCallId: string;
   readonly content: readonly ContentBlock[];
   readonly isError: boolean;
   /** A note that the model reads before the content. It is not part of the tool's output. */
@@ -69,14 +69,14 @@ export interface Suspended {
 
 /** A tool call that waits for its result. */
 export interface Suspension {
-  readonly toolUse: ToolUseBlock;
+  readonly toolCall: ToolCallBlock;
   readonly request: unknown;
 }
 
 /** Content of users and tools. */
 export type ContentBlock = TextBlock | ImageBlock | AudioBlock | FileBlock;
 
-export type AssistantBlock = ContentBlock | ThinkingBlock | ToolUseBlock;
+export type AssistantBlock = ContentBlock | ThinkingBlock | ToolCallBlock;
 
 export type Block = AssistantBlock | ToolResultBlock;
 
@@ -177,8 +177,8 @@ export const textOf = ({ content }: { readonly content: readonly Block[] }): str
   content.map((block) => (block.type === 'text' ? block.text : '')).join('');
 
 /** Returns the tool calls of a message, in order. */
-export const toolUsesOf = ({ content }: AssistantMessage): readonly ToolUseBlock[] =>
-  content.filter((block) => block.type === 'tool_use');
+export const toolCallsOf = ({ content }: AssistantMessage): readonly ToolCallBlock[] =>
+  content.filter((block) => block.type === 'tool_call');
 
 /** Freezes plain data deeply and returns it. Skips frozen data and anything else: bytes, dates, class instances. */
 export const frozen = <T>(value: T): T => {

@@ -21,7 +21,7 @@ export interface EndReasons {
 export type EndReason = keyof EndReasons;
 
 export interface ToolRun {
-  readonly toolUseId: string;
+  readonly toolCallId: string;
   readonly name: string;
   readonly input: Readonly<Record<string, unknown>>;
   /** The text of the result, as the model saw it. */
@@ -41,7 +41,7 @@ export interface Reply<Output = unknown> extends AssistantMessage {
   readonly iterations: number;
   /** The validated answer, if the call has an `output` schema and ended with an answer. */
   readonly output?: Output;
-  readonly toolUses: readonly ToolRun[];
+  readonly toolCalls: readonly ToolRun[];
   /** Tool calls that wait for their results, if the reason is `suspended`. */
   readonly suspensions?: readonly Suspension[];
   /** The sum over all requests of the call and of its sub-agents at any depth, failed requests included. */

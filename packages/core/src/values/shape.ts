@@ -33,12 +33,12 @@ export const isUsage = (value: unknown): value is Usage =>
     cacheWriteTokens: isNumeric,
   } satisfies Readonly<Record<keyof Usage, Check>>);
 
-export const isToolUse: Check = (value) =>
+export const isToolCall: Check = (value) =>
   hasFields(value, { id: isString, name: isString, input: isRecord });
 
 export const isToolResult: Check = (value) =>
   hasFields(value, {
-    toolUseId: isString,
+    toolCallId: isString,
     content: areContentBlocks,
     isError: isBoolean,
     suspended: isOptional(isRecord),

@@ -84,10 +84,10 @@ const asJson = (value: unknown): string => {
 const bigintAsText = (_key: string, value: unknown): unknown =>
   typeof value === 'bigint' ? String(value) : value;
 
-export const rejectedResult = (toolUseId: string): ToolResultBlock =>
+export const rejectedResult = (toolCallId: string): ToolResultBlock =>
   freezeResult({
     type: 'tool_result',
-    toolUseId,
+    toolCallId,
     content: [textBlock('The result of this tool was rejected.')],
     isError: true,
   });

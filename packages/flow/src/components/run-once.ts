@@ -45,7 +45,7 @@ const requestTool = (name: string, input: ToolInput): Model => ({
   name: 'flow',
   stream$: () =>
     of<ModelChunk[]>(
-      { type: 'toolUse', id: 'run', name, input },
+      { type: 'toolCall', id: 'run', name, input },
       { type: 'finish', finish: 'stop' },
     ),
 });

@@ -58,16 +58,16 @@ const resultsIn = (messages: readonly unknown[]): readonly ClientResult[] => {
   return messages.slice(last + 1).flatMap((message): readonly ClientResult[] => {
     const toolCallId = fieldOf(message, 'toolCallId');
     if (!isShortId(toolCallId) || fieldOf(message, 'id') === resultIdOf(toolCallId)) return [];
-    const toolUseId = toolUseIdOf(toolCallId, messages);
-    if (toolUseId === undefined) return [];
+    const localId = localIdOf(toolCallId, messages);
+    if (localId === undefined) return [];
     const output = contentOf(message);
     const error = fieldOf(message, 'error');
-    return [[toolUseId, typeof error === 'string' ? clientToolError(output, error) : output]];
+    return [[localId, typeof error === 'string' ? clientToolError(output, error) : output]];
   });
 };
 
 /** The id of a tool call is the id of its message, a slash, and the id within the call. */
-const toolUseIdOf = (toolCallId: string, messages: readonly unknown[]): string | undefined => {
+const localIdOf = (toolCallId: string, messages: readonly unknown[]): string | undefined => {
   const asking = messages.findLast((message) => {
     const toolCalls = fieldOf(message, 'toolCalls');
     return Array.isArray(toolCalls) && toolCalls.some((it) => fieldOf(it, 'id') === toolCallId);
@@ -75,6 +75,6 @@ const toolUseIdOf = (toolCallId: string, messages: readonly unknown[]): string |
   const messageId = fieldOf(asking, 'id');
   if (typeof messageId !== 'string') return undefined;
   const before = `${messageId}/`;
-  const toolUseId = toolCallId.slice(before.length);
-  return toolCallId.startsWith(before) && toolUseId !== '' ? toolUseId : undefined;
+  const localId = toolCallId.slice(before.length);
+  return toolCallId.startsWith(before) && localId !== '' ? localId : undefined;
 };

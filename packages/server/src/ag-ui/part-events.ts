@@ -143,10 +143,10 @@ const noticeEvent = (notice: Notice, tag: Tag): AGUIEvent => {
   }
 };
 
-const callOf = ({ toolCallId, toolName: toolCallName, toolUseId }: ToolCallRef) => ({
+const callOf = ({ toolCallId, toolName: toolCallName, localId }: ToolCallRef) => ({
   toolCallId,
   toolCallName,
-  toolUseId,
+  localId,
 });
 
 const resultEvent = ({ id, outcome }: PartOf<'toolEnd'>, tag: Tag, masks: Masks): AGUIEvent => {

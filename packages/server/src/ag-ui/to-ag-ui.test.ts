@@ -9,7 +9,7 @@ import {
   tool,
 } from '@millrace/core';
 import { sessions } from '@millrace/core/sessions';
-import { marbles, scriptedModel, text, toolUse } from '@millrace/core/testing';
+import { marbles, scriptedModel, text, toolCall } from '@millrace/core/testing';
 import { concat, from, lastValueFrom, map, type Observable, of, toArray } from 'rxjs';
 import { eventOf, hello, nested, refused } from '../events.test-support.js';
 import { complaintsOf } from '../read-as-client.test-support.js';
@@ -124,7 +124,7 @@ describe('toAgUi', () => {
       run: (_input, parent) =>
         concat(below().call$('1', { parent }), below().call$('2', { parent })).pipe(map(textOf)),
     });
-    const model = scriptedModel([toolUse('twice', {}, 't')], [text('So.')]);
+    const model = scriptedModel([toolCall('twice', {}, 't')], [text('So.')]);
     const events = await all(
       createAgent({ model, tools: [twice] })
         .stream$('?', { callId: 'c' })
@@ -323,7 +323,7 @@ describe('toAgUi', () => {
           : [],
       );
     const use = (toolCallId: string, toolCallName: string) => ({
-      ...{ toolCallId, toolCallName, toolUseId: toolCallId.slice(-1) },
+      ...{ toolCallId, toolCallName, localId: toolCallId.slice(-1) },
     });
     expect(await custom('a suspension')).toEqual([
       ['millrace.suspended', { ...use('c/1/p', 'pay'), request: { amount: 5 } }, undefined],

@@ -56,15 +56,15 @@ const resultsIn = (parts: readonly unknown[]): readonly ClientResult[] => {
   return step.flatMap((part): readonly ClientResult[] => {
     if (fieldOf(part, 'type') !== 'data-suspended') return [];
     const data = fieldOf(part, 'data');
-    const toolUseId = fieldOf(data, 'toolUseId');
+    const localId = fieldOf(data, 'localId');
     const toolCallId = fieldOf(data, 'toolCallId');
-    if (!isShortId(toolUseId) || !isShortId(toolCallId)) return [];
+    if (!isShortId(localId) || !isShortId(toolCallId)) return [];
     const tool = step.find((it) => fieldOf(it, 'toolCallId') === toolCallId);
     switch (fieldOf(tool, 'state')) {
       case 'output-available':
-        return fieldOf(tool, 'preliminary') === true ? [] : [[toolUseId, fieldOf(tool, 'output')]];
+        return fieldOf(tool, 'preliminary') === true ? [] : [[localId, fieldOf(tool, 'output')]];
       case 'output-error':
-        return [[toolUseId, clientToolError(fieldOf(tool, 'errorText'))]];
+        return [[localId, clientToolError(fieldOf(tool, 'errorText'))]];
       default:
         return [];
     }

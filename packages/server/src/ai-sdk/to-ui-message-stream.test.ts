@@ -16,7 +16,7 @@ import {
   scriptedModel,
   text,
   thinking,
-  toolUse,
+  toolCall,
   verifyEvents,
 } from '@millrace/core/testing';
 import { filter, from, lastValueFrom, type Observable, of, toArray } from 'rxjs';
@@ -153,7 +153,7 @@ describe('toUiMessageStream', () => {
     expect(
       await said({
         onError: ({ code }) => `Sorry: ${code}`,
-        onToolError: ({ toolUse: { name } }) => `${name} failed`,
+        onToolError: ({ toolCall: { name } }) => `${name} failed`,
       }),
     ).toEqual(['broken failed', 'Sorry: rateLimited']);
     const broken = (): never => {
@@ -275,7 +275,7 @@ describe('toUiMessageStream', () => {
         ({ type }) => type.startsWith('data-') && !type.startsWith('data-agent'),
       );
     const use = (toolCallId: string, toolName: string) => ({
-      ...{ toolCallId, toolName, toolUseId: toolCallId.slice(-1) },
+      ...{ toolCallId, toolName, localId: toolCallId.slice(-1) },
     });
     expect(await data('a suspension')).toEqual([
       {
@@ -295,7 +295,7 @@ describe('toUiMessageStream', () => {
 
   it('T13: shows a result that was brought later, with its tool', async () => {
     const pay = tool({ name: 'pay', description: 'Pays.', run: () => suspend() });
-    const model = scriptedModel([toolUse('pay', { amount: 5 }, 'p')], [text('Paid.')]);
+    const model = scriptedModel([toolCall('pay', { amount: 5 }, 'p')], [text('Paid.')]);
     const session = sessions(createAgent({ model, tools: [pay] })).open('s');
     await session.call('?', { callId: 'a' });
     const resumed$ = session.stream$(toolResults({ p: 'done' }), { callId: 'b' });
@@ -414,7 +414,7 @@ describe('readers of different versions', () => {
 
   it('see a tool that an interceptor rejects behind its run as failed', async () => {
     const agent = createAgent({
-      model: scriptedModel([thinking('Hm'), toolUse('now', {}, 'n')], [text('So.')]),
+      model: scriptedModel([thinking('Hm'), toolCall('now', {}, 'n')], [text('So.')]),
       tools: [tool({ name: 'now', description: 'Tells the time.', run: () => 'noon' })],
       use: [
         on(

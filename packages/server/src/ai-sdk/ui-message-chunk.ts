@@ -72,7 +72,7 @@ export interface ToolCallData {
   readonly toolCallId: string;
   readonly toolName: string;
   /** The id of the tool call within its agent call. */
-  readonly toolUseId: string;
+  readonly localId: string;
 }
 
 /** The data parts of Millrace by name: the second type argument of the SDK's `UIMessage`. */

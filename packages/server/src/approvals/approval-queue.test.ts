@@ -62,7 +62,7 @@ describe('a desk for approvals', () => {
     expect(claims).toEqual({ v: 1, call: 'c1', tool: 'pay', use: 'u1', args, exp: 1000, nonce });
     expect(shown).toEqual({
       token: shown.token,
-      ...{ tool: 'pay', toolUseId: 'u1', callId: 'c1', sessionId: 's1', expiresAt: 1000 },
+      ...{ tool: 'pay', toolCallId: 'u1', callId: 'c1', sessionId: 's1', expiresAt: 1000 },
       input: { b: [{ d: 1, c: 'é' }], a: 2 },
     });
     subscription.unsubscribe();
@@ -264,11 +264,11 @@ describe('a call that is left', () => {
   it('I5: files nothing any more', async () => {
     const desk = queueOf();
     const scheduler = new VirtualTimeScheduler();
-    heard(desk, { toolUseId: 'left' }, { scheduler }).subscription.unsubscribe();
+    heard(desk, { toolCallId: 'left' }, { scheduler }).subscription.unsubscribe();
     expect(scheduler.actions).toEqual([]);
-    const { subscription } = heard(desk, { toolUseId: 'stays' });
+    const { subscription } = heard(desk, { toolCallId: 'stays' });
     await waiting(desk);
-    expect((await waitingNow(desk)).map(({ toolUseId }) => toolUseId)).toEqual(['stays']);
+    expect((await waitingNow(desk)).map(({ toolCallId }) => toolCallId)).toEqual(['stays']);
     subscription.unsubscribe();
   });
 });
@@ -279,14 +279,14 @@ describe('the requests of a desk', () => {
     const seen: string[] = [];
     const hear = (name: string) =>
       desk.requests$.subscribe({
-        next: (all) => seen.push(`${name} ${all.map(({ toolUseId }) => toolUseId).join()}`),
+        next: (all) => seen.push(`${name} ${all.map(({ toolCallId }) => toolCallId).join()}`),
         error: () => seen.push(`${name} #`),
         complete: () => seen.push(`${name} |`),
       });
     hear('early');
-    heard(desk, { toolUseId: 'a' });
+    heard(desk, { toolCallId: 'a' });
     const a = await waiting(desk);
-    heard(desk, { toolUseId: 'b' });
+    heard(desk, { toolCallId: 'b' });
     const b = await waiting(desk, 2);
     hear('late');
     await desk.decide(a.token, true);
@@ -305,7 +305,7 @@ describe('the requests of a desk', () => {
       if (length === 1) subscription.unsubscribe();
     });
     const second = desk.requests$.subscribe(({ length }) => lengths.push(length));
-    const other = heard(desk, { toolUseId: 'other' });
+    const other = heard(desk, { toolCallId: 'other' });
     await waiting(desk);
     expect(lengths).toEqual([0, 0, 1]);
     second.unsubscribe();

@@ -52,7 +52,7 @@ export interface PendingApproval {
   /** Authorizes its bearer to decide, once. */
   readonly token: string;
   readonly tool: string;
-  readonly toolUseId: string;
+  readonly toolCallId: string;
   readonly callId: string;
   readonly sessionId?: string;
   /** The input as plain JSON, including preset values, before the tool's schema transforms it. */
@@ -157,17 +157,25 @@ const notShowable: Verdict = {
 
 const signed = async (
   signer: TokenSigner,
-  { tool, toolUseId, input: given, context }: ApprovalRequest,
+  { tool, toolCallId, input: given, context }: ApprovalRequest,
   nonce: string,
   expiresAt: number,
 ): Promise<Pick<QueuedRequest, 'claims' | 'shown'>> => {
   const { callId, sessionId } = context;
   const input = plainArguments(given);
   const args = await hashOf(input);
-  const claims = { v: 1, call: callId, tool, use: toolUseId, args, exp: expiresAt, nonce } as const;
+  const claims = {
+    v: 1,
+    call: callId,
+    tool,
+    use: toolCallId,
+    args,
+    exp: expiresAt,
+    nonce,
+  } as const;
   const shown = Object.freeze({
     token: await signer.sign(claims),
-    ...{ tool, toolUseId, callId, input, expiresAt },
+    ...{ tool, toolCallId, callId, input, expiresAt },
     ...(sessionId !== undefined && { sessionId }),
   });
   return { claims, shown };

@@ -20,9 +20,9 @@ export const asking$ = (
   lent: Partial<ToolContext> = {},
 ): Observable<Verdict> => {
   const given = approve({
-    ...{ tool: 'pay', toolUseId: 'u1', input: { amount: 5 }, value: { amount: 5 } },
+    ...{ tool: 'pay', toolCallId: 'u1', input: { amount: 5 }, value: { amount: 5 } },
     problems$: () => of([]),
-    context: lentToolContext({ callId: 'c1', toolUseId: 'u1', ...lent }),
+    context: lentToolContext({ callId: 'c1', toolCallId: 'u1', ...lent }),
     ...request,
   });
   return typeof given === 'object' && !('approved' in given) ? from(given) : of(given);

@@ -3,7 +3,7 @@ import { describe, expect, it } from '@jest/globals';
 import { createAgent, requireApproval, tool } from '@millrace/core';
 import { isRecord, parsedJson } from '@millrace/core/adapter';
 import { jsonSchema } from '@millrace/core/schema';
-import { scriptedModel, text, toolUse } from '@millrace/core/testing';
+import { scriptedModel, text, toolCall } from '@millrace/core/testing';
 import { Hono } from 'hono';
 import { once } from 'node:events';
 import {
@@ -34,7 +34,7 @@ const appOf = (desk: ApprovalQueue, paid: unknown[]): Hono => {
   );
   const agent = () =>
     createAgent({
-      model: scriptedModel([toolUse('pay', { amount: 5 }, 'p')], [text('Done.')]),
+      model: scriptedModel([toolCall('pay', { amount: 5 }, 'p')], [text('Done.')]),
       tools: [pay],
     });
   const app = new Hono();
@@ -123,7 +123,7 @@ describe.each(['/chat', '/ag-ui'])('over HTTP, from %s to a decision and back', 
       expect(statuses).toEqual([401, 204, 409]);
       expect(paid).toEqual(expected);
       expect(all).toContain('Done.');
-      const use = { [path === '/chat' ? 'toolName' : 'toolCallName']: 'pay', toolUseId: 'p' };
+      const use = { [path === '/chat' ? 'toolName' : 'toolCallName']: 'pay', localId: 'p' };
       const token = expect.any(String);
       expect(approvalsIn(all)).toMatchObject([
         use,

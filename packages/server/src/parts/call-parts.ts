@@ -4,8 +4,8 @@ import {
   type Envelope,
   type EventOf,
   textOf,
-  type ToolUseBlock,
-  toolUsesOf,
+  type ToolCallBlock,
+  toolCallsOf,
 } from '@millrace/core';
 import type { RetrievedPassage } from '@millrace/core/retrieval';
 import type { Notice, Part, SourceData, CallRef, ToolCallRef } from './part.js';
@@ -22,7 +22,7 @@ export interface CallParts {
   /** Treats a message that another call has shown for this one as its own. */
   adopt(message: ShownMessage): void;
   /** The client's id of a tool call in the current message. */
-  toolCallId(toolUseId: string): string | undefined;
+  toolCallId(localId: string): string | undefined;
 }
 
 /** Tracks the steps of one call, and in each step the growing message and its tool calls. */
@@ -95,11 +95,11 @@ export const createCallParts = (by: CallRef): CallParts => {
     if (event.type === 'postReasoning' && event.again !== undefined) return message?.pause() ?? [];
     const parts = complete(event.message);
     const runs = event.type === 'postReasoning' && event.finish === 'stop';
-    const toolUses = runs ? toolUsesOf(event.message) : [];
+    const toolCalls = runs ? toolCallsOf(event.message) : [];
     return [
       ...parts,
       ...(message?.pause() ?? []),
-      ...toolUses.flatMap((toolUse) => message?.toolUse(toolUse) ?? []),
+      ...toolCalls.flatMap((toolCall) => message?.toolCall(toolCall) ?? []),
     ];
   };
 
@@ -122,18 +122,15 @@ export const createCallParts = (by: CallRef): CallParts => {
 
   /** A notice about a tool call, after the tool call itself. */
   const notify = (
-    toolUse: ToolUseBlock,
+    toolCall: ToolCallBlock,
     event: Envelope,
     noticeOf: (use: ToolCallRef) => Notice,
   ): readonly Part[] => {
     const shown = actingMessage(event);
-    const { id: toolUseId, name: toolName } = toolUse;
-    const parts = shown.toolUse(toolUse);
-    const toolCallId = shown.toolCallId(toolUseId) ?? toolUseId;
-    return [
-      ...parts,
-      { type: 'notice', by, notice: noticeOf({ toolCallId, toolName, toolUseId }) },
-    ];
+    const { id: localId, name: toolName } = toolCall;
+    const parts = shown.toolCall(toolCall);
+    const toolCallId = shown.toolCallId(localId) ?? localId;
+    return [...parts, { type: 'notice', by, notice: noticeOf({ toolCallId, toolName, localId }) }];
   };
 
   return {
@@ -145,7 +142,7 @@ export const createCallParts = (by: CallRef): CallParts => {
     adopt: (shown) => {
       latest = shown;
     },
-    toolCallId: (toolUseId) => message?.toolCallId(toolUseId),
+    toolCallId: (localId) => message?.toolCallId(localId),
     take: (event) => {
       switch (event.type) {
         case 'preReasoning':
@@ -176,25 +173,25 @@ export const createCallParts = (by: CallRef): CallParts => {
           if (message === undefined && latest?.id === event.messageId) message = latest;
           return message?.id === event.messageId ? voided(message) : [];
         case 'vetoed':
-          if (event.of === 'preActing' && event.toolUseId !== undefined) {
-            denied.add(event.toolUseId);
+          if (event.of === 'preActing' && event.toolCallId !== undefined) {
+            denied.add(event.toolCallId);
           }
           return [];
         case 'preActing':
-          return actingMessage(event).toolUse(event.toolUse);
+          return actingMessage(event).toolCall(event.toolCall);
         case 'actingChunk':
           return actingMessage(event).progress(event);
         case 'repaired':
           // A tool call written as text has no id yet, and is shown when it has one.
-          return event.toolUse === undefined
+          return event.toolCall === undefined
             ? []
-            : notify(event.toolUse, event, (use) => ({ name: 'repaired', ...use }));
+            : notify(event.toolCall, event, (use) => ({ name: 'repaired', ...use }));
         case 'approvalRequested':
-          return notify(event.toolUse, event, (use) => ({ name: 'approvalRequested', ...use }));
+          return notify(event.toolCall, event, (use) => ({ name: 'approvalRequested', ...use }));
         case 'approvalDecided': {
-          const { approved, toolUse } = event;
-          if (!approved) denied.add(toolUse.id);
-          return notify(event.toolUse, event, (use) => ({
+          const { approved, toolCall } = event;
+          if (!approved) denied.add(toolCall.id);
+          return notify(event.toolCall, event, (use) => ({
             name: 'approvalDecided',
             ...use,
             approved,
@@ -202,7 +199,7 @@ export const createCallParts = (by: CallRef): CallParts => {
         }
         case 'suspended': {
           const { request } = event;
-          return notify(event.toolUse, event, (use) => ({
+          return notify(event.toolCall, event, (use) => ({
             name: 'suspended',
             ...use,
             request,
@@ -211,7 +208,7 @@ export const createCallParts = (by: CallRef): CallParts => {
         case 'postActing': {
           const shown = actingMessage(event);
           if (event.result.suspended !== undefined) suspended = shown;
-          return shown.result(event, denied.has(event.toolUse.id));
+          return shown.result(event, denied.has(event.toolCall.id));
         }
         case 'postCall':
           return replied(event);

@@ -62,7 +62,7 @@ export interface ToolCallRef {
   readonly toolCallId: string;
   readonly toolName: string;
   /** Its id within the agent call. */
-  readonly toolUseId: string;
+  readonly localId: string;
 }
 
 export interface ApprovalToken {

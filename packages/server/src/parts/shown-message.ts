@@ -1,4 +1,4 @@
-import type { Block, ChunkOf, EventOf, ToolUseBlock } from '@millrace/core';
+import type { Block, ChunkOf, EventOf, ToolCallBlock } from '@millrace/core';
 import type { MediaBlock, Part, CallRef } from './part.js';
 import { createShownTool, type ShownTool } from './shown-tool.js';
 
@@ -15,11 +15,11 @@ export interface ShownMessage {
   /** Shows the media among these blocks, each once. */
   media(blocks: readonly Block[]): readonly Part[];
   /** Shows a complete tool call, or an edited one. */
-  toolUse(toolUse: ToolUseBlock): readonly Part[];
+  toolCall(toolCall: ToolCallBlock): readonly Part[];
   progress(event: EventOf<'actingChunk'>): readonly Part[];
   result(event: EventOf<'postActing'>, isDenied: boolean): readonly Part[];
   /** The client's id of a tool call; undefined if the message has no such tool call. */
-  toolCallId(toolUseId: string): string | undefined;
+  toolCallId(localId: string): string | undefined;
   /** Ends the open block. */
   pause(): readonly Part[];
   /** Ends everything that is open, with tools without a result as not run. Suspended tools stay open. */
@@ -60,9 +60,9 @@ export const createShownMessage = (by: CallRef, id: string, messageId: string): 
       { type: 'blockDelta', by, ...block, delta },
     ];
   };
-  const toolOf = (toolUseId: string): ShownTool => {
-    const tool = tools.get(toolUseId) ?? createShownTool(by, messageId, toolUseId);
-    tools.set(toolUseId, tool);
+  const toolOf = (localId: string): ShownTool => {
+    const tool = tools.get(localId) ?? createShownTool(by, messageId, localId);
+    tools.set(localId, tool);
     return tool;
   };
 
@@ -76,11 +76,11 @@ export const createShownMessage = (by: CallRef, id: string, messageId: string): 
     get text() {
       return texts.join('');
     },
-    chunk: ({ kind, delta, toolUse }) => {
+    chunk: ({ kind, delta, toolCall }) => {
       if (kind !== 'toolInput') return append(kind, delta);
-      return toolUse === undefined
+      return toolCall === undefined
         ? []
-        : [...pause(), ...toolOf(toolUse.id).chunk(toolUse.name, delta)];
+        : [...pause(), ...toolOf(toolCall.id).chunk(toolCall.name, delta)];
     },
     appendText: (text) => append('text', text),
     media: (all) => {
@@ -89,15 +89,15 @@ export const createShownMessage = (by: CallRef, id: string, messageId: string): 
       const parts = fresh.map((it): Part => ({ type: 'media', by, messageId, block: it }));
       return parts.length === 0 ? [] : [...pause(), ...parts];
     },
-    toolUse: (toolUse) => [...pause(), ...toolOf(toolUse.id).toolUse(toolUse)],
-    progress: (event) => toolOf(event.toolUse.id).progress(event),
+    toolCall: (toolCall) => [...pause(), ...toolOf(toolCall.id).toolCall(toolCall)],
+    progress: (event) => toolOf(event.toolCall.id).progress(event),
     result: (event, isDenied) => {
-      const tool = toolOf(event.toolUse.id);
-      if (event.result.suspended !== undefined) return tool.suspend(event.toolUse);
+      const tool = toolOf(event.toolCall.id);
+      if (event.result.suspended !== undefined) return tool.suspend(event.toolCall);
       const status = isDenied ? 'denied' : event.result.isError ? 'failed' : 'done';
       return tool.end({ status, event });
     },
-    toolCallId: (toolUseId) => tools.get(toolUseId)?.id,
+    toolCallId: (localId) => tools.get(localId)?.id,
     close: () => [...pause(), ...[...tools.values()].flatMap((tool) => tool.close())],
     cancel: () => [...tools.values()].flatMap((tool) => tool.end({ status: 'notRun' })),
   };

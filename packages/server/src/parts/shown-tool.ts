@@ -1,4 +1,4 @@
-import type { EventOf, ToolUseBlock } from '@millrace/core';
+import type { EventOf, ToolCallBlock } from '@millrace/core';
 import { parsedJson } from '@millrace/core/adapter';
 import type { Part, CallRef, ToolOutcome } from './part.js';
 
@@ -9,22 +9,22 @@ export interface ShownTool {
   /** Streams a part of its arguments. */
   chunk(name: string, delta: string): readonly Part[];
   /** Shows the complete tool call, or an edited one. */
-  toolUse(toolUse: ToolUseBlock): readonly Part[];
+  toolCall(toolCall: ToolCallBlock): readonly Part[];
   progress(event: EventOf<'actingChunk'>): readonly Part[];
   /** Suspends it: another call will bring the result. */
-  suspend(toolUse: ToolUseBlock): readonly Part[];
+  suspend(toolCall: ToolCallBlock): readonly Part[];
   /** Ends it as not run, unless it is suspended. */
   close(): readonly Part[];
   /** Ends it, if it was shown and has not ended. */
   end(outcome: ToolOutcome): readonly Part[];
 }
 
-export const createShownTool = (by: CallRef, messageId: string, toolUseId: string): ShownTool => {
-  const id = `${messageId}/${toolUseId}`;
+export const createShownTool = (by: CallRef, messageId: string, localId: string): ShownTool => {
+  const id = `${messageId}/${localId}`;
   const json: string[] = [];
   let shownName = '';
   /** The complete tool call as it was last shown. */
-  let lastShown: ToolUseBlock | undefined;
+  let lastShown: ToolCallBlock | undefined;
   let hasProgress = false;
   let isSuspended = false;
   let hasEnded = false;
@@ -37,11 +37,11 @@ export const createShownTool = (by: CallRef, messageId: string, toolUseId: strin
     shownName = name;
     return [{ type: 'toolStart', by, id, name, messageId }, ...deltaOf(json.join(''))];
   };
-  const complete = (toolUse: ToolUseBlock): readonly Part[] => {
-    const name = nameOf(toolUse);
+  const complete = (toolCall: ToolCallBlock): readonly Part[] => {
+    const name = nameOf(toolCall);
     const start = startOnce(name);
     const streamed = json.join('');
-    const { input, invalidInput } = toolUse;
+    const { input, invalidInput } = toolCall;
     const isUnchanged = streamed === '' || invalidInput !== undefined || isJsonOf(streamed, input);
     return [
       ...start,
@@ -51,12 +51,12 @@ export const createShownTool = (by: CallRef, messageId: string, toolUseId: strin
         by,
         id,
         name,
-        input: inputOf(toolUse),
+        input: inputOf(toolCall),
         isEdited: !isUnchanged || name !== shownName,
       },
     ];
   };
-  const toolUse: ShownTool['toolUse'] = (use) => {
+  const toolCall: ShownTool['toolCall'] = (use) => {
     const before = lastShown;
     if (hasEnded || (before?.name === use.name && before.input === use.input)) return [];
     lastShown = use;
@@ -65,14 +65,14 @@ export const createShownTool = (by: CallRef, messageId: string, toolUseId: strin
       : [{ type: 'toolEdit', by, id, name: nameOf(use), input: inputOf(use), isEdited: true }];
   };
   const end: ShownTool['end'] = (outcome) => {
-    const last = outcome.status === 'notRun' ? [] : toolUse(outcome.event.toolUse);
+    const last = outcome.status === 'notRun' ? [] : toolCall(outcome.event.toolCall);
     if (hasEnded || shownName === '') return [];
     hasEnded = true;
     return [...last, { type: 'toolEnd', by, id, isWhole: lastShown !== undefined, outcome }];
   };
   return {
     id,
-    toolUse,
+    toolCall,
     end,
     chunk: (name, delta) => {
       const start = startOnce(name);
@@ -81,11 +81,11 @@ export const createShownTool = (by: CallRef, messageId: string, toolUseId: strin
     },
     progress: (event) => {
       hasProgress = true;
-      return [...toolUse(event.toolUse), { type: 'toolProgress', by, id, value: event.value }];
+      return [...toolCall(event.toolCall), { type: 'toolProgress', by, id, value: event.value }];
     },
     suspend: (use) => {
       isSuspended = true;
-      const parts = toolUse(use);
+      const parts = toolCall(use);
       if (!hasProgress) return parts;
       return [...parts, { type: 'toolReset', by, id, name: nameOf(use), input: inputOf(use) }];
     },
@@ -93,9 +93,9 @@ export const createShownTool = (by: CallRef, messageId: string, toolUseId: strin
   };
 };
 
-const nameOf = ({ name }: ToolUseBlock): string => (name === '' ? 'unknown' : name);
+const nameOf = ({ name }: ToolCallBlock): string => (name === '' ? 'unknown' : name);
 
-const inputOf = ({ input, invalidInput }: ToolUseBlock): unknown => invalidInput ?? input;
+const inputOf = ({ input, invalidInput }: ToolCallBlock): unknown => invalidInput ?? input;
 
 /** An interceptor may have changed the input to something that JSON cannot represent. */
 const stringify = (input: unknown): string => {

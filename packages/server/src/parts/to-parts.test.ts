@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { type AgentEvent, createAgent, tool } from '@millrace/core';
 import { sessions } from '@millrace/core/sessions';
-import { marbles, scriptedModel, text, toolUse } from '@millrace/core/testing';
+import { marbles, scriptedModel, text, toolCall } from '@millrace/core/testing';
 import { from, lastValueFrom, map, type Observable, Subject, toArray } from 'rxjs';
 import { eventOf, hello, refused } from '../events.test-support.js';
 import { toParts } from './to-parts.js';
@@ -101,7 +101,7 @@ describe('the parts of a call', () => {
   it('S3: shows the rest of a call that is joined', async () => {
     const done$ = new Subject<string>();
     const work = tool({ name: 'work', description: 'Works.', run: () => done$ });
-    const model = scriptedModel([text('Well. '), toolUse('work')], [text('Done.')]);
+    const model = scriptedModel([text('Well. '), toolCall('work')], [text('Done.')]);
     const session = sessions(createAgent({ model, tools: [work] })).open('s');
     const running = session.call('?');
     const joined = lastValueFrom(

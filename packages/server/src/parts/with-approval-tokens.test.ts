@@ -11,24 +11,24 @@ import {
   type PendingApproval,
 } from '../index.js';
 
-const toolUse = { type: 'tool_use', id: 'u', name: 'pay', input: { amount: 5 } } as const;
+const toolCall = { type: 'tool_call', id: 'u', name: 'pay', input: { amount: 5 } } as const;
 const events: Readonly<Record<string, AgentEvent>> = {
   b: eventOf({ type: 'preCall', input: [] }, { iteration: 0 }),
-  p: eventOf({ type: 'preActing', toolUse }),
-  r: eventOf({ type: 'approvalRequested', toolUse }),
-  y: eventOf({ type: 'approvalDecided', toolUse, approved: true }),
-  n: eventOf({ type: 'approvalDecided', toolUse, approved: false, reason: 'sk-hunter2' }),
+  p: eventOf({ type: 'preActing', toolCall }),
+  r: eventOf({ type: 'approvalRequested', toolCall }),
+  y: eventOf({ type: 'approvalDecided', toolCall, approved: true }),
+  n: eventOf({ type: 'approvalDecided', toolCall, approved: false, reason: 'sk-hunter2' }),
 };
-const waits = (callId: string, toolUseId: string): PendingApproval => ({
-  ...{ tool: 'pay', callId, toolUseId, input: {}, expiresAt: 9 },
-  token: `token of ${callId}/${toolUseId}`,
+const waits = (callId: string, toolCallId: string): PendingApproval => ({
+  ...{ tool: 'pay', callId, toolCallId, input: {}, expiresAt: 9 },
+  token: `token of ${callId}/${toolCallId}`,
 });
 const lists = {
   o: [],
   x: [waits('c', 'other'), waits('other', 'u')],
   t: [waits('c', 'other'), waits('c', 'u')],
 };
-const ids = { toolCallId: 'c/1/u', toolUseId: 'u' };
+const ids = { toolCallId: 'c/1/u', localId: 'u' };
 const use = { ...ids, toolCallName: 'pay' };
 const ticket = { token: 'token of c/u', expiresAt: 9 };
 

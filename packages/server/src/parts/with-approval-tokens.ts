@@ -55,11 +55,11 @@ const isNotice = <Name extends NoticeName>(part: Part, name: Name): part is Noti
   part.type === 'notice' && part.notice.name === name;
 
 const endsWaitOf =
-  ({ by, notice: { toolUseId } }: NoticePart<'approvalRequested'>) =>
+  ({ by, notice: { localId } }: NoticePart<'approvalRequested'>) =>
   (part: Part): boolean =>
     part.by.callId === by.callId &&
     (part.type === 'callEnd' ||
-      (isNotice(part, 'approvalDecided') && part.notice.toolUseId === toolUseId));
+      (isNotice(part, 'approvalDecided') && part.notice.localId === localId));
 
 const tokenNotice$ = (
   part: NoticePart<'approvalRequested'>,
@@ -69,7 +69,7 @@ const tokenNotice$ = (
   return requests$.pipe(
     mergeMap((waiting) =>
       waiting.filter(
-        ({ callId, toolUseId }) => callId === by.callId && toolUseId === notice.toolUseId,
+        ({ callId, toolCallId }) => callId === by.callId && toolCallId === notice.localId,
       ),
     ),
     take(1),

@@ -13,7 +13,7 @@ import {
   scriptedModel,
   sessionStoreContract,
   text,
-  toolUse,
+  toolCall,
 } from '@millrace/core/testing';
 import { firstValueFrom, lastValueFrom, map, of, ReplaySubject, toArray } from 'rxjs';
 import { sharedMemoryContract } from '../memory/shared-memory.test-support.js';
@@ -193,7 +193,7 @@ describe('openEmbedded: a directory that is gone', () => {
       code: 'store',
       message: `The store in ${here} failed: the directory was moved or deleted while it was in use. Restore it, or open the store at its new path.`,
     };
-    const model = scriptedModel([toolUse('move')], [text('Done.')]);
+    const model = scriptedModel([toolCall('move')], [text('Done.')]);
     const run = (): Promise<void> => rename(here, elsewhere);
     const tools = [tool({ name: 'move', description: 'Moves the directory.', run })];
     const agent = createAgent({ model, tools, use: [journal(moving.calls)] });

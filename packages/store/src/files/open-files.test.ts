@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { createAgent, tool } from '@millrace/core';
 import { type Claim, journal } from '@millrace/core/journal';
 import { sessions } from '@millrace/core/sessions';
-import { scriptedModel, text, toolUse } from '@millrace/core/testing';
+import { scriptedModel, text, toolCall } from '@millrace/core/testing';
 import { firstValueFrom, lastValueFrom, ReplaySubject } from 'rxjs';
 import type { Store } from '../store.js';
 import { openFiles } from './open-files.js';
@@ -34,7 +34,7 @@ const gone = (part: string) => ({
 
 describe('S6: a store whose directory is gone is no conflict, and says which directory', () => {
   it.each(loses)('calls: %s', async (_, lose) => {
-    const model = scriptedModel([toolUse('lose')], [text('Done.')]);
+    const model = scriptedModel([toolCall('lose')], [text('Done.')]);
     const tools = [tool({ name: 'lose', description: 'Loses the directory.', run: lose })];
     const store = openFiles(directory);
     const agent = createAgent({ model, tools, use: [journal(store.calls)] });
@@ -45,7 +45,7 @@ describe('S6: a store whose directory is gone is no conflict, and says which dir
 
   it.each(loses)('conversations: %s', async (_, lose) => {
     const { memory } = openFiles(directory);
-    const model = scriptedModel([text('One.')], [toolUse('lose')], [text('Two.')]);
+    const model = scriptedModel([text('One.')], [toolCall('lose')], [text('Two.')]);
     const tools = [tool({ name: 'lose', description: 'Loses the directory.', run: lose })];
     const session = sessions(createAgent({ model, tools }), { memory }).open('s');
     await session.call('1?');

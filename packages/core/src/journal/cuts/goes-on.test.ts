@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { catchError, concatMap, EMPTY, ignoreElements, merge, tap, timer } from 'rxjs';
 import { type Agent, type AgentOptions, createAgent, isMillraceError } from '../../index.js';
-import { text, toolUse } from '../../testing/index.js';
+import { text, toolCall } from '../../testing/index.js';
 import { callId, called, resumed, type SetUp, written } from './lives.test-support.js';
 import { follow, outcomeOf } from './outcome.test-support.js';
 import { createWorld, live, type Process, type World } from './process.test-support.js';
@@ -13,7 +13,7 @@ const agentOf = (process: Process, more: Partial<AgentOptions> = {}): Agent =>
     ...options(process),
     instructions: 'Pay.',
     model: process.model((request) =>
-      said(request) === 0 ? [text('First '), toolUse('pay', { to: 'ann' })] : [text('Paid.')],
+      said(request) === 0 ? [text('First '), toolCall('pay', { to: 'ann' })] : [text('Paid.')],
     ),
     tools: [process.effect('pay', { ms: 4 })],
     ...more,
@@ -131,7 +131,7 @@ describe('a call that was cut', () => {
         }),
       );
       const end = events.at(-1);
-      return end?.type === 'postCall' ? end.reply.toolUses.map(({ output }) => output) : end;
+      return end?.type === 'postCall' ? end.reply.toolCalls.map(({ output }) => output) : end;
     };
     expect(await last('1/0')).toEqual(['pay ann.']);
     expect(await last('1')).toEqual([expect.stringContaining('pay')]);

@@ -12,12 +12,12 @@ import {
 } from '../../memories/index.js';
 import { insertBefore, reasoning } from '../../phases/index.js';
 import { retrieve } from '../../layers/retrieval/index.js';
-import { text, toolUse } from '../../testing/index.js';
+import { text, toolCall } from '../../testing/index.js';
 import { healsFrom, type SetUp } from './heals.test-support.js';
 import type { Process } from './process.test-support.js';
 import { options, script } from './set-ups.test-support.js';
 
-const pay = (to: string) => toolUse('pay', { to });
+const pay = (to: string) => toolCall('pay', { to });
 const long = (words: string) => `${words} `.repeat(60);
 
 const remembering =
@@ -29,8 +29,8 @@ const remembering =
           ...options(process),
           model: script(
             process,
-            [toolUse('record_memory', { text: 'Likes tea.' }), pay('ann')],
-            [toolUse('retrieve_memory', { query: 'tea' })],
+            [toolCall('record_memory', { text: 'Likes tea.' }), pay('ann')],
+            [toolCall('retrieve_memory', { query: 'tea' })],
             [text('Paid.')],
           ),
           tools: [process.effect('pay')],

@@ -18,13 +18,13 @@ import {
 } from '../../index.js';
 import { guardAnswer, guardInput } from '../../layers/guards/index.js';
 import { budget, limitConcurrency, limitRate } from '../../layers/traffic/index.js';
-import { finish, text, thinking, toolUse } from '../../testing/index.js';
+import { finish, text, thinking, toolCall } from '../../testing/index.js';
 import { healsFrom, type SetUp } from './heals.test-support.js';
 import type { Process } from './process.test-support.js';
 import { options, said, script } from './set-ups.test-support.js';
 import { addTools } from '../../layers/select-tools.js';
 
-const pay = (to: string) => toolUse('pay', { to });
+const pay = (to: string) => toolCall('pay', { to });
 const busy = new MillraceError('server', 'Busy.', { retryable: true });
 const turns: readonly (readonly ModelChunk[])[] = [
   [thinking('Hm. '), text('First '), pay('ann')],
@@ -177,7 +177,7 @@ const setUps: Readonly<Record<string, SetUp>> = {
   },
   'tools that are too slow': {
     agent: (process) =>
-      made(process, script(process, [pay('ann'), toolUse('hang')], [text('Late.')]), {
+      made(process, script(process, [pay('ann'), toolCall('hang')], [text('Late.')]), {
         ...options(process, { limits: { timeouts: { toolMs: 9 } } }),
         tools: [
           process.effect('pay'),
@@ -230,7 +230,7 @@ const setUps: Readonly<Record<string, SetUp>> = {
         use: [
           on(
             'preActing',
-            filter(({ toolUse }) => toolUse.input['to'] === 'ann'),
+            filter(({ toolCall }) => toolCall.input['to'] === 'ann'),
           ),
           on('postActing', () => EMPTY),
         ],

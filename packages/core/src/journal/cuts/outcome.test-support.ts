@@ -41,14 +41,14 @@ export const outcomeOf = async (world: World, life: Life | undefined): Promise<O
     told: events.map(({ text }) => plainText(JSON.parse(text))),
     numbers: events.map(({ seq }) => seq),
     uncertain: events.flatMap(({ name, text }) =>
-      name === 'uncertain' ? (/"toolUse":\{[^{]*"id":"([^"]*)"/u.exec(text)?.[1] ?? []) : [],
+      name === 'uncertain' ? (/"toolCall":\{[^{]*"id":"([^"]*)"/u.exec(text)?.[1] ?? []) : [],
     ),
     steps: records.flatMap(({ kind, name }) => (kind === 'step' ? [name] : [])),
   };
 };
 
 const isNoToolCall = ({ role, content }: Message): boolean =>
-  role !== 'tool' && !content.some(({ type }) => type === 'tool_use');
+  role !== 'tool' && !content.some(({ type }) => type === 'tool_call');
 
 /** What is random in an idempotency key is another in each world. */
 export const withoutSeed = (effect: string): string => effect.replace(/\/[0-9a-f]{16}$/u, '');

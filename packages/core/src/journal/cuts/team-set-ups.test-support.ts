@@ -1,11 +1,11 @@
 import { type Agent, createAgent, type Model, type ModelChunk, textOf } from '../../index.js';
 import { agentTool } from '../../layers/teams/index.js';
-import { text, toolUse } from '../../testing/index.js';
+import { text, toolCall } from '../../testing/index.js';
 import type { Process } from './process.test-support.js';
 import { options, script } from './set-ups.test-support.js';
 
-export const pay = (to: string) => toolUse('pay', { to });
-export const ask = (name: string, prompt: string) => toolUse(name, { user_prompt: prompt });
+export const pay = (to: string) => toolCall('pay', { to });
+export const ask = (name: string, prompt: string) => toolCall(name, { user_prompt: prompt });
 
 /** An agent below the one that is cut. */
 export const below = (

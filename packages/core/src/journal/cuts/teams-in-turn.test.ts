@@ -11,7 +11,7 @@ import {
   hub,
   routeBy,
 } from '../../layers/teams/index.js';
-import { text, toolUse } from '../../testing/index.js';
+import { text, toolCall } from '../../testing/index.js';
 import { healsFrom, type SetUp } from './heals.test-support.js';
 import { lastText, options, script } from './set-ups.test-support.js';
 import { ask, below, leader, listener, pay, worker } from './team-set-ups.test-support.js';
@@ -43,7 +43,7 @@ const setUps: Readonly<Record<string, SetUp>> = {
       const [one, two] = [worker(process, 'one'), worker(process, 'two')];
       return createAgent({
         ...options(process),
-        model: script(process, [toolUse('both')], [text('Done.')]),
+        model: script(process, [toolCall('both')], [text('Done.')]),
         tools: [
           tool({
             name: 'both',
@@ -71,14 +71,14 @@ const setUps: Readonly<Record<string, SetUp>> = {
         description: name,
       });
       const desk = process.model((request) => {
-        if (request.messages.at(-1)?.role === 'tool') return [toolUse('transfer_to_bank')];
+        if (request.messages.at(-1)?.role === 'tool') return [toolCall('transfer_to_bank')];
         const heard = request.messages.map(textOf).join(' ');
         if (heard.endsWith('Hello.')) return [text('Hi.')];
         return heard.includes('back') ? [text('All is paid.')] : [text('Let me see. '), pay('ann')];
       });
       const bank = process.model((request) =>
         request.messages.at(-1)?.role === 'tool'
-          ? [text('Going back. '), toolUse('transfer_to_desk', { reason: 'back' })]
+          ? [text('Going back. '), toolCall('transfer_to_desk', { reason: 'back' })]
           : [pay('bob')],
       );
       return handoff({
@@ -174,12 +174,12 @@ const setUps: Readonly<Record<string, SetUp>> = {
         aggregate(
           parallel(
             sequential(
-              below(process, 'slow', [toolUse('slow')], [text('Slow.')]),
-              below(process, 'behindSlow', [pay('a'), toolUse('slow')], [text('Behind slow.')]),
+              below(process, 'slow', [toolCall('slow')], [text('Slow.')]),
+              below(process, 'behindSlow', [pay('a'), toolCall('slow')], [text('Behind slow.')]),
             ),
             sequential(
               below(process, 'fast', [text('Fast.')]),
-              below(process, 'behindFast', [pay('b'), toolUse('slow')], [text('Behind fast.')]),
+              below(process, 'behindFast', [pay('b'), toolCall('slow')], [text('Behind fast.')]),
             ),
           ),
           (replies) => replies.map(textOf).join('\n'),

@@ -2,7 +2,7 @@ import { describe, it } from '@jest/globals';
 import { throwError } from 'rxjs';
 import { createAgent, parallel, race, sequential } from '../../index.js';
 import { agentTool, asAgent, supervisor } from '../../layers/teams/index.js';
-import { text, toolUse } from '../../testing/index.js';
+import { text, toolCall } from '../../testing/index.js';
 import { createCallStore, inProcessCalls, journal } from '../index.js';
 import { healsFrom, type SetUp } from './heals.test-support.js';
 import { options, script } from './set-ups.test-support.js';
@@ -88,7 +88,7 @@ const setUps: Readonly<Record<string, SetUp>> = {
     agent: (process) =>
       asAgent(
         race(
-          below(process, 'slow', [toolUse('slow')], [text('Slow.')]),
+          below(process, 'slow', [toolCall('slow')], [text('Slow.')]),
           below(process, 'fast', [text('Fast.')]),
         ),
         options(process),

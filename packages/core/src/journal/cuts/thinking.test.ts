@@ -15,11 +15,11 @@ import {
 import { action, flat, guarded, planner } from '../../layers/presets/index.js';
 import { jsonSchema } from '../../schema/index.js';
 import { linesDialect, textTools } from '../../layers/text-tools/index.js';
-import { finish, text, toolUse } from '../../testing/index.js';
+import { finish, text, toolCall } from '../../testing/index.js';
 import { healsFrom, type SetUp } from './heals.test-support.js';
 import { lastText, options, said, script } from './set-ups.test-support.js';
 
-const pay = (to: string) => toolUse('pay', { to });
+const pay = (to: string) => toolCall('pay', { to });
 const json = (value: unknown) => {
   const written = JSON.stringify(value);
   return [text(written.slice(0, 9)), text(written.slice(9))];
@@ -85,8 +85,8 @@ const setUps: Readonly<Record<string, SetUp>> = {
         model: script(
           process,
           [
-            { type: 'toolUse', name: 'pay', json: '{"to": "ann",}' },
-            { type: 'toolUse', name: 'pay', json: '{"to": ' },
+            { type: 'toolCall', name: 'pay', json: '{"to": "ann",}' },
+            { type: 'toolCall', name: 'pay', json: '{"to": ' },
           ],
           [text('Paid.')],
         ),
@@ -142,9 +142,9 @@ const setUps: Readonly<Record<string, SetUp>> = {
             ...options(process),
             model: script(
               process,
-              [toolUse('create_plan', { goal: 'Pay.', steps: ['Ann', 'Bob'] }), pay('ann')],
-              [toolUse('update_step', { step: 1, status: 'done' })],
-              [toolUse('complete_task', { answer: '' })],
+              [toolCall('create_plan', { goal: 'Pay.', steps: ['Ann', 'Bob'] }), pay('ann')],
+              [toolCall('update_step', { step: 1, status: 'done' })],
+              [toolCall('complete_task', { answer: '' })],
             ),
             tools: [process.effect('pay')],
           },
@@ -160,8 +160,8 @@ const setUps: Readonly<Record<string, SetUp>> = {
           ...options(process),
           model: script(
             process,
-            [toolUse('create_plan', { goal: 'Pay.', steps: ['Ann', 'Bob'] })],
-            [toolUse('revise_plan', { steps: ['Ann'] }), pay('ann')],
+            [toolCall('create_plan', { goal: 'Pay.', steps: ['Ann', 'Bob'] })],
+            [toolCall('revise_plan', { steps: ['Ann'] }), pay('ann')],
             [text('Paid.')],
           ),
           tools: [process.effect('pay')],

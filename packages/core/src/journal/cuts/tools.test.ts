@@ -15,11 +15,11 @@ import {
 } from '../../index.js';
 import { createPlanTools } from '../../layers/planning/plan.js';
 import { guardResults } from '../../layers/guards/index.js';
-import { text, toolUse } from '../../testing/index.js';
+import { text, toolCall } from '../../testing/index.js';
 import { healsFrom, type SetUp } from './heals.test-support.js';
 import { options, script } from './set-ups.test-support.js';
 
-const pay = (to: string) => toolUse('pay', { to });
+const pay = (to: string) => toolCall('pay', { to });
 
 /** Two tools do their work, and one waits for a person. */
 const oneSuspends: SetUp['agent'] = (process) =>
@@ -27,7 +27,7 @@ const oneSuspends: SetUp['agent'] = (process) =>
     ...options(process),
     model: script(
       process,
-      [pay('ann'), toolUse('ask', {}, 'asked'), pay('bob')],
+      [pay('ann'), toolCall('ask', {}, 'asked'), pay('bob')],
       [pay('eve')],
       [text('Paid.')],
     ),
@@ -64,7 +64,7 @@ const setUps: Readonly<Record<string, SetUp>> = {
     agent: (process) =>
       createAgent({
         ...options(process),
-        model: script(process, [pay('ann'), pay('bob'), toolUse('look')], [text('Paid.')]),
+        model: script(process, [pay('ann'), pay('bob'), toolCall('look')], [text('Paid.')]),
         tools: [process.effect('pay', { ms: 3 }), process.effect('look', { ms: 1 })],
       }),
   },
@@ -72,7 +72,7 @@ const setUps: Readonly<Record<string, SetUp>> = {
     agent: (process) =>
       createAgent({
         ...options(process, { limits: { parallel: 1 } }),
-        model: script(process, [pay('ann'), toolUse('look'), pay('bob')], [text('Paid.')]),
+        model: script(process, [pay('ann'), toolCall('look'), pay('bob')], [text('Paid.')]),
         tools: [process.effect('pay'), process.effect('look', { exclusive: true })],
       }),
   },
@@ -82,9 +82,9 @@ const setUps: Readonly<Record<string, SetUp>> = {
         ...options(process, { limits: { toolBackoffMs: 5, maxToolErrors: 1 } }),
         model: script(
           process,
-          [toolUse('fail'), toolUse('unknown'), toolUse('pay', { to: 3 })],
-          [toolUse('fail')],
-          [toolUse('fail')],
+          [toolCall('fail'), toolCall('unknown'), toolCall('pay', { to: 3 })],
+          [toolCall('fail')],
+          [toolCall('fail')],
           [text('Gave up.')],
         ),
         tools: [
@@ -102,7 +102,7 @@ const setUps: Readonly<Record<string, SetUp>> = {
       let runs = 0;
       return createAgent({
         ...options(process),
-        model: script(process, [toolUse('flaky')], [text('Done.')]),
+        model: script(process, [toolCall('flaky')], [text('Done.')]),
         tools: [
           tool({
             name: 'flaky',
@@ -143,7 +143,7 @@ const setUps: Readonly<Record<string, SetUp>> = {
     agent: (process) =>
       createAgent({
         ...options(process),
-        model: script(process, [pay('ann'), toolUse('ask')], [text('Never.')]),
+        model: script(process, [pay('ann'), toolCall('ask')], [text('Never.')]),
         tools: [
           process.effect('pay'),
           tool({ name: 'ask', description: 'Asks.', run: () => suspend({ what: 'May I?' }) }),
@@ -160,7 +160,7 @@ const setUps: Readonly<Record<string, SetUp>> = {
     agent: (process) =>
       createAgent({
         ...options(process),
-        model: script(process, [pay('ann')], [toolUse('tell')]),
+        model: script(process, [pay('ann')], [toolCall('tell')]),
         tools: [
           process.effect('pay'),
           tool({
@@ -177,9 +177,9 @@ const setUps: Readonly<Record<string, SetUp>> = {
         ...options(process),
         model: script(
           process,
-          [toolUse('manage_tools', { activate: ['bank'] })],
+          [toolCall('manage_tools', { activate: ['bank'] })],
           [pay('ann')],
-          [toolUse('manage_tools', { activate: [] }), toolUse('look')],
+          [toolCall('manage_tools', { activate: [] }), toolCall('look')],
           [text('Paid.')],
         ),
         tools: [
@@ -194,8 +194,8 @@ const setUps: Readonly<Record<string, SetUp>> = {
         ...options(process),
         model: script(
           process,
-          [toolUse('create_plan', { goal: 'Bread.', steps: ['Mill', 'Bake'] })],
-          [toolUse('update_step', { step: 1, status: 'done' })],
+          [toolCall('create_plan', { goal: 'Bread.', steps: ['Mill', 'Bake'] })],
+          [toolCall('update_step', { step: 1, status: 'done' })],
           [text('Baked.')],
         ),
         tools: [...createPlanTools()],
@@ -230,7 +230,7 @@ const setUps: Readonly<Record<string, SetUp>> = {
     agent: (process) =>
       createAgent({
         ...options(process),
-        model: script(process, [toolUse('count')], [text('Counted.')]),
+        model: script(process, [toolCall('count')], [text('Counted.')]),
         tools: [
           {
             ...process.effect('count'),

@@ -1,5 +1,10 @@
 import fc from 'fast-check';
-import { freezeMessage, type Message, textBlock, type ToolUseBlock } from '../../values/message.js';
+import {
+  freezeMessage,
+  type Message,
+  textBlock,
+  type ToolCallBlock,
+} from '../../values/message.js';
 import type { Session } from '../sessions/index.js';
 
 export const user = (id: string, said: string): Message =>
@@ -18,8 +23,8 @@ export const used = (
     freezeMessage({
       id,
       role: 'assistant',
-      content: outputs.map((_, index): ToolUseBlock => ({
-        type: 'tool_use',
+      content: outputs.map((_, index): ToolCallBlock => ({
+        type: 'tool_call',
         id: idOf(index),
         name: 'look',
         input: {},
@@ -30,7 +35,7 @@ export const used = (
       role: 'tool',
       content: outputs.map((output, index) => ({
         type: 'tool_result',
-        toolUseId: idOf(index),
+        toolCallId: idOf(index),
         content: [textBlock(output)],
         isError: false,
       })),

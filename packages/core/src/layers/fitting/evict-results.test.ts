@@ -11,7 +11,7 @@ import {
   selectTools,
 } from '../../index.js';
 import { jsonSchema } from '../../schema/index.js';
-import { scriptedModel, text, toolUse } from '../../testing/index.js';
+import { scriptedModel, text, toolCall } from '../../testing/index.js';
 import { remember, used, user } from './conversation.test-support.js';
 import { evictResults, fitContext, withEviction } from './fit-context.js';
 import { sessions } from '../sessions/index.js';
@@ -28,7 +28,7 @@ const read = tool({
   run: ({ nth }) => page(nth),
 });
 const reads = (count: number) =>
-  Array.from({ length: count }, (_, nth) => [toolUse('read', { nth }, `u${nth}`)]);
+  Array.from({ length: count }, (_, nth) => [toolCall('read', { nth }, `u${nth}`)]);
 const done = [text('Done.')];
 const resultsIn = (messages: readonly Message[]): readonly ToolResultBlock[] =>
   messages.flatMap((message) => (message.role === 'tool' ? message.content : []));
@@ -73,7 +73,7 @@ describe('evictResults', () => {
     const agent = createAgent(withEviction({ model, tools: [read] }));
     const session = sessions(agent).open('s');
     const reply = await session.call('Read.');
-    expect(reply.toolUses.map(({ output }) => JSON.stringify(output))).toHaveLength(6);
+    expect(reply.toolCalls.map(({ output }) => JSON.stringify(output))).toHaveLength(6);
     await session.memory.load$().forEach((messages) => {
       expect(awayIn(messages)).toEqual(Array(6).fill(false));
     });
@@ -98,9 +98,9 @@ describe('evictResults', () => {
       run: () => toolOutput({ content: [textBlock('A mill.'), { type: 'image', source }] }),
     });
     const model = scriptedModel(
-      [toolUse('draw', {}, 'd')],
-      [toolUse('draw', {}, 'e')],
-      [toolUse('read_result', { tool_use_id: 'd' })],
+      [toolCall('draw', {}, 'd')],
+      [toolCall('draw', {}, 'e')],
+      [toolCall('read_result', { tool_use_id: 'd' })],
       done,
     );
     await call({ model, tools: [draw] }, { keep: 1 });
@@ -155,8 +155,8 @@ describe('evictResults', () => {
 describe('read_result', () => {
   const answersTo = async (...inputs: readonly Record<string, unknown>[]) => {
     const model = scriptedModel(
-      [toolUse('read', { nth: 7 }, 'u7')],
-      ...inputs.map((input) => [toolUse('read_result', input)]),
+      [toolCall('read', { nth: 7 }, 'u7')],
+      ...inputs.map((input) => [toolCall('read_result', input)]),
       done,
     );
     await call({ model });
@@ -190,9 +190,9 @@ describe('read_result', () => {
 
   it('C2: reads what was put away, in the conversation of the call and in no other one', async () => {
     const model = scriptedModel(
-      [toolUse('read_result', { tool_use_id: 'old' })],
+      [toolCall('read_result', { tool_use_id: 'old' })],
       done,
-      [toolUse('read_result', { tool_use_id: 'old' })],
+      [toolCall('read_result', { tool_use_id: 'old' })],
       done,
     );
     const agent = createAgent(withEviction({ model }, { keep: 1 }));

@@ -16,7 +16,7 @@ import {
   toolResults,
 } from '../../index.js';
 import { jsonSchema } from '../../schema/index.js';
-import { scriptedModel, text, toolUse } from '../../testing/index.js';
+import { scriptedModel, text, toolCall } from '../../testing/index.js';
 import { assistant, idsOf, remember, user } from './conversation.test-support.js';
 import {
   countRequest,
@@ -128,7 +128,7 @@ describe('fitContext', () => {
 
   it('C2: leaves out old tools of a long call, and of its closing request', async () => {
     const model = scriptedModel(
-      ...Array.from({ length: 12 }, () => [toolUse('look')]),
+      ...Array.from({ length: 12 }, () => [toolCall('look')]),
       says('Done.'),
     );
     const interceptors = [fitContext({ contextWindow: 1_200, reserve: 200 })];
@@ -144,7 +144,7 @@ describe('fitContext', () => {
   });
 
   it('C2, T13: a call that brings results goes on with what was asked before', async () => {
-    const model = scriptedModel([toolUse('ask', {}, 'u1')], says(''), says('Done.'));
+    const model = scriptedModel([toolCall('ask', {}, 'u1')], says(''), says('Done.'));
     const ask = tool({ name: 'ask', description: 'Asks.', run: () => suspend() });
     const interceptors = [fitContext({ contextWindow: 1_000, reserve: 500 })];
     const session = sessions(createAgent({ model, tools: [ask], use: interceptors })).open('s');

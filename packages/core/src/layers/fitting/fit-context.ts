@@ -238,7 +238,7 @@ const readResult = (): Tool =>
     run: ({ tool_use_id: id, from = 0, length = maxLength }, context) => {
       const result = context.messages
         .flatMap((message) => (message.role === 'tool' ? message.content : []))
-        .find(({ toolUseId }) => toolUseId === id);
+        .find(({ toolCallId }) => toolCallId === id);
       if (result !== undefined) return sliceOf(result, from, length);
       throw new Error(
         `No result has the tool_use_id ${JSON.stringify(id)}. Use the one in the marker.`,
@@ -318,8 +318,8 @@ const withEvictedResults = (
     const tokens = estimateText(text) + media * mediaTokens;
     if (tokens < minTokens) return result;
     const { note: _note, details: _details, ...rest } = result;
-    const name = uses.get(result.toolUseId)?.name ?? 'a tool';
-    const marker = markerFor(text, media, name, result.toolUseId);
+    const name = uses.get(result.toolCallId)?.name ?? 'a tool';
+    const marker = markerFor(text, media, name, result.toolCallId);
     return estimateText(marker) < tokens ? { ...rest, content: [textBlock(marker)] } : result;
   };
   const content = message.content.map(evicted);

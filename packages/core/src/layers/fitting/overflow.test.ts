@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { concat, of, throwError } from 'rxjs';
 import { createAgent, MillraceError, only, textOf, tool } from '../../index.js';
-import { scriptedModel, text, toolUse } from '../../testing/index.js';
+import { scriptedModel, text, toolCall } from '../../testing/index.js';
 import { assistant, user } from './conversation.test-support.js';
 import { shortenOnOverflow } from './index.js';
 import { sessions } from '../sessions/index.js';
@@ -68,8 +68,8 @@ describe('a request that the provider finds too long', () => {
 
   it('C11: leaves out old tools of the turn too', async () => {
     const model = scriptedModel(
-      [toolUse('look')],
-      [toolUse('look')],
+      [toolCall('look')],
+      [toolCall('look')],
       throwError(() => over),
       [text('Done.')],
     );

@@ -5,7 +5,7 @@ import { createAgent } from '../../agent.js';
 import { MillraceError } from '../../values/errors.js';
 import { on } from '../../seams/interceptor.js';
 import { textBlock, textOf } from '../../values/message.js';
-import { marbles, record, scriptedModel, text, toolUse } from '../../testing/index.js';
+import { marbles, record, scriptedModel, text, toolCall } from '../../testing/index.js';
 import { tool } from '../../tools/tool.js';
 import { toolOutput } from '../../values/tool-output.js';
 import { guardAnswer } from './guard-answer.js';
@@ -111,7 +111,7 @@ describe('guardAnswer', () => {
   });
 
   it('C1: what is said beside tools is let through; the answer is not', async () => {
-    const script = [[text('A rude aside.'), toolUse('clock')], [text('A rude answer.')]];
+    const script = [[text('A rude aside.'), toolCall('clock')], [text('A rude answer.')]];
     for (const onReject of ['error', 'again'] as const) {
       const model = scriptedModel(...script, [text('Fine.')]);
       const interceptors = [guardAnswer(polite, { onReject })];
@@ -131,8 +131,8 @@ describe('guardAnswer', () => {
         description: 'Answers.',
         run: () => toolOutput({ content: 'A rude word.', finalAnswer: true }),
       });
-      const closing = scriptedModel([toolUse('clock')], [text('A rude word.')]);
-      const byTool = scriptedModel([toolUse('answer')]);
+      const closing = scriptedModel([toolCall('clock')], [text('A rude word.')]);
+      const byTool = scriptedModel([toolCall('answer')]);
       const edit = on(
         'postCall',
         map((event) => ({

@@ -4,7 +4,7 @@ import type { CallInfo } from '../../values/reply.js';
 import { misuse } from '../../values/errors.js';
 import type { EventOf } from '../../events.js';
 import { type Interceptor, onCall } from '../../seams/interceptor.js';
-import { type AssistantMessage, textOf, toolUsesOf } from '../../values/message.js';
+import { type AssistantMessage, textOf, toolCallsOf } from '../../values/message.js';
 import { checkOptions, isText, oneOf, type Rule, wholeNumber } from '../../values/options.js';
 import type { Decision, GuardOptions, GuardVerdict } from './guard-input.js';
 import { decision$, guardRules, rejection, failedCheck } from './guard-input.js';
@@ -84,7 +84,7 @@ export const guardAnswer = (
       };
       return mergeMap((event) => {
         const { message, stop = false, again: other } = event;
-        if (stop || other !== undefined || toolUsesOf(message).length > 0) return of(event);
+        if (stop || other !== undefined || toolCallsOf(message).length > 0) return of(event);
         return verdictOn$(call, message.content).pipe(map((decision) => applied(event, decision)));
       });
     },

@@ -18,7 +18,7 @@ import { createAgent } from '../../agent.js';
 import { isMillraceError, MillraceError } from '../../values/errors.js';
 import { prepare } from '../../seams/interceptor.js';
 import { textOf } from '../../values/message.js';
-import { marbles, record, scriptedModel, text, toolUse } from '../../testing/index.js';
+import { marbles, record, scriptedModel, text, toolCall } from '../../testing/index.js';
 import { tool } from '../../tools/tool.js';
 import { toolResults } from '../../memories/suspend.js';
 import { denyList, maxInputLength } from './lists.js';
@@ -262,7 +262,7 @@ describe('guardInput', () => {
   const busy = () => {
     const done$ = new Subject<string>();
     const work = tool({ name: 'work', description: 'Works.', run: () => done$ });
-    const model = scriptedModel([toolUse('work')], [text('Done.')], [text('Again.')]);
+    const model = scriptedModel([toolCall('work')], [text('Done.')], [text('Again.')]);
     const session = sessions(createAgent({ model, tools: [work], use: [notBad] })).open('s');
     return { done$, model, session };
   };

@@ -2,8 +2,8 @@ import { describe, expect, it } from '@jest/globals';
 import { EMPTY, firstValueFrom, map, NEVER, of, throwError } from 'rxjs';
 import { createAgent } from '../../agent.js';
 import { on } from '../../seams/interceptor.js';
-import { textOf, toolUsesOf } from '../../values/message.js';
-import { marbles, record, scriptedModel, text, toolUse } from '../../testing/index.js';
+import { textOf, toolCallsOf } from '../../values/message.js';
+import { marbles, record, scriptedModel, text, toolCall } from '../../testing/index.js';
 import { tool } from '../../tools/tool.js';
 import { toolOutput } from '../../values/tool-output.js';
 import { suspend, toolResults } from '../../memories/suspend.js';
@@ -28,7 +28,7 @@ const agentOf = (model: ReturnType<typeof scriptedModel>, ...interceptors: objec
 
 describe('guardResults', () => {
   it('C1, I2: the model gets an error instead of what is refused, and all else', async () => {
-    const model = scriptedModel([toolUse('browse'), toolUse('clock')], [text('Hm.')]);
+    const model = scriptedModel([toolCall('browse'), toolCall('clock')], [text('Hm.')]);
     const session = sessions(agentOf(model, noInjection)).open('s');
     const events = await record(session.stream$('?'));
     const [, , results] = model.requests[1]?.messages ?? [];
@@ -51,7 +51,7 @@ describe('guardResults', () => {
   it('H8: shows no progress, because nothing has checked it', async () => {
     const run = () => of('News of today. ', page);
     const stream = tool({ name: 'browse', description: 'Reads a page.', run });
-    const model = scriptedModel([toolUse('browse')], [text('Hm.')]);
+    const model = scriptedModel([toolCall('browse')], [text('Hm.')]);
     const agent = createAgent({ model, tools: [stream], use: [noInjection] });
     const events = await record(agent.stream$('?'));
     expect(events.filter(({ type }) => type === 'actingChunk' || type === 'vetoed')).toEqual([]);
@@ -73,7 +73,7 @@ describe('guardResults', () => {
     ['no verdict', () => undefined],
     ['two', () => [true, true]],
   ])('C1: fails closed at %s', async (_, check) => {
-    const model = scriptedModel([toolUse('clock')], [text('Hm.')]);
+    const model = scriptedModel([toolCall('clock')], [text('Hm.')]);
     const events = await record(agentOf(model, guardResults(check as never)).stream$('?'));
     const result = events.find(({ type }) => type === 'postActing');
     expect(result).toMatchObject({
@@ -89,10 +89,10 @@ describe('guardResults', () => {
   it('C1: sees what the tool was asked for, and failures too', async () => {
     const seen: unknown[] = [];
     const guard = guardResults(
-      ({ text: said, toolUse: { name }, result, call }) =>
+      ({ text: said, toolCall: { name }, result, call }) =>
         seen.push([name, said, result.isError, call.metadata]) > 0,
     );
-    const model = scriptedModel([toolUse('clock'), toolUse('nothing')], [text('.')]);
+    const model = scriptedModel([toolCall('clock'), toolCall('nothing')], [text('.')]);
     await agentOf(model, guard).call('?', { metadata: { userId: 'u' } });
     expect(seen).toEqual([
       ['clock', '12:00', false, { userId: 'u' }],
@@ -108,13 +108,13 @@ describe('guardResults', () => {
         result: { ...event.result, content: [{ type: 'text' as const, text: page }] },
       })),
     );
-    const model = scriptedModel([toolUse('clock')], [text('.')]);
+    const model = scriptedModel([toolCall('clock')], [text('.')]);
     await agentOf(model, noInjection, spoil).call('?');
     expect(JSON.stringify(model.requests)).not.toContain('evil');
   });
 
   it('T15: the word of the call itself on a use of a tool stays', async () => {
-    const model = scriptedModel([toolUse('browse')], [toolUse('browse')], [text('Hm.')]);
+    const model = scriptedModel([toolCall('browse')], [toolCall('browse')], [text('Hm.')]);
     await agentOf(model, noInjection).call('?');
     const last = JSON.stringify(model.requests[2]?.messages.at(-1));
     expect(last).toContain('The result was withheld');
@@ -127,29 +127,29 @@ describe('guardResults', () => {
       description: 'Answers.',
       run: () => toolOutput({ content: page, finalAnswer: true }),
     });
-    const model = scriptedModel([toolUse('answer')], [text('Another.')]);
+    const model = scriptedModel([toolCall('answer')], [text('Another.')]);
     const reply = await createAgent({ model, tools: [answer], use: [noInjection] }).call('?');
     expect([reply.reason, textOf(reply)]).toEqual(['answer', 'Another.']);
   });
 
   it('T13: a result that is brought later is looked at', async () => {
     const ask = tool({ name: 'ask', description: 'Asks.', run: () => suspend() });
-    const model = scriptedModel([toolUse('ask')], [text('Hm.')]);
+    const model = scriptedModel([toolCall('ask')], [text('Hm.')]);
     const session = sessions(createAgent({ model, tools: [ask], use: [noInjection] })).open('s');
     const reply = await session.call('?');
     expect(reply.reason).toBe('suspended');
     const [message] = model.requests.length === 1 ? (reply.suspensions ?? []) : [];
-    await session.call(toolResults({ [message?.toolUse.id ?? '']: page }));
+    await session.call(toolResults({ [message?.toolCall.id ?? '']: page }));
     expect(JSON.stringify(model.requests)).not.toContain('evil');
     expect(JSON.stringify(model.requests)).toContain('The result was withheld');
-    expect(toolUsesOf(reply)).toEqual([]);
+    expect(toolCallsOf(reply)).toEqual([]);
   });
 
   it('I5: leaving the call leaves the check in the same tick', () => {
     marbles(({ model, cold, expectObservable, expectSubscriptions, scheduler }) => {
       const verdict$ = cold<boolean>('-----(t|)', { t: true });
       const agent = createAgent({
-        model: model('(cf|)', { c: toolUse('clock'), f: { type: 'finish', finish: 'stop' } }),
+        model: model('(cf|)', { c: toolCall('clock'), f: { type: 'finish', finish: 'stop' } }),
         tools: [clock],
         use: [guardResults(() => verdict$)],
       });

@@ -2,7 +2,7 @@ import { catchError, ignoreElements, map, mergeMap, type ObservableInput, of } f
 import type { CallInfo } from '../../values/reply.js';
 import { misuse } from '../../values/errors.js';
 import { type Interceptor, on, onCall } from '../../seams/interceptor.js';
-import type { ToolResultBlock, ToolUseBlock } from '../../values/message.js';
+import type { ToolResultBlock, ToolCallBlock } from '../../values/message.js';
 import { textBlock, textOf } from '../../values/message.js';
 import { checkOptions } from '../../values/options.js';
 import type { GuardOptions, GuardVerdict } from './guard-input.js';
@@ -12,7 +12,7 @@ export interface GuardedResult {
   readonly text: string;
   readonly result: ToolResultBlock;
   /** The tool call of the model. */
-  readonly toolUse: ToolUseBlock;
+  readonly toolCall: ToolCallBlock;
   readonly call: CallInfo;
 }
 
@@ -41,9 +41,9 @@ export const guardResults = (
     'postActing',
     (call) =>
       mergeMap((event) => {
-        const { result, toolUse } = event;
+        const { result, toolCall } = event;
         return decision$(() =>
-          check(Object.freeze({ text: textOf(result), result, toolUse, call })),
+          check(Object.freeze({ text: textOf(result), result, toolCall, call })),
         ).pipe(
           map((decision) => {
             if (decision.allowed) return event;
@@ -63,12 +63,12 @@ export const guardResults = (
 };
 
 const withheld = (
-  { type, toolUseId, note }: ToolResultBlock,
+  { type, toolCallId, note }: ToolResultBlock,
   why: string,
   error: Error,
 ): ToolResultBlock => ({
   type,
-  toolUseId,
+  toolCallId,
   content: [textBlock(`The result was withheld: ${why.replace(/\.$/, '')}.`)],
   isError: true,
   // The note comes from the call itself.

@@ -4,7 +4,7 @@ import { guardAnswer, guardInput, guardResults } from './index.js';
 guardInput(() => true);
 guardInput(async ({ text }) => Promise.resolve(text !== ''));
 guardInput(({ text }) => of({ allowed: text.length < 3, reason: 'too long' }));
-guardResults(({ toolUse }) => toolUse.name === 'clock');
+guardResults(({ toolCall }) => toolCall.name === 'clock');
 guardAnswer(() => ({ allowed: true }), { onReject: 'again' });
 
 // @ts-expect-error To allow must be said.

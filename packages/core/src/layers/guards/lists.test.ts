@@ -167,7 +167,7 @@ describe('allowList', () => {
   it('C1: a message without text is refused; one that only brings results of tools passes', () => {
     const image = { type: 'image', source: { kind: 'url', url: 'https://a.test/' } } as const;
     expect(verdictOn(guard, [{ role: 'user', content: [image] }])).toMatchObject(rejected);
-    const results = { type: 'tool_result', toolUseId: 't', content: [], isError: false } as const;
+    const results = { type: 'tool_result', toolCallId: 't', content: [], isError: false } as const;
     expect(verdictOn(guard, [{ role: 'tool', content: [results] }])).toBe('allowed');
   });
 });

@@ -195,7 +195,7 @@ const textIn = (block: Block): string => {
     case 'text':
     case 'thinking':
       return block.text;
-    case 'tool_use':
+    case 'tool_call':
       return `${block.name}${JSON.stringify(block.input)}${block.invalidInput ?? ''}`;
     case 'tool_result':
       return block.note ?? '';

@@ -76,7 +76,7 @@ describe('maxInputLength', () => {
       { characters: 9 },
       {
         role: 'assistant',
-        content: [{ type: 'tool_use', id: 't', name: 't', input: { a: '0123' } }],
+        content: [{ type: 'tool_call', id: 't', name: 't', input: { a: '0123' } }],
       },
     ],
     [
@@ -87,7 +87,7 @@ describe('maxInputLength', () => {
         content: [
           {
             type: 'tool_result',
-            toolUseId: 't',
+            toolCallId: 't',
             isError: false,
             content: [{ type: 'text', text: '0123456789' }],
           },

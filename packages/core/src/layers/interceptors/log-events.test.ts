@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { createAgent } from '../../agent.js';
 import { on } from '../../seams/interceptor.js';
 import { MillraceError } from '../../values/errors.js';
-import { scriptedModel, text, toolUse } from '../../testing/index.js';
+import { scriptedModel, text, toolCall } from '../../testing/index.js';
 import { tool } from '../../tools/tool.js';
 import { type LogFields, type Logger, logEvents } from './log-events.js';
 import { EMPTY, throwError } from 'rxjs';
@@ -29,7 +29,7 @@ const echo = tool({ name: 'echo', description: 'Echoes.', run: () => secret });
 describe('logEvents', () => {
   it('C10: every line has the fields that find it again, and its own', async () => {
     const { lines, logger } = recorder();
-    const model = scriptedModel([text(secret), toolUse('echo', { word: secret })], [text(secret)]);
+    const model = scriptedModel([text(secret), toolCall('echo', { word: secret })], [text(secret)]);
     const agent = createAgent({ name: 'a', model, tools: [echo], use: [logEvents(logger)] });
     await sessions(agent)
       .open('s')
@@ -62,13 +62,13 @@ describe('logEvents', () => {
       isError: false,
       characters: 7,
     });
-    expect(lines.at(-1)?.[1]).toMatchObject({ reason: 'answer', iterations: 2, toolUses: 1 });
+    expect(lines.at(-1)?.[1]).toMatchObject({ reason: 'answer', iterations: 2, toolCalls: 1 });
   });
 
   it('X10: says nothing of what was said', async () => {
     const { lines, logger } = recorder();
     const model = scriptedModel(
-      [text(secret), toolUse('echo', { word: secret })],
+      [text(secret), toolCall('echo', { word: secret })],
       throwError(
         () => new MillraceError('auth', `Wrong key ${secret}`, { cause: secret, status: 401 }),
       ),
@@ -92,10 +92,10 @@ describe('logEvents', () => {
   it('C10: warns of what went not as it should', async () => {
     const { lines, logger } = recorder();
     const interceptors = [logEvents(logger), on('preActing', () => EMPTY, { name: 'guard' })];
-    const model = scriptedModel([toolUse('echo', {}, 'e1')], [text('.')]);
+    const model = scriptedModel([toolCall('echo', {}, 'e1')], [text('.')]);
     await createAgent({ model, tools: [echo], use: interceptors }).call('?');
     expect(lines.filter(([level]) => level === 'warn')).toMatchObject([
-      ['warn', { of: 'preActing', handler: 'guard', toolUseId: 'e1' }, 'vetoed'],
+      ['warn', { of: 'preActing', handler: 'guard', toolCallId: 'e1' }, 'vetoed'],
     ]);
   });
 

@@ -3,7 +3,7 @@ import { misuse } from '../../values/errors.js';
 import type { AfterModel, AgentEvent, BeforeModel } from '../../events.js';
 import { watch, type Interceptor } from '../../seams/interceptor.js';
 import { isRecord } from '../../values/json.js';
-import { textOf, type ToolUseBlock, toolUsesOf } from '../../values/message.js';
+import { textOf, type ToolCallBlock, toolCallsOf } from '../../values/message.js';
 import { checkOptions, defined, isFlag, isText, type Rule } from '../../values/options.js';
 
 /** Receives log lines: a pino logger, `console`, or anything that takes fields and a message. */
@@ -103,11 +103,11 @@ const answerDetails = ({ message, finish, usage }: AfterModel) => ({
   messageId: message.id,
   finish,
   usage,
-  tools: toolUsesOf(message).map((toolUse) => toolUse.name),
+  tools: toolCallsOf(message).map((toolCall) => toolCall.name),
   characters: textOf(message).length,
 });
 
-const toolDetails = ({ name, id }: ToolUseBlock) => ({ tool: name, toolUseId: id });
+const toolDetails = ({ name, id }: ToolCallBlock) => ({ tool: name, toolCallId: id });
 
 const detailsOf = (event: AgentEvent): Readonly<Record<string, unknown>> => {
   switch (event.type) {
@@ -116,7 +116,7 @@ const detailsOf = (event: AgentEvent): Readonly<Record<string, unknown>> => {
     case 'stepReplayed':
       return { step: event.step };
     case 'uncertain':
-      return { ...toolDetails(event.toolUse), then: event.then };
+      return { ...toolDetails(event.toolCall), then: event.then };
     case 'preReasoning':
     case 'preSummary':
       return requestDetails(event);
@@ -143,19 +143,22 @@ const detailsOf = (event: AgentEvent): Readonly<Record<string, unknown>> => {
     case 'actingChunk':
     case 'suspended':
     case 'approvalRequested':
-      return toolDetails(event.toolUse);
+      return toolDetails(event.toolCall);
     case 'repaired':
-      return { ...(event.toolUse && toolDetails(event.toolUse)), characters: event.before.length };
+      return {
+        ...(event.toolCall && toolDetails(event.toolCall)),
+        characters: event.before.length,
+      };
     case 'approvalDecided':
-      return { ...toolDetails(event.toolUse), approved: event.approved };
+      return { ...toolDetails(event.toolCall), approved: event.approved };
     case 'postActing': {
-      const { toolUse, result, ms } = event;
+      const { toolCall, result, ms } = event;
       const outcome = { isError: result.isError, ms, characters: textOf(result).length };
-      return { ...toolDetails(toolUse), ...outcome };
+      return { ...toolDetails(toolCall), ...outcome };
     }
     case 'postCall': {
-      const { reason, finish, iterations, toolUses, usage, elapsedMs } = event.reply;
-      return { reason, finish, iterations, toolUses: toolUses.length, usage, elapsedMs };
+      const { reason, finish, iterations, toolCalls, usage, elapsedMs } = event.reply;
+      return { reason, finish, iterations, toolCalls: toolCalls.length, usage, elapsedMs };
     }
     case 'error':
       return errorFields(event);
@@ -172,8 +175,8 @@ const detailsOf = (event: AgentEvent): Readonly<Record<string, unknown>> => {
     case 'messageDiscarded':
       return { messageId: event.messageId };
     case 'vetoed': {
-      const { of, name: handler, toolUseId } = event;
-      return { of, handler, ...defined({ toolUseId }) };
+      const { of, name: handler, toolCallId } = event;
+      return { of, handler, ...defined({ toolCallId }) };
     }
     case 'queued':
       return { why: event.why, ahead: event.ahead };

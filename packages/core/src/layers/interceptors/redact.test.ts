@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { firstValueFrom, of } from 'rxjs';
 import { createAgent } from '../../agent.js';
 import { textOf } from '../../values/message.js';
-import { record, scriptedModel, text, thinking, toolUse } from '../../testing/index.js';
+import { record, scriptedModel, text, thinking, toolCall } from '../../testing/index.js';
 import { tool } from '../../tools/tool.js';
 import { toolOutput } from '../../values/tool-output.js';
 import { redact } from './redact.js';
@@ -18,7 +18,7 @@ describe('redact', () => {
   it('X10: takes a secret out of all that the model is sent, and that memory and the reply hold', async () => {
     const pay = tool({ name: 'pay', description: 'Pays.', run: () => `Paid with ${number}.` });
     const model = scriptedModel(
-      [toolUse('pay')],
+      [toolCall('pay')],
       [text('You paid with 4111 11'), text('11 1111 1111, thanks.')],
     );
     const session = sessions(
@@ -98,7 +98,7 @@ describe('redact', () => {
   });
 
   it('X10: takes it out of the closing request and its answer too', async () => {
-    const model = scriptedModel([toolUse('none', {}, 'n')], [text(`It is ${number}.`)]);
+    const model = scriptedModel([toolCall('none', {}, 'n')], [text(`It is ${number}.`)]);
     const history = [
       { id: '1', role: 'user', content: [{ type: 'text', text: number }] },
       { id: '2', role: 'assistant', content: [{ type: 'text', text: 'Ok.' }] },
@@ -167,7 +167,7 @@ describe('redact', () => {
           }),
         ),
     });
-    const model = scriptedModel([toolUse('search')], [text('Done.')]);
+    const model = scriptedModel([toolCall('search')], [text('Done.')]);
     const agent = createAgent({
       model,
       tools: [search],
@@ -198,7 +198,7 @@ describe('redact', () => {
       });
       const events = await record(
         createAgent({
-          model: scriptedModel([toolUse('show')], [text('Done.')]),
+          model: scriptedModel([toolCall('show')], [text('Done.')]),
           tools: [show],
           use: [redact([/KEY-[a-f]+/, /^hunter2$/])],
         }).stream$('?'),

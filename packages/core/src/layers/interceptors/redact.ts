@@ -55,10 +55,10 @@ export const redact = (secrets: Patterns, options: RedactOptions = {}): readonly
   const cleanProgress = () => {
     const windows = new Map<string, ReturnType<typeof createTextWindow>>();
     return mergeMap((event: EventOf<'actingChunk'>) => {
-      const { toolUse, value } = event;
+      const { toolCall, value } = event;
       if (typeof value !== 'string') return of({ ...event, value: redactValue(value, clean) });
-      const known = windows.get(toolUse.id) ?? createTextWindow(releaseReplaced(replaceOptions));
-      windows.set(toolUse.id, known);
+      const known = windows.get(toolCall.id) ?? createTextWindow(releaseReplaced(replaceOptions));
+      windows.set(toolCall.id, known);
       const text = known.push(value).map((chunk) => (chunk.type === 'text' ? chunk.text : ''));
       return text.length === 0 ? EMPTY : of({ ...event, value: text.join('') });
     });

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { EMPTY, finalize, lastValueFrom, map, NEVER, of, tap, timer } from 'rxjs';
 import { type AgentEvent, createAgent, interruptOn, type Model, textOf } from '../../index.js';
-import { finish, marbles, record, scriptedModel, text, toolUse } from '../../testing/index.js';
+import { finish, marbles, record, scriptedModel, text, toolCall } from '../../testing/index.js';
 import {
   inProcessLongTermMemory,
   type LongTermMemory,
@@ -114,7 +114,7 @@ describe('withLongTermMemory, of a memory that fails', () => {
 
   it('G3: a summary of its own that throws is a warning, too', async () => {
     const memory = inProcessLongTermMemory();
-    const model = scriptedModel([toolUse('look', {})], [text('Tea.')]);
+    const model = scriptedModel([toolCall('look', {})], [text('Tea.')]);
     const options = withLongTermMemory({ model }, { memory, summariseTool: throws });
     const events = await record(createAgent(options).stream$('Tea?', forAnn));
     expect(warningsIn(events)).toEqual([
@@ -133,10 +133,10 @@ describe('withLongTermMemory, of a memory that fails', () => {
   it('X12: tools tell the model what went wrong, and the call goes on', async () => {
     const model = scriptedModel(
       [
-        toolUse('retrieve_memory', { query: 'tea' }),
-        toolUse('record_memory', { text: 'tea' }),
-        toolUse('forget_memory', { ids: ['m'] }),
-        toolUse('record_memory', { text: '' }),
+        toolCall('retrieve_memory', { query: 'tea' }),
+        toolCall('record_memory', { text: 'tea' }),
+        toolCall('forget_memory', { ids: ['m'] }),
+        toolCall('record_memory', { text: '' }),
       ],
       [text('So be it.')],
     );
@@ -218,7 +218,7 @@ describe('withLongTermMemory, in time', () => {
       const recall$ = cold<never>('-');
       const memory = faulty({ recall$: () => recall$ });
       const asked = model('(cf|)', {
-        c: toolUse('retrieve_memory', { query: 'tea' }),
+        c: toolCall('retrieve_memory', { query: 'tea' }),
         f: finish(),
       });
       const agent = agentOf(memory, asked, { mode: 'agent', timeoutMs: 50 });
@@ -284,7 +284,7 @@ describe('withLongTermMemory, of a text that is poisoned', () => {
           const found = texts.map((it, nth) => entry({ id: `${nth}${it}`, text: it, kind }));
           const memory = faulty({ recall$: () => of(found) });
           const model = scriptedModel(
-            [toolUse('retrieve_memory', { query: 'tea' })],
+            [toolCall('retrieve_memory', { query: 'tea' })],
             [text('Tea.')],
           );
           const settings = { memory, mode: 'both', forgetTool: true } as const;

@@ -52,10 +52,10 @@ export const memoriesOfCall = (
   const { createdAt } = reply;
   const metadata = originIn(call);
   const answerRun = answeringRun(run);
-  const tools = reply.toolUses.flatMap((run): readonly NewMemory[] => {
-    const isOwn = ownTools.includes(run.name) || run.toolUseId === answerRun?.toolUseId;
+  const tools = reply.toolCalls.flatMap((run): readonly NewMemory[] => {
+    const isOwn = ownTools.includes(run.name) || run.toolCallId === answerRun?.toolCallId;
     const text = summariseTool === false || isOwn ? '' : summariseTool(run);
-    const id = `${callId}/memory/${run.toolUseId}`;
+    const id = `${callId}/memory/${run.toolCallId}`;
     const about = { ...metadata, tool: run.name };
     return text === undefined || text.trim() === ''
       ? []
@@ -76,9 +76,9 @@ const answeringRun = (run: EndedRun | undefined): ToolRun | undefined => {
   const answer = textOf(run.answer).slice(0, maxLength);
   const last = run.messages.findLast(({ role }) => role === 'tool');
   return run.toolRuns.find(
-    ({ toolUseId, output, isError }) =>
+    ({ toolCallId, output, isError }) =>
       last?.role === 'tool' &&
-      last.content.some((result) => result.toolUseId === toolUseId) &&
+      last.content.some((result) => result.toolCallId === toolCallId) &&
       !isError &&
       answer !== '' &&
       output.startsWith(answer),

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { defer, lastValueFrom, mergeMap, type Observable, type SchedulerLike, timer } from 'rxjs';
 import { createAgent, inProcessMemory, type ModelChunk, textOf, selectTools } from '../../index.js';
-import { marbles, record, scriptedModel, text, toolUse } from '../../testing/index.js';
+import { marbles, record, scriptedModel, text, toolCall } from '../../testing/index.js';
 import { inProcessLongTermMemory, type LongTermMemory, withLongTermMemory } from './index.js';
 import type { LongTermMemoryMode } from './memory-settings.js';
 import {
@@ -38,13 +38,13 @@ describe('withLongTermMemory, agent', () => {
     const memory = inProcessLongTermMemory();
     const model = scriptedModel(
       [
-        toolUse('record_memory', { text: 'Likes tea.' }),
-        toolUse('record_memory', { text: 'likes TEA.' }),
+        toolCall('record_memory', { text: 'Likes tea.' }),
+        toolCall('record_memory', { text: 'likes TEA.' }),
       ],
       [text('Stored.')],
-      [toolUse('retrieve_memory', { query: 'tea' })],
+      [toolCall('retrieve_memory', { query: 'tea' })],
       [text('Tea.')],
-      [toolUse('retrieve_memory', { query: 'tea' })],
+      [toolCall('retrieve_memory', { query: 'tea' })],
       [text('?')],
     );
     const agent = createAgent(withLongTermMemory({ model }, { memory, mode: 'agent' }));
@@ -71,9 +71,9 @@ describe('withLongTermMemory, agent', () => {
     const others = { userId: 'ann', scope: ann, sessionId: 's', metadata: { userId: 'ann' } };
     const model = scriptedModel(
       [
-        toolUse('retrieve_memory', { query: 'tea', ...others }),
-        toolUse('record_memory', { text: 'Bob was here.', ...others }),
-        toolUse('forget_memory', { ids: ['memory-1'], ...others }),
+        toolCall('retrieve_memory', { query: 'tea', ...others }),
+        toolCall('record_memory', { text: 'Bob was here.', ...others }),
+        toolCall('forget_memory', { ids: ['memory-1'], ...others }),
       ],
       [text('?')],
     );
@@ -90,8 +90,8 @@ describe('withLongTermMemory, agent', () => {
   it('G3: forgets where it may, by the ids that it was shown', async () => {
     const memory = remembering('Likes tea.', 'Lives in Oslo.');
     const model = scriptedModel(
-      [toolUse('retrieve_memory', { query: 'tea' })],
-      [toolUse('forget_memory', { ids: ['memory-1', 'memory-9'] })],
+      [toolCall('retrieve_memory', { query: 'tea' })],
+      [toolCall('forget_memory', { ids: ['memory-1', 'memory-9'] })],
       [text('Gone.')],
     );
     const settings = { memory, mode: 'agent', forgetTool: true } as const;
@@ -105,8 +105,8 @@ describe('withLongTermMemory, agent', () => {
   it('I8: what a tool has recalled is shown for the call, and not kept with the conversation', async () => {
     const conversations = inProcessMemory();
     const model = scriptedModel(
-      [toolUse('retrieve_memory', { query: 'tea' }), toolUse('look', { at: 'home' })],
-      [toolUse('look', { at: 'sea' })],
+      [toolCall('retrieve_memory', { query: 'tea' }), toolCall('look', { at: 'home' })],
+      [toolCall('look', { at: 'sea' })],
       [text('Done.')],
       [text('?')],
     );
@@ -138,9 +138,9 @@ describe('withLongTermMemory, agent', () => {
     const memory = remembering('Likes tea.');
     const model = scriptedModel(
       [
-        toolUse('retrieve_memory', { query: 'tea' }),
-        toolUse('record_memory', { text: 'Wants it hot.' }),
-        toolUse('look', { at: 'home' }),
+        toolCall('retrieve_memory', { query: 'tea' }),
+        toolCall('record_memory', { text: 'Wants it hot.' }),
+        toolCall('look', { at: 'home' }),
       ],
       [text('Hot.')],
     );
@@ -161,14 +161,14 @@ describe('withLongTermMemory, agent', () => {
 const modes: readonly LongTermMemoryMode[] = ['static', 'agent', 'both'];
 
 const uses: Readonly<Record<string, ModelChunk>> = {
-  retrieve: toolUse('retrieve_memory', { query: 'mark' }),
-  list: toolUse('retrieve_memory', { query: '' }),
-  record: toolUse('record_memory', { text: 'Something else.' }),
-  steal: toolUse('retrieve_memory', { query: 'mark', userId: 'bob', scope: { userId: 'bob' } }),
-  forget: toolUse('forget_memory', { ids: ['memory-1'], userId: 'bob' }),
-  look: toolUse('look', { at: 'home' }),
-  fail: toolUse('look', { at: 'nowhere' }),
-  unknown: toolUse('nothing', {}),
+  retrieve: toolCall('retrieve_memory', { query: 'mark' }),
+  list: toolCall('retrieve_memory', { query: '' }),
+  record: toolCall('record_memory', { text: 'Something else.' }),
+  steal: toolCall('retrieve_memory', { query: 'mark', userId: 'bob', scope: { userId: 'bob' } }),
+  forget: toolCall('forget_memory', { ids: ['memory-1'], userId: 'bob' }),
+  look: toolCall('look', { at: 'home' }),
+  fail: toolCall('look', { at: 'nowhere' }),
+  unknown: toolCall('nothing', {}),
 };
 
 /** What a model asks for in the turns of a call, before it answers. */

@@ -47,8 +47,8 @@ const recordMemory = (settings: MemorySettings): Tool =>
     }),
     run: ({ text }, context): Observable<string> =>
       defer(() => {
-        const { callId, toolUseId, scheduler } = context;
-        const id = `${callId}/memory/${toolUseId}`;
+        const { callId, toolCallId, scheduler } = context;
+        const id = `${callId}/memory/${toolCallId}`;
         const metadata = originIn(context);
         const memory = { id, text, kind: 'fact', createdAt: scheduler.now(), metadata };
         return recordIn$(accessOf(settings, context), [memory]).pipe(

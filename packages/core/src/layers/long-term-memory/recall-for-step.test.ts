@@ -9,7 +9,7 @@ import {
   type ScriptedAnswer,
   scriptedModel,
   text,
-  toolUse,
+  toolCall,
 } from '../../testing/index.js';
 import type { LongTermMemoryOptions } from './memory-settings.js';
 import { withLongTermMemory } from './index.js';
@@ -24,8 +24,8 @@ import {
 import { sessions } from '../sessions/index.js';
 import { journal } from '../../journal/index.js';
 
-const create = toolUse('create_plan', { goal: 'Bread.', steps: ['Mill', 'Bake', 'Eat'] });
-const update = (step: number, status: string) => toolUse('update_step', { step, status });
+const create = toolCall('create_plan', { goal: 'Bread.', steps: ['Mill', 'Bake', 'Eat'] });
+const update = (step: number, status: string) => toolCall('update_step', { step, status });
 const memories = () =>
   remembering('The mill is by the sea.', 'Bake at 220 degrees.', 'Likes bread.');
 

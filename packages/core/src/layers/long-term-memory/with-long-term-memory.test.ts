@@ -17,7 +17,7 @@ import { answerWith } from '../../call/index.js';
 import { completeTask } from '../planning/index.js';
 import { guarded } from '../presets/index.js';
 import { retrieve } from '../retrieval/index.js';
-import { finish, marbles, record, scriptedModel, text, toolUse } from '../../testing/index.js';
+import { finish, marbles, record, scriptedModel, text, toolCall } from '../../testing/index.js';
 import {
   inProcessLongTermMemory,
   type LongTermMemory,
@@ -93,7 +93,11 @@ describe('withLongTermMemory, static', () => {
     'R1: placed %s, with what was found in its place (%s), it is neither the task nor stored',
     async (placement, found, expected) => {
       const conversations = inProcessMemory();
-      const model = scriptedModel([text('Hello.')], [toolUse('look', { at: 'home' })], [text('.')]);
+      const model = scriptedModel(
+        [text('Hello.')],
+        [toolCall('look', { at: 'home' })],
+        [text('.')],
+      );
       const retriever = { retrieve$: () => of([{ source: 'tea.md', text: 'Tea is hot.' }]) };
       const options = {
         model,
@@ -165,7 +169,7 @@ describe('withLongTermMemory, static', () => {
   it('G3: records each run of a tool: its name, what it was asked, and what came out or went wrong', async () => {
     const memory = inProcessLongTermMemory();
     const model = scriptedModel(
-      [toolUse('look', { at: 'home' }), toolUse('look', { at: 'nowhere' })],
+      [toolCall('look', { at: 'home' }), toolCall('look', { at: 'nowhere' })],
       [text('Seen.')],
     );
     const agent = createAgent(withLongTermMemory({ model, tools: [look] }, { memory }));
@@ -193,7 +197,7 @@ describe('withLongTermMemory, static', () => {
   it('I15: cuts what is long, and says how much is missing', async () => {
     const memory = inProcessLongTermMemory();
     const long = tool({ name: 'long', description: 'Long.', run: () => 'x'.repeat(5_000) });
-    const model = scriptedModel([toolUse('long')], [text('y'.repeat(5_000))], [text('Z.')]);
+    const model = scriptedModel([toolCall('long')], [text('y'.repeat(5_000))], [text('Z.')]);
     const agent = createAgent(withLongTermMemory({ model, tools: [long] }, { memory }));
     await agent.call(`Look ${'z'.repeat(5_000)}`, forAnn);
     for (const held of await heldOf(memory)) {
@@ -209,8 +213,8 @@ describe('withLongTermMemory, static', () => {
     async (answer) => {
       const memory = inProcessLongTermMemory();
       const model = scriptedModel(
-        [toolUse('look', { at: 'home' })],
-        [toolUse('look', { at: 'the mill' }), toolUse('finish', { answer })],
+        [toolCall('look', { at: 'home' })],
+        [toolCall('look', { at: 'the mill' }), toolCall('finish', { answer })],
       );
       const tools = [look, completeTask({ name: 'finish' })];
       const agent = createAgent(withLongTermMemory({ model, tools }, { memory }));
@@ -231,7 +235,7 @@ describe('withLongTermMemory, static', () => {
     ): Promise<readonly string[]> => {
       const memory = inProcessLongTermMemory();
       const model = scriptedModel(
-        [toolUse('look', { at: 'home' }), toolUse('look', { at: 'nowhere' })],
+        [toolCall('look', { at: 'home' }), toolCall('look', { at: 'nowhere' })],
         [text('Seen.')],
       );
       const settings = { memory, ...(summariseTool === undefined ? {} : { summariseTool }) };
@@ -337,13 +341,13 @@ describe('withLongTermMemory, static', () => {
   it('G3: a call that waits is recorded when it is answered', async () => {
     const memory = inProcessLongTermMemory();
     const pay = tool({ name: 'pay', description: 'Pays.', run: () => suspend('?') });
-    const model = scriptedModel([toolUse('pay')], [text('Paid.')]);
+    const model = scriptedModel([toolCall('pay')], [text('Paid.')]);
     const session = sessions(
       createAgent(withLongTermMemory({ model, tools: [pay] }, { memory })),
     ).open('s');
     const first = await session.call('Pay Ann.', forAnn);
     expect(await heldOf(memory)).toEqual([]);
-    const id = first.suspensions?.[0]?.toolUse.id ?? '';
+    const id = first.suspensions?.[0]?.toolCall.id ?? '';
     await session.call(toolResults({ [id]: 'Yes.' }), forAnn);
     expect(await heldOf(memory)).toEqual(['user:\n  Pay Ann.\nassistant:\n  Paid.']);
   });
@@ -527,7 +531,7 @@ describe('withLongTermMemory, of an agent', () => {
   it('C1: goes with guarded(), before and behind it', async () => {
     for (const nested of [true, false]) {
       const memory = remembering('Likes tea.');
-      const model = scriptedModel([toolUse('retrieve_memory', { query: 'tea' })], [text('Tea.')]);
+      const model = scriptedModel([toolCall('retrieve_memory', { query: 'tea' })], [text('Tea.')]);
       const settings = { memory, mode: 'both' } as const;
       const options = nested
         ? guarded(withLongTermMemory({ model }, settings))

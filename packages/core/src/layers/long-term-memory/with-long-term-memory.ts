@@ -353,7 +353,7 @@ const withoutResults = (messages: readonly Message[]): readonly Message[] => {
       ? {
           ...message,
           content: message.content.map((result) =>
-            uses.get(result.toolUseId)?.name === retrieveMemoryName && !result.isError
+            uses.get(result.toolCallId)?.name === retrieveMemoryName && !result.isError
               ? { ...result, content: [textBlock(placeholder)] }
               : result,
           ),

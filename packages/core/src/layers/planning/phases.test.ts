@@ -12,7 +12,7 @@ import {
   tool,
 } from '../../index.js';
 import { acting, insertAfter, insertBefore, reasoning } from '../../phases/index.js';
-import { marbles, record, scriptedModel, text, toolUse } from '../../testing/index.js';
+import { marbles, record, scriptedModel, text, toolCall } from '../../testing/index.js';
 import { text as text$ } from '../../operators/event-operators.js';
 import { analyseTask, reflect } from './index.js';
 import { sessions } from '../sessions/index.js';
@@ -35,7 +35,7 @@ describe('phases that think beside the loop', () => {
     const memory = inProcessMemory();
     const model = scriptedModel(
       [text('Spin it.')],
-      [toolUse('spin')],
+      [toolCall('spin')],
       [text('It spins.')],
       [text('Done.')],
       [text('Again?')],
@@ -56,7 +56,7 @@ describe('phases that think beside the loop', () => {
   });
 
   it('G1: are asked with the conversation as it is, and without tools', async () => {
-    const model = scriptedModel([text('A')], [toolUse('spin')], [text('B')], [text('Done.')]);
+    const model = scriptedModel([text('A')], [toolCall('spin')], [text('B')], [text('Done.')]);
     const agent = createAgent({
       model,
       tools: [spin],
@@ -86,7 +86,7 @@ describe('phases that think beside the loop', () => {
       ({ type: 'usage', usage: { inputTokens: n, outputTokens: 1 } }) as const;
     const model = scriptedModel(
       [text('A'), spent(1)],
-      [toolUse('spin'), spent(10)],
+      [toolCall('spin'), spent(10)],
       [text('B'), spent(100)],
       [text('Done.'), spent(1000)],
     );
@@ -105,7 +105,7 @@ describe('phases that think beside the loop', () => {
   it('G1: a failure is a warning, and the call goes on', async () => {
     const model = scriptedModel(
       throwError(() => new MillraceError('server', 'Down.')),
-      [toolUse('spin')],
+      [toolCall('spin')],
       [text(' ')],
       [text('Done.')],
     );
@@ -118,7 +118,7 @@ describe('phases that think beside the loop', () => {
   });
 
   it('H2: a veto leaves one out, an error of an interceptor fails the call', async () => {
-    const model = scriptedModel([toolUse('spin')], [text('B')], [text('Done.')]);
+    const model = scriptedModel([toolCall('spin')], [text('B')], [text('Done.')]);
     const vetoing = on('prePlanning', () => EMPTY, { name: 'no' });
     const vetoed = createAgent({ model, tools: [spin], use: [vetoing, ...thinking] });
     const events = await record(vetoed.stream$('?'));
@@ -170,7 +170,7 @@ describe('phases that think beside the loop', () => {
   });
 
   it('L2: the answer is not mixed up with what was thought', async () => {
-    const model = scriptedModel([text('A')], [toolUse('spin')], [text('B')], [text('Done.')]);
+    const model = scriptedModel([text('A')], [toolCall('spin')], [text('B')], [text('Done.')]);
     const agent = createAgent({ model, tools: [spin], use: thinking });
     const said: string[] = [];
     await lastValueFrom(
@@ -212,7 +212,7 @@ describe('phases that think beside the loop', () => {
   it('L7: a turn that only corrects the model is not reflected on', async () => {
     const model = scriptedModel(
       [text('A')],
-      [toolUse('spin')],
+      [toolCall('spin')],
       [text('B')],
       [text(' ')],
       [text('Done.')],
@@ -265,7 +265,7 @@ describe('phases that think beside the loop', () => {
 });
 
 describe('reflect', () => {
-  const turns = (...tools: readonly string[]) => tools.map((name) => [toolUse(name)]);
+  const turns = (...tools: readonly string[]) => tools.map((name) => [toolCall(name)]);
   const run = async (when: Parameters<typeof reflect>[0], ...tools: readonly string[]) => {
     const seen: number[] = [];
     let turn = 0;
@@ -300,7 +300,7 @@ describe('reflect', () => {
 
   it('I18: waits on the scheduler of the call', () => {
     marbles(({ scheduler, expectObservable }) => {
-      const answers = [toolUse('spin'), text('Hm.'), text('Done.')];
+      const answers = [toolCall('spin'), text('Hm.'), text('Done.')];
       const model = {
         name: 'm',
         stream$: () =>

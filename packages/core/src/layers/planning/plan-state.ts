@@ -2,7 +2,7 @@ import { enablePatches, produceWithPatches } from 'immer';
 import type { StatePatch } from '../../events.js';
 import { characterStart } from '../../values/surrogates.js';
 import { isRecord } from '../../values/json.js';
-import type { ToolUseBlock } from '../../values/message.js';
+import type { ToolCallBlock } from '../../values/message.js';
 import { runKey } from '../../run.js';
 
 export const planStatuses = ['todo', 'in progress', 'done', 'abandoned'] as const;
@@ -43,7 +43,7 @@ export const planTools = ['create_plan', 'update_step', 'revise_plan'] as const;
 export type PlanChange =
   { readonly plan: Plan; readonly patches: readonly StatePatch[] } | { readonly problem: string };
 
-type PlanToolCall = Pick<ToolUseBlock, 'name' | 'input'>;
+type PlanToolCall = Pick<ToolCallBlock, 'name' | 'input'>;
 
 const maxSteps = 50;
 

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { applyPatches, enablePatches } from 'immer';
 import { filter, map } from 'rxjs';
 import { createAgent, type Interceptor, on, textOf } from '../../index.js';
-import { record, type ScriptedAnswer, scriptedModel, text, toolUse } from '../../testing/index.js';
+import { record, type ScriptedAnswer, scriptedModel, text, toolCall } from '../../testing/index.js';
 import { changePlan, type PlanChange } from './plan-state.js';
 import { completeTask, isPlan, type Plan, planText, withPlan } from './index.js';
 import { createPlanTools } from './plan.js';
@@ -11,9 +11,9 @@ import { sessions } from '../sessions/index.js';
 
 enablePatches();
 
-const create = (...steps: readonly string[]) => toolUse('create_plan', { goal: 'Bread.', steps });
+const create = (...steps: readonly string[]) => toolCall('create_plan', { goal: 'Bread.', steps });
 const update = (step: unknown, status: unknown, outcome?: string) =>
-  toolUse('update_step', { step, status, ...(outcome !== undefined && { outcome }) });
+  toolCall('update_step', { step, status, ...(outcome !== undefined && { outcome }) });
 
 const run = async (...answers: readonly ScriptedAnswer[]) => {
   const model = scriptedModel(...answers, [text('Done.')]);
@@ -29,7 +29,7 @@ describe('the plan of a call', () => {
       [create('Mill', 'Knead', 'Bake')],
       [update(1, 'in progress')],
       [update(1, 'done', 'Flour\nis there.'), update(2, 'abandoned', 'No yeast.')],
-      [toolUse('revise_plan', { steps: ['Bake', 'Eat'] })],
+      [toolCall('revise_plan', { steps: ['Bake', 'Eat'] })],
     );
     expect(changes.map(({ name, iteration }) => [name, iteration])).toEqual([
       ['plan', 1],
@@ -75,7 +75,7 @@ describe('the plan of a call', () => {
       [create()],
       [create('Mill')],
       [update(2, 'done'), update(1, 'finished')],
-      [toolUse('revise_plan', { steps: [' '] })],
+      [toolCall('revise_plan', { steps: [' '] })],
     );
     expect(changes).toHaveLength(1);
     const told = events.flatMap((event) =>
@@ -92,7 +92,7 @@ describe('the plan of a call', () => {
 
   it('T3: uses of one message follow one another', async () => {
     const { changes, events } = await run([
-      toolUse('create_plan', { goal: 'Bread.', steps: ['Mill'] }),
+      toolCall('create_plan', { goal: 'Bread.', steps: ['Mill'] }),
       update(1, 'done'),
     ]);
     expect(changes).toMatchObject([{ state: { steps: [{ status: 'done' }] } }]);
@@ -108,7 +108,7 @@ describe('the plan of a call', () => {
   it('S5: tells also what the last turn has changed', async () => {
     const model = scriptedModel(
       [create('Mill')],
-      [update(1, 'done'), toolUse('complete_task', { answer: 'Milled.' })],
+      [update(1, 'done'), toolCall('complete_task', { answer: 'Milled.' })],
     );
     const agent = createAgent(withPlan({ model, tools: [completeTask()] }));
     const events = await record(agent.stream$('?'));
@@ -131,7 +131,7 @@ describe('the plan of a call', () => {
     const reply = await sessions(agent).open('t').call('Go on.');
     expect(model.requests[2]?.messages.map(textOf).at(-1)).toContain('1. [todo] Mill');
     expect(model.requests[3]?.messages.map(textOf).at(-1)).toContain('1. [done] Mill');
-    expect(reply.toolUses).toMatchObject([{ isError: true }]);
+    expect(reply.toolCalls).toMatchObject([{ isError: true }]);
   });
 
   it('S5: is told once where a call goes on with it, and not at all where it is settled', async () => {
@@ -160,9 +160,9 @@ describe('the plan of a call', () => {
     const run1 = async (...interceptors: readonly Interceptor[]) => {
       const model = scriptedModel([create('Mill', 'Bake'), update(2, 'done')], [text('Done.')]);
       const reply = await createAgent(withPlan({ model, use: interceptors })).call('?');
-      return reply.toolUses.map(({ isError, output }) => (isError ? output : 'fine'));
+      return reply.toolCalls.map(({ isError, output }) => (isError ? output : 'fine'));
     };
-    const isCreate = ({ toolUse: { name } }: { readonly toolUse: { readonly name: string } }) =>
+    const isCreate = ({ toolCall: { name } }: { readonly toolCall: { readonly name: string } }) =>
       name === 'create_plan';
     expect(
       await run1(
@@ -179,7 +179,7 @@ describe('the plan of a call', () => {
       'preActing',
       map((event) =>
         isCreate(event)
-          ? { ...event, toolUse: { ...event.toolUse, input: { goal: 'G', steps: ['Mill'] } } }
+          ? { ...event, toolCall: { ...event.toolCall, input: { goal: 'G', steps: ['Mill'] } } }
           : event,
       ),
     );
@@ -192,7 +192,7 @@ describe('the plan of a call', () => {
   it('G1: without its phase nothing is planned, and the tools say so', async () => {
     const model = scriptedModel([update(1, 'done')], [text('Well.')]);
     const reply = await createAgent({ model, tools: createPlanTools() }).call('?');
-    expect(reply.toolUses).toMatchObject([{ isError: true }]);
+    expect(reply.toolCalls).toMatchObject([{ isError: true }]);
     expect(() => withPlan({ model }, { prompt: 1 as never })).toThrow(/'prompt' must be/);
   });
 

@@ -4,7 +4,7 @@ import { withOwnTools } from '../select-tools.js';
 import { alsoEnded, type PhaseFactory } from '../../seams/phase.js';
 import type { Context } from '../../seams/context.js';
 import type { StatePatch } from '../../events.js';
-import { type Message, type ToolUseBlock, toolUsesOf } from '../../values/message.js';
+import { type Message, type ToolCallBlock, toolCallsOf } from '../../values/message.js';
 import { checkOptions, isText } from '../../values/options.js';
 import { insertAfter, insertBefore } from '../../phases/phase-list.js';
 import { acting } from '../../phases/acting.js';
@@ -79,7 +79,7 @@ export const plan = (options: PlanOptions = {}): PhaseFactory => {
 const seenKey = runKey<string | undefined>('plan/seen', undefined);
 
 /** Restores the plan of earlier calls, unless all its steps are settled. */
-const restorePlan = (uses: readonly ToolUseBlock[]): PlanUpdate => {
+const restorePlan = (uses: readonly ToolCallBlock[]): PlanUpdate => {
   const { current: now } = applyCalls(undefined, uses);
   return now === undefined || now.steps.every(isSettled)
     ? { current: undefined, patches: [] }
@@ -89,15 +89,15 @@ const restorePlan = (uses: readonly ToolUseBlock[]): PlanUpdate => {
 const usesSince = (
   messages: readonly Message[],
   seen: string | undefined,
-): readonly ToolUseBlock[] => {
+): readonly ToolCallBlock[] => {
   const from = messages.findLastIndex(({ id }) => id === seen) + 1;
   // The message with the tool calls may be the last one seen.
   return messages.slice(from).flatMap((message, index) => {
     if (message.role !== 'tool') return [];
     const caller = messages[from + index - 1];
     if (caller?.role !== 'assistant') return [];
-    const failed = message.content.filter(({ isError }) => isError).map((it) => it.toolUseId);
-    return toolUsesOf(caller).filter((use) => isPlanUse(use) && !failed.includes(use.id));
+    const failed = message.content.filter(({ isError }) => isError).map((it) => it.toolCallId);
+    return toolCallsOf(caller).filter((use) => isPlanUse(use) && !failed.includes(use.id));
   });
 };
 
@@ -106,7 +106,7 @@ interface PlanUpdate {
   readonly patches: readonly StatePatch[];
 }
 
-const applyCalls = (before: Plan | undefined, uses: readonly ToolUseBlock[]): PlanUpdate =>
+const applyCalls = (before: Plan | undefined, uses: readonly ToolCallBlock[]): PlanUpdate =>
   uses.reduce<PlanUpdate>(
     ({ current: now, patches }, use) => {
       const change = changePlan(now, use);
@@ -190,5 +190,5 @@ export const createPlanTools = (): readonly Tool[] => {
   ];
 };
 
-const isPlanUse = ({ name }: Pick<ToolUseBlock, 'name'>): boolean =>
+const isPlanUse = ({ name }: Pick<ToolCallBlock, 'name'>): boolean =>
   planTools.some((known) => known === name);

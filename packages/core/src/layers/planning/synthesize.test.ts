@@ -4,7 +4,7 @@ import { createAgent, inProcessMemory, output, textOf, tool } from '../../index.
 import { acting, insertAfter } from '../../phases/index.js';
 import { retrieve } from '../retrieval/index.js';
 import { jsonSchema } from '../../schema/index.js';
-import { record, type ScriptedAnswer, scriptedModel, text, toolUse } from '../../testing/index.js';
+import { record, type ScriptedAnswer, scriptedModel, text, toolCall } from '../../testing/index.js';
 import { completeTask, synthesize } from './index.js';
 import type { SynthesizeOptions } from './synthesize.js';
 import { sessions } from '../sessions/index.js';
@@ -30,11 +30,11 @@ const agentOf = (
   });
   return { agent, model };
 };
-const done = [toolUse('complete_task', {})];
+const done = [toolCall('complete_task', {})];
 
 describe('synthesize', () => {
   it('G1: writes the answer where the task is done without one', async () => {
-    const { agent, model } = agentOf([[toolUse('look')], done, [text('It is there.')]]);
+    const { agent, model } = agentOf([[toolCall('look')], done, [text('It is there.')]]);
     const reply = await agent.call('?');
     expect(reply).toMatchObject({ reason: 'answer', iterations: 2 });
     expect(textOf(reply)).toBe('It is there.');
@@ -42,7 +42,7 @@ describe('synthesize', () => {
   });
 
   it('G1: leaves an answer that was given as it is, and one that is no completion', async () => {
-    const given = agentOf([[toolUse('complete_task', { answer: 'There.' })]]);
+    const given = agentOf([[toolCall('complete_task', { answer: 'There.' })]]);
     expect(await given.agent.call('?')).toMatchObject({ reason: 'toolFinal' });
     const plain = agentOf([[text('There.')]]);
     expect(await plain.agent.call('?')).toMatchObject({ reason: 'answer' });
@@ -51,12 +51,12 @@ describe('synthesize', () => {
 
   it('I2: a completion beside other tools waits for them; one that failed completes nothing', async () => {
     const { agent, model } = agentOf([
-      [toolUse('look'), toolUse('complete_task')],
+      [toolCall('look'), toolCall('complete_task')],
       [text('Both.')],
     ]);
     expect(textOf(await agent.call('?'))).toBe('Both.');
     expect(JSON.stringify(model.requests[1]?.messages)).toContain('Seen.');
-    const bad = agentOf([[toolUse('complete', {})], [text('So.')]]);
+    const bad = agentOf([[toolCall('complete', {})], [text('So.')]]);
     expect(await bad.agent.call('?')).toMatchObject({ iterations: 2 });
   });
 
@@ -71,7 +71,7 @@ describe('synthesize', () => {
     ]);
     expect(model.requests[1]?.messages.map(textOf)[1]).toBe('Draft.');
     expect((await lastValueFrom(memory('s').load$())).map(textOf)).toEqual(['?', 'Final.']);
-    const final = agentOf([[toolUse('complete_task', { answer: 'Draft.' })], [text('Final.')]], {
+    const final = agentOf([[toolCall('complete_task', { answer: 'Draft.' })], [text('Final.')]], {
       when: 'always',
     });
     expect(textOf(await final.agent.call('?'))).toBe('Final.');
@@ -123,7 +123,7 @@ describe('synthesize', () => {
       properties: { at: { type: 'string' } },
       required: ['at'],
     } as const;
-    const complete = (answer: unknown) => [toolUse('complete_task', { answer })];
+    const complete = (answer: unknown) => [toolCall('complete_task', { answer })];
     const asText = agentOf([complete('{"at":"a"}')]);
     expect(await asText.agent.call('?', { use: [output(jsonSchema(schema))] })).toMatchObject({
       reason: 'toolFinal',
@@ -206,7 +206,7 @@ describe('synthesize', () => {
   it('I14: is refused what it does not have, and completes by the name that it is told', async () => {
     expect(() => synthesize({ when: 'never' as never })).toThrow(/'when' must be/);
     expect(() => completeTask({ name: '' })).toThrow(/'name' must be/);
-    const model = scriptedModel([toolUse('finish', {})], [text('So.')]);
+    const model = scriptedModel([toolCall('finish', {})], [text('So.')]);
     const agent = createAgent({
       model,
       tools: [completeTask({ name: 'finish' })],

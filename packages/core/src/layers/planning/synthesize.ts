@@ -4,7 +4,7 @@ import type { Context } from '../../seams/context.js';
 import { discard } from '../../phases/message-builder.js';
 import { isMillraceError, MillraceError } from '../../values/errors.js';
 import type { AssistantMessage, Message } from '../../values/message.js';
-import { textBlock, textOf, toolUsesOf } from '../../values/message.js';
+import { textBlock, textOf, toolCallsOf } from '../../values/message.js';
 import type { Model } from '../../models/model.js';
 import { ready } from '../../models/answer-tool.js';
 import { checkOptions, isFlag, isModel, oneOf, type Rule } from '../../values/options.js';
@@ -123,10 +123,10 @@ export const synthesize = (options: SynthesizeOptions = {}): PhaseFactory => {
 const isComplete = (messages: readonly Message[], completion: string): boolean => {
   const [caller, results] = messages.slice(-2);
   if (caller?.role !== 'assistant' || results?.role !== 'tool') return false;
-  return toolUsesOf(caller).some(
+  return toolCallsOf(caller).some(
     ({ id, name }) =>
       name === completion &&
-      results.content.some(({ toolUseId, isError }) => toolUseId === id && !isError),
+      results.content.some(({ toolCallId, isError }) => toolCallId === id && !isError),
   );
 };
 

@@ -15,14 +15,14 @@ import {
 import { guardInput } from '../guards/index.js';
 import type { Retriever } from '../retrieval/index.js';
 import { jsonSchema } from '../../schema/index.js';
-import { marbles, record, scriptedModel, text, toolUse } from '../../testing/index.js';
+import { marbles, record, scriptedModel, text, toolCall } from '../../testing/index.js';
 import { createSemaphore } from '../traffic/index.js';
 import { guarded } from './index.js';
 import { sessions } from '../sessions/index.js';
 
 const spin = tool({ name: 'spin', description: 'Spins.', run: () => 'again' });
 let waiting = '';
-const spinning = (times: number) => Array.from({ length: times }, () => [toolUse('spin')]);
+const spinning = (times: number) => Array.from({ length: times }, () => [toolCall('spin')]);
 
 describe('the preset guarded', () => {
   it('M: lets 20 calls run at once, and 100 wait', () => {
@@ -38,7 +38,7 @@ describe('the preset guarded', () => {
   it('M: gives a call 30 s and a tool 15 s, the wait for a place counted', () => {
     marbles(({ scheduler, expectObservable }) => {
       const stuck = tool({ name: 'stuck', description: 'Never ends.', run: () => NEVER });
-      const model = scriptedModel([toolUse('stuck')], [text('Well.')]);
+      const model = scriptedModel([toolCall('stuck')], [text('Well.')]);
       const agent = createAgent(guarded({ model, tools: [stuck] }));
       expectObservable(agent.call$('?', { scheduler }).pipe(map(textOf))).toBe('15s (a|)', {
         a: 'Well.',
@@ -63,14 +63,14 @@ describe('the preset guarded', () => {
     const limits = { maxToolCalls: undefined, timeouts: { callMs: undefined } } as never;
     const reply = await createAgent(guarded({ model, tools: [spin], limits })).call('?');
     expect(reply).toMatchObject({ reason: 'answer', iterations: 11 });
-    expect(reply.toolUses).toHaveLength(10);
+    expect(reply.toolCalls).toHaveLength(10);
     expect(model.requests[10]?.toolChoice).toBe('none');
   });
 
   it('M: remembers what was said and answered, and shows the last ten turns', async () => {
     const memory = inProcessMemory();
     const model = scriptedModel(
-      ...Array.from({ length: 12 }, (_, n) => [[toolUse('spin')], [text(`answer ${n}`)]]).flat(),
+      ...Array.from({ length: 12 }, (_, n) => [[toolCall('spin')], [text(`answer ${n}`)]]).flat(),
     );
     const session = sessions(createAgent(guarded({ model, tools: [spin] })), { memory }).open('s');
     for (let n = 0; n < 12; n += 1) await session.call(`question ${n}`);
@@ -94,9 +94,9 @@ describe('the preset guarded', () => {
       run: ({ to }) => suspend({ to }),
     });
     const model = scriptedModel(
-      [toolUse('spin')],
-      [toolUse('pay', { to: 'A' })],
-      [toolUse('pay', { to: 'B' })],
+      [toolCall('spin')],
+      [toolCall('pay', { to: 'A' })],
+      [toolCall('pay', { to: 'B' })],
       [text('Both are paid.')],
       [text('Bye.')],
     );
@@ -106,7 +106,7 @@ describe('the preset guarded', () => {
         ? session.call('Pay A and B.')
         : session.call(toolResults({ [waiting]: 'Paid.' })));
       expect(reply.suspensions?.map(({ request }) => request)).toEqual([{ to }]);
-      waiting = reply.suspensions?.[0]?.toolUse.id ?? '';
+      waiting = reply.suspensions?.[0]?.toolCall.id ?? '';
     }
     const last = await session.call(toolResults({ [waiting]: 'Paid.' }));
     expect(textOf(last)).toBe('Both are paid.');
@@ -124,9 +124,9 @@ describe('the preset guarded', () => {
 
   it('T13: keeps a result that was brought together with words', async () => {
     const pay = tool({ name: 'pay', description: 'Pays.', run: () => suspend('?') });
-    const model = scriptedModel([toolUse('pay')], [toolUse('pay')], [text('Done.')]);
+    const model = scriptedModel([toolCall('pay')], [toolCall('pay')], [text('Done.')]);
     const session = sessions(createAgent(guarded({ model, tools: [pay] }))).open('s');
-    const idOf = (reply: Reply) => reply.suspensions?.[0]?.toolUse.id ?? '';
+    const idOf = (reply: Reply) => reply.suspensions?.[0]?.toolCall.id ?? '';
     const first = idOf(await session.call('Pay A.'));
     const second = idOf(await session.call([toolResults({ [first]: 'RESULT1' }), 'And B.']));
     await session.call(toolResults({ [second]: 'RESULT2' }));
@@ -138,16 +138,16 @@ describe('the preset guarded', () => {
   it('T13: an old result answers no new use of the same id', async () => {
     const pay = tool({ name: 'pay', description: 'Pays.', run: () => suspend('?') });
     const model = scriptedModel(
-      [toolUse('pay')],
+      [toolCall('pay')],
       [text('Paid.')],
-      [toolUse('pay')],
+      [toolCall('pay')],
       [text('Paid again.')],
     );
     const session = sessions(createAgent(guarded({ model, tools: [pay] }, { turns: 1 }))).open('s');
     const first = await session.call('Pay A.');
-    await session.call(toolResults({ [first.suspensions?.[0]?.toolUse.id ?? '']: 'YES' }));
+    await session.call(toolResults({ [first.suspensions?.[0]?.toolCall.id ?? '']: 'YES' }));
     const second = await session.call('Pay B.');
-    const id = second.suspensions?.[0]?.toolUse.id ?? '';
+    const id = second.suspensions?.[0]?.toolCall.id ?? '';
     expect(textOf(await session.call(toolResults({ [id]: 'NO' })))).toBe('Paid again.');
     expect(JSON.stringify(model.requests[3]?.messages)).toContain('NO');
     expect(JSON.stringify(model.requests[3]?.messages)).not.toContain('YES');
@@ -212,7 +212,7 @@ describe('the preset guarded', () => {
     const model = scriptedModel(...spinning(2), [text('Enough.')]);
     const limits = { maxToolCalls: 2, timeouts: { toolMs: 1 } };
     const reply = await createAgent(guarded({ model, tools: [spin], limits })).call('?');
-    expect(reply.toolUses).toHaveLength(2);
+    expect(reply.toolCalls).toHaveLength(2);
     expect(guarded({ model, limits })).toMatchObject({
       limits: { maxToolCalls: 2, timeouts: { callMs: 30_000, toolMs: 1 } },
     });

@@ -12,7 +12,7 @@ import {
 } from '../../index.js';
 import { jsonSchema } from '../../schema/index.js';
 import { text as text$ } from '../../operators/event-operators.js';
-import { record, type ScriptedAnswer, scriptedModel, text, toolUse } from '../../testing/index.js';
+import { record, type ScriptedAnswer, scriptedModel, text, toolCall } from '../../testing/index.js';
 import { planner } from './index.js';
 import type { PlannerOptions } from './planner.js';
 import { sessions } from '../sessions/index.js';
@@ -54,8 +54,8 @@ const order = (events: Awaited<ReturnType<typeof record>>): readonly string[] =>
     .map((event) =>
       'phase' in event
         ? `${event.type} ${event.phase}`
-        : 'toolUse' in event
-          ? `${event.type} ${event.toolUse.name}`
+        : 'toolCall' in event
+          ? `${event.type} ${event.toolCall.name}`
           : event.type,
     );
 
@@ -112,7 +112,7 @@ describe('the preset planner', () => {
       says('nowhere does not exist.'),
       uses(['complete_task', { answer: 'At a.' }]),
     ]);
-    expect(reply.toolUses.map(({ isError }) => isError)).toEqual([true, false]);
+    expect(reply.toolCalls.map(({ isError }) => isError)).toEqual([true, false]);
     const [, , reflected] = model.requests;
     expect(JSON.stringify(reflected?.messages)).toContain('There is no such place.');
     expect(events.filter(({ type }) => type === 'error')).toEqual([]);
@@ -207,7 +207,7 @@ describe('the preset planner', () => {
   });
 
   it('M: works with native tools as well, where an answer needs no completion', async () => {
-    const model = scriptedModel([toolUse('look', { at: 'a' })], [text('It is at a.')]);
+    const model = scriptedModel([toolCall('look', { at: 'a' })], [text('It is at a.')]);
     const settings = { calling: 'native', analyse: false, reflect: false } as const;
     const reply = await createAgent(planner({ model, tools: [look] }, settings)).call('?');
     expect(textOf(reply)).toBe('It is at a.');
@@ -319,7 +319,7 @@ describe('the preset planner', () => {
     const native = createAgent(
       planner(
         {
-          model: scriptedModel([toolUse('complete_task', { answer: { n: 2 } })]),
+          model: scriptedModel([toolCall('complete_task', { answer: { n: 2 } })]),
           use: [output(jsonSchema(schema))],
         },
         { ...settings, calling: 'native' },

@@ -24,7 +24,7 @@ describe('the preset action', () => {
     );
     const reply = await createAgent(action({ model, tools: [look] })).call('?');
     expect(textOf(reply)).toBe('Seen.');
-    expect(reply.toolUses.map(({ isError }) => isError)).toEqual([false, true]);
+    expect(reply.toolCalls.map(({ isError }) => isError)).toEqual([false, true]);
     expect(model.requests[0]).toMatchObject({ temperature: 0.7, maxTokens: 8_000 });
     expect(model.requests[0]?.tools).toBeUndefined();
     expect(model.requests[0]?.system).toContain('Action:');

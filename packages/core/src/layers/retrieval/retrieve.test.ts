@@ -23,7 +23,7 @@ import {
   tool,
   toolResults,
 } from '../../index.js';
-import { marbles, record, scriptedModel, text, toolUse } from '../../testing/index.js';
+import { marbles, record, scriptedModel, text, toolCall } from '../../testing/index.js';
 import { addSources, retrieve, type RetrievedPassage, type Retriever } from './index.js';
 import { sessions } from '../sessions/index.js';
 import { journal } from '../../journal/index.js';
@@ -70,7 +70,7 @@ describe('retrieve', () => {
   });
 
   it('R1: right before what was asked, so that all before it is the same each time', async () => {
-    const model = scriptedModel([text('1')], [toolUse('look')], [text('2')]);
+    const model = scriptedModel([text('1')], [toolCall('look')], [text('2')]);
     const look = tool({ name: 'look', description: 'Looks.', run: () => 'seen' });
     const use = [retrieve(finding(), { placement: 'beforeInput', limit: 1 })];
     const session = sessions(createAgent({ model, tools: [look], use })).open('s');
@@ -178,11 +178,11 @@ describe('retrieve', () => {
 
   it('R1: in a resumed call it stands before what was asked', async () => {
     const pay = tool({ name: 'pay', description: 'Pays.', run: () => suspend('?') });
-    const model = scriptedModel([toolUse('pay')], [text('Paid.')]);
+    const model = scriptedModel([toolCall('pay')], [text('Paid.')]);
     const use = [retrieve(finding(), { placement: 'beforeInput' })];
     const session = sessions(createAgent({ model, tools: [pay], use })).open('s');
     const reply = await session.call('Pay.');
-    await session.call(toolResults({ [reply.suspensions?.[0]?.toolUse.id ?? '']: 'Yes.' }));
+    await session.call(toolResults({ [reply.suspensions?.[0]?.toolCall.id ?? '']: 'Yes.' }));
     expect(model.requests[1]?.messages.map((it) => textOf(it).slice(0, 10))).toEqual([
       '[Retrieved',
       'Pay.',

@@ -16,13 +16,19 @@ const filesIn = (folder: string): readonly (readonly [name: string, text: string
     readFileSync(join(corpus, folder, file), 'utf8'),
   ]);
 
+/** Version 1 called tool calls tool uses. */
+const inPresentSpelling = (saved: string): SessionState =>
+  JSON.parse(
+    saved.replaceAll('"tool_use"', '"tool_call"').replaceAll('"toolUse', '"toolCall'),
+  ) as SessionState;
+
 const versions = readdirSync(corpus).filter((folder) => /^v\d+$/.test(folder));
 
 describe.each(versions)('S4: the states of %s', (version) => {
   it.each(filesIn(version))('%s is loaded, and saved as what it is', async (_name, saved) => {
     const session = sessions(sampleAgent()).open('s');
-    const state = JSON.parse(saved) as SessionState;
-    await session.loadState(state);
+    await session.loadState(JSON.parse(saved));
+    const state = inPresentSpelling(saved);
     expect(await session.saveState()).toEqual({ ...state, version: stateVersion });
     // It can be saved by another one again, as text.
     const other = sessions(sampleAgent()).open('other');
@@ -32,8 +38,8 @@ describe.each(versions)('S4: the states of %s', (version) => {
 
   it.each(filesIn(version))('%s is a session that goes on', async (name, saved) => {
     const session = sessions(sampleAgent([[text('Gladly.')]])).open('s');
-    const state = JSON.parse(saved) as SessionState;
-    await session.loadState(state);
+    await session.loadState(JSON.parse(saved));
+    const state = inPresentSpelling(saved);
     const input = name === 'suspended' ? toolResults({ one: 'by Ann' }) : 'Go on.';
     expect((await session.call(input, { callId: 'next' })).reason).toBe('answer');
     const { messages, interrupted, approvals } = await session.saveState();

@@ -6,7 +6,7 @@ import { windowMemory } from '../../memories/index.js';
 import { inProcessMemory, type MemoryFactory } from '../../memories/in-process-memory.js';
 import { textOf } from '../../values/message.js';
 import { agentTool } from '../teams/index.js';
-import { type ScriptedAnswer, scriptedModel, text, toolUse } from '../../testing/index.js';
+import { type ScriptedAnswer, scriptedModel, text, toolCall } from '../../testing/index.js';
 import { sessions } from './index.js';
 
 /** An agent that asks a helper twice in its session `notes`, and a helper that answers with what it has heard there. */
@@ -26,7 +26,7 @@ const place = (memory: MemoryFactory = inProcessMemory()) => {
   const agent = createAgent({
     model: many(({ messages }) => {
       const done = messages.filter(({ role }) => role === 'tool').length;
-      return done < 2 ? [toolUse('helper', { user_prompt: `q${done + 1}` })] : [text('Done.')];
+      return done < 2 ? [toolCall('helper', { user_prompt: `q${done + 1}` })] : [text('Done.')];
     }),
     tools: [asks],
     use: [durable],

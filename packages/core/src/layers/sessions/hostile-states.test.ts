@@ -18,7 +18,7 @@ const asking = (input: unknown): unknown => [
   {
     id: 'a',
     role: 'assistant',
-    content: [{ type: 'tool_use', id: 'u', name: 't', input }],
+    content: [{ type: 'tool_call', id: 'u', name: 't', input }],
   },
 ];
 const nested = (levels: number, within: (inner: unknown) => unknown): unknown =>

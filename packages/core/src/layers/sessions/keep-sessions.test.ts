@@ -72,7 +72,7 @@ describe('S4: keepSessions', () => {
   it('saves what a call that failed has left, and the failure is what is heard', async () => {
     const store = inProcessSessions();
     const agent = sampleAgent([
-      [{ type: 'toolUse', name: 'add', input: { a: 1, b: 1 } }],
+      [{ type: 'toolCall', name: 'add', input: { a: 1, b: 1 } }],
       throwError(() => new Error('broken')),
     ]);
     const session = await open(agent, store);

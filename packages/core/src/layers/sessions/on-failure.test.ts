@@ -15,7 +15,7 @@ import {
 import { createCallStore, inProcessCalls, journal } from '../../journal/index.js';
 import { guarded } from '../presets/index.js';
 import { unpaired } from '../../run.js';
-import { marbles, scriptedModel, text, toolUse } from '../../testing/index.js';
+import { marbles, scriptedModel, text, toolCall } from '../../testing/index.js';
 import { sessions } from './index.js';
 import type { SessionCallOptions } from './sessions.js';
 
@@ -67,7 +67,7 @@ describe('a session whose call fails', () => {
     ['a plain agent', (options) => options],
     ['the preset guarded', (options) => guarded(options, { retry: false })],
   ])('S10: keeps the tool calls of %s, so that the next call knows of them', async (_, of) => {
-    const options = of({ model: failing([toolUse('pay')]), tools: [pay] });
+    const options = of({ model: failing([toolCall('pay')]), tools: [pay] });
     const { memory, session } = await fail(options);
     expect(await stored(memory)).toEqual(['user', 'assistant', 'tool Paid.']);
     const model = scriptedModel([text('Yes.')], [text('Bye.')]);
@@ -80,7 +80,7 @@ describe('a session whose call fails', () => {
   it('S10, C5: keeps the tool calls that were done when time was up, and says what is not known', () => {
     marbles(({ scheduler, flush }) => {
       const memory = inProcessMemory();
-      const model = scriptedModel([toolUse('pay'), toolUse('hang')]);
+      const model = scriptedModel([toolCall('pay'), toolCall('hang')]);
       const agent = createAgent({ model, tools: [pay, hang] });
       const call$ = sessions(agent, { memory })
         .open('s')
@@ -106,7 +106,7 @@ describe('a session whose call fails', () => {
   });
 
   it('S10: with discard, keeps nothing that was not stored before', async () => {
-    const options = { model: failing([toolUse('pay')]), tools: [pay] };
+    const options = { model: failing([toolCall('pay')]), tools: [pay] };
     const { memory } = await fail(guarded(options, { retry: false }), { onFailure: 'discard' });
     expect(await stored(memory)).toEqual([]);
     const always = sessions(createAgent({ model: failing() }), { memory, onFailure: 'discard' });
@@ -149,7 +149,7 @@ describe('a session whose call fails', () => {
     const durable = journal(createCallStore(inProcessCalls()));
     const options = { tools: [pay], use: [durable] };
     const memory = inProcessMemory();
-    const model = failing([toolUse('pay')]);
+    const model = failing([toolCall('pay')]);
     await fail({ ...options, model }, { callId: 'c' }, memory);
     expect(await stored(memory)).toEqual(['user', 'assistant', 'tool Paid.']);
     const again = createAgent({ ...options, model: scriptedModel([text('Done.')]) });

@@ -9,7 +9,7 @@ import {
   type ThinkingBlock,
   type ToolMessage,
   type ToolResultBlock,
-  type ToolUseBlock,
+  type ToolCallBlock,
   type UserMessage,
 } from '../../values/message.js';
 import { isObject, isRecord, isTooDeep } from '../../values/json.js';
@@ -23,6 +23,7 @@ import {
   stateVersion,
   type ToolGroupStates,
 } from './session-state.js';
+import { respelled } from '../../memories/former-spelling.js';
 import { messageOf, MillraceError } from '../../values/errors.js';
 
 export const readState = (value: unknown): SessionState => {
@@ -35,11 +36,12 @@ export const readState = (value: unknown): SessionState => {
   if (version === undefined) {
     throw wrong(place, "is no state of a session: it has no 'version'. Pass what saveState() gave");
   }
-  if (version !== stateVersion) throw otherVersion(version, place);
+  if (version !== 1 && version !== stateVersion) throw otherVersion(version, place);
   if (holdsMore(value, mostValues)) {
     throw wrong(place, `holds more than ${mostValues} values: so much is not taken`);
   }
-  return frozen(stateOf(value, place));
+  const state = version === 1 ? respelled({ ...value, version: stateVersion }) : value;
+  return frozen(stateOf(state, place));
 };
 
 const mostValues = 2_000_000;
@@ -68,7 +70,7 @@ const groups: Read<ToolGroupStates> = (value, place) => {
 const approvals: Read<SessionState['approvals']> = (value, place) =>
   distinct(
     listOf(approval, 10_000)(value, place),
-    ({ callId, toolUse: { id } }) => JSON.stringify([callId, id]),
+    ({ callId, toolCall: { id } }) => JSON.stringify([callId, id]),
     place,
   );
 
@@ -118,13 +120,13 @@ const message: Read<Message> = (value, place) => {
 
 const assistantBlock: Read<AssistantBlock> = (value, place) => {
   const type = ownField(value, 'type');
-  if (type === 'tool_use') return toolUse(value, place);
+  if (type === 'tool_call') return toolCall(value, place);
   return type === 'thinking' ? thinking(value, place) : contentBlock(value, place);
 };
 
 const assistantBlocks: Read<readonly AssistantBlock[]> = (value, place) => {
   const blocks = listOf(assistantBlock, mostBlocks)(value, place);
-  const uses = blocks.filter((block) => block.type === 'tool_use');
+  const uses = blocks.filter((block) => block.type === 'tool_call');
   distinct(uses, ({ id }) => id, place);
   return blocks;
 };
@@ -310,11 +312,11 @@ const usage = objectOf<Usage>({
 const lastCall = objectOf<LastCall>({ callId: name, usageBefore: usage, hasEnded: flag });
 const earlierCall = objectOf<EarlierCall>({ callId: name, usage, hasEnded: flag });
 
-const toolUse = ofType(
-  'tool_use',
-  objectOf<ToolUseBlock>(
+const toolCall = ofType(
+  'tool_call',
+  objectOf<ToolCallBlock>(
     {
-      type: exactly('tool_use'),
+      type: exactly('tool_call'),
       id: name,
       // A model may have asked for a tool without a name.
       name: text,
@@ -327,7 +329,7 @@ const toolUse = ofType(
   ),
 );
 
-const approval = objectOf<PendingApproval>({ callId: name, toolUse });
+const approval = objectOf<PendingApproval>({ callId: name, toolCall });
 
 const thinking = objectOf<ThinkingBlock>(
   { type: exactly('thinking'), text, signature: text, redacted: flag },
@@ -342,7 +344,7 @@ const toolResult = ofType(
   objectOf<ToolResultBlock>(
     {
       type: exactly('tool_result'),
-      toolUseId: name,
+      toolCallId: name,
       content: contents,
       isError: flag,
       note: text,

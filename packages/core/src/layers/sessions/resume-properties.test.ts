@@ -12,7 +12,7 @@ import {
 import type { ModelChunk } from '../../models/model.js';
 import type { Reply } from '../../values/reply.js';
 import { agentTool } from '../teams/index.js';
-import { type ScriptedAnswer, scriptedModel, text, toolUse } from '../../testing/index.js';
+import { type ScriptedAnswer, scriptedModel, text, toolCall } from '../../testing/index.js';
 import { tool } from '../../tools/tool.js';
 import { toolGroup } from '../../tools/tool-group.js';
 import { inProcessSessions, type SessionStore } from './session-state.js';
@@ -22,10 +22,10 @@ import type { SessionState } from './index.js';
 const usage: ModelChunk = { type: 'usage', usage: { inputTokens: 3, outputTokens: 1 } };
 
 const use: fc.Arbitrary<ModelChunk> = fc.oneof(
-  fc.constantFrom('plain', 'fails', 'below').map((name) => toolUse(name, { user_prompt: '?' })),
+  fc.constantFrom('plain', 'fails', 'below').map((name) => toolCall(name, { user_prompt: '?' })),
   fc
     .constantFrom('activate', 'deactivate')
-    .map((how) => toolUse('manage_tools', { [how]: ['web'] })),
+    .map((how) => toolCall('manage_tools', { [how]: ['web'] })),
 );
 const turns = fc.array(fc.array(use, { minLength: 1, maxLength: 2 }), { maxLength: 2 });
 type Turns = readonly (readonly ModelChunk[])[];
@@ -121,8 +121,11 @@ describe('S4, S6: a kept session whose process ends anywhere', () => {
   };
 
   it('has the same state in the end, between any two writes to the two stores', async () => {
-    const below = toolUse('below', { user_prompt: '?' });
-    const asked = [[[toolUse('plain')]], [[below, toolUse('manage_tools', { activate: ['web'] })]]];
+    const below = toolCall('below', { user_prompt: '?' });
+    const asked = [
+      [[toolCall('plain')]],
+      [[below, toolCall('manage_tools', { activate: ['web'] })]],
+    ];
     const expected = await whole(asked);
     expect(expected).toMatchObject({ groups: { web: true }, lastCall: { callId: 'c1' } });
     const dying = dyingAfter(inProcessCalls(), 1_000);

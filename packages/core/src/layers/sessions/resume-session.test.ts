@@ -24,7 +24,7 @@ import { textOf } from '../../values/message.js';
 import type { ModelChunk } from '../../models/model.js';
 import { only } from '../../operators/event-operators.js';
 import type { Reply } from '../../values/reply.js';
-import { type ScriptedAnswer, scriptedModel, text, toolUse } from '../../testing/index.js';
+import { type ScriptedAnswer, scriptedModel, text, toolCall } from '../../testing/index.js';
 import { contextKey } from '../../tools/context-key.js';
 import { tool } from '../../tools/tool.js';
 import { toolGroup } from '../../tools/tool-group.js';
@@ -108,7 +108,7 @@ describe('S6: a kept session that goes on', () => {
 
   it('with one that has failed, been saved, gone on, and not been saved', async () => {
     const { chat, store, full } = place();
-    const first = await chat([[toolUse('look')], broken]);
+    const first = await chat([[toolCall('look')], broken]);
     await expect(first.call('a', { callId: 'c' })).rejects.toThrow('broken');
     // It is over: nobody goes on with it who does not ask for it.
     expect(await (await chat([])).resume()).toBeUndefined();
@@ -121,7 +121,7 @@ describe('S6: a kept session that goes on', () => {
 
   it('with what a call has left that failed, and was not saved', async () => {
     const { chat, store, full } = place();
-    const first = await chat([[toolUse('look')], broken], full);
+    const first = await chat([[toolCall('look')], broken], full);
     await expect(first.call('a', { callId: 'c' })).rejects.toThrow('broken');
     const second = await chat([]);
     expect(await second.resume()).toBeUndefined();
@@ -149,7 +149,7 @@ describe('S6: a kept session that goes on', () => {
     const boss = () => {
       const helper = createAgent({
         name: 'helper',
-        model: scriptedModel([toolUse('manage_tools', { activate: ['web'] })], [text('hm')]),
+        model: scriptedModel([toolCall('manage_tools', { activate: ['web'] })], [text('hm')]),
         tools: [web],
       });
       const ask = tool({
@@ -157,7 +157,7 @@ describe('S6: a kept session that goes on', () => {
         description: 'Asks.',
         run: (_input, parent) => sessions(helper).open('s').call$('secret?', { parent }),
       });
-      const model = scriptedModel([toolUse('ask')], [text('one')]);
+      const model = scriptedModel([toolCall('ask')], [text('one')]);
       return createAgent({ model, tools: [ask, web], use: [journal(calls)] });
     };
     const session = sessions(boss()).open('s');
@@ -171,7 +171,7 @@ describe('S6: a kept session that goes on', () => {
 
   it('with an older one, whose usage is counted once', async () => {
     const { chat } = place();
-    const first = await chat([[toolUse('look'), spent(100)], broken, [text('b'), spent(10)]]);
+    const first = await chat([[toolCall('look'), spent(100)], broken, [text('b'), spent(10)]]);
     await expect(first.call('a', { callId: 'a' })).rejects.toThrow('broken');
     await first.call('b', { callId: 'b' });
     const second = await chat([[text('a'), spent(1_000)]]);
@@ -204,7 +204,7 @@ describe('S6: a kept session that goes on', () => {
     const web = toolGroup({ name: 'web', description: 'The web.', tools: [] });
     const agentOf = (...answers: readonly ScriptedAnswer[]) =>
       createAgent({ model: scriptedModel(...answers), tools: [web], use: [journal(calls)] });
-    const activate = toolUse('manage_tools', { activate: ['web'] });
+    const activate = toolCall('manage_tools', { activate: ['web'] });
     const lost = sessions(agentOf([activate], [text('one'), spent(1)])).open('s');
     await lost.call('?', { callId: 'q' });
     // An id that begins with that of the other one.
@@ -260,7 +260,7 @@ describe('S6: a kept session that goes on', () => {
 
   it('S7: with a fork that was made for it', async () => {
     const { chat, calls } = place();
-    const first = await chat([[toolUse('look')], [text('one')]]);
+    const first = await chat([[toolCall('look')], [text('one')]]);
     await first.call('a', { callId: 'c' });
     await lastValueFrom(fork$(calls, 'c', { at: '2', callId: 'f', sessionId: 'new' }));
     const agent = createAgent({ model: scriptedModel([text('other')]), use: [journal(calls)] });

@@ -463,4 +463,4 @@ const isGroups = (value: unknown): value is ToolGroupStates =>
 
 const isApprovals = (value: unknown): value is readonly PendingApproval[] =>
   Array.isArray(value) &&
-  value.every((it) => isRecord(it) && typeof it['callId'] === 'string' && isRecord(it['toolUse']));
+  value.every((it) => isRecord(it) && typeof it['callId'] === 'string' && isRecord(it['toolCall']));

@@ -11,7 +11,7 @@ import {
   scriptedModel,
   text,
   thinking,
-  toolUse,
+  toolCall,
 } from '../../testing/index.js';
 import { tool } from '../../tools/tool.js';
 import { requireApproval } from '../approval.js';
@@ -129,24 +129,25 @@ export const sampleStates: Readonly<Record<string, () => Promise<SessionState>>>
       [
         asksFor(
           text('Adding.'),
-          toolUse('add', { a: 1, b: 2 }, 'one'),
-          toolUse('add', { a: 'x' }, 'two'),
+          toolCall('add', { a: 1, b: 2 }, 'one'),
+          toolCall('add', { a: 'x' }, 'two'),
         ),
-        asksFor(toolUse('unknown', { deep: { list: [1, null, 'a', { b: true }] } }, 'three')),
+        asksFor(toolCall('unknown', { deep: { list: [1, null, 'a', { b: true }] } }, 'three')),
         [text('It is 3.')],
       ],
       (session) => callAll(session, 'Add.'),
     ),
   suspended: () =>
-    saved([asksFor(toolUse('sign', {}, 'one'), toolUse('add', { a: 1, b: 1 }, 'two'))], (session) =>
-      callAll(session, 'Sign.'),
+    saved(
+      [asksFor(toolCall('sign', {}, 'one'), toolCall('add', { a: 1, b: 1 }, 'two'))],
+      (session) => callAll(session, 'Sign.'),
     ),
   resumed: () =>
-    saved([asksFor(toolUse('sign', {}, 'one')), [text('Signed.')]], (session) =>
+    saved([asksFor(toolCall('sign', {}, 'one')), [text('Signed.')]], (session) =>
       callAll(session, 'Sign.', toolResults({ one: 'by Ann' })),
     ),
   media: () =>
-    saved([asksFor(toolUse('photograph', {}, 'one')), [text('A cat.')]], (session) =>
+    saved([asksFor(toolCall('photograph', {}, 'one')), [text('A cat.')]], (session) =>
       callAll(session, [textBlock('What is this?'), picture, recording, paper]),
     ),
   thinking: () =>
@@ -159,7 +160,7 @@ export const sampleStates: Readonly<Record<string, () => Promise<SessionState>>>
     ),
   groups: () =>
     saved(
-      [asksFor(toolUse('manage_tools', { activate: ['web'] }, 'one')), [text('Ready.')]],
+      [asksFor(toolCall('manage_tools', { activate: ['web'] }, 'one')), [text('Ready.')]],
       async (session) => {
         await callAll(session, 'Search.');
         session.toolkit.deactivate('shell');
@@ -174,14 +175,14 @@ export const sampleStates: Readonly<Record<string, () => Promise<SessionState>>>
       (session) => callAll(session, 'a', 'b'),
     ),
   interrupted: () =>
-    saved([asksFor(text('I would'), toolUse('pay', {}, 'one'))], async (session) => {
+    saved([asksFor(text('I would'), toolCall('pay', {}, 'one'))], async (session) => {
       const reply = session.call('Pay.', { callId: 'call-0' });
       session.interrupt('Never mind.');
       await reply;
     }),
   approvals: async () => {
-    const uses = [toolUse('pay', {}, 'one'), toolUse('pay', { to: 'Ann' }, 'two')];
-    const answers = [asksFor(toolUse('add', { a: 1, b: 1 }, 'zero')), asksFor(...uses)];
+    const uses = [toolCall('pay', {}, 'one'), toolCall('pay', { to: 'Ann' }, 'two')];
+    const answers = [asksFor(toolCall('add', { a: 1, b: 1 }, 'zero')), asksFor(...uses)];
     const session = sessions(sampleAgent(answers)).open('s');
     const reply = session.call('Pay.', { callId: 'call-0' });
     const state = await session.saveState();
@@ -199,7 +200,7 @@ export const sampleStates: Readonly<Record<string, () => Promise<SessionState>>>
       { use: [journal(createCallStore(inProcessCalls()))] },
     ),
   'journal-broken-off': async () => {
-    const answers = [asksFor(toolUse('add', { a: 1, b: 1 }, 'one'), spent(10, 2)), () => NEVER];
+    const answers = [asksFor(toolCall('add', { a: 1, b: 1 }, 'one'), spent(10, 2)), () => NEVER];
     const durable = journal(createCallStore(inProcessCalls()));
     const session = sessions(sampleAgent(answers, { use: [durable] })).open('s');
     const running = session
@@ -212,8 +213,8 @@ export const sampleStates: Readonly<Record<string, () => Promise<SessionState>>>
   plan: () =>
     saved(
       [
-        asksFor(toolUse('create_plan', { goal: 'Tea', steps: ['Boil', 'Pour'] }, 'one')),
-        asksFor(toolUse('update_step', { step: 1, status: 'done' }, 'two')),
+        asksFor(toolCall('create_plan', { goal: 'Tea', steps: ['Boil', 'Pour'] }, 'one')),
+        asksFor(toolCall('update_step', { step: 1, status: 'done' }, 'two')),
         [text('Done.')],
       ],
       (session) => callAll(session, 'Make tea.'),
@@ -221,7 +222,10 @@ export const sampleStates: Readonly<Record<string, () => Promise<SessionState>>>
     ),
   budget: () =>
     saved(
-      [asksFor(toolUse('add', { a: 1, b: 2 }, 'one'), spent(100, 20)), [text('It is 3, I think.')]],
+      [
+        asksFor(toolCall('add', { a: 1, b: 2 }, 'one'), spent(100, 20)),
+        [text('It is 3, I think.')],
+      ],
       (session) => callAll(session, 'Add.'),
       withoutModel({ model: scriptedModel(), use: [budget({ tokens: 50 })] }),
     ),

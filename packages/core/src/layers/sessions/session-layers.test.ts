@@ -14,7 +14,7 @@ import {
 import { contextKey, createAgent, type Layer, textOf, tool } from '../../index.js';
 import { calls$, createCallStore, inProcessCalls, journal } from '../../journal/index.js';
 import { inProcessSessions, keepSessions, sessions } from './index.js';
-import { record, scriptedModel, text, toolUse } from '../../testing/index.js';
+import { record, scriptedModel, text, toolCall } from '../../testing/index.js';
 
 /** A store whose every step takes a while. */
 const slowJournal = (time: VirtualTimeScheduler, ms: number) => {
@@ -67,7 +67,7 @@ describe('the layers of a session', () => {
       description: 'Waits.',
       run: () => of('Done.').pipe(delay(20, time)),
     });
-    const model = scriptedModel([toolUse('wait')], [text('One.')], [text('Two.')]);
+    const model = scriptedModel([toolCall('wait')], [text('One.')], [text('Two.')]);
     const agent = createAgent({ model, tools: [wait], use: [impatient] });
     const session = sessions(agent, { onBusy: 'queue' }).open('s');
     const said: string[] = [];

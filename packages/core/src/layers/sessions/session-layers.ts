@@ -213,8 +213,8 @@ const counting = ({ record }: SessionPlace): Layer => ({
   priority: 10,
   inherit: true,
   step: ({ call: { callId }, hooks, local }) => {
-    local(pendingApprovals).add = (toolUse, iteration) =>
-      record.await({ callId, toolUse }, (change) => hooks.report(iteration, change));
+    local(pendingApprovals).add = (toolCall, iteration) =>
+      record.await({ callId, toolCall }, (change) => hooks.report(iteration, change));
     return (next) =>
       watchingSpending(
         next,

@@ -24,7 +24,7 @@ import {
 import { createAgent } from '../../agent.js';
 import { on, prepare, transformChunks } from '../../seams/interceptor.js';
 import { unpaired } from '../../run.js';
-import { finish, text, toolUse, verifyEvents } from '../../testing/index.js';
+import { finish, text, toolCall, verifyEvents } from '../../testing/index.js';
 import { tool } from '../../tools/tool.js';
 import { sessions } from './index.js';
 
@@ -70,7 +70,7 @@ const play = (steps: readonly Step[]) => {
           requests += 1;
           busy += 1;
           most = Math.max(most, busy);
-          const last = requests % 2 === 0 ? [toolUse('work'), finish()] : [finish()];
+          const last = requests % 2 === 0 ? [toolCall('work'), finish()] : [finish()];
           return concat(after(2).pipe(map(() => text('so '))), after(1).pipe(mergeMap(() => last)));
         }).pipe(
           finalize(() => {

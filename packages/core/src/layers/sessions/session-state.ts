@@ -1,7 +1,7 @@
 import { defer, type Observable, of } from 'rxjs';
 import { MillraceError } from '../../values/errors.js';
 import type { ReportedPayload, StatePatch } from '../../events.js';
-import { copied, frozen, type Message, type ToolUseBlock } from '../../values/message.js';
+import { copied, frozen, type Message, type ToolCallBlock } from '../../values/message.js';
 import type { MessagesChange } from '../../phases/remember.js';
 import type { Reply } from '../../values/reply.js';
 import { createToolkit, isToolGroup, type Toolkit, type ToolkitCell } from '../../tools/toolkit.js';
@@ -11,7 +11,7 @@ import { addUsage, largerUsage, noUsage, tokensIn, type Usage } from '../../valu
 /** All there is to know of a session, as plain JSON. */
 export interface SessionState {
   /** The form that it has: other ones have other numbers. */
-  readonly version: 1;
+  readonly version: 2;
   /** What the memory of the session keeps, oldest first. `details` of results are left out where JSON cannot hold them. */
   readonly messages: readonly Message[];
   /** Which groups of tools are active, by name. */
@@ -56,10 +56,10 @@ export interface PendingApproval {
   /** The call that asked for the tool: one of the session's, or one below it. */
   readonly callId: string;
   /** With the input that it would run with. */
-  readonly toolUse: ToolUseBlock;
+  readonly toolCall: ToolCallBlock;
 }
 
-export const stateVersion: SessionState['version'] = 1;
+export const stateVersion: SessionState['version'] = 2;
 
 /** A state as a store has it. */
 export interface StoredSession {

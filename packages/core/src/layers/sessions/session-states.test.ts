@@ -7,7 +7,7 @@ import { inProcessMemory } from '../../memories/in-process-memory.js';
 import type { Memory } from '../../values/memory.js';
 import { type Message, textBlock, type ToolResultBlock } from '../../values/message.js';
 import { jsonSchema } from '../../schema/index.js';
-import { finish, scriptedModel, text, toolUse } from '../../testing/index.js';
+import { finish, scriptedModel, text, toolCall } from '../../testing/index.js';
 import { tool } from '../../tools/tool.js';
 import { requireApproval, approval } from '../approval.js';
 import { toolGroup } from '../../tools/tool-group.js';
@@ -25,7 +25,7 @@ const stateOf = (name: keyof typeof sampleStates): Promise<SessionState> =>
 
 describe('S4: the state of a session', () => {
   it('goes on in another process as if there were none between', async () => {
-    const first = sessions(sampleAgent([[toolUse('add', { a: 1, b: 2 })], [text('3')]])).open('s');
+    const first = sessions(sampleAgent([[toolCall('add', { a: 1, b: 2 })], [text('3')]])).open('s');
     await first.call('Add.');
     const model = scriptedModel([text('It was 3.')]);
     const second = sessions(sampleAgent([], { model })).open('s');
@@ -70,7 +70,7 @@ describe('S4: the state of a session', () => {
     const usage = { type: 'usage', usage: { inputTokens: 5 } } as const;
     const inner = sampleAgent(
       [
-        [toolUse('pay', {}, 'p'), usage],
+        [toolCall('pay', {}, 'p'), usage],
         [text('paid'), usage],
       ],
       { name: 'inner' },
@@ -82,11 +82,11 @@ describe('S4: the state of a session', () => {
       run: (_input, context) =>
         inner.call$('Pay.', { parent: context, use: [approval(() => decide$)] }),
     });
-    const model = scriptedModel([toolUse('ask', {}, 'a'), usage], [text('done'), usage]);
+    const model = scriptedModel([toolCall('ask', {}, 'a'), usage], [text('done'), usage]);
     const session = sessions(createAgent({ model, tools: [ask] })).open('s');
     const reply = session.call('?', { callId: 'c' });
     expect((await session.saveState()).approvals).toMatchObject([
-      { callId: 'c/a', toolUse: { name: 'pay' } },
+      { callId: 'c/a', toolCall: { name: 'pay' } },
     ]);
     session.interrupt();
     expect((await reply).reason).toBe('interrupted');
@@ -95,7 +95,7 @@ describe('S4: the state of a session', () => {
 
   it('says what waits for approval, until it is decided or given up', async () => {
     const decide$ = new Subject<boolean>();
-    const uses = [toolUse('act', { n: 1 }, 'one'), toolUse('act', { n: 2 }, 'two')];
+    const uses = [toolCall('act', { n: 1 }, 'one'), toolCall('act', { n: 2 }, 'two')];
     const act = requireApproval(
       tool({
         name: 'act',
@@ -103,12 +103,12 @@ describe('S4: the state of a session', () => {
         input: jsonSchema({ type: 'object', properties: { n: { type: 'number' } } }),
         run: () => 'acted',
       }),
-      ({ toolUseId }) => (toolUseId === 'one' ? decide$ : NEVER),
+      ({ toolCallId }) => (toolCallId === 'one' ? decide$ : NEVER),
     );
     const model = scriptedModel(uses, uses);
     const session = sessions(createAgent({ model, tools: [act] })).open('s');
     const waiting = async () =>
-      (await session.saveState()).approvals.map(({ callId, toolUse: { id } }) => [callId, id]);
+      (await session.saveState()).approvals.map(({ callId, toolCall: { id } }) => [callId, id]);
     const reply = session.call('?', { callId: 'c' });
     expect(await waiting()).toEqual([
       ['c', 'one'],
@@ -205,7 +205,7 @@ describe('S4: the state of a session', () => {
     const hostile: unknown = JSON.parse('{"__proto__":{"polluted":1},"a":1}');
     const result = (id: string, details: unknown): ToolResultBlock => ({
       type: 'tool_result',
-      toolUseId: id,
+      toolCallId: id,
       content: [],
       isError: false,
       details,
@@ -214,7 +214,7 @@ describe('S4: the state of a session', () => {
     const memory = inProcessMemory();
     const session = sessions(sampleAgent([]), { memory }).open('s');
     const uses = details.map((_, index) => ({
-      type: 'tool_use' as const,
+      type: 'tool_call' as const,
       id: `u${index}`,
       name: '',
       input: hostile as Record<string, unknown>,
@@ -231,7 +231,7 @@ describe('S4: the state of a session', () => {
     expect(await other.saveState()).toEqual(state);
     const [asked, answered] = state.messages;
     expect(JSON.stringify(asked?.content[0])).toBe(
-      '{"type":"tool_use","id":"u0","name":"","input":{"a":1}}',
+      '{"type":"tool_call","id":"u0","name":"","input":{"a":1}}',
     );
     expect(answered?.content.map((block) => 'details' in block && block.details)).toEqual([
       false,
@@ -265,7 +265,7 @@ describe('S4: loading a state', () => {
     });
     const session = sessions(
       createAgent({
-        model: scriptedModel([toolUse('load')], [text('done')]),
+        model: scriptedModel([toolCall('load')], [text('done')]),
         tools: [load],
       }),
     ).open('s');

@@ -30,7 +30,7 @@ import { on, prepare } from '../../seams/interceptor.js';
 import { textBlock, textOf } from '../../values/message.js';
 import type { ModelChunk } from '../../models/model.js';
 import { jsonSchema } from '../../schema/index.js';
-import { finish, marbles, record, scriptedModel, text, toolUse } from '../../testing/index.js';
+import { finish, marbles, record, scriptedModel, text, toolCall } from '../../testing/index.js';
 import { tool } from '../../tools/tool.js';
 import { sessions, type Session } from './index.js';
 
@@ -264,7 +264,7 @@ describe('a call that finds its session busy', () => {
   it.each(['queue', 'switch', 'steer', 'reject'] as const)(
     'S3: with %s a tool that calls the session which it runs in does not wait for itself',
     async (onBusy) => {
-      const model = scriptedModel([toolUse('again')], [text('Well.')]);
+      const model = scriptedModel([toolCall('again')], [text('Well.')]);
       const again = tool({
         name: 'again',
         description: 'Asks again.',
@@ -276,7 +276,7 @@ describe('a call that finds its session busy', () => {
       });
       const session = sessions(createAgent({ model, tools: [again] })).open('s');
       const reply = await session.call('?');
-      expect(reply.toolUses.map(({ output }) => output)).toEqual(['busy']);
+      expect(reply.toolCalls.map(({ output }) => output)).toEqual(['busy']);
     },
   );
 
@@ -371,7 +371,7 @@ describe('a call that finds its session busy', () => {
         inner.call$('?', { parent: context }).pipe(map(textOf)),
     });
     const model = scriptedModel(
-      [toolUse('ask', {}, 'a'), toolUse('ask', {}, 'b')],
+      [toolCall('ask', {}, 'a'), toolCall('ask', {}, 'b')],
       [text('Done.')],
     );
     const running = record(
@@ -401,7 +401,7 @@ describe('a call that finds its session busy', () => {
     const asked: string[] = [];
     const done$ = new Subject<string>();
     const model = scriptedModel(
-      concat(done$.pipe(ignoreElements()), of(toolUse('work'), finish())),
+      concat(done$.pipe(ignoreElements()), of(toolCall('work'), finish())),
       [text('{}'), finish()],
     );
     const agent = createAgent({ model, tools: [slowTool(() => 'done')] });
@@ -447,7 +447,7 @@ const slowTool = (run: () => unknown) => tool({ name: 'work', description: 'Work
 describe('steering', () => {
   it('S3: with steer the running call takes the message at its next turn, and both get its reply', async () => {
     const done$ = new Subject<string>();
-    const model = scriptedModel([toolUse('work')], [text('All of it.')]);
+    const model = scriptedModel([toolCall('work')], [text('All of it.')]);
     const agent = createAgent({ model, tools: [slowTool(() => done$)] });
     const session = sessions(agent).open('s');
     const first = record(session.stream$('Do it.', { callId: 'a' }));
@@ -525,7 +525,7 @@ describe('steering', () => {
 
   it('S3: what is taken back is not delivered', async () => {
     const done$ = new Subject<string>();
-    const model = scriptedModel([toolUse('work')], [text('Done.')]);
+    const model = scriptedModel([toolCall('work')], [text('Done.')]);
     const session = sessions(createAgent({ model, tools: [slowTool(() => done$)] })).open('s');
     const running = session.call('?');
     session.steer$('No.').subscribe().unsubscribe();

@@ -23,7 +23,14 @@ import { inProcessMemory, type MemoryFactory } from '../../memories/in-process-m
 import type { ModelChunk } from '../../models/model.js';
 import { jsonSchema } from '../../schema/index.js';
 import { only } from '../../operators/event-operators.js';
-import { finish, record, scriptedModel, text, toolUse, verifyEvents } from '../../testing/index.js';
+import {
+  finish,
+  record,
+  scriptedModel,
+  text,
+  toolCall,
+  verifyEvents,
+} from '../../testing/index.js';
 import { tool } from '../../tools/tool.js';
 import { requireApproval } from '../approval.js';
 import { suspend, suspensionsIn, toolResults } from '../../memories/suspend.js';
@@ -90,9 +97,9 @@ const memories: Readonly<Record<string, () => MemoryFactory>> = {
 const groups = ['a', 'b'] as const;
 const named = fc.subarray([...groups]);
 const use: fc.Arbitrary<ModelChunk> = fc.oneof(
-  fc.record({ activate: named, deactivate: named }).map((input) => toolUse('manage_tools', input)),
-  fc.constantFrom('yes', 'no', 'broken', 'interrupt').map((how) => toolUse('ask', { how })),
-  fc.constantFrom('plain', 'fails', 'waits', 'toggles', 'below').map((name) => toolUse(name)),
+  fc.record({ activate: named, deactivate: named }).map((input) => toolCall('manage_tools', input)),
+  fc.constantFrom('yes', 'no', 'broken', 'interrupt').map((how) => toolCall('ask', { how })),
+  fc.constantFrom('plain', 'fails', 'waits', 'toggles', 'below').map((name) => toolCall(name)),
 );
 const turn = fc.array(use, { minLength: 1, maxLength: 3 });
 const call = fc.record({
@@ -156,7 +163,7 @@ const play = (calls: readonly Call[], memory: MemoryFactory, use: Use = []) => {
     run: (_input, parent) =>
       createAgent({
         name: 'below',
-        model: scriptedModel([toolUse('ask', { how: 'yes' }), usage], [text('ok'), usage]),
+        model: scriptedModel([toolCall('ask', { how: 'yes' }), usage], [text('ok'), usage]),
         tools: [ask(() => undefined)],
       }).call$('?', { parent }),
   });
@@ -217,7 +224,7 @@ describe('S5: the events of a call', () => {
           let before = await session.saveState();
           for (const index of calls.keys()) {
             const callId = `c${index}`;
-            const waiting = suspensionsIn(before.messages).map(({ toolUse: { id } }) => id);
+            const waiting = suspensionsIn(before.messages).map(({ toolCall: { id } }) => id);
             await change(
               session,
               waiting.length > 0 ? 'nothing' : (calls[index]?.before ?? ''),
@@ -258,7 +265,7 @@ describe('S5: the events of a call', () => {
 
   it('tell what memory has of a call, late results too, when it has it', async () => {
     const { session } = play([], inProcessMemory());
-    const model = scriptedModel([toolUse('waits', {}, 'w')], [text('Done.')]);
+    const model = scriptedModel([toolCall('waits', {}, 'w')], [text('Done.')]);
     await session.call('?', { callId: 'a', model });
     const events = await record(
       session.stream$(toolResults({ w: 'came' }), { callId: 'b', model }),
@@ -280,14 +287,14 @@ describe('S5: the events of a call', () => {
     await session.call('?', { model: scriptedModel([text('ok')]) });
     const manages = () =>
       scriptedModel(
-        [toolUse('manage_tools', { activate: ['a'], deactivate: ['b'] })],
+        [toolCall('manage_tools', { activate: ['a'], deactivate: ['b'] })],
         [text('ok')],
       );
     const events = await record(session.stream$('?', { model: manages() }));
     expect(events.map(({ type }) => type)).not.toContain('stateChanged');
     const search = toolGroup({ name: 'a', description: 'a', tools: [] });
     const bare = createAgent({
-      model: scriptedModel([toolUse('manage_tools', { activate: ['a'] })], [text('ok')]),
+      model: scriptedModel([toolCall('manage_tools', { activate: ['a'] })], [text('ok')]),
       tools: [search],
     });
     const types = (await record(bare.stream$('?'))).map(({ type }) => type);
@@ -338,7 +345,7 @@ describe('S5: the events of a call', () => {
           { id: 'noted', role: 'user', content: [{ type: 'text', text: 'Noted.' }] },
         ]),
     });
-    const model = scriptedModel([toolUse('note')], [text('ok')]);
+    const model = scriptedModel([toolCall('note')], [text('ok')]);
     const events = await record(session.stream$('?', { model, use: [addTools(note)] }));
     const told = events.filter((event) => event.type === 'messagesAppended');
     expect(told.map(({ iteration, messages }) => [iteration, messages[0]?.id])[0]).toEqual([
@@ -350,14 +357,14 @@ describe('S5: the events of a call', () => {
   it('tell the groups and the approvals with patches', async () => {
     const { session } = play([], inProcessMemory());
     const model = scriptedModel(
-      [toolUse('manage_tools', { activate: ['b'] })],
-      [toolUse('ask', { how: 'no' }, 'x')],
+      [toolCall('manage_tools', { activate: ['b'] })],
+      [toolCall('ask', { how: 'no' }, 'x')],
       [text('ok')],
     );
     const events = await record(session.stream$('?', { callId: 'c', model }));
     const pending = {
       callId: 'c',
-      toolUse: { ...toolUse('ask', { how: 'no' }, 'x'), type: 'tool_use' },
+      toolCall: { ...toolCall('ask', { how: 'no' }, 'x'), type: 'tool_call' },
     };
     expect(events.filter(({ type }) => type === 'stateChanged')).toMatchObject([
       {

@@ -21,11 +21,11 @@ import {
   tool,
 } from '../../index.js';
 import { jsonSchema } from '../../schema/index.js';
-import { finish, marbles, record, scriptedModel, text, toolUse } from '../../testing/index.js';
+import { finish, marbles, record, scriptedModel, text, toolCall } from '../../testing/index.js';
 import { agentTool } from './index.js';
 import { sessions } from '../sessions/index.js';
 
-const ask = (prompt = 'Do it.') => toolUse('helper', { user_prompt: prompt });
+const ask = (prompt = 'Do it.') => toolCall('helper', { user_prompt: prompt });
 
 const helperOf = (options: Partial<AgentOptions> & Pick<AgentOptions, 'model'>) =>
   createAgent({ name: 'helper', ...options });
@@ -37,8 +37,8 @@ const observed = async (helper: Agent, options: object = {}) => {
     model,
     tools: [agentTool(helper, { description: 'Helps.', ...options })],
   });
-  const { toolUses } = await outer.call('?');
-  return { output: toolUses[0]?.output, isError: toolUses[0]?.isError };
+  const { toolCalls } = await outer.call('?');
+  return { output: toolCalls[0]?.output, isError: toolCalls[0]?.isError };
 };
 
 describe('agentTool', () => {
@@ -46,7 +46,7 @@ describe('agentTool', () => {
     const inner = scriptedModel([text('It is done.')]);
     const model = scriptedModel(
       [
-        toolUse('helper', {
+        toolCall('helper', {
           user_prompt: 'Find it.',
           reasoning: 'I need it.',
           context: 'It is blue.',
@@ -78,7 +78,7 @@ describe('agentTool', () => {
         content: [text('Find it.\n\n[Why you are called]\nI need it.\n\n[Context]\nIt is blue.')],
       },
     ]);
-    expect(reply.toolUses).toMatchObject([{ output: 'It is done.', isError: false }]);
+    expect(reply.toolCalls).toMatchObject([{ output: 'It is done.', isError: false }]);
   });
 
   it('G4: an input of its own, and what is made of it', async () => {
@@ -86,7 +86,7 @@ describe('agentTool', () => {
     const input = z.object({ city: z.string() });
     const helper = helperOf({ model: inner });
     const model = scriptedModel(
-      [toolUse('plain', { city: 'Oslo' }), toolUse('made', { city: 'Bergen' })],
+      [toolCall('plain', { city: 'Oslo' }), toolCall('made', { city: 'Bergen' })],
       [text('done')],
     );
     const outer = createAgent({
@@ -127,7 +127,7 @@ describe('agentTool', () => {
           agent: 'helper',
           reason: 'answer',
           iterations: 1,
-          toolUses: [],
+          toolCalls: [],
           output: { city: 'Oslo' },
         },
       },
@@ -151,7 +151,7 @@ describe('agentTool', () => {
       'one at its limit',
       () =>
         helperOf({
-          model: scriptedModel([toolUse('x')]),
+          model: scriptedModel([toolCall('x')]),
           limits: { maxIterations: 1, onLimit: 'partial' },
         }),
       "The agent 'helper' has reached its maximum number of iterations. Its answer:\nAll steps are used up.",
@@ -167,7 +167,7 @@ describe('agentTool', () => {
       'one that waits',
       () =>
         helperOf({
-          model: scriptedModel([text('I pay.'), toolUse('pay')]),
+          model: scriptedModel([text('I pay.'), toolCall('pay')]),
           tools: [tool({ name: 'pay', description: 'Pays.', run: () => suspend({}) })],
         }),
       "The agent 'helper' waits for an external result, which cannot be provided here. Continue without it, or state what is missing.",
@@ -206,7 +206,7 @@ describe('agentTool', () => {
     marbles(({ cold, scheduler, expectObservable, expectSubscriptions }) => {
       const never = cold<ModelChunk>('-----');
       const outer = createAgent({
-        model: scriptedModel([ask(), toolUse('other', { user_prompt: '?' })], [text('done')]),
+        model: scriptedModel([ask(), toolCall('other', { user_prompt: '?' })], [text('done')]),
         tools: [
           agentTool(helperOf({ model: scriptedModel(never) }), {
             description: 'H.',
@@ -219,7 +219,7 @@ describe('agentTool', () => {
       });
       const reply$ = outer.call$('?', { scheduler });
       expectObservable(
-        reply$.pipe(map(({ toolUses }) => toolUses.map((it) => it.output).join('; '))),
+        reply$.pipe(map(({ toolCalls }) => toolCalls.map((it) => it.output).join('; '))),
       ).toBe('----(r|)', { r: "Failed: The tool 'helper' did not finish within 4 ms.; fine" });
       expectSubscriptions(never.subscriptions).toBe('^---!');
     });
@@ -229,12 +229,12 @@ describe('agentTool', () => {
     const deep = createAgent({ name: 'deep', model: scriptedModel([text('bottom')]) });
     const middle = createAgent({
       name: 'middle',
-      model: scriptedModel([toolUse('deep', { user_prompt: '?' })], [text('half way')]),
+      model: scriptedModel([toolCall('deep', { user_prompt: '?' })], [text('half way')]),
       tools: [agentTool(deep, { description: 'Deep.' })],
     });
     const top = createAgent({
       name: 'top',
-      model: scriptedModel([toolUse('middle', { user_prompt: '?' })], [text('top')]),
+      model: scriptedModel([toolCall('middle', { user_prompt: '?' })], [text('top')]),
       tools: [agentTool(middle, { description: 'Middle.' })],
     });
     const events = await record(top.stream$('?', { callId: 'c' }));
@@ -260,12 +260,12 @@ describe('agentTool', () => {
       const one = createAgent({ name: 'one', model: deepest });
       const two = createAgent({
         name: 'two',
-        model: scriptedModel([toolUse('one', { user_prompt: '?' })]),
+        model: scriptedModel([toolCall('one', { user_prompt: '?' })]),
         tools: [agentTool(one, { description: 'One.' })],
       });
       const three = createAgent({
         name: 'three',
-        model: scriptedModel([toolUse('two', { user_prompt: '?' })]),
+        model: scriptedModel([toolCall('two', { user_prompt: '?' })]),
         tools: [agentTool(two, { description: 'Two.' })],
       });
       expectObservable(three.call$('?', { scheduler }), '^---!').toBe('----');
@@ -283,7 +283,7 @@ describe('agentTool', () => {
       });
       const reply$ = two.call$('?', { scheduler, use: [interruptOn(cold('---x', { x: 0 }))] });
       expectObservable(
-        reply$.pipe(map(({ reason, toolUses }) => [reason, toolUses[0]?.output])),
+        reply$.pipe(map(({ reason, toolCalls }) => [reason, toolCalls[0]?.output])),
       ).toBe('---(r|)', {
         r: ['interrupted', "The agent 'helper' was interrupted before it was done. Its answer:\nt"],
       });
@@ -301,7 +301,7 @@ describe('agentTool', () => {
           asked += 1;
           if (asked > 20) throw new Error('It digs for ever.');
           const done = messages.some(({ role }) => role === 'tool');
-          return from([done ? text('up') : toolUse('dig', { user_prompt: '?' }), finish()]);
+          return from([done ? text('up') : toolCall('dig', { user_prompt: '?' }), finish()]);
         },
       },
       tools: [
@@ -357,7 +357,7 @@ describe('agentTool', () => {
     const key = contextKey<string>('who');
     const asked: string[] = [];
     const helper = helperOf({
-      model: scriptedModel([toolUse('who')], [text('done')]),
+      model: scriptedModel([toolCall('who')], [text('done')]),
       tools: [
         tool({
           name: 'who',

@@ -153,13 +153,13 @@ const rules: Readonly<Record<keyof AgentToolOptions, Rule>> = {
 
 /** The tool result for a reply: the answer, or why it is missing. */
 const delegatedOutput = (name: string, reply: Reply): ToolOutput => {
-  const { reason, iterations, toolUses, usage, output, sources } = reply;
+  const { reason, iterations, toolCalls, usage, output, sources } = reply;
   const describe = descriptions[reason];
   const details = {
     agent: reply.name ?? name,
     reason,
     iterations,
-    toolUses,
+    toolCalls,
     usage,
     ...(output === undefined ? {} : { output }),
     ...(sources === undefined ? {} : { sources }),

@@ -32,7 +32,7 @@ import {
   record,
   scriptedModel,
   text,
-  toolUse,
+  toolCall,
   verifyEvents,
 } from '../../testing/index.js';
 import { asAgent, createStep, speaking } from './index.js';
@@ -57,7 +57,7 @@ describe('asAgent', () => {
       name: 'writer',
       content: [text('prose')],
       iterations: 0,
-      toolUses: [],
+      toolCalls: [],
     });
     expect(await textsOf(events)).toEqual(['prose']);
     expect(await textsOf(events, { subAgents: true })).toEqual(['facts', 'prose']);
@@ -99,7 +99,7 @@ describe('asAgent', () => {
     const quiet = saying('quiet', 'deep');
     const inner = createAgent({
       name: 'inner',
-      model: scriptedModel([toolUse('ask')], [text('done')]),
+      model: scriptedModel([toolCall('ask')], [text('done')]),
       tools: [
         tool({
           name: 'ask',
@@ -109,7 +109,7 @@ describe('asAgent', () => {
       ],
     });
     const outer = createAgent({
-      model: scriptedModel([toolUse('ask')], [text('end')]),
+      model: scriptedModel([toolCall('ask')], [text('end')]),
       tools: [
         tool({
           name: 'ask',
@@ -128,7 +128,7 @@ describe('asAgent', () => {
     const memory = inProcessMemory();
     const writer = createAgent({
       name: 'writer',
-      model: scriptedModel([text('Looking. '), toolUse('look')], [text('It '), text('is.')]),
+      model: scriptedModel([text('Looking. '), toolCall('look')], [text('It '), text('is.')]),
       tools: [tool({ name: 'look', description: 'Looks.', run: () => 'seen' })],
     });
     const team = asAgent(sequential(writer), { name: 'team' });
@@ -294,7 +294,7 @@ describe('asAgent', () => {
     const key = contextKey<string>('who');
     const inner = createAgent({
       name: 'inner',
-      model: scriptedModel([toolUse('who')], [text('done')]),
+      model: scriptedModel([toolCall('who')], [text('done')]),
       tools: [
         tool({
           name: 'who',
@@ -428,14 +428,14 @@ describe('asAgent', () => {
           content: [],
           reason: 'suspended',
           suspensions: [
-            { toolUse: { type: 'tool_use', id: 't', name: 'pay', input: {} }, request: 1 },
+            { toolCall: { type: 'tool_call', id: 't', name: 'pay', input: {} }, request: 1 },
           ],
         })),
       ),
     );
     const reply = await asAgent(waiting).call('?');
     expect(reply.reason).toBe('suspended');
-    expect(reply.suspensions).toMatchObject([{ toolUse: { id: 't' }, request: 1 }]);
+    expect(reply.suspensions).toMatchObject([{ toolCall: { id: 't' }, request: 1 }]);
   });
 
   it('C1: what was found for it is in its reply', async () => {

@@ -108,7 +108,7 @@ const answer$ = (
     const use = earlier.length === 0 ? {} : { use: [history(earlier)] };
     const abort = createLazyAbort();
     const isOver = (): boolean => interruption.current !== undefined;
-    const callOptions = { toolUseId: 'step', stepId: 'steps', speaks: true };
+    const callOptions = { toolCallId: 'step', stepId: 'steps', speaks: true };
     const parent = createToolContext(
       context,
       prepared.toolkit,
@@ -203,7 +203,7 @@ const messageAnswer = (
 const messageOfReply = ({ id, role, content, name }: Reply, call: CallInfo): AssistantMessage => ({
   id: id.startsWith(`${call.callId}/`) ? id : `${call.callId}/answer`,
   role,
-  content: content.filter(({ type }) => type !== 'tool_use'),
+  content: content.filter(({ type }) => type !== 'tool_call'),
   ...(name === undefined ? {} : { name }),
 });
 

@@ -20,14 +20,14 @@ import {
   type ScriptedModel,
   scriptedModel,
   text,
-  toolUse,
+  toolCall,
 } from '../../testing/index.js';
 import { asAgent, carryAll, carryLast, handoff } from './index.js';
 import type { Handover } from './handoff.js';
 import { sessions } from '../sessions/index.js';
 
 const to = (name: string, reason?: string): ModelChunk =>
-  toolUse(`transfer_to_${name}`, reason === undefined ? {} : { reason });
+  toolCall(`transfer_to_${name}`, reason === undefined ? {} : { reason });
 
 const look = tool({ name: 'look', description: 'Looks.', run: () => 'two charges' });
 
@@ -47,7 +47,7 @@ const toolsOf = (model: ScriptedModel, nth = 0) =>
 describe('handoff', () => {
   it('G5: moves a conversation, with what was said, and streams all of it as its own', async () => {
     const triage = scriptedModel(
-      [text('Let me see. '), toolUse('look')],
+      [text('Let me see. '), toolCall('look')],
       [text('I pass you on.'), to('billing', 'They were charged twice.')],
     );
     const billing = scriptedModel([text('Refunded.')]);
@@ -175,7 +175,7 @@ describe('handoff', () => {
     const billing = scriptedModel([text('b')]);
     const desk = handoff({
       agents: [
-        member('a', scriptedModel([toolUse('look', { at: 1 })], [text('Hm.'), to('b', 'why')])),
+        member('a', scriptedModel([toolCall('look', { at: 1 })], [text('Hm.'), to('b', 'why')])),
         member('b', billing),
       ],
       filter: (messages, handover) => {
@@ -185,7 +185,7 @@ describe('handoff', () => {
     });
     await desk.call('?');
     expect(asked).toMatchObject([
-      { from: 'a', to: 'b', reason: 'why', toolUses: [{ name: 'look', output: 'two charges' }] },
+      { from: 'a', to: 'b', reason: 'why', toolCalls: [{ name: 'look', output: 'two charges' }] },
     ]);
     expect(seenBy(billing)).toEqual(['user: ?', 'user: Be brief.']);
   });
@@ -195,7 +195,7 @@ describe('handoff', () => {
       const billing = scriptedModel([text('b')]);
       const desk = handoff({
         agents: [
-          member('a', scriptedModel([text('Hello.')], [toolUse('look', { at: 1 })], [to('b')])),
+          member('a', scriptedModel([text('Hello.')], [toolCall('look', { at: 1 })], [to('b')])),
           member('b', billing),
         ],
         filter,
@@ -380,7 +380,7 @@ describe('handoff', () => {
   });
 
   it('G5: what tools gave beside a transfer is carried, and the transfer is not', async () => {
-    const triage = scriptedModel([to('billing'), toolUse('look')]);
+    const triage = scriptedModel([to('billing'), toolCall('look')]);
     const billing = scriptedModel([text('Refunded.')]);
     const desk = handoff({
       agents: [member('triage', triage), member('billing', billing)],

@@ -137,11 +137,11 @@ const afterHandoff = (
     name: from,
     content: [textBlock(`I hand over to ${to}.${why}`)],
   };
-  const toolUses = reply.toolUses.filter(({ name }) => !transfers.isTransfer(name));
+  const toolCalls = reply.toolCalls.filter(({ name }) => !transfers.isTransfer(name));
   const carried = filter([...history, ...toMessages(input), ...words, announcement], {
     from,
     to,
-    toolUses,
+    toolCalls,
     ...(reason === undefined ? {} : { reason }),
   });
   if (carried.length === 0) throw nothingCarried();
@@ -213,8 +213,8 @@ const createTransfers = (
     agents,
     toolsOf: (from) => tools.filter(({ to }) => canTransfer(from, to)).map((it) => it.tool),
     isTransfer: (name) => toolNames.includes(name),
-    moveIn: ({ reason, toolUses }) => {
-      const moves = reason === 'toolFinal' ? toolUses.filter(({ isError }) => !isError) : [];
+    moveIn: ({ reason, toolCalls }) => {
+      const moves = reason === 'toolFinal' ? toolCalls.filter(({ isError }) => !isError) : [];
       const [move] = moves.flatMap(({ name, input }) => {
         const transfer = tools.find((it) => it.tool.name === name);
         if (transfer === undefined) return [];
@@ -257,7 +257,7 @@ export interface Handover {
   /** The reason, in the words of the agent that hands over. */
   readonly reason?: string;
   /** Tool calls of that agent, oldest first. */
-  readonly toolUses: readonly ToolRun[];
+  readonly toolCalls: readonly ToolRun[];
 }
 
 /**
@@ -273,10 +273,10 @@ export type HandoffFilter = (
 export const carryWords: HandoffFilter = (messages) => messages;
 
 /** Keeps all messages, with a summary of the tool calls of the agent that hands over. */
-export const carryAll: HandoffFilter = (messages, { from, toolUses }) =>
-  toolUses.length === 0
+export const carryAll: HandoffFilter = (messages, { from, toolCalls }) =>
+  toolCalls.length === 0
     ? messages
-    : [...messages.slice(0, -1), toolsOf(from, toolUses), ...messages.slice(-1)];
+    : [...messages.slice(0, -1), toolsOf(from, toolCalls), ...messages.slice(-1)];
 
 /** Keeps the last user message and everything after it. */
 export const carryLast: HandoffFilter = (messages) => messages.slice(lastOfUser(messages));
@@ -287,12 +287,12 @@ const lastOfUser = (messages: readonly InputMessage[]): number =>
     messages.findLastIndex((it) => it.role === 'user'),
   );
 
-const toolsOf = (name: string, toolUses: readonly ToolRun[]): InputMessage => ({
+const toolsOf = (name: string, toolCalls: readonly ToolRun[]): InputMessage => ({
   role: 'assistant',
   name,
   content: [
     textBlock(
-      toolUses
+      toolCalls
         .map((it) => {
           const result = it.isError ? `failed: ${it.output}` : `returned: ${it.output}`;
           return `I called ${it.name}(${JSON.stringify(it.input)}), which ${result}`;

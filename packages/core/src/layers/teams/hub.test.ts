@@ -23,7 +23,7 @@ import {
   type ScriptedModel,
   scriptedModel,
   text,
-  toolUse,
+  toolCall,
 } from '../../testing/index.js';
 import { asAgent, hub } from './index.js';
 import { sessions } from '../sessions/index.js';
@@ -327,7 +327,7 @@ describe('hub', () => {
 
   it('T13: one who waits for a result is an error that says so', async () => {
     const pay = tool({ name: 'pay', description: 'Pays.', run: () => suspend({ amount: 5 }) });
-    const a = createAgent({ name: 'a', model: scriptedModel([toolUse('pay')]), tools: [pay] });
+    const a = createAgent({ name: 'a', model: scriptedModel([toolCall('pay')]), tools: [pay] });
     await expect(lastValueFrom(of('?').pipe(hub({ agents: [a] })))).rejects.toMatchObject({
       code: 'invalidState',
       message:
@@ -337,7 +337,7 @@ describe('hub', () => {
 
   it('I4: what one does with tools is not for the others, nor for its own history', async () => {
     const look = tool({ name: 'look', description: 'Looks.', run: () => 'seen' });
-    const a = scriptedModel([text('I look. '), toolUse('look')], [text('a1')], [text('a2')]);
+    const a = scriptedModel([text('I look. '), toolCall('look')], [text('a1')], [text('a2')]);
     const b = script('b1', 'b2');
     const agents = [createAgent({ name: 'a', model: a, tools: [look] }), named('b', b)] as const;
     await lastValueFrom(of('?').pipe(hub({ agents, rounds: 2 })));

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { map } from 'rxjs';
 import { createAgent, textOf, tool, selectTools } from '../../index.js';
-import { marbles, record, scriptedModel, text, toolUse } from '../../testing/index.js';
+import { marbles, record, scriptedModel, text, toolCall } from '../../testing/index.js';
 import { supervisor } from './index.js';
 
 const worker = (name: string, says: string, description = `Is ${name}.`) => ({
@@ -13,8 +13,8 @@ describe('supervisor', () => {
   it('G5: asks its agents, and answers from what they say', async () => {
     const model = scriptedModel(
       [
-        toolUse('researcher', { user_prompt: 'Find.' }),
-        toolUse('writer', { user_prompt: 'Write.' }),
+        toolCall('researcher', { user_prompt: 'Find.' }),
+        toolCall('writer', { user_prompt: 'Write.' }),
       ],
       [text('All done.')],
     );
@@ -44,7 +44,7 @@ describe('supervisor', () => {
       const slow = [model('---(tf|)'), model('---(tf|)')] as const;
       const lead = supervisor({
         model: scriptedModel(
-          [toolUse('a', { user_prompt: '?' }), toolUse('b', { user_prompt: '?' })],
+          [toolCall('a', { user_prompt: '?' }), toolCall('b', { user_prompt: '?' })],
           [text('done')],
         ),
         agents: slow.map((it, index) => ({

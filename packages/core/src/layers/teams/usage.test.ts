@@ -14,7 +14,7 @@ import {
   tool,
   usage$,
 } from '../../index.js';
-import { marbles, record, scriptedModel, text, toolUse } from '../../testing/index.js';
+import { marbles, record, scriptedModel, text, toolCall } from '../../testing/index.js';
 import { sharedBudget } from '../traffic/index.js';
 import { noUsage } from '../../values/usage.js';
 import { asAgent, createStep, silent } from './index.js';
@@ -34,7 +34,7 @@ const asking = (agent: Agent, name = 'ask') =>
 
 /** A model that uses its tool once, and costs as much each time. */
 const using = (cost: number, answer = 'done', name = 'ask') =>
-  scriptedModel([toolUse(name), costs(cost)], [text(answer), costs(cost)]);
+  scriptedModel([toolCall(name), costs(cost)], [text(answer), costs(cost)]);
 
 const threeDeep = () => {
   const deep = createAgent({ name: 'deep', model: scriptedModel([text('bottom'), costs(100)]) });
@@ -77,7 +77,7 @@ describe('what a reply says it has cost', () => {
   it('R4: counts what a tool had spent that failed', async () => {
     const inner = createAgent({
       model: scriptedModel(
-        [toolUse('fail'), costs(10)],
+        [toolCall('fail'), costs(10)],
         [text(''), costs(10)],
         [text(''), costs(10)],
       ),
@@ -87,14 +87,14 @@ describe('what a reply says it has cost', () => {
     });
     const outer = createAgent({ model: using(1), tools: [asking(inner)] });
     const reply = await outer.call('?');
-    expect(reply.toolUses[0]).toMatchObject({ isError: true });
+    expect(reply.toolCalls[0]).toMatchObject({ isError: true });
     expect(spentBy(reply)).toEqual({ all: 32, reasoning: 2, acting: 30 });
   });
 
   it('R4: counts what a tool had spent that was cut', () => {
     marbles(({ cold, scheduler, expectObservable }) => {
       const inner = createAgent({
-        model: scriptedModel([toolUse('wait'), costs(10)], cold('-----')),
+        model: scriptedModel([toolCall('wait'), costs(10)], cold('-----')),
         tools: [tool({ name: 'wait', description: 'Waits.', run: () => timer(1, scheduler) })],
       });
       const outer = createAgent({ model: using(1), tools: [asking(inner)] });
@@ -140,7 +140,7 @@ describe('what a reply says it has cost', () => {
       name: 'broken',
       stream$: () => throwError(() => new Error('crash')),
     };
-    let model: Model = scriptedModel([toolUse('ask'), costs(1)], () =>
+    let model: Model = scriptedModel([toolCall('ask'), costs(1)], () =>
       broken.stream$({ messages: [] }, {} as never),
     );
     const agent = () => createAgent({ model, use: [durable], tools: [asking(inner)] });
@@ -175,7 +175,7 @@ describe('what a reply says it has cost', () => {
       use: [budget],
     });
     const top = createAgent({
-      model: scriptedModel([toolUse('ask'), costs(1)], [text('I close.'), costs(1)]),
+      model: scriptedModel([toolCall('ask'), costs(1)], [text('I close.'), costs(1)]),
       tools: [asking(deep)],
       use: [budget],
     });

@@ -16,7 +16,7 @@ import {
   scriptedModel,
   text,
   thinking,
-  toolUse,
+  toolCall,
 } from '../../testing/index.js';
 import { tool } from '../../tools/tool.js';
 import { dialects } from './reading.test-support.js';
@@ -90,7 +90,7 @@ describe('P1: an agent with a text model', () => {
   it.each(names)('P1: %s gives the memory and the events of a native model', async (name) => {
     const inner = saying(...scripts[name]);
     const native = scriptedModel(
-      [thinking('look'), toolUse('weather', { city: 'Rome' })],
+      [thinking('look'), toolCall('weather', { city: 'Rome' })],
       [thinking('known'), text('It is sunny.')],
     );
     const spoken = await run(textTools(inner, dialects[name]));
@@ -174,7 +174,7 @@ describe('P1: an agent with a text model', () => {
         );
         const { reply } = events.findLast((event) => event.type === 'postCall') ?? {};
         expect(reply && textOf(reply)).toBe('It is sunny.');
-        expect(reply?.toolUses.map(({ output }) => output)).toEqual(['Sunny in Rome']);
+        expect(reply?.toolCalls.map(({ output }) => output)).toEqual(['Sunny in Rome']);
       }
     },
   );

@@ -19,7 +19,7 @@ describe('R5: the choice of a tool in a text protocol', () => {
     const agent = createAgent({ model: textTools(model, flatDialect()), tools });
     const reply = await agent.call('?', { request: { toolChoice: 'none' } });
     expect(textOf(reply)).toBe('Done.');
-    expect(reply.toolUses).toMatchObject([
+    expect(reply.toolCalls).toMatchObject([
       { isError: true, output: 'Not executed: no tool may be used now.' },
     ]);
   });
@@ -36,14 +36,14 @@ describe('R5: the choice of a tool in a text protocol', () => {
     expect(textOf(reply)).toBe('seen');
     // A choice that forces a tool covers the first request only: the feedback speaks in the second.
     expect(model.requests[1]?.messages.map(textOf).at(-1)).toContain('where a tool must be used');
-    expect(reply.toolUses.map(({ name }) => name)).toEqual(['wait', 'look']);
+    expect(reply.toolCalls.map(({ name }) => name)).toEqual(['wait', 'look']);
   });
 
   it('refuses another tool than the one that must be used', async () => {
     const model = saying('{"tool": "wait"}', '{"answer": "Done."}');
     const agent = createAgent({ model: textTools(model, flatDialect()), tools });
     const reply = await agent.call('?', { request: { toolChoice: { name: 'look' } } });
-    expect(reply.toolUses[0]?.output).toBe('Not executed: the tool to use now is look.');
+    expect(reply.toolCalls[0]?.output).toBe('Not executed: the tool to use now is look.');
   });
 });
 

@@ -8,7 +8,7 @@ import { dialects, type Replied, replied, textIn } from './reading.test-support.
 const outcome = ({ chunks, reports }: Replied): { expected: Expected; by: Sample['by'] } => {
   const malformed = chunks.find((chunk) => chunk.type === 'malformed');
   const uses = chunks.flatMap((chunk) =>
-    chunk.type === 'toolUse' ? [[chunk.name ?? '', chunk.input] as const] : [],
+    chunk.type === 'toolCall' ? [[chunk.name ?? '', chunk.input] as const] : [],
   );
   const by = reports.some(({ type }) => type === 'repaired') ? 'repair' : 'local';
   if (malformed?.isThought === true) {
@@ -28,7 +28,7 @@ describe('P3: broken and odd replies', () => {
       const reply = await replied(dialects[dialect], [text]);
       expect(outcome(reply)).toEqual({ expected, by });
       if ('refused' in expected) {
-        expect(reply.chunks.some(({ type }) => type === 'toolUse')).toBe(false);
+        expect(reply.chunks.some(({ type }) => type === 'toolCall')).toBe(false);
       }
       expect(reply.chunks.at(-1)).toEqual({ type: 'finish', finish: 'stop' });
     },

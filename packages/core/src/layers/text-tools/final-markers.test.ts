@@ -8,7 +8,7 @@ import {
   scriptedModel,
   text,
   thinking,
-  toolUse,
+  toolCall,
 } from '../../testing/index.js';
 import { finalMarkers } from './final-markers.js';
 
@@ -41,14 +41,14 @@ describe('P2: finalMarkers', () => {
 
   it('leaves thoughts outside, and arguments of tools out', async () => {
     expect(
-      await written([thinking('First look. '), toolUse('look')], [thinking('So. '), text('Yes.')]),
+      await written([thinking('First look. '), toolCall('look')], [thinking('So. '), text('Yes.')]),
     ).toBe('First look. \n\nSo. <__final_answer__>Yes.</__final_answer__>');
   });
 
   it('has the answer in the last pair, whatever came before it', async () => {
     expect(
       await written(
-        [text('Let me see.'), toolUse('look')],
+        [text('Let me see.'), toolCall('look')],
         [text('Acton'), { type: 'malformed', feedback: 'no' }],
         [text('Yes.')],
       ),
@@ -58,7 +58,7 @@ describe('P2: finalMarkers', () => {
   });
 
   it('writes an answer that did not stream as well: that of a tool', async () => {
-    expect(await written([toolUse('ends')])).toBe('<__final_answer__>The end.</__final_answer__>');
+    expect(await written([toolCall('ends')])).toBe('<__final_answer__>The end.</__final_answer__>');
   });
 
   it('I11: has an answer that was edited behind the one that streamed', async () => {

@@ -6,8 +6,8 @@ import {
   textBlock,
   textOf,
   type ToolMessage,
-  type ToolUseBlock,
-  toolUsesOf,
+  type ToolCallBlock,
+  toolCallsOf,
   type UserMessage,
 } from '../../values/message.js';
 import { written as argumentsText } from '../../models/tool-parts.js';
@@ -33,7 +33,7 @@ export const historyIn = (said: readonly Message[], dialect: Needs): readonly Me
   let isBehindResults = false;
   said.forEach((message, index) => {
     if (message.role === 'assistant') {
-      toolUsesOf(message).forEach(({ id, name }) => names.set(id, name));
+      toolCallsOf(message).forEach(({ id, name }) => names.set(id, name));
     }
     const isOfTurn = index >= turn;
     for (const step of stepsOf(message, said[index + 1], said[index - 1], maxUses)) {
@@ -58,14 +58,14 @@ const stepsOf = (
 ): readonly Message[] => {
   if (message.role === 'tool') return isBatch(before, message, maxUses) ? [] : [message];
   if (message.role !== 'assistant' || !isBatch(message, next, maxUses)) return [message];
-  return toolUsesOf(message).flatMap((use, index): readonly Message[] => [
+  return toolCallsOf(message).flatMap((use, index): readonly Message[] => [
     {
       ...message,
       content: message.content.filter((block) =>
-        block.type === 'tool_use' ? block === use : index === 0,
+        block.type === 'tool_call' ? block === use : index === 0,
       ),
     },
-    { ...next, content: next.content.filter(({ toolUseId }) => toolUseId === use.id) },
+    { ...next, content: next.content.filter(({ toolCallId }) => toolCallId === use.id) },
   ]);
 };
 
@@ -76,7 +76,7 @@ const isBatch = (
 ): next is ToolMessage =>
   message?.role === 'assistant' &&
   next?.role === 'tool' &&
-  toolUsesOf(message).filter(({ refusal }) => refusal === undefined).length > maxUses;
+  toolCallsOf(message).filter(({ refusal }) => refusal === undefined).length > maxUses;
 
 /** Where the last turn begins: at what the user said first behind an answer. News within a turn, and what the model is told of its replies, begin none. */
 const beginOfTurn = (messages: readonly Message[]): number =>
@@ -88,7 +88,7 @@ const isAnswerBefore = (id: string, message: Message | undefined): boolean =>
   message === undefined ||
   (message.role === 'assistant' &&
     textOf(message) !== '' &&
-    toolUsesOf(message).length === 0 &&
+    toolCallsOf(message).length === 0 &&
     !id.startsWith(`${message.id}/`));
 
 const textMessage = (message: Message, place: Place): UserMessage | AssistantMessage => {
@@ -115,7 +115,7 @@ const assistantContent = (
 ): readonly AssistantBlock[] => {
   const { content } = message;
   // A use that was not run would show a form that is not the dialect's: its result says what became of it.
-  const uses = toolUsesOf(message)
+  const uses = toolCallsOf(message)
     .filter(({ refusal }) => refusal === undefined)
     .map((use) => ({ name: use.name, json: jsonOf(use) }));
   const text = textOf(message).trim();
@@ -125,7 +125,7 @@ const assistantContent = (
   const whole = thoughts.join('\n\n').trim();
   const thought = isOfTurn || whole.length <= maxEarlierThought ? quotedThought(whole, words) : '';
   const others = content.filter(
-    ({ type }) => type !== 'text' && type !== 'tool_use' && type !== 'thinking',
+    ({ type }) => type !== 'text' && type !== 'tool_call' && type !== 'thinking',
   );
   const signed = content.filter(
     (block) => block.type === 'thinking' && block.signature !== undefined,
@@ -147,14 +147,14 @@ const textIn = (
   return thought === '' ? '' : write.thought(thought);
 };
 
-const jsonOf = ({ input, invalidInput }: ToolUseBlock): string =>
+const jsonOf = ({ input, invalidInput }: ToolCallBlock): string =>
   invalidInput ?? argumentsText(input);
 
 const resultContent = (
   { content }: ToolMessage,
   { write, words, names }: Place,
 ): readonly ContentBlock[] => {
-  const all = content.map(({ toolUseId }) => names.get(toolUseId) ?? toolUseId);
+  const all = content.map(({ toolCallId }) => names.get(toolCallId) ?? toolCallId);
   return content.reduce<readonly ContentBlock[]>((before, result, index) => {
     const name = all[index] ?? '';
     const isTwin = all.filter((it) => it === name).length > 1;

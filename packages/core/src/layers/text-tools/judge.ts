@@ -49,7 +49,7 @@ export const judge = (findings: Findings, needs: JudgeNeeds): Judgement => {
   if (asks.length > 0) {
     return {
       chunks: asks.map(({ name, input }, index) => ({
-        type: 'toolUse',
+        type: 'toolCall',
         name,
         input,
         ...refusalOf(name, index, needs),

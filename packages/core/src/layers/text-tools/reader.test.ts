@@ -4,7 +4,7 @@ import { from, lastValueFrom, of, toArray } from 'rxjs';
 import { createAgent, textOf, tool } from '../../index.js';
 import type { Model, ModelChunk, ModelRequest } from '../../models/model.js';
 import type { JsonSchema } from '../../values/schema.js';
-import { finish, lentContext, text, thinking, toolUse } from '../../testing/index.js';
+import { finish, lentContext, text, thinking, toolCall } from '../../testing/index.js';
 import { corpus } from './corpus/index.test-support.js';
 import { corpusTools } from './corpus/sample.test-support.js';
 import { actionDialect, type Dialect } from './dialects.js';
@@ -204,19 +204,19 @@ describe('P2: what shows while it arrives', () => {
 
   it('P2: prose that an action follows is a thought', async () => {
     const { joined } = await replied(action, ['I look.\n\nAction: {"tool": "now"}']);
-    expect(joined).toEqual([thinking('I look.'), toolUse('now'), finish()]);
+    expect(joined).toEqual([thinking('I look.'), toolCall('now'), finish()]);
   });
 
   it('P2: prose behind an action is a thought', async () => {
     const { joined } = await replied(flat, ['{"tool": "now"}\nI wait.']);
-    expect(joined).toEqual([thinking('I wait.'), toolUse('now'), finish()]);
+    expect(joined).toEqual([thinking('I wait.'), toolCall('now'), finish()]);
   });
 
   it('P2: long prose before a list is a thought, and alone the answer', async () => {
     const list = '[{"name": "now", "arguments": {}}]';
     expect((await replied(steps, [`${long}\n${list}`])).joined).toEqual([
       thinking(long),
-      toolUse('now'),
+      toolCall('now'),
       finish(),
     ]);
     expect(textIn((await replied(steps, [long])).joined, 'text')).toBe(long);
@@ -257,13 +257,13 @@ describe('the judgement', () => {
   it('P6: further actions are refused, and one dialect runs all', async () => {
     const two = '{"name": "now"}\n{"name": "search", "arguments": {"q": "x"}}';
     const [first, second] = (await replied(flat, [two])).chunks;
-    expect(first).toEqual(toolUse('now'));
+    expect(first).toEqual(toolCall('now'));
     expect(second).toMatchObject({
       name: 'search',
       refusal: expect.stringMatching(/one action per step/),
     });
     const listed = (await replied(steps, [two])).chunks;
-    expect(listed.slice(0, 2)).toEqual([toolUse('now'), toolUse('search', { q: 'x' })]);
+    expect(listed.slice(0, 2)).toEqual([toolCall('now'), toolCall('search', { q: 'x' })]);
   });
 
   it('P4: feedback speaks for itself', async () => {
@@ -353,7 +353,7 @@ describe('the judgement', () => {
   });
 
   it('P6: a use of a tool counts, whichever way the model asks for it', async () => {
-    const native: ModelChunk = { type: 'toolUse', name: 'now', input: {} };
+    const native: ModelChunk = { type: 'toolCall', name: 'now', input: {} };
     const model: Model = { name: 'm', stream$: () => of(native, text('Action: now'), finish()) };
     const chunks = await lastValueFrom(
       textTools(model, lines).stream$(request, lentContext()).pipe(toArray()),
@@ -370,7 +370,7 @@ describe('the judgement', () => {
     ]) {
       const { chunks } = await replied(action, [reply], { asked });
       expect(textIn(chunks, 'text')).toBe('noon');
-      expect(chunks.some(({ type }) => type === 'malformed' || type === 'toolUse')).toBe(false);
+      expect(chunks.some(({ type }) => type === 'malformed' || type === 'toolCall')).toBe(false);
     }
   });
 
@@ -417,7 +417,7 @@ describe('the judgement', () => {
   it('P8: a made-up observation is cut off, and said so', async () => {
     const { chunks, reports } = await replied(lines, ['Action: now\nObser', 'vation: noon']);
     const usage = { inputTokens: expect.any(Number), outputTokens: 3 };
-    expect(chunks).toEqual([toolUse('now'), { type: 'usage', usage }, finish()]);
+    expect(chunks).toEqual([toolCall('now'), { type: 'usage', usage }, finish()]);
     expect(reports).toEqual([expect.objectContaining({ type: 'warning' })]);
   });
 

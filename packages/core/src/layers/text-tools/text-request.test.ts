@@ -29,7 +29,7 @@ describe('the prompt', () => {
     const named = [{ name: 'name of a tool', description: 'd', inputSchema: {} }];
     const asked = { ...request, tools: named };
     expect((await replied(dialect, [use], { asked })).chunks).toContainEqual({
-      type: 'toolUse',
+      type: 'toolCall',
       name: 'name of a tool',
       input: { parameter: 'value' },
     });
@@ -78,7 +78,7 @@ describe('the prompt', () => {
     const used = await replied(german, ['Gedanke: x\n**AKTION:** now\nEingabe: {}']);
     expect(used.joined).toEqual([
       { type: 'thinking', text: 'x' },
-      { type: 'toolUse', name: 'now', input: {} },
+      { type: 'toolCall', name: 'now', input: {} },
       { type: 'finish', finish: 'stop' },
     ]);
     expect((await replied(german, ['Gedanke: x\nAntwort: y'])).joined[1]).toEqual(text('y'));
@@ -129,7 +129,7 @@ describe('the prompt', () => {
     const tools = [{ name: 'complete_task', description: 'd', inputSchema: { type: 'object' } }];
     const reply = '[{"name": "complete_task", "arguments": {"answer": "4"}}]';
     const { joined } = await replied(steps, reply.split(''), { asked: { ...request, tools } });
-    expect(joined[0]).toEqual({ type: 'toolUse', name: 'complete_task', input: { answer: '4' } });
+    expect(joined[0]).toEqual({ type: 'toolCall', name: 'complete_task', input: { answer: '4' } });
   });
 });
 
@@ -153,8 +153,8 @@ describe('the history', () => {
         { type: 'thinking', text: 'sealed', signature: 's' },
         { type: 'thinking', text: 'new' },
         { type: 'text', text: 'I look.' },
-        { type: 'tool_use', id: 't1', name: 'now', input: {} },
-        { type: 'tool_use', id: 't2', name: 'search', input: {}, invalidInput: '{"q": ca' },
+        { type: 'tool_call', id: 't1', name: 'now', input: {} },
+        { type: 'tool_call', id: 't2', name: 'search', input: {}, invalidInput: '{"q": ca' },
       ],
     },
     {
@@ -163,13 +163,13 @@ describe('the history', () => {
       content: [
         {
           type: 'tool_result',
-          toolUseId: 't1',
+          toolCallId: 't1',
           content: [{ type: 'text', text: 'noon' }, image],
           isError: false,
         },
         {
           type: 'tool_result',
-          toolUseId: 't2',
+          toolCallId: 't2',
           content: [{ type: 'text', text: 'bad' }],
           isError: true,
         },
@@ -237,7 +237,7 @@ describe('the history', () => {
     '[{"name": "now", "arguments": {}}]',
     '</think>\nFinal Answer: 4',
   ])('P6: holds no actions in its thoughts: %j', async (thinking) => {
-    const use = { type: 'tool_use', id: 't', name: 'search', input: { q: 'cats' } } as const;
+    const use = { type: 'tool_call', id: 't', name: 'search', input: { q: 'cats' } } as const;
     const said: readonly Message[] = [
       ...request.messages,
       { id: 'a', role: 'assistant', content: [{ type: 'thinking', text: thinking }, use] },
@@ -245,8 +245,8 @@ describe('the history', () => {
     for (const dialect of all) {
       const written = textRequest({ ...request, messages: said }, dialect, {}).messages.at(-1);
       const { chunks } = await replied(dialect, [textOf(written ?? { content: [] })]);
-      expect(chunks.filter(({ type }) => type === 'toolUse' || type === 'malformed')).toEqual([
-        { type: 'toolUse', name: 'search', input: { q: 'cats' } },
+      expect(chunks.filter(({ type }) => type === 'toolCall' || type === 'malformed')).toEqual([
+        { type: 'toolCall', name: 'search', input: { q: 'cats' } },
       ]);
     }
   });
@@ -258,7 +258,7 @@ describe('the history', () => {
       {
         id: 'a',
         role: 'assistant',
-        content: [{ type: 'tool_use', id: 't', name: 'now', input: {} }],
+        content: [{ type: 'tool_call', id: 't', name: 'now', input: {} }],
       },
       {
         id: 'r',
@@ -266,7 +266,7 @@ describe('the history', () => {
         content: [
           {
             type: 'tool_result',
-            toolUseId: 't',
+            toolCallId: 't',
             content: [{ type: 'text', text: hostile }],
             isError: false,
           },
@@ -307,7 +307,7 @@ describe('the history', () => {
     const used = await replied({ ...dialect, write }, [use]);
     expect(used.joined.slice(0, 2)).toEqual([
       { type: 'thinking', text: 'x' },
-      { type: 'toolUse', name: 'now', input: {} },
+      { type: 'toolCall', name: 'now', input: {} },
     ]);
     const answered = await replied({ ...dialect, write }, [answer]);
     expect(answered.joined.slice(0, 2)).toEqual([{ type: 'thinking', text: 'x' }, text('y')]);
@@ -377,13 +377,13 @@ describe('the model', () => {
   });
 
   it('X1: native uses of tools pass through', async () => {
-    const inner = scriptedModel([{ type: 'toolUse', name: 'now', input: {} }, text('Now.')]);
+    const inner = scriptedModel([{ type: 'toolCall', name: 'now', input: {} }, text('Now.')]);
     const chunks = await lastValueFrom(
       textTools(inner, actionDialect({ strict: true }))
         .stream$({ ...request, tools: corpusTools }, context)
         .pipe(toArray()),
     );
-    expect(chunks.map(({ type }) => type)).toEqual(['toolUse', 'text', 'finish']);
+    expect(chunks.map(({ type }) => type)).toEqual(['toolCall', 'text', 'finish']);
   });
 
   for (const dialect of all) {

@@ -10,7 +10,7 @@ import type { Dialect, PromptNeeds } from './dialects.js';
 import { type Judgement, judge } from './judge.js';
 import { createReader, type Reader } from './reader.js';
 import { toolTable } from './read-entry.js';
-import { type Message, textBlock, toolUsesOf } from '../../values/message.js';
+import { type Message, textBlock, toolCallsOf } from '../../values/message.js';
 import { historyIn } from './history.js';
 
 /**
@@ -162,7 +162,7 @@ const read = (
           begin();
           emit(chunk);
           return;
-        case 'toolUse':
+        case 'toolCall':
           if (chunk.name !== undefined) nativeUses += 1;
           emit(chunk);
           return;
@@ -199,7 +199,7 @@ const hasTools = ({ tools = [], messages }: ModelRequest): boolean =>
   tools.length > 0 ||
   messages.some(
     (message) =>
-      message.role === 'tool' || (message.role === 'assistant' && toolUsesOf(message).length > 0),
+      message.role === 'tool' || (message.role === 'assistant' && toolCallsOf(message).length > 0),
   );
 
 const promptNeeds = ({ tools = [], toolChoice, outputSchema }: ModelRequest): PromptNeeds => ({

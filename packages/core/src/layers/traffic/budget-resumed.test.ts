@@ -3,14 +3,14 @@ import { lastValueFrom } from 'rxjs';
 import { recordsOf, runUntil, stepsIn } from '../../journal/dying-driver.test-support.js';
 import { type CallStoreDriver, inProcessCalls } from '../../journal/index.js';
 import { createAgent, tool } from '../../index.js';
-import { type ScriptedAnswer, scriptedModel, text, toolUse } from '../../testing/index.js';
+import { type ScriptedAnswer, scriptedModel, text, toolCall } from '../../testing/index.js';
 import { type Budget, budget, type BudgetOptions, sharedBudget } from './budget.js';
 import { journalIn } from '../../journal/stored-calls.test-support.js';
 
 /** Each request costs 100 tokens, and asks for a tool as long as it may. */
 const runaway = (driver: CallStoreDriver, ...budgets: readonly Budget[]) => {
   const answer: ScriptedAnswer = ({ tools = [], toolChoice }) => [
-    tools.length === 0 || toolChoice === 'none' ? text('So far.') : toolUse('spin'),
+    tools.length === 0 || toolChoice === 'none' ? text('So far.') : toolCall('spin'),
     { type: 'usage', usage: { inputTokens: 75, outputTokens: 25 } },
   ];
   const model = scriptedModel(...Array.from({ length: 20 }, () => answer));
@@ -54,7 +54,7 @@ describe('budgets of a call that goes on', () => {
         });
         const [first, second] = [before?.spent() ?? { tokens: 0, toolCalls: 0 }, after.spent()];
         expect(shared.spent.tokens).toBe(first.tokens + second.tokens);
-        expect(shared.spent.toolCalls).toBeLessThanOrEqual(expected.toolUses.length);
+        expect(shared.spent.toolCalls).toBeLessThanOrEqual(expected.toolCalls.length);
       }
     },
   );

@@ -25,7 +25,7 @@ import {
   type ScriptedAnswer,
   scriptedModel,
   text,
-  toolUse,
+  toolCall,
   verifyEvents,
 } from '../../testing/index.js';
 import { type Budget, budget, sharedBudget } from './budget.js';
@@ -34,7 +34,7 @@ import { sessions } from '../sessions/index.js';
 const spin = tool({ name: 'spin', description: 'Spins.', run: () => 'Again.' });
 const used = (inputTokens: number, outputTokens: number) =>
   ({ type: 'usage', usage: { inputTokens, outputTokens, cacheReadTokens: 5 } }) as const;
-const round: ScriptedAnswer = [toolUse('spin'), used(70, 25)];
+const round: ScriptedAnswer = [toolCall('spin'), used(70, 25)];
 const runaway = (
   rounds: number,
   ...last: readonly ScriptedAnswer[]
@@ -209,7 +209,7 @@ describe('budgets', () => {
       description: 'Asks.',
       run: (_, context) => child.call$('?', { parent: context }).pipe(map(textOf)),
     });
-    const model = scriptedModel([toolUse('ask'), used(5, 0)], closing);
+    const model = scriptedModel([toolCall('ask'), used(5, 0)], closing);
     const parent = createAgent({ model, tools: [ask], use: [own] });
     expect(await parent.call('?')).toMatchObject({ reason: 'budget', iterations: 1 });
     // Another call begins anew, and nothing is kept of the one before.
@@ -248,7 +248,7 @@ describe('budgets and other models', () => {
         tools: [completeTask()],
         use: [insertAfter(acting, synthesize({ model }))],
       }),
-      [[toolUse('complete_task', {}), used(70, 25)]],
+      [[toolCall('complete_task', {}), used(70, 25)]],
     ],
     ['rewriteQuestion', (model) => ({ use: [rewriteQuestion({ model })] }), []],
     [

@@ -9,7 +9,7 @@ import {
   textOf,
   tool,
 } from '../../index.js';
-import { marbles, scriptedModel, text, toolUse } from '../../testing/index.js';
+import { marbles, scriptedModel, text, toolCall } from '../../testing/index.js';
 import { createSemaphore, limitCalls, limitConcurrency, limitRate } from './index.js';
 
 describe('limitCalls', () => {
@@ -57,7 +57,7 @@ describe('limitCalls', () => {
       run: (_, context) => child.call$('?', { parent: context }).pipe(map(textOf)),
     });
     const parent = createAgent({
-      model: scriptedModel([toolUse('ask')], [text('outer')]),
+      model: scriptedModel([toolCall('ask')], [text('outer')]),
       tools: [ask],
       use,
     });

@@ -18,7 +18,7 @@ import {
   type Subscriptions,
   scriptedModel,
   text,
-  toolUse,
+  toolCall,
 } from '../../testing/index.js';
 import { limitConcurrency } from './limit-concurrency.js';
 
@@ -270,7 +270,7 @@ describe('limitConcurrency', () => {
           open.add(own);
           subscriber.add(() => open.delete(own));
           if (own % 3 === 0) subscriber.error(busy);
-          if (own % 3 === 1) of(toolUse('none'), finish()).subscribe(subscriber);
+          if (own % 3 === 1) of(toolCall('none'), finish()).subscribe(subscriber);
         }),
     };
     const stream$ = limited(model).stream$(request, lentContext());

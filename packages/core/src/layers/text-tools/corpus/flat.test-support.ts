@@ -171,7 +171,7 @@ export const flat: readonly Row[] = [
   ],
   [
     'with an id',
-    '{"id": "call_1", "type": "tool_use", "name": "search", "input": {"q": "cats"}}',
+    '{"id": "call_1", "type": "tool_call", "name": "search", "input": {"q": "cats"}}',
     search,
   ],
   [

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { toWireId } from './tool-use-id.js';
+import { toWireId } from './tool-call-id.js';
 
 describe('the id of a tool use on the wire', () => {
   it('X7: is one that the API takes, and that of no other', () => {

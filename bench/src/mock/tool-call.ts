@@ -1,7 +1,7 @@
 import { lookup } from '../lookup.js';
 
 /** One use of the tool that the model asks for. */
-export interface ToolUse {
+export interface ToolCall {
   readonly id: string;
   readonly name: string;
   /** The text of the arguments. */
@@ -9,7 +9,7 @@ export interface ToolUse {
 }
 
 /** The uses that the message of a number asks for. */
-export const toolUsesOf = (message: number, count: number): readonly ToolUse[] =>
+export const toolCallsOf = (message: number, count: number): readonly ToolCall[] =>
   Array.from({ length: count }, (_, index) => ({
     id: `call_${message}_${index}`,
     name: lookup.name,
