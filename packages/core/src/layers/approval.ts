@@ -33,7 +33,6 @@ import type {
   ToolContext,
 } from '../tools/types.js';
 
-/** A tool call that waits for approval. */
 export interface ApprovalRequest<Value = unknown> {
   readonly tool: string;
   readonly toolCallId: string;
@@ -46,12 +45,10 @@ export interface ApprovalRequest<Value = unknown> {
   problems$(input: unknown): Observable<readonly string[]>;
 }
 
-/** The decision: whether the call runs, why not, or with which input instead. */
 export type Verdict =
   | boolean
   | {
       readonly approved: boolean;
-      /** Replaces the input. It is validated again. */
       readonly input?: unknown;
       /** The model reads why it was denied. */
       readonly reason?: string;
@@ -66,7 +63,6 @@ declare module '../events.js' {
   interface Events {
     readonly approvalRequested: { readonly toolCall: ToolCallBlock };
     readonly approvalDecided: {
-      /** With the approver's edited input, if it gave one. */
       readonly toolCall: ToolCallBlock;
       readonly approved: boolean;
       readonly reason?: string;
@@ -101,9 +97,8 @@ export const approval = (
 
 /**
  * Asks an approver before each call of a tool; `false` denies all calls, `true` allows all. It may edit the input,
- * which is validated again. Several approvers must all agree, in the order in which you add them. A call without a
- * decision after `timeoutMs` milliseconds (default: no limit) is denied. The wait does not count towards `callMs` or
- * `toolMs`.
+ * which is validated again. Several approvers must all agree, in the order in which you add them. Calls without a
+ * decision after `timeoutMs` (default: no limit) are denied; the wait does not count towards `callMs` or `toolMs`.
  */
 export const requireApproval = <Value>(
   tool: Tool<Value>,

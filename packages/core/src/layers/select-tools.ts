@@ -14,7 +14,6 @@ import { checkOptions, isFunction, listOf, type Rule, wholeNumber } from '../val
 import type { InputSchema } from '../values/schema.js';
 import { isArrayOf, isString } from '../values/shape.js';
 
-/** Options of `selectTools`. */
 export interface ToolSelection {
   /** Picks tools for the question. Default: all tools. */
   readonly select?: ToolSelector;
@@ -155,10 +154,7 @@ export const addTools = (...added: readonly ToolEntry[]): Layer => ({
     ),
 });
 
-/**
- * Adds the tools of one call to those in a cell. Throws a `config` error if a name is taken. Changes that the call
- * makes to other tools go to the cell; its own tools never do, and win over a later tool of the same name.
- */
+/** Adds a call's own tools to a cell, only in its view; other changes reach the cell. A name conflict is `config`. */
 const withAdded = (cell: ToolkitCell, added: readonly ToolEntry[]): ToolkitCell => {
   let own = added;
   let seen = cell.current;

@@ -364,7 +364,7 @@ describe('T10: the tools of a session', () => {
     expect(all.open('2').toolkit.names).not.toContain('t');
     const none = createAgent({ model: one() });
     expect(() => sessions(none, { memory: () => undefined as never }).open('1')).toThrow(
-      /'memory' must give an object with load\$\(\)/,
+      /'memory' must return an object with load\$\(\)/,
     );
   });
 

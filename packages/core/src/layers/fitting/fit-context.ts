@@ -74,15 +74,14 @@ export const fitContext = (options: FitContextOptions): readonly Interceptor[] =
   };
   return [
     learnFromRequests(counter, models),
-    onCall('preReasoning', (call) => map((event) => fit(event, call)), interceptorOptions),
-    onCall('preSummary', (call) => map((event) => fit(event, call)), interceptorOptions),
-    onCall('prePlanning', (call) => map((event) => fit(event, call)), interceptorOptions),
+    onCall('preReasoning', (call) => map((event) => fit(event, call)), placement),
+    onCall('preSummary', (call) => map((event) => fit(event, call)), placement),
+    onCall('prePlanning', (call) => map((event) => fit(event, call)), placement),
   ];
 };
 
-const interceptorOptions = { name: 'fitContext', priority: fitPriority };
+const placement = { name: 'fitContext', priority: fitPriority };
 
-/** Remembers the model of each call, and lets the counter learn from it. */
 const learnFromRequests = (counter: TokenCounter, models: WeakMap<CallInfo, string>): Interceptor =>
   prepare(
     map((preparation) => {
@@ -92,7 +91,7 @@ const learnFromRequests = (counter: TokenCounter, models: WeakMap<CallInfo, stri
       const model = learnUsage(options.model, counter);
       return { ...preparation, options: { ...options, model } };
     }),
-    interceptorOptions,
+    placement,
   );
 
 const rules: Readonly<Record<keyof FitContextOptions, Rule>> = {
@@ -118,7 +117,7 @@ const tooLong = (
     { over },
   );
 
-/** Trains a counter with the reported usage of requests, except those without usage or with mostly media. */
+/** Trains a counter with the reported usage of each request, unless it is missing or mostly due to media. */
 const learnUsage = (model: Model, counter: TokenCounter): Model => {
   checkModel('learnUsage()', model);
   if (counter.learn === undefined) return model;
@@ -183,7 +182,7 @@ export const shortenOnOverflow = (model: Model): Model => {
   );
 };
 
-/** Halves the messages, keeping the task. Undefined if nothing can be dropped, or if an answer has begun. */
+/** Cuts messages to half their size, except the task; undefined if nothing can be dropped or an answer has begun. */
 const shorten = (
   name: string,
   messages: readonly Message[],
@@ -200,7 +199,7 @@ const shorten = (
   return { messages: fitted.messages, warning };
 };
 
-/** Adds eviction of large tool results and the tool to read them: `createAgent(withEviction({ model, tools }))`. */
+/** Adds eviction of old large tool results and the tool to read them: `createAgent(withEviction({ model, tools }))`. */
 export const withEviction = <const Output extends InputSchema | undefined = undefined>(
   options: AgentOptions<Output>,
   eviction: EvictionOptions = {},
@@ -211,7 +210,6 @@ export const withEviction = <const Output extends InputSchema | undefined = unde
 
 const maxLength = 8_000;
 
-/** The tool by which a model reads evicted results, only of its own conversation. */
 const readResult = (): Tool =>
   tool({
     name: readResultName,

@@ -10,7 +10,6 @@ import type { Decision, GuardOptions, GuardVerdict } from './guard-input.js';
 import { decision$, guardRules, rejection, failedCheck } from './guard-input.js';
 
 export interface GuardedAnswer {
-  /** The text of the complete answer. */
   readonly text: string;
   readonly content: AssistantMessage['content'];
   readonly call: CallInfo;
@@ -30,8 +29,7 @@ export interface GuardAnswerOptions extends GuardOptions {
  * then: user interfaces remove it on `error` or `messageDiscarded`. Use `guardOutput` to check while streaming. A
  * rejected answer is neither stored nor in the reply. The check sees all replies (answers, closing answers, final tool
  * results, the partial text of an interrupted call) after all interceptors with a priority below 1,000, but no text
- * next to tool calls. An answer without tool calls is asked for again, which counts as an iteration. If the check
- * errors, so does the call.
+ * next to tool calls. Asking again counts as an iteration. If the check errors, so does the call.
  */
 export const guardAnswer = (
   check: (asked: GuardedAnswer) => GuardVerdict | ObservableInput<GuardVerdict>,
@@ -45,7 +43,7 @@ export const guardAnswer = (
   checkOptions('guardAnswer()', options, rules);
   const { name = 'guardAnswer', userMessage, onReject = 'error', feedback, retries = 2 } = options;
   const guard = { name, userMessage };
-  const interceptorOptions = { name, priority: 1_000 };
+  const placement = { name, priority: 1_000 };
   const accepted = new WeakMap<CallInfo, AssistantMessage['content']>();
   const verdictOn$ = (call: CallInfo, content: AssistantMessage['content']): Observable<Decision> =>
     decision$(() => check(Object.freeze({ text: textOf({ content }), content, call }))).pipe(
@@ -65,7 +63,7 @@ export const guardAnswer = (
           }),
         );
       }),
-    interceptorOptions,
+    placement,
   );
   if (onReject === 'error') return [checkReply];
   const checkMessage = onCall(
@@ -88,7 +86,7 @@ export const guardAnswer = (
         return verdictOn$(call, message.content).pipe(map((decision) => applied(event, decision)));
       });
     },
-    interceptorOptions,
+    placement,
   );
   return [checkMessage, checkReply];
 };

@@ -13,7 +13,6 @@ import { verdict as ends } from '../../flow/stage.js';
 export interface GuardedInput {
   /** Text of all user messages, separated by blank lines. */
   readonly text: string;
-  /** All messages, including media and other roles. */
   readonly input: readonly InputMessage[];
   readonly call: CallInfo;
 }
@@ -108,13 +107,7 @@ interface GuardInit {
 export const decision$ = (
   check: () => GuardVerdict | ObservableInput<GuardVerdict>,
 ): Observable<Decision> =>
-  defer(() => toObservable(check())).pipe(
-    contained(),
-    take(2),
-    toArray(),
-    map(onlyOne),
-    map(toDecision),
-  );
+  defer(() => given$(check())).pipe(contained(), take(2), toArray(), map(onlyOne), map(toDecision));
 
 export const rejection = ({ name, userMessage }: GuardInit, decision: Decision, what: string) => {
   const { reason, retryAfterMs } = decision;
@@ -141,14 +134,13 @@ export const failedCheck = ({ name, userMessage }: GuardInit, cause: unknown, wh
           `The guard '${name}' could not check the ${what} and rejected it: see the cause.`,
           {
             cause,
-            // A failed check may be retried.
             retryable: !isMillraceError(cause) || cause.retryable,
             ...(userMessage === undefined ? {} : { userMessage }),
           },
         ),
   );
 
-const toObservable = (given: GuardVerdict | ObservableInput<GuardVerdict>): Observable<unknown> =>
+const given$ = (given: GuardVerdict | ObservableInput<GuardVerdict>): Observable<unknown> =>
   isObservableInput(given) ? from(given) : of(given);
 
 const isObservableInput = (given: unknown): given is ObservableInput<unknown> =>
@@ -163,15 +155,15 @@ const isObservableInput = (given: unknown): given is ObservableInput<unknown> =>
 
 const onlyOne = ([verdict, ...more]: readonly unknown[]): unknown => {
   if (verdict !== undefined && more.length === 0) return verdict;
-  throw invalidVerdict(more.length > 0 ? 'more than one verdict' : 'no verdict');
+  throw badVerdict(more.length > 0 ? 'more than one verdict' : 'no verdict');
 };
 
 const toDecision = (verdict: unknown): Decision => {
   if (typeof verdict === 'boolean') return { allowed: verdict };
-  if (!isRecord(verdict)) throw invalidVerdict(`something else (${typeof verdict})`);
+  if (!isRecord(verdict)) throw badVerdict(`something else (${typeof verdict})`);
   const { allowed, reason, userMessage, retryAfterMs } = verdict;
   if (typeof allowed !== 'boolean')
-    throw invalidVerdict("an object without 'allowed: true' or 'false'");
+    throw badVerdict("an object without 'allowed: true' or 'false'");
   const isWait = typeof retryAfterMs === 'number' && retryAfterMs >= 0;
   return {
     allowed,
@@ -181,7 +173,7 @@ const toDecision = (verdict: unknown): Decision => {
   };
 };
 
-const invalidVerdict = (given: string): MillraceError =>
+const badVerdict = (given: string): MillraceError =>
   new MillraceError(
     'config',
     `The check of a guard must return one verdict (true, false or { allowed, reason }), but returned ${given}.`,

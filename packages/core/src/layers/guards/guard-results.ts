@@ -11,7 +11,6 @@ import { decision$, guardRules, rejection, failedCheck } from './guard-input.js'
 export interface GuardedResult {
   readonly text: string;
   readonly result: ToolResultBlock;
-  /** The tool call of the model. */
   readonly toolCall: ToolCallBlock;
   readonly call: CallInfo;
 }
@@ -36,7 +35,7 @@ export const guardResults = (
   }
   checkOptions('guardResults()', options, { name: guardRules.name });
   const { name = 'guardResults' } = options;
-  const interceptorOptions = { name, priority: 1_000 };
+  const placement = { name, priority: 1_000 };
   const checkResults = onCall(
     'postActing',
     (call) =>
@@ -57,9 +56,9 @@ export const guardResults = (
           }),
         );
       }),
-    interceptorOptions,
+    placement,
   );
-  return [on('actingChunk', ignoreElements(), interceptorOptions), checkResults];
+  return [on('actingChunk', ignoreElements(), placement), checkResults];
 };
 
 const withheld = (

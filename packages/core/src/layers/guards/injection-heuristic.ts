@@ -9,15 +9,13 @@ import { normalizeText, stateless, withoutMarks } from './lists.js';
 export interface InjectionHeuristicOptions extends GuardOptions {
   /** Total weight of signals from which input is rejected. Default: 3. */
   readonly threshold?: number;
-  /** Additional patterns of your own. */
   readonly extra?: readonly InjectionPattern[];
 }
 
 /**
  * Rejects input whose `injectionSignals` reach a total weight. A heuristic: easy to evade, and sometimes wrong about
  * harmless text, such as an article on injections. It stops crude attempts and secures nothing: limit what a call's
- * tools can do. To log instead, call `injectionSignals` in your own guard that returns `true`; for tool results, in
- * `guardResults`.
+ * tools can do. To log instead, or for tool results, call `injectionSignals` in your own guard.
  */
 export const injectionHeuristic = (options: InjectionHeuristicOptions = {}): Interceptor => {
   checkOptions('injectionHeuristic()', options, rules);
@@ -74,7 +72,6 @@ const rules: Readonly<Record<keyof InjectionHeuristicOptions, Rule>> = {
   extra: [Array.isArray, 'a list of { name, pattern, weight? }'],
 };
 
-/** A sign of a prompt injection. */
 export interface InjectionSignal {
   readonly name: string;
   readonly weight: number;
@@ -95,7 +92,7 @@ export interface InjectionPattern {
  * | ------------------ | ------ | ------------------------------------------------------------------------------- |
  * | `override`         | 3      | an order to ignore or forget earlier instructions, in nineteen languages        |
  * | `promptRequest`    | 3      | a request for the system prompt, in eight languages                             |
- * | `persona`          | 3      | a persona without rules: developer mode, DAN, “pretend you have no restrictions” |
+ * | `persona`          | 3      | a persona without rules: developer mode, DAN, “you have no restrictions”          |
  * | `encodedOrders`    | 3      | base64 or hexadecimal text, with an order to decode and obey it                 |
  * | `hiddenText`       | 3      | text in invisible tags or variation selectors                                   |
  * | `chatTokens`       | 2      | turn separators of chat templates: `<\|im_start\|>`, `[INST]`, `<system>`       |

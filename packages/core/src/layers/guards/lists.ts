@@ -108,10 +108,7 @@ const beginsInWord = /^[\p{L}\p{N}\p{M}]/u;
 const bounded =
   /^(?![\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Hang}\p{scx=Thai}\p{scx=Laoo}\p{scx=Khmr}\p{scx=Mymr}])[\p{L}\p{N}\p{M}_]/u;
 
-/**
- * Normalizes text as it is read: NFKC, without invisible characters and combining marks, white space collapsed to one
- * space or line break. Linear time.
- */
+/** NFKC without invisible characters and combining marks; white space becomes one space or line break. Linear time. */
 export const normalizeText = (text: string): string =>
   withoutMarks(text.replace(invisible, '').replace(longMarks, '$1').normalize('NFKC')).replace(
     /[\s\u2800]+/g,
@@ -138,7 +135,6 @@ export interface MaxInputLengthOptions extends GuardOptions {
   readonly characters?: number;
   /** Tokens of the same text, as `estimateTokens` counts them. */
   readonly tokens?: number;
-  /** Images, audio and files. */
   readonly blocks?: number;
   /** Total bytes of inline media. Media at a URL are not fetched and not counted. */
   readonly mediaBytes?: number;

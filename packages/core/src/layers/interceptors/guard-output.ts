@@ -24,7 +24,7 @@ export interface GuardOutputOptions extends InterceptorOptions {
  */
 export const guardOutput = (forbidden: Patterns, options: GuardOutputOptions = {}): Interceptor => {
   checkOptions('guardOutput()', options, rules);
-  const { feedback, window = 64, name = 'guardOutput', ...interceptorOptions } = options;
+  const { feedback, window = 64, name = 'guardOutput', ...placement } = options;
   const patterns = readPatterns('guardOutput()', forbidden);
   const emptyMatch = patterns.find((pattern) => ''.search(pattern) !== -1);
   if (emptyMatch !== undefined) {
@@ -32,10 +32,7 @@ export const guardOutput = (forbidden: Patterns, options: GuardOutputOptions = {
       `guardOutput(): /${emptyMatch.source}/ matches the empty string and would stop any answer. Make it match at least one character.`,
     );
   }
-  return transformChunks(stopAtMatch({ patterns, window, feedback }), {
-    ...interceptorOptions,
-    name,
-  });
+  return transformChunks(stopAtMatch({ patterns, window, feedback }), { ...placement, name });
 };
 
 const rules: Readonly<Record<keyof GuardOutputOptions, Rule>> = {
@@ -69,7 +66,7 @@ export const stopAtMatch = ({ patterns, window, feedback }: StopOptions) => {
     });
     return isSure ? smallest(starts) : undefined;
   };
-  /** As if text arrived by character: a match that ends first takes precedence over one that starts first. */
+  /** As if text arrived character by character: a match that ends first precedes one that starts first. */
   const earliestStop = (text: string, from: number, length: number): number | undefined => {
     let stop = stopIn(text, from, length);
     if (stop === undefined) return undefined;

@@ -14,13 +14,11 @@ export interface Logger {
   debug(fields: LogFields, message: string): void;
 }
 
-/** The fields of every line. */
 export interface LogFields {
   readonly event: AgentEvent['type'];
   readonly callId: string;
   readonly rootId: string;
   readonly sessionId?: string;
-  /** `metadata.userId` of the call, if any. */
   readonly userId?: string;
   /** The path of agent names from the root, joined by `/`. */
   readonly agent: string;
@@ -30,7 +28,6 @@ export interface LogFields {
 }
 
 export interface LogEventsOptions {
-  /** The name of the interceptor in events. Default: `logEvents`. */
   readonly name?: string;
   /** Also log the chunks of models and tools, at level `debug`. Default: false. */
   readonly chunks?: boolean;
@@ -38,8 +35,8 @@ export interface LogEventsOptions {
 
 /**
  * Logs a line for every event of an agent's calls: `info` for the start and end of a call, `error` for its failure,
- * `warn` for problems, `debug` for the rest. Logs only names, numbers and codes, never content: no message, argument,
- * result or error text of a provider.
+ * `warn` for problems, `debug` for the rest. Logs only names, numbers and codes, never messages, arguments, results or
+ * error texts.
  */
 export const logEvents = (logger: Logger, options: LogEventsOptions = {}): Interceptor => {
   if (!isLogger(logger))

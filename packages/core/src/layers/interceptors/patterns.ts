@@ -1,7 +1,6 @@
 import { misuse } from '../../values/errors.js';
 import { characterEnd, characterStart } from '../../values/surrogates.js';
 
-/** Patterns to search for: literal words or regular expressions. */
 export type Patterns = string | RegExp | readonly (string | RegExp)[];
 
 export interface Range {

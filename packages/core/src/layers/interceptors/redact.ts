@@ -36,7 +36,7 @@ export interface RedactOptions extends InterceptorOptions {
 export const redact = (secrets: Patterns, options: RedactOptions = {}): readonly Interceptor[] => {
   checkOptions('redact()', options, rules);
   const { replacement = '[redacted]', window = 128, name = 'redact', ...others } = options;
-  const interceptorOptions = { ...others, name };
+  const placement = { ...others, name };
   const patterns = readPatterns('redact()', secrets);
   const replace = typeof replacement === 'function' ? replacement : () => replacement;
   const replaceOptions = { patterns, window, replace };
@@ -94,28 +94,25 @@ export const redact = (secrets: Patterns, options: RedactOptions = {}): readonly
         ...asked,
         input: asked.input.map((it) => cleanMessage({ id: '', ...it })),
       })),
-      interceptorOptions,
+      placement,
     ),
-    on('preReasoning', map(cleanRequest), interceptorOptions),
-    on('preSummary', map(cleanRequest), interceptorOptions),
-    on('prePlanning', map(cleanRequest), interceptorOptions),
-    transformChunks(replaceMatches(replaceOptions), interceptorOptions),
-    on('postReasoning', map(cleanAnswer), interceptorOptions),
-    on('postSummary', map(cleanAnswer), interceptorOptions),
-    on('postPlanning', map(cleanAnswer), interceptorOptions),
-    onCall('actingChunk', cleanProgress, interceptorOptions),
+    on('preReasoning', map(cleanRequest), placement),
+    on('preSummary', map(cleanRequest), placement),
+    on('prePlanning', map(cleanRequest), placement),
+    transformChunks(replaceMatches(replaceOptions), placement),
+    on('postReasoning', map(cleanAnswer), placement),
+    on('postSummary', map(cleanAnswer), placement),
+    on('postPlanning', map(cleanAnswer), placement),
+    onCall('actingChunk', cleanProgress, placement),
     on(
       'postActing',
       map((event) => ({ ...event, result: cleanResult(event.result) })),
-      interceptorOptions,
+      placement,
     ),
   ];
 };
 
-/**
- * Redacts the strings in a value of a tool. Returns the value itself if nothing changes and all of it could be
- * searched, else a copy of plain objects, arrays and errors, like JSON.
- */
+/** Redacts strings in a tool's value. Returns a plain copy if anything changes or cannot be searched. */
 const redactValue = (
   value: unknown,
   clean: (text: string) => string,
@@ -156,7 +153,6 @@ const redactValue = (
   return Object.assign(error, fields, { name: clean(value.name), stack });
 };
 
-/** A map, a set, or a similar collection, such as HTTP headers. */
 const isIterable = (value: object): value is Iterable<unknown> =>
   Symbol.iterator in value && 'entries' in value;
 
@@ -190,7 +186,7 @@ interface ReplaceOptions {
 }
 
 /** Windows to hold back a match before its replacement is emitted and the rest of it dropped. */
-const maxHeldWindows = 4;
+const maxHeld = 4;
 
 /** Replaces matches in a streamed message. Each delta costs a search of the window. Replaces an endless match once. */
 export const replaceMatches = (replacing: ReplaceOptions) => textWindow(releaseReplaced(replacing));
@@ -204,8 +200,7 @@ const releaseReplaced =
       : Math.max(released, characterStart(text, text.length - window));
     const spanning = ranges.find(({ start, end }) => start < limit && limit < end);
     const isLong =
-      spanning !== undefined &&
-      spanning.start < Math.max(released, text.length - maxHeldWindows * window);
+      spanning !== undefined && spanning.start < Math.max(released, text.length - maxHeld * window);
     const cut = spanning === undefined || isLong ? limit : spanning.start;
     return {
       chunks: textChunk(replaceRanges(text, ranges, replace, { start: released, end: cut })),
@@ -219,7 +214,7 @@ const releaseReplaced =
 const shortenMatch = (held: HeldText, patterns: readonly RegExp[], window: number): HeldText => {
   const { text, released, from } = held;
   const excess = released - from - 2 * window;
-  if (excess <= (maxHeldWindows - 2) * window) return held;
+  if (excess <= (maxHeld - 2) * window) return held;
   const end = endOfMatch(held, patterns);
   const shorter = Array.from({ length: window + 1 }, (_, index) => excess - index);
   for (const removed of shorter) {

@@ -7,10 +7,7 @@ import type { MemoryEntry, RecalledMemory } from './long-term-memory.js';
 
 export const recalledTitle = 'Recalled Memories';
 
-/**
- * Formats entries for a model; empty without entries. Each has a heading and lines with `> `, so no text can pass for
- * another entry or for the program.
- */
+/** Formats entries for a model, each with a heading and quoted lines, so that none can pass for another. */
 export const formatMemories = (
   memories: readonly MemoryEntry[],
   headingOf: (memory: MemoryEntry, index: number) => string = (memory) =>
@@ -20,9 +17,7 @@ export const formatMemories = (
     ? ''
     : [
         preface,
-        ...memories.map(
-          (memory, index) => `${headingOf(memory, index)}\n${quotedText(memory.text)}`,
-        ),
+        ...memories.map((memory, index) => `${headingOf(memory, index)}\n${quote(memory.text)}`),
       ].join('\n\n');
 
 const preface =
@@ -37,17 +32,15 @@ const dayOf = (createdAt: number): string => {
   return Number.isNaN(date.getTime()) ? '' : date.toISOString().slice(0, 10);
 };
 
-/** Maximum characters of an entry, or of a task. */
 const maxLength = 2_000;
 
-const quotedText = (text: string): string => quoteLines(cutText(text, maxLength));
+const quote = (text: string): string => quoteLines(cutText(text, maxLength));
 
 export const cutText = (text: string, length: number): string =>
   textOf({ content: cutObservation([textBlock(text)], length) });
 
 export interface Aim {
   readonly goal: string;
-  /** The step in progress. */
   readonly subGoal?: string;
 }
 
@@ -78,7 +71,6 @@ export const rankingRequest = (
 
 const maxAnswerLength = 4_000;
 
-/** The chosen memories; with a warning, those that the search found first. */
 interface Ranked {
   readonly memories: readonly RecalledMemory[];
   readonly warning?: string;
@@ -91,17 +83,16 @@ export const rankedBy = (
 ): Ranked => {
   const found = memories.slice(0, top);
   if (consulted.status === 'cut') return { memories: found };
-  if (consulted.status === 'failed')
-    return { memories: found, warning: rankingFailed(consulted.why) };
+  if (consulted.status === 'failed') return { memories: found, warning: notRanked(consulted.why) };
   const answer = consulted.text.slice(0, maxAnswerLength);
   const numbers = numbersIn(answer);
   const chosen = [...new Set(numbers)].flatMap((number) => memories[number - 1] ?? []);
   return chosen.length === 0 && !isNone(answer)
-    ? { memories: found, warning: rankingFailed('The answer contains no valid number.') }
+    ? { memories: found, warning: notRanked('The answer contains no valid number.') }
     : { memories: chosen.slice(0, top) };
 };
 
-const rankingFailed = (why: string): string =>
+const notRanked = (why: string): string =>
   `Ranking the memories failed, so the first search results are shown: ${why}`;
 
 const isNone = (text: string): boolean => /\[\s*\]/u.test(text);

@@ -41,8 +41,8 @@ export interface InProcessLongTermMemoryOptions {
 /**
  * Creates a long-term memory in this process. Finds entries by keywords (BM25) and, with an `embedder`, by meaning; the
  * rankings are merged by rank, and the newest of equals comes first. Vectors are created on demand and kept. If the
- * embedder fails, it is reported to the query and keyword results are emitted. Of a long query, the first and last
- * 1,000 characters count.
+ * embedder fails, the query's `report` is called, and keywords are used. Of a long query, the first and last 1,000
+ * characters count.
  */
 export const inProcessLongTermMemory = (
   options: InProcessLongTermMemoryOptions = {},
@@ -210,11 +210,9 @@ const entriesOf = (partitions: readonly Partition[]): readonly MemoryEntry[] =>
   partitions.flatMap((shelf) => shelf.entries());
 
 interface Partitions {
-  /** The partition of exactly this scope; a new one if necessary. */
   of(scope: MemoryScope): Partition;
   /** The partitions visible in a scope: that of the user and that of the session. */
   visibleIn(scope: MemoryScope): readonly Partition[];
-  /** Clears all partitions of a user, or that of a session. Returns the number of entries. */
   clear(scope: MemoryScope): number;
 }
 
@@ -262,17 +260,14 @@ const keyOf = ({ userId, sessionId }: MemoryScope): string => JSON.stringify([us
 
 interface Partition {
   readonly words: KeywordIndex<MemoryEntry>;
-  /** The entry with this id or this text. */
   find(id: string | undefined, text: string): MemoryEntry | undefined;
   get(id: string): MemoryEntry | undefined;
   entries(): readonly MemoryEntry[];
   has(entry: MemoryEntry): boolean;
   /** Adds an entry; evicts the least recently used one if there are too many. */
   add(entry: MemoryEntry): void;
-  /** Marks an entry as recently used. */
   touch(entry: MemoryEntry): void;
   remove(entry: MemoryEntry): void;
-  /** Removes all entries and returns their number. */
   clear(): number;
 }
 
@@ -323,7 +318,6 @@ const normalized = (text: string): string =>
 
 interface KeywordIndex<Item> {
   readonly size: number;
-  /** Number of terms in all items. */
   readonly length: number;
   /** The items with a term, and how often each contains it. */
   itemsWith(term: string): ReadonlyMap<Item, number>;

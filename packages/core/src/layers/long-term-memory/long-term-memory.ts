@@ -12,7 +12,6 @@ export interface MemoryScope {
 /** The kind of an entry. Programs may add their own. */
 export type MemoryKind = 'fact' | 'conversation' | 'toolCall' | (string & Record<never, never>);
 
-/** A remembered entry, as plain JSON. */
 export interface MemoryEntry {
   /** Unique in its scope. */
   readonly id: string;
@@ -59,14 +58,11 @@ declare module '../../events.js' {
 
 /**
  * Facts about users, across sessions. The scope of a session includes that of its user; other users and sessions are
- * invisible. Every operation is cold; unsubscribing cancels it. It errors if the store does, and with `config` if a
+ * invisible. Operations are cold, and unsubscribing cancels them. They error as the store does, and with `config` if a
  * scope has no user.
  */
 export interface LongTermMemory {
-  /**
-   * Records all entries or none, emits them once and completes. If an id or text exists in the scope already, it emits
-   * the existing entry. Skips blank text.
-   */
+  /** Records all entries or none and emits them once; of a known id or text, the existing entry. Skips blank text. */
   record$(scope: MemoryScope, memories: readonly NewMemory[]): Observable<readonly MemoryEntry[]>;
   /** Emits the matching entries once, best first, and completes. */
   recall$(scope: MemoryScope, query: MemoryQuery): Observable<readonly RecalledMemory[]>;

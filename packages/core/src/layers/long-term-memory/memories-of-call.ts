@@ -68,7 +68,6 @@ export const memoriesOfCall = (
     : [{ id, text: turn, kind: 'conversation', createdAt, metadata }, ...tools];
 };
 
-/** Maximum characters of the question and of the answer. */
 const maxLength = 1_000;
 
 const answeringRun = (run: EndedRun | undefined): ToolRun | undefined => {
@@ -86,12 +85,10 @@ const answeringRun = (run: EndedRun | undefined): ToolRun | undefined => {
 };
 
 const formatTurn = (question: string, answer: string): string =>
-  [section('user', question, maxLength), section('assistant', answer, maxLength)]
-    .join('')
-    .trimEnd();
+  [part('user', question, maxLength), part('assistant', answer, maxLength)].join('').trimEnd();
 
 /** Indents the text, so that no line passes for a heading. */
-const section = (heading: string, text: string, length: number): string =>
+const part = (heading: string, text: string, length: number): string =>
   text.trim() === '' ? '' : entry(heading, cutText(text, length));
 
 /** The question of this call; if it only brings tool results, the question before. */
@@ -108,8 +105,8 @@ const questionIn = ({ callId }: CallInfo, messages: readonly Message[]): string 
 /** The default summary of a tool call: name, input, and output or error. */
 export const toolSummary = ({ name, input, output, isError }: ToolRun): string =>
   [
-    section(`${nameOf(name)} was called with`, JSON.stringify(input), 500),
-    section(isError ? 'it failed' : 'it returned', output, maxLength),
+    part(`${nameOf(name)} was called with`, JSON.stringify(input), 500),
+    part(isError ? 'it failed' : 'it returned', output, maxLength),
   ]
     .join('')
     .trimEnd();
@@ -123,22 +120,17 @@ interface Search {
   /** Entries that the model sees already and must not be found again. */
   readonly known: readonly MemoryEntry[];
   readonly aim: () => Aim;
-  /** Asks the model of the call outside of its loop. */
   readonly consult$: (consultation: Consultation) => Observable<Consulted>;
 }
 
 interface FoundMemories {
   readonly memories: readonly RecalledMemory[];
-  /** Usage of the ranking request, if any. */
   readonly usage?: Usage;
 }
 
 type SearchContext = Pick<Context, 'call' | 'perform' | 'hooks' | 'scheduler'>;
 
-/**
- * Recalls memories and lets the model rank them if asked to. Emits the ones to show once and completes. Failures are
- * reported as a `warning`; an interrupt stops waiting.
- */
+/** Emits the memories to show, ranked by the model if set. Failures are `warning`s; an interrupt stops waiting. */
 export const findMemories$ = (
   settings: MemorySettings,
   context: SearchContext,

@@ -13,7 +13,6 @@ import {
   type RecalledMemory,
 } from './long-term-memory.js';
 
-/** Access to a memory, which is foreign code. */
 export interface MemoryAccess {
   readonly memory: LongTermMemory;
   readonly scope: MemoryScope;
@@ -39,7 +38,6 @@ export const recallIn$ = (
     defaultIfEmpty([]),
   );
 
-/** Records entries and emits them as stored. Errors if the memory errors or times out. */
 export const recordIn$ = (
   { memory, scope, scheduler, timeoutMs }: MemoryAccess,
   memories: readonly NewMemory[],
@@ -50,7 +48,6 @@ export const recordIn$ = (
     defaultIfEmpty([]),
   );
 
-/** Deletes entries and emits their number. Errors if the memory errors or times out. */
 export const forgetIn$ = (
   { memory, scope, scheduler, timeoutMs }: MemoryAccess,
   ids: readonly string[],

@@ -5,7 +5,7 @@ import type { ToolContext } from '../../tools/types.js';
 import type { LongTermMemory, MemoryScope, NewMemory } from './long-term-memory.js';
 import { checkScope } from './long-term-memory.js';
 
-/** Who manages the memory: the framework around each call (`static`), the model with tools (`agent`), or `both`. */
+/** Who manages the memory: the framework, around each call (`static`), the model with tools (`agent`), or `both`. */
 export type LongTermMemoryMode = 'static' | 'agent' | 'both';
 
 export interface LongTermMemoryOptions {
@@ -13,7 +13,7 @@ export interface LongTermMemoryOptions {
   readonly memory: LongTermMemory;
   /** Default: `static`. */
   readonly mode?: LongTermMemoryMode;
-  /** Returns the scope of a call: `{ userId, sessionId? }`. An error is a `warning`. Default: `metadata.userId`. */
+  /** The scope of a call, `{ userId }` or `{ userId, sessionId }`; errors are warnings. Default: `metadata.userId`. */
   readonly scope?: ScopeOfCall;
   /** Maximum number of entries to show. Default: 3. */
   readonly top?: number;
@@ -23,7 +23,7 @@ export interface LongTermMemoryOptions {
   readonly candidates?: number;
   /** Whether to recall again for each step of a plan. Default: true, for agents that keep a plan. */
   readonly recallForSteps?: boolean;
-  /** Before the history, or the input, which keeps the history cacheable. Default: `beforeHistory`, or as `retrieve`. */
+  /** Before the history, or directly before the input (cacheable). Default: `beforeHistory`, or that of `retrieve`. */
   readonly placement?: 'beforeHistory' | 'beforeInput';
   /** Returns the query; blank for no search. Default: the question, as text. */
   readonly query?: (call: Call) => string;

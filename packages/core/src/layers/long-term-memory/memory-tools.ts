@@ -89,7 +89,7 @@ const retrieveMemory = (settings: MemorySettings): Tool =>
           return settings.forgetTool
             ? formatMemories(
                 found,
-                (memory) => `Memory ${formattedId(memory)}(${formatDetails(memory)}):`,
+                (memory) => `Memory ${idText(memory)}(${formatDetails(memory)}):`,
               )
             : formatMemories(found);
         }),
@@ -97,7 +97,7 @@ const retrieveMemory = (settings: MemorySettings): Tool =>
   });
 
 /** As ASCII JSON, which cannot break its line. Omits ids that are too long to repeat. */
-const formattedId = ({ id }: MemoryEntry): string => {
+const idText = ({ id }: MemoryEntry): string => {
   const written = JSON.stringify(id).replace(
     /[^ -~]/g,
     (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,

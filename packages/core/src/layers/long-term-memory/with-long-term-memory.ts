@@ -53,8 +53,7 @@ import { usesIn } from '../../memories/suspend.js';
  * metadata: { userId } }`. In mode `static`, each call shows the model relevant memories, and its question, answer and
  * tool calls are recorded at its end, unless it was interrupted or stopped. In mode `agent`, the model has the tools
  * `record_memory` and `retrieve_memory`. `both` combines them. Recalled memories are quoted, never stored with the
- * conversation and never recorded again. If the memory fails or times out, a `warning` reports it and the call
- * continues.
+ * conversation and never recorded again. A memory that fails or times out is a `warning`.
  */
 export const withLongTermMemory = <const Output extends InputSchema | undefined = undefined>(
   options: AgentOptions<Output>,
@@ -140,10 +139,7 @@ const rules: Readonly<Record<keyof LongTermMemoryOptions, Rule>> = {
 
 type RecallContext = ConsultNeeds & Pick<Context, 'interruption' | 'values'>;
 
-/**
- * A phase before `reasoning` that recalls again when another step of the plan is in progress. New memories are shown
- * until the next step and never stored.
- */
+/** Before `reasoning`, recalls for a new step of the plan. Shown until the next step, never stored. */
 const recallForStep = (
   settings: MemorySettings,
   scopeIn: ScopeInCall,
@@ -195,10 +191,7 @@ const taskText = ({ messages }: OpenRun, { call }: RecallContext): string => {
     .join('\n');
 };
 
-/**
- * Recalls memories for the question and shows them, after other layers have resolved what it means. A call without a
- * user has no memory and no memory tools.
- */
+/** Recalls memories for the resolved question. A call without a user has no memory and no memory tools. */
 const recallMemories = (
   settings: MemorySettings,
   scopeIn: ScopeInCall,
@@ -332,7 +325,7 @@ const createShownMemories = (): ShownMemories => {
   return { of, add: (call, memories) => void byCall.set(call, [...of(call), ...memories]) };
 };
 
-/** Memories that store that a tool recalled entries, but not their text: long-term memory has it, and may delete it. */
+/** Stores that memories were recalled, but not which: they are in long-term memory, and may change there. */
 const withoutRecalled =
   (inner: MemoryFactory): MemoryFactory =>
   (sessionId) => {

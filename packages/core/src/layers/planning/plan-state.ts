@@ -12,7 +12,6 @@ export type PlanStatus = (typeof planStatuses)[number];
 export interface PlanStep {
   readonly title: string;
   readonly status: PlanStatus;
-  /** The result, or why it was abandoned. */
   readonly outcome?: string;
 }
 
@@ -47,7 +46,6 @@ type PlanToolCall = Pick<ToolCallBlock, 'name' | 'input'>;
 
 const maxSteps = 50;
 
-/** Applies a call of a plan tool. */
 export const changePlan = (plan: Plan | undefined, { name, input }: PlanToolCall): PlanChange => {
   if (name === 'create_plan') {
     const steps = titlesIn(input['steps']);
@@ -108,7 +106,6 @@ const produce = (plan: Plan, recipe: (draft: Mutable<Plan>) => void): PlanChange
 export const isSettled = ({ status }: PlanStep): boolean =>
   status === 'done' || status === 'abandoned';
 
-/** Formats a plan, one line per step. */
 export const planText = ({ goal, steps }: Plan): string =>
   [
     ...(goal === '' ? [] : [`Goal: ${goal}`]),

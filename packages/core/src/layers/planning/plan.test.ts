@@ -100,7 +100,7 @@ describe('the plan of a call', () => {
       event.type === 'postActing' ? [textOf(event.result)] : [],
     );
     expect(results).toEqual([
-      'Steps of the plan: 1. Remaining: 1.',
+      'Steps of the plan: 1. To be done: 1.',
       'All steps of the plan are settled.',
     ]);
   });

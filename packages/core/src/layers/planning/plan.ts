@@ -26,10 +26,7 @@ import {
 } from './plan-state.js';
 import { planPrompt } from './planning-options.js';
 
-/**
- * Lets the model keep a plan with the tools `create_plan`, `update_step` and `revise_plan`, and shows it in every
- * request. No extra requests, but the model needs turns to write the plan.
- */
+/** Lets the model keep a plan by `create_plan`, `update_step` and `revise_plan`, and shows it in every request. */
 export const withPlan = <const Output extends InputSchema | undefined = undefined>(
   options: AgentOptions<Output>,
   settings: PlanOptions = {},
@@ -57,21 +54,16 @@ export const plan = (options: PlanOptions = {}): PhaseFactory => {
     map((run: Run) => {
       const lastSeen = seenKey.of(run);
       const uses = usesSince(run.messages, lastSeen);
-      const { current, patches } =
+      const { next, patches } =
         lastSeen === undefined ? restorePlan(uses) : applyCalls(planKey.of(run), uses);
-      const hasChanged = current !== undefined && patches.length > 0;
+      const hasChanged = next !== undefined && patches.length > 0;
       if (hasChanged) {
-        hooks.report(run.iteration, {
-          type: 'stateChanged',
-          name: 'plan',
-          state: current,
-          patches,
-        });
+        hooks.report(run.iteration, { type: 'stateChanged', name: 'plan', state: next, patches });
       }
       if (hasEnded(run)) return run;
       const updated = seenKey.set(run, run.messages.at(-1)?.id);
       if (!hasChanged) return updated;
-      return note(planKey.set(updated, current), 'Plan', `${prompt}\n${planText(current)}`);
+      return note(planKey.set(updated, next), 'Plan', `${prompt}\n${planText(next)}`);
     });
   return alsoEnded(planning);
 };
@@ -80,10 +72,10 @@ const seenKey = runKey<string | undefined>('plan/seen', undefined);
 
 /** Restores the plan of earlier calls, unless all its steps are settled. */
 const restorePlan = (uses: readonly ToolCallBlock[]): PlanUpdate => {
-  const { current: now } = applyCalls(undefined, uses);
+  const { next: now } = applyCalls(undefined, uses);
   return now === undefined || now.steps.every(isSettled)
-    ? { current: undefined, patches: [] }
-    : { current: now, patches: [{ op: 'replace', path: [], value: now }] };
+    ? { next: undefined, patches: [] }
+    : { next: now, patches: [{ op: 'replace', path: [], value: now }] };
 };
 
 const usesSince = (
@@ -102,19 +94,19 @@ const usesSince = (
 };
 
 interface PlanUpdate {
-  readonly current: Plan | undefined;
+  readonly next: Plan | undefined;
   readonly patches: readonly StatePatch[];
 }
 
 const applyCalls = (before: Plan | undefined, uses: readonly ToolCallBlock[]): PlanUpdate =>
   uses.reduce<PlanUpdate>(
-    ({ current: now, patches }, use) => {
+    ({ next: now, patches }, use) => {
       const change = changePlan(now, use);
       return 'plan' in change
-        ? { current: change.plan, patches: [...patches, ...change.patches] }
-        : { current: now, patches };
+        ? { next: change.plan, patches: [...patches, ...change.patches] }
+        : { next: now, patches };
     },
-    { current: before, patches: [] },
+    { next: before, patches: [] },
   );
 
 /** The tools by which the model keeps its plan. The phase `plan` applies their calls. */
@@ -135,7 +127,7 @@ export const createPlanTools = (): readonly Tool[] => {
     // The next request shows the plan itself.
     return remaining === 0
       ? 'All steps of the plan are settled.'
-      : `Steps of the plan: ${steps.length}. Remaining: ${remaining}.`;
+      : `Steps of the plan: ${steps.length}. To be done: ${remaining}.`;
   };
   const steps = {
     type: 'array',

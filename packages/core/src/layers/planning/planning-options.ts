@@ -30,11 +30,8 @@ export const planningRules: Readonly<Record<keyof PlanningOptions, Rule>> = {
 export const titleOf = (title: string, name: string, own: string): string =>
   name === own ? title : `${title}: ${name}`;
 
-/** The input of a prompt function. */
 export interface PlanningView {
-  /** The tools available now. */
   readonly tools: readonly ToolDeclaration[];
-  /** The conversation so far. */
   readonly messages: readonly Message[];
   /** Number of the last turn; 0 before the first. */
   readonly iteration: number;
@@ -42,13 +39,11 @@ export interface PlanningView {
 
 export type PlanningPrompt = string | ((view: PlanningView) => string);
 
-/** Overrides of built-in prompts. */
 export interface PlanningPrompts {
   readonly analyseTask?: PlanningPrompt;
   readonly reflect?: PlanningPrompt;
   readonly synthesize?: PlanningPrompt;
   readonly rewriteQuestion?: PlanningPrompt;
-  /** Text above the plan in each request. */
   readonly plan?: string;
 }
 

@@ -30,10 +30,7 @@ export interface CompleteTaskOptions {
 
 export const completeTaskName = 'complete_task';
 
-/**
- * Creates the tool by which the model ends the task. Its `answer` becomes the answer of the call, reason `toolFinal`;
- * without one, or with `finalize`, the phase `synthesize` writes it.
- */
+/** The tool that ends a task. Its `answer` is that of the call (`toolFinal`); without it, `synthesize` writes one. */
 export const completeTask = (options: CompleteTaskOptions = {}): Tool => {
   checkOptions('completeTask()', options, completeTaskRules);
   const { name = completeTaskName, finalize = false } = options;
@@ -81,10 +78,7 @@ export interface SynthesizeOptions {
   readonly prompt?: PlanningPrompt;
   /** The model to ask. Default: that of the call. */
   readonly model?: Model;
-  /**
-   * Whether the answer cites retrieved passages, if any. If it cites unknown numbers, the model is asked again once, as
-   * an iteration; then a `warning` names them. Default: true.
-   */
+  /** Whether to cite passages. Unknown numbers cause one retry (an iteration), then a `warning`. Default: true. */
   readonly citations?: boolean;
 }
 
@@ -92,9 +86,8 @@ type SynthesisContext = ClosingNeeds & Pick<Context, 'limits' | 'found'>;
 
 /**
  * Creates a phase that writes the final answer with one request without tools; put it after `acting`. The call ends
- * with reason `answer` and the events of the only closing request. An empty answer counts as a
- * task completed without an answer. If the call has an `output`, the answer of the completion tool must match it too,
- * or it is rewritten.
+ * with reason `answer` and the events of the only closing request. An empty answer counts as a task completed without
+ * an answer. If the call has an `output`, an answer of the tool must match it, or is rewritten.
  */
 export const synthesize = (options: SynthesizeOptions = {}): PhaseFactory => {
   checkOptions('synthesize()', options, rules);
@@ -160,7 +153,6 @@ const rewrite$ = (
 
 interface Attempt {
   readonly run: OpenRun;
-  /** Number of earlier attempts. */
   readonly nth: number;
   /** An earlier answer with wrong citations, used if nothing better comes. */
   readonly fallback?: EndedRun;

@@ -18,10 +18,7 @@ import {
   resolvePrompt,
 } from './planning-options.js';
 
-/**
- * Creates a phase that lets the model analyse the task before the first turn, with one request; put it before
- * `reasoning`. The result is shown in every request of the call as `[Task Analysis]` and never stored.
- */
+/** Before `reasoning`, lets the model analyse the task: shown in all requests as `[Task Analysis]`, never stored. */
 export const analyseTask = (options: PlanningOptions = {}): PhaseFactory => {
   checkOptions('analyseTask()', options, planningRules);
   const { name = 'analyseTask' } = options;
@@ -40,10 +37,7 @@ export interface ReflectOptions extends PlanningOptions {
   readonly when?: ReflectWhen;
 }
 
-/**
- * Creates a phase that lets the model reflect on the latest tool results, with one request each; put it after `acting`.
- * The result is shown as `[Reflection]` until the next one and never stored. Skips turns without tools.
- */
+/** After `acting`, lets the model reflect on tool results: shown as `[Reflection]` until the next one, never stored. */
 export const reflect = (options: ReflectOptions = {}): PhaseFactory => {
   checkOptions('reflect()', options, { ...planningRules, when: isWhen });
   const { when = 'always', name = 'reflect', ...others } = options;
@@ -88,11 +82,10 @@ type ConsultContext = ConsultNeeds & Pick<Context, 'interruption' | 'request' | 
 interface NamedConsultation extends PlanningOptions {
   readonly name: string;
   readonly prompt: PlanningPrompt;
-  /** Title under which later requests show the answer. */
   readonly title: string;
 }
 
-/** Asks the model about the conversation and notes the answer for later requests. A failure is only a `warning`. */
+/** Asks the model, and notes the answer for later requests. On failure, warns and continues. */
 const consultModel$ = (
   context: ConsultContext,
   run: OpenRun,

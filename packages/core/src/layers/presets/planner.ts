@@ -28,9 +28,8 @@ import { stepsDialect, type StepsOptions } from '../text-tools/dialects.js';
 import { textTools } from '../text-tools/text-tools.js';
 
 export interface PlannerOptions {
-  /** How the model calls tools: as a JSON list in text, for any model (`steps`, the default), or natively (`native`). */
+  /** Tool calling: as a JSON list in text, for any model (`steps`, the default), or `native`. */
   readonly calling?: 'steps' | 'native';
-  /** Options of the `steps` dialect. */
   readonly dialect?: StepsOptions;
   /** Whether to analyse the task before the first turn, with one request. Default: true. */
   readonly analyse?: boolean;
@@ -44,7 +43,6 @@ export interface PlannerOptions {
   readonly rewriteAbove?: number | false;
   /** Long-term memory. By default the model ranks the results and sees the best 3. */
   readonly longTermMemory?: LongTermMemoryOptions;
-  /** Overrides single prompts. */
   readonly prompts?: PlanningPrompts;
 }
 
@@ -66,14 +64,11 @@ export const planner = <const Output extends InputSchema | undefined = undefined
     throw misuse("planner(): 'dialect' requires calling: 'steps'. Remove one of them.");
   }
   // In a dialect, completion is not a tool: its answer streams like any other.
-  const withCalling =
+  const base =
     calling === 'native'
       ? withOwnTools(options, [completeTask({ finalize })])
       : { ...options, model: textTools(options.model, stepsDialect(dialect)) };
-  const withReflection = {
-    ...withCalling,
-    use: [...(withCalling.use ?? []), ...afterActing(settings)],
-  };
+  const withReflection = { ...base, use: [...(base.use ?? []), ...afterActing(settings)] };
   // The plan is updated before the model thinks about it: directly after the tools, and first in a turn.
   const withPlanTools = plan ? withPlan(withReflection, promptOf(prompts.plan)) : withReflection;
   // Updates of the plan need iterations, too.

@@ -92,9 +92,8 @@ export interface GuardedOptions {
   /** Tokens of it to keep free for the answer. Default: 4,096. */
   readonly reserve?: number;
   readonly counter?: TokenCounter;
-  /** Options of `retry`, which replace those of a `retry` around the model; `false` leaves it to the model. */
+  /** Options of `retry`, which takes precedence over one around the model; `false` for none. Default: its own. */
   readonly retry?: RetryOptions | false;
-  /** Retriever to search for each call. Default: none. */
   readonly retriever?: Retriever;
   readonly retrieve?: RetrieveOptions;
 }
@@ -102,8 +101,7 @@ export interface GuardedOptions {
 /**
  * Options of a user-facing agent: guards; 20 concurrent calls, others wait; 30 s per call and 15 s per tool; 10 tool
  * calls; a context window of 128,000 tokens, 4,096 of them for the answer; retries; the last 10 turns of memory;
- * passages of the retriever; up to 20 tools shown. Your options take precedence. Create it once: each has its own
- * limits.
+ * passages of the retriever; up to 20 tools shown. Yours take precedence. Create it once: each has its own limits.
  */
 export const guarded = <const Output extends InputSchema | undefined = undefined>(
   options: AgentOptions<Output>,

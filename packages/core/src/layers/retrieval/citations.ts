@@ -1,6 +1,5 @@
 import type { RetrievedPassage, Span } from './retriever.js';
 
-/** A cited passage number. */
 export interface CitedNumber {
   readonly number: number;
   /** Spans of the marks with this number, such as `[1]` or `[1, 3]`, in order. */
@@ -48,11 +47,10 @@ const spansByNumber = (text: string): ReadonlyMap<number, readonly Span[]> => {
   return found;
 };
 
-/** Blanks out Markdown code, links and link definitions, keeping the length and positions. */
+/** Blanks out code, links with their text, and link definitions in Markdown, and keeps all positions. */
 const proseOf = (text: string): string =>
   withoutLinks(withoutCode(withoutFences(text)).replace(definition, blank));
 
-/** By UTF-16 units, to keep the length. */
 const blank = (text: string): string => text.replace(/[^\n]/g, ' ');
 
 /** Also in a quote or at the start of an item. The info string of backtick fences has no backtick. */

@@ -22,13 +22,11 @@ export interface Embedder {
   embed$(texts: readonly string[]): Observable<readonly (readonly number[])[]>;
 }
 
-/** An index of items by the meaning of their text. */
 export interface MeaningIndex<Item> {
   /** Emits the items similar to `text`, most similar first, and completes. Cold. Errors if the embedder does. */
   rank$(text: string, items: readonly Item[]): Observable<readonly Item[]>;
 }
 
-/** Texts per request to the embedder. */
 const batchSize = 64;
 
 /** Characters of an item to embed: about 2,000 tokens, which most embedders accept. */
@@ -36,8 +34,8 @@ const maxCharacters = 8_000;
 
 /**
  * Creates an index that embeds items when they are first searched, in sequential batches. Concurrent searches share the
- * requests. Vectors are kept as long as their items; if the embedder fails or all subscribers leave, finished ones are
- * kept, and the next search embeds the rest.
+ * requests. Vectors are kept as long as their items; if the embedder fails or all subscribers leave, the next search
+ * embeds the rest.
  */
 export const createMeaningIndex = <Item extends object>(
   embedder: Embedder,
@@ -113,8 +111,7 @@ const vectors$ = (embedder: Embedder, texts: readonly string[]): Observable<read
 
 const unit = (vector: readonly number[]): Vector => {
   const length = Math.sqrt(vector.reduce((sum, value) => sum + value * value, 0));
-  if (!Number.isFinite(length))
-    throw new TypeError('the embedder returned a vector that is not numeric');
+  if (!Number.isFinite(length)) throw new TypeError('the embedder returned no numbers');
   return Float32Array.from(vector, (value) => (length === 0 ? 0 : value / length));
 };
 

@@ -3,9 +3,8 @@ import { nameOf, quoteLines } from './quote-lines.js';
 import type { RetrievedPassage } from './retriever.js';
 
 /**
- * Formats passages for a model, numbered for citations, as the section `[Retrieved Context]`; empty if there are none.
- * Passages are untrusted: each line starts with `> `, so no text can end its passage or start a section, and a sentence
- * above marks them as quoted.
+ * Formats passages for a model, numbered for citations, as the section `[Retrieved Context]`, or as ''. Passages are
+ * untrusted: a preface marks them as quoted, and each line starts with `> `, so no text can start a section.
  */
 export const numbered = (passages: readonly RetrievedPassage[]): string =>
   passages.length === 0 ? '' : [preface, ...passages.map(formatted)].join('\n\n');
@@ -22,11 +21,9 @@ const formatted = (passage: RetrievedPassage, index: number): string => {
 
 const name = 'passages';
 
-/** The passages of a call, in the order of their numbers. */
 export const passagesOf = ({ found }: Pick<Call, 'found'>): readonly RetrievedPassage[] =>
   found[name]?.reply?.sources ?? [];
 
-/** Appends passages to those of the call. */
 export const addSources = (
   call: Call,
   added: readonly RetrievedPassage[],

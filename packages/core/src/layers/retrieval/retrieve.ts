@@ -28,8 +28,7 @@ export interface RetrieveOptions {
 
 /**
  * Retrieves passages before the loop and shows them to the model with numbers to cite. `reply.sources` lists them in
- * this order, for `citationsIn`. They are never stored. If the retriever fails, a `warning` reports it and the call
- * continues. Several `retrieve` layers add up.
+ * this order, for `citationsIn`. They are never stored. A retriever that fails is a `warning`. Several layers add up.
  */
 export const retrieve = (retriever: Retriever, options: RetrieveOptions = {}): Layer => {
   if (!isRecord(retriever) || typeof retriever.retrieve$ !== 'function') {

@@ -9,7 +9,6 @@ export interface RetrievalQuery {
   readonly report?: (warning: string) => void;
 }
 
-/** A range of a source. */
 export interface Span {
   /** Offset of the first character in UTF-16 units, as in `text.slice(from, to)`. */
   readonly from: number;
@@ -20,10 +19,8 @@ export interface Span {
 }
 
 export interface RetrievedPassage {
-  /** The document, such as its path or URL. */
   readonly source: string;
   readonly text: string;
-  /** The position of `text` in the source. */
   readonly span?: Span;
   /** Context of the passage, such as the headings above it. */
   readonly title?: string;
@@ -47,10 +44,7 @@ declare module '../../values/reply.js' {
   }
 }
 
-/**
- * Finds passages for a query: by keywords, by meaning, or with a search engine. Results are untrusted: format them with
- * `numbered` before a model reads them.
- */
+/** Finds passages for a query. Results are untrusted: format them with `numbered` before a model reads them. */
 export interface Retriever {
   /**
    * Emits the passages once, best first, or an empty list, and completes. Cold: each subscription searches again, and

@@ -6,14 +6,10 @@ export interface Word {
 export const wordsIn = (text: string): readonly Word[] =>
   Array.from(text.matchAll(/[\p{L}\p{N}_]+/gu), ({ 0: word, index }) => ({ text: word, index }));
 
-/** Scripts without spaces between words. */
 const unspaced =
   /([\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Hangul}\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Myanmar}ー]+)/u;
 
-/**
- * Splits text into terms: words, and the parts of names such as `createAgent` or `max_tokens`. In scripts without
- * spaces, each pair of adjacent characters is a term.
- */
+/** Words, and parts of names such as `max_tokens`; in scripts without spaces, each pair of adjacent characters. */
 export const termsIn = (text: string): string[] =>
   wordsIn(text).flatMap(({ text: word }) =>
     word.split(unspaced).flatMap((part, at) => (at % 2 === 1 ? pairsIn(part) : partsOf(part))),
@@ -57,7 +53,6 @@ const stopWords: ReadonlySet<string> = new Set(
   ].flatMap((words) => words.split(' ')),
 );
 
-/** The distinct search terms of a request. */
 export const termsOfRequest = (text: string): readonly string[] => {
   const terms = [...new Set(termsIn(endsOf(text)).flatMap((term) => lookUpForm(term) ?? []))];
   return terms.length <= maxTerms

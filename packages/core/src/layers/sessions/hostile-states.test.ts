@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { holdsMore } from './read-state.js';
+import { exceedsSize } from './read-state.js';
 import { readState } from './read-state.js';
 import { sampleAgent } from './sample-sessions.test-support.js';
 import { sessions } from './index.js';
@@ -42,7 +42,7 @@ describe('S4, X15: a state of hostile size', () => {
     [
       'many fields',
       { ...(stateOf([]) as object), ...Object.fromEntries([['k'.repeat(1e6), 1]]) },
-      'is not known',
+      'is unknown',
     ],
   ])('is refused before it costs much: %s', (_what, state, why) => {
     expect(() => readState(state)).toThrow(why);
@@ -64,14 +64,14 @@ describe('S4, X15: a state of hostile size', () => {
   });
 
   it('is measured as a copy of it would be, and no further than it must', () => {
-    expect(holdsMore({ a: [1, 2], b: { c: 3 } }, 5)).toBe(false);
-    expect(holdsMore({ a: [1, 2], b: { c: 3 } }, 4)).toBe(true);
+    expect(exceedsSize({ a: [1, 2], b: { c: 3 } }, 5)).toBe(false);
+    expect(exceedsSize({ a: [1, 2], b: { c: 3 } }, 4)).toBe(true);
     const shared = [1, 2];
-    expect(holdsMore([shared, shared], 6)).toBe(false);
-    expect(holdsMore([shared, shared], 5)).toBe(true);
+    expect(exceedsSize([shared, shared], 6)).toBe(false);
+    expect(exceedsSize([shared, shared], 5)).toBe(true);
     const round: unknown[] = [];
     round.push(round);
-    expect(holdsMore(round, 1_000)).toBe(true);
-    expect(holdsMore('text', 0)).toBe(false);
+    expect(exceedsSize(round, 1_000)).toBe(true);
+    expect(exceedsSize('text', 0)).toBe(false);
   });
 });

@@ -15,7 +15,7 @@ describe('S4: the store of sessions in this process', () => {
     await save();
     await expect(save(first)).rejects.toMatchObject({
       code: 'conflict',
-      message: `The session 's' was to be saved after version 1, and the store has version 2. Somebody else has saved or removed it: open it again.`,
+      message: `The session 's' was to be saved after version 1, but the store has version 2. Another process has saved or removed it: open it again.`,
     });
   });
 });

@@ -1,4 +1,4 @@
-// Conversations of an agent, and where their states are kept: a port, a store in this process, and an agent whose sessions a store keeps.
+// Conversations of an agent, and stores for their states.
 export type { SessionState, SessionStore, StoredSession } from './session-state.js';
 export { inProcessSessions, sessionConflict } from './session-state.js';
 export { keepSessions } from './keep-sessions.js';

@@ -300,7 +300,7 @@ describe('S4: keepSessions', () => {
     const kept = keepSessions(says(), store, { memory: windowMemory(fixed) });
     await expect(kept.open('s')).rejects.toMatchObject({
       code: 'config',
-      message: expect.stringContaining("leave 'memory' out"),
+      message: expect.stringContaining("omit 'memory'"),
     });
     expect(await lastValueFrom(store.list$())).toEqual([]);
     await keepSessions(says(), store, { memory: windowMemory(inner) }).open('s');

@@ -39,51 +39,55 @@ import type { MemoryFactory } from '../../memories/in-process-memory.js';
 import type { Session, SessionCallOptions, SessionOptions } from './sessions.js';
 import { callRules, sessions } from './sessions.js';
 import type { ResumableSession, Resuming } from './resume-session.js';
-import { resumableSession, savedBehind, savedWithReply } from './resume-session.js';
+import { resumableSession, saveAfterStream, saveBeforeReply } from './resume-session.js';
 import type { SessionState, SessionStore, StoredSession } from './session-state.js';
 import { stateVersion } from './session-state.js';
 import { contained, failAs } from '../../flow/contained.js';
 import { createSemaphore } from '../traffic/limit-concurrency.js';
 import { noUsage } from '../../values/usage.js';
 
-/** The sessions of an agent whose states a store keeps. */
 export interface KeptSessions<out Output = unknown> extends Drainable {
-  /** Opens a session: loads its state if the store has one, and emits a handle. Errors as `loadState$` does, and with `store`. Cold. */
+  /**
+   * Opens a session: loads its state, if any, and emits a handle. Errors as `loadState$` does, and with `store`. Cold.
+   */
   open$(sessionId: string, options?: SessionOptions): Observable<KeptSession<Output>>;
-  /** The Promise form of `open$`. */
   open(sessionId: string, options?: SessionOptions): Promise<KeptSession<Output>>;
-  /** Drains the calls of the sessions, and emits when these are saved, too: the process can end then. A save that takes longer than `timeoutMs` is not waited for. Cold. */
+  /** Drains calls and emits once their sessions are saved. Waits up to `timeoutMs` for a save. Cold. */
   readonly drain$: Drainable['drain$'];
 }
 
-/** A session whose state is saved after each call: a reply is emitted, and a stream completes, once it is saved. If saving fails, the call errors with `conflict` or `store`, unless it failed itself. An aborted call is saved with the next one. */
+/**
+ * A session that is saved after each call, before its reply is emitted or its stream completes. If saving fails, the
+ * call errors with `conflict` or `store`, unless it failed itself. An aborted call is saved with the next one.
+ */
 export interface KeptSession<out Output = unknown>
   extends Omit<Session<Output>, 'with'>, ResumableSession<Output> {
-  /** The version that it has in the store; `undefined`, before it is first saved. */
+  /** The version in the store; `undefined` before the first save. */
   readonly version: number | undefined;
-  /** Saves it and emits the new version. Errors with `conflict` if the store has another version: then open the session again. Cold. */
+  /** Saves it and emits the new version. Errors with `conflict` for another one in the store: then reopen it. Cold. */
   save$(): Observable<number>;
-  /** The Promise form of `save$`. */
   save(): Promise<number>;
-  /** Saves it, frees what this process holds of it, and completes. Errors with `busy` while a call runs. Cold. */
+  /** Saves the session, frees its memory in this process, and completes. Errors with `busy` while a call runs. Cold. */
   close$(): Observable<never>;
-  /** The Promise form of `close$`. */
   close(): Promise<void>;
 }
 
-/** What keeping sessions may need beside an agent and a store. */
 export interface KeepSessionsOptions {
-  /** Records the calls of the sessions in a store of calls, so that `resume` can continue those that stopped. Default: none. */
+  /** Records the calls of the sessions, so that `resume` can continue those that stopped. Default: none. */
   readonly journal?: Journal<CallStore>;
-  /** Makes the memory that holds the messages of an open session. It needs `replace$`. Default: one in this process. */
+  /** Creates the memory of an open session. It needs `replace$`. Default: one in this process. */
   readonly memory?: MemoryFactory;
-  /** How long a session may be idle, in milliseconds. When one is opened, those that have been idle for longer are saved and closed; never with a call running or waiting. Default: 1,800,000 (30 minutes). */
+  /**
+   * Opening a session saves and closes those without calls for this many milliseconds. Default: 1,800,000 (30 minutes).
+   */
   readonly idleMs?: number;
-  /** What tells the time. Default: `asyncScheduler`. */
   readonly scheduler?: Pick<SchedulerLike, 'now'>;
 }
 
-/** Persists the sessions of an agent in a store. A memory holds the messages of open sessions only; it needs `replace$`. If several processes use one session, the first to save wins, and the other gets a `conflict`. */
+/**
+ * Persists the sessions of an agent in a store. A memory holds the messages of open sessions only, and needs
+ * `replace$`. If several processes use one session, the first to save wins, and the others get a `conflict`.
+ */
 export const keepSessions = <Output>(
   agent: Agent<Output>,
   store: SessionStore,
@@ -91,11 +95,11 @@ export const keepSessions = <Output>(
 ): KeptSessions<Output> => {
   if (!having('with', '')[0](agent)) throw misuse('keepSessions() needs an agent.');
   if (!['load$', 'save$'].every((method) => having(method, '')[0](store))) {
-    throw misuse('keepSessions() needs a store of sessions, such as inProcessSessions() makes.');
+    throw misuse('keepSessions() needs a session store, such as inProcessSessions().');
   }
   checkOptions('keepSessions()', options, keepRules);
   const { journal, memory, idleMs = 1_800_000, scheduler = asyncScheduler } = options;
-  // A journal drains what it records.
+  // A journal drains the calls that it records.
   const running = createDraining();
   const track$: RunningCalls['track$'] =
     journal === undefined ? running.track$ : (open) => defer(() => open(noop));
@@ -106,9 +110,9 @@ export const keepSessions = <Output>(
     defer(() => {
       const opened = all.open(sessionId, given);
       const session = journal === undefined ? opened : opened.with(journal);
-      if (session.memory.replace$ === undefined) throw ofFixedMemory();
-      const place = { agent, session, journal, track$, saved$: saving.track$ };
-      return opened$(session).pipe(map((open) => kept(place, open)));
+      if (session.memory.replace$ === undefined) throw memoryWithoutReplace();
+      const handle = { agent, session, journal, track$, saved$: saving.track$ };
+      return opened$(session).pipe(map((open) => keptSession(handle, open)));
     });
   const drain$: Drainable['drain$'] = (given = {}) => {
     const { timeoutMs = 30_000, scheduler } = given;
@@ -129,28 +133,28 @@ export const keepSessions = <Output>(
   };
 };
 
-const ofFixedMemory = () =>
+const memoryWithoutReplace = () =>
   misuse(
-    "keepSessions() needs sessions whose messages can be replaced, and this 'memory' has no 'replace$'. The store of sessions holds the messages: leave 'memory' out, or put one around inProcessMemory(). A memory that outlasts the process itself needs no keepSessions().",
+    "keepSessions() needs a memory with 'replace$'. The session store persists the messages: omit 'memory', or wrap inProcessMemory(). A persistent memory does not need keepSessions().",
   );
 
 const isJournal: Rule = [
   (value) => having('resume$', '')[0](value) && isRecord(value) && isStoreOfCalls(value['store']),
-  'a journal on a store of calls: journal(createCallStore(driver))',
+  'a journal on a call store: journal(createCallStore(driver))',
 ];
 
 const keepRules: Readonly<Record<keyof KeepSessionsOptions, Rule>> = {
   journal: isJournal,
   memory: isFunction,
   idleMs: numberFrom(0),
-  scheduler: having('now', 'a scheduler of RxJS'),
+  scheduler: having('now', 'an RxJS scheduler'),
 };
 
-const kept = <Output>(
-  place: Omit<Resuming<Output>, 'open'> & Pick<RunningCalls, 'track$'>,
+const keptSession = <Output>(
+  handle: Omit<Resuming<Output>, 'open'> & Pick<RunningCalls, 'track$'>,
   open: OpenSession,
 ): KeptSession<Output> => {
-  const { session, track$, saved$ } = place;
+  const { session, track$, saved$ } = handle;
   // Calls of another handle would not be saved.
   const { with: _, ...own } = session;
   const save$ = open.save$(session);
@@ -161,10 +165,10 @@ const kept = <Output>(
         open.assertOpen();
         return view({
           events$: open.use$(
-            saved$(track$(() => session.stream$(input, options)).pipe(savedBehind(save$))),
+            saved$(track$(() => session.stream$(input, options)).pipe(saveAfterStream(save$))),
           ),
           reply$: open.use$(
-            saved$(track$(() => session.call$(input, options)).pipe(savedWithReply(save$))),
+            saved$(track$(() => session.call$(input, options)).pipe(saveBeforeReply(save$))),
           ),
         });
       }),
@@ -173,7 +177,7 @@ const kept = <Output>(
   return {
     ...own,
     ...callable,
-    ...resumableSession({ ...place, open }),
+    ...resumableSession({ ...handle, open }),
     get version() {
       return open.version;
     },
@@ -187,34 +191,33 @@ const kept = <Output>(
 interface OpenSession {
   readonly version: number | undefined;
   assertOpen(): void;
-  /** Does work during which the session is not idle. */
   use$<T>(work$: Observable<T>): Observable<T>;
   isIdle(): boolean;
   save$(session: Session): Observable<number>;
   close$(session: Session): Observable<never>;
-  /** Completes when it is closed, if that is under way. */
+  /** Completes once it is closed; undefined unless closing. */
   readonly closing$: Observable<never> | undefined;
 }
 
-type Idling = Readonly<{ idleMs: number; now: () => number }>;
+type IdleOptions = Readonly<{ idleMs: number; now: () => number }>;
 
 const createOpenSessions = (
   store: SessionStore,
   saving: PendingWork,
-  idling: Idling,
+  idling: IdleOptions,
 ): ((session: Session) => Observable<OpenSession>) => {
   const open = new Map<string, Observable<OpenSession>>();
-  const held = new Map<string, { readonly opened: OpenSession; readonly session: Session }>();
-  const known$ = (session: Session): Observable<OpenSession> => {
+  const opened = new Map<string, { readonly opened: OpenSession; readonly session: Session }>();
+  const openOnce$ = (session: Session): Observable<OpenSession> => {
     const { id } = session;
     const known = open.get(id);
-    const closing$ = held.get(id)?.opened.closing$;
-    const again$ = defer(() => known$(session));
-    if (closing$ !== undefined) return concat(closing$.pipe(orOpen), again$);
+    const closing$ = opened.get(id)?.opened.closing$;
+    const again$ = defer(() => openOnce$(session));
+    if (closing$ !== undefined) return concat(closing$.pipe(ignoringErrors), again$);
     if (known !== undefined) return known;
     const onEnd = (): void => {
       open.delete(id);
-      held.delete(id);
+      opened.delete(id);
     };
     const opening$ = defer(() => store.load$(id)).pipe(
       contained(),
@@ -229,8 +232,7 @@ const createOpenSessions = (
               map(() => opened),
             );
       }),
-      tap({ next: (opened) => held.set(id, { opened, session }), error: onEnd }),
-      // Two who open it at once load it once.
+      tap({ next: (handle) => opened.set(id, { opened: handle, session }), error: onEnd }),
       share({
         connector: () => new ReplaySubject<OpenSession>(1),
         resetOnComplete: false,
@@ -241,22 +243,22 @@ const createOpenSessions = (
     return opening$;
   };
   return (session) => {
-    const idle = [...held.values()].filter(({ opened }) => opened.isIdle());
+    const idle = [...opened.values()].filter(({ opened }) => opened.isIdle());
     return concat(
-      from(idle).pipe(concatMap((it) => it.opened.close$(it.session).pipe(orOpen))),
-      defer(() => known$(session)).pipe(concatMap((opened) => opened.use$(of(opened)))),
+      from(idle).pipe(concatMap((it) => it.opened.close$(it.session).pipe(ignoringErrors))),
+      defer(() => openOnce$(session)).pipe(concatMap((opened) => opened.use$(of(opened)))),
     );
   };
 };
 
-/** A session that could not be closed stays open. */
-const orOpen = catchError<never, Observable<never>>(() => EMPTY);
+/** A session that cannot be closed stays open. */
+const ignoringErrors = catchError<never, Observable<never>>(() => EMPTY);
 
 const createOpenSession = (
   store: SessionStore,
   { track$ }: PendingWork,
   stored: StoredSession | undefined,
-  { idleMs, now }: Idling,
+  { idleMs, now }: IdleOptions,
   onEnd: () => void,
 ): OpenSession => {
   let users = 0;
@@ -274,16 +276,16 @@ const createOpenSession = (
     });
   let version = stored?.version;
   let status: 'open' | 'closed' | 'conflict' = 'open';
-  const end = (why: 'closed' | 'conflict'): void => {
+  const markEnded = (why: 'closed' | 'conflict'): void => {
     status = why;
     onEnd();
   };
   const assertOpen = (): void => {
-    if (status !== 'open') throw noMoreOpen(status);
+    if (status !== 'open') throw notOpen(status);
   };
   const whenOpen$ = (work: () => Observable<never>): Observable<never> =>
     defer(() => (status === 'open' ? work() : EMPTY));
-  // One save follows the other: each has to know the version of the one before it.
+  // Saves run one by one: each needs the version of the one before.
   const saves = createSemaphore({ max: 1, maxQueue: Number.MAX_SAFE_INTEGER });
   const save$ = (session: Session): Observable<number> =>
     track$(
@@ -299,7 +301,7 @@ const createOpenSession = (
               version = saved;
             },
             error: (error: unknown) => {
-              if (isMillraceError(error) && error.code === 'conflict') end('conflict');
+              if (isMillraceError(error) && error.code === 'conflict') markEnded('conflict');
             },
           }),
         );
@@ -317,17 +319,17 @@ const createOpenSession = (
     isIdle: () => users === 0 && now() - usedAt >= idleMs,
     save$: (session) => use$(save$(session)),
     close$: (session) => {
-      const free$ = concat(
+      const clear$ = concat(
         session.loadState$(emptyState),
         defer(() => {
-          end('closed');
+          markEnded('closed');
           return EMPTY;
         }),
       );
-      // What is held may be another handle's by the time that it is saved.
+      // Another handle may own the held state by the time that it is saved.
       const close$ = concat(
         save$(session).pipe(ignoreElements()),
-        whenOpen$(() => free$),
+        whenOpen$(() => clear$),
       ).pipe(
         finalize(() => (closing$ = undefined)),
         share({ connector: () => new ReplaySubject(1) }),
@@ -346,12 +348,12 @@ const emptyState: SessionState = {
   interrupted: false,
 };
 
-const noMoreOpen = (why: 'closed' | 'conflict'): MillraceError =>
+const notOpen = (why: 'closed' | 'conflict'): MillraceError =>
   why === 'closed'
     ? new MillraceError('invalidState', 'The session has been closed. Open it again.')
     : new MillraceError(
         'conflict',
-        'Somebody else has saved the session. Open it again to go on with what is there now.',
+        'Another process has saved the session. Open it again to continue with its current state.',
       );
 
 interface PendingWork {

@@ -17,7 +17,7 @@ import type { Usage } from '../../values/usage.js';
 import {
   type EarlierCall,
   type LastCall,
-  mostEarlierCalls,
+  maxEarlierCalls,
   type PendingApproval,
   type SessionState,
   stateVersion,
@@ -27,69 +27,69 @@ import { respelled } from '../../memories/former-spelling.js';
 import { messageOf, MillraceError } from '../../values/errors.js';
 
 export const readState = (value: unknown): SessionState => {
-  const place: Place = { path: '', isForeign: true };
+  const place: Location = { path: '', isForeign: true };
   if (typeof value === 'string') {
-    throw wrong(place, 'must be an object, not a text. Parse it: loadState(JSON.parse(text))');
+    throw invalid(place, 'must be an object, not a string. Parse it: loadState(JSON.parse(text))');
   }
-  if (!isRecord(value)) throw wrong(place, `must be an object, not ${kindOf(value)}`);
+  if (!isRecord(value)) throw invalid(place, `must be an object, not ${kindOf(value)}`);
   const version = Object.hasOwn(value, 'version') ? value['version'] : undefined;
   if (version === undefined) {
-    throw wrong(place, "is no state of a session: it has no 'version'. Pass what saveState() gave");
+    throw invalid(place, "is not a session state: it has no 'version'. Use that of saveState()");
   }
   if (version !== 1 && version !== stateVersion) throw otherVersion(version, place);
-  if (holdsMore(value, mostValues)) {
-    throw wrong(place, `holds more than ${mostValues} values: so much is not taken`);
+  if (exceedsSize(value, maxValues)) {
+    throw invalid(place, `holds more than ${maxValues} values, which is the limit`);
   }
   const state = version === 1 ? respelled({ ...value, version: stateVersion }) : value;
   return frozen(stateOf(state, place));
 };
 
-const mostValues = 2_000_000;
+const maxValues = 2_000_000;
 
 export const toState = (parts: SessionState): SessionState =>
   frozen(stateOf(parts, { path: '', isForeign: false }));
 
-/** A tool call without a result is no fault: a call that reads it repairs it, or is strict. */
-const messages: Read<SessionState['messages']> = (value, place) =>
-  distinct(listOf(message, 100_000)(value, place), ({ id }) => id, place);
+/** A tool call without a result is valid here: the next call repairs it, or is strict. */
+const messages: Reader<SessionState['messages']> = (value, location) =>
+  unique(listOf(message, 100_000)(value, location), ({ id }) => id, location);
 
-const groups: Read<ToolGroupStates> = (value, place) => {
-  if (!isRecord(value)) throw wrong(place, `must be an object, not ${kindOf(value)}`);
+const groups: Reader<ToolGroupStates> = (value, place) => {
+  if (!isRecord(value)) throw invalid(place, `must be an object, not ${kindOf(value)}`);
   const entries = Object.entries(value);
   if (place.isForeign && entries.length > 10_000) {
-    throw wrong(place, `has ${entries.length} entries: more than 10000 are not taken`);
+    throw invalid(place, `has ${entries.length} entries: the limit is 10000`);
   }
   return Object.fromEntries(
     entries.map(([group, active]) => {
-      if (group === '__proto__') throw wrong(place, "has a key '__proto__'");
+      if (group === '__proto__') throw invalid(place, "has a key '__proto__'");
       return [name(group, place), flag(active, { ...place, path: `${place.path}.${group}` })];
     }),
   );
 };
 
-const approvals: Read<SessionState['approvals']> = (value, place) =>
-  distinct(
+const approvals: Reader<SessionState['approvals']> = (value, place) =>
+  unique(
     listOf(approval, 10_000)(value, place),
     ({ callId, toolCall: { id } }) => JSON.stringify([callId, id]),
     place,
   );
 
-const earlierCalls: Read<readonly EarlierCall[]> = (value, place) =>
-  distinct(listOf(earlierCall, mostEarlierCalls)(value, place), ({ callId }) => callId, place);
+const earlierCalls: Reader<readonly EarlierCall[]> = (value, place) =>
+  unique(listOf(earlierCall, maxEarlierCalls)(value, place), ({ callId }) => callId, place);
 
-const otherVersion = (version: unknown, place: Place) =>
+const otherVersion = (version: unknown, place: Location) =>
   typeof version === 'number' && version > stateVersion
-    ? wrong(
+    ? invalid(
         place,
-        `is of version ${version}, and this version of Millrace knows states up to version ${stateVersion}. Load it with a newer one`,
+        `has version ${version}, but this Millrace supports states up to version ${stateVersion}. Use a newer release`,
       )
-    : wrong({ ...place, path: 'version' }, `must be ${stateVersion}`);
+    : invalid({ ...place, path: 'version' }, `must be ${stateVersion}`);
 
-export const holdsMore = (value: unknown, most: number): boolean => {
+export const exceedsSize = (value: unknown, limit: number): boolean => {
   const open: object[] = isObject(value) ? [value] : [];
-  let left = most;
+  let left = limit;
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
-    // A list may say that it is longer than it is.
+    // A list may claim to be longer than it is.
     if (Array.isArray(next) && next.length > left) return true;
     const held: readonly unknown[] = Object.values(next);
     left -= held.length;
@@ -99,9 +99,9 @@ export const holdsMore = (value: unknown, most: number): boolean => {
   return false;
 };
 
-const mostBlocks = 10_000;
+const maxBlocks = 10_000;
 
-const detailsOf: Read<unknown> = (value, place) => {
+const detailsOf: Reader<unknown> = (value, place) => {
   if (place.isForeign) return json(value, place);
   try {
     return isTooDeep(value) ? undefined : jsonCopy(value);
@@ -110,33 +110,33 @@ const detailsOf: Read<unknown> = (value, place) => {
   }
 };
 
-const message: Read<Message> = (value, place) => {
+const message: Reader<Message> = (value, place) => {
   const role = ownField(value, 'role');
   if (role === 'user' || role === 'assistant' || role === 'tool') {
     return messageReaders[role](value, place);
   }
-  throw wrong(place, "is no message: its 'role' must be 'user', 'assistant' or 'tool'");
+  throw invalid(place, "is not a message: its 'role' must be 'user', 'assistant' or 'tool'");
 };
 
-const assistantBlock: Read<AssistantBlock> = (value, place) => {
+const assistantBlock: Reader<AssistantBlock> = (value, place) => {
   const type = ownField(value, 'type');
   if (type === 'tool_call') return toolCall(value, place);
   return type === 'thinking' ? thinking(value, place) : contentBlock(value, place);
 };
 
-const assistantBlocks: Read<readonly AssistantBlock[]> = (value, place) => {
-  const blocks = listOf(assistantBlock, mostBlocks)(value, place);
+const assistantBlocks: Reader<readonly AssistantBlock[]> = (value, place) => {
+  const blocks = listOf(assistantBlock, maxBlocks)(value, place);
   const uses = blocks.filter((block) => block.type === 'tool_call');
-  distinct(uses, ({ id }) => id, place);
+  unique(uses, ({ id }) => id, place);
   return blocks;
 };
 
-const contentBlock: Read<ContentBlock> = (value, place) => {
-  if (!isContentBlock(value)) throw wrong(place, 'is no block of text, image, audio or file');
+const contentBlock: Reader<ContentBlock> = (value, place) => {
+  if (!isContentBlock(value)) throw invalid(place, 'is not a block of text, image, audio or file');
   const plain = plainBlock(value);
   fieldsOf(value, place, Object.keys(plain));
   if (plain.type !== 'text') {
-    const at: Place = { ...place, path: `${place.path}.source` };
+    const at: Location = { ...place, path: `${place.path}.source` };
     fieldsOf(ownField(value, 'source'), at, Object.keys(plain.source));
   }
   return plain;
@@ -145,45 +145,45 @@ const contentBlock: Read<ContentBlock> = (value, place) => {
 const ownField = (value: unknown, field: string): unknown =>
   isRecord(value) && Object.hasOwn(value, field) ? value[field] : undefined;
 
-const json: Read<unknown> = (value, place) => {
-  if (isTooDeep(value)) throw wrong(place, 'is nested more than 100 levels deep');
-  if (place.isForeign) refuseHostile(value, place);
+const json: Reader<unknown> = (value, place) => {
+  if (isTooDeep(value)) throw invalid(place, 'is nested more than 100 levels deep');
+  if (place.isForeign) rejectHostile(value, place);
   try {
     return jsonCopy(value) ?? null;
   } catch (cause) {
-    throw wrong(place, `is nothing that JSON can hold: ${messageOf(cause)}`);
+    throw invalid(place, `cannot be represented as JSON: ${messageOf(cause)}`);
   }
 };
 
-const jsonObject: Read<Readonly<Record<string, unknown>>> = (value, place) => {
+const jsonObject: Reader<Readonly<Record<string, unknown>>> = (value, place) => {
   const copy = isRecord(value) ? json(value, place) : undefined;
   if (isRecord(copy)) return copy;
-  throw wrong(place, 'must be an object');
+  throw invalid(place, 'must be an object');
 };
 
-const refuseHostile = (value: unknown, place: Place): void => {
+const rejectHostile = (value: unknown, place: Location): void => {
   if (typeof value === 'object' && value !== null) {
     for (const [key, part] of Object.entries(value)) {
-      if (key === '__proto__') throw wrong(place, "has a key '__proto__'");
-      refuseHostile(part, place);
+      if (key === '__proto__') throw invalid(place, "has a key '__proto__'");
+      rejectHostile(part, place);
     }
   } else if (
     !['string', 'boolean', 'undefined'].includes(typeof value) &&
     value !== null &&
     !Number.isFinite(value)
   ) {
-    throw wrong(place, `holds a ${typeof value} that JSON cannot hold`);
+    throw invalid(place, `holds a ${typeof value}, which JSON cannot represent`);
   }
 };
 
-interface Place {
+interface Location {
   readonly path: string;
   readonly isForeign: boolean;
 }
 
-type Read<T> = (value: unknown, place: Place) => T;
+type Reader<T> = (value: unknown, place: Location) => T;
 
-const wrong = ({ path }: Place, what: string): MillraceError =>
+const invalid = ({ path }: Location, what: string): MillraceError =>
   new MillraceError(
     'invalidState',
     `The state cannot be used: ${path === '' ? 'it' : `'${path}'`} ${what}.`,
@@ -191,11 +191,11 @@ const wrong = ({ path }: Place, what: string): MillraceError =>
 
 const objectOf =
   <T extends object>(
-    fields: { readonly [Name in keyof T]-?: Read<Exclude<T[Name], undefined>> },
+    fields: { readonly [Name in keyof T]-?: Reader<Exclude<T[Name], undefined>> },
     ...optional: readonly (keyof T)[]
-  ): Read<T> =>
+  ): Reader<T> =>
   (value, place) => {
-    const known = Object.entries<Read<unknown>>(fields);
+    const known = Object.entries<Reader<unknown>>(fields);
     const at = fieldsOf(
       value,
       place,
@@ -205,81 +205,81 @@ const objectOf =
       const field = ownField(value, name);
       if (field !== undefined) return [[name, readField(field, at(name))] as const];
       if (optional.some((other) => other === name)) return [];
-      throw wrong(at(name), 'is missing');
+      throw invalid(at(name), 'is missing');
     });
-    // What has no value is left out: such are the details of a tool that JSON cannot hold.
+    // Omits fields without a value, such as tool details that are not JSON.
     // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
     return Object.fromEntries(read.filter(([, field]) => field !== undefined)) as T;
   };
 
 const fieldsOf = (
   value: unknown,
-  place: Place,
+  place: Location,
   known: readonly string[],
-): ((name: string) => Place) => {
-  if (!isRecord(value)) throw wrong(place, `must be an object, not ${kindOf(value)}`);
-  const at = (name: string): Place => ({
+): ((name: string) => Location) => {
+  if (!isRecord(value)) throw invalid(place, `must be an object, not ${kindOf(value)}`);
+  const at = (name: string): Location => ({
     ...place,
     path: place.path === '' ? name : `${place.path}.${name}`,
   });
   const unknown = place.isForeign && Object.keys(value).find((name) => !known.includes(name));
   if (typeof unknown === 'string') {
-    throw wrong(at(shortened(unknown)), `is not known. There are: ${known.join(', ')}`);
+    throw invalid(at(truncated(unknown)), `is unknown. Known fields: ${known.join(', ')}`);
   }
   return at;
 };
 
 const listOf =
-  <T>(read: Read<T>, most: number): Read<readonly T[]> =>
+  <T>(read: Reader<T>, most: number): Reader<readonly T[]> =>
   (value, place) => {
-    if (!Array.isArray(value)) throw wrong(place, `must be a list, not ${kindOf(value)}`);
+    if (!Array.isArray(value)) throw invalid(place, `must be a list, not ${kindOf(value)}`);
     const items: readonly unknown[] = value;
     if (place.isForeign && items.length > most) {
-      throw wrong(place, `has ${items.length} entries: more than ${most} are not taken`);
+      throw invalid(place, `has ${items.length} entries: the limit is ${most}`);
     }
     return Array.from(items, (item, index) =>
       read(item, { ...place, path: `${place.path}[${index}]` }),
     );
   };
 
-const text: Read<string> = (value, place) => {
+const text: Reader<string> = (value, place) => {
   if (typeof value === 'string') return value;
-  throw wrong(place, `must be a text, not ${kindOf(value)}`);
+  throw invalid(place, `must be a string, not ${kindOf(value)}`);
 };
 
-const longestName = 10_000;
+const maxNameLength = 10_000;
 
-const name: Read<string> = (value, place) => {
+const name: Reader<string> = (value, place) => {
   const read = text(value, place);
-  if (read === '') throw wrong(place, 'is empty');
-  if (place.isForeign && read.length > longestName) {
-    throw wrong(place, `has ${read.length} characters: more than ${longestName} are not taken`);
+  if (read === '') throw invalid(place, 'is empty');
+  if (place.isForeign && read.length > maxNameLength) {
+    throw invalid(place, `has ${read.length} characters: the limit is ${maxNameLength}`);
   }
   return read;
 };
 
-const flag: Read<boolean> = (value, place) => {
+const flag: Reader<boolean> = (value, place) => {
   if (typeof value === 'boolean') return value;
-  throw wrong(place, `must be true or false, not ${kindOf(value)}`);
+  throw invalid(place, `must be true or false, not ${kindOf(value)}`);
 };
 
-const count: Read<number> = (value, place) => {
+const count: Reader<number> = (value, place) => {
   if (typeof value === 'number' && Number.isFinite(value) && value >= 0) return value;
-  throw wrong(
+  throw invalid(
     place,
-    `must be a number from 0, not ${typeof value === 'number' ? value : kindOf(value)}`,
+    `must be a non-negative number, not ${typeof value === 'number' ? value : kindOf(value)}`,
   );
 };
 
-const distinct = <T>(
+const unique = <T>(
   items: readonly T[],
   idOf: (item: T) => string,
-  place: Place,
+  place: Location,
 ): readonly T[] => {
   const seen = new Set<string>();
-  const twice = items.find((item) => seen.size === seen.add(idOf(item)).size);
-  if (twice === undefined) return items;
-  throw wrong(place, `holds the id '${shortened(idOf(twice))}' twice`);
+  const duplicate = items.find((item) => seen.size === seen.add(idOf(item)).size);
+  if (duplicate === undefined) return items;
+  throw invalid(place, `holds the id '${truncated(idOf(duplicate))}' twice`);
 };
 
 const kindOf = (value: unknown): string => {
@@ -288,18 +288,18 @@ const kindOf = (value: unknown): string => {
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
 };
 
-const shortened = (key: string): string => (key.length > 60 ? `${key.slice(0, 60)}…` : key);
+const truncated = (key: string): string => (key.length > 60 ? `${key.slice(0, 60)}…` : key);
 
 const exactly =
-  <const T extends string | number>(value: T): Read<T> =>
+  <const T extends string | number>(value: T): Reader<T> =>
   () =>
     value;
 
 const ofType =
-  <T>(type: string, read: Read<T>): Read<T> =>
+  <T>(type: string, read: Reader<T>): Reader<T> =>
   (value, place) => {
     if (!isRecord(value) || ownField(value, 'type') === type) return read(value, place);
-    throw wrong(place, `must be of the type '${type}'`);
+    throw invalid(place, `must be of the type '${type}'`);
   };
 
 const usage = objectOf<Usage>({
@@ -318,7 +318,7 @@ const toolCall = ofType(
     {
       type: exactly('tool_call'),
       id: name,
-      // A model may have asked for a tool without a name.
+      // A model may call a tool without a name.
       name: text,
       input: jsonObject,
       invalidInput: text,
@@ -337,7 +337,7 @@ const thinking = objectOf<ThinkingBlock>(
   'redacted',
 );
 
-const contents = listOf(contentBlock, mostBlocks);
+const contents = listOf(contentBlock, maxBlocks);
 
 const toolResult = ofType(
   'tool_result',
@@ -360,7 +360,7 @@ const toolResult = ofType(
   ),
 );
 
-const messageReaders: Readonly<Record<Message['role'], Read<Message>>> = {
+const messageReaders: Readonly<Record<Message['role'], Reader<Message>>> = {
   user: objectOf<UserMessage>({ id: name, role: exactly('user'), content: contents, name }, 'name'),
   assistant: objectOf<AssistantMessage>(
     { id: name, role: exactly('assistant'), content: assistantBlocks, name },
@@ -369,7 +369,7 @@ const messageReaders: Readonly<Record<Message['role'], Read<Message>>> = {
   tool: objectOf<ToolMessage>({
     id: name,
     role: exactly('tool'),
-    content: listOf(toolResult, mostBlocks),
+    content: listOf(toolResult, maxBlocks),
   }),
 };
 

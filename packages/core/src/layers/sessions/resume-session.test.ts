@@ -291,14 +291,16 @@ describe('S6: a kept session that goes on', () => {
     const agent = createAgent({ model: scriptedModel([text('one')]), use: [journal(calls)] });
     await agent.call('?', { callId: 'bare' });
     const session = await chat([]);
-    await expect(session.resume('bare')).rejects.toThrow("of the agent 'agent', of no session,");
+    await expect(session.resume('bare')).rejects.toThrow(
+      "to the agent 'agent', without a session,",
+    );
     await expect(session.resume('none')).rejects.toMatchObject({ code: 'invalidResume' });
     await expect(session.resume('')).rejects.toMatchObject({ code: 'config' });
     const without = await keepSessions(agent, store).open('t');
     await expect(without.resume()).rejects.toThrow('keepSessions(agent, store, { journal })');
     const wrong = { journal: {} as never };
     expect(() => keepSessions(agent, store, wrong)).toThrow(
-      "'journal' must be a journal on a store of calls",
+      "'journal' must be a journal on a call store",
     );
     await session.close();
     await expect(session.resume()).rejects.toMatchObject({ code: 'invalidState' });

@@ -31,12 +31,12 @@ import {
 import type { Session } from './sessions.js';
 import { toState } from './read-state.js';
 import {
-  begunIn,
+  startCall,
   callsIn,
   type EarlierCall,
-  latest,
-  less,
-  mostEarlierCalls,
+  latestCalls,
+  subtractUsage,
+  maxEarlierCalls,
   type PendingApproval,
   type SessionState,
   type ToolGroupStates,
@@ -64,8 +64,8 @@ export interface UnsavedCalls<Seen> {
   readonly session: Session;
   readonly calls: StoreOfCalls;
   readonly save$: Observable<unknown>;
-  readonly goOn$: (callId: string) => Observable<Seen>;
-  readonly goOnAndSave$: (callId: string) => Observable<Seen>;
+  readonly continue$: (callId: string) => Observable<Seen>;
+  readonly continueAndSave$: (callId: string) => Observable<Seen>;
 }
 
 export const resumeSession$ = <Seen>(
@@ -84,41 +84,41 @@ const resumeCall$ = <Seen>(
   callId: string,
   status?: ReadableCall['status'],
 ): Observable<Seen> => {
-  const { agent, session, calls, save$, goOn$, goOnAndSave$ } = resuming;
-  const lacking$ = (
+  const { agent, session, calls, save$, continue$, continueAndSave$ } = resuming;
+  const addMissing$ = (
     state: SessionState,
-    { changes }: WrittenCall,
+    { changes }: RecordedCall,
     after = afterCall,
   ): Observable<never> =>
     concat(
       session.loadState$(toState(after(state, changes, { sessionId: session.id, callId }))),
       save$.pipe(ignoreElements()),
     );
-  const asked$ = (state: SessionState, written: WrittenCall): Observable<never> =>
+  const addUnsaved$ = (state: SessionState, recorded: RecordedCall): Observable<never> =>
     unsavedCalls$(resuming, state).pipe(
       first(({ callId: unsaved }) => unsaved === callId, undefined),
       concatMap((next) => {
-        if (next !== undefined) return lacking$(state, written);
-        // One that is forgotten is not to be there twice.
-        return isForgetful(state) ? EMPTY : lacking$(state, written, afterLateCall);
+        if (next !== undefined) return addMissing$(state, recorded);
+        // A forgotten call must not be added twice.
+        return forgetsCalls(state) ? EMPTY : addMissing$(state, recorded, afterLateCall);
       }),
     );
-  return writtenCall$(calls.driver, callId).pipe(
-    concatMap((written) => {
-      assertOwn(session.id, agent.name, callId, written);
-      if (!written.wasSeated) return status === undefined ? goOn$(callId) : EMPTY;
-      if (!written.hasEnded && status !== 'failed') return goOnAndSave$(callId);
+  return recordedCall$(calls.driver, callId).pipe(
+    concatMap((recorded) => {
+      assertOwn(session.id, agent.name, callId, recorded);
+      if (!recorded.hadTurn) return status === undefined ? continue$(callId) : EMPTY;
+      if (!recorded.hasEnded && status !== 'failed') return continueAndSave$(callId);
       return session.saveState$().pipe(
         concatMap((state) => {
-          // What a failed call has left in memory is a part of the session.
-          if (!written.hasEnded) {
-            const isChanged = written.changes.some(({ type }) => sessionChanges.has(type));
-            return isChanged ? lacking$(state, written) : EMPTY;
+          // Messages that a failed call stored belong to the session.
+          if (!recorded.hasEnded) {
+            const isChanged = recorded.changes.some(({ type }) => sessionChanges.has(type));
+            return isChanged ? addMissing$(state, recorded) : EMPTY;
           }
-          const bring$ = status === undefined ? asked$ : lacking$;
+          const add$ = status === undefined ? addUnsaved$ : addMissing$;
           return concat(
-            isSaved(state, callId) ? EMPTY : bring$(state, written),
-            defer(() => goOn$(callId)),
+            isSaved(state, callId) ? EMPTY : add$(state, recorded),
+            defer(() => continue$(callId)),
           );
         }),
       );
@@ -130,29 +130,29 @@ const assertOwn = (
   sessionId: string,
   agentName: string,
   callId: string,
-  { begun }: WrittenCall,
+  { record }: RecordedCall,
 ): void => {
-  if (begun.sessionId === sessionId && begun.agent === agentName) return;
-  const whose =
-    begun.sessionId === undefined ? 'of no session' : `of the session '${begun.sessionId}'`;
+  if (record.sessionId === sessionId && record.agent === agentName) return;
+  const owner =
+    record.sessionId === undefined ? 'without a session' : `in the session '${record.sessionId}'`;
   throw new MillraceError(
     'invalidResume',
-    `The call '${callId}' is one of the agent '${begun.agent}', ${whose}, and this is the session '${sessionId}' of '${agentName}': open the one that it belongs to.`,
+    `The call '${callId}' belongs to the agent '${record.agent}', ${owner}, but this is the session '${sessionId}' of '${agentName}'. Open the session that it belongs to.`,
   );
 };
 
 const isSaved = (state: SessionState, callId: string): boolean =>
-  knownIn(state, callId)?.hasEnded ??
+  knownCall(state, callId)?.hasEnded ??
   state.messages.some(
-    ({ id }) => id.startsWith(`${callId}/`) && isOwn.test(id.slice(callId.length)),
+    ({ id }) => id.startsWith(`${callId}/`) && ownMessageId.test(id.slice(callId.length)),
   );
 
-const isOwn = /^\/(?:input\/[^/]+|[^/]+(?:\/(?:tools|results))*)$/u;
+const ownMessageId = /^\/(?:input\/[^/]+|[^/]+(?:\/(?:tools|results))*)$/u;
 
-const isForgetful = ({ earlierCalls = [] }: SessionState): boolean =>
-  earlierCalls.length >= mostEarlierCalls;
+const forgetsCalls = ({ earlierCalls = [] }: SessionState): boolean =>
+  earlierCalls.length >= maxEarlierCalls;
 
-const knownIn = (state: SessionState, callId: string): EarlierCall | undefined =>
+const knownCall = (state: SessionState, callId: string): EarlierCall | undefined =>
   callsIn(state).find((call) => call.callId === callId);
 
 const unsavedCalls$ = (
@@ -163,29 +163,30 @@ const unsavedCalls$ = (
     const isLast = ({ callId }: ReadableCall): boolean => state.lastCall?.callId === callId;
     const known = callsIn(state);
     const ended = known.findLastIndex(({ hasEnded }) => hasEnded);
-    // Of calls that were broken off together, the later ones waited for the earlier.
-    const together = new Set(known.slice(ended + 1).map(({ callId }) => callId));
+    // Of calls that stopped together, the later ones waited for the earlier.
+    const stoppedTogether = new Set(known.slice(ended + 1).map(({ callId }) => callId));
     let isKnown = false;
-    const isLeft = ({ callId }: ReadableCall): boolean => isKnown && !together.has(callId);
+    const isAbandoned = ({ callId }: ReadableCall): boolean =>
+      isKnown && !stoppedTogether.has(callId);
     return listed$(calls.driver, session.id).pipe(
       mergeMap(([call, { place = call.createdAt }]) =>
         call.status !== 'unreadable' && call.sessionId === session.id && call.agent === agent.name
           ? [{ call, place }]
           : [],
       ),
-      // What was left before a call that is known stays left.
-      takeWhile(({ call }) => together.size > 0 || !isLeft(call)),
-      filter(({ call }) => !isLeft(call)),
+      // Calls abandoned before a known call stay abandoned.
+      takeWhile(({ call }) => stoppedTogether.size > 0 || !isAbandoned(call)),
+      filter(({ call }) => !isAbandoned(call)),
       tap(({ call }) => {
-        together.delete(call.callId);
+        stoppedTogether.delete(call.callId);
         isKnown ||= isLast(call) || isSaved(state, call.callId);
-        if (knownIn(state, call.callId)?.hasEnded === true) together.clear();
+        if (knownCall(state, call.callId)?.hasEnded === true) stoppedTogether.clear();
       }),
       filter(({ call }) => {
-        // Of a saved one, its journal may lack the end.
+        // The journal of a saved call may lack its end.
         if (isSaved(state, call.callId)) return isLast(call) && call.status === 'unfinished';
-        // A call that has failed is over, and what it has left is saved.
-        return knownIn(state, call.callId) === undefined || call.status !== 'failed';
+        // A failed call is over, and its messages are saved.
+        return knownCall(state, call.callId) === undefined || call.status !== 'failed';
       }),
       toArray(),
       mergeMap((found) => found.sort((a, b) => a.place - b.place)),
@@ -193,77 +194,82 @@ const unsavedCalls$ = (
     );
   });
 
-interface WrittenCall {
-  readonly begun: CallRecord;
+interface RecordedCall {
+  readonly record: CallRecord;
   readonly changes: readonly AgentEvent[];
   readonly hasEnded: boolean;
-  readonly wasSeated: boolean;
+  readonly hadTurn: boolean;
 }
 
-const writtenCall$ = (driver: CallStoreDriver, callId: string): Observable<WrittenCall> =>
+const recordedCall$ = (driver: CallStoreDriver, callId: string): Observable<RecordedCall> =>
   records$(driver, callId).pipe(
-    reduce<StoredRecord, Found>(
+    reduce<StoredRecord, RecordsFound>(
       (found, record) => {
         if (record.kind === 'event') {
-          if (matter.has(record.name)) found.events.push(record);
+          if (relevantEvents.has(record.name)) found.events.push(record);
           return found;
         }
         found.hasSteps = true;
-        // One that was gone on with has not ended where it seemed to.
-        found.behind = found.events.length;
+        // A later step shows that the call was resumed after an apparent end.
+        found.eventsAtLastStep = found.events.length;
         if (record.name === `${callId}/${callStep}`) found.first ??= record;
-        if (record.name === `${callId}/${queueStep}`) found.wasSeated = !wasInterrupted(record);
+        if (record.name === `${callId}/${queueStep}`) found.hadTurn = !wasInterrupted(record);
         return found;
       },
-      { first: undefined, events: [], behind: 0, hasSteps: false, wasSeated: true },
+      { first: undefined, events: [], eventsAtLastStep: 0, hasSteps: false, hadTurn: true },
     ),
-    map(({ first, events, behind, hasSteps, wasSeated }) => {
+    map(({ first, events, eventsAtLastStep, hasSteps, hadTurn }) => {
       if (first === undefined) throw hasSteps ? unreadableCall(callId) : notStored(callId);
-      const begun = parsedText(`The beginning of the call '${callId}'`, first.text);
-      if (!isCallRecord(begun)) throw unreadableCall(callId);
+      const record = parsedText(`The first record of the call '${callId}'`, first.text);
+      if (!isCallRecord(record)) throw unreadableCall(callId);
       const changes = events.map((record) => storedEvent(callId, record));
       const isReplied = (event: AgentEvent): boolean =>
         event.type === 'postCall' && isEnd(event, callId);
-      return { begun, changes, hasEnded: changes.slice(behind).some(isReplied), wasSeated };
+      return {
+        record,
+        changes,
+        hasEnded: changes.slice(eventsAtLastStep).some(isReplied),
+        hadTurn,
+      };
     }),
   );
 
-interface Found {
+interface RecordsFound {
   first: StoredRecord | undefined;
   readonly events: StoredRecord[];
-  behind: number;
+  eventsAtLastStep: number;
   hasSteps: boolean;
-  wasSeated: boolean;
+  hadTurn: boolean;
 }
 
 const wasInterrupted = ({ name, text }: StoredRecord): boolean => {
-  const seat = parsedText(`The record of the step '${name}'`, text);
-  return isQueueRecord(seat) && seat.as === 'interrupted';
+  const queued = parsedText(`The record of the step '${name}'`, text);
+  return isQueueRecord(queued) && queued.as === 'interrupted';
 };
 
-const matter: ReadonlySet<string> = new Set([...sessionChanges, 'postCall', 'error']);
+const relevantEvents: ReadonlySet<string> = new Set([...sessionChanges, 'postCall', 'error']);
 
-export const savedBehind =
+export const saveAfterStream =
   <T>(save$: Observable<unknown>): MonoTypeOperatorFunction<T> =>
   (seen$) =>
-    concat(seen$, save$.pipe(ignoreElements())).pipe(savedWhenFailed(save$));
+    concat(seen$, save$.pipe(ignoreElements())).pipe(saveOnError(save$));
 
-export const savedWithReply =
+export const saveBeforeReply =
   <T>(save$: Observable<unknown>): MonoTypeOperatorFunction<T> =>
   (reply$) =>
     reply$.pipe(
       concatMap((reply) => save$.pipe(map(() => reply))),
-      savedWhenFailed(save$),
+      saveOnError(save$),
     );
 
-const savedWhenFailed =
+const saveOnError =
   <T>(save$: Observable<unknown>): MonoTypeOperatorFunction<T> =>
   (seen$) =>
     seen$.pipe(
       catchError((cause: unknown) => {
         const error = toMillraceError(cause);
         const error$ = throwError(() => error);
-        if (hasNoPart.includes(error.code)) return error$;
+        if (unsavedCodes.includes(error.code)) return error$;
         return concat(
           save$.pipe(
             ignoreElements(),
@@ -274,19 +280,24 @@ const savedWhenFailed =
       }),
     );
 
-const hasNoPart: readonly string[] = ['busy', 'queueFull', 'conflict', 'store', 'invalidResume'];
+const unsavedCodes: readonly string[] = ['busy', 'queueFull', 'conflict', 'store', 'invalidResume'];
 
-/** How a session goes on that was loaded as it was before a call: the process was ended in the middle of it, or behind it, before the session was saved. */
+/** Resumes a session that was loaded in the state before a call: the process stopped before it saved the call. */
 export interface ResumableSession<out Output = unknown> {
   /**
-   * Resumes what the state of the session lacks, in order: calls that stopped continue, and what ended ones said is added. Emits the
-   * replies, each once the session is saved. With an id, it is that call only, and its reply is emitted in any case. Repeating it is
-   * safe. Errors as `resume$` of a journal, and with `config` if `keepSessions` has no `journal`. Cold.
+   * Adds the calls that the state of the session lacks, in order: continues those that stopped, and adds the messages
+   * of those that ended. Emits their replies, each once the session is saved. With an id, handles that call only and
+   * always emits its reply. Safe to repeat. Errors as `resume$` of a journal, and with `config` if `keepSessions` has
+   * no `journal`. Cold.
    */
   resume$(callId?: string, options?: ResumeOptions): Observable<Reply<Output>>;
-  /** As `resume$`, but emits the events of the calls, and of those below them; completes when the session is saved. Cold. */
+  /**
+   * As `resume$`, but emits the events of the calls and those below them; completes once the session is saved. Cold.
+   */
   resumeStream$(callId?: string, options?: ResumeOptions): Observable<AgentEvent>;
-  /** The Promise form of `resume$`: it goes on at once, and gives the last reply, or `undefined` where nothing was lacking. */
+  /**
+   * The Promise form of `resume$`; starts immediately. Returns the last reply, or `undefined` if nothing was missing.
+   */
   resume(callId?: string, options?: ResumeOptions): Promise<Reply<Output> | undefined>;
 }
 
@@ -310,37 +321,38 @@ export const resumableSession = <Output>({
   saved$,
 }: Resuming<Output>): ResumableSession<Output> => {
   const save$ = open.save$(session);
-  const see$ = <Seen>(
+  const resumeAs$ = <Seen>(
     callId: string | undefined,
     given: ResumeOptions,
-    goOn: (journal: Journal, callId: string, options: ResumeOptions) => Observable<Seen>,
+    resume: (journal: Journal, callId: string, options: ResumeOptions) => Observable<Seen>,
     saved: (save$: Observable<unknown>) => MonoTypeOperatorFunction<Seen>,
   ): Observable<Seen> => {
     checkCallOptions('resume$()', given, journalRules);
-    if (callId === '') throw misuse('resume$() needs the id of a call, or none.');
+    if (callId === '') throw misuse('resume$() needs a non-empty call id, or none.');
     if (journal === undefined || !isStoreOfCalls(journal.store)) throw noJournal();
     const calls = journal.store;
-    const goOn$ = (id: string): Observable<Seen> => goOn(journal, id, given);
-    const goOnAndSave$ = (id: string): Observable<Seen> => saved$(goOn$(id).pipe(saved(save$)));
+    const continue$ = (id: string): Observable<Seen> => resume(journal, id, given);
+    const continueAndSave$ = (id: string): Observable<Seen> =>
+      saved$(continue$(id).pipe(saved(save$)));
     return defer(() => {
       open.assertOpen();
-      const resuming = { agent, session, calls, save$, goOn$, goOnAndSave$ };
+      const resuming = { agent, session, calls, save$, continue$, continueAndSave$ };
       return open.use$(resumeSession$(resuming, callId));
     });
   };
   const resume$: ResumableSession<Output>['resume$'] = (callId, options = {}) =>
-    see$<Reply<Output>>(
+    resumeAs$<Reply<Output>>(
       callId,
       options,
       (by, id, own) => by.resume$(session, id, own),
-      savedWithReply,
+      saveBeforeReply,
     );
   const resumeStream$: ResumableSession['resumeStream$'] = (callId, options = {}) =>
-    see$<AgentEvent>(
+    resumeAs$<AgentEvent>(
       callId,
       options,
       (by, id, own) => by.resumeStream$(session, id, own),
-      savedBehind,
+      saveAfterStream,
     );
   return {
     resume$,
@@ -356,30 +368,30 @@ export const resumableSession = <Output>({
 const noJournal = () =>
   misuse('resume$() needs the journal of the agent: keepSessions(agent, store, { journal }).');
 
-type CallPlace = Omit<CallOfSession, 'isWrittenDown'>;
+type ResumedCall = Omit<CallOfSession, 'isJournaled'>;
 
 const afterCall = (
   state: SessionState,
   events: readonly AgentEvent[],
-  call: CallPlace,
+  call: ResumedCall,
 ): SessionState =>
   events.reduce(
-    (before, event) => afterEvent(before, event, { ...call, isWrittenDown: true }),
-    begun(state, call.callId),
+    (before, event) => afterEvent(before, event, { ...call, isJournaled: true }),
+    withCallStarted(state, call.callId),
   );
 
 const afterLateCall = (
   state: SessionState,
   events: readonly AgentEvent[],
-  call: CallPlace,
+  call: ResumedCall,
 ): SessionState => {
   const after = afterCall(state, events, call);
-  const late = callsIn(after).filter(({ callId }) => callId === call.callId);
+  const lateCall = callsIn(after).filter(({ callId }) => callId === call.callId);
   const others = callsIn(state).filter(({ callId }) => callId !== call.callId);
   const { lastCall } = state;
-  const earlierCalls = latest([
+  const earlierCalls = latestCalls([
     ...others.filter(({ callId }) => callId !== lastCall?.callId),
-    ...late,
+    ...lateCall,
   ]);
   const last = others.find(({ callId }) => callId === lastCall?.callId);
   const { lastCall: _last, earlierCalls: _earlier, ...rest } = state;
@@ -389,7 +401,7 @@ const afterLateCall = (
     usage: after.usage,
     ...(last !== undefined &&
       lastCall !== undefined && {
-        lastCall: { ...lastCall, usageBefore: less(after.usage, last.usage) },
+        lastCall: { ...lastCall, usageBefore: subtractUsage(after.usage, last.usage) },
       }),
     ...(earlierCalls !== undefined && { earlierCalls }),
   };
@@ -398,20 +410,20 @@ const afterLateCall = (
 interface CallOfSession {
   readonly sessionId: string;
   readonly callId: string;
-  readonly isWrittenDown: boolean;
+  readonly isJournaled: boolean;
 }
 
 export const afterEvent = (
   state: SessionState,
   event: AgentEvent,
-  { sessionId, callId, isWrittenDown }: CallOfSession,
+  { sessionId, callId, isJournaled }: CallOfSession,
 ): SessionState => {
-  // Calls below may be in sessions of their own, also in those of the same id: they have no part in it but what waits for approval.
+  // Calls below may be in other sessions, or in one of the same id: only their approvals concern this one.
   if (event.sessionId !== sessionId) return state;
-  if (event.callId !== callId && !isOfApprovals(event)) return state;
+  if (event.callId !== callId && !changesApprovals(event)) return state;
   switch (event.type) {
     case 'preCall':
-      return begun(state, isWrittenDown ? callId : undefined);
+      return withCallStarted(state, isJournaled ? callId : undefined);
     case 'messagesRemoved': {
       const gone = new Set(event.ids);
       return { ...state, messages: state.messages.filter(({ id }) => !gone.has(id)) };
@@ -438,9 +450,9 @@ export const afterEvent = (
   }
 };
 
-const begun = (state: SessionState, callId: string | undefined): SessionState => {
+const withCallStarted = (state: SessionState, callId: string | undefined): SessionState => {
   const { lastCall: _last, earlierCalls: _earlier, ...rest } = state;
-  const { lastCall, earlierCalls, ...changes } = begunIn(state, callId);
+  const { lastCall, earlierCalls, ...changes } = startCall(state, callId);
   return {
     ...rest,
     ...changes,
@@ -449,7 +461,7 @@ const begun = (state: SessionState, callId: string | undefined): SessionState =>
   };
 };
 
-const isOfApprovals = (event: AgentEvent): boolean =>
+const changesApprovals = (event: AgentEvent): boolean =>
   event.type === 'stateChanged' && event.name === 'approvals';
 
 const changed = (state: SessionState, event: EventOf<'stateChanged'>): SessionState => {

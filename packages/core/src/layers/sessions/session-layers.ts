@@ -28,59 +28,60 @@ import { checkInterrupt } from '../../phases/limit.js';
 import { watchingSpending } from '../../seams/spending.js';
 import { cell, recorded, replayedSteps, waited$, offTheClock } from '../../step.js';
 import type { ContextEntry } from '../../tools/context-key.js';
-import type { Arrival, Occupant, OnBusy, SessionQueue } from './session-queue.js';
+import type { Admission, Occupant, OnBusy, SessionQueue } from './session-queue.js';
 import type { SessionRecord } from './session-state.js';
 import { createSteering, steering, steeringOfCall } from './steering.js';
 import { outcome, reportBeginning } from '../../run.js';
 
-export interface SessionPlace {
+export interface SessionParts {
   readonly id: string;
   readonly queue: SessionQueue;
   readonly memory: Memory;
   readonly record: SessionRecord;
 }
 
-export interface Opened extends SessionPlace {
+export interface OpenedSession extends SessionParts {
   readonly context: readonly ContextEntry[];
 }
 
-export interface Entry {
+export interface CallEntry {
   readonly onBusy: OnBusy;
   readonly maxQueue: number;
   readonly onFailure: OnFailure;
-  readonly arrival?: Arrival;
+  readonly arrival?: Admission;
   readonly hasOwnTools: boolean;
-  /** Those of the handle that made the call. */
   readonly layers: readonly Layer[];
 }
 
-export const sessionLayers = (place: Opened, entry: Entry): readonly Layer[] => [
-  counting(place),
-  placing(place, entry),
-  waiting(place, entry),
-  superseding,
+export const sessionLayers = (place: OpenedSession, entry: CallEntry): readonly Layer[] => [
+  usageLayer(place),
+  queueLayer(place, entry),
+  turnLayer(place, entry),
+  supersededLayer,
   conversation,
 ];
 
-const placeOfCall = cell(
+const queueOfCall = cell(
   'call',
-  (): { acquired$?: Observable<Waited>; turn?: QueueRecord } => ({}),
+  (): { acquired$?: Observable<QueueOutcome>; turn?: QueueRecord } => ({}),
 );
 
-type Waited = QueueRecord['as'];
+type QueueOutcome = QueueRecord['as'];
 
-const placing = ({ id, queue, record, context: values }: Opened, entry: Entry): Layer => ({
+const queueLayer = (
+  { id, queue, record, context: values }: OpenedSession,
+  entry: CallEntry,
+): Layer => ({
   name: 'session',
-  // Outermost: what a layer does after the reply still belongs to the call.
+  // Outermost: work of layers after the reply still belongs to the call.
   priority: Number.MIN_SAFE_INTEGER,
   info: { labels: { sessionId: id }, context: values },
   turn: (phases) => phases.toSpliced(phases.indexOf(checkInterrupt) + 1, 0, steering),
   call: (context) => (next) => (call) =>
     defer(() => {
       const { call: info, interruption, lineage, local, whenOver } = context;
-      // Nothing is left to run.
       if (local(recorded).by?.hasEnded === true) return next(call);
-      const place = local(placeOfCall);
+      const queueState = local(queueOfCall);
       const own = createSteering(info);
       local(steeringOfCall).current = own;
       const occupant: Occupant = {
@@ -95,10 +96,10 @@ const placing = ({ id, queue, record, context: values }: Opened, entry: Entry): 
         queue.release(occupant);
       };
       whenOver(() => queue.startNext(occupant));
-      const acquired$ = acquiredBy$(queue, occupant, interruption, entry);
-      place.acquired$ = acquired$;
+      const acquired$ = acquireTurn$(queue, occupant, interruption, entry);
+      queueState.acquired$ = acquired$;
       return concat(
-        entry.arrival?.inTurn$ ?? EMPTY,
+        entry.arrival?.previousQueued$ ?? EMPTY,
         merge(
           acquired$.pipe(ignoreElements()),
           defer(() => next(call)),
@@ -106,7 +107,7 @@ const placing = ({ id, queue, record, context: values }: Opened, entry: Entry): 
       ).pipe(
         take(1),
         tap((reply) => {
-          if (place.turn) record.end(info.callId, reply, local(outcome).isRemembered === true);
+          if (queueState.turn) record.end(info.callId, reply, local(outcome).isRemembered === true);
           end();
         }),
         finalize(end),
@@ -114,33 +115,33 @@ const placing = ({ id, queue, record, context: values }: Opened, entry: Entry): 
     }),
 });
 
-const acquiredBy$ = (
+const acquireTurn$ = (
   queue: SessionQueue,
   occupant: Occupant,
   { signal$ }: Pick<LayerContext['interruption'], 'signal$'>,
-  { onBusy, maxQueue, arrival }: Entry,
-): Observable<Waited> => {
-  // Who is interrupted leaves the queue at once.
+  { onBusy, maxQueue, arrival }: CallEntry,
+): Observable<QueueOutcome> => {
+  // An interrupted call leaves the queue immediately.
   const acquired$ = merge(
     queue.acquire$(occupant, onBusy, maxQueue),
     signal$.pipe(map(() => 'interrupted' as const)),
   ).pipe(
     takeWhile((now) => now === 'superseded', true),
-    reduce((as: Waited, now) => (now === 'started' ? as : now), 'seated'),
+    reduce((as: QueueOutcome, now) => (now === 'started' ? as : now), 'seated'),
   );
-  // The next call may ask for the place once this one has it, or waits for it.
+  // The next call may queue once this one is running or queued.
   return merge(
     acquired$,
     defer(() => {
-      arrival?.begun();
+      arrival?.queued();
       return EMPTY;
     }),
   ).pipe(share({ connector: () => new AsyncSubject(), resetOnComplete: false }));
 };
 
-const waiting = (
-  { memory, record }: SessionPlace,
-  { arrival, hasOwnTools, onFailure }: Entry,
+const turnLayer = (
+  { memory, record }: SessionParts,
+  { arrival, hasOwnTools, onFailure }: CallEntry,
 ): Layer => ({
   name: 'sessionTurn',
   priority: 50,
@@ -148,7 +149,7 @@ const waiting = (
     offTheClock(context, turn$(context)).pipe(
       concatMap((turn) => {
         const { call: info, hooks, interruption, local } = context;
-        local(placeOfCall).turn = turn;
+        local(queueOfCall).turn = turn;
         local(failures).mode = onFailure;
         if (turn.as === 'interrupted') {
           interruption.trigger(messageOf(turn));
@@ -156,8 +157,9 @@ const waiting = (
         }
         record.begin(local(recorded).by && info.callId);
         reportBeginning(context);
-        // A resumed call has reported before what had changed.
-        if (arrival !== undefined) record.takeUntold().forEach((change) => hooks.report(0, change));
+        // A resumed call has reported the earlier changes already.
+        if (arrival !== undefined)
+          record.takePending().forEach((change) => hooks.report(0, change));
         return next({ ...call, memory, ...(!hasOwnTools && { toolkit: record.toolkit }) });
       }),
     ),
@@ -165,7 +167,7 @@ const waiting = (
 
 const turn$ = (context: LayerContext): Observable<QueueRecord> => {
   const { interruption, local, perform } = context;
-  const { acquired$ = EMPTY } = local(placeOfCall);
+  const { acquired$ = EMPTY } = local(queueOfCall);
   const { by: journal } = local(recorded);
   return merge(
     acquired$,
@@ -179,14 +181,14 @@ const turn$ = (context: LayerContext): Observable<QueueRecord> => {
         as === undefined ? { as: 'interrupted', ...messageOf(interruption.current ?? {}) } : { as };
       const mayBeWritten = journal?.mayBeWritten(queueStep) === true;
       if (as === 'superseded' && !mayBeWritten && journal?.isWritten('open') === true) {
-        // It had its turn before it was resumed: what makes it void now interrupts it where it goes on.
+        // It had its turn before it was resumed: superseding it now interrupts the resumed call.
         interruption.trigger({});
         return of({ as: 'seated' });
       }
       if (as === 'seated' && !mayBeWritten) return of(now);
       const step = { kind: 'seat', id: queueStep, input: undefined, form: queueForm };
       return perform<QueueRecord>({ ...step, run: () => of(now) }).pipe(
-        // Who has left does not have the place, whatever was recorded before.
+        // A call that left the queue has no turn, even if its record differs.
         map((then) => (as === undefined ? now : then)),
       );
     }),
@@ -195,26 +197,26 @@ const turn$ = (context: LayerContext): Observable<QueueRecord> => {
 
 const messageOf = ({ message }: Interrupt): Interrupt => (message === undefined ? {} : { message });
 
-const superseding: Layer = {
+const supersededLayer: Layer = {
   name: 'superseded',
   priority: 56,
   call:
     ({ interruption, local }) =>
     (next) =>
     (call) => {
-      if (local(placeOfCall).turn?.as !== 'superseded') return next(call);
+      if (local(queueOfCall).turn?.as !== 'superseded') return next(call);
       interruption.trigger({});
       return next({ ...call, status: 'interrupted' });
     },
 };
 
-const counting = ({ record }: SessionPlace): Layer => ({
+const usageLayer = ({ record }: SessionParts): Layer => ({
   name: 'sessionUsage',
   priority: 10,
   inherit: true,
   step: ({ call: { callId }, hooks, local }) => {
     local(pendingApprovals).add = (toolCall, iteration) =>
-      record.await({ callId, toolCall }, (change) => hooks.report(iteration, change));
+      record.awaitApproval({ callId, toolCall }, (change) => hooks.report(iteration, change));
     return (next) =>
       watchingSpending(
         next,

@@ -7,8 +7,9 @@ import { createTrampoline } from '../../flow/trampoline.js';
 import type { RunningCall } from './steering.js';
 
 /**
- * What a call does if its session is busy: it errors with `busy` (`reject`), waits for its turn (`queue`), interrupts the running and the waiting calls, then starts (`switch`), or adds its input to the running call and emits that call's events and reply (`steer`; of its own
- * options, only `demand`, `signal`, `callMs` and `interruptOn(…)` apply).
+ * If the session is busy: `reject` errors with `busy`, `queue` waits for its turn, `switch` interrupts the running and
+ * queued calls and then starts, `steer` adds its input to the running call and emits that call's events and reply (of
+ * its own options, only `demand`, `signal`, `callMs` and `interruptOn(…)` apply).
  */
 export type OnBusy = 'reject' | 'queue' | 'switch' | 'steer';
 
@@ -20,23 +21,22 @@ export interface Occupant {
   readonly running?: RunningCall;
 }
 
-/** A call that waits until its session is free. */
 export interface QueuedCall {
   readonly callId: string;
   readonly input: readonly Message[];
 }
 
-export interface Arrival {
-  readonly inTurn$: Observable<never>;
-  readonly begun: () => void;
+export interface Admission {
+  readonly previousQueued$: Observable<never>;
+  readonly queued: () => void;
 }
 
 export interface SessionQueue {
   readonly running: RunningCall | undefined;
   readonly queued: readonly QueuedCall[];
   readonly queued$: Observable<readonly QueuedCall[]>;
-  arrive(): Arrival;
-  /** Emits `started` once the place is the occupant's, and before that `superseded` if a later call makes it void; errors with `busy` or `queueFull`. Unsubscribing leaves the queue. */
+  admit(): Admission;
+  /** Emits `superseded` if a later call replaces it, then `started` in its turn. Errors with `busy` or `queueFull`. */
   acquire$(occupant: Occupant, onBusy: OnBusy, maxQueue: number): Observable<Acquired>;
   release(occupant: Occupant): void;
   startNext(occupant: Occupant): void;
@@ -46,57 +46,57 @@ export interface SessionQueue {
 
 export type Acquired = 'started' | 'superseded';
 
-interface Ticket {
+interface QueueEntry {
   readonly occupant: Occupant;
-  readonly begin: () => void;
+  readonly start: () => void;
   readonly supersede: () => void;
-  hasBegun: boolean;
+  hasStarted: boolean;
 }
 
-interface Row {
-  readonly holder: Ticket;
+interface QueueState {
+  readonly holder: QueueEntry;
   readonly former?: Occupant;
-  readonly waiting: readonly Ticket[];
+  readonly waiting: readonly QueueEntry[];
 }
 
 export const createSessionQueues = (): ((sessionId: string) => SessionQueue) => {
-  const rows = new Map<string, Row>();
+  const states = new Map<string, QueueState>();
   const changed$ = new Subject<string>();
-  // A call that ends at once wakes the next: they must not nest.
-  const wakes = createTrampoline();
-  const arriveAt = createArrivals();
+  // A call that ends synchronously starts the next: they must not nest.
+  const trampoline = createTrampoline();
+  const admitTo = createAdmissions();
   return (sessionId) => {
-    const waiting = (): readonly Ticket[] => rows.get(sessionId)?.waiting ?? [];
+    const waiting = (): readonly QueueEntry[] => states.get(sessionId)?.waiting ?? [];
     const queued = (): readonly QueuedCall[] =>
       Object.freeze(
         waiting().map(({ occupant: { callId, input } }) => Object.freeze({ callId, input })),
       );
-    const set = (row: Row | undefined): void => {
+    const set = (state: QueueState | undefined): void => {
       const before = waiting();
-      if (row === undefined) rows.delete(sessionId);
-      else rows.set(sessionId, row);
+      if (state === undefined) states.delete(sessionId);
+      else states.set(sessionId, state);
       if (before !== waiting() && before.length + waiting().length > 0) changed$.next(sessionId);
     };
-    const enqueue = (row: Row, ticket: Ticket, onBusy: OnBusy): void => {
-      // Before anybody hears of the change, and does something about it.
+    const enqueue = (state: QueueState, entry: QueueEntry, onBusy: OnBusy): void => {
+      // Before listeners of the change can react to it.
       if (onBusy === 'switch') {
-        [row.holder, ...row.waiting].forEach((earlier) => {
-          if (!earlier.hasBegun) earlier.supersede();
+        [state.holder, ...state.waiting].forEach((earlier) => {
+          if (!earlier.hasStarted) earlier.supersede();
         });
       }
-      set({ ...row, waiting: [...row.waiting, ticket] });
+      set({ ...state, waiting: [...state.waiting, entry] });
       if (onBusy !== 'switch') return;
-      if (row.holder.hasBegun) row.holder.occupant.interrupt({});
+      if (state.holder.hasStarted) state.holder.occupant.interrupt({});
     };
     return {
       get running() {
-        const holder = rows.get(sessionId)?.holder;
-        return holder?.hasBegun === true ? holder.occupant.running : undefined;
+        const holder = states.get(sessionId)?.holder;
+        return holder?.hasStarted === true ? holder.occupant.running : undefined;
       },
       get queued() {
         return queued();
       },
-      // Made for whoever asks: most sessions are idle, and few are watched.
+      // Created on demand: most sessions are idle, and few are watched.
       get queued$() {
         return changed$.pipe(
           filter((id) => id === sessionId),
@@ -104,69 +104,69 @@ export const createSessionQueues = (): ((sessionId: string) => SessionQueue) => 
           map(queued),
         );
       },
-      arrive: () => arriveAt(sessionId),
+      admit: () => admitTo(sessionId),
       acquire$: (occupant, onBusy, maxQueue) =>
         new Observable((subscriber) => {
-          const ticket: Ticket = {
+          const entry: QueueEntry = {
             occupant,
-            hasBegun: false,
-            begin: () => {
-              ticket.hasBegun = true;
+            hasStarted: false,
+            start: () => {
+              entry.hasStarted = true;
               subscriber.next('started');
             },
             supersede: () => subscriber.next('superseded'),
           };
-          const row = rows.get(sessionId);
-          if (row === undefined) {
-            set({ holder: ticket, waiting: [] });
-            ticket.begin();
+          const state = states.get(sessionId);
+          if (state === undefined) {
+            set({ holder: entry, waiting: [] });
+            entry.start();
             return;
           }
-          const refusal = refusalOf(sessionId, row, occupant, onBusy, maxQueue);
-          if (refusal !== undefined) {
-            subscriber.error(refusal);
+          const rejection = rejectionOf(sessionId, state, occupant, onBusy, maxQueue);
+          if (rejection !== undefined) {
+            subscriber.error(rejection);
             return;
           }
-          // Before it waits: the call that it interrupts may end, and wake it, at once.
+          // Before it waits: the call that it interrupts may end synchronously and start it.
           subscriber.add(() => {
-            const now = rows.get(sessionId);
-            if (now?.waiting.includes(ticket) === true) {
-              set({ ...now, waiting: now.waiting.filter((other) => other !== ticket) });
+            const now = states.get(sessionId);
+            if (now?.waiting.includes(entry) === true) {
+              set({ ...now, waiting: now.waiting.filter((other) => other !== entry) });
             }
           });
-          enqueue(row, ticket, onBusy);
+          enqueue(state, entry, onBusy);
         }),
       release: (occupant) => {
-        const row = rows.get(sessionId);
-        if (row?.holder.occupant !== occupant) return;
-        const [holder, ...rest] = row.waiting;
+        const state = states.get(sessionId);
+        if (state?.holder.occupant !== occupant) return;
+        const [holder, ...rest] = state.waiting;
         set(holder === undefined ? undefined : { holder, former: occupant, waiting: rest });
       },
       startNext: (occupant) => {
-        const row = rows.get(sessionId);
-        if (row?.former === occupant && !row.holder.hasBegun) wakes(row.holder.begin);
+        const state = states.get(sessionId);
+        if (state?.former === occupant && !state.holder.hasStarted) trampoline(state.holder.start);
       },
       interrupt: (message, callId) => {
-        const row = rows.get(sessionId);
-        const tickets = row === undefined ? [] : [row.holder, ...row.waiting];
-        // Without an id it is the call that runs: not the next one, which may have its place already.
-        const ticket = tickets.find(({ occupant, hasBegun }) =>
-          callId === undefined ? hasBegun : occupant.callId === callId,
+        const state = states.get(sessionId);
+        const entries = state === undefined ? [] : [state.holder, ...state.waiting];
+        // Without an id: the running call, not the next one, which may hold the place already.
+        const entry = entries.find(({ occupant, hasStarted }) =>
+          callId === undefined ? hasStarted : occupant.callId === callId,
         );
-        return ticket?.occupant.interrupt(toInterrupt(message)) ?? false;
+        return entry?.occupant.interrupt(toInterrupt(message)) ?? false;
       },
       clear: (message) => {
-        const tickets = waiting();
-        tickets.forEach(({ occupant }) => occupant.interrupt(toInterrupt(message)));
-        return tickets.length;
+        const entries = waiting();
+        entries.forEach(({ occupant }) => occupant.interrupt(toInterrupt(message)));
+        return entries.length;
       },
     };
   };
 };
 
-const refusalOf = (
+const rejectionOf = (
   sessionId: string,
-  { holder, waiting }: Row,
+  { holder, waiting }: QueueState,
   { lineage }: Occupant,
   onBusy: OnBusy,
   maxQueue: number,
@@ -180,32 +180,32 @@ const refusalOf = (
 const busy = (sessionId: string): MillraceError =>
   new MillraceError(
     'busy',
-    `The session '${sessionId}' is busy with another call. Wait until that has ended, interrupt it, or say with 'onBusy' what to do: 'queue', 'switch' or 'steer'.`,
+    `The session '${sessionId}' is busy with another call. Wait until that has ended, interrupt it, or set 'onBusy' to 'queue', 'switch' or 'steer'.`,
   );
 
 const full = (sessionId: string, maxQueue: number): MillraceError =>
   new MillraceError(
     'queueFull',
-    `${maxQueue} calls wait for the session '${sessionId}' already ('maxQueue'). Try again when some have ended.`,
+    `${maxQueue} calls are waiting for the session '${sessionId}' already ('maxQueue'). Try again when some have ended.`,
     { retryable: true },
   );
 
-const createArrivals = (): ((sessionId: string) => Arrival) => {
-  const lines = new Map<string, { readonly all$: Observable<never>; readonly waiting: number }>();
+const createAdmissions = (): ((sessionId: string) => Admission) => {
+  const queues = new Map<string, { readonly all$: Observable<never>; readonly waiting: number }>();
   return (sessionId) => {
-    const { all$: before$, waiting } = lines.get(sessionId) ?? { all$: EMPTY, waiting: 0 };
-    const begun$ = new AsyncSubject<never>();
-    lines.set(sessionId, { all$: concat(before$, begun$), waiting: waiting + 1 });
+    const { all$: before$, waiting } = queues.get(sessionId) ?? { all$: EMPTY, waiting: 0 };
+    const queued$ = new AsyncSubject<never>();
+    queues.set(sessionId, { all$: concat(before$, queued$), waiting: waiting + 1 });
     let isWaiting = true;
     return {
-      inTurn$: before$,
-      begun: () => {
+      previousQueued$: before$,
+      queued: () => {
         if (!isWaiting) return;
         isWaiting = false;
-        const line = lines.get(sessionId);
-        if (line === undefined || line.waiting === 1) lines.delete(sessionId);
-        else lines.set(sessionId, { ...line, waiting: line.waiting - 1 });
-        begun$.complete();
+        const admissions = queues.get(sessionId);
+        if (admissions === undefined || admissions.waiting === 1) queues.delete(sessionId);
+        else queues.set(sessionId, { ...admissions, waiting: admissions.waiting - 1 });
+        queued$.complete();
       },
     };
   };

@@ -8,84 +8,77 @@ import { createToolkit, isToolGroup, type Toolkit, type ToolkitCell } from '../.
 import type { ToolEntry } from '../../tools/types.js';
 import { addUsage, largerUsage, noUsage, tokensIn, type Usage } from '../../values/usage.js';
 
-/** All there is to know of a session, as plain JSON. */
+/** The complete state of a session, as plain JSON. */
 export interface SessionState {
-  /** The form that it has: other ones have other numbers. */
+  /** Version of this format. */
   readonly version: 2;
-  /** What the memory of the session keeps, oldest first. `details` of results are left out where JSON cannot hold them. */
+  /** Messages in memory, oldest first. Result `details` that are not JSON are omitted. */
   readonly messages: readonly Message[];
-  /** Which groups of tools are active, by name. */
   readonly groups: ToolGroupStates;
-  /** What somebody decides on. */
   readonly approvals: readonly PendingApproval[];
-  /** Added up over the calls of the session, also over those that failed. */
+  /** Total usage of the session's calls, including failed ones. */
   readonly usage: Usage;
-  /** Whether the last call ended by an interrupt. */
   readonly interrupted: boolean;
-  /** The last call that began, where it is one that a journal writes down: whoever goes on with it knows by this what is done already. */
+  /** The last call that started, if it has a journal: a resume sees by it what is done already. */
   readonly lastCall?: LastCall;
-  /** The calls before that one that a journal writes down, oldest first, the last 100 of them: what of them goes on, or is asked for again, is not there twice. */
+  /** Up to 100 journaled calls before that one, oldest first: resuming one of them adds nothing twice. */
   readonly earlierCalls?: readonly EarlierCall[];
 }
 
-/** What a state has of a call that may be resumed. */
 export interface LastCall {
-  /** Its id, as in the journal. */
   readonly callId: string;
-  /** What the session had cost before it. */
+  /** Usage of the session before the call. */
   readonly usageBefore: Usage;
-  /** Whether all of it is in the state. */
+  /** Whether the state contains all of the call. */
   readonly hasEnded: boolean;
 }
 
-/** What a state has of a call that others have followed. */
 export interface EarlierCall {
-  /** Its id, as in the journal. */
   readonly callId: string;
-  /** What of it is in the usage of the session. */
+  /** Its share of the session's usage. */
   readonly usage: Usage;
-  /** Whether all of it is in the state. */
+  /** Whether the state contains all of the call. */
   readonly hasEnded: boolean;
 }
 
-/** Whether groups of tools are active, by name. */
 export type ToolGroupStates = Readonly<Record<string, boolean>>;
 
-/** A tool use of a running call that waits for approval. */
 export interface PendingApproval {
-  /** The call that asked for the tool: one of the session's, or one below it. */
+  /** The call of the session, or one below it, that made the tool call. */
   readonly callId: string;
-  /** With the input that it would run with. */
   readonly toolCall: ToolCallBlock;
 }
 
 export const stateVersion: SessionState['version'] = 2;
 
-/** A state as a store has it. */
 export interface StoredSession {
-  /** Another one after each save. */
+  /** Changes with every save. */
   readonly version: number;
-  /** What was saved. Whoever loads it checks it, as `session.loadState` does. */
+  /** The saved state. Validate it after loading, as `session.loadState` does. */
   readonly state: unknown;
 }
 
-/** Keeps the states of sessions. A save names the version it follows, and changes nothing if that is not the current one: of several concurrent saves, one wins. Copies states in and out. An id is any text and never a path; a store rejects ids that it cannot keep with `invalidRequest`. Everything is cold. */
+/**
+ * Persists session states. A save names the version that it replaces and has no effect if that is not current: of
+ * concurrent saves, one wins. Copies states in and out. Ids are arbitrary strings, never paths; a store rejects ids
+ * that it cannot store with `invalidRequest`. Everything is cold.
+ */
 export interface SessionStore {
-  /** Emits what is there, or `undefined`, and completes. */
+  /** Emits the stored session or `undefined`, and completes. */
   load$(sessionId: string): Observable<StoredSession | undefined>;
-  /** Saves a state in the place of the one of this version, or as the first one where there is none to be, and emits its own version. Errors with `conflict` where there is another version by now, or none any more. */
+  /** Saves a state and emits its version. Errors with `conflict` unless `expectedVersion` (none if new) is current. */
   save$(
     sessionId: string,
     state: SessionState,
     expectedVersion: number | undefined,
   ): Observable<number>;
-  /** Emits the ids of all sessions there are, in any order, and completes. */
+  /** Emits the ids of all sessions, in any order, and completes. */
   list$(): Observable<readonly string[]>;
-  /** Removes a session, and completes; one that is not there is no error. */
+  /** Removes a session and completes, even if it does not exist. */
   remove$(sessionId: string): Observable<unknown>;
 }
 
-/** Keeps the states of sessions in this process, for as long as it is held. A version never comes again, also where a session is removed and saved anew. */
+/** Stores session states in this process. Versions are never reused, even after a session is removed. */
 export const inProcessSessions = (): SessionStore => {
   const stored = new Map<string, StoredSession>();
   let last = 0;
@@ -108,7 +101,6 @@ export const inProcessSessions = (): SessionStore => {
   };
 };
 
-/** The error of a save that does not follow what is there. */
 export const sessionConflict = (
   sessionId: string,
   expected: number | undefined,
@@ -116,7 +108,7 @@ export const sessionConflict = (
 ): MillraceError =>
   new MillraceError(
     'conflict',
-    `The session '${sessionId}' was to be saved after ${versioned(expected)}, and the store has ${versioned(found)}. Somebody else has saved or removed it: open it again.`,
+    `The session '${sessionId}' was to be saved after ${versioned(expected)}, but the store has ${versioned(found)}. Another process has saved or removed it: open it again.`,
   );
 
 const versioned = (version: number | undefined): string =>
@@ -127,43 +119,43 @@ export interface SessionRecord {
   readonly state: Omit<SessionState, 'version' | 'messages'>;
   begin(callId?: string): void;
   spend(usage: Usage): void;
-  end(callId: string, reply: Pick<Reply, 'reason' | 'usage'>, wasSeated: boolean): void;
-  await(approval: PendingApproval, tell: (change: StateChange) => void): () => void;
-  note(change: MessagesChange): void;
-  takeUntold(): readonly Change[];
+  end(callId: string, reply: Pick<Reply, 'reason' | 'usage'>, hadTurn: boolean): void;
+  awaitApproval(approval: PendingApproval, report: (change: StateChange) => void): () => void;
+  reportMessages(change: MessagesChange): void;
+  takePending(): readonly Change[];
   restore(state: SessionState): void;
 }
 
-type Tell = (change: Change) => boolean;
+type Report = (change: Change) => boolean;
 
 type Change = StateChange | MessagesChange;
 type StateChange = Extract<ReportedPayload, { type: 'stateChanged' }>;
 
-interface Untold {
+interface PendingChanges {
   readonly groups?: ToolGroupStates;
   readonly messages: readonly MessagesChange[];
 }
 
-interface Entry extends Pick<SessionState, 'approvals' | 'usage' | 'interrupted'> {
+interface RecordEntry extends Pick<SessionState, 'approvals' | 'usage' | 'interrupted'> {
   readonly toolkit: Toolkit;
   readonly lastCall?: LastCall | undefined;
   readonly earlierCalls?: readonly EarlierCall[] | undefined;
-  readonly untold?: Untold | undefined;
+  readonly pending?: PendingChanges | undefined;
 }
 
 export const createSessionRecords = (
   toolkit: Toolkit,
-): ((sessionId: string, tell: Tell) => SessionRecord) => {
-  const initial: Entry = { toolkit, approvals: [], usage: noUsage, interrupted: false };
-  const entries = new Map<string, Entry>();
-  return (sessionId, tell) => {
-    const current = (): Entry => entries.get(sessionId) ?? initial;
-    const change = (changed: Partial<Entry>): void => {
+): ((sessionId: string, report: Report) => SessionRecord) => {
+  const initial: RecordEntry = { toolkit, approvals: [], usage: noUsage, interrupted: false };
+  const entries = new Map<string, RecordEntry>();
+  return (sessionId, report) => {
+    const current = (): RecordEntry => entries.get(sessionId) ?? initial;
+    const change = (changed: Partial<RecordEntry>): void => {
       const entry = { ...current(), ...changed };
       if (isInitial(entry, initial)) entries.delete(sessionId);
       else entries.set(sessionId, entry);
     };
-    const decideOn = (approvals: Entry['approvals']): void =>
+    const setApprovals = (approvals: RecordEntry['approvals']): void =>
       change({ approvals: Object.freeze(approvals) });
     return {
       toolkit: {
@@ -176,8 +168,8 @@ export const createSessionRecords = (
           const state = groupsOf(changed);
           const patches = groupPatches(before, state);
           if (patches.length === 0) return;
-          if (tell({ type: 'stateChanged', name: 'groups', state, patches })) return;
-          change({ untold: { groups: before, messages: [], ...current().untold } });
+          if (report({ type: 'stateChanged', name: 'groups', state, patches })) return;
+          change({ pending: { groups: before, messages: [], ...current().pending } });
         },
       },
       get state() {
@@ -191,63 +183,63 @@ export const createSessionRecords = (
           ...(earlierCalls !== undefined && { earlierCalls }),
         };
       },
-      begin: (callId) => change(begunIn(current(), callId)),
+      begin: (callId) => change(startCall(current(), callId)),
       spend: (usage) => change({ usage: addUsage(current().usage, usage) }),
-      end: (callId, { reason, usage }, wasSeated) => {
+      end: (callId, { reason, usage }, hadTurn) => {
         const { lastCall, usage: counted } = current();
-        if (wasSeated && reason === 'interrupted') change({ interrupted: true });
+        if (hadTurn && reason === 'interrupted') change({ interrupted: true });
         if (lastCall?.callId !== callId) return;
-        // What calls below have cost that were not made again, only the reply knows.
+        // Only the reply knows the usage of calls below that were not repeated.
         const whole = largerUsage(counted, addUsage(lastCall.usageBefore, usage));
         change({ usage: whole, lastCall: Object.freeze({ ...lastCall, hasEnded: true }) });
       },
-      await: (approval, tellOf) => {
+      awaitApproval: (approval, reportChange) => {
         const { approvals } = current();
         const path = [approvals.length];
-        decideOn([...approvals, approval]);
+        setApprovals([...approvals, approval]);
         const added = { op: 'add', path, value: approval } as const;
-        tellOf(changedApprovals(current(), added));
+        reportChange(approvalsChange(current(), added));
         return () => {
           const index = current().approvals.indexOf(approval);
           if (index === -1) return;
-          decideOn(current().approvals.filter((other) => other !== approval));
-          tellOf(changedApprovals(current(), { op: 'remove', path: [index] }));
+          setApprovals(current().approvals.filter((other) => other !== approval));
+          reportChange(approvalsChange(current(), { op: 'remove', path: [index] }));
         };
       },
-      note: (changed) => {
-        if (tell(changed)) return;
-        const { untold } = current();
-        change({ untold: { ...untold, messages: [...(untold?.messages ?? []), changed] } });
+      reportMessages: (changed) => {
+        if (report(changed)) return;
+        const { pending } = current();
+        change({ pending: { ...pending, messages: [...(pending?.messages ?? []), changed] } });
       },
-      takeUntold: () => {
-        const { untold, toolkit: now } = current();
-        if (untold === undefined) return [];
-        change({ untold: undefined });
+      takePending: () => {
+        const { pending, toolkit: now } = current();
+        if (pending === undefined) return [];
+        change({ pending: undefined });
         const state = groupsOf(now);
-        const patches = groupPatches(untold.groups ?? state, state);
+        const patches = groupPatches(pending.groups ?? state, state);
         const groups: StateChange = { type: 'stateChanged', name: 'groups', state, patches };
-        return [...untold.messages, ...(patches.length > 0 ? [groups] : [])];
+        return [...pending.messages, ...(patches.length > 0 ? [groups] : [])];
       },
       restore: ({ groups, approvals, usage, interrupted, lastCall, earlierCalls }) => {
         const restored = withGroups(current().toolkit, groups, initial.toolkit);
         const calls = { lastCall, earlierCalls };
-        change({ toolkit: restored, approvals, usage, interrupted, ...calls, untold: undefined });
+        change({ toolkit: restored, approvals, usage, interrupted, ...calls, pending: undefined });
       },
     };
   };
 };
 
-const changedApprovals = (
-  { approvals: state }: Entry,
+const approvalsChange = (
+  { approvals: state }: RecordEntry,
   ...patches: StateChange['patches']
 ): StateChange => ({ type: 'stateChanged', name: 'approvals', state, patches });
 
-const isInitial = (entry: Entry, initial: Entry): boolean =>
+const isInitial = (entry: RecordEntry, initial: RecordEntry): boolean =>
   entry.approvals.length === 0 &&
   !entry.interrupted &&
   entry.lastCall === undefined &&
   entry.earlierCalls === undefined &&
-  entry.untold === undefined &&
+  entry.pending === undefined &&
   tokensIn(entry.usage) === 0 &&
   isSameToolkit(entry.toolkit, initial.toolkit);
 
@@ -288,20 +280,20 @@ const isSameEntry = (one: ToolEntry, other: ToolEntry | undefined): boolean =>
     one.active === other.active &&
     one.tools === other.tools);
 
-export const mostEarlierCalls = 100;
+export const maxEarlierCalls = 100;
 
-interface Known extends Pick<SessionState, 'usage'> {
+interface RecentCalls extends Pick<SessionState, 'usage'> {
   readonly lastCall?: LastCall | undefined;
   readonly earlierCalls?: readonly EarlierCall[] | undefined;
 }
 
-type Begun = Required<Known> & Pick<SessionState, 'approvals' | 'interrupted'>;
+type StartedCall = Required<RecentCalls> & Pick<SessionState, 'approvals' | 'interrupted'>;
 
-export const begunIn = (known: Known, callId: string | undefined): Begun => {
-  const { usage, lastCall } = known;
-  const calls = callsIn(known);
+export const startCall = (recent: RecentCalls, callId: string | undefined): StartedCall => {
+  const { usage, lastCall } = recent;
+  const calls = callsIn(recent);
   const counted = calls.find((call) => call.callId === callId)?.usage;
-  const before = counted === undefined ? usage : less(usage, counted);
+  const before = counted === undefined ? usage : subtractUsage(usage, counted);
   return {
     approvals: [],
     interrupted: false,
@@ -310,21 +302,25 @@ export const begunIn = (known: Known, callId: string | undefined): Begun => {
       callId === undefined ? undefined : frozen({ callId, usageBefore: before, hasEnded: false }),
     earlierCalls:
       lastCall?.callId === callId
-        ? known.earlierCalls
-        : latest(calls.filter((call) => call.callId !== callId)),
+        ? recent.earlierCalls
+        : latestCalls(calls.filter((call) => call.callId !== callId)),
   };
 };
 
-export const callsIn = ({ usage, lastCall, earlierCalls = [] }: Known): readonly EarlierCall[] => {
+export const callsIn = ({
+  usage,
+  lastCall,
+  earlierCalls = [],
+}: RecentCalls): readonly EarlierCall[] => {
   if (lastCall === undefined) return earlierCalls;
   const { callId, usageBefore, hasEnded } = lastCall;
-  return [...earlierCalls, { callId, usage: less(usage, usageBefore), hasEnded }];
+  return [...earlierCalls, { callId, usage: subtractUsage(usage, usageBefore), hasEnded }];
 };
 
-export const latest = (calls: readonly EarlierCall[]): readonly EarlierCall[] | undefined =>
-  calls.length === 0 ? undefined : frozen(calls.slice(-mostEarlierCalls));
+export const latestCalls = (calls: readonly EarlierCall[]): readonly EarlierCall[] | undefined =>
+  calls.length === 0 ? undefined : frozen(calls.slice(-maxEarlierCalls));
 
-export const less = (usage: Usage, part: Usage): Usage => ({
+export const subtractUsage = (usage: Usage, part: Usage): Usage => ({
   inputTokens: Math.max(0, usage.inputTokens - part.inputTokens),
   outputTokens: Math.max(0, usage.outputTokens - part.outputTokens),
   cacheReadTokens: Math.max(0, usage.cacheReadTokens - part.cacheReadTokens),

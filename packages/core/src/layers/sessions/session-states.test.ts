@@ -271,7 +271,7 @@ describe('S4: loading a state', () => {
     ).open('s');
     await session.call('?');
     const message =
-      "The session 's' has a call that runs, and takes no other state meanwhile. Wait until it has ended, or interrupt it.";
+      "The session 's' has a running call, so its state cannot be replaced. Wait until the call has ended, or interrupt it.";
     expect(tried).toMatchObject([{ code: 'busy', message }]);
     await session.loadState(state);
     expect((await session.saveState()).messages).toEqual(state.messages);
@@ -311,7 +311,7 @@ describe('S4: loading a state', () => {
     [
       'cannot do it',
       { replace$: undefined as never },
-      "it has no 'replace$'. Add replace$(messages) to it",
+      "it has no 'replace$'. Add replace$(messages)",
     ],
   ])('I10: leaves all as it was where the memory %s', async (_name, changes, message) => {
     const session = sessions(sampleAgent([[text('a')]]), { memory: memoryOf(changes) }).open('s');

@@ -417,7 +417,7 @@ describe('a call that finds its session busy', () => {
     const third = session.with(never).call('?', { onBusy: 'steer' });
     await expect(third).rejects.toMatchObject({
       code: 'busy',
-      message: expect.stringContaining('Leave approval(…) out to join it'),
+      message: expect.stringContaining('Omit approval(…) to join it'),
     });
     done$.complete();
     expect((await first).output).toEqual({});

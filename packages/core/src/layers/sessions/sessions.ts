@@ -49,88 +49,94 @@ import { createToolkit, liveToolkit } from '../../tools/toolkit.js';
 import type { ContextEntry } from '../../tools/context-key.js';
 import type { LiveToolkit } from '../../tools/types.js';
 import { readState, toState } from './read-state.js';
-import { type Entry, sessionLayers, type SessionPlace } from './session-layers.js';
+import { type CallEntry, sessionLayers, type SessionParts } from './session-layers.js';
 import type { Occupant, OnBusy, QueuedCall } from './session-queue.js';
 import { createSessionQueues } from './session-queue.js';
 import { createSessionRecords, type SessionState, stateVersion } from './session-state.js';
-import { join$, type SteerOutcome } from './steering.js';
+import { steerInto$, type SteerOutcome } from './steering.js';
 import type { Fork } from '../../journal/call-record.js';
 import { renamed } from '../../journal/forked-records.js';
 import { isMessage } from '../../values/shape.js';
 
 declare module '../../values/reply.js' {
   interface CallLabels {
-    /** The session that a call belongs to, also as a sub-agent's. */
+    /** The session of a call, including calls of sub-agents. */
     readonly sessionId?: string;
   }
 }
 
-/** A conversation: its calls run one after the other and remember. A call errors with `busy` while another runs, unless `onBusy` says otherwise. */
+/** A conversation. Its calls run one by one; one more errors with `busy`, unless `onBusy` differs. */
 export interface Session<out Output = unknown> extends Callable<Output, SessionCallOptions> {
   readonly id: string;
-  /** Returns the same session with more layers around its calls. */
+  /** Returns the same session with additional layers around its calls. */
   readonly with: <const Own extends InputSchema | undefined = undefined>(
     ...layers: Use<Own>
   ) => Session<OutputOf<Own, Output>>;
-  /** The messages. Changes by your program are reported by the running call, or by the next one. */
+  /** The messages. The running call, or the next one, reports changes by your program. */
   readonly memory: Memory;
   /** The events of its calls and their sub-agents. Hot; never errors, never completes. */
   readonly events$: Observable<AgentEvent>;
-  /** Its tools. A change applies to the next request, also of a running call. */
+  /** Its tools. Changes apply to the next request, even of a running call. */
   readonly toolkit: LiveToolkit;
-  /** The waiting calls, in order. */
+  /** Queued calls, in order. */
   readonly queue: {
     readonly calls: readonly QueuedCall[];
     /** Emits the list on subscription and on each change. Hot; never errors, never completes. */
     readonly calls$: Observable<readonly QueuedCall[]>;
-    /** Interrupts all of them and returns their number. They leave no trace in the conversation. */
+    /** Interrupts all queued calls and returns their number. They leave no trace in the conversation. */
     clear(message?: string): number;
   };
-  /** Interrupts the running call, or the running or waiting call of this id: it ends with the message or the text so far. Returns false if there is none. */
+  /** Interrupts the running call, or the running or queued one with this id. Returns false without such a call. */
   interrupt(message?: string, callId?: string): boolean;
-  /** Adds a message to the running call, or to the one of this id: its next turn starts with it. Emits the outcome and completes; errors with `invalidRequest` unless it is a user's message. Cold; unsubscribing takes it back until it is delivered. */
+  /**
+   * Adds a user message to the running call, or to the one with this id, for its next turn. Emits the outcome and
+   * completes; `invalidRequest` for other messages. Cold; unsubscribing takes it back before delivery.
+   */
   steer$(input: Input, callId?: string): Observable<SteerOutcome>;
-  /** The Promise form of `steer$`; starts at once. */
+  /** The Promise form of `steer$`; starts immediately. */
   steer(input: Input, callId?: string): Promise<SteerOutcome>;
-  /** Emits the state of the session as plain JSON and completes. Errors with `invalidState` if the memory holds no valid conversation. Cold. */
+  /** Emits the state as plain JSON. Errors with `invalidState` if the memory is no valid conversation. Cold. */
   saveState$(): Observable<SessionState>;
-  /** The Promise form of `saveState$`. */
   saveState(): Promise<SessionState>;
-  /** Replaces the whole session with a saved state, after validating it, and completes. Groups of tools that the agent no longer has are ignored. Errors with `invalidState` for a bad state, `busy` while a call runs or waits, and `memory` if the memory has no `replace$` or fails; the session is unchanged then. Cold. */
+  /**
+   * Replaces the whole session by a saved state, after validating it, and completes. Ignores tool groups that the agent
+   * no longer has. Errors with `invalidState` for a bad state, `busy` while a call runs or waits, and `memory` if the
+   * memory has no `replace$` or fails; the session is unchanged then. Cold.
+   */
   loadState$(state: unknown): Observable<never>;
-  /** The Promise form of `loadState$`; starts at once. */
+  /** The Promise form of `loadState$`; starts immediately. */
   loadState(state: unknown): Promise<void>;
 }
 
-/** Options of a call in a session, beside those of every call. */
 export interface SessionCallOptions {
-  /** What a call does that finds its session busy. Default: `reject`. */
+  /** Behavior if the session is busy. Default: `reject`. */
   readonly onBusy?: OnBusy;
-  /** Calls that may wait in a session before one more errors with `queueFull`. Default: 16. */
+  /** Maximum number of queued calls; one more errors with `queueFull`. Default: 16. */
   readonly maxQueue?: number;
-  /** What memory keeps of a call that fails: `keep` its input and its tool calls, or `discard` what was not stored before. An aborted call leaves nothing more either way. Default: `keep`. */
+  /**
+   * For a failed call: `keep` its input and tool calls in memory, or `discard` what was not stored before. An aborted
+   * call stores nothing more either way. Default: `keep`.
+   */
   readonly onFailure?: OnFailure;
 }
 
-/** Options of all sessions of an agent. Those of a call override them. */
+/** Options of all sessions of an agent. Options of a call override them. */
 export interface SessionsOptions extends SessionCallOptions {
-  /** Makes the memory of a session. Default: one in this process. */
+  /** Creates the memory of a session. Default: one in this process. */
   readonly memory?: MemoryFactory;
 }
 
-/** Options of one session. */
 export interface SessionOptions {
-  /** What tools find under context keys. It overrides what the agent gives. */
+  /** Values for tools by context key. They override those of the agent. */
   readonly context?: readonly ContextEntry[];
 }
 
-/** The sessions of an agent. */
 export interface Sessions<out Output = unknown> {
-  /** Returns a handle on the conversation of this id. Cheap: nothing is loaded. */
+  /** Returns a handle for the conversation with this id. Cheap: nothing is loaded. */
   open(id: string, options?: SessionOptions): Session<Output>;
 }
 
-/** Returns the sessions of an agent: conversations with memory. The same agent and the same `memory` function always give the same sessions, so create that function once. */
+/** The sessions of an agent. They are shared by all uses of the same `memory` function: create it once. */
 export const sessions = <Output>(
   agent: Agent<Output>,
   options: SessionsOptions = {},
@@ -138,14 +144,14 @@ export const sessions = <Output>(
   if (!having('with', '')[0](agent)) throw misuse('sessions() needs an agent.');
   checkMoved('sessions()', options, { ...callRules, memory: isFunction });
   const { memory, ...defaults } = options;
-  const placeOf = placesOf(agent, memory);
+  const partsOf = partsFor(agent, memory);
   return {
     open: (id, given = {}) => {
       checkOptions('open()', given, { context: isContext });
       if (typeof id !== 'string' || id === '') throw misuse('open() needs the id of a session.');
       const { context = [] } = given;
-      const place = placeOf(id);
-      return createSession(agent, placeOf, { place, defaults, context, layers: [] });
+      const parts = partsOf(id);
+      return createSession(agent, partsOf, { parts, defaults, context, layers: [] });
     },
   };
 };
@@ -156,25 +162,25 @@ export const callRules: Readonly<Record<keyof SessionCallOptions, Rule>> = {
   onFailure: oneOf('keep', 'discard'),
 };
 
-type PlaceOf = (id: string) => SessionPlace;
+type PartsOf = (id: string) => SessionParts;
 
-/** The places of sessions, by agent and by memory: two handles on one conversation must know of each other. */
-const known = new WeakMap<object, Map<MemoryFactory | undefined, PlaceOf>>();
+/** Shared by agent and memory function: two handles of a conversation must know of each other. */
+const partsByAgent = new WeakMap<object, Map<MemoryFactory | undefined, PartsOf>>();
 
-const placesOf = (agent: Agent, memory: MemoryFactory | undefined): PlaceOf => {
-  const ofAgent = known.get(agent) ?? new Map<MemoryFactory | undefined, PlaceOf>();
-  known.set(agent, ofAgent);
-  const places = ofAgent.get(memory) ?? createPlaces(agent, memory ?? inProcessMemory());
-  ofAgent.set(memory, places);
-  return places;
+const partsFor = (agent: Agent, memory: MemoryFactory | undefined): PartsOf => {
+  const ofAgent = partsByAgent.get(agent) ?? new Map<MemoryFactory | undefined, PartsOf>();
+  partsByAgent.set(agent, ofAgent);
+  const partsOf = ofAgent.get(memory) ?? createParts(agent, memory ?? inProcessMemory());
+  ofAgent.set(memory, partsOf);
+  return partsOf;
 };
 
-const createPlaces = (agent: Agent, memoryOf: MemoryFactory): PlaceOf => {
+const createParts = (agent: Agent, memoryOf: MemoryFactory): PartsOf => {
   const queueOf = createSessionQueues();
   const recordOf = createSessionRecords(createToolkit(agent.tools));
   return (id) => {
     const memory = memoryOf(id);
-    if (!isMemory(memory)) throw noMemoryMade();
+    if (!isMemory(memory)) throw invalidMemory();
     const queue = queueOf(id);
     const record = recordOf(id, (change) => {
       const hooks = queue.running?.hooks;
@@ -188,23 +194,23 @@ const createPlaces = (agent: Agent, memoryOf: MemoryFactory): PlaceOf => {
 const isMemory = (made: unknown): boolean =>
   having('load$', '')[0](made) && having('append$', '')[0](made);
 
-const noMemoryMade = (): MillraceError =>
+const invalidMemory = (): MillraceError =>
   misuse(
-    "sessions(): 'memory' must give an object with load$() and append$(messages) for each session.",
+    "sessions(): 'memory' must return an object with load$() and append$(messages) for each session.",
   );
 
 interface Handle {
-  readonly place: SessionPlace;
+  readonly parts: SessionParts;
   readonly defaults: SessionCallOptions;
   readonly context: readonly ContextEntry[];
   readonly layers: readonly Layer[];
 }
 
-const createSession = <Output>(agent: Agent, placeOf: PlaceOf, handle: Handle): Session<Output> => {
-  const { place, defaults, context, layers } = handle;
+const createSession = <Output>(agent: Agent, partsOf: PartsOf, handle: Handle): Session<Output> => {
+  const { parts, defaults, context, layers } = handle;
   const isResumed = layers.some(({ info }) => info?.resumed);
-  const { id, queue, memory, record } = place;
-  const begin$ = <Seen>(
+  const { id, queue, memory, record } = parts;
+  const startCall$ = <Seen>(
     input: Input,
     options: CallOptions & SessionCallOptions,
     view: View<Seen>,
@@ -212,34 +218,34 @@ const createSession = <Output>(agent: Agent, placeOf: PlaceOf, handle: Handle): 
     const settings = { ...defaults, ...defined(options) };
     const { onBusy = 'reject', maxQueue = 16, onFailure = 'keep', ...given } = settings;
     const hasOwnTools = given.tools !== undefined;
-    const begun = (
-      own: SessionPlace,
-      entry: Omit<Entry, 'hasOwnTools' | 'onFailure' | 'layers'>,
+    const start = (
+      own: SessionParts,
+      entry: Omit<CallEntry, 'hasOwnTools' | 'onFailure' | 'layers'>,
     ): Observable<Seen> => {
       const around = sessionLayers(
         { ...own, context },
         { ...entry, onFailure, hasOwnTools, layers },
       );
-      return view(lazily(agent.with(layers, around), input, given));
+      return view(lazyView(agent.with(layers, around), input, given));
     };
-    // It waits however long, and must not end a call that has come since.
-    if (isResumed) return begun(place, { onBusy: 'queue', maxQueue: Infinity });
+    // It may wait forever, and must not interrupt a call that came since.
+    if (isResumed) return start(parts, { onBusy: 'queue', maxQueue: Infinity });
     return defer(() => {
-      const own = forkedSession(place, forksAbove(given.parent), placeOf);
-      const arrival = own.queue.arrive();
-      const beginning = (): Observable<Seen> => {
+      const own = forkedSession(parts, forksAbove(given.parent), partsOf);
+      const admission = own.queue.admit();
+      const startOrSteer = (): Observable<Seen> => {
         const running = onBusy === 'steer' ? own.queue.running : undefined;
         if (running !== undefined && !isWithin(given.parent, running.call)) {
-          arrival.begun();
+          admission.queued();
           const { limits } = withDefaults(agent, given);
-          return join$(input, { ...given, limits }, layers, running, view);
+          return steerInto$(input, { ...given, limits }, layers, running, view);
         }
-        return begun(own, { onBusy, maxQueue, arrival });
+        return start(own, { onBusy, maxQueue, arrival: admission });
       };
-      // Who joins a call looks whether there is one when it is his turn.
-      const begun$ = defer(beginning);
-      return (onBusy === 'steer' ? concat(arrival.inTurn$, begun$) : begun$).pipe(
-        finalize(arrival.begun),
+      // A steering call looks for the running call in its turn.
+      const started$ = defer(startOrSteer);
+      return (onBusy === 'steer' ? concat(admission.previousQueued$, started$) : started$).pipe(
+        finalize(admission.queued),
       );
     });
   };
@@ -251,13 +257,13 @@ const createSession = <Output>(agent: Agent, placeOf: PlaceOf, handle: Handle): 
         : running.steering.steer$(input);
     });
   return {
-    ...toCallable<Output>(begin$, callRules),
+    ...toCallable<Output>(startCall$, callRules),
     id,
     with: (...more) => {
       const all = [...layers, ...readUse('with()', more)];
-      return createSession(agent, placeOf, { ...handle, layers: all });
+      return createSession(agent, partsOf, { ...handle, layers: all });
     },
-    memory: watchedMemory(memory, (change) => record.note(change)),
+    memory: watchedMemory(memory, (change) => record.reportMessages(change)),
     get events$() {
       return agent.events$.pipe(ofSession(id));
     },
@@ -278,14 +284,14 @@ const createSession = <Output>(agent: Agent, placeOf: PlaceOf, handle: Handle): 
     interrupt: queue.interrupt,
     steer$,
     steer: (input, callId) => firstValueFrom(steer$(input, callId)),
-    saveState$: () => savedState$(place),
-    saveState: () => firstValueFrom(savedState$(place)),
-    loadState$: (state) => loadedState$(place, state),
-    loadState: (state) => lastValueFrom(loadedState$(place, state), { defaultValue: undefined }),
+    saveState$: () => savedState$(parts),
+    saveState: () => firstValueFrom(savedState$(parts)),
+    loadState$: (state) => loadedState$(parts, state),
+    loadState: (state) => lastValueFrom(loadedState$(parts, state), { defaultValue: undefined }),
   };
 };
 
-const lazily = <Output>(
+const lazyView = <Output>(
   agent: Agent<Output>,
   input: Input,
   options: CallOptions,
@@ -318,7 +324,7 @@ const ofSession =
       );
     });
 
-const savedState$ = ({ memory, record }: SessionPlace): Observable<SessionState> =>
+const savedState$ = ({ memory, record }: SessionParts): Observable<SessionState> =>
   kept$(memory).pipe(
     contained(),
     take(1),
@@ -327,18 +333,18 @@ const savedState$ = ({ memory, record }: SessionPlace): Observable<SessionState>
   );
 
 const loadedState$ = (
-  { id, queue, memory, record }: SessionPlace,
+  { id, queue, memory, record }: SessionParts,
   state: unknown,
 ): Observable<never> =>
   defer(() => {
     const read = readState(state);
-    // While it has the place of a running call, others are told that the session is busy, or wait.
-    const load: Occupant = { callId: '', input: [], lineage: [], interrupt: () => false };
-    const leave = (): void => {
-      queue.release(load);
-      queue.startNext(load);
+    // The load holds the place of a running call: meanwhile others are rejected or wait.
+    const occupant: Occupant = { callId: '', input: [], lineage: [], interrupt: () => false };
+    const release = (): void => {
+      queue.release(occupant);
+      queue.startNext(occupant);
     };
-    return queue.acquire$(load, 'reject', 0).pipe(
+    return queue.acquire$(occupant, 'reject', 0).pipe(
       catchError(() => throwError(() => busy(id))),
       take(1),
       concatMap(() =>
@@ -350,30 +356,30 @@ const loadedState$ = (
           }),
         ),
       ),
-      // Whoever hears of the end finds the session free.
-      tap({ complete: leave, error: leave, unsubscribe: leave }),
+      // Subscribers see the end when the session is free.
+      tap({ complete: release, error: release, unsubscribe: release }),
     );
   });
 
 const replaced$ = (memory: Memory, messages: readonly Message[]): Observable<never> =>
   defer(() => {
-    if (memory.replace$ === undefined) throw irreplaceable();
+    if (memory.replace$ === undefined) throw memoryWithoutReplace();
     return memory.replace$(messages.map(freezeMessage));
   }).pipe(contained(), failAs('memory', 'The memory could not be written'), ignoreElements());
 
 const busy = (sessionId: string): MillraceError =>
   new MillraceError(
     'busy',
-    `The session '${sessionId}' has a call that runs, and takes no other state meanwhile. Wait until it has ended, or interrupt it.`,
+    `The session '${sessionId}' has a running call, so its state cannot be replaced. Wait until the call has ended, or interrupt it.`,
   );
 
-const irreplaceable = (): MillraceError =>
+const memoryWithoutReplace = (): MillraceError =>
   new MillraceError(
     'memory',
-    "The memory cannot take the messages of a state: it has no 'replace$'. Add replace$(messages) to it, or use one that has it, such as inProcessMemory() makes.",
+    "The memory cannot load the messages of a state: it has no 'replace$'. Add replace$(messages), or use a memory that has it, such as inProcessMemory().",
   );
 
-const watchedMemory = (memory: Memory, tell: (change: MessagesChange) => void): Memory => {
+const watchedMemory = (memory: Memory, report: (change: MessagesChange) => void): Memory => {
   const replace$ = memory.replace$?.bind(memory);
   return {
     load$: () => memory.load$(),
@@ -386,7 +392,7 @@ const watchedMemory = (memory: Memory, tell: (change: MessagesChange) => void): 
             next: (emitted) => {
               if (isMemoryChange(emitted)) change = emitted;
             },
-            complete: () => memoryChanges(change).forEach(tell),
+            complete: () => memoryChanges(change).forEach(report),
           }),
         );
       }),
@@ -398,7 +404,7 @@ const watchedMemory = (memory: Memory, tell: (change: MessagesChange) => void): 
           concatMap((before) =>
             replace$(messages).pipe(
               tap({
-                complete: () => memoryChanges(difference(before, messages)).forEach(tell),
+                complete: () => memoryChanges(difference(before, messages)).forEach(report),
               }),
             ),
           ),
@@ -418,7 +424,7 @@ interface ForkableSession {
   readonly memory: Memory;
 }
 
-/** Gives the session that a call below a forked one is in, instead of the one that it names: a copy of its own, `<session>~<fork>`, which begins with what that one holds but what the forked call has added behind the point. What is there is never written to. */
+/** A copy, `<session>~<fork>`, without what the forked call added after the fork point. The original stays as it is. */
 const forkedSession = <Session extends ForkableSession>(
   named: Session,
   forks: readonly Fork[],
@@ -430,22 +436,24 @@ const forkedSession = <Session extends ForkableSession>(
   }, named);
 
 const copiedMemory = (original: Memory, own: Memory, fork: Fork): Memory => {
-  const isBegun$ = (): Observable<boolean> =>
+  const isCopied$ = (): Observable<boolean> =>
     once$(kept$(own)).pipe(map(({ length }) => length > 0));
   const past$ = (messages$: Observable<readonly Message[]>): Observable<readonly Message[]> =>
-    once$(messages$).pipe(map((messages) => pastOf(messages, fork)));
+    once$(messages$).pipe(map((messages) => messagesBeforeFork(messages, fork)));
   const replace$ = own.replace$?.bind(own);
   return {
     load$: () =>
-      defer(isBegun$).pipe(
-        concatMap((isBegun) => (isBegun ? own.load$() : past$(original.load$()))),
+      defer(isCopied$).pipe(
+        concatMap((isCopied) => (isCopied ? own.load$() : past$(original.load$()))),
       ),
     all$: () =>
-      defer(isBegun$).pipe(concatMap((isBegun) => (isBegun ? kept$(own) : past$(kept$(original))))),
+      defer(isCopied$).pipe(
+        concatMap((isCopied) => (isCopied ? kept$(own) : past$(kept$(original)))),
+      ),
     append$: (messages, hasFailed) =>
-      defer(isBegun$).pipe(
-        concatMap((isBegun) =>
-          isBegun
+      defer(isCopied$).pipe(
+        concatMap((isCopied) =>
+          isCopied
             ? own.append$(messages, hasFailed)
             : past$(kept$(original)).pipe(
                 concatMap((past) => appended$(own, [...past, ...messages])),
@@ -459,7 +467,10 @@ const copiedMemory = (original: Memory, own: Memory, fork: Fork): Memory => {
 const once$ = (messages$: Observable<readonly Message[]>): Observable<readonly Message[]> =>
   messages$.pipe(take(1), defaultIfEmpty<readonly Message[], readonly Message[]>([]));
 
-const pastOf = (messages: readonly Message[], { from, to, calls }: Fork): readonly Message[] =>
+const messagesBeforeFork = (
+  messages: readonly Message[],
+  { from, to, calls }: Fork,
+): readonly Message[] =>
   messages.flatMap((message) => {
     const { id } = message;
     if (!id.startsWith(`${from}/`)) return [message];

@@ -47,7 +47,7 @@ const after = (
   callId: string,
   isWrittenDown: boolean,
 ): SessionState => {
-  const state = afterEvent(before, event, { sessionId: 's', callId, isWrittenDown });
+  const state = afterEvent(before, event, { sessionId: 's', callId, isJournaled: isWrittenDown });
   if (event.type === 'stateChanged') expectPatched(before, event);
   return state;
 };

@@ -41,12 +41,12 @@ declare module '../../events.js' {
   }
 }
 
-/** What became of a message for a running call: the request of this iteration has it, or none has. */
+/** The outcome of steering: delivered with the request of an iteration, or not delivered. */
 export type SteerOutcome =
   | { readonly status: 'delivered'; readonly iteration: number }
   | {
       readonly status: 'notDelivered';
-      /** `notRunning`: the session has no running call, or not the call of that id. `ended`: the call ended before its next turn. `vetoed`: an interceptor of `prepare` would not have it. */
+      /** `notRunning`: no such call is running. `ended`: it ended before its next turn. `vetoed`: by `prepare`. */
       readonly why: 'notRunning' | 'ended' | 'vetoed';
     };
 
@@ -100,18 +100,17 @@ const ended: SteerOutcome = { status: 'notDelivered', why: 'ended' };
 
 export const steeringOfCall = cell('call', (): { current?: Steering } => ({}));
 
-type Needs = Pick<Context, 'hooks' | 'local' | 'prepareInput$' | 'perform'>;
+type SteeringContext = Pick<Context, 'hooks' | 'local' | 'prepareInput$' | 'perform'>;
 
-/** Adds what was said to the running call since its last turn, so that the next request has it. */
-export const steering = ({ hooks, local, prepareInput$, perform }: Needs): Phase => {
-  const { current: said } = local(steeringOfCall);
-  if (said === undefined) return identity;
+export const steering = ({ hooks, local, prepareInput$, perform }: SteeringContext): Phase => {
+  const { current } = local(steeringOfCall);
+  if (current === undefined) return identity;
   return phase((run) => {
     const next = run.iteration + 1;
-    // A step that is replayed takes nothing of what is said now.
+    // A replayed step takes no new messages.
     let taken: readonly Steer[] = [];
     const work$ = defer(() => {
-      taken = said.waiting();
+      taken = current.waiting();
       if (taken.length === 0) return EMPTY;
       return from(taken).pipe(
         concatMap(({ messages }, index) =>
@@ -149,8 +148,12 @@ const steeredForm: StepForm<readonly (readonly UserMessage[])[]> = {
   isWritten: isArrayOf(isArrayOf(isMessage)),
 };
 
-/** Hands an input to a running call, and emits from then on what the caller sees of that call. Errors with `busy` if the call ends before it has taken the input, and `guardRejected` if `prepare` rejects it. Unsubscribing leaves the call alone. Of the options only `demand`, `signal`, `callMs` and `interruptOn(…)` in `use` apply. */
-export const join$ = <Seen>(
+/**
+ * Adds an input to a running call and emits what its caller sees from then on. Errors with `busy` if the call ends
+ * before it takes the input, and `guardRejected` if `prepare` rejects it. Unsubscribing does not affect the call. Of
+ * the options, only `demand`, `signal`, `callMs` and `interruptOn(…)` in `use` apply.
+ */
+export const steerInto$ = <Seen>(
   input: Input,
   options: CallOptions,
   layers: readonly Layer[],
@@ -160,8 +163,8 @@ export const join$ = <Seen>(
   defer(() => {
     const { reply$, demand, steering } = running;
     const all = [...layers, ...readUse('The call', options.use)];
-    const late = all.find((it) => ofWhole.includes(it.name) && !running.layers.includes(it));
-    if (late !== undefined) throw tooLateFor(late.name);
+    const late = all.find((it) => fixedLayers.includes(it.name) && !running.layers.includes(it));
+    if (late !== undefined) throw cannotJoin(late.name);
     const leave = options.demand === undefined ? undefined : demand.join(options.demand);
     const steered$ = steering.steer$(input).pipe(mergeMap(orBusy));
     const ended$ = reply$.pipe(ignoreElements(), endWith(true));
@@ -177,26 +180,26 @@ export const join$ = <Seen>(
 const orBusy = (outcome: SteerOutcome): Observable<never> =>
   outcome.status === 'delivered'
     ? EMPTY
-    : throwError(() => (outcome.why === 'vetoed' ? vetoed() : tooLate()));
+    : throwError(() => (outcome.why === 'vetoed' ? vetoed() : callEnded()));
 
 const vetoed = (): MillraceError =>
   new MillraceError(
     'guardRejected',
-    "An interceptor of 'prepare' would not have the message: the running call goes on without it.",
+    "A 'prepare' interceptor rejected the message: the running call continues without it.",
   );
 
-const tooLate = (): MillraceError =>
+const callEnded = (): MillraceError =>
   new MillraceError(
     'busy',
     'The running call of the session ended before it could take the message. Send it again: the session is free now.',
     { retryable: true },
   );
 
-/** Layers that a call has from its beginning, or not at all. */
-const ofWhole: readonly string[] = ['output', 'approval'];
+/** Layers that a call has from its start, or not at all. */
+const fixedLayers: readonly string[] = ['output', 'approval'];
 
-const tooLateFor = (name: string): MillraceError =>
+const cannotJoin = (name: string): MillraceError =>
   new MillraceError(
     'busy',
-    `The session is busy with a call that cannot be given another ${name} any more. Leave ${name}(…) out to join it, or wait until it has ended.`,
+    `The session is busy with a call that cannot take another ${name}. Omit ${name}(…) to join it, or wait until it has ended.`,
   );

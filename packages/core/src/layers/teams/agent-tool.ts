@@ -70,7 +70,6 @@ const delegation = jsonSchema({
   additionalProperties: false,
 });
 
-/** The default input of `agentTool`. */
 export type DelegationSchema = typeof delegation;
 
 /**
@@ -154,7 +153,7 @@ const rules: Readonly<Record<keyof AgentToolOptions, Rule>> = {
 /** The tool result for a reply: the answer, or why it is missing. */
 const delegatedOutput = (name: string, reply: Reply): ToolOutput => {
   const { reason, iterations, toolCalls, usage, output, sources } = reply;
-  const describe = descriptions[reason];
+  const note = descriptions[reason];
   const details = {
     agent: reply.name ?? name,
     reason,
@@ -164,12 +163,8 @@ const delegatedOutput = (name: string, reply: Reply): ToolOutput => {
     ...(output === undefined ? {} : { output }),
     ...(sources === undefined ? {} : { sources }),
   };
-  const content = describe === undefined ? answerOf(reply) : withAnswer(describe(name), reply);
-  return toolOutput({
-    content,
-    details,
-    isError: describe !== undefined && !hasAnswer.has(reason),
-  });
+  const content = note === undefined ? answerOf(reply) : withAnswer(note(name), reply);
+  return toolOutput({ content, details, isError: note !== undefined && !hasAnswer.has(reason) });
 };
 
 const answerOf = ({ content, output }: Reply): readonly ContentBlock[] => {
@@ -186,9 +181,9 @@ const withAnswer = (what: string, reply: Reply): readonly ContentBlock[] => {
 /** Reasons with an answer, if incomplete. */
 const hasAnswer: ReadonlySet<EndReason> = new Set(['truncated', 'maxIterations', 'budget']);
 
-type Describe = (name: string) => string;
+type Note = (name: string) => string;
 
-const descriptions: Readonly<Partial<Record<EndReason, Describe>>> = {
+const descriptions: Readonly<Partial<Record<EndReason, Note>>> = {
   truncated: (name) => `The answer of the agent '${name}' is cut off: it was too long.`,
   maxIterations: (name) => `The agent '${name}' has reached its maximum number of iterations.`,
   budget: (name) => `The agent '${name}' has used up its budget.`,

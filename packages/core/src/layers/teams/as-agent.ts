@@ -56,7 +56,6 @@ const { model: _m, instructions: _i, tools: _t, ...rules } = agentRules;
 
 export const stepAgentRules: Readonly<Record<keyof StepAgentOptions, Rule>> = rules;
 
-/** Creates the innermost answer function of an agent made of a step. */
 const runStep = (step: Composable): ((context: CallContext) => Answer) => {
   if (!isStep(step)) {
     throw misuse(
@@ -108,15 +107,8 @@ const answer$ = (
     const use = earlier.length === 0 ? {} : { use: [history(earlier)] };
     const abort = createLazyAbort();
     const isOver = (): boolean => interruption.current !== undefined;
-    const callOptions = { toolCallId: 'step', stepId: 'steps', speaks: true };
-    const parent = createToolContext(
-      context,
-      prepared.toolkit,
-      callOptions,
-      openRun,
-      abort,
-      isOver,
-    );
+    const init = { toolCallId: 'step', stepId: 'steps', speaks: true };
+    const parent = createToolContext(context, prepared.toolkit, init, openRun, abort, isOver);
     const last$ = defer(() => run(inputOf(prepared.input), { parent, ...use })).pipe(
       contained(),
       failAs('unknown', `The steps of the agent '${nameOf(context)}' failed`),
@@ -176,7 +168,6 @@ const nameOf = ({ call }: Pick<CallContext, 'call'>): string => call.agent.at(-1
 
 interface StepAnswer {
   readonly message: AssistantMessage;
-  /** The complete reply, if the step emitted one. */
   readonly reply: Reply | undefined;
 }
 
@@ -248,7 +239,7 @@ const joinParts = (parts: readonly (readonly ContentBlock[])[]): readonly Conten
         : [...merged, block];
     }, []);
 
-/** Ends a run with an answer, and the reason and output of its reply, or the output parsed from its text. */
+/** Ends a run with an answer: with the output of its reply, or parsed from its text for a schema. */
 const endAnswered$ = (
   run: OpenRun,
   { message, reply }: StepAnswer,

@@ -45,8 +45,7 @@ export interface HandoffOptions<
 /**
  * Creates an agent whose conversations move between several agents. Each gets a tool `transfer_to_…` for every other
  * one; using it ends its turn, and the other agent continues the conversation. The active agent answers for the whole.
- * In a session, the next message goes to the agent that answered last. Agents made of steps can receive handoffs, but
- * not hand over.
+ * In a session, the next message goes to the agent that answered last. Agents made of steps only receive handoffs.
  */
 export const handoff = <const Output extends InputSchema | undefined = undefined>(
   options: HandoffOptions<Output>,
@@ -58,7 +57,7 @@ export const handoff = <const Output extends InputSchema | undefined = undefined
   if (start !== undefined && !names.includes(start)) {
     throw unknownAgent('start', start, names);
   }
-  const settings: HandoffSettings = { transfers, filter, maxHandoffs };
+  const settings: Settings = { transfers, filter, maxHandoffs };
   const step = createStep((input, given) => {
     const earlier = historyIn(given.use) ?? [];
     const active = lastOf(earlier, names) ?? start ?? names[0] ?? '';
@@ -81,13 +80,12 @@ interface OpenTurn {
   readonly moves: number;
 }
 
-interface HandoffSettings {
+interface Settings {
   readonly transfers: Transfers;
   readonly filter: HandoffFilter;
   readonly maxHandoffs: number;
 }
 
-/** The agent that spoke last. */
 const lastOf = (history: readonly InputMessage[], names: readonly string[]): string | undefined => {
   const message = history.findLast(
     (it) => it.role === 'assistant' && it.name !== undefined && names.includes(it.name),
@@ -95,12 +93,7 @@ const lastOf = (history: readonly InputMessage[], names: readonly string[]): str
   return message?.role === 'assistant' ? message.name : undefined;
 };
 
-/** Calls the active agent. */
-const takeTurn$ = (
-  turn: OpenTurn,
-  given: CallOptions,
-  settings: HandoffSettings,
-): Observable<Turn> => {
+const takeTurn$ = (turn: OpenTurn, given: CallOptions, settings: Settings): Observable<Turn> => {
   const { active, history, input, moves } = turn;
   const { transfers, maxHandoffs } = settings;
   const agent = transfers.agents.get(active);
@@ -124,7 +117,7 @@ const afterHandoff = (
   { active: from, history, input, moves }: OpenTurn,
   reply: Reply,
   { to, reason }: Move,
-  { filter, transfers }: HandoffSettings,
+  { filter, transfers }: Settings,
 ): OpenTurn => {
   const words = earlierMessages(reply).map(({ content }): InputMessage => ({
     role: 'assistant',
@@ -145,11 +138,11 @@ const afterHandoff = (
     ...(reason === undefined ? {} : { reason }),
   });
   if (carried.length === 0) throw nothingCarried();
-  const start = lastOfUser(carried);
+  const cut = lastOfUser(carried);
   return {
     active: to,
-    history: carried.slice(0, start),
-    input: carried.slice(start),
+    history: carried.slice(0, cut),
+    input: carried.slice(cut),
     moves: moves + 1,
   };
 };
@@ -166,7 +159,6 @@ const rules: Readonly<Record<keyof HandoffOptions, Rule>> = {
   allow: isObject,
 };
 
-/** An agent of a `handoff`. */
 export interface Member {
   /** Its name must be unique: the conversation identifies the active agent by it. */
   readonly agent: Agent;
@@ -181,10 +173,8 @@ interface Move {
 
 interface Transfers {
   readonly agents: ReadonlyMap<string, Agent>;
-  /** The transfer tools of an agent. */
   toolsOf(name: string): readonly Tool[];
   isTransfer(toolName: string): boolean;
-  /** The handoff in a reply, if any. */
   moveIn(reply: Reply): Move | undefined;
 }
 

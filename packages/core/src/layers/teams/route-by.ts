@@ -47,7 +47,7 @@ export const routeBy = <
   if (!isModel[0](model)) throw misuse(`routeBy() needs ${isModel[1]}, to choose a step.`);
   checkOptions('routeBy()', options, rules);
   const { otherwise, name = 'router', instructions = choose } = options;
-  const steps = readRoutes(routes);
+  const steps = toSteps(routes);
   const choice = {
     type: 'object',
     properties: { route: { type: 'string', enum: [...steps.keys(), otherwiseName] } },
@@ -83,9 +83,7 @@ const rules: Readonly<Record<keyof RouteByOptions, Rule>> = {
   name: isText,
 };
 
-const readRoutes = (
-  routes: Readonly<Record<string, ModelRoute>>,
-): ReadonlyMap<string, Composable> => {
+const toSteps = (routes: Readonly<Record<string, ModelRoute>>): ReadonlyMap<string, Composable> => {
   if (!isRecord(routes) || Object.keys(routes).length === 0) {
     throw misuse(
       "routeBy() needs routes by name, such as { sales: { step: sales, when: 'The user wants to buy.' } }.",

@@ -28,7 +28,6 @@ export interface HubRounds<Agents extends readonly Agent[] = readonly Agent[]> {
 }
 
 export interface HubTurns<Agents extends readonly Agent[] = readonly Agent[]> {
-  /** The participants, with unique names. */
   readonly agents: Agents;
   /** Chooses the next speaker from the transcript; `undefined` ends the hub. */
   // eslint-disable-next-line rxjs-x/finnish -- It need not return an Observable.
@@ -68,14 +67,10 @@ const checkTurns = ({
   maxTurns,
 }: Readonly<Record<'rounds' | 'next' | 'maxTurns', unknown>>): void => {
   if (next === undefined && maxTurns !== undefined) {
-    throw misuse(
-      "hub(): 'maxTurns' requires 'next'. Use 'rounds' to set how often each agent speaks.",
-    );
+    throw misuse("hub(): 'maxTurns' requires 'next'. Use 'rounds' to limit each agent.");
   }
   if (next !== undefined && rounds !== undefined) {
-    throw misuse(
-      "hub(): 'rounds' cannot be combined with 'next'. Use 'maxTurns' to limit the turns.",
-    );
+    throw misuse("hub(): 'rounds' cannot be combined with 'next'. Use 'maxTurns'.");
   }
 };
 
@@ -152,17 +147,14 @@ const debateRules: Readonly<Record<keyof DebateOptions, Rule>> = {
   until: isFunction,
 };
 
-/**
- * Decides from the transcript and the question, directly or by an Observable (its first value) or a Promise. If it
- * calls an agent, pass the options on, so the call belongs to the one above.
- */
+/** Decides on a transcript. Pass `options` on to calls of agents, so they belong to the call above. */
 export type Decide<What, AnyReply extends Reply = Reply> = (
   transcript: Transcript<AnyReply>,
   input: Input,
   options: CallOptions,
 ) => What | ObservableInput<What>;
 
-/** Lets agents speak in turn. Emits the transcript after the last turn, or if there is no next speaker or an interrupt. */
+/** Lets agents speak in turn; emits the transcript after the last turn, or once an agent was interrupted. */
 const takeTurns = <AnyReply extends Reply>(
   owner: string,
   agents: readonly Agent[],
@@ -247,12 +239,10 @@ export const checkAgents = (owner: string, agents: readonly unknown[], least: nu
 
 export const checkNames = (owner: string, speakers: readonly unknown[]): void => {
   const names = speakers.map(nameOf);
-  const duplicate = names.find(
-    (name, index) => name !== undefined && names.indexOf(name) !== index,
-  );
-  if (duplicate === undefined) return;
+  const double = names.find((name, index) => name !== undefined && names.indexOf(name) !== index);
+  if (double === undefined) return;
   throw misuse(
-    `${owner}: more than one agent is called '${duplicate}'. Give each a unique 'name', which the others see.`,
+    `${owner}: more than one agent is called '${double}'. Give each a unique 'name', which the others see.`,
   );
 };
 
@@ -261,7 +251,6 @@ const nameOf = (agent: unknown): string | undefined =>
     ? agent['name']
     : undefined;
 
-/** The replies in order, named after the agents. */
 export type Transcript<AnyReply extends Reply = Reply> = readonly AnyReply[];
 
 export type ReplyOf<AnyAgent> = AnyAgent extends Agent<infer Output> ? Reply<Output> : never;
@@ -273,7 +262,7 @@ interface TurnInput {
 
 const nothingNew = 'No one else has replied. Continue.';
 
-/** The input of a turn: the question and the replies of others since the agent's last turn. */
+/** The input of a turn: the question and replies of others, or those since the last turn; earlier ones are history. */
 const turnInput = (name: string, question: Input, transcript: Transcript): TurnInput => {
   const turns = transcript.findLastIndex((reply) => reply.name === name) + 1;
   const unheard = messagesOf(transcript.slice(turns), name);
@@ -294,7 +283,7 @@ const withReplies = (question: Input, replies: readonly InputMessage[]): Input =
 /** The replies as an agent hears them: its own as assistant messages, others as user messages with names. */
 const messagesOf = (transcript: Transcript, own?: string): readonly InputMessage[] =>
   transcript.flatMap<InputMessage>(({ reason, content, name = '' }) => {
-    const blocks = content.filter(isContentBlock).filter(isNotBlank);
+    const blocks = content.filter(isContentBlock).filter(isFilled);
     if (blocks.length === 0 || isIncomplete(reason)) return [];
     return name === own
       ? [{ role: 'assistant', name, content: blocks }]
@@ -304,7 +293,7 @@ const messagesOf = (transcript: Transcript, own?: string): readonly InputMessage
 const isIncomplete = (reason: Reply['reason']): boolean =>
   reason === 'interrupted' || reason === 'stopped';
 
-const isNotBlank = (block: ContentBlock): boolean =>
+const isFilled = (block: ContentBlock): boolean =>
   block.type !== 'text' || block.text.trim() !== '';
 
 /** An input as a list of messages. Invalid parts are left to the call to reject. */

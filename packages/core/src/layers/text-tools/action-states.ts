@@ -1,219 +1,225 @@
 import equal from 'fast-deep-equal';
-import type { Desk, Place, State } from './desk.js';
+import type { ParserState, ActionContext, State } from './parser-state.js';
 import type { JsonStates } from './json-states.js';
-import { ahead, behindSpace, hasMark, type FenceLine, inputLabelAt, reach } from './peek.js';
-import { isCompletion, isNone, parameterOf, readNamed, type ReadingNeeds } from './read-entry.js';
-import { nothing, unreadable, type Reading } from './findings.js';
-import { takeRun } from './tape.js';
+import {
+  lookAhead,
+  afterSpace,
+  hasMark,
+  type FenceLine,
+  inputLabelAt,
+  maxPeek,
+} from './scanner.js';
+import { isCompletion, isNone, parameterOf, readNamed, type ReadingContext } from './read-entry.js';
+import { emptyReading, unreadable, type Reading } from './parse-result.js';
+import { takeRun } from './cursor.js';
 import { isTooDeep, parsedJson } from '../../values/json.js';
 import type { ToolDeclaration } from '../../models/model.js';
 
 const maxName = 200;
 
-export const createActionStates = (desk: Desk, json: JsonStates) => {
-  const { findings, words, needs, tape, voice } = desk;
+export const createActionStates = (parser: ParserState, json: JsonStates) => {
+  const { result, words, needs, cursor, output } = parser;
 
-  const beginAction = (at: Place): 'found' => {
-    desk.place = at;
-    desk.last = nothing;
-    desk.state = action;
+  const beginAction = (at: ActionContext): 'found' => {
+    parser.context = at;
+    parser.last = emptyReading;
+    parser.state = action;
     return 'found';
   };
-  const labelsHere = (): typeof words => (tape.isLineStart ? words : []);
-  const action = behindSpace(
-    tape,
+  const labelsHere = (): typeof words => (cursor.isLineStart ? words : []);
+  const action = afterSpace(
+    cursor,
     () => leaveAction(),
     (text) => {
-      const next = ahead(tape, labelsHere());
+      const next = lookAhead(cursor, labelsHere());
       if (next === 'more') return false;
       const { fence, tag, label } = next;
       if (fence !== undefined) {
-        tape.take(fence.length);
+        cursor.take(fence.length);
         return true;
       }
       if (label !== undefined) return leaveAction();
       if (tag?.type === 'function' && tag.name !== undefined) {
-        tape.take(tag.length);
-        desk.place = { ...desk.place, name: tag.name };
-        desk.state = functionBody;
+        cursor.take(tag.length);
+        parser.context = { ...parser.context, name: tag.name };
+        parser.state = functionBody;
         return true;
       }
       if (tag?.type === 'call' || tag?.type === 'action') {
-        tape.take(tag.length);
+        cursor.take(tag.length);
         return true;
       }
       if (tag !== undefined) return leaveAction();
-      if (/^(?:\[\s*|`)$/.test(text) && text.length < reach && !tape.isEnd) return false;
-      if (text.startsWith('`{')) tape.take(1);
-      if (/^`?(?:\{|\[\s*[{"'\]])/.test(text)) json.begin(desk.place);
-      else desk.state = nameLine;
+      if (/^(?:\[\s*|`)$/.test(text) && text.length < maxPeek && !cursor.isEnd) return false;
+      if (text.startsWith('`{')) cursor.take(1);
+      if (/^`?(?:\{|\[\s*[{"'\]])/.test(text)) json.begin(parser.context);
+      else parser.state = nameLine;
       return true;
     },
   );
-  const noAction = (behind: string): true => {
-    if (voice.channel === 'thought' && findings.asks.length === 0) voice.turnTo('open');
-    voice.literal(behind.replace(/^\s*[`"'(]*(?:none|null|n\/a)[`"').]*\s*(?:\n|$)/i, ''));
-    desk.toProse();
+  const noAction = (after: string): true => {
+    if (output.channel === 'thought' && result.calls.length === 0) output.switchTo('undecided');
+    output.addText(after.replace(/^\s*[`"'(]*(?:none|null|n\/a)[`"').]*\s*(?:\n|$)/i, ''));
+    parser.toProse();
     return true;
   };
   const leaveAction = (): true => {
-    if (desk.place.kind === 'answer') voice.literal(tape.taken);
-    desk.toProse();
+    if (parser.context.kind === 'answer') output.addText(cursor.taken);
+    parser.toProse();
     return true;
   };
 
   const nameLine: State = () => {
-    const length = tape.before(/[\n{(<]|\[ARGS\]|\[CALL_ID\]/g, 0);
-    if (length === tape.left && !tape.isEnd && length < maxName) return false;
+    const length = cursor.lengthUntil(/[\n{(<]|\[ARGS\]|\[CALL_ID\]/g, 0);
+    if (length === cursor.left && !cursor.isEnd && length < maxName) return false;
     if (length >= maxName) return collectUnreadable();
-    const mark = tape.peek(1, length);
-    if (mark === '[' && tape.peek(9, length) === '[CALL_ID]') {
-      const end = tape.before(/\[ARGS\]|\{/g, length);
+    const mark = cursor.peek(1, length);
+    if (mark === '[' && cursor.peek(9, length) === '[CALL_ID]') {
+      const end = cursor.lengthUntil(/\[ARGS\]|\{/g, length);
       if (end >= 2 * maxName) return collectUnreadable();
-      if (end === tape.left && !tape.isEnd) return false;
+      if (end === cursor.left && !cursor.isEnd) return false;
     }
-    tape.cut();
-    const name = cleanName(tape.peek(length), needs);
+    cursor.cut();
+    const name = cleanName(cursor.peek(length), needs);
     if (mark === '{') {
       const isName = isNameLike(name, needs);
-      tape.take(length);
+      cursor.take(length);
       if (isName) return beginNamedJson(name);
-      if (desk.place.kind === 'own') voice.speech.say('thinking', tape.latest);
-      json.begin(desk.place);
+      if (parser.context.kind === 'own') output.emitter.write('thinking', cursor.latest);
+      json.begin(parser.context);
       return true;
     }
     if (mark === '[') {
       if (!isNameLike(name, needs)) return collectUnreadable();
-      tape.take(tape.before(/\[ARGS\]|\{/g, length));
-      if (tape.peek(1) === '[') tape.take('[ARGS]'.length);
-      desk.place = { ...desk.place, name };
-      desk.state = input;
+      cursor.take(cursor.lengthUntil(/\[ARGS\]|\{/g, length));
+      if (cursor.peek(1) === '[') cursor.take('[ARGS]'.length);
+      parser.context = { ...parser.context, name };
+      parser.state = input;
       return true;
     }
     if (mark === '(') return inBrackets(name, length);
     if (mark === '<') return collectUnreadable();
     if (!isNameLike(name, needs) && !isNoAction(name, needs)) return collectUnreadable();
-    tape.take(length);
-    tape.cut();
-    desk.place = { ...desk.place, name };
-    desk.state = behindName;
+    cursor.take(length);
+    cursor.cut();
+    parser.context = { ...parser.context, name };
+    parser.state = afterName;
     return true;
   };
   const beginNamedJson = (name: string): true => {
-    json.begin({ ...desk.place, name });
+    json.begin({ ...parser.context, name });
     return true;
   };
-  /** `name({…})` and `name()`. */
   const inBrackets = (name: string, length: number): boolean => {
-    const behind = tape.peek(reach, length + 1);
-    const first = behind.trimStart().charAt(0);
-    if (first === '' && behind.length < reach && !tape.isEnd) return false;
+    const after = cursor.peek(maxPeek, length + 1);
+    const first = after.trimStart().charAt(0);
+    if (first === '' && after.length < maxPeek && !cursor.isEnd) return false;
     if (!isNameLike(name, needs) || (first !== '{' && first !== ')')) return collectUnreadable();
-    tape.take(length + 1 + behind.length - behind.trimStart().length);
+    cursor.take(length + 1 + after.length - after.trimStart().length);
     if (first === '{') return beginNamedJson(name);
     return json.settle(readNamed(name, undefined, needs));
   };
-  const behindName = behindSpace(
-    tape,
+  const afterName = afterSpace(
+    cursor,
     () => withoutInput(),
     (text) => {
-      const { name = '' } = desk.place;
-      const given = inputLabelAt(text, tape.isEnd);
-      const next = ahead(tape, words);
+      const { name = '' } = parser.context;
+      const given = inputLabelAt(text, cursor.isEnd);
+      const next = lookAhead(cursor, words);
       if (given === 'more' || next === 'more') return false;
       const { label, tag, fence } = next;
       if (given !== undefined || label?.type === 'input') {
-        tape.take(given ?? label?.length ?? 0);
-        desk.state = input;
+        cursor.take(given ?? label?.length ?? 0);
+        parser.state = input;
         return true;
       }
       if (label !== undefined || tag !== undefined) return withoutInput();
       if (isNoAction(name, needs)) return noAction('');
-      if (fence !== undefined) return behindFence(fence);
-      if (/^`?$/.test(text) && !tape.isEnd) return false;
+      if (fence !== undefined) return afterFence(fence);
+      if (/^`?$/.test(text) && !cursor.isEnd) return false;
       if (/^`?\{/.test(text)) {
-        desk.state = input;
+        parser.state = input;
         return true;
       }
-      if (/\n[ \t\r]*\n/.test(tape.latest)) return withoutInput();
+      if (/\n[ \t\r]*\n/.test(cursor.latest)) return withoutInput();
       return collect(() =>
-        json.settle(unreadable('What stands behind the name of the tool is no JSON.', name)),
+        json.settle(unreadable('The text after the name of the tool is not JSON.', name)),
       );
     },
   );
   const withoutInput = (): true => {
-    const { name = '', kind } = desk.place;
+    const { name = '', kind } = parser.context;
     if (kind === 'answer') return leaveAction();
     if (isNoAction(name, needs)) return noAction('');
-    // A word behind prose may be a part of it.
-    const isWord = findings.hasLead && !needs.tools.has(name) && !isCompletion(name, needs);
+    // A word after prose may be a part of it.
+    const isWord = result.hasPreamble && !needs.tools.has(name) && !isCompletion(name, needs);
     return json.settle(
       isWord ? unreadable(`There is no tool '${name}'.`) : readNamed(name, undefined, needs),
     );
   };
-  const behindFence = ({ length }: FenceLine): boolean => {
-    const behind = tape.peek(reach, length);
-    const first = behind.trimStart().charAt(0);
-    if (first === '' && behind.length < reach && !tape.isEnd) return false;
+  const afterFence = ({ length }: FenceLine): boolean => {
+    const after = cursor.peek(maxPeek, length);
+    const first = after.trimStart().charAt(0);
+    if (first === '' && after.length < maxPeek && !cursor.isEnd) return false;
     if (first !== '{') return withoutInput();
-    desk.state = input;
+    parser.state = input;
     return true;
   };
-  const input = behindSpace(
-    tape,
-    () => looseInput(),
+  const input = afterSpace(
+    cursor,
+    () => unlabelledInput(),
     (text) => {
-      const next = ahead(tape, labelsHere());
+      const next = lookAhead(cursor, labelsHere());
       if (next === 'more') return false;
       if (next.fence !== undefined) {
-        tape.take(next.fence.length);
+        cursor.take(next.fence.length);
         return true;
       }
-      if (text === '`' && !tape.isEnd) return false;
-      if (!/^`?\{/.test(text)) return looseInput();
-      const { kind, name = '' } = desk.place;
-      if (text.startsWith('`')) tape.take(1);
-      json.begin(isNoAction(name, needs) ? { kind } : desk.place);
+      if (text === '`' && !cursor.isEnd) return false;
+      if (!/^`?\{/.test(text)) return unlabelledInput();
+      const { kind, name = '' } = parser.context;
+      if (text.startsWith('`')) cursor.take(1);
+      json.begin(isNoAction(name, needs) ? { kind } : parser.context);
       return true;
     },
   );
-  const looseInput = (): true => {
-    const { name = '' } = desk.place;
+  const unlabelledInput = (): true => {
+    const { name = '' } = parser.context;
     return collect((given) =>
       isNoAction(name, needs) ? noAction(given) : json.settle(readNamed(name, given, needs)),
     );
   };
 
-  const functionBody = behindSpace(
-    tape,
+  const functionBody = afterSpace(
+    cursor,
     () => parameters(),
-    (text) => (text.startsWith('{') ? beginNamedJson(desk.place.name ?? '') : parameters()),
+    (text) => (text.startsWith('{') ? beginNamedJson(parser.context.name ?? '') : parameters()),
   );
   const parameters = (): true => {
-    const { name = '' } = desk.place;
-    tape.cut();
-    desk.state = () => {
-      const length = tape.before(/<\/(?:function|tool_call)>/g, 0);
-      if (length === tape.left && !tape.isEnd) {
-        tape.take(Math.max(0, length - '</tool_call>'.length));
+    const { name = '' } = parser.context;
+    cursor.cut();
+    parser.state = () => {
+      const length = cursor.lengthUntil(/<\/(?:function|tool_call)>/g, 0);
+      if (length === cursor.left && !cursor.isEnd) {
+        cursor.take(Math.max(0, length - '</tool_call>'.length));
         return false;
       }
-      tape.take(length);
-      return json.settle(readParameters(name, tape.latest, needs));
+      cursor.take(length);
+      return json.settle(readParameters(name, cursor.latest, needs));
     };
     return true;
   };
 
   const collect = (then: (text: string) => true): true => {
-    tape.cut();
-    desk.state = () => {
-      if (tape.left === 0) return tape.isEnd ? then(tape.latest) : false;
-      if (tape.isLineStart) {
-        const next = ahead(tape, words);
+    cursor.cut();
+    parser.state = () => {
+      if (cursor.left === 0) return cursor.isEnd ? then(cursor.latest) : false;
+      if (cursor.isLineStart) {
+        const next = lookAhead(cursor, words);
         if (next === 'more') return false;
-        if (hasMark(next)) return then(tape.latest);
+        if (hasMark(next)) return then(cursor.latest);
       }
-      takeRun(tape, /\n/g);
+      takeRun(cursor, /\n/g);
       return true;
     };
     return true;
@@ -223,28 +229,28 @@ export const createActionStates = (desk: Desk, json: JsonStates) => {
       const named = [...needs.tools.keys()].find((name) => text.includes(name));
       return json.settle(unreadable('The action cannot be read.', named));
     });
-  desk.input = input;
+  parser.input = input;
   return { begin: beginAction, input, functionBody };
 };
 
-const cleanName = (text: string, { tools }: ReadingNeeds): string => {
+const cleanName = (text: string, { tools }: ReadingContext): string => {
   const name = text.trim();
   return tools.has(name) ? name : name.replaceAll(/^[`*_"'[<\s]+|[`*_"'\]>.:\s]+$/g, '');
 };
 
-const isNameLike = (name: string, { tools, completions }: ReadingNeeds): boolean =>
+const isNameLike = (name: string, { tools, completions }: ReadingContext): boolean =>
   tools.has(name) ||
   (/^[\w.:/-]{1,64}$/.test(name) && !/^(?:none|null|n\/a)$/i.test(name)) ||
   [...completions, 'final answer'].includes(name.toLowerCase());
 
-const isNoAction = (name: string, needs: ReadingNeeds): boolean =>
+const isNoAction = (name: string, needs: ReadingContext): boolean =>
   isNone(name, needs) ||
   (!needs.tools.has(name) &&
     /^(?:n\/a|none(?: is)?(?: needed| required| necessary)|no (?:further |more )?(?:actions?|tools?)(?: is| are)?(?: needed| required| necessary)?)\.?$/i.test(
       name,
     ));
 
-const readParameters = (name: string, text: string, needs: ReadingNeeds): Reading => {
+const readParameters = (name: string, text: string, needs: ReadingContext): Reading => {
   const tool = needs.tools.get(name);
   const input = new Map<string, unknown>();
   let at = 0;
@@ -257,9 +263,9 @@ const readParameters = (name: string, text: string, needs: ReadingNeeds): Readin
     const end = text.indexOf('</parameter>', at + lead.length);
     if (end < 0) return unreadable(`The parameter '${key}' is not closed.`, name);
     const read = readParameter(text.slice(at + lead.length, end), key, tool);
-    if (read === undefined) return unreadable(`The parameter '${key}' is no JSON.`, name);
+    if (read === undefined) return unreadable(`The parameter '${key}' is not JSON.`, name);
     if (input.has(key) && !equal(input.get(key), read.value)) {
-      return unreadable(`The parameter '${key}' is there twice.`, name);
+      return unreadable(`The parameter '${key}' occurs twice.`, name);
     }
     input.set(key, read.value);
     at = end + '</parameter>'.length;

@@ -254,7 +254,7 @@ describe('P1: an agent with a text model', () => {
     const [, second, third] = model.requests;
     expect(second?.messages.map((message) => textOf(message)).slice(1)).toEqual([
       '{"scratchpad":"hm"}',
-      expect.stringMatching(/^Go on: /),
+      expect.stringMatching(/^Continue: /),
     ]);
     expect(third?.messages.some((message) => textOf(message).includes('"hm"'))).toBe(false);
   });

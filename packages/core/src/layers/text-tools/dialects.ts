@@ -5,7 +5,7 @@ import type { Rule } from '../../values/options.js';
 import { checkOptions, defined, isFlag, isFunction, isObject } from '../../values/options.js';
 import { responseFormat, section } from '../../models/prompt.js';
 import type { JsonSchema } from '../../values/schema.js';
-import type { Label } from './peek.js';
+import type { Label } from './scanner.js';
 
 const actionForms = `Thought: what you know, and what to do next
 Action: {"tool": "name of a tool", "inputs": {"parameter": "value"}}
@@ -17,9 +17,9 @@ const actionFormat = `Solve the task step by step. In each step reply with a tho
 
 ${actionForms}
 
-The action is valid JSON on the line of its label: "tool" names one of the tools, and "inputs" has its arguments. Use one tool a step, and stop behind the action. You are then given the result as an observation; never write one yourself. As soon as you can answer, use "final_answer".`;
+The action is valid JSON on the line of its label: "tool" names one of the tools, and "inputs" has its arguments. Use one tool per step, and stop after the action. You are then given the result as an observation; never write one yourself. As soon as you can answer, use "final_answer".`;
 
-/** A thought, then one action as JSON behind a label: `Action: {"tool": "…", "inputs": {…}}` or `Action: {"final_answer": "…"}`. */
+/** A thought, then one action as JSON: `Action: {"tool": "…", "inputs": {…}}` or `Action: {"final_answer": "…"}`. */
 export const actionDialect = (options: DialectOptions = {}): Dialect =>
   makeDialect(
     {
@@ -49,9 +49,9 @@ const linesFormat = `Solve the task step by step. In each step reply in one of t
 
 ${linesForms}
 
-"Action" names one of the tools, and "Action Input" is one valid JSON object with its arguments. Use one tool a step, and stop behind its input. You are then given the result as an observation; never write one yourself. As soon as you can answer, write the final answer.`;
+"Action" names one of the tools, and "Action Input" is one valid JSON object with its arguments. Use one tool per step, and stop after its input. You are then given the result as an observation; never write one yourself. As soon as you can answer, write the final answer.`;
 
-/** A line for each part of a step: `Thought:`, `Action:`, `Action Input:` with JSON, and `Final Answer:`. */
+/** A labelled line for each part: `Thought:`, `Action:`, `Action Input:` with JSON, and `Final Answer:`. */
 export const linesDialect = (options: DialectOptions = {}): Dialect =>
   makeDialect(
     {
@@ -77,9 +77,9 @@ const flatFormat = `Solve the task step by step. Each reply is one JSON object a
 
 ${flatForms}
 
-"tool" names one of the tools, and "arguments" has what it takes. Use one tool a reply. You are then given the result as an observation; never write one yourself. As soon as you can answer, reply with "answer".`;
+"tool" names one of the tools, and "arguments" has its arguments. Use one tool per reply. You are then given the result as an observation; never write one yourself. As soon as you can answer, reply with "answer".`;
 
-/** The whole reply is one JSON object: `{"scratchpad": "…", "tool": "…", "arguments": {…}}` or `{"scratchpad": "…", "answer": "…"}`. */
+/** Each reply is one JSON object: `{"scratchpad": "…", "tool": "…", "arguments": {…}}` or with `"answer": "…"`. */
 export const flatDialect = (options: DialectOptions = {}): Dialect =>
   makeDialect(
     {
@@ -105,13 +105,12 @@ export const flatDialect = (options: DialectOptions = {}): Dialect =>
 const scratchpad = (thought: string): string =>
   thought === '' ? '' : `"scratchpad": ${JSON.stringify(thought)}, `;
 
-/** What may be told otherwise of the dialect `steps`. */
 export interface StepsOptions extends DialectOptions {
-  /** The entry that ends the task. A tool of that name is a tool like any other. Default: `complete_task`. */
+  /** The entry that ends the task, unless a tool has that name. Default: `complete_task`. */
   readonly completion?: string;
 }
 
-/** A list of tools to use as JSON, `[{"name": "…", "arguments": {…}}]`, with an entry of its own for the answer. Prose before it is a thought. */
+/** Tool calls as a JSON list, `[{"name": "…", "arguments": {…}}]`, or an answer entry; prose before is a thought. */
 export const stepsDialect = ({
   completion = 'complete_task',
   ...options
@@ -123,7 +122,7 @@ export const stepsDialect = ({
 
 ${forms}
 
-"name" names one of the tools, and "arguments" has what it takes. Entries of one list run at the same time: put into one list only what does not depend on each other. You are then given the results as observations; never write them yourself. As soon as you can answer, use the second form, alone.`;
+"name" names one of the tools, and "arguments" has its arguments. Entries of one list run in parallel: put only independent calls into one list. You are then given the results as observations; never write them yourself. As soon as you can answer, use the second form, alone.`;
   return makeDialect(
     {
       name: 'steps',
@@ -155,7 +154,7 @@ type DialectBase = Pick<Dialect, 'name' | 'bareJson' | 'write'> &
 const makeDialect = ({ prompts: own, ...base }: DialectBase, options: DialectOptions): Dialect => {
   const standard = { ...commonPrompts, ...own };
   checkOptions(`${base.name}Dialect()`, options, rules);
-  const { strict = false, words, prompts = {}, prompt = oneBelowTheOther } = options;
+  const { strict = false, words, prompts = {}, prompt = joinParts } = options;
   const parts = Object.fromEntries(Object.keys(standard).map((name) => [name, isFunction]));
   checkOptions(`${base.name}Dialect(): 'prompts'`, prompts, parts);
   return {
@@ -214,110 +213,91 @@ const commonPrompts: Omit<DialectPrompts, 'format' | 'forms'> = {
       .filter((part) => part !== '')
       .join('\n\n'),
   goOn: ({ forms }) =>
-    `Go on: use a tool, or give your answer. Reply in one of these forms:\n${forms}`,
+    `Continue: use a tool, or give your answer. Reply in one of these forms:\n${forms}`,
 };
 
 const lineOf = ({ name, description, inputSchema }: PromptNeeds['tools'][number]): string =>
   `- ${name}: ${description.replaceAll(/\s+/g, ' ').trim()} ${JSON.stringify({ ...inputSchema, $schema: undefined })}`;
 
-const oneBelowTheOther = (parts: readonly string[]): string => parts.join('\n\n');
+const joinParts = (parts: readonly string[]): string => parts.join('\n\n');
 
-/** A use of a tool as a dialect writes it back. */
 interface WrittenUse {
   readonly name: string;
-  /** The JSON of its arguments, or what the model wrote instead. */
+  /** Its arguments as JSON, or the invalid text of the model. */
   readonly json: string;
 }
 
-/** A result of a tool as a dialect writes it back. */
 interface WrittenResult extends Pick<ToolResultBlock, 'isError'> {
   readonly tool: string;
   readonly text: string;
-  /** There is more than one result in the message. */
   readonly isOneOfMany: boolean;
 }
 
-/** How a dialect writes what has been said, so that a model sees the form that it is to keep to. */
+/** Formats earlier messages, so the model sees the form that it should follow. */
 export interface DialectWriter {
-  /** Uses of tools, with the thought before them. */
   readonly uses: (thought: string, uses: readonly WrittenUse[]) => string;
   readonly answer: (thought: string, text: string) => string;
   readonly thought: (thought: string) => string;
   readonly result: (result: WrittenResult) => string;
 }
 
-/** What the parts of a prompt are made of. */
 export interface PromptNeeds {
   readonly tools: readonly ToolDeclaration[];
   readonly toolChoice: ToolChoice | undefined;
   readonly outputSchema: JsonSchema | undefined;
 }
 
-/** A part of a prompt. An empty one is left out. */
 type PromptPart = (needs: PromptNeeds) => string;
 
-/** The parts of the prompt that teaches a dialect, in their order. */
+/** The parts of the prompt that describes a dialect, in order. */
 export interface DialectPrompts {
-  /** How a reply is written. */
   readonly format: PromptPart;
-  /** Which tools there are. */
   readonly tools: PromptPart;
-  /** Whether a tool must be used, or none may. */
   readonly choice: PromptPart;
-  /** What the answer must be. */
   readonly output: PromptPart;
-  /** The forms of a reply in a few lines: they follow what is said of a reply that could not be read. */
+  /** The forms of a reply in a few lines, shown after the reason why a reply could not be read. */
   readonly forms: PromptPart;
-  /** What is said of a reply that cannot be used. The model is not shown the reply itself. */
+  /** The correction of an unusable reply. The model does not see the reply itself. */
   readonly correction: (needs: CorrectionNeeds) => string;
-  /** What is said to a model that has only thought so far. */
+  /** The message to a model that has only thought so far. */
   readonly goOn: (needs: PromptNeeds & Pick<CorrectionNeeds, 'forms'>) => string;
 }
 
-/** What a correction is made of. */
 interface CorrectionNeeds extends PromptNeeds {
-  /** What was wrong, in English. */
   readonly why: string;
-  /** The tool that the reply names, where that can be read. */
+  /** The tool that the reply names, if readable. */
   readonly tool: ToolDeclaration | undefined;
-  /** The part `forms`. */
   readonly forms: string;
-  /** What the model wrote, shortened where it is long. */
   readonly written: string;
 }
 
-/** Words for labels, in any case. */
 type LabelTranslations = Readonly<Partial<Record<Label, readonly string[]>>>;
 
-/** What may be told otherwise of every dialect. */
 export interface DialectOptions {
-  /** Prose is a fault, and not the answer. Default: false. */
+  /** Whether prose is an error instead of the answer. Default: false. */
   readonly strict?: boolean;
-  /** Parts of the prompt that are told in other words. */
+  /** Overrides of parts of the prompt. */
   readonly prompts?: Partial<DialectPrompts>;
-  /** Translations of labels, such as `{ thought: ['Gedanke'] }`. They are read; to write them, replace `write` as well. */
+  /** Translations of labels to read, such as `{ thought: ['Gedanke'] }`. To write them, replace `write` too. */
   readonly words?: LabelTranslations;
-  /** The whole prompt, instead of its parts one below the other. */
+  /** Builds the whole prompt from its parts. Default: joins them with blank lines. */
   readonly prompt?: (parts: readonly string[], needs: PromptNeeds) => string;
 }
 
-/** A text format for tool calls, for models without native ones: what is special about it, as data and small functions. */
+/** Text format of tool calls for models without native ones, as data and small functions. */
 export interface Dialect {
   readonly name: string;
   readonly strict: boolean;
-  /** Uses of tools in one reply that are run; the others are refused. */
+  /** Maximum number of tool calls per reply; the others are refused. */
   readonly maxUses: number;
-  /** Labels that begin a line. */
   readonly labels: readonly Label[];
-  /** Translations of the labels, for prompts in another language. */
   readonly words?: LabelTranslations | undefined;
-  /** Which JSON without a label is an action: at the start of the reply (`whole`), there or on a line after a thought if its first key belongs to an action (`keyed`), or none. */
+  /** Unlabelled JSON that is an action: at the start (`whole`), also after a thought if its keys match (`keyed`). */
   readonly bareJson: 'whole' | 'keyed' | 'none';
-  /** An action is a list, and prose before it is a thought. */
+  /** Whether an action is a list and prose before it a thought. */
   readonly isList: boolean;
-  /** Names that stand for the final answer, where no tool has them. */
+  /** Names of the final answer, unless a tool has that name. */
   readonly completions: readonly string[];
-  /** Where the model is to stop by itself. */
   readonly stopSequences: readonly string[];
   readonly prompts: DialectPrompts;
   readonly prompt: (parts: readonly string[], needs: PromptNeeds) => string;

@@ -1,85 +1,85 @@
-import type { Desk, Found } from './desk.js';
-import { ahead, fenceAt, type FenceLine, reach } from './peek.js';
+import type { ParserState, Found } from './parser-state.js';
+import { lookAhead, fenceAt, type FenceLine, maxPeek } from './scanner.js';
 
-export interface FenceNeeds {
+export interface FenceHandlers {
   readonly bareJson: (offset: number, fence: string, isWhole: boolean) => Found;
-  readonly isLead: () => boolean;
+  readonly isPreamble: () => boolean;
 }
 
-export const createFenceMarks = (desk: Desk, { bareJson, isLead }: FenceNeeds) => {
-  const { tape, voice } = desk;
+export const createFenceMarks = (parser: ParserState, { bareJson, isPreamble }: FenceHandlers) => {
+  const { cursor, output } = parser;
 
   const endCode = (marks: string): Found => {
-    if (!tape.isLineStart) return undefined;
-    const fence = fenceAt(tape.peek(reach), tape.isEnd);
+    if (!cursor.isLineStart) return undefined;
+    const fence = fenceAt(cursor.peek(maxPeek), cursor.isEnd);
     if (fence === 'more') return 'more';
     if (fence?.isBare === true && fence.marks.startsWith(marks)) {
-      desk.code = undefined;
-      voice.literal(tape.take(fence.length));
+      parser.code = undefined;
+      output.addText(cursor.take(fence.length));
       return 'found';
     }
     return undefined;
   };
   /** A fence opens code, unless it closes the one around the whole reply. */
   const inAnswer = ({ length, marks, isBare }: FenceLine): Found => {
-    if (isBare && desk.openFences > 0) {
-      const behind = tape.peek(reach, length);
-      if (behind.trim() === '' && behind.length < reach) {
-        if (!tape.isEnd) return 'more';
-        tape.take(length);
+    if (isBare && parser.openFences > 0) {
+      const after = cursor.peek(maxPeek, length);
+      if (after.trim() === '' && after.length < maxPeek) {
+        if (!cursor.isEnd) return 'more';
+        cursor.take(length);
         return 'found';
       }
     }
-    desk.code = marks;
-    voice.literal(tape.take(length));
+    parser.code = marks;
+    output.addText(cursor.take(length));
     return 'found';
   };
-  /** A fence is left out around an action and around a whole reply, and is text around all else. */
+  /** Fences around an action or a whole reply are dropped; around anything else, they are text. */
   const open = (): Found => {
     let offset = 0;
     let marks: string | undefined;
     let isWhole = true;
     for (;;) {
-      const fence = fenceAt(tape.peek(reach, offset), tape.isEnd);
+      const fence = fenceAt(cursor.peek(maxPeek, offset), cursor.isEnd);
       if (fence === 'more') return 'more';
-      if (fence === undefined || offset > 2 * reach) break;
-      if (marks === undefined && fence.isBare && closeFence(desk)) {
-        tape.take(fence.length);
+      if (fence === undefined || offset > 2 * maxPeek) break;
+      if (marks === undefined && fence.isBare && closeFence(parser)) {
+        cursor.take(fence.length);
         return 'found';
       }
       marks ??= fence.marks;
       isWhole &&= /^[`~]+[ \t]*(?:json|jsonc|json5|tool_call|tool_code)?\s*$/i.test(
-        tape.peek(fence.length, offset),
+        cursor.peek(fence.length, offset),
       );
       offset += fence.length;
-      const space = tape.peek(reach, offset);
+      const space = cursor.peek(maxPeek, offset);
       offset += space.length - space.trimStart().length;
-      if (tape.left === offset && !tape.isEnd) return 'more';
+      if (cursor.left === offset && !cursor.isEnd) return 'more';
     }
     if (marks === undefined) return undefined;
-    const next = ahead(tape, desk.words, offset);
+    const next = lookAhead(cursor, parser.words, offset);
     if (next === 'more') return 'more';
     const { label, tag } = next;
     const isAction = tag?.type === 'call' || tag?.type === 'function' || tag?.type === 'action';
     if (isWhole && (label !== undefined || isAction)) {
-      desk.isTemplate = isLead();
-      tape.take(offset);
-      tape.isLineStart = true;
-      desk.openFences += 1;
+      parser.isTemplate = isPreamble();
+      cursor.take(offset);
+      cursor.isLineStart = true;
+      parser.openFences += 1;
       return 'found';
     }
     const bare = bareJson(offset, marks, isWhole);
     if (bare !== undefined) return bare;
-    desk.code = marks;
-    voice.literal(tape.take(tape.before(/\n/g, 0) + 1));
+    parser.code = marks;
+    output.addText(cursor.take(cursor.lengthUntil(/\n/g, 0) + 1));
     return 'found';
   };
   return { open, endCode, inAnswer };
 };
 
-export const closeFence = (desk: Desk): boolean => {
-  if (desk.openFences === 0) return false;
-  desk.openFences -= 1;
-  desk.isBehindTemplate = desk.isTemplate && desk.findings.asks.length > 0;
+export const closeFence = (parser: ParserState): boolean => {
+  if (parser.openFences === 0) return false;
+  parser.openFences -= 1;
+  parser.followsTemplate = parser.isTemplate && parser.result.calls.length > 0;
   return true;
 };

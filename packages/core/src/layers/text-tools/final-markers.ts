@@ -7,9 +7,10 @@ import { isAnswerDelta } from '../../operators/bounded.js';
 export const finalMarks = ['<__final_answer__>', '</__final_answer__>'] as const;
 
 /**
- * Writes what calls think and answer as one text, for consumers that tell the answer by marks: thoughts as they are, and the text of each
- * message between `<__final_answer__>` and `</__final_answer__>`, while they arrive. A message that is taken back, or that asks for tools as
- * well, leaves its marks: the last pair is the answer. Of several calls at once, group them with `byCall()` before. Ends as the events do.
+ * Merges thoughts and answers of calls into one text stream, for consumers that find the answer by markers: the text of
+ * each message is put between `<__final_answer__>` and `</__final_answer__>` as it streams. A discarded message, or one
+ * with tool calls, keeps its markers: the last pair is the answer. Group concurrent calls with `byCall()` before.
+ * Completes with the events.
  */
 export const finalMarkers = (options?: CallsHeard): OperatorFunction<AgentEvent, string> => {
   const [begins, ends] = finalMarks;
@@ -48,8 +49,8 @@ export const finalMarkers = (options?: CallsHeard): OperatorFunction<AgentEvent,
             return close();
           case 'postCall': {
             const { id, content } = event.reply;
-            const said = textOf({ content });
-            const text = id === shown && said === answer ? '' : said;
+            const replyText = textOf({ content });
+            const text = id === shown && replyText === answer ? '' : replyText;
             return [...close(), ...(text === '' ? [] : [begins, text, ends])];
           }
           default:

@@ -12,33 +12,33 @@ import {
 } from '../../values/message.js';
 import { written as argumentsText } from '../../models/tool-parts.js';
 import type { Dialect, DialectWriter } from './dialects.js';
-import { labelWords, type LabelWords, fenceAt, jsonAt, labelAt, tagAt } from './peek.js';
+import { labelWords, type LabelWords, fenceAt, jsonAt, labelAt, tagAt } from './scanner.js';
 
 type Needs = Pick<Dialect, 'write' | 'maxUses' | 'labels' | 'words'>;
 
-interface Place {
+interface MessageContext {
   readonly names: ReadonlyMap<string, string>;
   readonly isOfTurn: boolean;
-  readonly isBehindResults: boolean;
+  readonly followsResults: boolean;
   readonly words: LabelWords;
   readonly write: DialectWriter;
 }
 
-export const historyIn = (said: readonly Message[], dialect: Needs): readonly Message[] => {
+export const historyIn = (messages: readonly Message[], dialect: Needs): readonly Message[] => {
   const { write, labels, maxUses } = dialect;
   const words = labelWords(labels, dialect.words);
-  const turn = beginOfTurn(said);
+  const turn = beginOfTurn(messages);
   const names = new Map<string, string>();
   const history: Message[] = [];
-  let isBehindResults = false;
-  said.forEach((message, index) => {
+  let followsResults = false;
+  messages.forEach((message, index) => {
     if (message.role === 'assistant') {
       toolCallsOf(message).forEach(({ id, name }) => names.set(id, name));
     }
     const isOfTurn = index >= turn;
-    for (const step of stepsOf(message, said[index + 1], said[index - 1], maxUses)) {
-      const text = textMessage(step, { names, isOfTurn, isBehindResults, words, write });
-      isBehindResults = step.role === 'tool';
+    for (const step of stepsOf(message, messages[index + 1], messages[index - 1], maxUses)) {
+      const text = textMessage(step, { names, isOfTurn, followsResults, words, write });
+      followsResults = step.role === 'tool';
       if (text.content.length === 0) continue;
       const last = history.at(-1);
       const both = last === undefined ? undefined : merged(last, text);
@@ -49,7 +49,7 @@ export const historyIn = (said: readonly Message[], dialect: Needs): readonly Me
   return history;
 };
 
-/** Where a reply may have one action, a batch of uses is told as one step after the other: the message of their results comes with it. */
+/** If a reply may have only one action, writes parallel tool calls as successive steps, each with its results. */
 const stepsOf = (
   message: Message,
   next: Message | undefined,
@@ -78,7 +78,7 @@ const isBatch = (
   next?.role === 'tool' &&
   toolCallsOf(message).filter(({ refusal }) => refusal === undefined).length > maxUses;
 
-/** Where the last turn begins: at what the user said first behind an answer. News within a turn, and what the model is told of its replies, begin none. */
+/** The last turn starts with the first user message after an answer, not with steered messages or feedback. */
 const beginOfTurn = (messages: readonly Message[]): number =>
   messages.findLastIndex(
     ({ id, role }, index) => role === 'user' && isAnswerBefore(id, messages[index - 1]),
@@ -91,30 +91,30 @@ const isAnswerBefore = (id: string, message: Message | undefined): boolean =>
     toolCallsOf(message).length === 0 &&
     !id.startsWith(`${message.id}/`));
 
-const textMessage = (message: Message, place: Place): UserMessage | AssistantMessage => {
+const textMessage = (message: Message, context: MessageContext): UserMessage | AssistantMessage => {
   switch (message.role) {
     case 'user':
-      return place.isBehindResults
+      return context.followsResults
         ? { ...message, content: together([textBlock(speakerOf(message))], message.content, ' ') }
         : message;
     case 'assistant':
-      return { ...message, content: assistantContent(message, place) };
+      return { ...message, content: assistantContent(message, context) };
     case 'tool':
-      return { id: message.id, role: 'user', content: resultContent(message, place) };
+      return { id: message.id, role: 'user', content: resultContent(message, context) };
   }
 };
 
 const speakerOf = ({ id }: UserMessage): string => (id.endsWith('/notes') ? 'Notes:' : 'User:');
 
-/** Characters of a thought of an earlier turn that are shown once more, so that the form stays in sight; longer ones are left out. */
+/** Maximum length of thoughts from earlier turns, which remind the model of the form; longer ones are omitted. */
 const maxEarlierThought = 500;
 
 const assistantContent = (
   message: AssistantMessage,
-  { write, words, isOfTurn }: Place,
+  { write, words, isOfTurn }: MessageContext,
 ): readonly AssistantBlock[] => {
   const { content } = message;
-  // A use that was not run would show a form that is not the dialect's: its result says what became of it.
+  // A refused call would show a form outside of the dialect: its result says why it was refused.
   const uses = toolCallsOf(message)
     .filter(({ refusal }) => refusal === undefined)
     .map((use) => ({ name: use.name, json: jsonOf(use) }));
@@ -152,7 +152,7 @@ const jsonOf = ({ input, invalidInput }: ToolCallBlock): string =>
 
 const resultContent = (
   { content }: ToolMessage,
-  { write, words, names }: Place,
+  { write, words, names }: MessageContext,
 ): readonly ContentBlock[] => {
   const all = content.map(({ toolCallId }) => names.get(toolCallId) ?? toolCallId);
   return content.reduce<readonly ContentBlock[]>((before, result, index) => {
@@ -202,14 +202,14 @@ const together = <AnyBlock extends AssistantBlock | ContentBlock>(
     : [...some, ...more];
 };
 
-/** A thought whose lines hold no marks: one that begins with a mark is quoted, and a tag within a line stands in backticks. */
+/** Quotes lines of a thought that start with a mark, and puts tags within a line in backticks. */
 const quotedThought = (thought: string, words: LabelWords): string =>
   byLine(thought, (line) => isMark(line, words)).replaceAll(
     /(?<!`)(?:<tool_call>|<function=[^<>\n]{1,100}>|<\|python_tag\|>|\[TOOL_CALLS\])/g,
     (tag) => `\`${tag}\``,
   );
 
-/** A result in which no line begins with a label: it cannot speak for others. */
+/** Quotes lines of a result that start with a label: a result must not speak for others. */
 const quotedResult = (text: string, words: LabelWords): string =>
   byLine(text, (line) => isLabel(line, words));
 

@@ -1,7 +1,7 @@
 import { decodedEscape, isWholeEscape } from '../../values/read-json.js';
 
 interface TextListener {
-  /** A value begins that is a text in double quotes. What it returns gets the text, decoded, in pieces. Such a text is for people: a backslash that begins no escape, or a command of LaTeX, is itself. */
+  /** Called at a double-quoted value; gets it decoded, in pieces. Invalid escapes and LaTeX commands are literal. */
   opens(path: readonly string[]): ((piece: string) => void) | undefined;
   closes(path: readonly string[], text: string): void;
 }
@@ -19,13 +19,13 @@ const quotes: Readonly<Record<string, string>> = {
 };
 const closers: Readonly<Record<string, string>> = { '{': '}', '[': ']' };
 
-/** Longer texts are not told of, and paths are followed this deep. */
+/** Longer strings are not reported, and paths are only tracked to this depth. */
 const maxLength = 200;
 const maxPath = 3;
 
 const longestCommand = 16;
 
-/** Looks for the end of a JSON value, or of what was meant for one, in pieces of any length. */
+/** Scans a JSON value, or what was meant as one, in pieces of any length, to find its end. */
 export const createJsonScan = (listener?: TextListener) => {
   const missing: string[] = [];
   const keys: string[] = [];
@@ -44,10 +44,10 @@ export const createJsonScan = (listener?: TextListener) => {
   let comment: '' | 'line' | 'block' = '';
   const literals: number[] = [];
   let passed = 0;
-  let place = 0;
+  let position = 0;
   let escapeAt = 0;
   let command = '';
-  let isSpoken = false;
+  let isEmitted = false;
   let isFormula = false;
   let isPath = false;
   let beforeThat = '';
@@ -55,7 +55,7 @@ export const createJsonScan = (listener?: TextListener) => {
   const path = (): readonly string[] =>
     keys.length > maxPath ? keys.slice(0, maxPath + 1) : [...keys];
   const flush = (): void => {
-    // Half a pair waits for its other half.
+    // Half of a surrogate pair waits for the other.
     const code = piece.charCodeAt(piece.length - 1);
     const end = code >= 0xd800 && code < 0xdc00 ? piece.length - 1 : piece.length;
     if (end > 0) sink?.(piece.slice(0, end));
@@ -75,7 +75,7 @@ export const createJsonScan = (listener?: TextListener) => {
     word = '';
     piece = '';
     if (!isKey && character === '"' && keys.length <= maxPath) sink = listener?.opens(path());
-    isSpoken = sink !== undefined;
+    isEmitted = sink !== undefined;
     isFormula = false;
     isPath = false;
   };
@@ -96,7 +96,7 @@ export const createJsonScan = (listener?: TextListener) => {
     const whole = escape;
     const decoded = decodedEscape(whole) ?? (whole === "\\'" ? "'" : undefined);
     escape = '';
-    if (!isSpoken) add(decoded ?? whole);
+    if (!isEmitted) add(decoded ?? whole);
     else if (isPath && !/^\\["\\]$/.test(whole)) addLiteral(whole);
     else if (/^\\[bfnrt]$/.test(whole)) command = whole;
     else if (decoded === undefined) addLiteral(whole);
@@ -127,12 +127,12 @@ export const createJsonScan = (listener?: TextListener) => {
       if (isWholeEscape(escape)) endEscape();
     } else if (character === '\\') {
       escape = character;
-      escapeAt = place;
+      escapeAt = position;
       isPath ||= before === ':' && /[C-PR-Z]/.test(beforeThat);
     } else if (character === quote) closeText();
     else {
       if (character < ' ') stopSink();
-      if (isSpoken) {
+      if (isEmitted) {
         isFormula = opensFormula(character, before, isFormula);
         if (isPath && /[\s'<>|]/.test(character)) isPath = false;
       }
@@ -199,14 +199,14 @@ export const createJsonScan = (listener?: TextListener) => {
   let slashAfter = ' ';
 
   return {
-    /** Stops behind the end of the value or of a line, and before what no JSON has. */
+    /** Stops after the end of the value or of a line, and before characters that no JSON has. */
     feed: (
       text: string,
       from: number,
     ): { readonly to: number; readonly stop: Stop | undefined } => {
       for (let at = from; at < text.length; at += 1) {
         const character = text.charAt(at);
-        place = passed + at - from;
+        position = passed + at - from;
         if (quote !== '') inText(character);
         else if (comment !== '') inComment(character);
         else if (beginsComment(character)) comment = character === '/' ? 'line' : 'block';
@@ -261,16 +261,16 @@ export const scanned = (text: string): JsonScan & { readonly end: number | undef
   return { ...scan, end };
 };
 
-/** Commands of LaTeX that a model writes with one backslash, and that JSON takes for an escape and a word. */
+/** LaTeX commands that models write with one backslash, which JSON reads as an escape. */
 const commands =
   'nabla neq newline nmid nolimits nonumber notin nparallel nsubseteq rangle rceil rfloor rho right rightarrow rvert tanh tau tbinom text textbf textit textrm textsf texttt tfrac theta therefore tilde times triangle'.split(
     ' ',
   );
 
-/** Those that are commands only within a formula: elsewhere a line may begin with what follows the escape. */
+/** Commands only within formulas: elsewhere, the letters may start a line after the escape. */
 const commandsInFormulas = 'ne neg not nu rm tan to top'.split(' ');
 
-/** Tells whether the backslash of an escape is itself, by the letters behind it: nobody writes a form feed or a backspace before a word. */
+/** Whether the backslash of an escape is literal: form feeds and backspaces before a word do not occur. */
 const isLiteralBackslash = (escape: string, isFormula: boolean): boolean => {
   const name = escape.slice(1);
   if (name.length === 1) return false;
@@ -278,7 +278,7 @@ const isLiteralBackslash = (escape: string, isFormula: boolean): boolean => {
   return commands.includes(name) || (isFormula && commandsInFormulas.includes(name));
 };
 
-/** Tells whether a formula is open behind a character or an escape, in the marks of Markdown and LaTeX: two dollars are one mark. */
+/** Whether a formula is open after a character or an escape, in Markdown or LaTeX; `$$` is one mark. */
 const opensFormula = (mark: string, before: string, isOpen: boolean): boolean => {
   switch (mark) {
     case '$':
@@ -294,11 +294,11 @@ const opensFormula = (mark: string, before: string, isOpen: boolean): boolean =>
   }
 };
 
-export const withDoubled = (text: string, places: readonly number[]): string => {
+export const withDoubled = (text: string, positions: readonly number[]): string => {
   let from = 0;
-  const parts = places.map((place) => {
-    const part = text.slice(from, place);
-    from = place;
+  const parts = positions.map((position) => {
+    const part = text.slice(from, position);
+    from = position;
     return part;
   });
   return [...parts, text.slice(from)].join('\\');

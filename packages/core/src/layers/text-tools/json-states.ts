@@ -1,33 +1,42 @@
-import type { Desk, Place, State } from './desk.js';
+import type { ParserState, ActionContext, State } from './parser-state.js';
 import { createJsonScan, type JsonScan, scanned, withDoubled } from './json-scan.js';
 import { closeFence } from './fence-marks.js';
-import type { Findings, Reading } from './findings.js';
-import { addFault, amongText, repairedFrom, spoil, unreadable } from './findings.js';
-import type { Ahead, Undecided } from './peek.js';
-import { ahead, behindSpace, hasMark, inputLabelAt, isOneOf, jsonAt, keys, reach } from './peek.js';
+import type { ParseResult, Reading } from './parse-result.js';
+import { addFault, actionInText, repairedFrom, invalidate, unreadable } from './parse-result.js';
+import type { Lookahead, Undecided } from './scanner.js';
+import {
+  lookAhead,
+  afterSpace,
+  hasMark,
+  inputLabelAt,
+  isOneOf,
+  jsonAt,
+  keys,
+  maxPeek,
+} from './scanner.js';
 import {
   fits,
   isCompletion,
   isNone,
   parameterOf,
   readEntry,
-  type ReadingNeeds,
+  type ReadingContext,
   readNamed,
   readValue,
   type ToolTable,
 } from './read-entry.js';
-import type { Channel, Speech } from './voice.js';
+import type { Channel, Emitter } from './output-channel.js';
 import { isRecord, parsedJson } from '../../values/json.js';
 import { readJson } from '../../values/read-json.js';
 
 export type JsonStates = ReturnType<typeof createJsonStates>;
 
-export const createJsonStates = (desk: Desk) => {
-  const { dialect, words, findings, needs, tape, voice } = desk;
-  const { speech } = voice;
+export const createJsonStates = (parser: ParserState) => {
+  const { dialect, words, result, needs, cursor, output } = parser;
+  const { emitter } = output;
   let capture: Capture = silentCapture();
   let isListed = false;
-  let isBehindLine = false;
+  let isAfterLine = false;
   let isInline = false;
   let isQuoted = false;
   let before: Channel | undefined;
@@ -36,77 +45,77 @@ export const createJsonStates = (desk: Desk) => {
   let isOwnForm = false;
   let isInFence = false;
 
-  const beginJson = (at: Place, channel?: Channel): void => {
-    desk.place = at;
+  const beginJson = (at: ActionContext, channel?: Channel): void => {
+    parser.context = at;
     before = channel;
-    isQuoted = tape.isInCode && at.fence === undefined;
-    isInline = waiting.length === 0 && at.fence === undefined && !tape.isLineStart;
+    isQuoted = cursor.isInCode && at.fence === undefined;
+    isInline = waiting.length === 0 && at.fence === undefined && !cursor.isLineStart;
     isInFence = at.fence !== undefined || (waiting.length > 0 && isInFence);
-    const speaks =
+    const emitsContent =
       (at.kind === 'own' || dialect.isList) && at.name === undefined && at.kind !== 'answer';
-    capture = speaks
-      ? speakingCapture(findings, needs, speech, at.kind === 'own', voice.thinkBefore)
+    capture = emitsContent
+      ? emittingCapture(result, needs, emitter, at.kind === 'own', output.reclassifyAsThought)
       : silentCapture();
-    if (waiting.length === 0) isListed = tape.peek(1) === '[';
-    tape.cut();
-    isBehindLine = false;
-    desk.state = json;
+    if (waiting.length === 0) isListed = cursor.peek(1) === '[';
+    cursor.cut();
+    isAfterLine = false;
+    parser.state = json;
   };
   const json: State = () => {
-    if (isBehindLine && (tape.left > 0 || tape.isEnd)) {
+    if (isAfterLine && (cursor.left > 0 || cursor.isEnd)) {
       const ends = endsJson();
       if (ends === 'more') return false;
-      isBehindLine = false;
+      isAfterLine = false;
       if (ends) return settleJson();
     }
-    if (tape.left === 0) return tape.isEnd ? settleJson() : false;
+    if (cursor.left === 0) return cursor.isEnd ? settleJson() : false;
     let stop: string | undefined;
-    tape.scan((text, from) => {
+    cursor.scan((text, from) => {
       const { to, stop: why } = capture.scan.feed(text, from);
       stop = why;
       return to;
     });
     if (stop === 'closed' || stop === 'mark') return settleJson();
-    isBehindLine = stop === 'line';
+    isAfterLine = stop === 'line';
     return true;
   };
   const endsJson = (): boolean | Undecided => {
-    const next = ahead(tape, words);
+    const next = lookAhead(cursor, words);
     return next === 'more' ? 'more' : next.label !== undefined || next.fence !== undefined;
   };
   const settleJson = (): true => {
-    const written = tape.latest;
+    const written = cursor.latest;
     const text = withDoubled(written, capture.scan.literals).trim();
-    const { kind, name } = desk.place;
+    const { kind, name } = parser.context;
     if (name !== undefined) return settle(readArguments(name, text, needs));
     const read = readCaptured(text, needs);
-    const { bare } = desk.place;
-    if (bare !== undefined && read.asks.length === 0 && read.answer === undefined) {
-      findings.asks.pop();
+    const { bare } = parser.context;
+    if (bare !== undefined && read.calls.length === 0 && read.answer === undefined) {
+      result.calls.pop();
       return settle(readArguments(bare, text, needs));
     }
     const reading = text === written.trim() ? read : repairedFrom(written.trim(), text, read);
     if (kind !== 'prose' || capture.answer !== undefined || reading.answer !== undefined) {
       return settle(reading);
     }
-    const isWhole = reading.asks.length === 0 || hasArguments(text);
+    const isWhole = reading.calls.length === 0 || hasArguments(text);
     const isText = isInline || !isWhole || !counts(reading);
     if (isWhole && !(isText && isQuoted)) waiting.push(reading);
     if (isText) return leaveAsText();
-    desk.last = reading;
+    parser.last = reading;
     isOwnForm ||= isInOwnForm(text);
-    desk.state = behindProse;
+    parser.state = afterProse;
     return true;
   };
 
   const settle = (reading: Reading): true => {
-    desk.last = reading;
+    parser.last = reading;
     if (!counts(reading)) return leaveAsText();
     recordWaiting();
     record(reading);
     return true;
   };
-  /** Tells whether JSON is just what the dialect asks for. Anybody may write the other forms as examples. */
+  /** Whether JSON has exactly the form of the dialect. Other forms may be examples. */
   const isInOwnForm = (text: string): boolean =>
     dialect.isList
       ? isListed
@@ -114,18 +123,18 @@ export const createJsonStates = (desk: Desk) => {
         /"tool"\s*:/.test(text) &&
         /"(?:inputs|arguments)"\s*:/.test(text);
   const leaveAsText = (): true => {
-    const asks = waiting.flatMap((reading) => reading.asks);
-    findings.mention ??= asks.find(({ name, input }) => {
+    const calls = waiting.flatMap((reading) => reading.calls);
+    result.mentionedTool ??= calls.find(({ name, input }) => {
       const tool = needs.tools.get(name);
       return tool !== undefined && fits(input, tool.inputSchema);
     })?.name;
     waiting = [];
     isOwnForm = false;
-    if (desk.place.kind === 'own' && before === 'open') voice.turnTo('open');
-    voice.literal(tape.taken);
-    desk.code = isInFence ? desk.place.fence : undefined;
+    if (parser.context.kind === 'own' && before === 'undecided') output.switchTo('undecided');
+    output.addText(cursor.taken);
+    parser.code = isInFence ? parser.context.fence : undefined;
     isInFence = false;
-    desk.toProse();
+    parser.toProse();
     return true;
   };
   const recordWaiting = (): void => {
@@ -134,22 +143,22 @@ export const createJsonStates = (desk: Desk) => {
     isOwnForm = false;
     readings.forEach(record);
   };
-  /** JSON in prose is an example, and not an action, where the prose goes on. */
-  const behindProse = behindSpace(
-    tape,
+  /** JSON in prose is an example if the prose continues. */
+  const afterProse = afterSpace(
+    cursor,
     () => {
       recordWaiting();
       return true;
     },
     (text) => {
       if (/^[\])}]/.test(text)) {
-        tape.take(1);
+        cursor.take(1);
         return true;
       }
       const rest = text.replace(/^,\s*/, '');
-      const mayGrow = !tape.isEnd && text.length < reach;
+      const mayGrow = !cursor.isEnd && text.length < maxPeek;
       const found = rest === '' ? (mayGrow ? 'more' : undefined) : jsonAt(rest, !mayGrow);
-      const next = ahead(tape, words);
+      const next = lookAhead(cursor, words);
       if (next === 'more' || found === 'more') return false;
       if (takeClosing(next)) return true;
       if (next.label !== undefined || next.tag !== undefined) {
@@ -157,141 +166,142 @@ export const createJsonStates = (desk: Desk) => {
         return true;
       }
       if (found === undefined) {
-        if (isOwnForm) findings.conflict ??= amongText;
+        if (isOwnForm) result.conflict ??= actionInText;
         return leaveAsText();
       }
-      tape.take(text.length - rest.length);
-      beginJson({ ...desk.place });
+      cursor.take(text.length - rest.length);
+      beginJson({ ...parser.context });
       return true;
     },
   );
-  const takeClosing = ({ fence, tag }: Ahead): boolean => {
+  const takeClosing = ({ fence, tag }: Lookahead): boolean => {
     if (fence?.isBare === true) {
       isInFence = false;
-      closeFence(desk);
+      closeFence(parser);
     }
     const closing = fence?.isBare === true ? fence : tag?.type === 'close' ? tag : undefined;
-    if (closing !== undefined) tape.take(closing.length);
+    if (closing !== undefined) cursor.take(closing.length);
     return closing !== undefined;
   };
   const counts = (reading: Reading): boolean => {
-    const { asks, answer, problem, isData } = reading;
-    const areDeclared = asks.every(({ name }) => needs.tools.has(name));
-    switch (desk.place.kind) {
+    const { calls, answer, problem, isData } = reading;
+    const areDeclared = calls.every(({ name }) => needs.tools.has(name));
+    switch (parser.context.kind) {
       case 'own':
         return !(before !== undefined && isData === true && isPlainData(reading));
       case 'answer':
-        return problem === undefined && asks.length > 0 && areDeclared;
+        return problem === undefined && calls.length > 0 && areDeclared;
       case 'prose':
         if (capture.answer !== undefined) return true;
         if (isData === true) return false;
         if (problem !== undefined)
           return problem.tool !== undefined && needs.tools.has(problem.tool);
-        if (asks.length === 0) return answer !== undefined;
+        if (calls.length === 0) return answer !== undefined;
         return areDeclared || (dialect.isList && isListed);
     }
   };
-  const isPlainData = ({ asks, answer, problem }: Reading): boolean =>
-    asks.length === 0 &&
+  const isPlainData = ({ calls, answer, problem }: Reading): boolean =>
+    calls.length === 0 &&
     answer === undefined &&
     capture.thought === '' &&
     capture.answer === undefined &&
     (problem?.tool === undefined || !needs.tools.has(problem.tool));
-  const record = ({ asks, repairs, thought, answer, problem }: Reading): void => {
-    if (voice.channel === 'open') voice.turnTo('thought');
-    const isSpoken = capture.answer !== undefined;
-    if (isSpoken && answer !== undefined) voice.giveAnswer(answer, capture.answer);
+  const record = ({ calls, repairs, thought, answer, problem }: Reading): void => {
+    if (output.channel === 'undecided') output.switchTo('thought');
+    const isEmitted = capture.answer !== undefined;
+    if (isEmitted && answer !== undefined) output.giveAnswer(answer, capture.answer);
     if (thought?.startsWith(capture.thought) === true) {
-      speech.say('thinking', thought.slice(capture.thought.length));
+      emitter.write('thinking', thought.slice(capture.thought.length));
     }
-    speech.close();
-    if (problem !== undefined) addFault(findings, problem, tape.taken.trim());
-    else if (isSpoken && answer === undefined) {
-      findings.conflict ??= 'The answer can be read in two ways.';
+    emitter.close();
+    if (problem !== undefined) addFault(result, problem, cursor.taken.trim());
+    else if (isEmitted && answer === undefined) {
+      result.conflict ??= 'The answer is ambiguous.';
     }
-    findings.asks.push(...asks);
-    findings.repairs.push(...repairs);
-    if (!isSpoken && answer !== undefined) voice.giveAnswer(answer, undefined);
+    result.calls.push(...calls);
+    result.repairs.push(...repairs);
+    if (!isEmitted && answer !== undefined) output.giveAnswer(answer, undefined);
     capture = silentCapture();
-    voice.followAction();
-    desk.state = trail;
+    output.followAction();
+    parser.state = trail;
   };
 
-  const trail = behindSpace(
-    tape,
+  const trail = afterSpace(
+    cursor,
     () => {
-      desk.toProse();
+      parser.toProse();
       return true;
     },
     (text) => {
       if (/^[}\])]/.test(text)) {
-        tape.take(1);
+        cursor.take(1);
         return true;
       }
-      if (/^(?:`|\*{1,3})$/.test(text) && !tape.isEnd) return false;
+      if (/^(?:`|\*{1,3})$/.test(text) && !cursor.isEnd) return false;
       const [around] = /^(?:`|\*{1,3})(?=\s|$)/.exec(text) ?? [];
       if (around !== undefined) {
-        tape.take(around.length);
+        cursor.take(around.length);
         return true;
       }
-      const next = ahead(tape, words);
-      const given = desk.place.kind === 'own' ? inputLabelAt(text, tape.isEnd) : undefined;
+      const next = lookAhead(cursor, words);
+      const given = parser.context.kind === 'own' ? inputLabelAt(text, cursor.isEnd) : undefined;
       if (next === 'more' || given === 'more') return false;
       const isInput = given !== undefined || next.label?.type === 'input';
-      if (isInput && tape.isLineStart) return lateInput(given ?? next.label?.length ?? 0);
-      return takeClosing(next) || (hasMark(next) ? endTrail() : behindAction(text));
+      if (isInput && cursor.isLineStart) return lateInput(given ?? next.label?.length ?? 0);
+      return takeClosing(next) || (hasMark(next) ? endTrail() : afterAction(text));
     },
   );
   const bareName = (): string | undefined => {
-    const [ask, more] = desk.last.asks;
-    const isBare = ask !== undefined && more === undefined && isEmpty(ask.input);
-    return isBare && findings.asks.at(-1) === ask ? ask.name : undefined;
+    const [toolCall, more] = parser.last.calls;
+    const isBare = toolCall !== undefined && more === undefined && isEmpty(toolCall.input);
+    return isBare && result.calls.at(-1) === toolCall ? toolCall.name : undefined;
   };
   const lateInput = (length: number): true => {
     const name = bareName();
     if (name === undefined) {
-      spoil(findings, desk.last, tape.taken.trim());
+      invalidate(result, parser.last, cursor.taken.trim());
       return endTrail();
     }
-    findings.asks.pop();
-    tape.take(length);
-    desk.place = { kind: desk.place.kind, name };
-    desk.state = desk.input;
+    result.calls.pop();
+    cursor.take(length);
+    parser.context = { kind: parser.context.kind, name };
+    parser.state = parser.input;
     return true;
   };
-  const behindAction = (text: string): boolean => {
-    const { kind, name } = desk.place;
+  const afterAction = (text: string): boolean => {
+    const { kind, name } = parser.context;
     const bare = text.startsWith('{') ? bareName() : undefined;
     if (bare !== undefined) {
       beginJson({ kind, bare });
       return true;
     }
     if (text.startsWith('{') && name !== undefined) {
-      spoil(findings, desk.last, tape.taken.trim());
+      invalidate(result, parser.last, cursor.taken.trim());
     }
     if (text.startsWith(',')) {
-      const behind = text.slice(1).trimStart();
-      if (behind === '' && text.length < reach && !tape.isEnd) return false;
-      if (/^[{[]/.test(behind)) {
-        tape.take(1);
+      const after = text.slice(1).trimStart();
+      if (after === '' && text.length < maxPeek && !cursor.isEnd) return false;
+      if (/^[{[]/.test(after)) {
+        cursor.take(1);
         return true;
       }
     }
     if (text.startsWith('{') && kind === 'own' && name === undefined) {
-      tape.mark();
+      cursor.mark();
       beginJson({ kind: 'own' });
       return true;
     }
-    if (!tape.isLineStart && !text.startsWith('{')) {
-      const line = tape.before(/\n/g, 0);
-      if (line === tape.left && !tape.isEnd && line < 1_000) return false;
-      if (goesOn(tape.peek(Math.min(line, 1_000)))) spoil(findings, desk.last, tape.taken.trim());
+    if (!cursor.isLineStart && !text.startsWith('{')) {
+      const line = cursor.lengthUntil(/\n/g, 0);
+      if (line === cursor.left && !cursor.isEnd && line < 1_000) return false;
+      if (textContinues(cursor.peek(Math.min(line, 1_000))))
+        invalidate(result, parser.last, cursor.taken.trim());
     }
     return endTrail();
   };
   const endTrail = (): true => {
-    tape.isLineStart = true;
-    desk.toProse();
+    cursor.isLineStart = true;
+    parser.toProse();
     return true;
   };
   return { begin: beginJson, settle };
@@ -299,7 +309,7 @@ export const createJsonStates = (desk: Desk) => {
 
 const isEmpty = (input: object): boolean => Object.keys(input).length === 0;
 
-const goesOn = (line: string): boolean =>
+const textContinues = (line: string): boolean =>
   /^(?:["'”’:+]|,\s*\S)/.test(line) || (line.includes('"') && /[}\]]\s*$/.test(line));
 
 interface Capture {
@@ -310,11 +320,11 @@ interface Capture {
 
 const silentCapture = (): Capture => ({ scan: createJsonScan(), thought: '', answer: undefined });
 
-/** Takes in the JSON of an action or an answer. In prose nothing is said of it but the answer behind the name that completes the task. */
-const speakingCapture = (
-  findings: Findings,
-  needs: ReadingNeeds,
-  speech: Speech,
+/** Captures the JSON of an action or an answer. In prose, only emits the answer of the completion entry. */
+const emittingCapture = (
+  result: ParseResult,
+  needs: ReadingContext,
+  emitter: Emitter,
   isOwn: boolean,
   begin: () => void,
 ): Capture => {
@@ -324,7 +334,7 @@ const speakingCapture = (
 
   const isAnswer = (path: readonly string[]): boolean => {
     const key = path.at(-1) ?? '';
-    if (answer !== undefined || findings.answer !== undefined || findings.asks.length > 0)
+    if (answer !== undefined || result.answer !== undefined || result.calls.length > 0)
       return false;
     if (needs.outputSchema !== undefined || !isOneOf(keys.answer, key)) return false;
     if (path.length === 1) return isOwn && name === undefined;
@@ -337,7 +347,7 @@ const speakingCapture = (
     if (isOwn && path.length === 1 && isOneOf(keys.thought, key) && thought === '') {
       return (piece) => {
         thought += piece;
-        speech.say('thinking', piece);
+        emitter.write('thinking', piece);
       };
     }
     if (!isAnswer(path)) return undefined;
@@ -345,7 +355,7 @@ const speakingCapture = (
     begin();
     return (piece) => {
       answer = `${answer ?? ''}${piece}`;
-      speech.say('text', piece);
+      emitter.write('text', piece);
     };
   };
   const closes = (path: readonly string[], text: string): void => {
@@ -364,7 +374,7 @@ const speakingCapture = (
   };
 };
 
-const readCaptured = (text: string, needs: ReadingNeeds): Reading => {
+const readCaptured = (text: string, needs: ReadingContext): Reading => {
   const read = readJson(text);
   if ('problem' in read) {
     return cutAnswer(text, needs) ?? unreadable(read.problem, namedTool(text, needs.tools));
@@ -382,7 +392,7 @@ const hasArguments = (text: string): boolean => {
   });
 };
 
-const readArguments = (name: string, text: string, needs: ReadingNeeds): Reading => {
+const readArguments = (name: string, text: string, needs: ReadingContext): Reading => {
   const read = readJson(text);
   if ('problem' in read) return unreadable(read.problem, name);
   const { value } = read;
@@ -396,7 +406,7 @@ const readArguments = (name: string, text: string, needs: ReadingNeeds): Reading
 const repeatsName = (
   name: string,
   value: Readonly<Record<string, unknown>>,
-  { tools }: ReadingNeeds,
+  { tools }: ReadingContext,
 ): boolean => {
   const key = keys.name.find((it) => Object.hasOwn(value, it) && value[it] === name);
   const isParameter = key !== undefined && parameterOf(tools.get(name), key) !== undefined;
@@ -407,14 +417,14 @@ const checked = (
   reading: Reading,
   { repair, isClosed }: Exclude<ReturnType<typeof readJson>, { readonly problem: string }>,
 ): Reading => {
-  const bare = reading.asks.find(({ input }) => Object.keys(input).length === 0);
+  const bare = reading.calls.find(({ input }) => Object.keys(input).length === 0);
   if (isClosed === true && bare !== undefined) {
-    return unreadable('The JSON is not whole: a bracket in it is not closed.', bare.name);
+    return unreadable('The JSON is incomplete: a bracket is not closed.', bare.name);
   }
   return repair === undefined ? reading : { ...reading, repairs: [repair, ...reading.repairs] };
 };
 
-const cutAnswer = (text: string, needs: ReadingNeeds): Reading | undefined => {
+const cutAnswer = (text: string, needs: ReadingContext): Reading | undefined => {
   const { open, missing } = scanned(text);
   const key = open?.path.at(-1);
   if (open?.isKey !== false || key === undefined || !isOneOf(keys.answer, key)) return undefined;
@@ -423,7 +433,7 @@ const cutAnswer = (text: string, needs: ReadingNeeds): Reading | undefined => {
   if (value === undefined) return undefined;
   const reading = readValue(value, needs);
   if (reading.answer === undefined || reading.problem !== undefined) return undefined;
-  return reading.asks.length > 0
+  return reading.calls.length > 0
     ? undefined
     : { ...reading, repairs: [{ before: text, after }, ...reading.repairs] };
 };

@@ -1,12 +1,12 @@
 import equal from 'fast-deep-equal';
 import { isRecord, parsedJson } from '../../values/json.js';
 import type { JsonSchema } from '../../values/schema.js';
-import { isKnownKey, isOneOf, keys } from './peek.js';
-import { joined, nothing, type Reading, unreadable } from './findings.js';
+import { isKnownKey, isOneOf, keys } from './scanner.js';
+import { joinReadings, emptyReading, type Reading, unreadable } from './parse-result.js';
 import type { ToolDeclaration } from '../../models/model.js';
 import { readJson, type Repair } from '../../values/read-json.js';
 
-export interface ReadingNeeds {
+export interface ReadingContext {
   readonly tools: ToolTable;
   readonly completions: readonly string[];
   readonly outputSchema: JsonSchema | undefined;
@@ -14,25 +14,25 @@ export interface ReadingNeeds {
 
 type JsonRecord = Readonly<Record<string, unknown>>;
 
-export const readValue = (value: unknown, needs: ReadingNeeds): Reading => {
+export const readValue = (value: unknown, needs: ReadingContext): Reading => {
   if (Array.isArray(value)) return readList(value, needs);
   if (!isRecord(value)) return unreadable('An action must be a JSON object.');
   const { outputSchema } = needs;
   return outputSchema !== undefined && isOutput(value, outputSchema, needs)
-    ? { ...nothing, answer: JSON.stringify(value) }
+    ? { ...emptyReading, answer: JSON.stringify(value) }
     : readEntry(value, needs);
 };
 
-const readList = (entries: readonly unknown[], needs: ReadingNeeds): Reading => {
+const readList = (entries: readonly unknown[], needs: ReadingContext): Reading => {
   if (entries.length === 0) return unreadable('The list of actions is empty.');
-  return joined(
+  return joinReadings(
     entries.map((entry) =>
       isRecord(entry) ? readEntry(entry, needs) : unreadable('An action must be a JSON object.'),
     ),
   );
 };
 
-const isOutput = (value: JsonRecord, schema: JsonSchema, { tools }: ReadingNeeds): boolean => {
+const isOutput = (value: JsonRecord, schema: JsonSchema, { tools }: ReadingContext): boolean => {
   const names = valuesOf(value, keys.name);
   if (names.some((name) => typeof name === 'string' && tools.has(name))) return false;
   const answers = valuesOf(value, keys.answer);
@@ -42,7 +42,7 @@ const isOutput = (value: JsonRecord, schema: JsonSchema, { tools }: ReadingNeeds
   return Object.keys(value).every((key) => !isKnownKey(key) || Object.hasOwn(properties, key));
 };
 
-/** Whether a value has what a schema requires, of the types that it names. */
+/** Whether a value has the required properties of a schema, with the right types. */
 export const fits = (value: unknown, { required, properties }: JsonSchema): boolean =>
   isRecord(value) &&
   listOf(required).every((key) => Object.hasOwn(value, String(key))) &&
@@ -60,7 +60,7 @@ const isOfType = (value: unknown, property: unknown): boolean => {
   return types.includes(type) || (type === 'number' && types.includes('integer'));
 };
 
-export const readEntry = (entry: JsonRecord, needs: ReadingNeeds): Reading => {
+export const readEntry = (entry: JsonRecord, needs: ReadingContext): Reading => {
   const nested = valuesOf(entry, keys.name).find(isRecord);
   const parts = nested === undefined ? [entry] : [entry, nested];
   const all = (list: readonly string[]): readonly unknown[] =>
@@ -72,18 +72,18 @@ export const readEntry = (entry: JsonRecord, needs: ReadingNeeds): Reading => {
   const answers = all(keys.answer).filter((answer) => answer !== null);
   const thought = thoughtOf(all(keys.thought));
   const unknown = parts.flatMap((part) => Object.keys(part)).filter((key) => !isKnownKey(key));
-  const said: Reading = thought === undefined ? nothing : { ...nothing, thought };
+  const thoughtOnly: Reading = thought === undefined ? emptyReading : { ...emptyReading, thought };
 
   if (otherName !== undefined) return unreadable('It names two different tools.');
   if (inputs.length > 1) {
     return unreadable('It has two different arguments.', nameOf(name));
   }
   if (answers.length > 1) return unreadable('It has two different answers.');
-  if (name === undefined) return answered(said, answers, inputs, unknown.length > 0);
-  if (typeof name !== 'string') return unreadable('The name of the tool must be a text.');
+  if (name === undefined) return answered(thoughtOnly, answers, inputs, unknown.length > 0);
+  if (typeof name !== 'string') return unreadable('The name of the tool must be a string.');
   const trimmed = name.trim();
   if (answers.some((answer) => answer !== '' && typeof answer !== 'boolean')) {
-    return unreadable('It has an action and an answer at once.', trimmed);
+    return unreadable('It has both an action and an answer.', trimmed);
   }
   const isData =
     !Object.hasOwn(entry, 'tool') && all(keys.input).length === 0 && unknown.length > 0;
@@ -91,7 +91,7 @@ export const readEntry = (entry: JsonRecord, needs: ReadingNeeds): Reading => {
   const reading =
     inputs.length === 0 && unknown.length > 0
       ? unreadable(
-          `It has ${others.slice(0, 200)} beside the name of the tool; what a tool takes belongs into its arguments.`,
+          `It has ${others.slice(0, 200)} next to the name of the tool; put parameters into its arguments.`,
           trimmed,
         )
       : readNamed(trimmed, inputs[0], needs);
@@ -103,7 +103,7 @@ export const readEntry = (entry: JsonRecord, needs: ReadingNeeds): Reading => {
 };
 
 const answered = (
-  said: Reading,
+  thoughtOnly: Reading,
   answers: readonly unknown[],
   inputs: readonly unknown[],
   hasUnknown: boolean,
@@ -111,43 +111,43 @@ const answered = (
   const [answer] = answers;
   const isBare = inputs.every((input) => isRecord(input) && Object.keys(input).length === 0);
   if (answer !== undefined && !isBare) {
-    return unreadable('It has arguments and an answer at once.');
+    return unreadable('It has both arguments and an answer.');
   }
   if (answer !== undefined) {
-    return { ...said, answer: textOf(answer), ...(hasUnknown ? { isData: true } : {}) };
+    return { ...thoughtOnly, answer: textOf(answer), ...(hasUnknown ? { isData: true } : {}) };
   }
-  if (said.thought !== undefined && isBare && !hasUnknown) return said;
+  if (thoughtOnly.thought !== undefined && isBare && !hasUnknown) return thoughtOnly;
   return {
     ...unreadable('It has neither the name of a tool nor an answer.'),
     ...(hasUnknown ? { isData: true } : {}),
   };
 };
 
-export const readNamed = (name: string, input: unknown, needs: ReadingNeeds): Reading => {
+export const readNamed = (name: string, input: unknown, needs: ReadingContext): Reading => {
   const tool = needs.tools.get(name);
   if (tool === undefined && isCompletion(name, needs)) return completed(input, needs);
   const read = readInput(input, tool);
   return 'problem' in read
     ? unreadable(read.problem, name)
-    : { asks: [{ name, input: read.input }], repairs: read.repairs };
+    : { calls: [{ name, input: read.input }], repairs: read.repairs };
 };
 
-export const isCompletion = (name: string, { tools, completions }: ReadingNeeds): boolean =>
+export const isCompletion = (name: string, { tools, completions }: ReadingContext): boolean =>
   !tools.has(name) && [...completions, 'final_answer', 'final answer'].includes(name.toLowerCase());
 
-const completed = (input: unknown, { outputSchema }: ReadingNeeds): Reading => {
+const completed = (input: unknown, { outputSchema }: ReadingContext): Reading => {
   if (input === undefined || input === null || input === '') {
     return unreadable('The answer is missing.');
   }
-  if (!isRecord(input)) return { ...nothing, answer: textOf(input) };
-  // Where the answer is to have a form of its own, this may be it.
+  if (!isRecord(input)) return { ...emptyReading, answer: textOf(input) };
+  // If the answer must match a schema, this may be it.
   if (outputSchema === undefined && Object.values(input).every((value) => value === null)) {
-    return { ...nothing, answer: '' };
+    return { ...emptyReading, answer: '' };
   }
   const answers = distinct(valuesOf(input, keys.answer));
   const isWhole =
     answers.length === 1 && Object.keys(input).every((key) => isOneOf(keys.answer, key));
-  return { ...nothing, answer: isWhole ? textOf(answers[0]) : textOf(input) };
+  return { ...emptyReading, answer: isWhole ? textOf(answers[0]) : textOf(input) };
 };
 
 const textOf = (value: unknown): string =>
@@ -158,7 +158,7 @@ const thoughtOf = (thoughts: readonly unknown[]): string | undefined => {
   return texts.length === 0 ? undefined : texts.join('\n\n');
 };
 
-export const isNone = (name: unknown, { tools }: Pick<ReadingNeeds, 'tools'>): boolean =>
+export const isNone = (name: unknown, { tools }: Pick<ReadingContext, 'tools'>): boolean =>
   name === null ||
   (typeof name === 'string' && !tools.has(name) && /^\s*(?:none|null)?\s*$/i.test(name));
 
@@ -195,7 +195,7 @@ const readText = (text: string, tool: ToolDeclaration | undefined): InputReading
     return { input: {}, repairs: [] };
   }
   const name = onlyText(tool);
-  // What a bracket closes that none has opened was meant as JSON.
+  // Unbalanced closing brackets show that it was meant as JSON.
   const isRest = /[}\]]$/.test(trimmed) && !/[{[]/.test(trimmed);
   return name === undefined || isRest
     ? { problem: 'The arguments must be a JSON object.' }

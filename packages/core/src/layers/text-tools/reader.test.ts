@@ -348,7 +348,7 @@ describe('the judgement', () => {
     expect(joined[0]).toEqual(text('4'));
     expect(joined.at(-1)).toEqual(finish());
     expect(reports).toEqual([
-      { type: 'warning', message: expect.stringContaining('make up what is said next') },
+      { type: 'warning', message: expect.stringContaining('invent the next turn') },
     ]);
   });
 
@@ -408,7 +408,7 @@ describe('the judgement', () => {
         type: 'malformed',
         isThought: true,
         why: expect.any(String),
-        feedback: expect.stringMatching(/^Go on: /),
+        feedback: expect.stringMatching(/^Continue: /),
       },
       finish(),
     ]);

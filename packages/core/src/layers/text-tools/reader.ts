@@ -1,22 +1,29 @@
 import type { ModelChunk, ToolDeclaration } from '../../models/model.js';
 import type { JsonSchema } from '../../values/schema.js';
 import { createActionStates } from './action-states.js';
-import type { Desk, Found, Place, State } from './desk.js';
+import type { ParserState, Found, ActionContext, State } from './parser-state.js';
 import type { Dialect } from './dialects.js';
 import { createFenceMarks } from './fence-marks.js';
-import { amongText, createFindings, type Findings, forget, hasActed, nothing } from './findings.js';
+import {
+  actionInText,
+  createParseResult,
+  type ParseResult,
+  resetToThought,
+  hasToolCall,
+  emptyReading,
+} from './parse-result.js';
 import { createJsonStates } from './json-states.js';
-import type { Label, Mark, Tag } from './peek.js';
-import { ahead, jsonAt, labelAt, labelWords, reach, tagAt } from './peek.js';
-import { createTape, takeRun } from './tape.js';
+import type { Label, Mark, Tag } from './scanner.js';
+import { lookAhead, jsonAt, labelAt, labelWords, maxPeek, tagAt } from './scanner.js';
+import { createCursor, takeRun } from './cursor.js';
 import { toolTable } from './read-entry.js';
-import { createVoice } from './voice.js';
+import { createOutputChannel } from './output-channel.js';
 
 export interface ReaderInit {
   readonly dialect: Pick<Dialect, 'labels' | 'words' | 'bareJson' | 'isList' | 'completions'>;
   readonly tools: readonly ToolDeclaration[];
   readonly mayAct: boolean;
-  /** Only thoughts in tags are told from the answer: tools have not been spoken of. */
+  /** Whether only tagged thoughts are separated from the answer, as the conversation has no tools. */
   readonly isPlain?: boolean;
   readonly outputSchema?: JsonSchema | undefined;
   readonly emit: (chunk: ModelChunk) => void;
@@ -34,11 +41,11 @@ export const createReader = ({
   emit,
   mayRetract,
 }: ReaderInit) => {
-  const findings = createFindings();
-  const tape = createTape();
+  const result = createParseResult();
+  const cursor = createCursor();
   const ending = createEnding();
-  const voice = createVoice({
-    findings,
+  const output = createOutputChannel({
+    result,
     isList: dialect.isList && !isPlain,
     maxHeld: isPlain ? 0 : 256,
     mayAct: mayAct && tools.length > 0,
@@ -48,65 +55,65 @@ export const createReader = ({
   let isOver = false;
 
   const prose: State = () => {
-    if (tape.left === 0) return false;
+    if (cursor.left === 0) return false;
     const found =
-      desk.code !== undefined
-        ? fences.endCode(desk.code)
-        : voice.channel === 'answer' || voice.channel === 'again'
+      parser.code !== undefined
+        ? fences.endCode(parser.code)
+        : output.channel === 'answer' || output.channel === 'repeated'
           ? markInAnswer()
           : mark();
     if (found === 'more') return false;
     if (found === 'found') return true;
     const isLiteral =
-      desk.code !== undefined || voice.channel === 'answer' || voice.channel === 'again';
+      parser.code !== undefined || output.channel === 'answer' || output.channel === 'repeated';
     const run = takeRun(
-      tape,
-      desk.code !== undefined ? /\n/g : isLiteral || isPlain ? /[\n<[]/g : /[\n<{[]/g,
+      cursor,
+      parser.code !== undefined ? /\n/g : isLiteral || isPlain ? /[\n<[]/g : /[\n<{[]/g,
     );
-    if (desk.isBehindTemplate && run.trim() !== '') findings.conflict ??= amongText;
-    voice.literal(run);
+    if (parser.followsTemplate && run.trim() !== '') result.conflict ??= actionInText;
+    output.addText(run);
     return true;
   };
   const markInAnswer = (): Found => {
-    if (!tape.isLineStart) {
-      const tag = tagAt(tape.peek(2 * reach), tape.isEnd);
+    if (!cursor.isLineStart) {
+      const tag = tagAt(cursor.peek(2 * maxPeek), cursor.isEnd);
       if (tag === 'more') return 'more';
       return tag?.type.includes('answer') ? takeMark(tag) : undefined;
     }
-    const next = ahead(tape, wordsInAnswer);
+    const next = lookAhead(cursor, wordsInAnswer);
     if (next === 'more') return 'more';
     const { label, tag, fence } = next;
     if (fence !== undefined) return fences.inAnswer(fence);
     if (label?.type === 'answer') {
-      voice.answerAgain(tape.take(label.length));
+      output.addRepeatedAnswer(cursor.take(label.length));
       return 'found';
     }
     if (label !== undefined) {
-      tape.mark();
-      tape.take(label.length);
+      cursor.mark();
+      cursor.take(label.length);
       return actions.begin({ kind: 'answer' });
     }
     if (tag?.type === 'unthink') return thoughts.endDraft(tag);
     if (tag?.type === 'answer' || tag?.type === 'unanswer') return takeMark(tag);
     if (tag === undefined || tag.type === 'think') return undefined;
-    tape.mark();
+    cursor.mark();
     return openTag(tag, 'answer');
   };
-  /** What follows an answer in marks is no part of it. */
+  /** Text after a marked answer is not part of it. */
   const takeMark = ({ type, length }: Mark<Tag>): 'found' => {
-    tape.take(length);
-    if (type === 'unanswer' && voice.channel === 'answer') voice.turnTo('thought');
+    cursor.take(length);
+    if (type === 'unanswer' && output.channel === 'answer') output.switchTo('thought');
     return 'found';
   };
   const words = labelWords(dialect.labels, dialect.words);
   const wordsInAnswer = words.filter(([, label]) => label === 'action' || label === 'answer');
 
   const mark = (): Found => {
-    const text = tape.peek(2 * reach);
+    const text = cursor.peek(2 * maxPeek);
     if (isPlain) return thoughtTag(text);
-    if (tape.isLineStart) {
-      const isBehindThought = voice.channel === 'thought' && voice.isLabelled;
-      const label = labelAt(text, words, tape.isEnd, isBehindThought);
+    if (cursor.isLineStart) {
+      const followsThought = output.channel === 'thought' && output.isLabelled;
+      const label = labelAt(text, words, cursor.isEnd, followsThought);
       if (label === 'more') return 'more';
       if (label !== undefined && takeLabel(label)) return 'found';
       const fence = fences.open();
@@ -114,46 +121,47 @@ export const createReader = ({
       const named = namedArguments(text);
       if (named !== undefined) return named;
     }
-    // In backticks it is only mentioned.
-    const tag = tape.last === '`' ? undefined : tagAt(text, tape.isEnd);
+    // In backticks, it is only mentioned.
+    const tag = cursor.last === '`' ? undefined : tagAt(text, cursor.isEnd);
     if (tag === 'more') return 'more';
     if (tag !== undefined) return takeTag(tag);
     return bareJson(0, undefined);
   };
 
   const thoughtTag = (text: string): Found => {
-    const tag = tagAt(text, tape.isEnd);
+    const tag = tagAt(text, cursor.isEnd);
     if (tag === 'more') return 'more';
     return tag !== undefined && /think|answer/.test(tag.type) ? takeTag(tag) : undefined;
   };
   const takeLabel = ({ type, length }: Mark<Label>): boolean => {
     switch (type) {
       case 'observation':
-        isOver = findings.asks.length > 0;
+        isOver = result.calls.length > 0;
         return isOver;
       case 'thought':
-        tape.take(length);
-        voice.turnTo('thought', true);
+        cursor.take(length);
+        output.switchTo('thought', true);
         return true;
       case 'answer':
-        tape.take(length);
-        voice.thinkBefore();
-        voice.turnTo(findings.answer === undefined ? 'answer' : 'again');
-        findings.answer ??= [];
+        cursor.take(length);
+        output.reclassifyAsThought();
+        output.switchTo(result.answer === undefined ? 'answer' : 'repeated');
+        result.answer ??= [];
         return true;
       case 'action':
       case 'input':
-        if (isLead()) findings.hasLead = true;
-        tape.take(length);
-        voice.turnTo(isSaid() ? voice.channel : 'thought');
-        tape.mark();
+        if (isPreamble()) result.hasPreamble = true;
+        cursor.take(length);
+        output.switchTo(isProse() ? output.channel : 'thought');
+        cursor.mark();
         actions.begin({ kind: 'own' });
         return true;
     }
   };
 
-  const isSaid = (): boolean => voice.channel === 'said' || voice.channel === 'musing';
-  const isLead = (): boolean => isSaid() || (voice.channel === 'open' && !voice.isAtStart);
+  const isProse = (): boolean => output.channel === 'prose' || output.channel === 'draft';
+  const isPreamble = (): boolean =>
+    isProse() || (output.channel === 'undecided' && !output.isAtStart);
   const takeTag = (tag: Mark<Tag>): Found => {
     switch (tag.type) {
       case 'think':
@@ -166,126 +174,130 @@ export const createReader = ({
       case 'unanswer':
         return takeMark(tag);
       default:
-        tape.mark();
+        cursor.mark();
         return openTag(tag, 'own');
     }
   };
-  /** A mark of native tool use. In prose it is one only where an action can follow. */
-  const openTag = (tag: Mark<Tag>, kind: Place['kind']): Found => {
+  /** A marker of native tool calls. In prose, it counts only if an action can follow. */
+  const openTag = (tag: Mark<Tag>, kind: ActionContext['kind']): Found => {
     const { type, length, name } = tag;
     if (type === 'close') {
-      if (!hasActed(findings)) return undefined;
-      tape.take(length);
+      if (!hasToolCall(result)) return undefined;
+      cursor.take(length);
       return 'found';
     }
-    if (type === 'call' && !tape.isLineStart) {
-      const behind = tape.peek(reach, length).trimStart();
-      if (behind === '' && tape.left < length + reach && !tape.isEnd) return 'more';
-      if (!/^[{[<]/.test(behind)) return undefined;
+    if (type === 'call' && !cursor.isLineStart) {
+      const after = cursor.peek(maxPeek, length).trimStart();
+      if (after === '' && cursor.left < length + maxPeek && !cursor.isEnd) return 'more';
+      if (!/^[{[<]/.test(after)) return undefined;
     }
-    if (kind === 'own') voice.turnTo(isSaid() ? voice.channel : 'thought');
-    tape.take(length);
-    if (kind === 'own') tape.mark();
+    if (kind === 'own') output.switchTo(isProse() ? output.channel : 'thought');
+    cursor.take(length);
+    if (kind === 'own') cursor.mark();
     if (type !== 'function' || name === undefined) return actions.begin({ kind });
-    desk.place = { kind, name };
-    desk.state = actions.functionBody;
+    parser.context = { kind, name };
+    parser.state = actions.functionBody;
     return 'found';
   };
 
   /** `name[ARGS]{…}`, as one family of models writes it. */
   const namedArguments = (text: string): Found => {
-    for (const name of desk.needs.tools.keys()) {
+    for (const name of parser.needs.tools.keys()) {
       const lead = `${name}[ARGS]`;
       if (text.startsWith(lead)) {
-        voice.turnTo(voice.channel === 'open' ? 'thought' : voice.channel);
-        tape.take(lead.length);
-        tape.mark();
-        desk.place = { kind: 'own', name };
-        desk.state = actions.input;
+        output.switchTo(output.channel === 'undecided' ? 'thought' : output.channel);
+        cursor.take(lead.length);
+        cursor.mark();
+        parser.context = { kind: 'own', name };
+        parser.state = actions.input;
         return 'found';
       }
-      if (!tape.isEnd && lead.startsWith(text)) return 'more';
+      if (!cursor.isEnd && lead.startsWith(text)) return 'more';
     }
     return undefined;
   };
 
   const bareJson = (offset: number, fence: string | undefined, isWhole = true): Found => {
-    const text = tape.peek(reach, offset);
+    const text = cursor.peek(maxPeek, offset);
     if (text === '') return undefined;
-    const isFirst = voice.isAtStart;
+    const isFirst = output.isAtStart;
     if (dialect.bareJson === 'whole' && isFirst && isWhole) {
-      if (/^\[\s*$/.test(text) && text.length < reach && !tape.isEnd) return 'more';
+      if (/^\[\s*$/.test(text) && text.length < maxPeek && !cursor.isEnd) return 'more';
       if (/^(?:\{|\[\s*[{\]])/.test(text)) return captureAt(offset, 'own', fence);
     }
-    const isLabelledLine = voice.isLabelled && tape.isLineStart && voice.channel === 'thought';
+    const isLabelledLine = output.isLabelled && cursor.isLineStart && output.channel === 'thought';
     if (outputSchema !== undefined && isLabelledLine && /^\{\s*"/.test(text)) {
       return captureAt(offset, 'own', fence);
     }
-    const found = jsonAt(text, tape.isEnd);
+    const found = jsonAt(text, cursor.isEnd);
     if (found !== 'json') return found;
     const isOwn = isFirst || isLabelledLine;
     return captureAt(offset, isOwn && dialect.bareJson !== 'none' ? 'own' : 'prose', fence);
   };
-  const captureAt = (offset: number, kind: Place['kind'], fence: string | undefined): 'found' => {
-    const { channel } = voice;
-    if (kind === 'own') voice.turnTo(channel === 'open' ? 'thought' : channel);
-    tape.mark();
-    tape.take(offset);
+  const captureAt = (
+    offset: number,
+    kind: ActionContext['kind'],
+    fence: string | undefined,
+  ): 'found' => {
+    const { channel } = output;
+    if (kind === 'own') output.switchTo(channel === 'undecided' ? 'thought' : channel);
+    cursor.mark();
+    cursor.take(offset);
     json.begin(fence === undefined ? { kind } : { kind, fence }, channel);
     return 'found';
   };
-  const desk: Desk = {
+  const parser: ParserState = {
     dialect,
     words,
     needs: { tools: toolTable(tools), completions: dialect.completions, outputSchema },
-    findings,
-    tape,
-    voice,
+    result,
+    cursor,
+    output,
     state: prose,
-    place: { kind: 'own' },
-    last: nothing,
+    context: { kind: 'own' },
+    last: emptyReading,
     code: undefined,
     openFences: 0,
     isTemplate: false,
-    isBehindTemplate: false,
+    followsTemplate: false,
     input: () => false,
     toProse: () => {
-      desk.state = prose;
+      parser.state = prose;
     },
   };
-  const fences = createFenceMarks(desk, { bareJson, isLead });
-  const thoughts = createThoughtStates(desk);
-  const json = createJsonStates(desk);
-  const actions = createActionStates(desk, json);
+  const fences = createFenceMarks(parser, { bareJson, isPreamble });
+  const thoughts = createThoughtStates(parser);
+  const json = createJsonStates(parser);
+  const actions = createActionStates(parser, json);
   const run = (): void => {
-    while (!isOver && desk.state());
+    while (!isOver && parser.state());
   };
-  let isBegun = false;
+  let hasStarted = false;
   return {
     push: (piece: string) => {
       if (isOver || ending.isOver || piece === '') return;
-      tape.push(ending.push(isBegun ? piece : piece.replace(/^\uFEFF/, '')));
-      isBegun = true;
+      cursor.push(ending.push(hasStarted ? piece : piece.replace(/^\uFEFF/, '')));
+      hasStarted = true;
       run();
     },
-    end: (): Findings => {
-      if (!isOver) tape.push(ending.end());
-      tape.end();
+    end: (): ParseResult => {
+      if (!isOver) cursor.push(ending.end());
+      cursor.end();
       run();
-      voice.end();
-      return findings;
+      output.end();
+      return result;
     },
-    /** What the model has begun to make up: what a tool says, or what comes after its turn. */
+    /** Set if the model has started to invent text: a tool result, or the next turn. */
     get isOver() {
       return isOver ? 'observation' : ending.isOver ? 'turn' : undefined;
     },
     get unread() {
-      return tape.left + ending.held;
+      return cursor.left + ending.held;
     },
   };
 };
 
-/** Marks with which models end their turn: they, and what is written behind them, are taken off the end. */
+/** Markers of the end of a turn: removed from the end, with everything after them. */
 const ends = ['<|im_end|>', '<|eot_id|>', '<|end|>', '<end_of_turn>', '</s>'];
 const begins = ['<|im_start|>', '<|start_header_id|>', '<start_of_turn>'];
 const maxHeld = 120;
@@ -307,7 +319,7 @@ const createEnding = () => {
   };
   return {
     push: (piece: string) => {
-      // `<s>` and `</s>` also strike text out.
+      // `<s>` and `</s>` also mean strikethrough.
       hasOpening ||= (last + piece).includes('<s>');
       last = (last + piece).slice(-2);
       const text = held + piece;
@@ -332,84 +344,86 @@ const createEnding = () => {
   };
 };
 
-const behindMarks = (text: string): string => {
+const afterMarks = (text: string): string => {
   const token = ends.find((it) => text.startsWith(it));
-  return token === undefined ? text : behindMarks(text.slice(token.length).trimStart());
+  return token === undefined ? text : afterMarks(text.slice(token.length).trimStart());
 };
 
-const isWhole = (text: string): boolean => behindMarks(text) === '';
+const isWhole = (text: string): boolean => afterMarks(text) === '';
 
 const mayEnd = (text: string): boolean => {
-  const rest = behindMarks(text);
-  const isBehind = rest.length < text.length;
-  return [...ends, ...(isBehind ? begins : [])].some((it) => it.startsWith(rest));
+  const rest = afterMarks(text);
+  const followsMark = rest.length < text.length;
+  return [...ends, ...(followsMark ? begins : [])].some((it) => it.startsWith(rest));
 };
 
-const createThoughtStates = (desk: Desk) => {
-  const { findings, tape, voice } = desk;
+const createThoughtStates = (parser: ParserState) => {
+  const { result, cursor, output } = parser;
   let hasTag = false;
 
   const begin = ({ length }: Mark<Tag>): Found => {
-    if (!tape.isLineStart) return undefined;
+    if (!cursor.isLineStart) return undefined;
     hasTag = true;
-    tape.take(length);
-    voice.thinkHeld();
-    voice.speech.close();
-    desk.state = thinking;
+    cursor.take(length);
+    output.emitHeldAsThought();
+    output.emitter.close();
+    parser.state = thinking;
     return 'found';
   };
-  /** The end of a thought that no tag has begun: all before it was one. Within a line it is only mentioned. */
+  /**
+   * The end of a thought without a start tag: all text before it was a thought. Within a line, it is only mentioned.
+   */
   const end = ({ length }: Mark<Tag>): Found => {
-    const behind = tape.peek(reach, length);
-    if (!tape.isLineStart && !behind.includes('\n')) {
-      if (behind.trim() !== '') return undefined;
-      if (behind.length < reach && !tape.isEnd) return 'more';
+    const after = cursor.peek(maxPeek, length);
+    if (!cursor.isLineStart && !after.includes('\n')) {
+      if (after.trim() !== '') return undefined;
+      if (after.length < maxPeek && !cursor.isEnd) return 'more';
     }
-    if (!tape.isLineStart && !/^[ \t\r]*(?:\n|$)/.test(behind)) return undefined;
-    tape.take(length);
+    if (!cursor.isLineStart && !/^[ \t\r]*(?:\n|$)/.test(after)) return undefined;
+    cursor.take(length);
     if (hasTag) endThought();
     else endAll();
     return 'found';
   };
-  /** The same behind an answer, which was a draft if more follows. */
+  /** The same after an answer, which was a draft if more text follows. */
   const endDraft = ({ length }: Mark<Tag>): Found => {
     if (hasTag) return undefined;
-    const behind = tape.peek(reach, length);
-    if (behind.trim() === '' && behind.length < reach) {
-      if (!tape.isEnd) return 'more';
-      tape.take(length);
+    const after = cursor.peek(maxPeek, length);
+    if (after.trim() === '' && after.length < maxPeek) {
+      if (!cursor.isEnd) return 'more';
+      cursor.take(length);
       return 'found';
     }
-    if (!/^[ \t\r]*\n/.test(behind)) return undefined;
-    tape.take(length);
+    if (!/^[ \t\r]*\n/.test(after)) return undefined;
+    cursor.take(length);
     endAll();
     return 'found';
   };
   const endAll = (): void => {
-    voice.turnTo('open');
-    voice.retract();
-    forget(findings);
-    tape.isLineStart = true;
+    output.switchTo('undecided');
+    output.retract();
+    resetToThought(result);
+    cursor.isLineStart = true;
   };
   const endThought = (): void => {
-    voice.thinkHeld();
-    voice.speech.close();
-    if (voice.channel === 'thought' && findings.answer === undefined && !hasActed(findings)) {
-      voice.turnTo('open');
+    output.emitHeldAsThought();
+    output.emitter.close();
+    if (output.channel === 'thought' && result.answer === undefined && !hasToolCall(result)) {
+      output.switchTo('undecided');
     }
-    tape.isLineStart = true;
+    cursor.isLineStart = true;
   };
   const thinking: State = () => {
-    if (tape.left === 0) return false;
-    const tag = tagAt(tape.peek(reach), tape.isEnd);
+    if (cursor.left === 0) return false;
+    const tag = tagAt(cursor.peek(maxPeek), cursor.isEnd);
     if (tag === 'more') return false;
     if (tag?.type === 'unthink') {
-      tape.take(tag.length);
+      cursor.take(tag.length);
       endThought();
-      desk.toProse();
+      parser.toProse();
       return true;
     }
-    voice.speech.say('thinking', tape.take(tape.before(/</g, 1)));
+    output.emitter.write('thinking', cursor.take(cursor.lengthUntil(/</g, 1)));
     return true;
   };
   return { begin, end, endDraft };

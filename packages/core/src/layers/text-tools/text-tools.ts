@@ -7,22 +7,23 @@ import type { Model, ModelChunk, ModelContext, ModelRequest } from '../../models
 import { around, checkModel, inTime } from '../../models/timeouts.js';
 import type { Usage } from '../../values/usage.js';
 import type { Dialect, PromptNeeds } from './dialects.js';
-import { type Judgement, judge } from './judge.js';
+import { type Classification, classify } from './classify.js';
 import { createReader, type Reader } from './reader.js';
 import { toolTable } from './read-entry.js';
 import { type Message, textBlock, toolCallsOf } from '../../values/message.js';
 import { historyIn } from './history.js';
 
 /**
- * Gives tools to a model that has none: they are described in its prompt, and the text that it writes in the form of the dialect becomes
- * thoughts, answers and uses of tools while it arrives. A text that cannot be read ends with `malformed`, and the loop asks again.
+ * Adds tool calls to a model without native ones: describes the tools in its prompt, and parses its text, as it
+ * streams, into thoughts, answers and tool calls, in the form of the dialect. Unreadable text ends with `malformed`,
+ * and the loop asks again.
  */
 export const textTools = (model: Model, dialect: Dialect): Model => {
   checkModel('textTools()', model);
   const missing = missingIn(dialect);
   if (missing !== undefined) {
     throw misuse(
-      `textTools() takes a dialect as its second argument, such as actionDialect() makes: this one lacks ${missing}.`,
+      `textTools() takes a dialect as its second argument, such as actionDialect(): this one lacks ${missing}.`,
     );
   }
   const timed = inTime(model);
@@ -61,7 +62,7 @@ const missingIn = (dialect: unknown): string | undefined => {
   return lists ?? (part && `prompts.${part}`) ?? (writer && `write.${writer}`);
 };
 
-const madeUp = { observation: 'what its tool says', turn: 'what is said next' } as const;
+const inventedParts = { observation: 'a tool result', turn: 'the next turn' } as const;
 
 interface Reading {
   readonly request: ModelRequest;
@@ -76,7 +77,7 @@ const estimated = (asked: ModelRequest, written: string): Partial<Usage> => ({
   outputTokens: estimateTokens(written),
 });
 
-/** Turns the text of a model into what it says. An Observable of its own making: each delta passes here, and may make several chunks or the end. */
+/** Parses the text of a model. A custom Observable: each delta may emit several chunks, or end the stream. */
 const read = (
   source: Observable<ModelChunk>,
   { request, asked, dialect, context, isPlain }: Reading,
@@ -94,7 +95,7 @@ const read = (
     let thoughts: string[];
     let nativeUses: number;
     let hasUsage = false;
-    /** Nothing but texts has passed: a restart takes nothing else back. Usage that is told once more behind it would count twice. */
+    /** Whether only text has passed, which a restart can take back. Usage repeated after it would count twice. */
     let isTextOnly = true;
     let isEnded: boolean;
 
@@ -117,9 +118,9 @@ const read = (
       const text = pieces.join('');
       return text.slice(0, text.length - reader.unread);
     };
-    const decide = (): Judgement => {
-      const findings = reader.end();
-      return judge(findings, {
+    const decide = (): Classification => {
+      const result = reader.end();
+      return classify(result, {
         dialect,
         prompts: dialect.prompts,
         asked: promptNeeds(request),
@@ -139,7 +140,7 @@ const read = (
     const cut = (what: string): void => {
       context.report({
         type: 'warning',
-        message: `The model began to make up ${what}: its reply is cut off there.${hasUsage ? '' : ' What it cost is estimated.'}`,
+        message: `The model started to invent ${what}: its reply is cut off there.${hasUsage ? '' : ' Its usage is estimated.'}`,
       });
       conclude();
       if (!hasUsage) emit({ type: 'usage', usage: estimated(asked, written()) });
@@ -149,7 +150,7 @@ const read = (
     const take = (text: string): void => {
       pieces.push(text);
       reader.push(text);
-      if (reader.isOver !== undefined) cut(madeUp[reader.isOver]);
+      if (reader.isOver !== undefined) cut(inventedParts[reader.isOver]);
     };
     const next = (chunk: ModelChunk): void => {
       if (!['text', 'usage', 'finish'].includes(chunk.type)) isTextOnly = false;
@@ -168,15 +169,15 @@ const read = (
           return;
         case 'finish':
           if (chunk.finish === 'stop') conclude();
-          else breakOff();
+          else flushHeld();
           emit(chunk);
           return;
         default:
           emit(chunk);
       }
     };
-    /** What has been held back is shown as it is. No tool is used: its text may be cut. */
-    const breakOff = (): void => {
+    /** Emits held text as it is. Runs no tools: the text may be cut off. */
+    const flushHeld = (): void => {
       if (isEnded) return;
       isEnded = true;
       reader.end();
@@ -185,11 +186,11 @@ const read = (
     return source.pipe(takeUntil(cut$)).subscribe({
       next,
       error: (error: unknown) => {
-        breakOff();
+        flushHeld();
         subscriber.error(error);
       },
       complete: () => {
-        breakOff();
+        flushHeld();
         subscriber.complete();
       },
     });
@@ -208,7 +209,7 @@ const promptNeeds = ({ tools = [], toolChoice, outputSchema }: ModelRequest): Pr
   outputSchema,
 });
 
-/** Writes a request as one that any model can read: its tools and its history are texts. */
+/** Rewrites a request for any model: its tools and tool calls become text. */
 export const textRequest = (
   request: ModelRequest,
   dialect: Dialect,
@@ -248,7 +249,7 @@ const withStops = (
 ): ModelRequest => {
   if (stopSequences.length === 0 || unsupported?.includes('stopSequences') === true) return request;
   const { stopSequences: own = [] } = request;
-  // Some vendors take no more than four.
+  // Some vendors accept only four.
   const room = Math.max(0, 4 - own.length);
   const added = stopSequences.filter((it) => !own.includes(it)).slice(0, room);
   return { ...request, stopSequences: [...own, ...added] };
@@ -266,13 +267,13 @@ const withPrompt = (
   }
   const at = request.messages.findIndex(({ role }) => role === 'user');
   if (at === -1) {
-    const told: Message = { id: 'prompt', role: 'user', content: [textBlock(prompt)] };
-    return { ...request, messages: [told, ...request.messages] };
+    const message: Message = { id: 'prompt', role: 'user', content: [textBlock(prompt)] };
+    return { ...request, messages: [message, ...request.messages] };
   }
-  const told = request.messages.map((message, index): Message =>
+  const messages = request.messages.map((message, index): Message =>
     index === at && message.role === 'user'
       ? { ...message, content: [textBlock(`${prompt}\n\n`), ...message.content] }
       : message,
   );
-  return { ...request, messages: told };
+  return { ...request, messages };
 };

@@ -4,7 +4,7 @@ import type { MillraceError } from '../../values/errors.js';
 import { createFifo } from '../../flow/fifo.js';
 
 export interface Waiter {
-  /** Acquires the resources and returns whether enough were free. Called on arrival, and while first in the queue. */
+  /** Acquires resources if enough are free. Called on arrival, and again while first in the queue. */
   readonly tryAcquire: (isFirst: boolean) => boolean;
   readonly release: () => void;
   /** Called if it is queued, with the number of those ahead of it. */
@@ -14,10 +14,7 @@ export interface Waiter {
 /** Starts work in order of arrival, as the resources that it needs become free. */
 interface AdmissionGate {
   readonly waiting: number;
-  /**
-   * Waits until the waiter is admitted, then subscribes to its work. Cold. Releases before subscribers see the
-   * completion, error or unsubscription. Unsubscribing while it waits acquires nothing.
-   */
+  /** Subscribes to the work once admitted. Cold. Releases before subscribers see the end; unsubscribing dequeues. */
   enter$<T>(guest: Waiter, work: () => Observable<T>): Observable<T>;
   /** Admits all waiters for which enough is free by now. */
   admitWaiting(): void;

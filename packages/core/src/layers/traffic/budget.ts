@@ -27,12 +27,8 @@ export interface BudgetOptions {
   readonly money?: number;
   /** Prices per million tokens, by model. Required for `money`. */
   readonly prices?: PriceTable;
-  /** Maximum number of tool calls that run. */
   readonly toolCalls?: number;
-  /**
-   * At the limit: close with an answer without tools, or error with `budget`. A call that starts without any budget
-   * left always errors. Default: `answer`.
-   */
+  /** At the limit: close without tools, or error; always errors if nothing is left at the start. Default: `answer`. */
   readonly onExceed?: 'answer' | 'error';
 }
 
@@ -60,8 +56,8 @@ export interface Budget extends Layer {
 
 /**
  * Limits what each call may spend, including its sub-agents. Checked before each turn: the call ends with reason
- * `budget`, a closing answer and a `warning`, or with a `budget` error. Failed requests count too. A resumed call keeps
- * its costs.
+ * `budget`, a closing answer and a `warning`, or with a `budget` error. Failed requests count; a resumed call keeps its
+ * costs.
  */
 export const budget = (options: BudgetOptions): Budget => createBudget('budget()', options, false);
 

@@ -26,8 +26,8 @@ export interface Semaphore {
   /**
    * Waits for a slot, subscribes to the work, and frees the slot in the same tick as the work completes, errors or is
    * unsubscribed. Cold: each subscription takes its own slot. Unsubscribing leaves the queue. Errors with `queueFull`
-   * (retryable) if too many wait. With the `key` of a current holder, the work starts immediately and shares its slot,
-   * which is freed once the last of them ends.
+   * (retryable) if too many wait. With the `key` of a current holder, the work starts immediately and shares its slot
+   * until the last of them ends.
    */
   hold$<T>(
     work: () => Observable<T>,
@@ -37,7 +37,7 @@ export interface Semaphore {
   ): Observable<T>;
 }
 
-/** Creates a semaphore: `semaphore.hold$(() => agent.call$('…'))` queues a call. `callMs` starts once it runs. */
+/** Creates a semaphore: `semaphore.hold$(() => agent.call$('…'))` queues a call. Its time limits start once it runs. */
 export const createSemaphore = (options: SemaphoreOptions): Semaphore => {
   checkOptions('createSemaphore()', options, rules, ['max']);
   const { max, maxQueue = 100, what = 'others' } = options;

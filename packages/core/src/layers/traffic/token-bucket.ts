@@ -29,7 +29,7 @@ export type TakeResult =
 /** The rules of a token bucket. It is stateless: states are passed in and returned. */
 export interface TokenBucket {
   readonly full: BucketState;
-  /** Takes an amount if there is enough; more than the capacity from a full bucket, which then has a debt. */
+  /** Takes an amount if there is enough; more than the capacity empties a full bucket and leaves a debt. */
   take(state: BucketState, amount: number, now: number): TakeResult;
   /** Returns unused tokens; a negative amount is taken even if there is not enough. */
   refund(state: BucketState, amount: number, now: number): BucketState;
@@ -39,8 +39,7 @@ export interface TokenBucket {
 
 /**
  * Creates the rules of a token bucket. No period can take more than the capacity plus the inflow. A clock that is set
- * back adds nothing; one that is set forward fills the bucket only once. Throws for an amount or a time that is not a
- * number.
+ * back adds nothing; one that is set forward fills the bucket only once. Throws if a parameter is not a number.
  */
 export const tokenBucket = (options: TokenBucketOptions): TokenBucket => {
   checkOptions('tokenBucket()', options, bucketRules, ['capacity', 'refillPerMinute']);
@@ -99,7 +98,7 @@ interface KeyedBucketsOptions extends TokenBucketOptions {
 interface KeyedBuckets {
   /** Number of stored buckets. */
   readonly size: number;
-  /** Takes one token of a key, or returns the wait in milliseconds. Throws `tooLarge` for keys over 1,024 characters. */
+  /** Takes one token of a key at `now` (ms), or returns the wait. Throws `tooLarge` for keys over 1,024 characters. */
   tryTake(
     key: string,
     now: number,
@@ -114,7 +113,7 @@ interface Entry {
 
 const maxKeyLength = 1_024;
 
-/** Creates token buckets by key. Drops full buckets and, over `maxKeys`, the least recently used one. */
+/** Token buckets by key. Full ones are dropped; over `maxKeys`, the least recently used one starts over. */
 export const keyedBuckets = (options: KeyedBucketsOptions): KeyedBuckets => {
   const rules = { ...bucketRules, capacity: numberFrom(1), maxKeys: wholeNumber(1) };
   checkOptions('keyedBuckets()', options, rules, ['capacity', 'refillPerMinute']);

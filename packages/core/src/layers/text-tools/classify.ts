@@ -1,80 +1,79 @@
 import { parsedJson } from '../../values/json.js';
 import type { ModelChunk, ModelReport, Malformed } from '../../models/model.js';
 import type { Dialect, DialectPrompts, PromptNeeds } from './dialects.js';
-import { amongText, type Fault, type Findings } from './findings.js';
+import { actionInText, type Fault, type ParseResult } from './parse-result.js';
 import type { ToolTable } from './read-entry.js';
 
-export interface JudgeNeeds extends FeedbackNeeds {
+export interface ClassifyContext extends FeedbackContext {
   readonly dialect: Pick<Dialect, 'strict' | 'maxUses'>;
   readonly thought: string;
   readonly nativeUses: number;
   readonly mayRetract: boolean;
 }
 
-export interface Judgement {
+export interface Classification {
   readonly chunks: readonly ModelChunk[];
   readonly reports: readonly ModelReport[];
 }
 
 const refusal =
-  'Not executed: one action per step. Ask for it again in your next step, if you still need it.';
+  'Not executed: one action per step. Call it again in your next step if you still need it.';
 
-export const judge = (findings: Findings, needs: JudgeNeeds): Judgement => {
-  const { asks, fault, conflict } = findings;
-  const said = unsaid(findings, needs);
-  const answer = (findings.answer ?? []).join('').trim();
-  const malformed = (what: string, tool?: string, isAnswer = false): Judgement => ({
-    chunks: [...said, { type: 'malformed', ...feedbackOf(what, tool, needs), isAnswer }],
+export const classify = (result: ParseResult, needs: ClassifyContext): Classification => {
+  const { calls, fault, conflict } = result;
+  const remaining = pendingProse(result, needs);
+  const answer = (result.answer ?? []).join('').trim();
+  const malformed = (what: string, tool?: string, isAnswer = false): Classification => ({
+    chunks: [...remaining, { type: 'malformed', ...feedbackOf(what, tool, needs), isAnswer }],
     reports: [],
   });
-  const reports: readonly ModelReport[] = findings.repairs.map((repair) => ({
+  const reports: readonly ModelReport[] = result.repairs.map((repair) => ({
     type: 'repaired',
     ...repair,
   }));
 
   if (answer !== '' && conflict === undefined && forbidsTools(needs))
     return { chunks: [], reports };
-  if (asks.length > 0 && answer !== '') {
+  if (calls.length > 0 && answer !== '') {
     return malformed(
-      'It has an action and a final answer at once. Write one of them.',
-      asks[0]?.name,
+      'It has both an action and a final answer. Write one of them.',
+      calls[0]?.name,
     );
   }
-  if (answer !== '' && forcesTool(needs))
-    return malformed('It answers, where a tool must be used.');
+  if (answer !== '' && forcesTool(needs)) return malformed('It answers, but a tool must be used.');
   if (conflict !== undefined) return malformed(conflict);
   if (fault !== undefined && (answer === '' || isAction(fault))) {
-    return malformed(fault.what, fault.tool, said.length > 0);
+    return malformed(fault.what, fault.tool, remaining.length > 0);
   }
-  if (asks.length > 0) {
+  if (calls.length > 0) {
     return {
-      chunks: asks.map(({ name, input }, index) => ({
+      chunks: calls.map(({ name, input }, index) => ({
         type: 'toolCall',
         name,
         input,
         ...refusalOf(name, index, needs),
       })),
-      reports: [...reports, ...passedOver(findings)],
+      reports: [...reports, ...skipped(result)],
     };
   }
-  if (findings.answer !== undefined) return { chunks: said, reports };
-  if (findings.prose.length > 0) {
-    if (findings.mention !== undefined && !forbidsTools(needs)) {
-      return malformed(amongText, findings.mention);
+  if (result.answer !== undefined) return { chunks: remaining, reports };
+  if (result.prose.length > 0) {
+    if (result.mentionedTool !== undefined && !forbidsTools(needs)) {
+      return malformed(actionInText, result.mentionedTool);
     }
-    return isStrict(needs) && !isOutput(findings, needs)
+    return isStrict(needs) && !isOutput(result, needs)
       ? malformed(
-          'It is neither an action nor a final answer in the form that was asked for.',
+          'It is neither an action nor a final answer in the requested form.',
           undefined,
           true,
         )
-      : { chunks: said, reports };
+      : { chunks: remaining, reports };
   }
-  // Where no tool may be used, there is nothing to go on with.
+  // Without tools, there is nothing to continue with.
   if (forbidsTools(needs) && needs.thought !== '') {
     return { chunks: [{ type: 'text', text: needs.thought }], reports };
   }
-  return findings.hasThought && needs.nativeUses === 0
+  return result.hasThought && needs.nativeUses === 0
     ? { chunks: [{ type: 'malformed', ...goOn(needs) }], reports }
     : { chunks: [], reports };
 };
@@ -82,7 +81,7 @@ export const judge = (findings: Findings, needs: JudgeNeeds): Judgement => {
 const refusalOf = (
   name: string,
   index: number,
-  { asked: { toolChoice }, dialect, nativeUses }: JudgeNeeds,
+  { asked: { toolChoice }, dialect, nativeUses }: ClassifyContext,
 ): { readonly refusal?: string } => {
   if (toolChoice === 'none') return { refusal: 'Not executed: no tool may be used now.' };
   if (typeof toolChoice === 'object' && toolChoice.name !== name) {
@@ -94,27 +93,27 @@ const refusalOf = (
 const isAction = ({ text, tool }: Fault): boolean =>
   text.includes('{') || (tool !== undefined && text.startsWith(tool));
 
-const isOutput = ({ prose }: Findings, { asked: { outputSchema } }: JudgeNeeds): boolean =>
+const isOutput = ({ prose }: ParseResult, { asked: { outputSchema } }: ClassifyContext): boolean =>
   outputSchema !== undefined && typeof parsedJson(prose.join('')) === 'object';
 
-const forbidsTools = ({ tools, asked }: JudgeNeeds): boolean =>
+const forbidsTools = ({ tools, asked }: ClassifyContext): boolean =>
   tools.size === 0 || asked.toolChoice === 'none';
 
-const forcesTool = (needs: JudgeNeeds): boolean =>
+const forcesTool = (needs: ClassifyContext): boolean =>
   !forbidsTools(needs) &&
   needs.nativeUses === 0 &&
   (needs.asked.toolChoice === 'required' || typeof needs.asked.toolChoice === 'object');
 
-/** What has not been said while it arrived: prose that could have been a thought, or words in the place of an action, with those before them. */
-const unsaid = (
-  { unsaid: prose, fault, asks, answer, hasLead }: Findings,
-  needs: JudgeNeeds,
+/** Text not emitted yet: prose that could have been a thought, or words in place of an action. */
+const pendingProse = (
+  { pendingProse: prose, fault, calls, answer, hasPreamble }: ParseResult,
+  needs: ClassifyContext,
 ): readonly ModelChunk[] => {
-  if (asks.length > 0 || answer !== undefined) return [];
+  if (calls.length > 0 || answer !== undefined) return [];
   if (fault === undefined) return textOf(prose.join(''));
   if (isAction(fault) || isStrict(needs)) return [];
-  if (!hasLead || !needs.mayRetract) return textOf(fault.text);
-  return [{ type: 'restart', why: 'What the model wrote is no action.' }, ...textOf(needs.written)];
+  if (!hasPreamble || !needs.mayRetract) return textOf(fault.text);
+  return [{ type: 'restart', why: 'The text is not an action.' }, ...textOf(needs.written)];
 };
 
 const textOf = (text: string): readonly ModelChunk[] => {
@@ -122,20 +121,20 @@ const textOf = (text: string): readonly ModelChunk[] => {
   return trimmed === '' ? [] : [{ type: 'text', text: trimmed }];
 };
 
-const isStrict = (needs: JudgeNeeds): boolean =>
+const isStrict = (needs: ClassifyContext): boolean =>
   forcesTool(needs) || (needs.dialect.strict && !forbidsTools(needs) && needs.nativeUses === 0);
 
-const passedOver = ({ passedOver: count }: Findings): readonly ModelReport[] =>
+const skipped = ({ skipped: count }: ParseResult): readonly ModelReport[] =>
   count === 0
     ? []
     : [
         {
           type: 'warning',
-          message: `The model wrote ${count} more that could not be read behind its action: it is passed over.`,
+          message: `The model wrote ${count} more unreadable actions after its first one. They are ignored.`,
         },
       ];
 
-interface FeedbackNeeds {
+interface FeedbackContext {
   readonly prompts: DialectPrompts;
   readonly asked: PromptNeeds;
   readonly tools: ToolTable;
@@ -145,7 +144,7 @@ interface FeedbackNeeds {
 const feedbackOf = (
   why: string,
   tool: string | undefined,
-  { prompts, asked, tools, written }: FeedbackNeeds,
+  { prompts, asked, tools, written }: FeedbackContext,
 ): Malformed => ({
   feedback: prompts.correction({
     ...asked,
@@ -158,7 +157,7 @@ const feedbackOf = (
   written,
 });
 
-const goOn = ({ prompts, asked }: FeedbackNeeds): Malformed => ({
+const goOn = ({ prompts, asked }: FeedbackContext): Malformed => ({
   feedback: prompts.goOn({ ...asked, forms: prompts.forms(asked) }),
   why: 'The model has only thought so far.',
   isThought: true,

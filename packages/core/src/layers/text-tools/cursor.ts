@@ -1,7 +1,7 @@
-/** The text of a reply as it is read: it grows at one end, and is taken from the other. `taken` goes back to the mark, `latest` to the cut. */
-export type Tape = ReturnType<typeof createTape>;
+/** The buffered text of a reply. `taken` is the text since the last mark, `latest` that since the last cut. */
+export type Cursor = ReturnType<typeof createCursor>;
 
-export const createTape = () => {
+export const createCursor = () => {
   let text = '';
   let at = 0;
   let isEnd = false;
@@ -45,8 +45,8 @@ export const createTape = () => {
       return text.length - at;
     },
     peek: (length: number, from = 0) => text.slice(at + from, at + from + length),
-    /** How many characters stand before the next one that a global pattern finds; all, where it finds none. */
-    before: (pattern: RegExp, from: number) => {
+    /** Number of characters before the next match of a global pattern; all without a match. */
+    lengthUntil: (pattern: RegExp, from: number) => {
       pattern.lastIndex = at + from;
       return (pattern.exec(text)?.index ?? text.length) - at;
     },
@@ -66,7 +66,6 @@ export const createTape = () => {
     get latest() {
       return latest;
     },
-    /** A backtick has opened code on this line. */
     get isInCode() {
       return isInCode;
     },
@@ -76,10 +75,10 @@ export const createTape = () => {
   };
 };
 
-/** Takes text up to where the next mark may be. Each place at the beginning of a line is one. */
-export const takeRun = (tape: Tape, marks: RegExp): string => {
-  if (tape.peek(1) === '\n' || (tape.isLineStart && tape.peek(1).trim() === '')) {
-    return tape.take(tape.before(/\S/g, 0));
+/** Takes text up to the next possible mark, such as the start of a line. */
+export const takeRun = (cursor: Cursor, marks: RegExp): string => {
+  if (cursor.peek(1) === '\n' || (cursor.isLineStart && cursor.peek(1).trim() === '')) {
+    return cursor.take(cursor.lengthUntil(/\S/g, 0));
   }
-  return tape.take(tape.before(marks, 1));
+  return cursor.take(cursor.lengthUntil(marks, 1));
 };

@@ -1,4 +1,4 @@
-import type { Tape } from './tape.js';
+import type { Cursor } from './cursor.js';
 
 export type Undecided = 'more';
 
@@ -10,10 +10,8 @@ export interface Mark<Type extends string = string> {
   readonly name?: string;
 }
 
-/** Characters that are looked at ahead of a decision. */
-export const reach = 80;
+export const maxPeek = 80;
 
-/** Words that begin a line, in small letters, and the label that each of them is. */
 export type LabelWords = readonly (readonly [word: string, label: Label])[];
 
 const english: LabelWords = [
@@ -27,7 +25,7 @@ const english: LabelWords = [
   ['final_answer', 'answer'],
 ];
 
-const englishBehindThought: LabelWords = [
+const englishAfterThought: LabelWords = [
   ['answer', 'answer'],
   ['ai answer', 'answer'],
 ];
@@ -46,23 +44,23 @@ export const labelAt = (
   text: string,
   words: LabelWords,
   isEnd: boolean,
-  isBehindThought = false,
+  followsThought = false,
 ): Mark<Label> | Undecided | undefined => {
-  const head = text.slice(0, reach);
+  const head = text.slice(0, maxPeek);
   const [lead = '', mark = ''] = /^(?:#{1,6}[ \t]*)?([*_]{0,3})/.exec(head) ?? [];
   const rest = head.slice(lead.length);
-  const mayGrow = !isEnd && text.length < reach;
+  const mayGrow = !isEnd && text.length < maxPeek;
   if (rest === '') return mayGrow && head !== '' ? 'more' : undefined;
   const lower = rest.toLowerCase();
   let isOpen = false;
-  const all = isBehindThought ? [...words, ...englishBehindThought] : words;
+  const all = followsThought ? [...words, ...englishAfterThought] : words;
   for (const [word, type] of all) {
     if (word.startsWith(lower)) isOpen = true;
     if (!lower.startsWith(word)) continue;
     const after = rest.slice(word.length);
     const [colon, closing] =
       /^(?:[ \t]{1,4}\d{1,3})?[ \t\u00a0\u202f]*([*_]{0,3})[ \t\u00a0\u202f]*[:：]/.exec(after) ??
-      (isBehindThought && type === 'answer' ? /^[ \t]+()[-–—](?=[ \t])/.exec(after) : null) ??
+      (followsThought && type === 'answer' ? /^[ \t]+()[-–—](?=[ \t])/.exec(after) : null) ??
       [];
     if (colon === undefined) {
       if (/^(?:[ \t]{1,4}\d{1,3})?[ \t\u00a0\u202f]*[*_]{0,3}[ \t\u00a0\u202f]*[-–—]?$/.test(after))
@@ -71,20 +69,20 @@ export const labelAt = (
     }
     const length = lead.length + word.length + colon.length;
     if (mark === '' || closing !== '') return { type, length };
-    const behind = text.slice(length, length + mark.length);
-    if (behind === mark) return { type, length: length + mark.length };
-    return mark.startsWith(behind) && mayGrow ? 'more' : { type, length };
+    const closingMarks = text.slice(length, length + mark.length);
+    if (closingMarks === mark) return { type, length: length + mark.length };
+    return mark.startsWith(closingMarks) && mayGrow ? 'more' : { type, length };
   }
   return isOpen && mayGrow ? 'more' : undefined;
 };
 
 export const inputLabelAt = (text: string, isEnd: boolean): number | Undecided | undefined => {
-  const head = text.slice(0, reach);
+  const head = text.slice(0, maxPeek);
   const [lead] =
     /^[#*_ \t]{0,8}(?:(?:action|tool)[ _])?(?:inputs?|arguments?|args|parameters?|params)[ \t]{0,8}[*_]{0,3}[ \t]{0,8}(?:[:：=]|[-–—](?=[ \t{]))[*_]{0,3}/i.exec(
       head,
     ) ?? [];
-  const mayGrow = !isEnd && text.length < reach;
+  const mayGrow = !isEnd && text.length < maxPeek;
   if (lead !== undefined) return lead.length === head.length && mayGrow ? 'more' : lead.length;
   return mayGrow &&
     /^[#*_ \t]{0,8}[a-z]{0,10}(?:[ _][a-z]{0,10})?[ \t]{0,8}[*_]{0,3}[ \t]{0,8}[-–—]?$/i.test(head)
@@ -93,8 +91,8 @@ export const inputLabelAt = (text: string, isEnd: boolean): number | Undecided |
 };
 
 export const jsonAt = (text: string, isEnd: boolean): 'json' | Undecided | undefined => {
-  const head = text.slice(0, reach);
-  const mayGrow = !isEnd && text.length < reach;
+  const head = text.slice(0, maxPeek);
+  const mayGrow = !isEnd && text.length < maxPeek;
   const [lead = '', brace, quote = '', word = ''] =
     /^(?:\[\s*)?(\{)?\s*(["'“‘]?)(\w*)/.exec(head) ?? [];
   const rest = head.slice(lead.length);
@@ -132,14 +130,14 @@ const tags: readonly (readonly [string, Tag])[] = [
   ['[TOOL_CALLS]', 'action'],
 ];
 
-/** In any case: it is only those of thoughts that models write otherwise. */
+/** In any case: models vary the case of thought tags. */
 const begins = (text: string, lead: string): boolean =>
   text.slice(0, lead.length).toLowerCase() === lead.toLowerCase();
 
 export const tagAt = (text: string, isEnd: boolean): Mark<Tag> | Undecided | undefined => {
   const first = text.charAt(0);
   if (first !== '<' && first !== '[') return undefined;
-  const head = text.slice(0, 2 * reach);
+  const head = text.slice(0, 2 * maxPeek);
   for (const [tag, type] of tags) if (begins(head, tag)) return { type, length: tag.length };
   const [whole, name] = /^<function=([^<>\n]{1,100})>/.exec(head) ?? [];
   if (whole !== undefined && name !== undefined) {
@@ -162,8 +160,8 @@ export interface FenceLine {
 export const fenceAt = (text: string, isEnd: boolean): FenceLine | Undecided | undefined => {
   const first = text.charAt(0);
   if (first !== '`' && first !== '~') return undefined;
-  const head = text.slice(0, reach);
-  const mayGrow = !isEnd && text.length < reach;
+  const head = text.slice(0, maxPeek);
+  const mayGrow = !isEnd && text.length < maxPeek;
   const [lead, some] = /^(`{3,}|~{3,})[ \t]*\w*[ \t]*(?=[{[])/.exec(head) ?? [];
   if (lead !== undefined && some !== undefined) {
     return { length: lead.length, marks: some, isBare: false };
@@ -175,7 +173,7 @@ export const fenceAt = (text: string, isEnd: boolean): FenceLine | Undecided | u
   const open = /^(`{3,}|~{3,})[^`\n]*$/.exec(head);
   if (open === null) return mayGrow && /^(?:``?|~~?)$/.test(head) ? 'more' : undefined;
   if (mayGrow) return 'more';
-  return isEnd && text.length < reach
+  return isEnd && text.length < maxPeek
     ? { length: head.length, marks: open[1] ?? '', isBare: head.trim() === open[1] }
     : undefined;
 };
@@ -205,32 +203,32 @@ const beginsKnownKey = (word: string): boolean => allKeys.some((key) => key.star
 
 export const isOneOf = (list: readonly string[], key: string): boolean => list.includes(key);
 
-export interface Ahead {
+export interface Lookahead {
   readonly label?: Mark<Label> | undefined;
   readonly tag?: Mark<Tag> | undefined;
   readonly fence?: FenceLine | undefined;
 }
 
-export const ahead = (tape: Tape, words: LabelWords, offset = 0): Ahead | Undecided => {
-  const { isEnd } = tape;
-  const text = tape.peek(2 * reach, offset);
+export const lookAhead = (cursor: Cursor, words: LabelWords, offset = 0): Lookahead | Undecided => {
+  const { isEnd } = cursor;
+  const text = cursor.peek(2 * maxPeek, offset);
   const label = labelAt(text, words, isEnd);
   const tag = tagAt(text, isEnd);
-  const fence = fenceAt(text.slice(0, reach), isEnd);
+  const fence = fenceAt(text.slice(0, maxPeek), isEnd);
   return label === 'more' || tag === 'more' || fence === 'more' ? 'more' : { label, tag, fence };
 };
 
-export const behindSpace =
-  (tape: Tape, atEnd: () => true, look: (text: string) => boolean): (() => boolean) =>
+export const afterSpace =
+  (cursor: Cursor, atEnd: () => true, look: (text: string) => boolean): (() => boolean) =>
   () => {
-    const text = tape.peek(reach);
+    const text = cursor.peek(maxPeek);
     const space = text.length - text.trimStart().length;
     if (space > 0) {
-      tape.take(space);
+      cursor.take(space);
       return true;
     }
-    return text === '' ? tape.isEnd && atEnd() : look(text);
+    return text === '' ? cursor.isEnd && atEnd() : look(text);
   };
 
-export const hasMark = ({ label, tag, fence }: Ahead): boolean =>
+export const hasMark = ({ label, tag, fence }: Lookahead): boolean =>
   label !== undefined || tag !== undefined || fence !== undefined;

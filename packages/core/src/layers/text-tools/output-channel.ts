@@ -1,0 +1,223 @@
+import type { ModelChunk } from '../../models/model.js';
+import type { ParseResult } from './parse-result.js';
+
+export type Channel =
+  /** Not decided yet: text is held back. */
+  | 'undecided'
+  /** The answer, as too much text arrived to hold it back. */
+  | 'prose'
+  /** The same, in a dialect that makes it a thought if an action follows. */
+  | 'draft'
+  | 'thought'
+  /** The answer, by its label. */
+  | 'answer'
+  /** A second labelled answer. */
+  | 'repeated';
+
+export type OutputChannel = ReturnType<typeof createOutputChannel>;
+
+export interface OutputChannelInit {
+  readonly result: ParseResult;
+  readonly isList: boolean;
+  readonly maxHeld: number;
+  /** Tools may be used: an answer next to an action does not count. */
+  readonly mayAct: boolean;
+  readonly emit: (chunk: ModelChunk) => void;
+  readonly mayRetract: () => boolean;
+}
+
+export const createOutputChannel = ({
+  result,
+  isList,
+  maxHeld,
+  mayAct,
+  emit,
+  mayRetract,
+}: OutputChannelInit) => {
+  const emitter: Emitter = createEmitter((chunk) => {
+    if (chunk.type === 'thinking') result.hasThought = true;
+    emit(chunk);
+  });
+  let channel: Channel = 'undecided';
+  let isLabelled = false;
+  let held = '';
+  let repeated = '';
+  let repeatedLabel: string | undefined;
+
+  const addText = (text: string): void => {
+    switch (channel) {
+      case 'undecided':
+        held = held === '' ? text.trimStart() : held + text;
+        if (held.length >= maxHeld) settleHeld();
+        return;
+      case 'prose':
+        result.prose.push(text);
+        emitter.write('text', text);
+        return;
+      case 'draft':
+        result.prose.push(text);
+        result.pendingProse.push(text);
+        emitter.write('thinking', text);
+        return;
+      case 'thought':
+        emitter.write('thinking', text);
+        return;
+      case 'answer':
+        result.answer?.push(text);
+        if (!hasToolCalls()) emitter.write('text', text);
+        return;
+      case 'repeated':
+        repeated += text;
+    }
+  };
+  const hasToolCalls = (): boolean => mayAct && result.calls.length > 0;
+  const settleHeld = (): void => {
+    const text = held;
+    held = '';
+    channel = isList ? 'draft' : 'prose';
+    addText(text);
+  };
+  const emitHeldAsThought = (): void => {
+    if (held !== '') emitter.write('thinking', held);
+    held = '';
+  };
+  /** Everything before an answer is a thought. */
+  const reclassifyAsThought = (): void => {
+    emitHeldAsThought();
+    if (channel !== 'prose') return;
+    retract();
+    result.prose.length = 0;
+  };
+  const retract = (): void => {
+    if (mayRetract()) emitter.retract();
+  };
+  const switchTo = (next: Channel, labelled = false): void => {
+    emitHeldAsThought();
+    emitter.close();
+    channel = next;
+    isLabelled = labelled;
+  };
+  const compareAnswers = (other: string): void => {
+    const answer = result.answer?.join('').trim();
+    if (answer !== other.trim()) result.conflict ??= 'It has two different answers.';
+  };
+  const settleRepeated = (): void => {
+    if (repeatedLabel === undefined) {
+      compareAnswers(repeated);
+      return;
+    }
+    if (result.answer?.join('').trim() === repeated.trim()) return;
+    const rest = `${repeatedLabel}${repeated}`;
+    result.answer?.push(rest);
+    if (!hasToolCalls()) emitter.write('text', rest);
+  };
+  const giveAnswer = (answer: string, emitted: string | undefined): void => {
+    if (result.answer !== undefined) {
+      compareAnswers(answer);
+      return;
+    }
+    if (!answer.startsWith(emitted ?? '')) {
+      result.conflict ??= 'The answer is ambiguous.';
+      return;
+    }
+    result.answer = [answer];
+    if (emitted === undefined && !hasToolCalls()) reclassifyAsThought();
+    if (!hasToolCalls()) emitter.write('text', answer.slice(emitted?.length ?? 0));
+  };
+  return {
+    emitter,
+    get channel() {
+      return channel;
+    },
+    get isLabelled() {
+      return isLabelled;
+    },
+    get isAtStart() {
+      return channel === 'undecided' && held === '';
+    },
+    addText,
+    emitHeldAsThought,
+    reclassifyAsThought,
+    retract,
+    switchTo,
+    /** The following text belongs to the answer, unless it repeats it. */
+    addRepeatedAnswer: (label: string) => {
+      if (channel === 'repeated') {
+        repeated += label;
+        return;
+      }
+      channel = 'repeated';
+      repeatedLabel = label;
+    },
+    followAction: () => {
+      emitter.close();
+      if (channel !== 'repeated') channel = 'thought';
+      isLabelled = false;
+    },
+    giveAnswer,
+    end: () => {
+      if (channel === 'repeated') settleRepeated();
+      if (held === '') return;
+      result.prose.push(held);
+      emitter.write('text', held);
+    },
+  };
+};
+
+/** Emits thoughts and text in segments, trimmed at both ends. */
+export type Emitter = ReturnType<typeof createEmitter>;
+
+/** Each one emits everything again. */
+const maxRetractions = 3;
+
+const createEmitter = (emit: (chunk: ModelChunk) => void) => {
+  let current: 'text' | 'thinking' | undefined;
+  let last: 'text' | 'thinking' | undefined;
+  let space = '';
+  let isFresh = true;
+  let hasText = false;
+  let retractions = 0;
+  let emitted: { readonly type: 'text' | 'thinking'; readonly text: string }[] = [];
+
+  const close = (): void => {
+    current = undefined;
+    space = '';
+    isFresh = true;
+  };
+  return {
+    write: (type: 'text' | 'thinking', text: string) => {
+      if (type !== current) close();
+      current = type;
+      const begin = isFresh ? text.trimStart() : text;
+      if (begin === '') return;
+      const body = begin.trimEnd();
+      if (body === '') {
+        space += begin;
+        return;
+      }
+      const gap = isFresh && last === type ? '\n\n' : '';
+      const chunk = { type, text: `${gap}${space}${body}` };
+      emitted.push(chunk);
+      hasText ||= type === 'text';
+      emit(chunk);
+      space = begin.slice(body.length);
+      isFresh = false;
+      last = type;
+    },
+    close,
+    retract: () => {
+      if (!hasText || retractions === maxRetractions) return;
+      retractions += 1;
+      hasText = false;
+      emit({ type: 'restart', why: 'The text before the answer was a thought.' });
+      const thought = emitted.map(({ type, text }, index) => {
+        const before = emitted[index - 1]?.type ?? type;
+        return before === type ? text : `\n\n${text}`;
+      });
+      emitted = [{ type: 'thinking', text: thought.join('') }];
+      emitted.forEach(emit);
+      close();
+      last = 'thinking';
+    },
+  };
+};
