@@ -111,10 +111,11 @@ export interface ToolMessage {
 /** A message of a conversation: immutable and frozen. */
 export type Message = UserMessage | AssistantMessage | ToolMessage;
 
-const contentTypes: readonly string[] = ['text', 'image', 'audio', 'file'];
+const contentTypes: readonly unknown[] = ['text', 'image', 'audio', 'file'];
+const blockTypes = [...contentTypes, 'thinking', 'tool_call', 'tool_result'];
 
-const isBlock = (value: unknown): value is { readonly type: string } =>
-  isRecord(value) && typeof value['type'] === 'string';
+export const isBlock = (value: unknown): value is { readonly type: string } =>
+  isRecord(value) && blockTypes.includes(value['type']);
 
 export const isContentBlock = (value: unknown): value is ContentBlock =>
   isBlock(value) &&
@@ -166,9 +167,7 @@ export const areContentBlocks = (value: unknown): value is readonly ContentBlock
 
 export const areBlocks = (value: unknown): value is readonly Block[] =>
   Array.isArray(value) &&
-  value.every(
-    (block) => isContentBlock(block) || (isBlock(block) && !contentTypes.includes(block.type)),
-  );
+  value.every((it) => isBlock(it) && (isContentBlock(it) || !contentTypes.includes(it.type)));
 
 export const textBlock = (text: string): TextBlock => ({ type: 'text', text });
 

@@ -1,5 +1,5 @@
 import { isRecord } from './json.js';
-import { areBlocks, areContentBlocks, type Message } from './message.js';
+import { areBlocks, areContentBlocks, isBlock, type Message } from './message.js';
 import type { Usage } from './usage.js';
 
 export type Check = (value: unknown) => boolean;
@@ -53,4 +53,4 @@ export const isMessage = (value: unknown): value is Message =>
   typeof value['id'] === 'string' &&
   ['user', 'assistant', 'tool'].some((role) => role === value['role']) &&
   Array.isArray(value['content']) &&
-  value['content'].every((block) => isRecord(block) && typeof block['type'] === 'string');
+  value['content'].every(isBlock);
