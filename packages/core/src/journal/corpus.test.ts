@@ -56,6 +56,16 @@ const driverOf = async ({ calls }: Pick<SampleJournal, 'calls'>): Promise<CallSt
 const storeOf = async (form: string, name: string) =>
   createCallStore(await driverOf(read(form, name)));
 
+/** Prompts, refusals and warnings are worded differently in each version, and `details` stay as their tools wrote them. */
+const wording = new Set(['description', 'details', 'message', 'summary', 'system', 'text']);
+
+const withoutWording = (value: unknown): unknown =>
+  JSON.parse(
+    JSON.stringify(value, (key, field: unknown) =>
+      wording.has(key) && (typeof field === 'string' || key === 'details') ? '…' : field,
+    ),
+  );
+
 type Process = ReturnType<typeof sampleProcess>;
 
 interface Outcome {
@@ -102,7 +112,7 @@ const outcomes: Readonly<Record<string, Outcome>> = {
   },
   'cut-in-a-tool': {
     reply: {
-      text: /^Of cut-in-a-tool: pay ann; .*not known.*; look cat; pay dan\.$/s,
+      text: /^Of cut-in-a-tool: pay ann; .*unknown.*; look cat; pay dan\.$/s,
       reason: 'answer',
     },
     again: ['look cat'],
@@ -224,7 +234,7 @@ describe.each(forms)('the calls of the form %s', (form) => {
     for (const [callId, events] of Object.entries(seen)) {
       const played = await all(replay$(store, callId));
       expect(seenIn(played)).toEqual(events);
-      expect(played).toEqual(await all(replay$(today, callId)));
+      expect(withoutWording(played)).toEqual(withoutWording(await all(replay$(today, callId))));
     }
   });
 
@@ -233,7 +243,9 @@ describe.each(forms)('the calls of the form %s', (form) => {
     const listed = await all(calls$(store));
     expect(listed).toEqual(await all(calls$(today)));
     for (const { callId } of listed) {
-      expect(await all(steps$(store, callId))).toEqual(await all(steps$(today, callId)));
+      expect(withoutWording(await all(steps$(store, callId)))).toEqual(
+        withoutWording(await all(steps$(today, callId))),
+      );
     }
   });
 
@@ -299,9 +311,8 @@ describe.each(forms)('the calls of the form %s', (form) => {
           .slice(0, index + 1)
           .flatMap(
             ({ value }) =>
-              JSON.stringify(value).match(/(?<="executed":true.*)"toolCallId":"\w+"/g) ?? [],
-          )
-          .map((it) => it.slice(13, -1));
+              JSON.stringify(value).match(/(?<="executed":true.*"tool(?:Call|Use)Id":")\w+/g) ?? [],
+          );
         const left = effects.filter((it) => !results.some((id) => it.includes(`/${id}`)));
         expect([index, process.effects.map(withoutSeed)]).toEqual([index, left.map(withoutSeed)]);
       }
@@ -347,7 +358,7 @@ describe.each(forms)('the calls of the form %s', (form) => {
 
   it.each(names)('S7: %s is pruned, and nothing is left of it', async (name) => {
     const driver = await driverOf(read(form, name));
-    const status = ['ended', 'failed', 'suspended', 'brokenOff'] as const;
+    const status = ['ended', 'failed', 'suspended', 'unfinished'] as const;
     await all(prune$(createCallStore(driver), { olderThanMs: 0, status }));
     expect(await all(driver.list$())).toEqual([[]]);
   });
@@ -382,13 +393,13 @@ describe('a call of a later form', () => {
   it.each([
     ['the version', 'c/call', swap('"version":1', '"version":2')],
     ['a block of its input', 'c/call', swap('"type":"text"', '"type":"prose"')],
-    ['a tool use', 'c/1', swap('"tool_call"', '"tool_call"')],
+    ['a tool use', 'c/1', swap('"tool_call"', '"tool_request"')],
     ['a block of an answer', 'c/1', swap('"type":"thinking"', '"type":"musing"')],
     ['a block of a result', 'c/1/0', swap('"type":"text"', '"type":"prose"')],
-    ['the name of a tool use', 'c/1/0/intent', swap('"toolCall"', '"toolCall"')],
-    ['the use of a result', 'c/1/0', swap('"toolCallId"', '"toolCallId"')],
+    ['the name of a tool use', 'c/1/0/intent', swap('"toolCall"', '"toolRequest"')],
+    ['the use of a result', 'c/1/0', swap('"toolCallId"', '"toolRequestId"')],
     ['the end of an answer', 'c/2', swap('"answered"', '"done"')],
-    ['a reason', 'c/reply', swap('"reason":"answer"', '"reason":"done"')],
+    ['a reason', 'c/reply', swap('"reason":"answer"', '"reason":1')],
   ])('S6: is refused, and nothing of it is done: %s', (_what, step, change) =>
     later('finished', step, change),
   );

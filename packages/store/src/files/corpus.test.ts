@@ -77,7 +77,7 @@ describe.each(readdirSync(corpus).filter((folder) => /^f\d+$/.test(folder)))(
       expect(all.map(({ callId, status }) => `${callId} ${status}`).sort()).toEqual([
         'a ended',
         'b ended',
-        'c/1 brokenOff',
+        'c/1 unfinished',
       ]);
       const replayed = await lastValueFrom(replay$(store.calls, 'c/1').pipe(toArray()));
       const types = ['preCall', 'preReasoning', 'reasoningChunk', 'postReasoning', 'preActing'];
@@ -88,7 +88,7 @@ describe.each(readdirSync(corpus).filter((folder) => /^f\d+$/.test(folder)))(
       expect(followed.at(-1)).toMatchObject({ type: 'postCall', reply: { reason: 'answer' } });
       const session = await lastValueFrom(store.calls.driver.list$('kept/ü').pipe(toArray()));
       expect(session.flat().map(({ callId }) => callId)).toEqual(['c/1', 'b']);
-      const status = ['ended', 'brokenOff'] as const;
+      const status = ['ended', 'unfinished'] as const;
       await lastValueFrom(prune$(store.calls, { olderThanMs: 0, status }).pipe(toArray()));
       const left = await readdir(join(directory, 'calls'));
       expect(left.filter((name) => !name.startsWith('.'))).toEqual([]);
