@@ -114,10 +114,10 @@ const forget = (partitions: readonly Partition[], ids: readonly string[]): numbe
   const known = partitions.flatMap((partition) =>
     [...new Set(ids)].flatMap((id) => {
       const entry = partition.get(id);
-      return entry === undefined ? [] : [{ shelf: partition, entry }];
+      return entry === undefined ? [] : [{ partition, entry }];
     }),
   );
-  known.forEach(({ shelf, entry }) => shelf.remove(entry));
+  known.forEach(({ partition, entry }) => partition.remove(entry));
   return known.length;
 };
 
@@ -193,10 +193,10 @@ const memorySearch = (
       map((similar) =>
         fuseRankings([byWords(partitions, text).slice(0, maxRanked), similar.slice(0, maxRanked)])
           // Entries may be forgotten while vectors are created.
-          .filter(({ item }) => partitions.some((shelf) => shelf.has(item)))
+          .filter(({ item }) => partitions.some((partition) => partition.has(item)))
           .slice(0, limit)
           .map(({ item, score }): RecalledMemory => {
-            partitions.forEach((shelf) => shelf.touch(item));
+            partitions.forEach((partition) => partition.touch(item));
             return frozen({ ...item, score });
           }),
       ),
@@ -207,7 +207,7 @@ const memorySearch = (
 const textIn = ({ text }: MemoryEntry): string => text;
 
 const entriesOf = (partitions: readonly Partition[]): readonly MemoryEntry[] =>
-  partitions.flatMap((shelf) => shelf.entries());
+  partitions.flatMap((partition) => partition.entries());
 
 interface Partitions {
   of(scope: MemoryScope): Partition;

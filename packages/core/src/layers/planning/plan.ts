@@ -72,10 +72,10 @@ const seenKey = runKey<string | undefined>('plan/seen', undefined);
 
 /** Restores the plan of earlier calls, unless all its steps are settled. */
 const restorePlan = (uses: readonly ToolCallBlock[]): PlanUpdate => {
-  const { next: now } = applyCalls(undefined, uses);
-  return now === undefined || now.steps.every(isSettled)
+  const { next } = applyCalls(undefined, uses);
+  return next === undefined || next.steps.every(isSettled)
     ? { next: undefined, patches: [] }
-    : { next: now, patches: [{ op: 'replace', path: [], value: now }] };
+    : { next, patches: [{ op: 'replace', path: [], value: next }] };
 };
 
 const usesSince = (
@@ -100,11 +100,11 @@ interface PlanUpdate {
 
 const applyCalls = (before: Plan | undefined, uses: readonly ToolCallBlock[]): PlanUpdate =>
   uses.reduce<PlanUpdate>(
-    ({ next: now, patches }, use) => {
-      const change = changePlan(now, use);
+    ({ next, patches }, use) => {
+      const change = changePlan(next, use);
       return 'plan' in change
         ? { next: change.plan, patches: [...patches, ...change.patches] }
-        : { next: now, patches };
+        : { next, patches };
     },
     { next: before, patches: [] },
   );

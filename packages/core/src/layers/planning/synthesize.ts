@@ -161,7 +161,7 @@ interface Attempt {
 const attempt$ = (
   context: SynthesisContext,
   options: SynthesizeOptions,
-  { run, nth, fallback: kept }: Attempt,
+  { run, nth, fallback }: Attempt,
 ): Observable<Run> => {
   const { output, limits } = context;
   const sources = passagesOf(context);
@@ -188,12 +188,12 @@ const attempt$ = (
       throw invalidOutput(context, message, problems);
     },
   }).pipe(
-    map((answered) => ({ written: answered, error: undefined })),
+    map((written) => ({ written, error: undefined })),
     catchError((error: unknown) => of({ written: undefined, error })),
     concatMap(({ written, error }) => {
       if (written === undefined) {
-        if (kept === undefined || isDecision(error)) throw error;
-        return of(restoreFallback(context, run, kept));
+        if (fallback === undefined || isDecision(error)) throw error;
+        return of(restoreFallback(context, run, fallback));
       }
       // In JSON, numbers in brackets are not citations.
       const { citations = true } = options;

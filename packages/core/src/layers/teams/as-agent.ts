@@ -147,13 +147,13 @@ const inputOf = (input: readonly Message[]): Input => {
 };
 
 const conclude$ = (
-  begun: OpenRun,
+  openRun: OpenRun,
   answer: StepAnswer | undefined,
   prepared: Call,
   context: CallContext,
 ): Observable<EndedRun> => {
   if (context.interruption.current !== undefined) {
-    return of(endInterrupted(begun, context, answer?.message));
+    return of(endInterrupted(openRun, context, answer?.message));
   }
   if (answer === undefined) {
     throw new MillraceError(
@@ -161,7 +161,7 @@ const conclude$ = (
       `The steps of the agent '${nameOf(context)}' returned no answer.`,
     );
   }
-  return endAnswered$(begun, answer, prepared);
+  return endAnswered$(openRun, answer, prepared);
 };
 
 const nameOf = ({ call }: Pick<CallContext, 'call'>): string => call.agent.at(-1) ?? '';

@@ -15,7 +15,7 @@ export interface Waiter {
 interface AdmissionGate {
   readonly waiting: number;
   /** Subscribes to the work once admitted. Cold. Releases before subscribers see the end; unsubscribing dequeues. */
-  enter$<T>(guest: Waiter, work: () => Observable<T>): Observable<T>;
+  enter$<T>(waiter: Waiter, work: () => Observable<T>): Observable<T>;
   /** Admits all waiters for which enough is free by now. */
   admitWaiting(): void;
 }
