@@ -313,8 +313,8 @@ describe('documentRetriever, of its vectors', () => {
   it.each([
     ['nothing', () => EMPTY, 'no vectors'],
     ['too few', () => of([]), 'number of vectors differs'],
-    ['no numbers', (texts) => of(texts.map(() => ['a'] as never)), 'not numeric'],
-    ['NaN', (texts) => of(texts.map(() => [Number.NaN])), 'not numeric'],
+    ['no numbers', (texts) => of(texts.map(() => ['a'] as never)), 'no numbers'],
+    ['NaN', (texts) => of(texts.map(() => [Number.NaN])), 'no numbers'],
     ['no vectors', (texts) => of(texts.map(() => null as never)), ''],
     ['different lengths', (texts) => of(texts.map((it) => it.split('').map(() => 1))), 'lengths'],
     [
