@@ -5,16 +5,16 @@ import type { Prepared } from './prepare.js';
 import { describeError } from './presentation/describe-error.js';
 import { presenterOf } from './presentation/presenter.js';
 import { commandFor } from './runs/hints.js';
-import { isWritten$ } from './runs/is-written.js';
+import { hasRecords$ } from './runs/has-records.js';
 import type { Setting } from './setting.js';
 import { isBrokenPipe } from './terminal/output.js';
 
-/** How long a step that is under way may take when a signal ends the program, in milliseconds. */
+/** How long the current step may take when a signal ends the program, in milliseconds. */
 const drainMs = 5_000;
 
-const ending = `\nEnding: the step under way may take ${drainMs / 1_000} s more. Another signal ends it at once.`;
+const ending = `\nEnding: waiting up to ${drainMs / 1_000} s for the current step. Another signal aborts it.`;
 
-/** Makes a call, prints it, shows its error, and says how to go on with what was broken off. Resolves to how it ended. */
+/** Runs a call, prints it and its error, and prints how to resume it if it stopped. Resolves to how it ended. */
 export const answer = async (
   callId: string,
   begin: Begin,
@@ -24,9 +24,9 @@ export const answer = async (
   const { interrupt$, terminate$ = NEVER, stderr, scheduler } = environment;
   const timing = scheduler === undefined ? {} : { scheduler };
   const note = (text: string): void => void stderr.write(`${errorTheme.colors.yellow(text)}\n`);
-  const goOn = async (): Promise<string> =>
-    runs !== undefined && (await firstValueFrom(isWritten$(runs.store, callId)))
-      ? `Go on with it: ${commandFor('resume', callId, given)}`
+  const resumeHint = async (): Promise<string> =>
+    runs !== undefined && (await firstValueFrom(hasRecords$(runs.store, callId)))
+      ? `Resume it: ${commandFor('resume', callId, given)}`
       : '';
   try {
     const outcome = await firstValueFrom(
@@ -41,12 +41,12 @@ export const answer = async (
       }),
     );
     if (outcome === 'stopped' || outcome === 'terminated')
-      note(`${outcome === 'stopped' ? '\n' : ''}Stopped. ${await goOn()}`.trimEnd());
+      note(`${outcome === 'stopped' ? '\n' : ''}Stopped. ${await resumeHint()}`.trimEnd());
     return outcome;
   } catch (error) {
     if (isBrokenPipe(error)) throw error;
     stderr.write(`${describeError(error, errorTheme, debug)}\n`);
-    const how = await goOn();
+    const how = await resumeHint();
     if (how !== '') note(how);
     return 'failed';
   }

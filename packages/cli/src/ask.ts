@@ -24,26 +24,25 @@ import {
 import type { Output } from './terminal/output.js';
 import { writeTo } from './terminal/write-to.js';
 
-/** How a call ended: with an answer, by one Ctrl-C, at once by a second, or by a signal that ends the program. */
+/** How a call ended: with an answer, on the first Ctrl-C, on the second, or on a signal that ends the program. */
 export type Outcome = 'answered' | 'interrupted' | 'stopped' | 'terminated';
 
-/** Begins a call, or goes on with one, and emits its events. */
+/** Starts or resumes a call, and emits its events. */
 export type Begin = (
   options: Required<Pick<CallOptions, 'demand' | 'use'>>,
 ) => Observable<AgentEvent>;
 
-/** What may end a call, and where the answer goes. */
 export interface AskOptions {
   readonly output: Output;
-  /** The first one ends the call politely, the second at once, and so does any behind a signal that ends the program. */
+  /** The first one interrupts the call; the second one aborts it, and so does any after a signal of `terminate$`. */
   readonly interrupt$: Observable<unknown>;
-  /** The first one brings the call to rest, the second ends it at once. */
+  /** The first one drains the call, the second one aborts it. */
   readonly terminate$: Observable<unknown>;
-  /** Brings the call to rest, and emits when it is. */
+  /** Drains the call, and emits when it is done. */
   readonly drain$: () => Observable<unknown>;
 }
 
-/** Makes a call, writes what the presenter makes of its events, and emits how it ended. Errors with the call, or with the output. */
+/** Runs a call, writes its events with the presenter, and emits how it ended. Errors with the call or the output. */
 export const ask$ = (
   begin: Begin,
   presenter: OperatorFunction<AgentEvent, string>,
@@ -51,7 +50,7 @@ export const ask$ = (
 ): Observable<Outcome> =>
   defer(() => {
     const demand = createDemand();
-    // What is brought to rest is to be gone on with, and so must not end politely.
+    // A call that is being drained is to be resumed, so it must not be interrupted any more.
     const polite$ = interrupt$.pipe(takeUntil(terminate$));
     const asked$ = begin({ demand, use: [interruptOn(polite$)] }).pipe(
       connect((event$) =>
@@ -63,7 +62,7 @@ export const ask$ = (
           ),
         ),
       ),
-      // The outcome is there before all of it has been written, and so is an error.
+      // Wait for the output: the outcome or an error arrives before everything is written.
       takeLast(1),
       unlessAfter(terminate$),
     );
@@ -87,7 +86,7 @@ const outcomeOf: OperatorFunction<AgentEvent, Outcome> = (event$) =>
     map(({ reply }) => (reply.reason === 'interrupted' ? 'interrupted' : 'answered')),
   );
 
-/** Keeps to itself how something ended after a notifier has emitted: that was the notifier's doing. */
+/** Suppresses all notifications after the notifier has emitted, as it caused them. */
 const unlessAfter =
   (notifier$: Observable<unknown>) =>
   <T>(source: Observable<T>): Observable<T> => {

@@ -5,14 +5,14 @@ import { main } from './main.js';
 import { plainTheme } from './presentation/theme.js';
 
 config.onUnhandledError = (error) => {
-  // Only who asks for more than the version needs what it comes with.
+  // Loaded lazily: `--version` does not need it.
   import('./presentation/describe-error.js').then(
     ({ describeError }) => process.stderr.write(`${describeError(error, plainTheme)}\n`),
     () => process.stderr.write(`${String(error)}\n`),
   );
 };
 
-// The fetch of Node 20 takes more from a socket at once than its streams hold, and so reads on ahead of a slow reader.
+// The fetch of Node 20 reads larger chunks from a socket than its streams buffer, and so runs ahead of a slow reader.
 const enough = 65_536;
 if (getDefaultHighWaterMark(false) < enough) setDefaultHighWaterMark(false, enough);
 
@@ -28,5 +28,5 @@ const code = await main({
   terminate$: merge(fromEvent(process, 'SIGTERM'), fromEvent(process, 'SIGHUP')),
 });
 
-// A tool that goes on after it was told to stop must not keep the program.
+// A tool that ignores its abort signal must not keep the process alive.
 process.exit(code);

@@ -1,17 +1,16 @@
 import type { Outcome } from './ask.js';
-import type { Entered } from './terminal/prompt.js';
+import type { PromptResult } from './terminal/prompt.js';
 
-/** Both ends of a chat. */
 export interface ChatOptions {
-  /** Asks the person for a question. */
-  readonly prompt: () => Promise<Entered>;
-  /** Asks the agent that question; it shows its own errors. */
+  /** Reads a question from the user. */
+  readonly prompt: () => Promise<PromptResult>;
+  /** Asks the agent, and prints the answer or error. */
   readonly ask: (question: string) => Promise<Outcome | 'failed'>;
 }
 
 /**
- * Asks question after question, until an empty line, `exit` or the end of the input; `stopped` by Ctrl-C at the prompt, or twice at an answer; `terminated` by a signal
- * at an answer.
+ * Answers questions until an empty line, `exit` or the end of the input. Resolves to `stopped` after Ctrl-C at the
+ * prompt or two during an answer, and to `terminated` after a signal during an answer.
  */
 export const chat = async ({
   prompt,

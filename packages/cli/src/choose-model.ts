@@ -2,34 +2,34 @@ import { type Model, MillraceError } from '@millrace/core';
 import { firstModelName } from './first-model-name.js';
 import type { UsageUnit } from './presentation/describe-reply.js';
 
-/** What a model is made from. */
+/** The configuration of a model. */
 export interface ModelSetting {
   /** The environment, as `process.env`. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** The model that was asked for by name. */
+  /** The name of the model, if the user gave one. */
   readonly name: string | undefined;
-  /** The time between words of a demonstration, in milliseconds. */
+  /** The time between words of the embedded model, in milliseconds. */
   readonly pace: number;
 }
 
 /** A model that the command can use. */
 export interface ModelChoice {
-  /** Environment variables that ask for it: one that is set is enough. Without any, it serves where no other does. */
+  /** Environment variables that select it: any one of them is enough. A choice without variables is the fallback. */
   readonly variables: readonly string[];
-  /** Makes it. What the variables hold is shown nowhere. */
+  /** Creates the model. Must not reveal the values of the variables. */
   readonly factory: (setting: ModelSetting) => Promise<ChosenModel>;
 }
 
-/** The model for a run, and what a reader must know of it. */
+/** The model for a run, with its description. */
 export interface ChosenModel {
   readonly model: Model;
-  /** What it is, in a few words. */
+  /** A short description. */
   readonly about: string;
-  /** What it counts its usage in. */
+  /** The unit of its usage. */
   readonly unit: UsageUnit;
 }
 
-/** The models there are, in the order of preference. */
+/** The available models, in order of preference. */
 export const modelChoices: readonly ModelChoice[] = [
   {
     variables: ['OPENAI_API_KEY', 'OPENAI_BASE_URL'],
@@ -37,12 +37,12 @@ export const modelChoices: readonly ModelChoice[] = [
       const { openai } = await import('@millrace/openai');
       const { OPENAI_BASE_URL: baseUrl = '', OPENAI_API_KEY: apiKey } = env;
       const host = hostOf(baseUrl);
-      const isAsked = name === undefined && host !== undefined && isNearby(baseUrl);
+      const isAsked = name === undefined && host !== undefined && isLocal(baseUrl);
       const found = isAsked ? await firstModelName(baseUrl, apiKey) : undefined;
       const chosen = name ?? found ?? 'gpt-5-mini';
       const guess =
         isAsked && found === undefined
-          ? ' (a guess: it does not say what it has; see --model)'
+          ? ' (a guess: the endpoint does not list its models; see --model)'
           : '';
       const about = `the model ${chosen} at ${host ?? 'OpenAI'}${guess}`;
       return { model: openai(chosen, given({ apiKey, baseUrl })), about, unit: 'tokens' };
@@ -68,7 +68,7 @@ export const modelChoices: readonly ModelChoice[] = [
       if (name !== undefined) {
         throw new MillraceError(
           'config',
-          `There is nobody to ask for the model '${name}'. Set OPENAI_API_KEY, OPENAI_BASE_URL or ANTHROPIC_API_KEY.`,
+          `No provider is configured for the model '${name}'. Set OPENAI_API_KEY, OPENAI_BASE_URL or ANTHROPIC_API_KEY.`,
         );
       }
       const { demoModel, demoModelDescription } = await import('@millrace/demo-model');
@@ -78,7 +78,7 @@ export const modelChoices: readonly ModelChoice[] = [
   },
 ];
 
-/** Chooses the first model that the environment asks for. */
+/** Chooses the first model that the environment selects. */
 export const chooseModel = (
   setting: ModelSetting,
   choices: readonly ModelChoice[] = modelChoices,
@@ -91,18 +91,18 @@ export const chooseModel = (
     : chosen.factory(setting);
 };
 
-/** What is set. An empty variable is as good as none. */
+/** The values that are set. An empty variable counts as not set. */
 const given = (
   settings: Readonly<Record<'apiKey' | 'baseUrl', string | undefined>>,
 ): { readonly apiKey?: string; readonly baseUrl?: string } =>
   Object.fromEntries(Object.entries(settings).filter(([, value]) => (value ?? '') !== ''));
 
-/** Whether a server is one's own: a vendor's list begins with anything, at any price. */
-const isNearby = (baseUrl: string): boolean =>
+/** Whether a server is on a local network. The first model of a vendor's list could be any, at any price. */
+const isLocal = (baseUrl: string): boolean =>
   /^(?:localhost|127\.|10\.|192\.168\.|172\.(?:1[6-9]|2\d|3[01])\.|\[::1\]|host\.docker\.internal$|[^.]+$|.*\.local$)/.test(
     new URL(baseUrl).hostname,
   );
 
-/** Where a base URL leads, without its path and without credentials. */
+/** The host of a base URL, without path and credentials. */
 const hostOf = (baseUrl = ''): string | undefined =>
   URL.canParse(baseUrl) ? new URL(baseUrl).host : undefined;

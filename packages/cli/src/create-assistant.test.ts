@@ -49,7 +49,7 @@ describe('createAssistant', () => {
   it('leaves the search out where there are no docs, and says so', async () => {
     expect(await assistantWith(() => Promise.resolve(undefined))).toEqual({
       tools: ['calculator', 'clock', 'read_file'],
-      warnings: ['The docs of Millrace are not here, so the agent cannot search them.'],
+      warnings: ['The agent cannot search the Millrace docs, as they are not installed here.'],
       sample: expect.stringMatching(/Tokyo\?$/),
     });
   });

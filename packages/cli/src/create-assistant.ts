@@ -4,24 +4,23 @@ import { findWorkspace } from './find-workspace.js';
 /** The agent of the command. */
 export interface Assistant {
   readonly agent: Agent;
-  /** What it has to do without. */
+  /** Missing capabilities. */
   readonly warnings: readonly string[];
-  /** A question that shows what it can do. */
+  /** A question that shows its capabilities. */
   readonly sample: string;
 }
 
-/** What events and runs call the agent. */
+/** The name of the agent in events and runs. */
 export const assistantName = 'millrace';
 
-/** What the agent works with. */
 export interface AssistantOptions extends Pick<AgentOptions, 'model' | 'use'> {
-  /** Files below it may be read. */
+  /** The agent may read files in this directory. */
   readonly directory: string;
-  /** Finds the directory whose docs are searched. Default: `findWorkspace`. */
+  /** Finds the directory of the docs to search. Default: `findWorkspace`. */
   readonly findDocs?: (directory: string) => Promise<string | undefined>;
 }
 
-/** Makes the agent: it calculates, tells the time, searches Millrace's own docs, and reads files. */
+/** Creates an agent with a calculator, a clock, a search of Millrace's own docs, and a file reader. */
 export const createAssistant = async ({
   directory,
   findDocs = findWorkspace,
@@ -34,7 +33,7 @@ export const createAssistant = async ({
   const agentWith = (...more: typeof tools) =>
     createAgent({ ...options, name: assistantName, tools: [...tools, ...more] });
   if (docs === undefined) {
-    const warning = 'The docs of Millrace are not here, so the agent cannot search them.';
+    const warning = 'The agent cannot search the Millrace docs, as they are not installed here.';
     return { agent: agentWith(), warnings: [warning], sample: `${sample}?` };
   }
   const search = searchDocuments({
@@ -47,7 +46,7 @@ export const createAssistant = async ({
 const sample = 'What is 17.5% of 2349, what time is it in Tokyo';
 const sampleSearch = 'and how does backpressure work';
 
-/** Reports that were generated, and what tests write or expect. */
+/** Generated reports, and files of tests. */
 const isNoProse = (path: string): boolean => /\.api\.md$|(?:^|\/)(?:temp|expected)$/.test(path);
 
 const aboutDocs =

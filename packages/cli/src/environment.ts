@@ -8,24 +8,24 @@ interface MaybeTerminal {
   readonly columns?: number | undefined;
 }
 
-/** All that the command has of the world. */
+/** The streams, variables and signals that the command uses. */
 export interface Environment {
-  /** The arguments, without those that started the program. */
+  /** The arguments, without the executable and the script. */
   readonly argv: readonly string[];
   readonly stdin: Readable & MaybeTerminal;
   readonly stdout: Writable & MaybeTerminal;
   readonly stderr: Writable & MaybeTerminal;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** As `process.platform` says it. */
+  /** As `process.platform`. */
   readonly platform: string;
-  /** The working directory: files below it may be read. */
+  /** The working directory, in which the agent may read files. */
   readonly directory: string;
-  /** Emits at each Ctrl-C. Subscribed to while a question is being answered. */
+  /** Emits on every Ctrl-C. Subscribed to while a question is being answered. */
   readonly interrupt$: Observable<unknown>;
-  /** Emits at each SIGTERM and SIGHUP. Subscribed to while a question is being answered. Default: none come. */
+  /** Emits on every SIGTERM and SIGHUP. Subscribed to while a question is being answered. Default: never emits. */
   readonly terminate$?: Observable<unknown>;
   /** The models to choose from. Default: `modelChoices`. */
   readonly models?: readonly ModelChoice[];
-  /** Times the wait for a question from a pipe, the pauses of a run that is played back, and the end by a signal. Default: RxJS's `asyncScheduler`. */
+  /** The timers of the command. Default: `asyncScheduler`. */
   readonly scheduler?: SchedulerLike;
 }

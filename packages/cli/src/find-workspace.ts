@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** Finds the root of Millrace's own workspace: above a directory, else above this package; undefined when it is in neither. */
+/** Finds the root of Millrace's own workspace above a directory or above this package; undefined if it finds none. */
 export const findWorkspace = async (directory: string): Promise<string | undefined> =>
   (await workspaceAbove(directory)) ??
   (await workspaceAbove(dirname(fileURLToPath(import.meta.url))));

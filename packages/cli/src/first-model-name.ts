@@ -1,9 +1,8 @@
-/** How long an endpoint has to tell its models, in milliseconds. */
-const patience = 3_000;
+const timeoutMs = 3_000;
 
 /**
- * Asks an endpoint for the models that it has, and gives the name of the first that can talk: what a server on one's own
- * machine calls its model, nobody can know. Resolves to nothing where it does not tell.
+ * Lists the models of an endpoint, and resolves to the first chat model: the names on a local server are not known in
+ * advance. Resolves to undefined if the endpoint does not list its models.
  */
 export const firstModelName = async (
   baseUrl: string,
@@ -13,7 +12,7 @@ export const firstModelName = async (
     const response = await fetch(`${baseUrl.replace(/\/+$/, '')}/models`, {
       headers: apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` },
       redirect: 'error',
-      signal: AbortSignal.timeout(patience),
+      signal: AbortSignal.timeout(timeoutMs),
     });
     return nameIn(await response.json());
   } catch {
@@ -27,8 +26,7 @@ const nameIn = (body: unknown): string | undefined => {
   return models
     .map((model): unknown => Reflect.get(Object(model), 'id'))
     .filter((name) => typeof name === 'string')
-    .find((name) => name !== '' && !isMute.test(name));
+    .find((name) => name !== '' && !isNonChatModel.test(name));
 };
 
-/** The names of models that do something else than talk. */
-const isMute = /embed|rerank|whisper|tts|moderation|dall-e|diffusion/i;
+const isNonChatModel = /embed|rerank|whisper|tts|moderation|dall-e|diffusion/i;

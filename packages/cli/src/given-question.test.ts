@@ -47,7 +47,7 @@ describe('givenQuestion$', () => {
 
   it.each([
     ['an empty input by -', '-', fakeInput(), false, /^standard input was empty: pipe/],
-    ['--json in a terminal', '', terminal(''), true, /^--json does not chat: give it a question/],
+    ['--json in a terminal', '', terminal(''), true, /^--json does not chat: pass a question/],
   ])('says what is missing with %s', async (_case, question, stdin, json, why) => {
     const { found } = given(question, stdin, json);
     expect(await found).toEqual({ type: 'missing', why: expect.stringMatching(why) });

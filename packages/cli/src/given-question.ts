@@ -3,15 +3,13 @@ import type { Environment } from './environment.js';
 import type { AskArguments } from './command-line/arguments.js';
 import { readQuestion$ } from './terminal/read-question.js';
 
-/** Where a question came from, if there is one. */
 export type GivenQuestion =
   | { readonly type: 'question'; readonly text: string }
-  /** Nobody was asked for one, or had one. */
   | { readonly type: 'none' }
-  /** There should have been one; `why` says to a person what to do. */
+  /** A question is required; `why` is the error message. */
   | { readonly type: 'missing'; readonly why: string };
 
-/** Emits the question of the arguments, or else that of the input. A pipe is waited for until it ends. */
+/** Emits the question from the arguments, else from stdin. Waits for a pipe until it ends. */
 export const givenQuestion$ = (
   { question, json }: Pick<AskArguments, 'question' | 'json'>,
   { stdin, stderr, scheduler }: Pick<Environment, 'stdin' | 'stderr' | 'scheduler'>,
@@ -37,7 +35,7 @@ const none: GivenQuestion = { type: 'none' };
 const missing = (why: string): GivenQuestion => ({ type: 'missing', why });
 
 const noQuestion =
-  '--json does not chat: give it a question, as in millrace --json "2 + 2", or one on standard input.';
+  '--json does not chat: pass a question, as in millrace --json "2 + 2", or pipe one into it.';
 
 const emptyInput =
   'standard input was empty: pipe a question into it, as in echo "2 + 2" | millrace -';

@@ -90,7 +90,7 @@ describe('millrace', () => {
   ])('refuses %j, with what to do', async (argv, why) => {
     const { code, out, err } = await ran(argv);
     expect([code, out, err]).toEqual([2, '', expect.stringMatching(why)]);
-    expect(err).toMatch(/\n\(millrace --help tells more\)\n$/);
+    expect(err).toMatch(/\n\(for more information: millrace --help\)\n$/);
   });
 
   it('shows a long question on one line', async () => {
@@ -205,7 +205,8 @@ describe('millrace in a terminal', () => {
     const store = await mkdtemp(join(tmpdir(), 'millrace-chat-'));
     const argv = ['--store', store];
     const first = await chattedIn(argv, scriptedModel(echoed), 'one\r', '\r');
-    const [, session = ''] = /goes on with: millrace (--session .*)\n$/.exec(first.out) ?? [];
+    const [, session = ''] =
+      /Continue this conversation: millrace (--session .*)\n$/.exec(first.out) ?? [];
     const [, name = ''] = session.split(' ');
     const again = [...argv, '--session', name];
     expect((await chattedIn(again, scriptedModel(echoed), 'two\r', '\r')).out).toContain(
@@ -235,7 +236,7 @@ describe('millrace in a terminal', () => {
   it('does not chat where its output is for a program', async () => {
     const stdin = Object.assign(new PassThrough(), { isTTY: true });
     const { code, out, err } = await ran(['--json'], hello(), { stdin });
-    expect([code, out, err]).toEqual([2, '', expect.stringMatching(/give it a question/)]);
+    expect([code, out, err]).toEqual([2, '', expect.stringMatching(/pass a question/)]);
   });
 });
 

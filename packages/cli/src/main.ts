@@ -3,7 +3,7 @@ import { flush, isBrokenPipe, watchOutput } from './terminal/output.js';
 import { parseArguments } from './command-line/parse-arguments.js';
 import { createTheme } from './presentation/theme.js';
 
-/** Runs the command in an environment, and resolves to its exit code once all has been written. */
+/** Runs the command in an environment. Resolves to its exit code when all output is written. */
 export const main = async (environment: Environment): Promise<number> => {
   const { argv, env, platform, stdout, stderr } = environment;
   const output = watchOutput(stdout);

@@ -1,4 +1,4 @@
 import { randomUUID } from 'node:crypto';
 
-/** Makes an id for a call that is known before it begins. */
+/** A call id that is known before the call starts. */
 export const newCallId = (): string => randomUUID().replaceAll('-', '').slice(0, 16);

@@ -4,7 +4,7 @@ import { chooseModel, type ChosenModel } from './choose-model.js';
 import type { AnswerArguments } from './command-line/arguments.js';
 import { createAssistant } from './create-assistant.js';
 import { introduction } from './presentation/introduction.js';
-import { isTalk } from './presentation/presenter.js';
+import { isHumanOutput } from './presentation/presenter.js';
 import type { RunModel } from './runs/run-model.js';
 import type { RunStore } from './runs/open-run-store.js';
 import { storePlace } from './runs/store-place.js';
@@ -13,35 +13,34 @@ import type { Setting } from './setting.js';
 /** An agent that is ready to answer. */
 export interface Prepared {
   readonly agent: Agent;
-  /** Brings its calls to rest. */
+  /** Drains its calls. */
   readonly calls: Drainable;
   /** Records its calls, if there is a store. */
   readonly durable: Journal | undefined;
   readonly chosen: ChosenModel;
-  /** A question that shows what it can do. */
+  /** A question that shows its capabilities. */
   readonly sample: string;
-  /** Where its runs are written down, if they are. */
+  /** The store of its runs, if they are recorded. */
   readonly runs: RunStore | undefined;
 }
 
-/** What is known before. */
 export interface PrepareOptions {
-  /** The store, where it is open. Default: it is opened, and where that fails the agent writes nothing down, and says so. */
+  /** An open store. Default: opens the store; if that fails, prints a warning and records nothing. */
   readonly runs?: RunStore;
-  /** The model that a run has asked so far. */
-  readonly before?: RunModel | undefined;
+  /** The model that a resumed run has used so far. */
+  readonly previousModel?: RunModel | undefined;
 }
 
-/** Makes the agent, and says first what will answer. */
+/** Creates the agent, and prints which model it uses. */
 export const prepare = async (
   setting: Setting<AnswerArguments>,
-  { runs: open, before }: PrepareOptions = {},
+  { runs: open, previousModel }: PrepareOptions = {},
 ): Promise<Prepared> => {
   const { given, environment, output, theme } = setting;
   const [chosen, runs] = await Promise.all([
-    chosenModel(setting, before),
+    chosenModel(setting, previousModel),
     open ?? openedOrNone(setting),
-    // What the assistant is made with is read from the disk meanwhile.
+    // Preload what the assistant needs.
     import('@millrace/tools'),
   ]);
   const durable = runs && journal(runs.store);
@@ -52,11 +51,11 @@ export const prepare = async (
     directory,
     use: [calls],
   });
-  if (isTalk(given)) output.stream.write(introduction(chosen.about, warnings, theme));
+  if (isHumanOutput(given)) output.stream.write(introduction(chosen.about, warnings, theme));
   return { agent, calls, durable, chosen, sample, runs };
 };
 
-/** Milliseconds between the words of the demo model, where somebody may read along. */
+/** Milliseconds between the words of the demo model, for human readers. */
 const readingPace = 1;
 
 const chosenModel = (
@@ -64,9 +63,9 @@ const chosenModel = (
   before: RunModel | undefined,
 ): Promise<ChosenModel> => {
   const { env, models } = environment;
-  const pace = isTalk(given) ? readingPace : 0;
+  const pace = isHumanOutput(given) ? readingPace : 0;
   if (given.model === '' && before !== undefined) {
-    // Only the demo model counts words, and it is what there is without any variable.
+    // Only the demo model counts words; an empty environment selects it.
     const own = before.unit === 'words' ? { env: {}, name: undefined } : { env, name: before.name };
     return chooseModel({ ...own, pace }, models);
   }
@@ -86,7 +85,7 @@ const openedOrNone = async ({
     return await openToWrite(place);
   } catch (error) {
     const why = isMillraceError(error) ? error.message : String(error);
-    environment.stderr.write(`${errorTheme.colors.yellow(`Not written down: ${why}`)}\n`);
+    environment.stderr.write(`${errorTheme.colors.yellow(`Not recorded: ${why}`)}\n`);
     return undefined;
   }
 };

@@ -5,15 +5,15 @@ import { exitCodes } from './exit-codes.js';
 import { newCallId } from './new-call-id.js';
 import { prepare } from './prepare.js';
 import { promptSign } from './presentation/introduction.js';
-import { isTalk } from './presentation/presenter.js';
+import { isHumanOutput } from './presentation/presenter.js';
 import { storeOption } from './runs/hints.js';
 import { tidy } from './runs/tidy.js';
 import type { Setting } from './setting.js';
-import { beginWith, talkTo } from './talk-to.js';
+import { startCall, callableFor } from './callable-for.js';
 import { createPrompt } from './terminal/prompt.js';
 import { sessions } from '@millrace/core/sessions';
 
-/** Chats in a conversation of its own, or in the one that is named, and resolves to the exit code. */
+/** Chats in a new conversation, or in the named one. Resolves to the exit code. */
 export const runChat = async (setting: Setting<AskArguments>): Promise<number> => {
   const { given, environment, output, theme } = setting;
   const prepared = await prepare(setting);
@@ -22,11 +22,11 @@ export const runChat = async (setting: Setting<AskArguments>): Promise<number> =
   const callable =
     runs === undefined && given.session === ''
       ? sessions(agent).open(name)
-      : talkTo(prepared, name);
-  const say = (text: string): void => {
-    if (isTalk(given)) output.stream.write(`${theme.colors.dim(text)}\n`);
+      : callableFor(prepared, name);
+  const print = (text: string): void => {
+    if (isHumanOutput(given)) output.stream.write(`${theme.colors.dim(text)}\n`);
   };
-  say('Ask something. An empty line ends.');
+  print('Ask a question. An empty line ends the chat.');
   let asked = 0;
   const prompt = createPrompt({
     input: environment.stdin,
@@ -38,12 +38,12 @@ export const runChat = async (setting: Setting<AskArguments>): Promise<number> =
     ask: (question) => {
       asked += 1;
       const callId = newCallId();
-      const begin = beginWith(callable, question, callId, given, prepared);
+      const begin = startCall(callable, question, callId, given, prepared);
       return answer(callId, begin, prepared, setting);
     },
   });
   if (asked > 0 && runs !== undefined) {
-    say(`This conversation goes on with: millrace --session ${name}${storeOption(given.store)}`);
+    print(`Continue this conversation: millrace --session ${name}${storeOption(given.store)}`);
   }
   await tidy(runs, setting, end);
   await runs?.close();

@@ -8,16 +8,16 @@ import { givenQuestion$ } from './given-question.js';
 import { newCallId } from './new-call-id.js';
 import { prepare } from './prepare.js';
 import { promptSign } from './presentation/introduction.js';
-import { isTalk } from './presentation/presenter.js';
+import { isHumanOutput } from './presentation/presenter.js';
 import { oneLine } from './presentation/shorten.js';
-import { beginWith, talkTo } from './talk-to.js';
+import { startCall, callableFor } from './callable-for.js';
 import { tidy } from './runs/tidy.js';
 import type { Setting } from './setting.js';
 
-/** What may be a command that is not spelled right. */
+/** A single word may be a misspelled command. */
 const isOneWord = /^[a-z]+$/;
 
-/** Answers one question, and resolves to the exit code. */
+/** Answers one question. Resolves to the exit code. */
 export const runQuestion = async (setting: Setting<AskArguments>): Promise<number> => {
   const { given, environment, output, theme, errorTheme } = setting;
   const asked = await firstValueFrom(givenQuestion$(given, environment));
@@ -28,7 +28,7 @@ export const runQuestion = async (setting: Setting<AskArguments>): Promise<numbe
   const prepared = await prepare(setting);
   const { sample } = prepared;
   const isOwn = asked.type === 'none';
-  if (isTalk(given)) {
+  if (isHumanOutput(given)) {
     const shown = isOwn ? sample : oneLine(asked.text, theme.width - 2, theme);
     output.stream.write(`${promptSign(theme)}${shown}\n`);
     const [meant] = isOneWord.test(given.question) ? nearMatches(given.question, commandNames) : [];
@@ -40,8 +40,8 @@ export const runQuestion = async (setting: Setting<AskArguments>): Promise<numbe
     environment.stderr.write(`${promptSign(errorTheme)}${sample}\n`);
   }
   const callId = newCallId();
-  const begin = beginWith(
-    talkTo(prepared, given.session),
+  const begin = startCall(
+    callableFor(prepared, given.session),
     isOwn ? sample : asked.text,
     callId,
     given,

@@ -4,7 +4,7 @@ import { runChat } from './run-chat.js';
 import { runQuestion } from './run-question.js';
 import type { Setting } from './setting.js';
 
-/** Does what the arguments say, and resolves to the exit code. What a question does not need is not loaded for one. */
+/** Runs a command, and resolves to the exit code. Loads the code of other commands than `ask` lazily. */
 export const run = async (setting: Setting): Promise<number> => {
   const { given } = setting;
   switch (given.command) {

@@ -180,8 +180,8 @@ describe('T13: a suspended tool, in a chat of the AI SDK', () => {
       'text: In Oslo.',
     ]);
     expect(server.model.requests[1]?.messages.at(-1)?.content).toMatchObject([
-      { localId: 'w', isError: false, content: [{ text: '{"city":"Oslo"}' }] },
-      { localId: 'l', content: [{ text: 'seen' }] },
+      { toolCallId: 'w', isError: false, content: [{ text: '{"city":"Oslo"}' }] },
+      { toolCallId: 'l', content: [{ text: 'seen' }] },
     ]);
     expect(await server.suspensions('chat-1')).toEqual([]);
     // And the chat is an ordinary one again.
@@ -227,7 +227,7 @@ describe('T13: a suspended tool, in a chat of the AI SDK', () => {
         }),
     });
     expect(server.model.requests[1]?.messages.at(-1)?.content).toMatchObject([
-      { localId: 'w', isError: true, content: [{ text: 'No permission.' }] },
+      { toolCallId: 'w', isError: true, content: [{ text: 'No permission.' }] },
     ]);
   });
 
@@ -294,8 +294,8 @@ describe('T13: a suspended tool, in a client of AG-UI', () => {
       ['assistant', 'In Oslo.'],
     ]);
     expect(server.model.requests[1]?.messages.at(-1)?.content).toMatchObject([
-      { localId: 'w', isError: false, content: [{ text: 'Oslo' }] },
-      { localId: 'l', content: [{ text: 'seen' }] },
+      { toolCallId: 'w', isError: false, content: [{ text: 'Oslo' }] },
+      { toolCallId: 'l', content: [{ text: 'seen' }] },
     ]);
     expect(await server.suspensions('thread-1')).toEqual([]);
   });
@@ -308,7 +308,7 @@ describe('T13: a suspended tool, in a client of AG-UI', () => {
     client.addMessage({ ...result, content: 'Half.', error: 'No permission.' });
     await client.runAgent();
     expect(server.model.requests[1]?.messages.at(-1)?.content).toMatchObject([
-      { localId: 'w', isError: true, content: [{ text: 'Half.\nNo permission.' }] },
+      { toolCallId: 'w', isError: true, content: [{ text: 'Half.\nNo permission.' }] },
     ]);
   });
 });

@@ -1,26 +1,26 @@
-/** The names of the commands. A question may be one, too. */
 export const commandNames: readonly string[] = ['ask', 'runs', 'replay', 'resume', 'fork'];
 
-/** What a complaint ends with. */
-export const helpHint = '(millrace --help tells more)';
+/** Ends every usage error. */
+export const helpHint = '(for more information: millrace --help)';
 
-/** What a complaint about the arguments of a command ends with: its name may have been meant as the first word of a question. */
+/** Ends a usage error of a command, whose name may be meant as the first word of a question. */
 export const commandHint = (name: string): string =>
-  `(millrace ${name} --help tells more; to ask a question that begins with this word: millrace ask "${name} …")`;
+  `(for more information: millrace ${name} --help; to ask a question that starts with this word: millrace ask "${name} …")`;
 
-/** What stands below the options of the program. */
 export const programHelp = `
-Without a question it chats in a terminal, but not with --json, which needs one; in a pipe it
-waits for the question on stdin, and where that is empty asks one of its own. Ctrl-C ends the
-answer politely, a second one at once; SIGTERM lets the step under way end, and tells how to go on.
-A question whose first word is a command's name: millrace ask "runs in the family?"
-The options of a command: millrace help runs
+Without a question, it chats in a terminal (not with --json, which requires a question). In a pipe,
+it reads the question from stdin; if stdin is empty, it asks a sample question. Ctrl-C interrupts
+the answer, a second one aborts it. SIGTERM waits for the current step, and prints how to resume.
+To ask a question that starts with the name of a command: millrace ask "runs in the family?"
+To show the options of a command: millrace help runs
 
-It asks OpenAI or Anthropic where OPENAI_API_KEY or ANTHROPIC_API_KEY is set, and any endpoint that
-speaks OpenAI's chat completions, such as Ollama's, where OPENAI_BASE_URL is; else the demo model.
+If OPENAI_API_KEY or ANTHROPIC_API_KEY is set, it uses that provider. If OPENAI_BASE_URL is set, it
+uses that endpoint, which may be any OpenAI-compatible server such as Ollama. Otherwise, it uses the
+demo model.
 
-Every run is written down, readable by you alone: in --store, else MILLRACE_STORE ("none": nowhere),
-else in millrace below XDG_STATE_HOME (~/.local/state). After 30 days those that have ended are removed.
+Every run is recorded in --store, else in MILLRACE_STORE ("none" records nothing), else in the
+directory millrace below XDG_STATE_HOME (~/.local/state). Only you can read the runs. Runs that
+ended more than 30 days ago are removed.
 
 Exit codes: 0 answered (an "I cannot" is an answer too), 1 failed, 2 wrong usage, 130 interrupted,
 143 ended by a signal.
@@ -31,33 +31,28 @@ Exit codes: 0 answered (an "I cannot" is an answer too), 1 failed, 2 wrong usage
   $ millrace --session trip "What time is it in Tokyo?"
   $ millrace runs`;
 
-/** What stands below the options of `runs`. */
 export const runsHelp = `
-The beginning of an id is enough, as long as no other begins with it. A run that was broken off goes on
-with millrace resume; the ids of the steps are what millrace fork takes as --at.
+A unique prefix of an id is enough. Resume a run that stopped with millrace resume. Use the id of a
+step as --at of millrace fork.
 
   $ millrace runs
   $ millrace runs 3f2a
   $ millrace runs --all --json | jq -r 'select(.status == "failed") | .callId'`;
 
-/** What stands below the options of `replay`. */
 export const replayHelp = `
-Pauses of more than 10 seconds are cut to that. Nothing is asked and nothing is done again. Ctrl-C stops.
+Pauses last up to 10 seconds. A replay calls no model and runs no tool. Ctrl-C stops it.
 
   $ millrace replay 3f2a --speed 4
   $ millrace replay 3f2a --speed max --json
   $ millrace replay 3f2a --follow`;
 
-/** What stands below the options of `resume`. */
 export const resumeHelp = `
-What is written down is not done again. It asks the model that the run has asked so far, unless --model
-says otherwise.
+Recorded steps are not repeated. The run continues with its model, unless --model names another one.
 
   $ millrace resume 3f2a`;
 
-/** What stands below the options of `fork`. */
 export const forkHelp = `
-The run itself stays as it is. What stands before the step is kept, and what is behind is done anew;
+The original run does not change. The new run keeps the steps before --at and repeats the rest.
 millrace runs <id> lists the steps.
 
   $ millrace fork 3f2a --at 2

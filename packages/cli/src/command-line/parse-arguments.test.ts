@@ -92,7 +92,7 @@ describe('parseArguments', () => {
 
   it('says in its help when it chats, what an answer is, and how it exits', () => {
     const { out } = parsed('--help');
-    expect(out).toMatch(/chats in a terminal, but not with --json/);
+    expect(out).toMatch(/chats in a terminal \(not with --json/);
     expect(out).toMatch(/0 answered \(an "I cannot" is an answer too\)/);
     expect(out).not.toMatch(/-v\b/);
     expect(out).not.toMatch(/^ {2}(?:help|version)\b/m);
@@ -114,9 +114,9 @@ describe('parseArguments', () => {
     [['replay', 'a', '--speed', '0'], 'It must be a number above 0, or "max".'],
     [['replay', 'a', '--speed', '2', '--follow'], 'cannot be used with'],
     [['resume', 'a', '--no-store'], "unknown option '--no-store'"],
-    [['fork', 'a'], 'say where: --at <step>'],
+    [['fork', 'a'], 'choose a step with --at <step>'],
     [['fork', 'a', '--at', '2', '--question', 'b'], 'cannot be used with'],
-    [['fork', 'a', '--at', '2', '--edit', '1/0'], 'It must be a step and what it gave'],
+    [['fork', 'a', '--at', '2', '--edit', '1/0'], 'It must be a step and its result'],
     [['--session', ' ', 'a'], 'It is empty.'],
   ])('refuses %j and says why', (argv, why) => {
     const { out, err, result } = parsed(...argv);

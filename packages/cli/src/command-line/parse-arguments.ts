@@ -4,18 +4,17 @@ import { describeProgram, version } from './describe-program.js';
 import { commandNames } from './help.js';
 import type { Options } from './to-arguments.js';
 
-/** Arguments, or the exit code of a command that has said all there is to say. */
+/** The arguments of a command to run, or an exit code if the output is complete, as for `--help`. */
 export type Parsed =
   | { readonly status: 'run'; readonly given: Arguments }
   | { readonly status: 'done'; readonly code: 0 | 2 };
 
-/** Where help, the version and complaints are written to. */
+/** Where to write the help, the version and usage errors. */
 export interface ParseOutput {
   readonly writeOut: (text: string) => void;
   readonly writeErr: (text: string) => void;
 }
 
-/** Reads the arguments of a command line. */
 export const parseArguments = (argv: readonly string[], output: ParseOutput): Parsed => {
   const taken: Arguments[] = [];
   const program = describeProgram(
@@ -37,7 +36,7 @@ export const parseArguments = (argv: readonly string[], output: ParseOutput): Pa
   return given === undefined ? { status: 'done', code: 0 } : { status: 'run', given };
 };
 
-/** What stands behind `--` is a question, whatever its words are. */
+/** Words after `--` are always a question. */
 const mayNameCommand = (argv: readonly string[]): boolean => {
   const end = argv.indexOf('--');
   return end === -1 || argv.slice(0, end).some((word) => commandNames.includes(word));

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { AnswerArguments, AskArguments, PrintArguments, StoreArguments } from './arguments.js';
 
-/** The options that commands have. */
+/** The options of all commands. */
 export interface Options {
   readonly color: boolean;
   readonly json?: boolean;
@@ -21,7 +21,7 @@ export interface Options {
   readonly v?: boolean;
 }
 
-/** The options of a command. Those before its name count, too, and what both say is said last by its own. */
+/** The options of a command, including those before its name. Options after the name take precedence. */
 export const optionsOf = (command: Command): Options => {
   const own = command.opts<Options>();
   if (command.parent === null) return own;
@@ -29,19 +29,16 @@ export const optionsOf = (command: Command): Options => {
   return { ...before, ...own, color: before.color && own.color };
 };
 
-/** Reads how a command prints, and where its runs are. */
 export const toPrint = (command: Command): PrintArguments & StoreArguments => {
   const { color, json, quiet, store } = optionsOf(command);
   return { color, json: json === true, quiet: quiet === true, store };
 };
 
-/** Reads how an agent answers. */
 export const toAnswer = (command: Command): AnswerArguments => {
   const { maxIterations, model = '', keepDays } = optionsOf(command);
   return { ...toPrint(command), maxIterations, model, keepDays };
 };
 
-/** Reads a question; `words` are its arguments. */
 export const toAsk = (words: readonly string[], command: Command): AskArguments => {
   if (words.length > 0 && words.join('').trim() === '') {
     command.error(emptyQuestion, { exitCode: 2 });
@@ -51,4 +48,4 @@ export const toAsk = (words: readonly string[], command: Command): AskArguments 
 };
 
 const emptyQuestion =
-  'error: the question is empty: write one, as in millrace "2 + 2", or leave it out';
+  'error: the question is empty: write one, as in millrace "2 + 2", or omit the argument';

@@ -2,13 +2,12 @@ import type { PlacedMark } from './layout.js';
 import type { MarkKind } from './marks.js';
 import type { Colors } from '../presentation/theme.js';
 
-/** What a lane shows: marks, work between them, and rest. */
+/** The content of a cell: a mark, work between marks, or rest. */
 export type Sign = Exclude<MarkKind, 'begin'> | 'work' | 'rest';
 
 /** The character of each sign. */
 export type Alphabet = Readonly<Record<Sign, string>>;
 
-/** The signs for a terminal that shows Unicode. */
 export const unicodeAlphabet: Alphabet = {
   thought: 'h',
   text: 't',
@@ -22,7 +21,7 @@ export const unicodeAlphabet: Alphabet = {
   rest: '·',
 };
 
-/** The signs for one that does not. */
+/** For a terminal without Unicode. */
 export const asciiAlphabet: Alphabet = { ...unicodeAlphabet, error: 'x', work: '-', rest: '.' };
 
 /** Lays the marks of one lane out in `columns` cells. */
@@ -35,13 +34,12 @@ export const cellsOf = (marks: readonly PlacedMark[], columns: number): readonly
   return cells;
 };
 
-/** Writes the cells of one lane. */
 export const writeCells = (cells: readonly Sign[], alphabet: Alphabet, colors: Colors): string =>
   runsOf(cells)
     .map((run) => paint(run, alphabet, colors))
     .join('');
 
-/** Where the lane was at work. Work that never ended lasts to the edge. */
+/** The spans of work in a lane. Work without an end lasts to the edge. */
 const stretchesOf = (
   marks: readonly PlacedMark[],
 ): readonly (readonly [from: number, to: number | undefined])[] => {
@@ -50,7 +48,7 @@ const stretchesOf = (
   return begins.map(({ column }, index) => [column, ends[index]?.column]);
 };
 
-/** Where marks share a column, the most telling one is seen: the last of these. */
+/** If marks share a column, the last of these is drawn. */
 const ranking: readonly MarkKind[] = [
   'begin',
   'thought',
@@ -65,7 +63,7 @@ const ranking: readonly MarkKind[] = [
 
 const rank = ({ kind }: PlacedMark): number => ranking.indexOf(kind);
 
-/** Neighbours of one sign take one change of colour. */
+/** Groups equal neighbours, to change the colour once. */
 const runsOf = (cells: readonly Sign[]): readonly (readonly Sign[])[] => {
   const runs: Sign[][] = [];
   for (const cell of cells) {

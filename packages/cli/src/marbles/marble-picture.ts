@@ -6,10 +6,10 @@ import { milliseconds } from '../presentation/milliseconds.js';
 import { plainTheme, type Theme } from '../presentation/theme.js';
 
 /**
- * Draws what a call did as marbles on lanes: one for each phase and tool, all over the same real time.
+ * Draws a call as a marble diagram with one lane per phase and tool, on a common time axis.
  *
- * It takes the whole width (default: 72 columns; at least 32), and its last line says what the signs mean. A
- * pure function of the events; empty where they hold nothing to draw.
+ * Uses the whole width (default: 72 columns, minimum 32), and ends with a legend. A pure function of the events; empty
+ * if there is nothing to draw.
  */
 export const marblePicture = (
   events: readonly AgentEvent[],
@@ -31,7 +31,7 @@ export const marblePicture = (
       columns,
     ),
   }));
-  const legend = meanings
+  const legend = legendEntries
     .filter(([sign]) => drawn.some(({ cells }) => cells.includes(sign)))
     .map(([sign, meaning]) => `${alphabet[sign]} ${meaning}`);
   const notes = [`${' '.repeat(margin)}${axisOf(marks, columns)}`, ...inLines(legend, room)];
@@ -41,7 +41,7 @@ export const marblePicture = (
   ].join('\n');
 };
 
-const meanings = [
+const legendEntries = [
   ['thought', 'thought'],
   ['text', 'text'],
   ['call', 'tool call'],

@@ -1,6 +1,6 @@
 import { type AgentEvent, toolCallsOf } from '@millrace/core';
 
-/** What a marble stands for. `begin` has no sign of its own: it opens a stretch of work. */
+/** The meaning of a marble. `begin` has no sign: it starts a span of work. */
 export type MarkKind =
   'begin' | 'text' | 'thought' | 'call' | 'progress' | 'result' | 'error' | 'interrupted' | 'end';
 
@@ -8,70 +8,69 @@ export type MarkKind =
 export interface Mark {
   readonly lane: string;
   readonly kind: MarkKind;
-  /** Milliseconds since the epoch, as the event has it. */
+  /** The time of the event, in milliseconds since the epoch. */
   readonly at: number;
 }
 
-/** What has been heard so far. */
-interface Heard {
-  /** The lanes at work: how many pieces of work each has, and for which call. */
+interface LaneState {
+  /** The busy lanes, with their call and the number of operations in progress. */
   readonly busy: Map<string, { readonly callId: string; readonly count: number }>;
-  /** Tool uses that a mark has announced. */
+  /** Tool calls that already have a mark. */
   readonly announced: Set<string>;
 }
 
-/** Reads the marks of a picture off the events of a call, in their order. */
+/** Converts the events of a call to marks, in order. */
 export const marksOf = (events: readonly AgentEvent[]): readonly Mark[] => {
-  const heard: Heard = { busy: new Map(), announced: new Set() };
+  const state: LaneState = { busy: new Map(), announced: new Set() };
   return events.flatMap((event) =>
-    kindsIn(event, heard).map(([lane, kind]) => ({ lane, kind, at: event.at })),
+    kindsIn(event, state).map(([lane, kind]) => ({ lane, kind, at: event.at })),
   );
 };
 
 type LaneKind = readonly [lane: string, kind: MarkKind];
 
-const kindsIn = (event: AgentEvent, heard: Heard): readonly LaneKind[] => {
+const kindsIn = (event: AgentEvent, state: LaneState): readonly LaneKind[] => {
   switch (event.type) {
     case 'preReasoning':
-      return begin(laneOf(event, 'reasoning'), event, heard);
+      return begin(laneOf(event, 'reasoning'), event, state);
     case 'preSummary':
-      return begin(laneOf(event, 'summary'), event, heard);
+      return begin(laneOf(event, 'summary'), event, state);
     case 'prePlanning':
-      return begin(laneOf(event, event.phase), event, heard);
+      return begin(laneOf(event, event.phase), event, state);
     case 'reasoningChunk':
-      return chunk(laneOf(event, 'reasoning'), event, heard);
+      return chunk(laneOf(event, 'reasoning'), event, state);
     case 'summaryChunk':
-      return chunk(laneOf(event, 'summary'), event, heard);
+      return chunk(laneOf(event, 'summary'), event, state);
     case 'postReasoning': {
       const lane = laneOf(event, 'reasoning');
       const calls = toolCallsOf(event.message).flatMap(({ id }) =>
-        announce(lane, id, event, heard),
+        announce(lane, id, event, state),
       );
-      return [...calls, ...finish(lane, heard)];
+      return [...calls, ...finish(lane, state)];
     }
     case 'planningChunk':
       return [[laneOf(event, event.phase), 'thought']];
     case 'postPlanning':
-      return finish(laneOf(event, event.phase), heard);
+      return finish(laneOf(event, event.phase), state);
     case 'postSummary':
-      return finish(laneOf(event, 'summary'), heard);
+      return finish(laneOf(event, 'summary'), state);
     case 'preActing':
-      return begin(laneOf(event, event.toolCall.name), event, heard);
+      return begin(laneOf(event, event.toolCall.name), event, state);
     case 'actingChunk':
       return [[laneOf(event, event.toolCall.name), 'progress']];
     case 'postActing': {
       const lane = laneOf(event, event.toolCall.name);
-      return [[lane, event.result.isError ? 'error' : 'result'], ...finish(lane, heard)];
+      return [[lane, event.result.isError ? 'error' : 'result'], ...finish(lane, state)];
     }
     case 'modelRetry':
     case 'modelFallback':
-      return busyLanes(event, heard).map((lane) => [lane, 'error']);
+      return busyLanes(event, state).map((lane) => [lane, 'error']);
     case 'postCall':
       return event.reply.reason === 'interrupted'
-        ? somewhere(event, 'interrupted', cut(event, heard, 'interrupted'))
-        : cut(event, heard, 'end');
+        ? somewhere(event, 'interrupted', cut(event, state, 'interrupted'))
+        : cut(event, state, 'end');
     case 'error':
-      return somewhere(event, 'error', cut(event, heard, 'error', 'end'));
+      return somewhere(event, 'error', cut(event, state, 'error', 'end'));
     default:
       return [];
   }
@@ -79,14 +78,14 @@ const kindsIn = (event: AgentEvent, heard: Heard): readonly LaneKind[] => {
 
 const laneOf = ({ agent }: AgentEvent, name: string): string => [...agent.slice(1), name].join('/');
 
-const begin = (lane: string, { callId }: AgentEvent, { busy }: Heard): readonly LaneKind[] => {
+const begin = (lane: string, { callId }: AgentEvent, { busy }: LaneState): readonly LaneKind[] => {
   const count = busy.get(lane)?.count ?? 0;
   busy.set(lane, { callId, count: count + 1 });
   return count === 0 ? [[lane, 'begin']] : [];
 };
 
-/** A lane in which the same tool runs several times at once ends with the last of them. */
-const finish = (lane: string, { busy }: Heard): readonly LaneKind[] => {
+/** A lane with parallel runs of the same tool ends with the last one. */
+const finish = (lane: string, { busy }: LaneState): readonly LaneKind[] => {
   const work = busy.get(lane);
   if (work !== undefined && work.count > 1) {
     busy.set(lane, { ...work, count: work.count - 1 });
@@ -99,9 +98,9 @@ const finish = (lane: string, { busy }: Heard): readonly LaneKind[] => {
 const chunk = (
   lane: string,
   event: Extract<AgentEvent, { type: 'reasoningChunk' | 'summaryChunk' }>,
-  heard: Heard,
+  state: LaneState,
 ): readonly LaneKind[] => {
-  if (event.toolCall !== undefined) return announce(lane, event.toolCall.id, event, heard);
+  if (event.toolCall !== undefined) return announce(lane, event.toolCall.id, event, state);
   return [[lane, event.kind === 'thinking' ? 'thought' : 'text']];
 };
 
@@ -109,7 +108,7 @@ const announce = (
   lane: string,
   toolCallId: string,
   { callId }: AgentEvent,
-  { announced }: Heard,
+  { announced }: LaneState,
 ): readonly LaneKind[] => {
   const key = `${callId} ${toolCallId}`;
   if (announced.has(key)) return [];
@@ -117,17 +116,21 @@ const announce = (
   return [[lane, 'call']];
 };
 
-const busyLanes = ({ callId }: AgentEvent, { busy }: Heard): readonly string[] =>
+const busyLanes = ({ callId }: AgentEvent, { busy }: LaneState): readonly string[] =>
   [...busy].filter(([, work]) => work.callId === callId).map(([lane]) => lane);
 
-/** Ends whatever a call still has at work. */
-const cut = (event: AgentEvent, heard: Heard, ...kinds: readonly MarkKind[]): readonly LaneKind[] =>
-  busyLanes(event, heard).flatMap((lane) => {
-    heard.busy.delete(lane);
+/** Ends the busy lanes of a call. */
+const cut = (
+  event: AgentEvent,
+  state: LaneState,
+  ...kinds: readonly MarkKind[]
+): readonly LaneKind[] =>
+  busyLanes(event, state).flatMap((lane) => {
+    state.busy.delete(lane);
     return kinds.map((kind): LaneKind => [lane, kind]);
   });
 
-/** Where nothing was at work, what ended the call is seen in its reasoning. */
+/** If no lane was busy, the mark is drawn in the reasoning lane. */
 const somewhere = (
   event: AgentEvent,
   kind: MarkKind,

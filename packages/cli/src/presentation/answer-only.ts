@@ -2,7 +2,7 @@ import { type AgentEvent, only, textOf } from '@millrace/core';
 import { filter, map, type OperatorFunction } from 'rxjs';
 import { printable } from './printable.js';
 
-/** Turns the events of one call into its answer alone, once it is there. */
+/** Emits only the answer of a call, when it is complete. */
 export const answerOnly: OperatorFunction<AgentEvent, string> = (event$) =>
   event$.pipe(
     only('postCall'),

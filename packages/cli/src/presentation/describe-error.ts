@@ -2,8 +2,8 @@ import { isMillraceError } from '@millrace/core';
 import { printable } from './printable.js';
 import type { Theme } from './theme.js';
 
-/** What whoever runs the command can put right: there the technical words say how. */
-const own: readonly string[] = [
+/** Codes of errors that the user can fix: their technical message says how. */
+const fixableByUser: readonly string[] = [
   'auth',
   'config',
   'conflict',
@@ -13,7 +13,7 @@ const own: readonly string[] = [
   'store',
 ];
 
-/** Says what went wrong: for people first, then for those who mend it. The stack is for debugging only. */
+/** Describes an error: first for users, then for developers. With `debug`, includes the stack. */
 export const describeError = (
   error: unknown,
   { colors, unicode }: Pick<Theme, 'colors' | 'unicode'>,
@@ -23,7 +23,7 @@ export const describeError = (
   const [code, forPeople] = isMillraceError(error)
     ? [error.code, error.userMessage]
     : ['unexpected', 'Something went wrong.'];
-  const [headline, detail] = own.includes(code)
+  const [headline, detail] = fixableByUser.includes(code)
     ? [technical, code]
     : [forPeople, `${code}: ${technical}`];
   const stack = debug && error instanceof Error ? [error.stack ?? ''] : [];

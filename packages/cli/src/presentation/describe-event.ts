@@ -6,10 +6,10 @@ import { milliseconds } from './milliseconds.js';
 import { firstLines, oneLine } from './shorten.js';
 import type { Theme } from './theme.js';
 
-/** Lines of a tool's result that are shown. */
+/** Maximum number of lines shown of a tool result. */
 const resultLines = 3;
 
-/** Says in whole lines, without their indentation, what an event tells; none where it tells nothing to a reader. */
+/** Describes an event in lines without indentation; empty if it is not shown. */
 export const describeEvent = (event: AgentEvent, theme: Theme, room: number): readonly string[] => {
   const { colors, unicode } = theme;
   const note = (text: string): readonly string[] => [
@@ -29,24 +29,24 @@ export const describeEvent = (event: AgentEvent, theme: Theme, room: number): re
     case 'prePlanning':
       return note(`Thinks beside the loop: ${event.phase}.`);
     case 'stateChanged':
-      // What waits for approval is told where it begins and ends to wait.
+      // Approvals have events of their own.
       if (event.name === 'approvals') return [];
       return isPlan(event.state)
         ? planText(event.state).split('\n').flatMap(note)
         : note(`${event.name}: ${asText(event.state)}`);
     case 'messageDiscarded':
-      // Who interrupts knows why it ends, and the reply says it too.
+      // The user knows about the interrupt, and the reply mentions it.
       return event.why === 'interrupted' ? [] : note(`The message above is void: ${event.why}`);
     case 'vetoed':
       return note(`${event.name} vetoed ${event.of}.`);
     case 'handlerError':
-      return note(`Passed over at ${event.of}: ${event.error.message}`);
+      return note(`Error ignored at ${event.of}: ${event.error.message}`);
     case 'modelWaiting':
       return note(`${event.model}: no answer for ${milliseconds(event.waitedMs)}, still waiting`);
     case 'modelRetry': {
       const wait = milliseconds(event.waitMs);
       return note(
-        `${event.model}: attempt ${event.attempt} of ${event.attempts} failed, again in ${wait}: ${event.error.message}`,
+        `${event.model}: attempt ${event.attempt} of ${event.attempts} failed, retry in ${wait}: ${event.error.message}`,
       );
     }
     case 'modelFallback':
@@ -54,8 +54,8 @@ export const describeEvent = (event: AgentEvent, theme: Theme, room: number): re
     case 'repaired':
       return note(
         event.toolCall === undefined
-          ? 'The action was no JSON, and has been repaired.'
-          : `The arguments for ${event.toolCall.name} were no JSON, and have been repaired.`,
+          ? 'The action was not valid JSON and was repaired.'
+          : `The arguments for ${event.toolCall.name} were not valid JSON and were repaired.`,
       );
     case 'approvalRequested':
       return note(`${event.toolCall.name} waits for approval.`);
@@ -68,10 +68,10 @@ export const describeEvent = (event: AgentEvent, theme: Theme, room: number): re
       return note(`${event.toolCall.name} is suspended: its result comes later.`);
     case 'uncertain':
       return note(
-        `${event.toolCall.name} had begun when the call was broken off: ${thens[event.then]}`,
+        `${event.toolCall.name} was running when the call stopped: ${uncertainOutcomes[event.then]}`,
       );
     case 'queued':
-      return note(`Waits its turn, behind ${event.ahead} others.`);
+      return note(`Queued: ${event.ahead} ahead.`);
     case 'retrieved': {
       const sources = new Set(event.passages.map(({ source }) => source));
       return note(`Found: ${[...sources].join(', ')}`);
@@ -79,7 +79,7 @@ export const describeEvent = (event: AgentEvent, theme: Theme, room: number): re
     case 'recalled':
       return note(`Remembers: ${event.memories.map(({ text }) => text).join('; ')}`);
     case 'steered':
-      return note(`Also said: ${textOf(event.message)}`);
+      return note(`Added: ${textOf(event.message)}`);
     case 'warning':
       return note(event.message);
     case 'error':
@@ -89,10 +89,10 @@ export const describeEvent = (event: AgentEvent, theme: Theme, room: number): re
   }
 };
 
-const thens = {
-  rerun: 'it is run again.',
-  ask: 'somebody is to find out what came of it.',
-  report: 'the model is told that nothing is known.',
+const uncertainOutcomes = {
+  rerun: 'it runs again.',
+  ask: 'a human is asked about the result.',
+  report: 'the model is informed that the result is unknown.',
 } as const;
 
 const toolCall = ({ name, input, invalidInput }: ToolCallBlock, theme: Theme, room: number) => {

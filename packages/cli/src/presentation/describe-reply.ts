@@ -2,10 +2,10 @@ import type { Reply } from '@millrace/core';
 import { milliseconds } from './milliseconds.js';
 import type { Theme } from './theme.js';
 
-/** What a model counts its usage in. */
+/** The unit of a model's usage. */
 export type UsageUnit = 'tokens' | 'words';
 
-/** Sums a reply up in one line: how it ended, how long it took, and what it cost. */
+/** Summarizes a reply in one line: how it ended, its duration and its usage. */
 export const describeReply = (
   { reason, elapsedMs, iterations, toolCalls, usage }: Reply,
   unit: UsageUnit,

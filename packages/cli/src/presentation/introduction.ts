@@ -1,6 +1,6 @@
 import type { Theme } from './theme.js';
 
-/** Says before the first answer what will give it, and what it has to do without. */
+/** Introduces the model and the missing capabilities, before the first answer. */
 export const introduction = (
   about: string,
   warnings: readonly string[],
@@ -10,6 +10,5 @@ export const introduction = (
   return [`Millrace, with ${about}.`, ...notes].map((line) => `${colors.dim(line)}\n`).join('');
 };
 
-/** What stands before a question. */
 export const promptSign = ({ colors, unicode }: Theme): string =>
   colors.bold(unicode ? '› ' : '> ');

@@ -205,16 +205,16 @@ answered in 0 ms · 2 iterations · 2 tool calls · 0 tokens in, 0 out
       ),
     ];
     expect(printed({ model, tools: [list], use: interceptors }))
-      .toBe(`  • big: attempt 1 of 3 failed, again in 1.0 s: slow down
+      .toBe(`  • big: attempt 1 of 3 failed, retry in 1.0 s: slow down
   • big failed, small takes over: slow down
   • top_p is not known
-  • Passed over at postReasoning: The interceptor log failed: lost.
+  • Error ignored at postReasoning: The interceptor log failed: lost.
   • guard vetoed preActing.
   → list
   ✗ list Not run: this tool call was rejected. (0 ms)
 
 Done.
-  • Passed over at postReasoning: The interceptor log failed: lost.
+  • Error ignored at postReasoning: The interceptor log failed: lost.
 
 answered in 0 ms · 2 iterations · 1 tool call · 0 tokens in, 0 out
 `);

@@ -6,72 +6,71 @@ import { marblePicture } from '../marbles/marble-picture.js';
 import { printable } from './printable.js';
 import { plainTheme, type Theme } from './theme.js';
 
-/** How a call is presented. */
+/** Options of `present`. */
 export interface PresentOptions {
-  /** Default: no colour, 72 columns wide. */
+  /** Default: no colour, 72 columns. */
   readonly theme?: Theme;
-  /** What the usage is counted in. Default: tokens. */
+  /** The unit of the usage. Default: tokens. */
   readonly unit?: UsageUnit;
 }
 
 /**
- * Turns the events of one call into text for a terminal as they come: thinking, tools, the answer, what it took,
- * and a marble picture of it all. Joined, the texts are the whole output, each block of it in lines of its own.
+ * Renders the events of one call as text for a terminal while they arrive: thinking, tool calls, the answer, a summary
+ * and a marble diagram. The emitted strings concatenate to the whole output.
  */
 export const present =
   (options: PresentOptions = {}): OperatorFunction<AgentEvent, string> =>
   (event$) =>
     defer(() => {
       const events: AgentEvent[] = [];
-      const book = { theme: plainTheme, unit: 'tokens', ...options, events } as const;
+      const context = { theme: plainTheme, unit: 'tokens', ...options, events } as const;
       return event$.pipe(
         tap((event) => events.push(event)),
-        scan((page, event) => print({ ...page, text: '' }, event, book), blank),
+        scan((state, event) => print({ ...state, text: '' }, event, context), blank),
         map(({ text }) => text),
         filter((text) => text !== ''),
       );
     });
 
-/** What a page is printed with: the options, and the events so far. */
-interface Book extends Required<PresentOptions> {
+/** The options, and the events so far. */
+interface PrintContext extends Required<PresentOptions> {
   readonly events: readonly AgentEvent[];
 }
 
-const print = (page: Page, event: AgentEvent, book: Book): Page => {
-  const { theme, unit } = book;
+const print = (state: PrintState, event: AgentEvent, context: PrintContext): PrintState => {
+  const { theme, unit } = context;
   const isOwn = event.parentId === undefined;
   if (isEvent(event, 'reasoningChunk', 'summaryChunk', 'planningChunk'))
-    return flow(page, event, theme);
+    return flow(state, event, theme);
   if (isOwn && event.type === 'postCall') {
-    // Not all the time since it began: it may have lain for days, or be a fork.
-    const elapsedMs = event.at - (book.events[0]?.at ?? event.at);
+    // Only the time of the shown events: the run may be a fork, or may have paused for days.
+    const elapsedMs = event.at - (context.events[0]?.at ?? event.at);
     const summary = describeReply({ ...event.reply, elapsedMs }, unit, theme);
-    return picture(lines(answer(page, event.reply), ['', summary]), book);
+    return picture(lines(answer(state, event.reply), ['', summary]), context);
   }
-  const told = lines(page, indented(event, theme));
-  return isOwn && event.type === 'error' ? picture(told, book) : told;
+  const printed = lines(state, indented(event, theme));
+  return isOwn && event.type === 'error' ? picture(printed, context) : printed;
 };
 
-/** What has been printed. */
-interface Page {
-  /** What this event added. */
+interface PrintState {
+  /** The text to print for this event. */
   readonly text: string;
-  /** Which stream of deltas holds the line that has been begun; undefined at the start of a line. */
+  /** The stream of deltas that the current line belongs to; undefined at the start of a line. */
   readonly flowing: string | undefined;
-  /** The model's last message, as far as it was shown. */
+  /** The model's last message, and its text as shown so far. */
   readonly messageId: string;
   readonly shown: string;
 }
 
-const blank: Page = { text: '', flowing: undefined, messageId: '', shown: '' };
+const blank: PrintState = { text: '', flowing: undefined, messageId: '', shown: '' };
 
-/** Prints whole lines, on lines of their own. */
-const lines = (page: Page, added: readonly string[]): Page =>
+/** Prints complete lines, after a line break if needed. */
+const lines = (state: PrintState, added: readonly string[]): PrintState =>
   added.length === 0
-    ? page
+    ? state
     : {
-        ...page,
-        text: `${page.text}${page.flowing === undefined ? '' : '\n'}${added.join('\n')}\n`,
+        ...state,
+        text: `${state.text}${state.flowing === undefined ? '' : '\n'}${added.join('\n')}\n`,
         flowing: undefined,
       };
 
@@ -84,39 +83,39 @@ const indentOf = ({ agent }: AgentEvent): string => '  '.repeat(agent.length);
 
 type Chunk = EventOf<'reasoningChunk' | 'summaryChunk' | 'planningChunk'>;
 
-/** Prints a delta. The answer stands out: it begins in the first column. */
-const flow = (page: Page, chunk: Chunk, { colors }: Theme): Page => {
+/** Prints a delta. Only the answer is not indented. */
+const flow = (state: PrintState, chunk: Chunk, { colors }: Theme): PrintState => {
   const { kind, messageId, callId, delta } = chunk;
-  if (kind === 'toolInput') return page;
+  if (kind === 'toolInput') return state;
   const key = `${callId} ${messageId} ${kind}`;
   if (isAnswer(chunk)) {
-    const shown = shownBefore(page, messageId) + delta;
-    return write({ ...page, messageId, shown }, key, '\n', printable(delta));
+    const shown = shownBefore(state, messageId) + delta;
+    return write({ ...state, messageId, shown }, key, '\n', printable(delta));
   }
   const indent = indentOf(chunk);
   const aside = printable(delta).replaceAll('\n', `\n${indent}`);
-  return write(page, key, indent + speaker(chunk), aside, colors.dim);
+  return write(state, key, indent + speaker(chunk), aside, colors.dim);
 };
 
-/** Goes on with the line of a flow, or opens it. */
+/** Continues the current line of a stream of deltas, or starts a new one. */
 const write = (
-  page: Page,
+  state: PrintState,
   flowing: string,
   opening: string,
   delta: string,
   paint: (text: string) => string = String,
-): Page => {
-  const isNew = page.flowing !== flowing;
+): PrintState => {
+  const isNew = state.flowing !== flowing;
   const text = isNew ? delta.trimStart() : delta;
-  if (text === '') return page;
-  const before = isNew && page.flowing !== undefined ? '\n' : '';
-  return { ...page, text: page.text + before + paint(isNew ? opening + text : text), flowing };
+  if (text === '') return state;
+  const before = isNew && state.flowing !== undefined ? '\n' : '';
+  return { ...state, text: state.text + before + paint(isNew ? opening + text : text), flowing };
 };
 
-const shownBefore = (page: Page, messageId: string): string =>
-  page.messageId === messageId ? page.shown : '';
+const shownBefore = (state: PrintState, messageId: string): string =>
+  state.messageId === messageId ? state.shown : '';
 
-/** Text of the call's own agent, or of one below that speaks for it. */
+/** Whether it is text of the root agent, or of a sub-agent that answers for it. */
 const isAnswer = ({ type, kind, parentId, speaks }: Chunk): boolean =>
   type !== 'planningChunk' && kind === 'text' && (parentId === undefined || speaks === true);
 
@@ -125,15 +124,15 @@ const speaker = (chunk: Chunk): string =>
     ? `${chunk.agent.at(-1) ?? ''}: `
     : '';
 
-/** Prints the text of a reply that was not streamed, or was changed since. */
-const answer = (page: Page, reply: Reply): Page => {
+/** Prints the text of a reply that was not streamed or was edited later. */
+const answer = (state: PrintState, reply: Reply): PrintState => {
   const text = textOf(reply);
-  return text === '' || text === shownBefore(page, reply.id)
-    ? page
-    : lines(page, ['', printable(text)]);
+  return text === '' || text === shownBefore(state, reply.id)
+    ? state
+    : lines(state, ['', printable(text)]);
 };
 
-const picture = (page: Page, { events, theme }: Book): Page => {
+const picture = (state: PrintState, { events, theme }: PrintContext): PrintState => {
   const drawn = marblePicture(events, theme);
-  return drawn === '' ? page : lines(page, ['', drawn]);
+  return drawn === '' ? state : lines(state, ['', drawn]);
 };

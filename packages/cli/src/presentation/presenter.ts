@@ -7,7 +7,6 @@ import { present } from './present.js';
 import type { Theme } from './theme.js';
 import { toJsonLines } from './to-json-lines.js';
 
-/** Chooses how the events of a call are printed. */
 export const presenterOf = (
   { json, quiet }: PrintArguments,
   theme: Theme,
@@ -17,5 +16,5 @@ export const presenterOf = (
   return quiet ? answerOnly : present({ theme, unit });
 };
 
-/** Whether the program speaks for itself, or lets its output speak to another one. */
-export const isTalk = ({ json, quiet }: PrintArguments): boolean => !json && !quiet;
+/** Whether the output is for humans, with hints and notes. */
+export const isHumanOutput = ({ json, quiet }: PrintArguments): boolean => !json && !quiet;

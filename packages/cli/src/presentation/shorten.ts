@@ -1,11 +1,11 @@
 import { printable } from './printable.js';
 import type { Theme } from './theme.js';
 
-/** Puts a text on one line of at most `room` characters; what is left out shows as a mark. */
+/** Shortens text to one line of up to `room` characters, with an ellipsis if it was cut. */
 export const oneLine = (text: string, room: number, { unicode }: Pick<Theme, 'unicode'>): string =>
   clip(printable(text).trim().replaceAll(/\s+/g, ' '), room, unicode ? '…' : '...');
 
-/** The first lines of a text, each of at most `room` characters, and one that counts those left out. */
+/** The first lines, each with up to `room` characters, and a line with the number of omitted ones. */
 export const firstLines = (
   text: string,
   room: number,

@@ -1,27 +1,27 @@
 import picocolors from 'picocolors';
 
-/** Formatters for text in a terminal; all of them pass text through where colour is off. */
+/** Formatters for terminal text; they return it unchanged if colour is off. */
 export type Colors = ReturnType<typeof picocolors.createColors>;
 
-/** How output looks. */
+/** The look of terminal output. */
 export interface Theme {
   readonly colors: Colors;
-  /** Whether the signs of the program itself may go beyond ASCII. */
+  /** Whether the program may use signs beyond ASCII. */
   readonly unicode: boolean;
-  /** Columns that a line should keep to. */
+  /** Maximum line width, in columns. */
   readonly width: number;
 }
 
-/** What a theme is read from. */
+/** The environment that determines a theme. */
 export interface ThemeInit {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly platform: string;
   readonly output: { readonly isTTY?: boolean | undefined; readonly columns?: number | undefined };
-  /** False when the caller asked for no colour. */
+  /** False if the user disabled colour. */
   readonly color: boolean;
 }
 
-/** Columns of an output that does not know its own. */
+/** The width of an output without a known number of columns. */
 const defaultWidth = 72;
 
 /** A theme without colour, 72 columns wide. */
@@ -31,14 +31,14 @@ export const plainTheme: Theme = {
   width: defaultWidth,
 };
 
-/** Reads the theme off the environment: `NO_COLOR` wins over `FORCE_COLOR`, and that over what the output is. */
+/** Creates a theme for an environment. `NO_COLOR` takes precedence over `FORCE_COLOR`, and both over the output. */
 export const createTheme = ({ env, platform, output, color }: ThemeInit): Theme => ({
   colors: picocolors.createColors(color && hasColor(env, output)),
   unicode: hasUnicode(env, platform),
   width: widthOf(output),
 });
 
-/** A terminal that does not know its columns says 0. */
+/** A terminal reports 0 if it does not know its columns. */
 const widthOf = ({ columns = 0 }: ThemeInit['output']): number =>
   columns === 0 ? defaultWidth : Math.min(Math.max(columns, 40), 120);
 
@@ -48,7 +48,7 @@ const hasColor = (env: ThemeInit['env'], { isTTY = false }: ThemeInit['output'])
   return isTTY && env['TERM'] !== 'dumb';
 };
 
-/** Where no locale is named, only the bare console of Linux and the old one of Windows lack the signs. */
+/** Without a locale, only the plain Linux console and the legacy Windows console lack Unicode. */
 const hasUnicode = (env: ThemeInit['env'], platform: string): boolean => {
   if (platform === 'win32') return isSet(env['WT_SESSION'] ?? env['TERM_PROGRAM']);
   const locale = [env['LC_ALL'], env['LC_CTYPE'], env['LANG']].find(isSet);

@@ -1,10 +1,7 @@
 import { type AgentEvent, isMillraceError } from '@millrace/core';
 import { map, type OperatorFunction } from 'rxjs';
 
-/**
- * Turns each event into one line of JSON. Errors keep what is safe to keep: code, messages and whether a retry
- * may help, but neither stack nor cause.
- */
+/** Renders each event as one line of JSON. Errors keep code, messages and `retryable`, but neither stack nor cause. */
 export const toJsonLines: OperatorFunction<AgentEvent, string> = map(
   (event) => `${toJson(event)}\n`,
 );
@@ -13,7 +10,7 @@ const toJson = (event: AgentEvent): string => {
   try {
     return JSON.stringify(event, safely);
   } catch (cause) {
-    // What a tool emits, or adds for the user interface, may be anything.
+    // A tool may emit or attach values that JSON cannot represent.
     const { type, rootId, callId, agent, iteration, seq, at } = event;
     const omitted = cause instanceof Error ? cause.message : 'not JSON';
     return JSON.stringify({ type, rootId, callId, agent, iteration, seq, at, omitted });

@@ -1,4 +1,4 @@
-/** Units that people count the past in, in milliseconds. */
+/** Units, in milliseconds. */
 const units = [
   ['d', 86_400_000],
   ['h', 3_600_000],
@@ -6,7 +6,7 @@ const units = [
   ['s', 1_000],
 ] as const;
 
-/** Says how long ago something was: `3 min ago`. */
+/** Formats an age: `3 min ago`. */
 export const ago = (ms: number): string => {
   const [name, size] = units.find(([, unit]) => ms >= unit) ?? [];
   return name === undefined ? 'now' : `${Math.floor(ms / size)} ${name} ago`;

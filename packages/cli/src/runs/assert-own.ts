@@ -2,7 +2,7 @@ import { MillraceError } from '@millrace/core';
 import type { CallSummary, ReadableCall } from '@millrace/core/journal';
 import { assistantName } from '../create-assistant.js';
 
-/** Refuses to go on with what cannot be read, or with a run of another agent: its tools and instructions are not here. */
+/** Throws for an unreadable run, and for a run of another agent, whose tools and instructions are missing here. */
 export function assertOwn(run: CallSummary): asserts run is ReadableCall {
   if (run.status === 'unreadable') {
     throw new MillraceError('invalidRequest', `This run cannot be read: ${run.why}`);
@@ -10,6 +10,6 @@ export function assertOwn(run: CallSummary): asserts run is ReadableCall {
   if (run.agent === assistantName) return;
   throw new MillraceError(
     'invalidRequest',
-    `This run is one of the agent '${run.agent}', which is not here. Resume it in the program that has it: journal(store).resume$(agent, '${run.callId}').`,
+    `This run belongs to the agent '${run.agent}', which this command does not have. Resume it in the program of that agent: journal(store).resume$(agent, '${run.callId}').`,
   );
 }

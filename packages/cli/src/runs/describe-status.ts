@@ -1,17 +1,16 @@
 import type { CallSummary } from '@millrace/core/journal';
 import type { Colors } from '../presentation/theme.js';
 
-/** What became of a run, as people are told it. */
-export type RunStatus = 'running' | 'ended' | 'failed' | 'suspended' | 'broken off' | 'unreadable';
+/** The status of a run, as it is printed. */
+export type RunStatus = 'running' | 'ended' | 'failed' | 'suspended' | 'stopped' | 'unreadable';
 
-/** Tells what became of a run. One that a signal has ended was broken off, too. */
+/** A run that a signal has ended is stopped, too. */
 export const statusOf = (run: CallSummary): RunStatus => {
-  if (run.status === 'unfinished') return 'broken off';
-  if (run.status === 'failed' && run.reason === 'aborted') return 'broken off';
+  if (run.status === 'unfinished') return 'stopped';
+  if (run.status === 'failed' && run.reason === 'aborted') return 'stopped';
   return run.status;
 };
 
-/** The colour of each. */
 export const statusColor = (status: RunStatus, colors: Colors): ((text: string) => string) => {
   switch (status) {
     case 'running':
@@ -22,7 +21,7 @@ export const statusColor = (status: RunStatus, colors: Colors): ((text: string) 
     case 'unreadable':
       return colors.red;
     case 'suspended':
-    case 'broken off':
+    case 'stopped':
       return colors.yellow;
   }
 };

@@ -8,7 +8,7 @@ import {
   type StepSummary,
 } from '@millrace/core/journal';
 
-/** What a call begins with, where it asks something else. It has what was said before with it, as it belongs to no conversation any more. */
+/** Replaces the question of a call. Adds the earlier messages, as a fork belongs to no conversation. */
 export const withQuestion =
   (question: string, history: readonly unknown[]): StepEdit =>
   (step) => {
@@ -18,7 +18,7 @@ export const withQuestion =
     return { ...asked, options: { ...options, ...(history.length > 0 && { history }) } };
   };
 
-/** Lets tools have given, and the model have said, something else: texts by the ids of their steps. */
+/** Replaces results of tools and answers of the model with texts, by step id. */
 export const withTexts = (
   texts: Readonly<Record<string, string>>,
   steps: readonly StepSummary[],
@@ -30,7 +30,7 @@ export const withTexts = (
     ]),
   );
 
-/** That there is no such step is for the fork to say, which knows those that it keeps. */
+/** An unknown step is reported by the fork, which knows the steps that it keeps. */
 const editOf = (
   id: string,
   kind: StepSummary['kind'] | undefined,
@@ -42,11 +42,11 @@ const editOf = (
     case undefined:
       return otherResult;
     case 'call':
-      throw notEdited(id, 'To ask something else: --question.');
+      throw notEdited(id, 'To change the question, use --question.');
     case 'intent':
       throw notEdited(
         id,
-        `To let the tool have given something else: ${id.replace(/\/intent$/u, '')}.`,
+        `To replace the result of the tool, edit ${id.replace(/\/intent$/u, '')}.`,
       );
     case 'prepare':
     case 'open':
@@ -59,5 +59,5 @@ const editOf = (
 const notEdited = (id: string, instead: string): MillraceError =>
   new MillraceError(
     'invalidRequest',
-    `The step '${id}' cannot be edited: only what a tool gave or the model said can. ${instead}`,
+    `The step '${id}' cannot be edited: only results of tools and answers of the model can. ${instead}`,
   );

@@ -2,12 +2,12 @@ import { MillraceError } from '@millrace/core';
 import { nearMatches } from '@millrace/core/adapter';
 import { type CallSummary, calls$ } from '@millrace/core/journal';
 import { map, type Observable, toArray } from 'rxjs';
-import { absence } from './absence.js';
+import { missingNote } from './missing-note.js';
 import type { RunStore } from './open-run-store.js';
 import { leastId, shortId } from './short-id.js';
 import { describePlace } from './store-place.js';
 
-/** Emits the one run whose id is this, or begins with it. Errors with `invalidRequest` where there is none, or more than one. */
+/** Emits the run with this id or unique id prefix. Errors with `invalidRequest` if no run or several match. */
 export const findRun$ = (
   { store, place }: Pick<RunStore, 'store' | 'place'>,
   wanted: string,
@@ -18,7 +18,8 @@ export const findRun$ = (
       const found = all.filter(({ callId }) => callId.startsWith(wanted));
       const [first, ...more] = found;
       const run = found.find(({ callId }) => callId === wanted) ?? first;
-      if (run === undefined) throw unknown(wanted, all, `${describePlace(place)}${absence(place)}`);
+      if (run === undefined)
+        throw unknown(wanted, all, `${describePlace(place)}${missingNote(place)}`);
       if (more.length > 0 && run.callId !== wanted) throw ambiguous(wanted, found);
       return run;
     }),
@@ -33,7 +34,7 @@ const unknown = (wanted: string, all: readonly CallSummary[], where: string): Mi
   const meant = near.length > 0 ? ` Did you mean ${near.slice(0, shown).join(' or ')}?` : '';
   return new MillraceError(
     'invalidRequest',
-    `There is no run '${wanted}' in ${where}.${meant} "millrace runs" lists those that there are.`,
+    `There is no run '${wanted}' in ${where}.${meant} "millrace runs" lists the runs.`,
   );
 };
 
@@ -45,6 +46,6 @@ const ambiguous = (wanted: string, found: readonly CallSummary[]): MillraceError
   const more = ids.length > shown ? ` and ${ids.length - shown} more` : '';
   return new MillraceError(
     'invalidRequest',
-    `The ids of ${ids.length} runs begin with '${wanted}': ${some.join(', ')}${more}. Write more of the one that you mean.`,
+    `The ids of ${ids.length} runs start with '${wanted}': ${some.join(', ')}${more}. Use a longer prefix.`,
   );
 };

@@ -66,8 +66,8 @@ describe('millrace fork', () => {
 
   it.each([
     [['--at', '7'], "has no step '7'. It can be forked at: call, open, 1"],
-    [['--at', '2', '--edit', '1/0/intent=x'], 'have given something else: 1/0.'],
-    [['--at', '2', '--edit', 'call=x'], 'To ask something else: --question.'],
+    [['--at', '2', '--edit', '1/0/intent=x'], 'To replace the result of the tool, edit 1/0.'],
+    [['--at', '2', '--edit', 'call=x'], 'To change the question, use --question.'],
     [['--at', '2', '--edit', 'open=x'], "The step 'open' cannot be edited"],
     [['--at', '1', '--edit', '1/0=x'], "does not keep a step '1/0'"],
     [['--at', '2', '--edit', '7/0=x'], "does not keep a step '7/0'"],

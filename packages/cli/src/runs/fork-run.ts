@@ -4,18 +4,18 @@ import { firstValueFrom, lastValueFrom, toArray } from 'rxjs';
 import type { Outcome } from '../ask.js';
 import type { ForkArguments } from '../command-line/arguments.js';
 import { newCallId } from '../new-call-id.js';
-import { isTalk } from '../presentation/presenter.js';
+import { isHumanOutput } from '../presentation/presenter.js';
 import type { Setting } from '../setting.js';
 import { assertOwn } from './assert-own.js';
 import { withQuestion, withTexts } from './edited-step.js';
 import { findRun$ } from './find-run.js';
 import { historyOf$ } from './history-of.js';
 import type { RunStore } from './open-run-store.js';
-import { goOn } from './resume-run.js';
+import { continueRun } from './resume-run.js';
 import { shortId } from './short-id.js';
 import { withRuns } from './with-runs.js';
 
-/** Makes a new run of a part of another, says its id, and goes on with it. Resolves to how it ended. */
+/** Forks a run, prints the id of the new run, and continues it. Resolves to how it ended. */
 export const forkRun = (setting: Setting<ForkArguments>): Promise<Outcome | 'failed'> =>
   withRuns(setting, async (runs) => {
     const { given, environment, output, theme } = setting;
@@ -25,9 +25,9 @@ export const forkRun = (setting: Setting<ForkArguments>): Promise<Outcome | 'fai
     const options = await optionsOf(run, runs, given);
     await lastValueFrom(fork$(runs.store, run.callId, { ...options, callId }));
     const note = `Forked from ${shortId(run.callId)}: ${shortId(callId)}\n`;
-    if (isTalk(given)) output.stream.write(theme.colors.dim(note));
+    if (isHumanOutput(given)) output.stream.write(theme.colors.dim(note));
     else environment.stderr.write(note);
-    return goOn(await firstValueFrom(findRun$(runs, callId)), runs, setting);
+    return continueRun(await firstValueFrom(findRun$(runs, callId)), runs, setting);
   });
 
 const optionsOf = async (
@@ -46,5 +46,5 @@ const optionsOf = async (
 const tooShort = (): MillraceError =>
   new MillraceError(
     'invalidRequest',
-    'Nothing is written down of this run but its question: ask anew, with millrace "…".',
+    'Only the question of this run is recorded. Ask again with millrace "…".',
   );

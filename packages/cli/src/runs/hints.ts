@@ -1,14 +1,14 @@
 import type { StoreArguments } from '../command-line/arguments.js';
 import { shortId } from './short-id.js';
 
-/** Writes the command that does something with a run of this store. */
+/** The command line to fork, resume or replay a run of this store. */
 export const commandFor = (
   command: 'fork' | 'resume' | 'replay',
   callId: string,
   { store }: StoreArguments,
 ): string => `millrace ${command} ${shortId(callId)}${storeOption(store)}`;
 
-/** The option with which a command finds the place again; empty where it does so by itself. What is in the URL of a database may be secret. */
+/** The option that selects the store again; empty for the default. Hides database URLs, which may contain secrets. */
 export const storeOption = (store: string | false | undefined): string => {
   if (typeof store !== 'string') return '';
   return /^postgres(?:ql)?:\/\//.test(store)

@@ -2,7 +2,7 @@ import { isRecord, parsedJson } from '@millrace/core/adapter';
 import type { StoreOfCalls } from '@millrace/core/journal';
 import { defaultIfEmpty, filter, map, mergeMap, type Observable, take } from 'rxjs';
 
-/** Emits what was said before a run began, as it is written down. */
+/** Emits the recorded messages before the start of a run. */
 export const historyOf$ = (
   { driver }: StoreOfCalls,
   callId: string,

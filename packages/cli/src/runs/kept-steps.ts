@@ -4,7 +4,7 @@ import { catchError, forkJoin, map, type Observable, of, toArray } from 'rxjs';
 import { oneLine } from '../presentation/shorten.js';
 import type { Theme } from '../presentation/theme.js';
 
-/** Emits what a fork has kept of the run that it comes from, as text: what the model has said and what tools have given, and which of it is edited. Empty where it is no fork. */
+/** Emits the answers and tool results that a fork keeps, as text, with edited ones marked. Empty for other runs. */
 export const keptSteps$ = (
   store: StoreOfCalls,
   run: CallSummary,
@@ -15,7 +15,7 @@ export const keptSteps$ = (
   const stepsOf = (id: string): Observable<readonly StepSummary[]> =>
     steps$(store, id).pipe(
       toArray(),
-      // The run that it comes from may be gone.
+      // The original run may have been removed.
       catchError(() => of([])),
     );
   return forkJoin([stepsOf(run.callId), stepsOf(callId)]).pipe(

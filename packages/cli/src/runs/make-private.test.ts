@@ -39,7 +39,7 @@ describe('makePrivate', () => {
     for (const [place, why] of places) {
       const refused = expect(makePrivate(place)).rejects;
       await refused.toMatchObject({ code: 'store', message: expect.stringContaining(why) });
-      const fix = `Nothing can be written down in ${place}: `;
+      const fix = `Runs cannot be recorded in ${place}: `;
       await expect(makePrivate(place)).rejects.toThrow(fix);
       await expect(makePrivate(place)).rejects.toThrow(/--store or MILLRACE_STORE.*--no-store\.$/u);
     }
@@ -49,7 +49,7 @@ describe('makePrivate', () => {
   const isLinux = existsSync('/proc/self');
   (isLinux ? it : it.skip)('S6: does not try for ever where the system makes nothing', async () => {
     const place = '/proc/millrace/runs';
-    const why = `Nothing can be written down in ${place}: no directory can be made there. `;
+    const why = `Runs cannot be recorded in ${place}: the directory cannot be created. `;
     await expect(makePrivate(place)).rejects.toThrow(why);
   });
 });

@@ -4,19 +4,19 @@ import type { Store } from '@millrace/store';
 import { firstValueFrom, lastValueFrom, take } from 'rxjs';
 import type { StorePlace } from './store-place.js';
 
-/** A place that runs are written down in, when it is there and can be used. */
+/** An open store of runs. */
 export interface RunStore {
   readonly store: CallStore;
-  /** What conversations were about. */
+  /** The conversations. */
   readonly memory: MemoryFactory;
   readonly place: StorePlace;
   readonly close: () => Promise<unknown>;
 }
 
-/** How long a run that was killed counts as running, in milliseconds. */
+/** How long a killed run counts as running, in milliseconds. */
 const leaseMs = 5_000;
 
-/** As `openRunStore`, to write runs down: a directory that is not there is made. Rejects with `store` where it cannot be written to. */
+/** Opens a store to record runs. Creates a missing directory. Rejects with `store` if it is not writable. */
 export const openToWrite = async (place: StorePlace): Promise<RunStore> => {
   if (place.type === 'files') {
     const { makePrivate } = await import('./make-private.js');
@@ -25,7 +25,7 @@ export const openToWrite = async (place: StorePlace): Promise<RunStore> => {
   return openRunStore(place);
 };
 
-/** Opens a place, of which nothing is made: a directory that is not there holds no runs. Rejects with `config` where there is no place. */
+/** Opens a store without creating anything: a missing directory has no runs. Rejects with `config` for no place. */
 export const openRunStore = async (place: StorePlace): Promise<RunStore> => {
   const kept = await opened(place);
   const close = (): Promise<unknown> => lastValueFrom(kept.close$(), { defaultValue: undefined });
@@ -51,7 +51,7 @@ const opened = async (place: StorePlace): Promise<Store> => {
   }
 };
 
-/** A database is not opened before it is used. */
+/** Connects now rather than on first use, to report errors early. */
 const used = async (store: Store): Promise<Store> => {
   await firstValueFrom(store.calls.driver.list$().pipe(take(1)), { defaultValue: [] });
   return store;

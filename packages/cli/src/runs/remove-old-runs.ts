@@ -3,7 +3,7 @@ import { lastValueFrom } from 'rxjs';
 import { assistantName } from '../create-assistant.js';
 import type { RunStore } from './open-run-store.js';
 
-/** Removes the runs of this command that have ended so long ago, in milliseconds. What others keep in the same place is theirs. */
+/** Removes the runs of this command that ended that long ago. Keeps runs of other programs in the same store. */
 export const removeOldRuns = async ({ store }: RunStore, olderThanMs: number): Promise<void> => {
   const keep = (run: CallSummary): boolean =>
     run.status === 'unreadable' || run.agent !== assistantName;

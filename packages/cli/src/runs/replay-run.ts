@@ -2,23 +2,23 @@ import { attach$, type CallSummary, replay$ } from '@millrace/core/journal';
 import { firstValueFrom, NEVER } from 'rxjs';
 import type { Outcome } from '../ask.js';
 import type { ReplayArguments } from '../command-line/arguments.js';
-import { isTalk, presenterOf } from '../presentation/presenter.js';
+import { isHumanOutput, presenterOf } from '../presentation/presenter.js';
 import type { Setting } from '../setting.js';
 import { findRun$ } from './find-run.js';
 import { commandFor } from './hints.js';
 import { keptSteps$ } from './kept-steps.js';
 import { questionLine } from './question-line.js';
-import { shown$ } from './shown.js';
+import { writeOutput$ } from './write-output.js';
 import { runModel$ } from './run-model.js';
 import { withRuns } from './with-runs.js';
 
-/** The longest pause between two events, in milliseconds: a run may have lain for days before it went on. */
+/** The longest pause between two events, in milliseconds: a run may have paused for days before it was resumed. */
 const maxGapMs = 10_000;
 
-/** How long a run that has just been found may take to be read, in milliseconds. */
+/** How long to wait for the first record of a run, in milliseconds. */
 const waitMs = 10_000;
 
-/** Shows a run again, with its own pauses, or follows it; resolves to how that ended. */
+/** Plays a run back with its own pauses, or follows it. Resolves to how that ended. */
 export const replayRun = (setting: Setting<ReplayArguments>): Promise<Outcome> =>
   withRuns(setting, async ({ store, place }) => {
     const { given, environment, output, theme, errorTheme } = setting;
@@ -26,7 +26,7 @@ export const replayRun = (setting: Setting<ReplayArguments>): Promise<Outcome> =
     const run = await firstValueFrom(findRun$({ store, place }, given.run));
     const { unit = 'tokens' } = (await firstValueFrom(runModel$(store, run.callId))) ?? {};
     const timing = scheduler === undefined ? {} : { scheduler };
-    if (isTalk(given)) {
+    if (isHumanOutput(given)) {
       output.stream.write(questionLine(aboutOf(run), theme));
       output.stream.write(await firstValueFrom(keptSteps$(store, run, theme)));
     }
@@ -34,7 +34,10 @@ export const replayRun = (setting: Setting<ReplayArguments>): Promise<Outcome> =
       ? attach$(store, run.callId, { waitMs, ...timing })
       : replay$(store, run.callId, { speed: given.speed, maxGapMs, ...timing });
     const outcome = await firstValueFrom(
-      shown$(event$.pipe(presenterOf(given, theme, unit)), output, { interrupt$, terminate$ }),
+      writeOutput$(event$.pipe(presenterOf(given, theme, unit)), output, {
+        interrupt$,
+        terminate$,
+      }),
     );
     const more = noteOn(run, given);
     if (outcome === 'answered' && !given.follow && more !== '') {
@@ -46,12 +49,12 @@ export const replayRun = (setting: Setting<ReplayArguments>): Promise<Outcome> =
 const aboutOf = (run: CallSummary): string =>
   run.status === 'unreadable' ? `Cannot be read: ${run.why}` : run.question;
 
-/** What is left to do where what was shown is not all. */
+/** A hint if the replay does not show the end of the run. */
 const noteOn = ({ status, callId }: CallSummary, given: ReplayArguments): string => {
   if (status === 'running') {
-    return `It still runs. Follow it: ${commandFor('replay', callId, given)} --follow`;
+    return `It is still running. Follow it: ${commandFor('replay', callId, given)} --follow`;
   }
   return status === 'unfinished'
-    ? `It was broken off. Go on with it: ${commandFor('resume', callId, given)}`
+    ? `It has stopped. Resume it: ${commandFor('resume', callId, given)}`
     : '';
 };

@@ -5,9 +5,9 @@ import { answer } from '../answer.js';
 import type { Begin, Outcome } from '../ask.js';
 import type { AnswerArguments, ResumeArguments } from '../command-line/arguments.js';
 import { prepare } from '../prepare.js';
-import { isTalk } from '../presentation/presenter.js';
+import { isHumanOutput } from '../presentation/presenter.js';
 import type { Setting } from '../setting.js';
-import { inSession } from '../talk-to.js';
+import { inSession } from '../callable-for.js';
 import { assertOwn } from './assert-own.js';
 import { findRun$ } from './find-run.js';
 import { commandFor } from './hints.js';
@@ -18,17 +18,17 @@ import { runModel$ } from './run-model.js';
 import { tidy } from './tidy.js';
 import { withRuns } from './with-runs.js';
 
-/** Goes on with a run, and resolves to how it ended. */
+/** Resumes a run, and resolves to how it ended. */
 export const resumeRun = (setting: Setting<ResumeArguments>): Promise<Outcome | 'failed'> =>
   withRuns(setting, async (runs) => {
     const { given } = setting;
     const run = await firstValueFrom(findRun$(runs, given.run));
     if (run.status === 'ended') throw nothingToDo(run.callId, given);
-    return goOn(run, runs, setting);
+    return continueRun(run, runs, setting);
   });
 
-/** Goes on with a run of the command's own agent. */
-export const goOn = async (
+/** Continues a run of the command's own agent. */
+export const continueRun = async (
   run: CallSummary,
   runs: RunStore,
   setting: Setting<AnswerArguments>,
@@ -36,9 +36,9 @@ export const goOn = async (
   const { given, output, theme } = setting;
   assertOwn(run);
   const { callId, sessionId } = run;
-  const before = await firstValueFrom(runModel$(runs.store, callId));
-  const prepared = await prepare(setting, { runs, before });
-  if (isTalk(given)) {
+  const previousModel = await firstValueFrom(runModel$(runs.store, callId));
+  const prepared = await prepare(setting, { runs, previousModel });
+  if (isHumanOutput(given)) {
     output.stream.write(questionLine(run.question, theme));
     output.stream.write(await firstValueFrom(keptSteps$(runs.store, run, theme)));
   }
@@ -62,12 +62,12 @@ export const goOn = async (
 const nothingToDo = (callId: string, given: AnswerArguments): MillraceError =>
   new MillraceError(
     'invalidRequest',
-    `This run has ended: there is nothing to go on with. To see it: ${commandFor('replay', callId, given)}. To do a part of it anew: ${commandFor('fork', callId, given)} --at <step>`,
+    `This run has ended, so it cannot be resumed. To see it: ${commandFor('replay', callId, given)}. To repeat a part of it: ${commandFor('fork', callId, given)} --at <step>`,
   );
 
 const runsElsewhere = (callId: string, given: AnswerArguments, cause: unknown): MillraceError =>
   new MillraceError(
     'conflict',
-    `The run, or its conversation, goes on elsewhere. Follow it with: ${commandFor('replay', callId, given)} --follow`,
+    `Another process is running this run or its conversation. Follow it: ${commandFor('replay', callId, given)} --follow`,
     { cause },
   );

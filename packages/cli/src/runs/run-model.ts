@@ -4,22 +4,22 @@ import { defaultIfEmpty, map, mergeMap, type Observable, take } from 'rxjs';
 import type { ChosenModel } from '../choose-model.js';
 import type { UsageUnit } from '../presentation/describe-reply.js';
 
-/** What a run tells of the model that it asks: whoever goes on with it asks the same one. */
+/** The model in the metadata of a run: a resumed run uses the same one. */
 export interface RunModel {
-  /** What it is, in a few words. */
+  /** A short description. */
   readonly about: string;
   readonly name: string;
   readonly unit: UsageUnit;
 }
 
-/** Notes the model in the metadata of a run. */
+/** The metadata that records the model of a run. */
 export const modelMetadata = ({
   about,
   model,
   unit,
 }: ChosenModel): Readonly<Record<string, string>> => ({ about, model: model.name, unit });
 
-/** Emits the model that a run asks; nothing where that was not noted. */
+/** Emits the model of a run; undefined if it was not recorded. */
 export const runModel$ = (
   { driver }: StoreOfCalls,
   callId: string,

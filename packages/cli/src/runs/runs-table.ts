@@ -7,7 +7,7 @@ import { ago } from './ago.js';
 import { statusColor, statusOf } from './describe-status.js';
 import { shortId } from './short-id.js';
 
-/** Writes runs as a table, one line each, at `now` (milliseconds since the epoch). A column in which there is nothing is left out. */
+/** Formats runs as a table, one line each, at `now` (milliseconds since the epoch). Omits an empty session column. */
 export const runsTable = (runs: readonly CallSummary[], theme: Theme, now: number): string => {
   const ids = runs.map(({ callId }) => callId);
   const rows = runs.map((run) => rowOf(run, ids, now));
@@ -49,7 +49,7 @@ const headings: Row = {
   question: 'question',
 };
 
-/** Characters of a cell. */
+/** Maximum number of characters in a cell. */
 const widest = 24;
 
 const rowOf = (run: CallSummary, ids: readonly string[], now: number): Row => {

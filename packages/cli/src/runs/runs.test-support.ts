@@ -55,13 +55,13 @@ const choiceOf = (model: Model): ModelChoice => ({
   factory: () => Promise.resolve({ model, about: 'a scripted model', unit: 'tokens' }),
 });
 
-/** Says what the tool has given. */
+/** Repeats the result of the tool. */
 export const concluding = ({ messages }: ModelRequest) => {
   const results = messages.flatMap(({ role, content }) => (role === 'tool' ? content : []));
   return [text(`So: ${results.map((result) => textOf(result)).join('')}`)];
 };
 
-/** Asks for one calculation, and answers with what came of it. */
+/** Asks for one calculation, and answers with the result. */
 export const calculating = () =>
   scriptedModel([toolCall('calculator', { expression: '6 * 7' })], concluding);
 

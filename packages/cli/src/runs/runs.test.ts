@@ -56,7 +56,7 @@ describe('what is asked', () => {
     const { code, out, err } = await home.ran(['-q', '--store', place, 'Hi']);
     expect([code, out]).toEqual([0, 'Hello.\n']);
     expect(err).toMatch(
-      /^Not written down: Nothing can be written down in .*file: a file has this name\. .*--no-store\.\n$/,
+      /^Not recorded: Runs cannot be recorded in .*file: a file has this name\. .*--no-store\.\n$/,
     );
   });
 
@@ -67,7 +67,7 @@ describe('what is asked', () => {
     const { code, err } = await home.ran(['-q', '--store', place, 'Hi']);
     expect([code, err]).toEqual([
       1,
-      expect.stringMatching(/The store in .*calls failed: a file is where .*\n {2}store\n$/),
+      expect.stringMatching(/The store in .*calls failed: a file is in the place .*\n {2}store\n$/),
     ]);
   });
 
@@ -82,7 +82,7 @@ describe('what is asked', () => {
 
   it('does not go on with a conversation that nothing is known of', async () => {
     const { code, err } = await home.ran(['--no-store', '--session', 'trip', 'Hi']);
-    expect([code, err]).toEqual([1, expect.stringContaining('Leave --session out')]);
+    expect([code, err]).toEqual([1, expect.stringContaining('Omit --session')]);
   });
 
   it('is removed when it has ended long ago, and what was broken off stays', async () => {
@@ -98,7 +98,7 @@ describe('millrace runs', () => {
     const { code, out } = await home.ran(['runs']);
     expect([code, out]).toEqual([
       0,
-      expect.stringMatching(/^No run is written down in .*millrace "2 \+ 2"\n$/),
+      expect.stringMatching(/^There are no runs in .*millrace "2 \+ 2"\n$/),
     ]);
   });
 
@@ -107,13 +107,13 @@ describe('millrace runs', () => {
     const listed = await home.ran(['runs', '--store', typo]);
     expect([listed.code, listed.out]).toEqual([
       0,
-      `No run is written down in ${typo}, which is not there. Ask something: millrace "2 + 2"\n`,
+      `There are no runs in ${typo}, which does not exist. Ask something: millrace "2 + 2"\n`,
     ]);
     for (const command of ['runs', 'replay', 'resume']) {
       const { code, err } = await home.ran([command, 'some', '--store', typo]);
       expect([code, err]).toEqual([
         1,
-        expect.stringContaining(`There is no run 'some' in ${typo}, which is not there.`),
+        expect.stringContaining(`There is no run 'some' in ${typo}, which does not exist.`),
       ]);
     }
     expect(existsSync(typo)).toBe(false);
@@ -125,7 +125,7 @@ describe('millrace runs', () => {
     const { out } = await home.ran(['runs']);
     expect(out).toMatch(/^id .*question\n\w{8} .* failed .* two\n\w{8} .* ended .* one\n$/);
     expect((await home.ran(['runs', '--limit', '1'])).out).toMatch(
-      / two\n\nThere are more: --limit/,
+      / two\n\nThere are more: use --limit/,
     );
     const lines = (await home.ran(['runs', '--json'])).out.trimEnd().split('\n');
     expect(lines.map((line) => JSON.parse(line) as unknown)).toMatchObject([
@@ -144,7 +144,7 @@ describe('millrace runs', () => {
     const taken = await home.ran(runs);
     expect([taken.code, taken.out]).toEqual([1, '']);
     expect(taken.err).toContain(
-      `The embedded database in ${place} is open in this process already`,
+      `The embedded database in ${place} is already open in this process`,
     );
     await lastValueFrom(store.close$(), { defaultValue: undefined });
 
@@ -216,7 +216,7 @@ describe('millrace resume', () => {
     const { code, err } = await home.ran(['What is 6 * 7?'], model);
     const id = await only();
     expect(code).toBe(1);
-    expect(err).toContain(`Go on with it: millrace resume ${id.slice(0, 8)}\n`);
+    expect(err).toContain(`Resume it: millrace resume ${id.slice(0, 8)}\n`);
     const resumed = await home.ran(['resume', id.slice(0, 8)], scriptedModel([text('It is 42.')]));
     expect([resumed.code, resumed.err]).toEqual([0, '']);
     expect(resumed.out).toMatch(/^Millrace, .*\n› What is 6 \* 7\?\n\nIt is 42\.\n/);
@@ -235,8 +235,8 @@ describe('millrace resume', () => {
     const { code, err } = await home.ran(['-q', 'What is 6 * 7?'], model, { terminate$ });
     const id = (await only()).slice(0, 8);
     expect([code, terminate$.observed]).toEqual([143, false]);
-    expect(err).toMatch(/^\nEnding: .*\nStopped\. Go on with it: millrace resume \w{8}\n$/);
-    const hint = `${id} was broken off. Go on with it: millrace resume ${id}\n`;
+    expect(err).toMatch(/^\nEnding: .*\nStopped\. Resume it: millrace resume \w{8}\n$/);
+    const hint = `${id} has stopped. Resume it: millrace resume ${id}\n`;
     expect((await home.ran(['runs'])).out).toContain(hint);
     const resumed = await home.ran(['resume', id, '-q'], scriptedModel(concluding));
     expect(resumed).toEqual({ code: 0, out: 'So: 42\n', err: '' });
@@ -255,7 +255,7 @@ describe('millrace resume', () => {
     });
     expect([code, err]).toEqual([
       1,
-      expect.stringContaining("There is nobody to ask for the model 'scripted"),
+      expect.stringContaining("No provider is configured for the model 'scripted"),
     ]);
   });
 });

@@ -1,7 +1,7 @@
-/** Characters of an id that are shown at least. */
+/** Minimum length of a shown id. */
 export const leastId = 8;
 
-/** The beginning of an id that no other of these has; at least 8 characters. */
+/** The shortest prefix of an id that is unique among these ids, with at least 8 characters. */
 export const shortId = (id: string, among: readonly string[] = []): string => {
   const others = among.filter((other) => other !== id);
   const isOwn = (length: number): boolean =>

@@ -15,7 +15,7 @@ import { questionLine } from './question-line.js';
 import { runModel$ } from './run-model.js';
 import { shortId } from './short-id.js';
 
-/** Shows one run: what is known of it, what was printed, its picture, and its steps. As JSON, it is one line. */
+/** Shows one run: its summary, its output, its marble diagram and its steps. With `--json`, prints it as one line. */
 export const showRun = async (
   run: CallSummary,
   { store }: RunStore,
@@ -35,7 +35,7 @@ export const showRun = async (
       reduce((all, more) => all + more, ''),
     ),
   );
-  // What was broken off has not come to its picture.
+  // The output of a run that stopped lacks the marble diagram.
   const last = events.at(-1);
   const isWhole =
     last !== undefined && isEvent(last, 'postCall', 'error') && last.callId === last.rootId;
@@ -68,9 +68,9 @@ const headOf = (run: CallSummary, about: string | undefined, { colors }: Theme):
 };
 
 const forkNote = (run: CallSummary, given: RunsArguments): string =>
-  statusOf(run) === 'broken off'
-    ? `It was broken off. Go on with it: ${commandFor('resume', run.callId, given)}`
-    : `Do a part of it anew: ${commandFor('fork', run.callId, given)} --at <step>`;
+  statusOf(run) === 'stopped'
+    ? `It has stopped. Resume it: ${commandFor('resume', run.callId, given)}`
+    : `Repeat a part of it: ${commandFor('fork', run.callId, given)} --at <step>`;
 
 const stepsTable = (steps: readonly StepSummary[], theme: Theme): string => {
   const widest = Math.max(4, ...steps.map(({ id }) => id.length));
@@ -80,7 +80,7 @@ const stepsTable = (steps: readonly StepSummary[], theme: Theme): string => {
     return `${oneLine(id, Math.max(wide, id.length), theme).padEnd(wide)}  ${kind.padEnd(7)}  ${oneLine(summary, room, theme)}`.trimEnd();
   };
   const rows = steps.map(({ id, kind, summary }) => line(id, kind, summary));
-  return [theme.colors.dim(line('step', 'kind', 'what it gave')), ...rows]
+  return [theme.colors.dim(line('step', 'kind', 'result')), ...rows]
     .map((row) => `${row}\n`)
     .join('');
 };

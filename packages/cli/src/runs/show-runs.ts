@@ -1,9 +1,9 @@
 import { calls$, type CallSummary } from '@millrace/core/journal';
 import { asyncScheduler, firstValueFrom, lastValueFrom, take, toArray } from 'rxjs';
 import type { RunsArguments } from '../command-line/arguments.js';
-import { isTalk } from '../presentation/presenter.js';
+import { isHumanOutput } from '../presentation/presenter.js';
 import type { Setting } from '../setting.js';
-import { absence } from './absence.js';
+import { missingNote } from './missing-note.js';
 import { statusOf } from './describe-status.js';
 import { findRun$ } from './find-run.js';
 import { commandFor } from './hints.js';
@@ -28,7 +28,7 @@ const list = async (
   { given, environment, output, theme }: Setting<RunsArguments>,
 ): Promise<void> => {
   const { limit } = given;
-  // One more tells whether there are more.
+  // One more than shown, to know whether there are more.
   const found = await lastValueFrom(calls$(store).pipe(take(limit + 1), toArray()));
   const shown = found.slice(0, limit);
   const write = (text: string): void => void output.stream.write(text);
@@ -41,30 +41,30 @@ const list = async (
     return;
   }
   if (shown.length === 0) {
-    const where = `${describePlace(place)}${absence(place)}`;
-    write(`No run is written down in ${where}. Ask something: millrace "2 + 2"\n`);
+    const where = `${describePlace(place)}${missingNote(place)}`;
+    write(`There are no runs in ${where}. Ask something: millrace "2 + 2"\n`);
     return;
   }
   const { scheduler = asyncScheduler } = environment;
   write(runsTable(shown, theme, scheduler.now()));
   const notes = [...brokenOff(shown, given), ...(found.length > limit ? [moreNote] : [])];
-  if (isTalk(given) && notes.length > 0) {
+  if (isHumanOutput(given) && notes.length > 0) {
     write(`\n${notes.map((note) => `${theme.colors.dim(note)}\n`).join('')}`);
   }
 };
 
-const moreNote = 'There are more: --limit <number>, or --all.';
+const moreNote = 'There are more: use --limit <number> or --all.';
 
-/** Runs that are told how to go on with. */
+/** Maximum number of hints to resume a run. */
 const mostNotes = 3;
 
 const brokenOff = (runs: readonly CallSummary[], given: RunsArguments): readonly string[] => {
   const ids = runs.map(({ callId }) => callId);
   return runs
-    .filter((run) => statusOf(run) === 'broken off')
+    .filter((run) => statusOf(run) === 'stopped')
     .slice(0, mostNotes)
     .map(
       ({ callId }) =>
-        `${shortId(callId, ids)} was broken off. Go on with it: ${commandFor('resume', callId, given)}`,
+        `${shortId(callId, ids)} has stopped. Resume it: ${commandFor('resume', callId, given)}`,
     );
 };

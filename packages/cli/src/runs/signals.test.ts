@@ -49,7 +49,7 @@ afterEach(async () => {
   await home.remove();
 });
 
-/** Starts the program with a model that asks for a calculation, begins its answer and stalls, and waits until it has; after that the model answers. */
+/** Starts a model that asks for a calculation, starts its answer and stalls until told to go; after that it answers. */
 const stalled = async () => {
   const { url } = await server.play({
     responses: [
@@ -94,14 +94,11 @@ describe('a run of the program', () => {
   it('S8: says at a signal how to go on, and goes on there', async () => {
     const { child, wrote, ended, written, url } = await stalled();
     child.kill('SIGTERM');
-    await wrote(/Ending: the step under way may take 5 s more/);
+    await wrote(/Ending: waiting up to 5 s for the current step/);
     child.kill('SIGTERM');
     expect(await ended).toEqual([143, null]);
-    const [, command = ''] =
-      /\nStopped\. Go on with it: millrace (resume \w+)\n/.exec(written()) ?? [];
-    expect((await home.ran(['runs'])).out).toMatch(
-      / broken off [^]* was broken off\. Go on with it: /,
-    );
+    const [, command = ''] = /\nStopped\. Resume it: millrace (resume \w+)\n/.exec(written()) ?? [];
+    expect((await home.ran(['runs'])).out).toMatch(/ stopped [^]* has stopped\. Resume it: /);
     const resumed = start(url, ...command.split(' '));
     expect(await resumed.ended).toEqual([0, null]);
     expect(resumed.written()).toMatch(/› What is 6 \* 7\?\n[^]*\nIt is 42\.\n/);
@@ -116,9 +113,9 @@ describe('a run of the program', () => {
     // Where it is seen that the process is gone, nobody waits until its lease is over.
     if (existsSync('/proc/self')) {
       expect((await home.ran(['replay', id, '--speed', 'max'])).err).toMatch(
-        /^It was broken off\. Go on/,
+        /^It has stopped\. Resume it/,
       );
-      expect((await home.ran(['runs'])).out).toMatch(/ broken off /);
+      expect((await home.ran(['runs'])).out).toMatch(/ stopped /);
     }
     const resumed = start(url, 'resume', id);
     expect(await resumed.ended).toEqual([0, null]);
@@ -135,7 +132,7 @@ describe('a run of the program', () => {
     const second = start(url, 'resume', id);
     expect(await second.ended).toEqual([1, null]);
     expect(second.written()).toContain(
-      `goes on elsewhere. Follow it with: millrace replay ${id.slice(0, 8)} --follow`,
+      `running this run or its conversation. Follow it: millrace replay ${id.slice(0, 8)} --follow`,
     );
     child.kill('SIGINT');
     expect(await follower.ended).toEqual([0, null]);
@@ -150,11 +147,11 @@ describe('a run of the program', () => {
     async (first, second) => {
       const { child, wrote, ended, written } = await stalled();
       child.kill(first);
-      await wrote(/Ending: the step under way/);
+      await wrote(/Ending: waiting up to/);
       child.kill(second);
       expect(await ended).toEqual([143, null]);
-      expect(written()).toMatch(/\nStopped\. Go on with it: millrace resume \w{8}\n$/);
-      expect((await home.ran(['runs'])).out).toMatch(/ broken off /);
+      expect(written()).toMatch(/\nStopped\. Resume it: millrace resume \w{8}\n$/);
+      expect((await home.ran(['runs'])).out).toMatch(/ stopped /);
     },
   );
 

@@ -30,7 +30,7 @@ describe('storePlace', () => {
   it.each<[false | undefined, Readonly<Record<string, string>>, RegExp]>([
     [false, {}, /--no-store/],
     [undefined, { MILLRACE_STORE: 'none' }, /MILLRACE_STORE/],
-    [undefined, {}, /no home directory: name a directory with --store/],
+    [undefined, {}, /no home directory: choose a directory with --store/],
   ])('is nowhere with %j and %j, and says why', (said, env, why) => {
     expect(placed(said, env)).toEqual({ type: 'none', why: expect.stringMatching(why) });
   });

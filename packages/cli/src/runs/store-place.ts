@@ -2,38 +2,38 @@ import { existsSync } from 'node:fs';
 import { isAbsolute, join, resolve } from 'node:path';
 import type { Environment } from '../environment.js';
 
-/** Where runs are written down. */
+/** Where runs are recorded. */
 export type StorePlace =
   | { readonly type: 'files' | 'embedded'; readonly directory: string }
   | { readonly type: 'postgres'; readonly url: string }
-  /** Nowhere; `why` says it to a person. */
+  /** Runs are not recorded; `why` is the reason for the user. */
   | { readonly type: 'none'; readonly why: string };
 
-/** Finds the place of the runs: what the caller said (false: nowhere), else what the environment says, else where this platform keeps the state of programs. */
+/** Finds the place of the runs: the option (false for none), the environment, or the platform's state directory. */
 export const storePlace = (
-  said: string | false | undefined,
+  option: string | false | undefined,
   { env, platform, directory }: Pick<Environment, 'env' | 'platform' | 'directory'>,
 ): StorePlace => {
-  if (said === false) return { type: 'none', why: 'with --no-store nothing is written down' };
-  const named = said ?? env['MILLRACE_STORE'] ?? '';
-  if (said === undefined && named === 'none') {
-    return { type: 'none', why: 'MILLRACE_STORE is "none", so that nothing is written down' };
+  if (option === false) return { type: 'none', why: '--no-store records nothing' };
+  const named = option ?? env['MILLRACE_STORE'] ?? '';
+  if (option === undefined && named === 'none') {
+    return { type: 'none', why: 'MILLRACE_STORE is "none", so nothing is recorded' };
   }
   if (/^postgres(?:ql)?:\/\//.test(named)) return { type: 'postgres', url: named };
   if (named !== '') return directoryPlace(resolve(directory, named));
   const state = stateDirectory(env, platform);
   return state === undefined
-    ? { type: 'none', why: 'this user has no home directory: name a directory with --store' }
+    ? { type: 'none', why: 'this user has no home directory: choose a directory with --store' }
     : { type: 'files', directory: join(state, 'millrace') };
 };
 
-/** A directory in which a program has opened an embedded database, or one of files. */
+/** A directory with an embedded database, or one with files. */
 const directoryPlace = (directory: string): StorePlace => ({
   type: existsSync(join(directory, 'database', 'PG_VERSION')) ? 'embedded' : 'files',
   directory,
 });
 
-/** Says where that is, without credentials. */
+/** Describes the place without credentials. */
 export const describePlace = (place: StorePlace): string => {
   switch (place.type) {
     case 'files':
@@ -48,7 +48,7 @@ export const describePlace = (place: StorePlace): string => {
 
 const stateDirectory = (env: Environment['env'], platform: string): string | undefined => {
   const { XDG_STATE_HOME: state = '', HOME: home = '', LOCALAPPDATA: local = '' } = env;
-  // What is not absolute is to be passed over: https://specifications.freedesktop.org/basedir-spec/latest/
+  // Relative paths must be ignored: https://specifications.freedesktop.org/basedir-spec/latest/
   if (isAbsolute(state)) return state;
   if (platform === 'win32') return local === '' ? undefined : local;
   if (home === '') return undefined;

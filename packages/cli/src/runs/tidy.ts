@@ -8,12 +8,11 @@ import type { RunStore } from './open-run-store.js';
 
 const dayMs = 86_400_000;
 
-/** Days for which runs are kept, unless the caller says otherwise. */
 const keepDays = 30;
 
 /**
- * Removes what has ended long ago, once the answer is there: at once where the caller says how long, else in a directory once a day, and never in a database, which others may
- * use. That it fails is told, unless the answer has failed before, and costs nothing else.
+ * Removes old runs after the answer: always with `--keep-days`, otherwise only in a directory and once a day, as others
+ * may use a database. Prints its errors, unless the answer failed too, and does not affect the exit code.
  */
 export const tidy = async (
   runs: RunStore | undefined,
@@ -31,7 +30,7 @@ export const tidy = async (
   }
 };
 
-/** Tells whether nothing has been removed in this directory for a day, and notes that it is now. */
+/** Whether the last cleanup of this directory is more than a day ago. If so, records the current one. */
 const isDue = async ({ place }: RunStore): Promise<boolean> => {
   if (place.type !== 'files') return false;
   const note = join(place.directory, 'pruned');

@@ -3,7 +3,7 @@ import type { Setting } from '../setting.js';
 import { openRunStore, type RunStore } from './open-run-store.js';
 import { storePlace } from './store-place.js';
 
-/** Opens the runs of a command, does something with them, and closes them. Rejects where they cannot be opened. */
+/** Opens the store of a command, runs the work, and closes the store. Rejects if it cannot be opened. */
 export const withRuns = async <T>(
   { given, environment }: Setting<StoreArguments>,
   work: (runs: RunStore) => Promise<T>,

@@ -1,13 +1,11 @@
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 
-/** What a person did at the prompt. */
-export type Entered =
+export type PromptResult =
   | { readonly type: 'line'; readonly line: string }
   | { readonly type: 'end' }
   | { readonly type: 'interrupt' };
 
-/** Where a prompt is shown, and what it says. */
 export interface PromptOptions {
   readonly input: Readable;
   readonly output: Writable;
@@ -15,10 +13,14 @@ export interface PromptOptions {
 }
 
 /**
- * Makes a function that asks for one line, with the line editor and the history of a shell. Between two lines it
- * leaves the terminal alone, so that Ctrl-C is a signal then; of lines that are pasted, it gives one after the other.
+ * Creates a function that reads one line, with line editing and history. Between lines it releases the terminal, so
+ * Ctrl-C is a signal then. Pasted lines are returned one by one.
  */
-export const createPrompt = ({ input, output, text }: PromptOptions): (() => Promise<Entered>) => {
+export const createPrompt = ({
+  input,
+  output,
+  text,
+}: PromptOptions): (() => Promise<PromptResult>) => {
   const pasted: string[] = [];
   let history: string[] = [];
   return () =>
@@ -31,7 +33,7 @@ export const createPrompt = ({ input, output, text }: PromptOptions): (() => Pro
         return;
       }
       const reader = createInterface({ input, output, prompt: text, history });
-      let entered: Entered = { type: 'end' };
+      let entered: PromptResult = { type: 'end' };
       reader.on('history', (lines) => (history = lines));
       reader.on('line', (line) => {
         if (entered.type === 'line') {
@@ -39,7 +41,7 @@ export const createPrompt = ({ input, output, text }: PromptOptions): (() => Pro
           return;
         }
         entered = { type: 'line', line };
-        // The other lines of a paste come before this does.
+        // The other lines of a paste arrive before this runs.
         queueMicrotask(() => reader.close());
       });
       reader.on('SIGINT', () => {

@@ -19,24 +19,20 @@ import {
   timer,
 } from 'rxjs';
 
-/** What a reader does while nothing comes. */
 export interface ReadQuestionOptions {
-  /** Called once, when nothing has come for a second. Default: nothing. */
+  /** Called once if the first second brings no input. Default: does nothing. */
   readonly onSilence?: () => void;
-  /** Runs that second. Default: RxJS's `asyncScheduler`. */
+  /** The timer of that second. Default: `asyncScheduler`. */
   readonly scheduler?: SchedulerLike;
 }
 
-/** Milliseconds without a word until somebody should know what is waited for. */
-const longSilence = 1_000;
+/** Milliseconds without input before `onSilence` is called. */
+const silenceMs = 1_000;
 
-/** Characters that a question may have. */
-const longest = 100_000;
+/** In characters. */
+const maxLength = 100_000;
 
-/**
- * Reads a question until the input ends, however late it comes, and emits it; an empty one where the input held
- * none.
- */
+/** Reads the input until it ends, and emits it as a question; an empty string if the input is empty. */
 export const readQuestion$ = (
   input: Readable,
   { onSilence = () => undefined, scheduler = asyncScheduler }: ReadQuestionOptions = {},
@@ -48,7 +44,7 @@ export const readQuestion$ = (
       mergeMap((error) => throwError(() => toError(error))),
     );
     const end$ = merge(fromEvent(input, 'end'), fromEvent(input, 'close'), failure$);
-    const silence$ = timer(longSilence, scheduler).pipe(
+    const silence$ = timer(silenceMs, scheduler).pipe(
       takeUntil(data$),
       tap(onSilence),
       ignoreElements(),
@@ -68,9 +64,9 @@ const toError = (thrown: unknown): Error =>
   thrown instanceof Error ? thrown : new Error(String(thrown));
 
 const limited = (text: string): string => {
-  if (text.length <= longest) return text;
+  if (text.length <= maxLength) return text;
   throw new MillraceError(
     'tooLarge',
-    `The question on stdin is longer than ${longest} characters.`,
+    `The question on stdin is longer than ${maxLength} characters.`,
   );
 };

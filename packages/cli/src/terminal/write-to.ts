@@ -17,8 +17,8 @@ import {
 } from 'rxjs';
 
 /**
- * Writes each text to an output, and emits it once the output can take more. Those that wait meanwhile are told
- * to `demand`, so that a slow output slows the sources of the call. An error comes behind what was to be written.
+ * Writes each text, and emits it when the output accepts more. Reports the number of waiting texts to `demand`, which
+ * applies backpressure to the call. An error is passed on after all earlier texts are written.
  */
 export const writeTo =
   (output: Writable, demand: DemandGate): MonoTypeOperatorFunction<string> =>

@@ -5,8 +5,8 @@ import type { Environment } from '../environment.js';
 import type { Output } from '../terminal/output.js';
 import { writeTo } from '../terminal/write-to.js';
 
-/** Writes texts until they end, or somebody stops it, and emits which. Errors with the texts, or with the output. */
-export const shown$ = (
+/** Writes texts until they end or a signal stops it, and emits how it ended. Errors with the texts or the output. */
+export const writeOutput$ = (
   text$: Observable<string>,
   output: Output,
   { interrupt$, terminate$ }: Required<Pick<Environment, 'interrupt$' | 'terminate$'>>,
