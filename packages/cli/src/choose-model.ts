@@ -8,7 +8,7 @@ export interface ModelSetting {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** The name of the model, if the user gave one. */
   readonly name: string | undefined;
-  /** The time between words of the embedded model, in milliseconds. */
+  /** The time between words of the demo model, in milliseconds. */
   readonly pace: number;
 }
 

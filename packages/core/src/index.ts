@@ -96,7 +96,7 @@ export type {
   ToolChoice,
   ToolDeclaration,
 } from './models/model.js';
-export type { LimitOptions, Timeouts } from './flow/deadline.js';
+export type { LimitOptions } from './flow/deadline.js';
 export type { InputSchema, JsonSchema, Validation, Validator } from './values/schema.js';
 export { tool, type ToolDefinition } from './tools/tool.js';
 export { type ToolEmission, toolOutput, type ToolOutput } from './values/tool-output.js';

@@ -49,7 +49,7 @@ afterEach(async () => {
   await home.remove();
 });
 
-/** Starts a model that asks for a calculation, starts its answer and stalls until told to go; after that it answers. */
+/** Starts the program with a model that stalls in its answer to a calculation, and waits for that; then it answers. */
 const stalled = async () => {
   const { url } = await server.play({
     responses: [

@@ -19,8 +19,12 @@ export {
 } from '../values/options.js';
 export type { ToolPart, ToolParts, ToolCallChunk } from '../models/tool-parts.js';
 export { createToolParts } from '../models/tool-parts.js';
-export { type Fused, fuseRankings } from '../layers/retrieval/fuse-rankings.js';
-export { createMeaningIndex, type MeaningIndex } from '../layers/retrieval/meaning-index.js';
+export {
+  createMeaningIndex,
+  type Fused,
+  fuseRankings,
+  type MeaningIndex,
+} from '../layers/retrieval/meaning-index.js';
 export type { Word } from '../layers/retrieval/words.js';
 export { endsOf, lookUpForm, termsIn, termsOfRequest, wordsIn } from '../layers/retrieval/words.js';
 export { addUsage, noUsage } from '../values/usage.js';

@@ -11,7 +11,6 @@ import { type Message, withPlainResults } from '../values/message.js';
 import type { StepForm } from '../step.js';
 import type { NewRecord } from './call-store-driver.js';
 
-/** The first record of a call, for resuming it. */
 export interface CallRecord {
   readonly version: 1;
   readonly agent: string;
@@ -26,7 +25,6 @@ export interface CallRecord {
   readonly forks?: readonly Fork[];
 }
 
-/** The recorded part of layers. */
 interface RecordedOptions {
   readonly onUncertain?: 'ask' | 'report' | 'rerun';
   readonly history?: readonly InputMessage[];
@@ -72,7 +70,6 @@ export const callRecord = (
 const layersIn = ({ use }: Readonly<Record<string, unknown>>): readonly Layer[] =>
   readUse('The call', use);
 
-/** Layers that a resume requires by name. */
 const lasting: readonly string[] = ['approval', 'output'];
 
 /** Options of version 0.1, and their new names. */

@@ -21,7 +21,6 @@ export interface StoredRecord extends NewRecord {
   readonly position: number;
 }
 
-/** Selects records of a call. */
 export interface RecordRange {
   /** Default: both. */
   readonly kind?: NewRecord['kind'];

@@ -216,7 +216,6 @@ export const continues = (before: Delta, after: Delta): boolean =>
   before.toolCall?.id === after.toolCall?.id &&
   before.toolCall?.name === after.toolCall?.name;
 
-/** The record of consecutive deltas of a message. */
 export const deltaRecord = (first: Delta, more: readonly Delta[]): NewRecord => {
   const merged = [first, ...more].map(({ delta, seq, at }) => [
     delta,

@@ -62,7 +62,6 @@ interface Log {
   readonly position: number;
   readonly name?: string;
   readonly messages: readonly unknown[];
-  /** Whether it is about to be removed. */
   readonly isClosed: boolean;
 }
 
@@ -72,7 +71,6 @@ const reserved = '~conversation';
 
 const logId = (sessionId: string): string => `${reserved}/${sessionId}`;
 
-/** The id of the lock for removing or reopening a log. */
 const removalId = (sessionId: string): string => `${reserved}-removal/${sessionId}`;
 
 const isLogId = (id: string): boolean => id.startsWith(reserved);
@@ -278,7 +276,6 @@ const withFields = (log: Log, name: string, { messages, isClosed }: Fields): Log
 const newIn = (history: readonly unknown[], { messages }: Log): readonly unknown[] =>
   partsOf(history, messages).filter((part) => !isList(part));
 
-/** The session of the log that a record refers to. */
 const sharedBy = (record: StoredRecord): string | undefined => {
   const { kind, name } = record;
   if (kind !== 'step' || !name.endsWith(openEnd)) return undefined;
@@ -294,7 +291,6 @@ const resolved = (record: StoredRecord, messages: readonly unknown[]): StoredRec
   return history === undefined ? broken(record) : lazily(record, { ...fields, history });
 };
 
-/** The readable part of a log. */
 const undamaged$ = (driver: CallStoreDriver, sessionId: string): Observable<Log> =>
   driver.read$(logId(sessionId)).pipe(
     mergeMap((records) => records),

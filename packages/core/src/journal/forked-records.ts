@@ -10,7 +10,6 @@ import { kindOf, type StepKind, type StoredStep, toolStepOf } from './steps.js';
 import { toOutput } from '../values/tool-output.js';
 
 export interface ForkedStep {
-  /** Its id, as in `steps$`. */
   readonly id: string;
   /** Its value: plain JSON, frozen, with the ids of the new call. */
   readonly value: unknown;
@@ -52,7 +51,6 @@ const read = ({ callId, newId }: Fork, id: string, text: string): unknown => {
   try {
     return renamed(value, callId, newId);
   } catch (cause) {
-    // Nested too deeply.
     throw toMillraceError(cause, 'invalidState', `${what} cannot be read`);
   }
 };

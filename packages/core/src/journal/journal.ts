@@ -78,7 +78,6 @@ declare module '../events.js' {
   }
 }
 
-/** A layer that records, resumes and drains calls. */
 export interface Journal<out Store = JournalStore> extends Layer, Drainable {
   readonly store: Store;
   /**

@@ -52,7 +52,6 @@ export interface CallSteps extends Recorded, Omit<CallLog, 'journal'> {
   readonly around: (next: Perform) => Perform;
   readonly begin: Perform;
   readonly interrupt$: Observable<never>;
-  /** Loads the recorded interrupt, if there may be one. */
   readonly recall$: () => Observable<unknown> | undefined;
 }
 

@@ -31,7 +31,6 @@ export interface StepSummary {
   /** Its position, for the option `at` of `fork$`: `2`, `2/0/intent`, `2/0`; in a sub-agent: `call_2_0/1`. */
   readonly id: string;
   readonly kind: StepKind;
-  /** The turn of the root call that it belongs to. */
   readonly iteration?: number;
   /** Its value, shortened to 200 characters. */
   readonly summary: string;

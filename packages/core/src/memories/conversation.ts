@@ -166,7 +166,6 @@ const earlier$ = (
   );
 };
 
-/** Messages that replace those of memory. */
 export const givenHistory = cell('call', (): { messages?: readonly Message[] } => ({}));
 
 const loaded$ = (memory: Call['memory']): Observable<readonly Message[]> =>
@@ -184,7 +183,6 @@ const cutResults = (results: ToolMessage, most: number): ToolMessage => ({
   content: results.content.map((it) => ({ ...it, content: cutObservation(it.content, most) })),
 });
 
-/** Memories are foreign code. */
 const isList = (value: unknown): boolean => Array.isArray(value);
 
 const usable = (
@@ -292,7 +290,6 @@ const ofSession = (): MillraceError =>
     "history(): a session has its own history. Leave it out of 'use', or make the call without a session.",
   );
 
-/** The messages of the last `history` layer. */
 export const historyIn = (use: Use = []): readonly InputMessage[] | undefined =>
   use.flat().findLast(isHistory)?.messages;
 

@@ -29,13 +29,12 @@ export const respelled = (value: unknown): unknown => {
     return items.some((item, index) => item !== value[index]) ? items : value;
   }
   if (!isRecord(value)) return value;
-  const entries = Object.entries(value).map(([key, field]) => [
-    renamed.get(key) ?? key,
-    fieldOf(key, field),
-  ]);
-  const hasChanged = Object.entries(value).some(
-    ([key, field], index) => renamed.has(key) || entries[index]?.[1] !== field,
-  );
+  let hasChanged = false;
+  const entries = Object.entries(value).map(([key, field]) => {
+    const entry = [renamed.get(key) ?? key, fieldOf(key, field)] as const;
+    hasChanged ||= entry[0] !== key || entry[1] !== field;
+    return entry;
+  });
   return hasChanged ? Object.fromEntries(entries) : value;
 };
 

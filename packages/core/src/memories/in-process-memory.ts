@@ -25,7 +25,6 @@ export const inProcessMemory = (): MemoryFactory => {
 
 interface Conversation {
   readonly messages: readonly Message[];
-  /** Mutable: it grows with the conversation. */
   readonly ids: Set<string>;
 }
 

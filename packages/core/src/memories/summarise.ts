@@ -145,9 +145,7 @@ interface Old {
   readonly messages: readonly Message[];
   /** The same with the kept ones between them: the summary of an answer needs the question. */
   readonly shown: readonly Message[];
-  /** The input of the call, which stays. */
   readonly kept: readonly Message[];
-  /** The summary of earlier messages. */
   readonly recap: Message | undefined;
 }
 
@@ -215,7 +213,6 @@ export type Summary =
   | { readonly status: 'failed'; readonly why: string; readonly usage: Usage };
 
 interface SummaryOrder {
-  /** The summary of earlier messages. */
   readonly former: string | undefined;
   readonly messages: readonly Message[];
   readonly prompt: string;

@@ -18,7 +18,6 @@ type Needs = Pick<
   'call' | 'model' | 'throughLayers' | 'hooks' | 'demand' | 'scheduler' | 'limits' | 'retryBudget'
 >;
 
-/** Emits a delta of a message. */
 export type Show = (hooks: Hooks, iteration: number, delta: ChunkOf) => void;
 
 /** Maximum number of responses for one message that its provider pauses. */

@@ -15,7 +15,6 @@ export interface AnswerForm {
   readonly jsonSchema: JsonSchema;
   /** Parses and validates the text of an answer. Emits one result and completes. */
   readonly read$: (text: string) => Observable<Validation>;
-  /** Prepares a model for requests with this form. */
   readonly ready: (model: Model) => Model;
 }
 
@@ -68,7 +67,6 @@ export const recallBeforeInput = (call: Call, ...messages: readonly Message[]): 
   recalledPlacement: 'beforeInput',
 });
 
-/** Replaces the history. */
 export const withHistory = (call: Call, history: readonly Message[]): Call => ({
   ...call,
   history,

@@ -89,7 +89,6 @@ export interface Layer {
     readonly labels?: CallLabels;
     /** Values of context keys. They override those of the agent. */
     readonly context?: readonly ContextEntry[];
-    /** Whether the call is resumed. */
     readonly resumed?: true;
   };
   /** Replaces an earlier layer of the same name. An inherited one replaces the sub-agent's own. */

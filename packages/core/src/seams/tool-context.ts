@@ -80,7 +80,6 @@ export const forkToolContext = (context: ToolContext, ways: number): readonly To
   return callIds.aside(ways).map((own) => elsewhere(context, { callIds: own }));
 };
 
-/** The same context with another scope. */
 const elsewhere = (
   context: ToolContext,
   change: Partial<Pick<ToolScope, 'callIds' | 'speaks'>>,

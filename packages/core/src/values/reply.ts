@@ -4,17 +4,12 @@ import type { Usage, UsageByPhase } from './usage.js';
 /** Why a call ended without an error. Features declare their own reasons by declaration merging, so the union is open. */
 export interface EndReasons {
   readonly answer: true;
-  /** A tool gave the final answer. */
   readonly toolFinal: true;
   readonly maxIterations: true;
   readonly interrupted: true;
-  /** Tool calls wait for their results. */
   readonly suspended: true;
-  /** An interceptor ended the call. */
   readonly stopped: true;
-  /** The answer reached its maximum length. */
   readonly truncated: true;
-  /** The model refused to answer. */
   readonly refused: true;
 }
 

@@ -212,7 +212,6 @@ const english: readonly string[] = [
   `${command('ignore|disregard|forget')} (?:all |everything |anything |whatever )(?:of )?(?:that )?(?:(?:is |was |said |written )*(?:above|before)(?=[ ,;:]*(?:[.!]|$|and |instead|this))|you (?:were|have been|.ve been) (?:told|taught|instructed))`,
 ];
 
-/** By language, to trace false positives. */
 const languages: Readonly<Record<string, readonly string[]>> = {
   english,
   german: verbFirst({

@@ -12,8 +12,7 @@ import {
   type Rule,
   wholeNumber,
 } from '../../values/options.js';
-import { fuseRankings } from '../retrieval/fuse-rankings.js';
-import { createMeaningIndex, type Embedder } from '../retrieval/meaning-index.js';
+import { createMeaningIndex, type Embedder, fuseRankings } from '../retrieval/meaning-index.js';
 import { endsOf, lookUpForm, termsIn, termsOfRequest } from '../retrieval/words.js';
 import {
   checkScope,
@@ -323,7 +322,6 @@ interface KeywordIndex<Item> {
   itemsWith(term: string): ReadonlyMap<Item, number>;
   lengthOf(item: Item): number;
   add(item: Item, text: string): void;
-  /** Removes an item; `text` must be that of `add`. */
   remove(item: Item, text: string): void;
 }
 

@@ -13,12 +13,10 @@ export interface MemoryScope {
 export type MemoryKind = 'fact' | 'conversation' | 'toolCall' | (string & Record<never, never>);
 
 export interface MemoryEntry {
-  /** Unique in its scope. */
   readonly id: string;
   readonly text: string;
   readonly kind: MemoryKind;
   readonly scope: MemoryScope;
-  /** Milliseconds since the epoch. */
   readonly createdAt: number;
   /** Program-defined data, such as the call that it is from. */
   readonly metadata: Readonly<Record<string, string>>;

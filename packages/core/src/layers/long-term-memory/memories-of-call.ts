@@ -115,7 +115,6 @@ interface Search {
   readonly scope: MemoryScope;
   readonly position: string;
   readonly iteration: number;
-  /** The query; blank for no search. */
   readonly text: () => string;
   /** Entries that the model sees already and must not be found again. */
   readonly known: readonly MemoryEntry[];

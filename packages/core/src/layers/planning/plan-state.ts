@@ -15,7 +15,6 @@ export interface PlanStep {
   readonly outcome?: string;
 }
 
-/** The model's plan. Steps are numbered from 1. */
 export interface Plan {
   readonly goal: string;
   readonly steps: readonly PlanStep[];

@@ -33,7 +33,6 @@ export const titleOf = (title: string, name: string, own: string): string =>
 export interface PlanningView {
   readonly tools: readonly ToolDeclaration[];
   readonly messages: readonly Message[];
-  /** Number of the last turn; 0 before the first. */
   readonly iteration: number;
 }
 

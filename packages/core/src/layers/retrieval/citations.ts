@@ -11,7 +11,6 @@ export interface Citation extends CitedNumber {
 }
 
 export interface Citations {
-  /** In the order of their first citation. */
   readonly cited: readonly Citation[];
   /** Numbers without a passage: invented by the model, or not citations, such as a year. */
   readonly unknown: readonly CitedNumber[];

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { fuseRankings } from './fuse-rankings.js';
+import { fuseRankings } from './meaning-index.js';
 
 const items = (rankings: readonly (readonly string[])[]): string =>
   fuseRankings(rankings)

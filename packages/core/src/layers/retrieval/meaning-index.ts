@@ -124,3 +124,23 @@ const dot = (a: Vector, b: Vector): number => {
   for (let at = 0; at < a.length; at += 1) sum += (a[at] ?? 0) * (b[at] ?? 0);
   return sum;
 };
+
+export interface Fused<T> {
+  readonly item: T;
+  readonly score: number;
+}
+
+/**
+ * Merges rankings by reciprocal rank fusion: each rank scores 1 / (60 + rank), summed over the rankings. Ties keep the
+ * order of the rankings. From Cormack, Clarke and Büttcher, “Reciprocal rank fusion outperforms Condorcet and
+ * individual rank learning methods”, SIGIR 2009.
+ */
+export const fuseRankings = <T>(rankings: readonly (readonly T[])[]): readonly Fused<T>[] => {
+  const scores = new Map<T, number>();
+  for (const ranking of rankings) {
+    for (const [index, item] of [...new Set(ranking)].entries()) {
+      scores.set(item, (scores.get(item) ?? 0) + 1 / (60 + index + 1));
+    }
+  }
+  return [...scores].map(([item, score]) => ({ item, score })).sort((a, b) => b.score - a.score);
+};

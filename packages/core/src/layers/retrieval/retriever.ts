@@ -12,7 +12,6 @@ export interface RetrievalQuery {
 export interface Span {
   /** Offset of the first character in UTF-16 units, as in `text.slice(from, to)`. */
   readonly from: number;
-  /** Offset after the last character. */
   readonly to: number;
   /** Line number of the start, counted from 1. */
   readonly line?: number;

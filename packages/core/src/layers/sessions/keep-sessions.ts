@@ -47,9 +47,7 @@ import { createSemaphore } from '../traffic/limit-concurrency.js';
 import { noUsage } from '../../values/usage.js';
 
 export interface KeptSessions<out Output = unknown> extends Drainable {
-  /**
-   * Opens a session: loads its state, if any, and emits a handle. Errors as `loadState$` does, and with `store`. Cold.
-   */
+  /** Opens a session: loads its state, and emits a handle. Errors as `loadState$` does, and with `store`. Cold. */
   open$(sessionId: string, options?: SessionOptions): Observable<KeptSession<Output>>;
   open(sessionId: string, options?: SessionOptions): Promise<KeptSession<Output>>;
   /** Drains calls and emits once their sessions are saved. Waits up to `timeoutMs` for a save. Cold. */
@@ -77,9 +75,7 @@ export interface KeepSessionsOptions {
   readonly journal?: Journal<CallStore>;
   /** Creates the memory of an open session. It needs `replace$`. Default: one in this process. */
   readonly memory?: MemoryFactory;
-  /**
-   * Opening a session saves and closes those without calls for this many milliseconds. Default: 1,800,000 (30 minutes).
-   */
+  /** Opening a session closes those without calls for so many milliseconds. Default: 1,800,000 (30 minutes). */
   readonly idleMs?: number;
   readonly scheduler?: Pick<SchedulerLike, 'now'>;
 }

@@ -291,13 +291,9 @@ export interface ResumableSession<out Output = unknown> {
    * no `journal`. Cold.
    */
   resume$(callId?: string, options?: ResumeOptions): Observable<Reply<Output>>;
-  /**
-   * As `resume$`, but emits the events of the calls and those below them; completes once the session is saved. Cold.
-   */
+  /** As `resume$`, but emits the events of calls and sub-agents; completes once the session is saved. Cold. */
   resumeStream$(callId?: string, options?: ResumeOptions): Observable<AgentEvent>;
-  /**
-   * The Promise form of `resume$`; starts immediately. Returns the last reply, or `undefined` if nothing was missing.
-   */
+  /** The Promise form of `resume$`. Starts immediately; resolves to the last reply, or `undefined`. */
   resume(callId?: string, options?: ResumeOptions): Promise<Reply<Output> | undefined>;
 }
 

@@ -8,9 +8,7 @@ import { createToolkit, isToolGroup, type Toolkit, type ToolkitCell } from '../.
 import type { ToolEntry } from '../../tools/types.js';
 import { addUsage, largerUsage, noUsage, tokensIn, type Usage } from '../../values/usage.js';
 
-/** The complete state of a session, as plain JSON. */
 export interface SessionState {
-  /** Version of this format. */
   readonly version: 2;
   /** Messages in memory, oldest first. Result `details` that are not JSON are omitted. */
   readonly messages: readonly Message[];
@@ -35,7 +33,6 @@ export interface LastCall {
 
 export interface EarlierCall {
   readonly callId: string;
-  /** Its share of the session's usage. */
   readonly usage: Usage;
   /** Whether the state contains all of the call. */
   readonly hasEnded: boolean;

@@ -78,7 +78,6 @@ export interface Session<out Output = unknown> extends Callable<Output, SessionC
   readonly events$: Observable<AgentEvent>;
   /** Its tools. Changes apply to the next request, even of a running call. */
   readonly toolkit: LiveToolkit;
-  /** Queued calls, in order. */
   readonly queue: {
     readonly calls: readonly QueuedCall[];
     /** Emits the list on subscription and on each change. Hot; never errors, never completes. */

@@ -246,7 +246,6 @@ export interface Handover {
   readonly to: string;
   /** The reason, in the words of the agent that hands over. */
   readonly reason?: string;
-  /** Tool calls of that agent, oldest first. */
   readonly toolCalls: readonly ToolRun[];
 }
 
@@ -259,7 +258,6 @@ export type HandoffFilter = (
   handover: Handover,
 ) => readonly InputMessage[];
 
-/** Keeps all messages, without tool calls. */
 export const carryWords: HandoffFilter = (messages) => messages;
 
 /** Keeps all messages, with a summary of the tool calls of the agent that hands over. */

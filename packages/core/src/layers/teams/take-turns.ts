@@ -19,7 +19,6 @@ export type HubOptions<Agents extends readonly Agent[] = readonly Agent[]> =
   HubRounds<Agents> | HubTurns<Agents>;
 
 export interface HubRounds<Agents extends readonly Agent[] = readonly Agent[]> {
-  /** The participants, with unique names. */
   readonly agents: Agents;
   /** Turns of each agent. Default: 1. */
   readonly rounds?: number;

@@ -265,7 +265,6 @@ export interface DialectPrompts {
 
 interface CorrectionNeeds extends PromptNeeds {
   readonly why: string;
-  /** The tool that the reply names, if readable. */
   readonly tool: ToolDeclaration | undefined;
   readonly forms: string;
   readonly written: string;
@@ -276,7 +275,6 @@ type LabelTranslations = Readonly<Partial<Record<Label, readonly string[]>>>;
 export interface DialectOptions {
   /** Whether prose is an error instead of the answer. Default: false. */
   readonly strict?: boolean;
-  /** Overrides of parts of the prompt. */
   readonly prompts?: Partial<DialectPrompts>;
   /** Translations of labels to read, such as `{ thought: ['Gedanke'] }`. To write them, replace `write` too. */
   readonly words?: LabelTranslations;

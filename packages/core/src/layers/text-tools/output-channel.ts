@@ -9,9 +9,7 @@ export type Channel =
   /** The same, in a dialect that makes it a thought if an action follows. */
   | 'draft'
   | 'thought'
-  /** The answer, by its label. */
   | 'answer'
-  /** A second labelled answer. */
   | 'repeated';
 
 export type OutputChannel = ReturnType<typeof createOutputChannel>;
@@ -81,7 +79,6 @@ export const createOutputChannel = ({
     if (held !== '') emitter.write('thinking', held);
     held = '';
   };
-  /** Everything before an answer is a thought. */
   const reclassifyAsThought = (): void => {
     emitHeldAsThought();
     if (channel !== 'prose') return;

@@ -370,9 +370,7 @@ const createThoughtStates = (parser: ParserState) => {
     parser.state = thinking;
     return 'found';
   };
-  /**
-   * The end of a thought without a start tag: all text before it was a thought. Within a line, it is only mentioned.
-   */
+  /** The end of a thought without a start tag: all text before it was a thought. Within a line, it does not count. */
   const end = ({ length }: Mark<Tag>): Found => {
     const after = cursor.peek(maxPeek, length);
     if (!cursor.isLineStart && !after.includes('\n')) {

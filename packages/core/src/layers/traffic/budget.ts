@@ -34,7 +34,6 @@ export interface BudgetOptions {
 
 declare module '../../values/reply.js' {
   interface EndReasons {
-    /** A budget was used up. */
     readonly budget: true;
   }
 }
@@ -50,7 +49,6 @@ export interface Spent {
 /** A budget and what was spent: a layer for the `use` of an agent or a call. */
 export interface Budget extends Layer {
   readonly options: BudgetOptions;
-  /** Total of all calls so far. */
   readonly spent: Spent;
 }
 

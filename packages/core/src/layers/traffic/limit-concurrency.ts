@@ -19,9 +19,7 @@ export interface SemaphoreOptions {
 /** Slots that work holds while it runs. Waiters are served in order of arrival. */
 export interface Semaphore {
   readonly max: number;
-  /** Slots in use now. */
   readonly held: number;
-  /** Waiters in the queue now. */
   readonly waiting: number;
   /**
    * Waits for a slot, subscribes to the work, and frees the slot in the same tick as the work completes, errors or is

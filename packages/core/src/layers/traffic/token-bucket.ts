@@ -94,9 +94,7 @@ interface KeyedBucketsOptions extends TokenBucketOptions {
   readonly maxKeys?: number;
 }
 
-/** One token bucket per user, tenant or address. */
 interface KeyedBuckets {
-  /** Number of stored buckets. */
   readonly size: number;
   /** Takes one token of a key at `now` (ms), or returns the wait. Throws `tooLarge` for keys over 1,024 characters. */
   tryTake(
