@@ -62,6 +62,7 @@ const withData = new Set([
   'packages/core/src/layers/guards/injection-heuristic.ts',
   'packages/core/src/layers/retrieval/words.ts',
   'packages/core/src/memories/former-spelling.ts',
+  'packages/core/src/journal/recording.ts',
 ]);
 
 const isTest = (file) => /\.test(-d|-support|-data)?\.ts$/.test(file);

@@ -132,7 +132,7 @@ const kindWords: readonly (readonly [Parameter['kind'], string])[] = [
   ['url', 'url uri link website'],
   ['email', 'email'],
   ['date', 'date day'],
-  ['path', 'path file filename directory folder'],
+  ['path', 'path file filename'],
   ['query', 'query question search keywords terms topic'],
   ['prose', 'text message content body prompt note sentence fact'],
 ];

@@ -2,12 +2,12 @@ import type { CallSummary } from '@millrace/core/journal';
 import type { Colors } from '../presentation/theme.js';
 
 /** The status of a run, as it is printed. */
-export type RunStatus = 'running' | 'ended' | 'failed' | 'suspended' | 'stopped' | 'unreadable';
+export type RunStatus = 'running' | 'ended' | 'failed' | 'suspended' | 'unfinished' | 'unreadable';
 
-/** A run that a signal has ended is stopped, too. */
+/** A run that a signal has ended is unfinished, too. */
 export const statusOf = (run: CallSummary): RunStatus => {
-  if (run.status === 'unfinished') return 'stopped';
-  if (run.status === 'failed' && run.reason === 'aborted') return 'stopped';
+  if (run.status === 'unfinished') return 'unfinished';
+  if (run.status === 'failed' && run.reason === 'aborted') return 'unfinished';
   return run.status;
 };
 
@@ -21,7 +21,7 @@ export const statusColor = (status: RunStatus, colors: Colors): ((text: string) 
     case 'unreadable':
       return colors.red;
     case 'suspended':
-    case 'stopped':
+    case 'unfinished':
       return colors.yellow;
   }
 };

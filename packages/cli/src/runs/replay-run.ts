@@ -55,6 +55,6 @@ const noteOn = ({ status, callId }: CallSummary, given: ReplayArguments): string
     return `It is still running. Follow it: ${commandFor('replay', callId, given)} --follow`;
   }
   return status === 'unfinished'
-    ? `It has stopped. Resume it: ${commandFor('resume', callId, given)}`
+    ? `It is unfinished. Resume it: ${commandFor('resume', callId, given)}`
     : '';
 };

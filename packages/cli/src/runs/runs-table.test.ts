@@ -21,10 +21,10 @@ it('writes one line for each run, and leaves out what nobody has', () => {
     },
   ];
   expect(runsTable(runs, plainTheme, now).split('\n')).toEqual([
-    'id          when       status   took         question',
-    'aaaaaaaa    now        running  500 ms       Why?',
-    'bbbbbbbbb1  1 min ago  ended    1 min 30 s   Why?',
-    'bbbbbbbbb2  2 h ago    stopped  120 min 0 s  Why?',
+    'id          when       status      took         question',
+    'aaaaaaaa    now        running     500 ms       Why?',
+    'bbbbbbbbb1  1 min ago  ended       1 min 30 s   Why?',
+    'bbbbbbbbb2  2 h ago    unfinished  120 min 0 s  Why?',
     '',
   ]);
 });
@@ -36,7 +36,7 @@ it('tells the session, the agent where it is another one, and why a run cannot b
     { callId: 'c', createdAt: 0, updatedAt: 0, status: 'unreadable', why: 'It is\nbroken.' },
   ];
   expect(runsTable(runs, plainTheme, now)).toMatch(
-    /^id .*session.*\na .* stopped .* trip +Why\?\nb .* suspended .* clerk +Why\?\nc .* unreadable .* It is broken\.\n$/,
+    /^id .*session.*\na .* unfinished .* trip +Why\?\nb .* suspended .* clerk +Why\?\nc .* unreadable .* It is broken\.\n$/,
   );
 });
 

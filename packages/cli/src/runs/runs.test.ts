@@ -236,7 +236,7 @@ describe('millrace resume', () => {
     const id = (await only()).slice(0, 8);
     expect([code, terminate$.observed]).toEqual([143, false]);
     expect(err).toMatch(/^\nEnding: .*\nStopped\. Resume it: millrace resume \w{8}\n$/);
-    const hint = `${id} has stopped. Resume it: millrace resume ${id}\n`;
+    const hint = `${id} is unfinished. Resume it: millrace resume ${id}\n`;
     expect((await home.ran(['runs'])).out).toContain(hint);
     const resumed = await home.ran(['resume', id, '-q'], scriptedModel(concluding));
     expect(resumed).toEqual({ code: 0, out: 'So: 42\n', err: '' });

@@ -35,7 +35,7 @@ export const showRun = async (
       reduce((all, more) => all + more, ''),
     ),
   );
-  // The output of a run that stopped lacks the marble diagram.
+  // The output of a run that unfinished lacks the marble diagram.
   const last = events.at(-1);
   const isWhole =
     last !== undefined && isEvent(last, 'postCall', 'error') && last.callId === last.rootId;
@@ -68,8 +68,8 @@ const headOf = (run: CallSummary, about: string | undefined, { colors }: Theme):
 };
 
 const forkNote = (run: CallSummary, given: RunsArguments): string =>
-  statusOf(run) === 'stopped'
-    ? `It has stopped. Resume it: ${commandFor('resume', run.callId, given)}`
+  statusOf(run) === 'unfinished'
+    ? `It is unfinished. Resume it: ${commandFor('resume', run.callId, given)}`
     : `Repeat a part of it: ${commandFor('fork', run.callId, given)} --at <step>`;
 
 const stepsTable = (steps: readonly StepSummary[], theme: Theme): string => {

@@ -61,10 +61,10 @@ const mostNotes = 3;
 const brokenOff = (runs: readonly CallSummary[], given: RunsArguments): readonly string[] => {
   const ids = runs.map(({ callId }) => callId);
   return runs
-    .filter((run) => statusOf(run) === 'stopped')
+    .filter((run) => statusOf(run) === 'unfinished')
     .slice(0, mostNotes)
     .map(
       ({ callId }) =>
-        `${shortId(callId, ids)} has stopped. Resume it: ${commandFor('resume', callId, given)}`,
+        `${shortId(callId, ids)} is unfinished. Resume it: ${commandFor('resume', callId, given)}`,
     );
 };

@@ -98,7 +98,7 @@ describe('a run of the program', () => {
     child.kill('SIGTERM');
     expect(await ended).toEqual([143, null]);
     const [, command = ''] = /\nStopped\. Resume it: millrace (resume \w+)\n/.exec(written()) ?? [];
-    expect((await home.ran(['runs'])).out).toMatch(/ stopped [^]* has stopped\. Resume it: /);
+    expect((await home.ran(['runs'])).out).toMatch(/ unfinished [^]* is unfinished\. Resume it: /);
     const resumed = start(url, ...command.split(' '));
     expect(await resumed.ended).toEqual([0, null]);
     expect(resumed.written()).toMatch(/› What is 6 \* 7\?\n[^]*\nIt is 42\.\n/);
@@ -113,9 +113,9 @@ describe('a run of the program', () => {
     // Where it is seen that the process is gone, nobody waits until its lease is over.
     if (existsSync('/proc/self')) {
       expect((await home.ran(['replay', id, '--speed', 'max'])).err).toMatch(
-        /^It has stopped\. Resume it/,
+        /^It is unfinished\. Resume it/,
       );
-      expect((await home.ran(['runs'])).out).toMatch(/ stopped /);
+      expect((await home.ran(['runs'])).out).toMatch(/ unfinished /);
     }
     const resumed = start(url, 'resume', id);
     expect(await resumed.ended).toEqual([0, null]);
@@ -151,7 +151,7 @@ describe('a run of the program', () => {
       child.kill(second);
       expect(await ended).toEqual([143, null]);
       expect(written()).toMatch(/\nStopped\. Resume it: millrace resume \w{8}\n$/);
-      expect((await home.ran(['runs'])).out).toMatch(/ stopped /);
+      expect((await home.ran(['runs'])).out).toMatch(/ unfinished /);
     },
   );
 

@@ -24,7 +24,6 @@ export const createLazyAbort = (): LazyAbort => {
   };
 };
 
-/** Aborts on an error or unsubscribe before completion. */
 export const abortsUnlessComplete = <T>(abort: LazyAbort): MonoTypeOperatorFunction<T> => {
   let isComplete = false;
   return tap({

@@ -2,7 +2,6 @@ import { type Observable, type Observer, Subscription } from 'rxjs';
 import { createDemand, type Demand } from './demand.js';
 import { createFifo } from './fifo.js';
 
-/** Pulls values from an Observable one by one. */
 export interface Puller<T> {
   next(): Promise<IteratorResult<T, undefined>>;
   /** Unsubscribes immediately, and drops waiting values. */

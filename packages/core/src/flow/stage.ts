@@ -7,7 +7,6 @@ export type Stage<T> = (value: T) => Observable<T>;
 
 interface StageInit<T> {
   readonly name: string;
-  /** The kind of value, for messages. */
   readonly what: string;
   readonly failOpen: boolean;
   /** The foreign operator: it should emit one value and complete, or only complete. */

@@ -45,7 +45,6 @@ export const createTrampoline = (): Trampoline => {
   };
 };
 
-/** Subscribes to the source in a task of the trampoline. */
 export const subscribeOnTrampoline =
   <T>(trampoline: Trampoline): MonoTypeOperatorFunction<T> =>
   (source) =>

@@ -6,7 +6,6 @@ import { isRecord } from '../values/json.js';
 import type { Demand } from '../flow/demand.js';
 import type { EventType, Listener } from '../events.js';
 
-/** A record to append: a completed step, or an event. */
 export interface NewRecord {
   readonly kind: 'step' | 'event';
   /** The id of a step, or the type of an event. Up to 64 kB. */
@@ -44,7 +43,6 @@ export interface StoredCall {
   readonly last?: StoredRecord;
 }
 
-/** The exclusive right to write the records of a call. */
 export interface Claim {
   /**
    * Appends records, all or none, in order. Completes once they are durable; events without a step need not outlast
@@ -54,7 +52,6 @@ export interface Claim {
   append$(records: readonly NewRecord[]): Observable<unknown>;
 }
 
-/** The operations of a store of calls, for `createCallStore`. */
 export interface CallStoreDriver {
   /**
    * Claims a call, also a new one, emits once, and holds the claim until unsubscribed. It is a lease: it expires if
@@ -78,7 +75,6 @@ export interface CallStoreDriver {
   remove$(callId: string): Observable<unknown>;
 }
 
-/** A store of calls for reading. Created by `createCallStore`. */
 export interface StoreOfCalls {
   readonly driver: CallStoreDriver;
 }
@@ -120,7 +116,6 @@ export interface JournalStore {
   open$<T>(callId: string, run: (journal: OpenJournal) => Observable<T>): Observable<T>;
 }
 
-/** The journal of a root call and its sub-agents. */
 export interface OpenJournal {
   /**
    * Runs a step once: emits the value of `work` after recording it, and later, in any process, the recorded value.
@@ -132,7 +127,6 @@ export interface OpenJournal {
   readonly isWritten?: (id: string) => boolean;
   /** The ids of the recorded steps. Without it, unrecorded optional steps are performed again. */
   readonly stepIds?: () => Iterable<string>;
-  /** Receives every event of the call and its sub-agents. */
   readonly listener?: Listener;
   /** The `seq` of the last recorded event, which a resumed call continues. Default: 0. */
   readonly lastSeq?: number;

@@ -38,7 +38,6 @@ import {
 import { createDemand, type Demand } from '../flow/demand.js';
 import { callBegunBy, callOfStep, callStep, interruptStep, sessionIn } from './call-record.js';
 
-/** A store of calls, for journals and for reading. */
 export interface CallStore extends JournalStore {
   /** Reads complete records, although stored ones may share content. Deltas recorded together have one position. */
   readonly driver: CallStoreDriver;

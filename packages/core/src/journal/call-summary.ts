@@ -49,7 +49,6 @@ interface DatedCall {
   readonly updatedAt: number;
 }
 
-/** A stored call with readable first and last records. */
 export interface ReadableCall extends DatedCall {
   readonly status: Exclude<CallStatus, 'unreadable'>;
   readonly agent: string;

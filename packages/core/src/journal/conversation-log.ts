@@ -57,7 +57,6 @@ export interface ConversationLogs {
   readonly remove$: (callId: string) => Observable<unknown>;
 }
 
-/** The known part of a log, identified by its last record. */
 interface Log {
   readonly position: number;
   readonly name?: string;
@@ -89,7 +88,6 @@ const mostKnown = 16;
 /** Maximum time a call waits for the log, in milliseconds; then it records its history itself. */
 const claimMs = 250;
 
-/** Maximum number of attempts to open the log for a removal. */
 const mostTries = 40;
 
 /** Maximum number of characters of new messages that a call records itself; longer ones are added to the log. */

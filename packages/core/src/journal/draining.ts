@@ -6,7 +6,6 @@ import { checkOptions, having, isDelay } from '../values/options.js';
 import { callStep } from './call-record.js';
 import type { OpenJournal } from './call-store-driver.js';
 
-/** Stops calls before their process ends. */
 export interface Drainable {
   /**
    * Rejects new calls with `busy` and drains running ones: a journaled call ends after its current step with `aborted`, others run to

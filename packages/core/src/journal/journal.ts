@@ -64,7 +64,6 @@ export const journalRules: Readonly<Record<keyof JournalOptions, Rule>> = {
   onUncertain: oneOf('ask', 'report', 'rerun'),
 };
 
-/** An agent, or a session for its own calls. */
 export interface Resumable<out Output = unknown> extends Pick<Callable<Output>, 'call$'> {
   with(...layers: Use): Pick<Callable, 'call$' | 'stream$'>;
 }

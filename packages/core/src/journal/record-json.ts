@@ -61,7 +61,7 @@ export const parsedText = (what: string, text: string): unknown => {
   }
 };
 
-const isFormer = /"(?:tool_use|toolUses?|toolUseId|says|behind)"/;
+const isFormer = /"(?:tool_use|toolUses?|toolUseId)"/;
 
 const mayPollute = /__proto__|\\u005f/i;
 

@@ -92,8 +92,13 @@ interface Noted extends Interrupt {
 
 const notedForm: StepForm<Noted> = {
   isWritten: (written) =>
-    hasFields(written, { message: isOptional(isString), afterSteps: isNumeric }),
+    hasFields(written, { message: isOptional(isString) }) && isNumeric(afterStepsIn(written)),
+  read: (written) => Object.assign({}, written, { afterSteps: Number(afterStepsIn(written)) }),
 };
+
+/** In the spelling of today, or of version 0.1. */
+const afterStepsIn = (written: unknown): unknown =>
+  isRecord(written) ? (written['afterSteps'] ?? written['behind']) : undefined;
 
 /** Repeats a recorded interrupt after as many steps, or before a new step runs. New interrupts wait until then. */
 const interruptible = (
@@ -303,7 +308,7 @@ const unreadable = (callId: string, id: string): MillraceError =>
     ),
   );
 
-const askedForm: StepForm<ModelAnswer> = {
+const modelForm: StepForm<ModelAnswer> = {
   isWritten: (written) =>
     hasFields(written, {
       status: (status) => status === 'answered' || status === 'interrupted' || status === 'vetoed',
@@ -318,6 +323,13 @@ const askedForm: StepForm<ModelAnswer> = {
       halt: isOptional(isRecord),
       malformed: isOptional(isRecord),
     }),
+  // Version 0.1 called `instead` `says`.
+  read: (written) =>
+    taken(
+      isRecord(written) && isString(written['says'])
+        ? { ...written, instead: written['says'] }
+        : written,
+    ),
 };
 
 const decisionForm: StepForm<Authorization> = {
@@ -384,7 +396,7 @@ const replyForm: StepForm<Reply> = {
 };
 
 const forms: Readonly<Record<string, unknown>> = {
-  model: askedForm,
+  model: modelForm,
   intent: decisionForm,
   tool: actedForm,
   reply: replyForm,

@@ -77,7 +77,9 @@ describe('structured output', () => {
     const feedback = model.requests.map(({ messages }) =>
       textOf(messages.at(-1) ?? { content: [] }),
     );
-    expect(feedback[1]).toMatch(/JSON of the schema.*\n- it holds no JSON object$/);
+    expect(feedback[1]).toMatch(
+      /JSON of the requested schema, with no text.*\n- it holds no JSON object$/,
+    );
     expect(feedback[2]).toMatch(/- city: is required, but missing$/);
     model.verify();
   });

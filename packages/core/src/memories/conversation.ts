@@ -36,7 +36,7 @@ import { remember$ } from '../phases/remember.js';
 import { failed$, outcome, progress, unpaired } from '../run.js';
 import { isMessage } from '../values/shape.js';
 import { cell, recorded } from '../step.js';
-import { respelled } from './former-spelling.js';
+import { respelled, respelledMessages } from './former-spelling.js';
 import { assertResumes, usesIn, withResults } from './suspend.js';
 
 /**
@@ -193,7 +193,7 @@ const usable = (
   if (!isList(loaded)) {
     throw new MillraceError('memory', 'The memory did not emit a list of messages.');
   }
-  const messages = loaded.map(respelled);
+  const messages = respelledMessages(loaded);
   if (!messages.every(isMessage)) {
     throw new MillraceError('memory', 'The memory emitted something that is not a message.');
   }
@@ -267,6 +267,7 @@ interface HistoryLayer extends Layer {
  * Errors with `config` in a session, which has its own history, and with `invalidRequest` if the messages are invalid.
  */
 export const history = (messages: readonly InputMessage[]): readonly Layer[] => {
+  const present = respelled(messages);
   const layer: HistoryLayer = trusted({
     name: 'history',
     priority: 59,
@@ -276,7 +277,7 @@ export const history = (messages: readonly InputMessage[]): readonly Layer[] => 
       ({ call: info, local }) =>
       (next) =>
       (call) => {
-        if (call.memory === noMemory) local(givenHistory).messages = readHistory(messages, info);
+        if (call.memory === noMemory) local(givenHistory).messages = readHistory(present, info);
         // In a team, an agent with a memory already has the messages.
         else if (info.parentId === undefined) throw ofSession();
         return next(call);

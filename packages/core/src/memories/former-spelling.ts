@@ -1,45 +1,62 @@
 import { isRecord } from '../values/json.js';
+import type { Message } from '../values/message.js';
+import { isMessage } from '../values/shape.js';
 
-/** Names of version 0.1 in stored messages, steps and events, with their present spelling. */
-const renamed = new Map([
-  ['toolUse', 'toolCall'],
-  ['toolUses', 'toolCalls'],
-  ['toolUseId', 'toolCallId'],
-  ['says', 'instead'],
-  ['behind', 'afterSteps'],
-]);
+/** Fields that hold messages, blocks and tool calls. Others may hold data of tools and programs, which is not read. */
+const containers = new Set(
+  `approvals content finalAnswer history input late message messages parts reply result
+  suspensions toolUse toolUses`.split(/\s+/),
+);
 
-/** Fields with data of tools and programs, which may have any names. */
-const foreign = new Set([
-  'details',
-  'inputSchema',
-  'metadata',
-  'output',
-  'outputSchema',
-  'patches',
-  'request',
-  'state',
-  'value',
-]);
+const maxDepth = 12;
 
-/** Reads stored JSON in the present spelling. Returns the same value if there is nothing to change. */
-export const respelled = (value: unknown): unknown => {
+/**
+ * Reads stored messages, steps, events and states in the present spelling: version 0.1 called tool calls tool uses.
+ * Returns the same value if there is nothing to change.
+ */
+export const respelled = (value: unknown, depth = 0): unknown => {
+  if (depth > maxDepth) return value;
   if (Array.isArray(value)) {
-    const items: readonly unknown[] = value.map(respelled);
+    const items: readonly unknown[] = value.map((item) => respelled(item, depth + 1));
     return items.some((item, index) => item !== value[index]) ? items : value;
   }
   if (!isRecord(value)) return value;
-  let hasChanged = false;
-  const entries = Object.entries(value).map(([key, field]) => {
-    const entry = [renamed.get(key) ?? key, fieldOf(key, field)] as const;
-    hasChanged ||= entry[0] !== key || entry[1] !== field;
-    return entry;
+  const { type, name: of } = value;
+  if (type === 'tool_call') return value;
+  if (type === 'tool_use') return { ...value, type: 'tool_call' };
+  const fields = Object.entries(value);
+  const entries = fields.map(([key, field]) => {
+    const isPending = type === 'stateChanged' && of === 'approvals' && key === 'state';
+    const name = nameOf(key, field, value);
+    return isPending || containers.has(key) ? [name, respelled(field, depth + 1)] : [name, field];
   });
-  return hasChanged ? Object.fromEntries(entries) : value;
+  const isSame = fields.every(
+    ([key, field], index) => entries[index]?.[0] === key && entries[index][1] === field,
+  );
+  return isSame ? value : Object.fromEntries(entries);
 };
 
-const fieldOf = (key: string, field: unknown): unknown => {
-  if (key === 'type') return field === 'tool_use' ? 'tool_call' : field;
-  // The `input` of a call is a list of messages, that of a tool call is the tool's.
-  return foreign.has(key) || (key === 'input' && !Array.isArray(field)) ? field : respelled(field);
+const nameOf = (key: string, field: unknown, owner: Readonly<Record<string, unknown>>): string => {
+  switch (key) {
+    case 'toolUse':
+      return isRecord(field) && typeof field['id'] === 'string' ? 'toolCall' : key;
+    case 'toolUses':
+      return Array.isArray(field) && isRecord(owner['usage']) ? 'toolCalls' : key;
+    case 'toolUseId':
+      return owner['type'] === 'tool_result' ||
+        owner['type'] === 'vetoed' ||
+        typeof owner['output'] === 'string'
+        ? 'toolCallId'
+        : key;
+    default:
+      return key;
+  }
+};
+
+/** As `respelled`, for messages that a memory emits. What is no message stays as it is. */
+export const respelledMessages = (messages: readonly Message[]): readonly Message[] => {
+  // Memories are foreign code.
+  const isList: boolean = Array.isArray(messages);
+  const read = isList ? messages.map((message) => respelled(message)) : [];
+  return isList && read.every(isMessage) ? read : messages;
 };

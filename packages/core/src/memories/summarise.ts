@@ -139,7 +139,6 @@ const rules: Readonly<Record<keyof SummariseOptions, Rule>> = {
 };
 
 interface Old {
-  /** The number of first messages that are old or kept. */
   readonly upTo: number;
   /** The messages to summarise, without an earlier summary. */
   readonly messages: readonly Message[];

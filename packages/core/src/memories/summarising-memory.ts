@@ -108,7 +108,6 @@ export const summarisingMemory = (
   return shownBy(inner, show, (sessionId) => sessions.set(sessionId, {}));
 };
 
-/** Concurrent loads share the request. */
 const shared$ = (
   shared: Shared,
   next: Pick<Known, 'lastId' | 'count'>,
@@ -189,7 +188,6 @@ const rules: Readonly<Record<keyof SummarisingMemoryOptions, Rule>> = {
 
 interface Known {
   readonly text: string;
-  /** The id of the last summarised message. */
   readonly lastId: string;
   readonly count: number;
 }
@@ -205,7 +203,6 @@ const viewOf = (
     : { known, rest: messages.slice(last + 1) };
 };
 
-/** The rest of the messages, after their summary. */
 const withSummary = (known: Known | undefined, rest: readonly Message[]): readonly Message[] =>
   known === undefined
     ? rest

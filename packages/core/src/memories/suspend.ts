@@ -39,7 +39,6 @@ export const toolResults = (results: Readonly<Record<string, unknown>>): InputMe
   };
 };
 
-/** The suspended tool calls of a conversation. */
 export const suspensionsIn = (messages: readonly Message[]): readonly Suspension[] => {
   const settled = withResults(messages);
   const uses = usesIn(settled);

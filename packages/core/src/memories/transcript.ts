@@ -43,7 +43,6 @@ const given = (
     return entry(`${isError ? 'error' : 'result'} of ${inOneLine(name)}`, written(content));
   });
 
-/** A heading with indented text. */
 export const entry = (heading: string, text: string): string =>
   `${heading}:\n${text
     .split(lineBreak)

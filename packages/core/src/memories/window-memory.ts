@@ -8,6 +8,7 @@ import type { MemoryFactory } from './in-process-memory.js';
 import { type AssistantMessage, type Message, textBlock, toolCallsOf } from '../values/message.js';
 import { checkOptions, type Rule, wholeNumber } from '../values/options.js';
 import { assertPaired } from '../run.js';
+import { respelledMessages } from './former-spelling.js';
 import { withResults } from './suspend.js';
 import { isWaiting, lastTurnsFrom, turnStarts } from './transcript.js';
 
@@ -127,7 +128,7 @@ export const checkInner = (owner: string, inner: unknown): void => {
 };
 
 const settled$ = (memory: Memory): Observable<readonly Message[]> =>
-  defer(() => memory.load$()).pipe(map(withResults));
+  defer(() => memory.load$()).pipe(map(respelledMessages), map(withResults));
 
 export const shownBy =
   (
@@ -136,7 +137,6 @@ export const shownBy =
       sessionId: string,
       messages$: Observable<readonly Message[]>,
     ) => ReturnType<Memory['load$']>,
-    /** Called before all messages are replaced. */
     forget: (sessionId: string) => void = () => undefined,
   ): MemoryFactory =>
   (sessionId) => {
@@ -153,7 +153,7 @@ const wholeOf = (
   memory: Memory,
   forget: () => void = () => undefined,
 ): Pick<Memory, 'all$' | 'replace$'> => ({
-  all$: () => kept$(memory),
+  all$: () => kept$(memory).pipe(map(respelledMessages)),
   ...(memory.replace$ !== undefined && {
     replace$: (messages) =>
       defer(() => {
@@ -163,7 +163,6 @@ const wholeOf = (
   }),
 });
 
-/** Wraps the memory of an agent's sessions. */
 export const throughMemory = (
   name: string,
   wrap: (inner: MemoryFactory) => MemoryFactory,

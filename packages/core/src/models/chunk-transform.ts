@@ -36,7 +36,6 @@ export interface StopChunk {
 /** An operator over the content of one message, for `transformChunks`. */
 export type ChunkTransform = OperatorFunction<ContentChunk, ContentChunk | StopChunk>;
 
-/** A chunk of a model, or the end of its message. */
 export type MessageChunk = ModelChunk | StopChunk;
 
 /** Creates the chunk with which a transform ends a message; with feedback, the model is asked again. */
@@ -109,7 +108,6 @@ const transformed$ = (
   { name, operator, failOpen, onPassedOver }: ChunkStage,
 ): Observable<ContentChunk | StopChunk> =>
   defer(() => {
-    /** The content received since the operator last emitted. */
     let inHand: ContentChunk[] = [];
     const keep = (chunk: ContentChunk): void => {
       inHand.push(chunk);

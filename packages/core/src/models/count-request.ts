@@ -144,7 +144,6 @@ export const createTokenCounter = (): TokenCounter => {
 /** The default counter, without state, for decisions that must be the same on replay. */
 export const plainCounter: TokenCounter = Object.freeze({ count: estimateText });
 
-/** The estimated and the actual tokens of a request. */
 interface TokenSample {
   /** The estimate, without the factor. */
   readonly estimated: number;

@@ -66,7 +66,6 @@ export type ModelChunk =
   | ({ readonly type: 'malformed' } & Malformed)
   | { readonly type: 'finish'; readonly finish: Finish | 'pause' };
 
-/** Text that could not be read as an action. */
 export interface Malformed {
   /** The message to the model. */
   readonly feedback: string;
@@ -80,15 +79,12 @@ export interface Malformed {
   readonly isThought?: boolean;
 }
 
-/** A report of a model or a wrapper. */
 export type ModelReport =
   | {
       readonly type: 'modelRetry';
-      /** The name of the model. */
       readonly model: string;
       /** The attempt that failed, from 1. */
       readonly attempt: number;
-      /** The maximum number of attempts. */
       readonly attempts: number;
       /** Milliseconds until the next attempt. */
       readonly waitMs: number;
@@ -108,7 +104,6 @@ export type ModelReport =
     }
   | {
       readonly type: 'repaired';
-      /** The text of the model. */
       readonly before: string;
       /** The JSON it was repaired to. */
       readonly after: string;
@@ -160,7 +155,6 @@ export interface RetryBudget {
   take(): boolean;
 }
 
-/** A language model, or a wrapper around one. */
 export interface Model {
   /** The name in events and errors. */
   readonly name: string;

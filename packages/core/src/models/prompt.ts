@@ -34,7 +34,6 @@ export const responseFormat = (schema?: JsonSchema): string =>
 export const section = (title: string, text: string | undefined): string | undefined =>
   text === undefined || text === '' ? undefined : `[${title}]\n${text}`;
 
-/** Messages in every request of a call that are never stored. */
 export interface Injected {
   /** Messages before the history, such as facts from earlier conversations. */
   readonly recalled: readonly Message[];

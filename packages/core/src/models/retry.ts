@@ -215,7 +215,6 @@ const forModel = (
 };
 
 interface Progress {
-  /** Whether anything was emitted, even usage. */
   readonly isBegun: boolean;
   /** Whether content was emitted and not discarded. */
   readonly isShown: boolean;

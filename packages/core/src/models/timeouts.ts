@@ -3,7 +3,6 @@ import { MillraceError, misuse } from '../values/errors.js';
 import type { Model, ModelChunk, ModelContext, RetryBudget } from './model.js';
 import { isModel } from '../values/options.js';
 
-/** Enforces `context.timeouts`, unless the model does. */
 export const inTime = (model: Model): Model =>
   model.keepsTime === true
     ? model
@@ -113,7 +112,6 @@ export const around = (
   stream$,
 });
 
-/** Throws a `config` error if a value is not a model. */
 export const checkModel = (owner: string, model: unknown): void => {
   const [accepts, what] = isModel;
   if (accepts(model)) return;

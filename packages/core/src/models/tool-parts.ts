@@ -2,7 +2,6 @@ import { isRecord, isTooDeep, mayRepeatKeys, parsedJson } from '../values/json.j
 import type { ToolCallBlock } from '../values/message.js';
 import type { ModelChunk } from './model.js';
 
-/** A tool call that is being received. */
 export interface ToolPart {
   readonly type: 'tool';
   readonly id: string;

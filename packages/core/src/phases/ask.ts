@@ -46,7 +46,7 @@ type Before = Extract<ModifiablePayload, BeforeModel>;
 type After = Extract<ModifiablePayload, AfterModel>;
 
 export interface Stage {
-  readonly before: (response: BeforeModel) => Before;
+  readonly before: (request: BeforeModel) => Before;
   readonly show: Show;
   readonly after: (answered: AfterModel, wish: Directive) => After;
 }
@@ -119,7 +119,7 @@ export const asking = (
   const begun = (attempt: number): MessageBuilder => {
     // A layer asks again: the message of its first attempt is discarded, and its usage counts.
     if (builder !== undefined) {
-      discard(context, iteration, builder.message(), 'response again');
+      discard(context, iteration, builder.message(), 'asked again');
       earlier = addUsage(earlier, builder.usage);
     }
     builder = createMessageBuilder({

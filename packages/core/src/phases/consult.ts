@@ -105,7 +105,7 @@ const supported = (
 const lasting: readonly MillraceErrorCode[] = ['interceptor', 'guardRejected', 'budget'];
 
 const stageOf = (phase: string): Stage => ({
-  before: (response) => ({ type: 'prePlanning', phase, ...response }),
+  before: (request) => ({ type: 'prePlanning', phase, ...request }),
   show: (hooks, iteration, delta) =>
     hooks.report(iteration, { type: 'planningChunk', phase, ...delta }),
   after: (answered) => ({ type: 'postPlanning', phase, ...answered }),

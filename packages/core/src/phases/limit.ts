@@ -117,7 +117,7 @@ export interface Closing {
 }
 
 const stage: Stage = {
-  before: (response) => ({ type: 'preSummary', ...response }),
+  before: (request) => ({ type: 'preSummary', ...request }),
   show: (hooks, iteration, delta) => hooks.show(iteration, 'summaryChunk', delta),
   after: (answered) => ({ type: 'postSummary', ...answered }),
 };

@@ -21,7 +21,7 @@ type Needs = Parameters<typeof ask$>[0] &
 type Answer = Extract<ModelAnswer, { status: 'answered' }>;
 
 const stage: Stage = {
-  before: (response) => ({ type: 'preReasoning', ...response }),
+  before: (request) => ({ type: 'preReasoning', ...request }),
   show: (hooks, iteration, delta) => hooks.show(iteration, 'reasoningChunk', delta),
   after: (answered, wish) => ({ type: 'postReasoning', ...answered, ...wish }),
 };
@@ -48,10 +48,10 @@ export const reasoning = (context: Needs): Phase =>
 /** A choice that forces a tool covers the first request only: otherwise the model could never answer. */
 const optionsOf = (
   run: OpenRun,
-  { request: response, toolkit, limits, model }: Needs,
+  { request: own, toolkit, limits, model }: Needs,
 ): RequestOptions => {
   const { iteration, executed } = run;
-  const request = ramped(response, run, limits);
+  const request = ramped(own, run, limits);
   if (executed >= limits.maxToolCalls) return withoutTools(request, toolkit, model);
   const { toolChoice, ...rest } = request;
   const forces = toolChoice === 'required' || typeof toolChoice === 'object';
@@ -152,7 +152,7 @@ const reshape = (
   problems: readonly string[],
   context: CorrectionNeeds,
 ): OpenRun => {
-  const why = `Your answer must be JSON of the schema that was response for, with no text around it:\n${problems.map((problem) => `- ${problem}`).join('\n')}`;
+  const why = `Your answer must be JSON of the requested schema, with no text around it:\n${problems.map((problem) => `- ${problem}`).join('\n')}`;
   if ((run.corrections.output ?? 0) < maxOutputCorrections) {
     return improve(run, 'output', message, why, context);
   }

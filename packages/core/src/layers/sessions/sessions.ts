@@ -33,6 +33,7 @@ import { type Layer, readUse, type Use } from '../../seams/layer.js';
 import type { Memory, MemoryChange } from '../../values/memory.js';
 import { appended$, isMemoryChange, kept$ } from '../../values/memory.js';
 import { type MemoryFactory, inProcessMemory } from '../../memories/in-process-memory.js';
+import { respelledMessages } from '../../memories/former-spelling.js';
 import { memoryChanges, type MessagesChange } from '../../phases/remember.js';
 import {
   type Rule,
@@ -328,7 +329,9 @@ const savedState$ = ({ memory, record }: SessionParts): Observable<SessionState>
     contained(),
     take(1),
     failAs('memory', 'The memory could not be read'),
-    map((messages) => toState({ version: stateVersion, messages, ...record.state })),
+    map((messages) =>
+      toState({ version: stateVersion, messages: respelledMessages(messages), ...record.state }),
+    ),
   );
 
 const loadedState$ = (
@@ -381,8 +384,8 @@ const memoryWithoutReplace = (): MillraceError =>
 const watchedMemory = (memory: Memory, report: (change: MessagesChange) => void): Memory => {
   const replace$ = memory.replace$?.bind(memory);
   return {
-    load$: () => memory.load$(),
-    all$: () => kept$(memory),
+    load$: () => memory.load$().pipe(map(respelledMessages)),
+    all$: () => kept$(memory).pipe(map(respelledMessages)),
     append$: (messages, hasFailed) =>
       defer(() => {
         let change: MemoryChange = { appended: messages, removed: [] };

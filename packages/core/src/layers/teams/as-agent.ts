@@ -216,7 +216,9 @@ const isReply = (value: unknown): value is Reply =>
   value['role'] === 'assistant' &&
   typeof value['id'] === 'string' &&
   areBlocks(value['content']) &&
-  typeof value['reason'] === 'string';
+  typeof value['reason'] === 'string' &&
+  typeof value['finish'] === 'string' &&
+  Array.isArray(value['toolCalls']);
 
 const contentOf = ({ content }: MessageLike): readonly ContentBlock[] =>
   content.filter(isContentBlock).map(plainBlock);
