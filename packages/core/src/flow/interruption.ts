@@ -20,7 +20,6 @@ export interface Interruption {
   trigger(interrupt: Interrupt): boolean;
   /** Holds interrupts from now on: replayed steps must not be cut. */
   hold(): void;
-  /** Releases a held interrupt; `first` takes precedence over it. */
   release(first?: Interrupt): void;
   close(): void;
 }

@@ -101,7 +101,6 @@ const listField = ({ kind, name }: Pick<RecordPlace, 'kind' | 'name'>): string |
   return name.endsWith(openEnd) ? 'history' : undefined;
 };
 
-/** The end of the id of steps that record the history of a call. */
 export const openEnd = '/open';
 
 export const isEndOfCall = ({ kind, name }: Pick<RecordPlace, 'kind' | 'name'>): boolean =>
@@ -206,7 +205,6 @@ export const deltaTypes: ReadonlySet<string> = new Set([
   'planningChunk',
 ]);
 
-/** Whether a delta continues another one of the same message. */
 export const continues = (before: Delta, after: Delta): boolean =>
   before.type === after.type &&
   before.callId === after.callId &&

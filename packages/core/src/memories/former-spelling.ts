@@ -3,10 +3,8 @@ import type { Message } from '../values/message.js';
 import { isMessage } from '../values/shape.js';
 
 /** Fields that hold messages, blocks and tool calls. Others may hold data of tools and programs, which is not read. */
-const containers = new Set(
-  `approvals content finalAnswer history input late message messages parts reply result
-  suspensions toolUse toolUses`.split(/\s+/),
-);
+const containers =
+  /^(?:approvals|content|finalAnswer|history|input|late|messages?|parts|reply|results?|suspensions|toolUses?)$/;
 
 const maxDepth = 12;
 
@@ -21,42 +19,54 @@ export const respelled = (value: unknown, depth = 0): unknown => {
     return items.some((item, index) => item !== value[index]) ? items : value;
   }
   if (!isRecord(value)) return value;
-  const { type, name: of } = value;
+  const { type } = value;
   if (type === 'tool_call') return value;
-  if (type === 'tool_use') return { ...value, type: 'tool_call' };
+  if (type === 'tool_use' || type === 'tool_result') return block(value);
   const fields = Object.entries(value);
   const entries = fields.map(([key, field]) => {
-    const isPending = type === 'stateChanged' && of === 'approvals' && key === 'state';
-    const name = nameOf(key, field, value);
-    return isPending || containers.has(key) ? [name, respelled(field, depth + 1)] : [name, field];
+    const isRead = containers.test(key) || (key === 'state' && value['name'] === 'approvals');
+    const name = isFormer(key, field, value) ? key.replace('toolUse', 'toolCall') : key;
+    return [name, isRead ? respelled(field, depth + 1) : field];
   });
-  const isSame = fields.every(
-    ([key, field], index) => entries[index]?.[0] === key && entries[index][1] === field,
+  const isSame = fields.every((field, index) =>
+    field.every((it, at) => it === entries[index]?.[at]),
   );
   return isSame ? value : Object.fromEntries(entries);
 };
 
-const nameOf = (key: string, field: unknown, owner: Readonly<Record<string, unknown>>): string => {
+const isFormer = (key: string, field: unknown, owner: object): boolean => {
   switch (key) {
     case 'toolUse':
-      return isRecord(field) && typeof field['id'] === 'string' ? 'toolCall' : key;
+      return isRecord(field) && 'id' in field;
     case 'toolUses':
-      return Array.isArray(field) && isRecord(owner['usage']) ? 'toolCalls' : key;
+      return Array.isArray(field) && 'usage' in owner;
     case 'toolUseId':
-      return owner['type'] === 'tool_result' ||
-        owner['type'] === 'vetoed' ||
-        typeof owner['output'] === 'string'
-        ? 'toolCallId'
-        : key;
+      return 'output' in owner || 'of' in owner;
     default:
-      return key;
+      return false;
   }
+};
+
+const block = (value: unknown): unknown => {
+  if (!isRecord(value)) return value;
+  const { type, toolUseId, ...rest } = value;
+  if (type === 'tool_use') return { ...rest, type: 'tool_call' };
+  return type === 'tool_result' && toolUseId !== undefined
+    ? { ...rest, type, toolCallId: toolUseId }
+    : value;
+};
+
+const message = (value: unknown): unknown => {
+  const content: unknown = isRecord(value) && value['content'];
+  if (!isRecord(value) || !Array.isArray(content)) return value;
+  const blocks: readonly unknown[] = content.map(block);
+  return blocks.some((it, index) => it !== content[index]) ? { ...value, content: blocks } : value;
 };
 
 /** As `respelled`, for messages that a memory emits. What is no message stays as it is. */
 export const respelledMessages = (messages: readonly Message[]): readonly Message[] => {
   // Memories are foreign code.
   const isList: boolean = Array.isArray(messages);
-  const read = isList ? messages.map((message) => respelled(message)) : [];
+  const read = isList ? messages.map(message) : [];
   return isList && read.every(isMessage) ? read : messages;
 };

@@ -181,14 +181,14 @@ const unitStarts = (messages: readonly Message[], callId: string): readonly numb
 
 export const summaryPrompt = (
   maxTokens: number,
-): string => `You keep the notes of a conversation between a user and an assistant that has tools. Its earlier part is given to you and will not be seen again: write the summary from which the assistant continues.
+): string => `Summarise the earlier part of a conversation between a user and an assistant with tools. The assistant will only see your summary.
 
 Keep:
 - what the user wants, and how
 - what has been decided, and why
-- facts, with numbers, names, dates, paths and ids just as they were written
-- results of tools that are still needed
-- what is open, and what was promised
+- facts, with exact numbers, names, dates, paths and ids
+- tool results that are still needed
+- open points and promises
 
 Your summary replaces an earlier one: keep what still matters. Leave out greetings, repetition and finished matters.
 
@@ -299,7 +299,6 @@ const portionsOf = (entries: readonly string[], portionTokens: number): readonly
   return portions.map(({ text }) => text);
 };
 
-/** Delivers reports, such as retries, but no deltas. */
 const unheardHooks = (hooks: Hooks): Hooks => ({
   ...hooks,
   transformed: () => identity,

@@ -5,9 +5,7 @@ import type { ModelRequest } from './model.js';
 
 type CountedRequest = Partial<Pick<ModelRequest, 'system' | 'tools' | 'messages' | 'outputSchema'>>;
 
-/** Tokens before calibration, and those that are not calibrated. */
 interface Weight {
-  /** Text, JSON and the overhead of messages. */
   readonly text: number;
   readonly media: number;
 }
@@ -145,7 +143,6 @@ export const createTokenCounter = (): TokenCounter => {
 export const plainCounter: TokenCounter = Object.freeze({ count: estimateText });
 
 interface TokenSample {
-  /** The estimate, without the factor. */
   readonly estimated: number;
   /** The provider's count, including tokens read from and written to its cache. */
   readonly actual: number;

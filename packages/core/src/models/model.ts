@@ -114,7 +114,6 @@ export type ModelReport =
       readonly type: 'queued';
       /** The limit it waits for: concurrent requests, the rate per minute, or concurrent calls. */
       readonly why: 'concurrency' | 'rate' | 'calls';
-      /** The number of requests ahead. */
       readonly ahead: number;
     }
   | { readonly type: 'warning'; readonly message: string };

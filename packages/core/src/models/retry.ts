@@ -216,7 +216,6 @@ const forModel = (
 
 interface Progress {
   readonly isBegun: boolean;
-  /** Whether content was emitted and not discarded. */
   readonly isShown: boolean;
   readonly isWhole: boolean;
 }
