@@ -6,6 +6,7 @@ import type { ModelRequest, ToolChoice } from '@millrace/core';
 import { isRecord } from '@millrace/core/adapter';
 import {
   type JsonRecord,
+  memoizeLast,
   type RawJson,
   rawJsonList,
   stringifyObject,
@@ -13,7 +14,6 @@ import {
 } from '@millrace/wire';
 import { cacheMark, type CacheTime, withLastMarked, withMarks } from './cache-marks.js';
 import { maxOutputTokens } from './max-output-tokens.js';
-import { memoizeLast } from './memoize-last.js';
 import { nativeSchema } from './native-schema.js';
 import { canContinueThinking, type Thinking, thinkingConfig } from './thinking.js';
 import { toolDeclaration } from './tool-declaration.js';

@@ -1,6 +1,6 @@
 import type { JsonSchema } from '@millrace/core';
 import { isRecord } from '@millrace/core/adapter';
-import { memoizeByObject } from './memoize-by-object.js';
+import { memoizeByObject } from '@millrace/wire';
 
 /**
  * Converts a schema to the subset of JSON Schema that Anthropic can enforce; returns `undefined` if that is impossible.

@@ -1,7 +1,12 @@
 import type { Tool } from '@anthropic-ai/sdk/resources/messages';
 import { type JsonSchema, MillraceError, type ToolDeclaration } from '@millrace/core';
-import { type RawJson, rawJson, stringifyObject, type WireNames } from '@millrace/wire';
-import { memoizeByObject } from './memoize-by-object.js';
+import {
+  memoizeByObject,
+  type RawJson,
+  rawJson,
+  stringifyObject,
+  type WireNames,
+} from '@millrace/wire';
 
 interface ToolInput {
   readonly schema: RawJson;

@@ -1,6 +1,8 @@
 import type { JsonSchema, RequestOptions, ToolDeclaration } from '@millrace/core';
 import {
   type JsonRecord,
+  memoizeByObject,
+  memoizeLast,
   rawJson,
   rawJsonList,
   stringifyObject,
@@ -14,8 +16,6 @@ import type {
 } from 'openai/resources/chat/completions';
 import { chatMessages } from './chat-messages.js';
 import { fitSchema, type FittedSchema, fitToolSchema } from './fit-schema.js';
-import { memoizeByObject } from './memoize-by-object.js';
-import { memoizeLast } from './memoize-last.js';
 import type { ReasoningEffort } from './profile.js';
 import type { Target, WriteRequest } from './wire-model.js';
 

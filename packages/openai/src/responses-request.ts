@@ -1,6 +1,7 @@
 import type { JsonSchema, RequestOptions } from '@millrace/core';
 import {
   type JsonRecord,
+  memoizeByObject,
   rawJson,
   rawJsonList,
   stringifyObject,
@@ -9,7 +10,6 @@ import {
 } from '@millrace/wire';
 import type { ResponseCreateParamsStreaming } from 'openai/resources/responses/responses';
 import { fitSchema, fitToolSchema } from './fit-schema.js';
-import { memoizeByObject } from './memoize-by-object.js';
 import type { ReasoningEffort } from './profile.js';
 import { responsesInput, type ResponsesTarget } from './responses-input.js';
 import type { WriteRequest } from './wire-model.js';

@@ -12,6 +12,7 @@ export { exchange$ } from './exchange-stream.js';
 export { failure, type Fault } from './failure.js';
 export { faultOf } from './fault-of.js';
 export { guardedFetch } from './guarded-fetch.js';
+export { memoizeByObject, memoizeLast } from './memoize.js';
 export { withNamePrefix } from './name-prefix.js';
 export { nodeFetch, type NodeFetchOptions } from './node/node-fetch.js';
 export { at, countAt, type JsonRecord, listAt, textAt } from './paths.js';

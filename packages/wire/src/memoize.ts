@@ -15,3 +15,24 @@ export const memoize = <Made extends object>(
     return made;
   };
 };
+
+/** Memoizes the last result of a function of a string. */
+export const memoizeLast = <Made>(make: (text: string) => Made): ((text: string) => Made) => {
+  let last: { readonly text: string; readonly made: Made } | undefined;
+  return (text) => {
+    if (last?.text !== text) last = { text, made: make(text) };
+    return last.made;
+  };
+};
+
+/** Memoizes a function by the identity of its argument, for the lifetime of that object. Mutations have no effect. */
+export const memoizeByObject = <Key extends object, Made extends object>(
+  make: (key: Key) => Made,
+): ((key: Key) => Made) => {
+  const known = new WeakMap<Key, Made>();
+  return (key) => {
+    const made = known.get(key) ?? make(key);
+    known.set(key, made);
+    return made;
+  };
+};

@@ -8,6 +8,7 @@ import {
   map,
   NEVER,
   of,
+  ReplaySubject,
   tap,
   throwError,
   timer,
@@ -90,6 +91,7 @@ describe('interrupts and layers', () => {
     const reply = await agent.call('?', { use: [interruptOn(of('Stop.'))] });
     expect([reply.reason, textOf(reply)]).toEqual(['interrupted', 'Stop.']);
     const slow = inProcessMemory();
+    const loading$ = new ReplaySubject<void>(1);
     const session = sessions(
       createAgent({
         model: scriptedModel(),
@@ -98,12 +100,14 @@ describe('interrupts and layers', () => {
       {
         memory: (id) => {
           const memory = slow(id);
-          return { ...memory, load$: () => memory.load$().pipe(delay(10)) };
+          return { ...memory, load$: () => loading$.pipe(concatMap(() => memory.load$())) };
         },
       },
     ).open('s');
     const replied = session.call('?');
     expect(session.interrupt('Stop.')).toBe(true);
+    loading$.next();
+    loading$.complete();
     expect(textOf(await replied)).toBe('Stop.');
   });
 

@@ -34,7 +34,7 @@ import {
 import { open } from '../run.js';
 import { noUsage } from '../values/usage.js';
 import { askSummary$, type Summary, summaryMessage, summaryPrompt } from './summarise.js';
-import { checkInner, truncated, shownBy } from './window-memory.js';
+import { checkInner, shownBy, truncated } from './window-memory.js';
 import { lastTurnsFrom } from './transcript.js';
 import type { CallInfo } from '../values/reply.js';
 import { openDemand } from '../flow/demand.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it, jest } from '@jest/globals';
-import { memoizeByObject } from './memoize-by-object.js';
+import { memoizeByObject } from './memoize.js';
 
 describe('onceEach', () => {
   it('does its work once for each object, and not for one that looks alike', () => {

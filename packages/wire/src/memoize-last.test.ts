@@ -1,5 +1,5 @@
 import { describe, expect, it, jest } from '@jest/globals';
-import { memoizeLast } from './memoize-last.js';
+import { memoizeLast } from './memoize.js';
 
 describe('onceInARow', () => {
   it('does its work again for another text only', () => {
