@@ -21,7 +21,7 @@ const config = async (): Promise<Config> => {
     roots: ['packages', 'conformance', 'bench', 'examples', 'scripts'].map(
       (folder) => `<rootDir>/${folder}`,
     ),
-    testEnvironment: 'node',
+    testEnvironment: '<rootDir>/scripts/test/environment.cjs',
     ...(name !== undefined && { displayName: name }),
     testRegex: accepts,
     testPathIgnorePatterns: ['/node_modules/', '/dist/', ...skips],

@@ -8,7 +8,6 @@ import * as floorMessages from './floor-messages.js';
 import * as floor from './floor.js';
 import * as millraceAnthropic from './millrace-anthropic.js';
 import * as millraceInterceptors from './millrace-interceptors.js';
-import * as millraceNodeHttp from './millrace-node-http.js';
 import * as millrace from './millrace.js';
 import * as openaiSdk from './openai-sdk.js';
 
@@ -17,7 +16,6 @@ const adapters: readonly (readonly [string, Open])[] = [
   ['openai-sdk', openaiSdk.open],
   ['millrace', millrace.open],
   ['millrace-interceptors', millraceInterceptors.open],
-  ['millrace-node-http', millraceNodeHttp.open],
   ['floor-messages', floorMessages.open],
   ['anthropic-sdk', anthropicSdk.open],
   ['millrace-anthropic', millraceAnthropic.open],

@@ -28,7 +28,6 @@ export const ownAdapters: readonly AdapterRef[] = [
   own('openai-sdk'),
   own('millrace'),
   own('millrace-interceptors'),
-  own('millrace-node-http'),
   own('floor-messages', 'floor-messages'),
   own('anthropic-sdk', 'floor-messages'),
   own('millrace-anthropic', 'floor-messages'),

@@ -8,12 +8,11 @@ import {
   toolNames,
   vendorModel,
   type VendorSpec,
-  withKey,
 } from '@millrace/wire';
 import { defer } from 'rxjs';
 import { accessOf, type MessagesAccess } from './access.js';
 import type { CacheTime } from './cache-marks.js';
-import { createSend } from './client.js';
+import { createRequests } from './client.js';
 import { fitRequest } from './fit-request.js';
 import { createMessagesReader } from './messages-events.js';
 import { messagesRequest } from './messages-request.js';
@@ -77,7 +76,7 @@ const allowAnswerTool = ({ toolChoice, ...request }: ModelRequest): ModelRequest
 
 const specOf = (model: string, options: AnthropicOptions, access: MessagesAccess): VendorSpec => {
   const { cache, builtInTools = [] } = options;
-  const send = createSend(access, options);
+  const requests = createRequests(access);
   const write = messagesRequest({ ...options, model, cache: toCacheTime(cache ?? true) });
   const builtIn = builtInTools.map((tool) => textAt(tool, 'name'));
   return {
@@ -89,7 +88,7 @@ const specOf = (model: string, options: AnthropicOptions, access: MessagesAccess
       const body = write(request, { toolName: (name) => names.toWire(name), toolId: toWireId });
       return {
         vendor: access.vendor,
-        ...withKey(access, (sending) => send(body, sending)),
+        ...requests(body),
         ...createMessagesReader((name) => names.fromWire(name)),
       };
     },

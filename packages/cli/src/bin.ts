@@ -1,5 +1,4 @@
 #!/usr/bin/env node
-import { getDefaultHighWaterMark, setDefaultHighWaterMark } from 'node:stream';
 import { config, fromEvent, merge } from 'rxjs';
 import { main } from './main.js';
 import { plainTheme } from './presentation/theme.js';
@@ -11,10 +10,6 @@ config.onUnhandledError = (error) => {
     () => process.stderr.write(`${String(error)}\n`),
   );
 };
-
-// The fetch of Node 20 reads larger chunks from a socket than its streams buffer, and so runs ahead of a slow reader.
-const enough = 65_536;
-if (getDefaultHighWaterMark(false) < enough) setDefaultHighWaterMark(false, enough);
 
 const code = await main({
   argv: process.argv.slice(2),

@@ -29,7 +29,7 @@ export { answerTool } from './models/answer-tool.js';
 export { fallback, retry, type RetryOptions, timeouts } from './models/retry.js';
 export { estimateTokens } from './models/estimate-tokens.js';
 export { output, partialOutput$ } from './layers/output.js';
-export { fromBatches, fromPull } from './flow/from-pull.js';
+export { fromPull } from './flow/from-pull.js';
 export type { Input, InputMessage } from './seams/input.js';
 export type { Interceptor } from './seams/interceptor.js';
 export { on, onCall, prepare, transformChunks, watch } from './seams/interceptor.js';

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { isMillraceError } from '@millrace/core';
 import { accessOf, serverOf } from './access.js';
-import { createClient } from './client.js';
+import { createRequests } from './client.js';
 import { endpoint } from './endpoint.js';
 import type { ResponsesOptions } from './options.js';
 import type { Profile } from './profile.js';
@@ -18,6 +18,10 @@ beforeEach(() => {
 afterEach(() => {
   process.env = { ...before };
 });
+
+/** The headers with the key of one request. */
+const keyOf = async ({ credentials }: ReturnType<typeof accessOf>) =>
+  (typeof credentials === 'function' ? await credentials() : credentials).headers;
 
 const failure = (act: () => unknown): string => {
   try {
@@ -39,18 +43,18 @@ describe('a key', () => {
 
   it('is not needed by a server of one’s own', async () => {
     const local = accessOf(profiles.openai, { baseUrl: 'http://127.0.0.1:8000/v1' });
-    expect((await local.credentials()).headers).toEqual({});
+    expect(await keyOf(local)).toEqual({});
     expect(accessOf(profiles.ollama, {}).secrets).toEqual([]);
     const elsewhere = { baseUrl: 'http://127.0.0.1:8000/v1' };
     expect(failure(() => accessOf(profiles.deepseek, elsewhere))).toMatch(/set DEEPSEEK_API_KEY/u);
   });
 
   it('X8: is carried by the header that the vendor reads', async () => {
-    const { credentials } = accessOf(profiles.azure, {
+    const access = accessOf(profiles.azure, {
       apiKey: 'az-key',
       baseUrl: 'https://mine.openai.azure.com/openai/v1',
     });
-    expect((await credentials()).headers).toEqual({ 'api-key': 'az-key' });
+    expect(await keyOf(access)).toEqual({ 'api-key': 'az-key' });
   });
 });
 
@@ -58,14 +62,14 @@ describe('a token', () => {
   const baseUrl = 'https://mine.openai.azure.com/openai/v1';
 
   it('X8: of Azure, which a function gives, is a bearer token', async () => {
-    const { credentials } = accessOf(profiles.azure, { apiKey: () => 'entra', baseUrl });
-    expect((await credentials()).headers).toEqual({ authorization: 'Bearer entra' });
+    const access = accessOf(profiles.azure, { apiKey: () => 'entra', baseUrl });
+    expect(await keyOf(access)).toEqual({ authorization: 'Bearer entra' });
   });
 
   it('X8: of others is a key like any', async () => {
     const profile = { name: 'Mine', baseUrl, keyHeader: 'X-Key' };
-    const { credentials } = accessOf(profile, { apiKey: () => 'k1' });
-    expect((await credentials()).headers).toEqual({ 'x-key': 'k1' });
+    const access = accessOf(profile, { apiKey: () => 'k1' });
+    expect(await keyOf(access)).toEqual({ 'x-key': 'k1' });
   });
 });
 
@@ -109,21 +113,26 @@ describe('the environment of OpenAI', () => {
       'x-mine': '1',
     });
     expect(access.secrets).toContain('t0ken-of-team');
-    expect(await createClient(profiles.openai, access, options)()).toMatchObject({
-      organization: 'org-1',
-      project: 'proj-1',
+    const sent = async (settings: object) =>
+      (await createRequests(profiles.openai, access, '/x', settings)('{}').request()).headers;
+    expect(await sent(options)).toMatchObject({
+      'openai-organization': 'org-1',
+      'openai-project': 'proj-1',
+      'x-auth-token': 't0ken-of-team',
     });
-    const named = createClient(profiles.openai, access, { organization: 'org-2' });
-    expect(await named()).toMatchObject({ organization: 'org-2', project: 'proj-1' });
+    expect(await sent({ organization: 'org-2' })).toMatchObject({
+      'openai-organization': 'org-2',
+      'openai-project': 'proj-1',
+    });
   });
 
   it('X10: is nobody else’s business', async () => {
     const access = accessOf(profiles.deepseek, { apiKey: 'k' });
     expect(access.headers).toEqual({ authorization: null, 'x-team': null, 'x-auth-token': null });
-    expect(await createClient(profiles.deepseek, access, {})()).toMatchObject({
-      organization: null,
-      project: null,
-    });
+    const { headers } = await createRequests(profiles.deepseek, access, '/x', {})('{}').request();
+    expect(Object.keys(headers)).not.toEqual(
+      expect.arrayContaining([expect.stringMatching(/^openai-|^x-team|^x-auth/u)]),
+    );
   });
 });
 

@@ -1,9 +1,7 @@
 import type { Model } from '@millrace/core';
 import { chatReader } from './chat-chunks.js';
 import { chatRequest } from './chat-request.js';
-import { malformedCall } from './malformed-call.js';
 import type { EndpointOptions } from './options.js';
-import { post } from './post.js';
 import { type Profile, unsupportedBy } from './profile.js';
 import { wireModel } from './wire-model.js';
 
@@ -13,8 +11,7 @@ export const chatModel = (profile: Profile, model: string, options: EndpointOpti
     unsupported: unsupportedBy(profile, model, options.reasoningEffort),
     toolIds: profile.toolIds,
     write: chatRequest({ profile, model }, options),
-    send: (sdk, body, sending) =>
-      post(sdk, '/chat/completions', body, sending).catch(malformedCall),
+    path: '/chat/completions',
     reader: (source) =>
       chatReader({ ...source, sendsWholeCalls, finishesEachCall, finishesWithDone }),
   });

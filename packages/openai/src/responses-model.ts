@@ -1,6 +1,5 @@
 import type { Model } from '@millrace/core';
 import type { ResponsesOptions } from './options.js';
-import { post } from './post.js';
 import { type Profile, unsupportedBy } from './profile.js';
 import { responsesReader } from './responses-chunks.js';
 import { responsesRequest } from './responses-request.js';
@@ -21,7 +20,7 @@ export const responsesModel = (
       ]),
     ],
     write: responsesRequest({ profile, model, store }, options),
-    send: (sdk, body, sending) => post(sdk, '/responses', body, sending),
+    path: '/responses',
     reader: responsesReader,
   });
 };

@@ -1,16 +1,7 @@
 import type { Model, ModelRequest, RequestOptions } from '@millrace/core';
-import {
-  answerToolIf,
-  type Reader,
-  type SendOptions,
-  toolNames,
-  vendorModel,
-  type WireNames,
-  withKey,
-} from '@millrace/wire';
-import type { OpenAI } from 'openai';
+import { answerToolIf, type Reader, toolNames, vendorModel, type WireNames } from '@millrace/wire';
 import { accessOf, serverOf } from './access.js';
-import { createClient } from './client.js';
+import { createRequests } from './client.js';
 import type { EndpointOptions } from './options.js';
 import type { Profile, ToolIdRule } from './profile.js';
 import { toolIds } from './tool-ids.js';
@@ -36,7 +27,8 @@ export interface Wire {
   readonly unsupported: readonly (keyof RequestOptions)[];
   readonly toolIds?: ToolIdRule | undefined;
   readonly write: WriteRequest;
-  readonly send: (sdk: OpenAI, body: string, options: SendOptions) => Promise<Response>;
+  /** The path of the API below the base URL. */
+  readonly path: string;
   readonly reader: (source: ReaderSource) => Reader;
 }
 
@@ -48,7 +40,7 @@ export const wireModel = (
   wire: Wire,
 ): Model => {
   const access = accessOf(profile, options);
-  const client = createClient(profile, access, options);
+  const requests = createRequests(profile, access, wire.path, options);
   const { name: vendor, nativeOutput } = profile;
   const server = serverOf(profile, access.baseUrl);
   const vendorBased = vendorModel(
@@ -63,7 +55,7 @@ export const wireModel = (
         });
         return {
           vendor: server,
-          ...withKey(access, async (sending) => wire.send(await client(), body, sending)),
+          ...requests(body),
           ...wire.reader({ vendor, server, toolName: (name) => names.fromWire(name) }),
         };
       },

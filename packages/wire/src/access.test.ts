@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { type AccessSource, resolveAccess } from './access.js';
+import { type Access, type AccessSource, resolveAccess } from './access.js';
 import type { VendorSettings } from './settings.js';
 
 const source: AccessSource = {
@@ -22,19 +22,25 @@ afterEach(() => {
   process.env = environment;
 });
 
+/** The key of one request. */
+const keyOf = async ({ credentials }: Pick<Access, 'credentials'>) =>
+  typeof credentials === 'function' ? credentials() : credentials;
+
 describe('a key', () => {
   it('comes from the option, else from the first variable that holds one', async () => {
-    const keyOf = async (settings?: VendorSettings) => {
+    const headersOf = async (settings?: VendorSettings) => {
       const { secrets, credentials } = access(settings);
-      const { headers, secret } = await credentials();
+      const { headers, secret } = await keyOf({ credentials });
       expect(secrets).toEqual([secret]);
       return headers;
     };
     process.env['ACME_TOKEN'] = 'sk-token';
-    expect(await keyOf()).toEqual({ authorization: 'Bearer sk-token' });
+    expect(await headersOf()).toEqual({ authorization: 'Bearer sk-token' });
     process.env['ACME_API_KEY'] = ' sk-variable\n';
-    expect(await keyOf()).toEqual({ authorization: 'Bearer sk-variable' });
-    expect(await keyOf({ apiKey: 'sk-option ' })).toEqual({ authorization: 'Bearer sk-option' });
+    expect(await headersOf()).toEqual({ authorization: 'Bearer sk-variable' });
+    expect(await headersOf({ apiKey: 'sk-option ' })).toEqual({
+      authorization: 'Bearer sk-option',
+    });
   });
 
   it.each<[string, VendorSettings, Partial<AccessSource>, string]>([
@@ -55,7 +61,7 @@ describe('a key', () => {
     ['where a header stands for it', { headers: { Cookie: 'session' } }, {}],
   ])('is not needed %s', async (_, settings, differences) => {
     const { headers, credentials } = access(settings, differences);
-    expect(await credentials()).toEqual({ headers: {}, secret: '' });
+    expect(await keyOf({ credentials })).toEqual({ headers: {}, secret: '' });
     // The SDK may not send its placeholder.
     expect(headers).toMatchObject({ authorization: null });
   });
@@ -63,9 +69,9 @@ describe('a key', () => {
   it('is asked of a function for each request', async () => {
     const keys = ['sk-first', 'sk-second'];
     const { credentials } = access({ apiKey: () => keys.shift() ?? '' });
-    expect(await credentials()).toMatchObject({ secret: 'sk-first' });
-    expect(await credentials()).toMatchObject({ secret: 'sk-second' });
-    await expect(credentials()).rejects.toMatchObject({ code: 'auth', retryable: false });
+    expect(await keyOf({ credentials })).toMatchObject({ secret: 'sk-first' });
+    expect(await keyOf({ credentials })).toMatchObject({ secret: 'sk-second' });
+    await expect(keyOf({ credentials })).rejects.toMatchObject({ code: 'auth', retryable: false });
   });
 
   it.each<[string, () => never]>([
@@ -77,9 +83,7 @@ describe('a key', () => {
       },
     ],
   ])('X10: is not told when the function for it %s', async (_, apiKey) => {
-    const error: unknown = await access({ apiKey })
-      .credentials()
-      .catch((thrown: unknown) => thrown);
+    const error: unknown = await keyOf(access({ apiKey })).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ code: 'auth' });
     expect(error).not.toHaveProperty('cause');
     expect(String(error)).not.toContain('sk-secret');
@@ -95,7 +99,7 @@ describe('a key', () => {
         expect(create).not.toThrow('secret');
       }
       const { credentials } = access({ apiKey: () => apiKey });
-      const error: unknown = await credentials().catch((thrown: unknown) => thrown);
+      const error: unknown = await keyOf({ credentials }).catch((thrown: unknown) => thrown);
       expect(error).toEqual(refused('auth'));
       expect(String(error)).not.toContain('secret');
     },
@@ -104,9 +108,9 @@ describe('a key', () => {
   it('X8: is carried by the header that the vendor reads, unless that is set', async () => {
     const keyHeader = 'Api-Key';
     const { credentials } = access({ apiKey: 'sk-mine' }, { keyHeader });
-    expect((await credentials()).headers).toEqual({ 'api-key': 'sk-mine' });
+    expect((await keyOf({ credentials })).headers).toEqual({ 'api-key': 'sk-mine' });
     const set = access({ apiKey: 'sk-mine', headers: { 'API-KEY': 'sk-other' } }, { keyHeader });
-    expect(await set.credentials()).toEqual({ headers: {}, secret: '' });
+    expect(await keyOf(set)).toEqual({ headers: {}, secret: '' });
     expect(set.headers).toMatchObject({ 'api-key': 'sk-other' });
     expect(set.secrets).toEqual(expect.arrayContaining(['sk-mine', 'sk-other']));
   });

@@ -1,7 +1,7 @@
 import { MillraceError } from '@millrace/core';
 import { addressOf, type AddressSource } from './address.js';
 import { type Header, headersIn, variable } from './environment.js';
-import { inSentence } from './in-sentence.js';
+import { inSentence } from './address.js';
 import type { ApiKey, VendorSettings } from './settings.js';
 
 /** The address of a vendor, and how it authenticates. */
@@ -23,8 +23,11 @@ export interface Access {
   readonly baseUrl: string;
   /** Headers of every request, with lowercase names; `null` removes a header that the SDK would send. */
   readonly headers: Readonly<Record<string, string | null>>;
-  /** Returns the key of one request. Rejects with `auth`, without a cause, if the `apiKey` function fails. */
-  readonly credentials: () => Promise<Credentials>;
+  /**
+   * The key, or a function that returns the key of one request. It rejects with `auth`, without a cause, if the `apiKey`
+   * function fails.
+   */
+  readonly credentials: Credentials | (() => Promise<Credentials>);
   /** Values to redact everywhere, as far as they are known before a request. */
   readonly secrets: readonly string[];
 }
@@ -63,7 +66,7 @@ export const resolveAccess = (
     credentials:
       isKey(key) && !Object.hasOwn(inLowerCase(set), headerOf(source))
         ? credentialsBy(source, key)
-        : () => Promise.resolve(noCredentials),
+        : noCredentials,
     secrets: [
       ...(typeof key === 'string' ? [key.trim()] : []),
       ...[...(isMeant ? ambient : []), ...set].filter(isSecret).flatMap(secretsIn),
@@ -140,8 +143,7 @@ const credentialsBy = (source: AccessSource, key: ApiKey): Access['credentials']
   if (typeof key === 'function') {
     return async () => credentialsOf(source, await keyFrom(source, key));
   }
-  const credentials = credentialsOf(source, key.trim());
-  return () => Promise.resolve(credentials);
+  return credentialsOf(source, key.trim());
 };
 
 /** The error of the function is dropped because it may contain a secret. */

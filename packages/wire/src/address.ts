@@ -1,6 +1,5 @@
 import { MillraceError } from '@millrace/core';
 import { variable } from './environment.js';
-import { inSentence } from './in-sentence.js';
 
 /** The sources of a vendor's base URL. */
 export interface AddressSource {
@@ -52,3 +51,6 @@ const host =
   /^(?:localhost|[\w-]+(?:\.[\w-]+)*\.[a-z]{2,24}|(?:[\w.-]+)(?=:\d))(?::\d{1,5})?(?:\/[\w./-]{0,100})?$/iu;
 
 const configError = (message: string): MillraceError => new MillraceError('config', message);
+
+/** Formats the name of a vendor for the middle of a sentence: it may be `The server at 127.0.0.1:11434`. */
+export const inSentence = (vendor: string): string => vendor.replace(/^The /u, 'the ');

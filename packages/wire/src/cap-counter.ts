@@ -1,8 +1,7 @@
 import { createToolParts, type ToolPart, type ToolCallChunk } from '@millrace/core/adapter';
-import { capExceeded } from './cap-exceeded.js';
-import type { Caps } from './caps.js';
+import { capExceeded, type Caps } from './caps.js';
 import { createNesting, measure } from './nesting.js';
-import type { Piece } from './piece.js';
+import type { Piece } from './decode.js';
 
 /** The counts of one tool call. */
 interface ToolCallCount {

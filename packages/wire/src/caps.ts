@@ -1,4 +1,6 @@
+import { MillraceError } from '@millrace/core';
 import { checkOptions, defined, type Rule } from '@millrace/core/adapter';
+import { inSentence } from './address.js';
 
 /** Size limits of an answer. An answer that exceeds one errors with `tooLarge`, and its socket is closed. */
 export interface Caps {
@@ -42,3 +44,19 @@ export const capsOf = (set: Partial<Caps> = {}): Caps => {
   checkOptions(`'caps'`, set, rules);
   return { ...defaultCaps, ...defined(set) };
 };
+
+const reasons: Readonly<Record<keyof Caps, string>> = {
+  textLength: 'its text has more characters than',
+  argumentLength: 'one tool call has more characters than',
+  toolCalls: 'it has more tool calls than',
+  depth: 'the arguments of a tool call are nested deeper than',
+  eventLength: 'one event has more characters than',
+  errorBytes: 'its error has more bytes than',
+};
+
+/** The error for an answer that exceeds a cap. It names the cap and how to raise it. */
+export const capExceeded = (vendor: string, caps: Caps, cap: keyof Caps): MillraceError =>
+  new MillraceError(
+    'tooLarge',
+    `An answer of ${inSentence(vendor)} was aborted: ${reasons[cap]} ${caps[cap]}. If that is expected, raise 'caps.${cap}'.`,
+  );

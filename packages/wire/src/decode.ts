@@ -1,46 +1,34 @@
-import { isMillraceError, MillraceError } from '@millrace/core';
+import { isMillraceError, MillraceError, type ModelChunk } from '@millrace/core';
 import { parsedJson } from '@millrace/core/adapter';
-import { createCapCounter } from './cap-counter.js';
 import type { Exchange, WireEvent } from './exchange.js';
 import { failure, type Fault } from './failure.js';
 import { faultOf, faultOfBody } from './fault-of.js';
 import type { Frame } from './framing.js';
-import type { Piece } from './piece.js';
-import { redactChunk } from './redact-chunk.js';
 import type { Redactor } from './redactor.js';
 
-/** Decodes the frames of one network read lazily, frame by frame. */
-export type Decode = (frames: Iterable<Frame>) => Iterable<Piece>;
+/** A chunk of the answer, or the sign that nothing follows. */
+export type Piece = ModelChunk | { readonly type: 'done' };
 
 /** How to read an answer, and how to redact it and its errors. */
-interface Decoder extends Omit<Exchange, 'secrets' | 'send'> {
+export interface Decoder extends Omit<Exchange, 'secrets' | 'request' | 'fetch'> {
   readonly redactor: Redactor;
+  readonly now: () => number;
+  /** The address of the request, for errors. */
+  readonly url: () => string | undefined;
 }
 
 /**
- * Creates the decoder of one answer. It counts chunks against the caps and redacts them. All chunks before an error are
- * yielded before it throws: the `failure` that a vendor reports, `tooLarge`, or `invalidResponse` for unreadable data.
- * It ignores events without data, and an event that the end of the response cut off.
+ * Decodes one frame of an answer. Throws the `failure` that a vendor reports, or `invalidResponse` for unreadable data. It
+ * ignores events without data, and an event that the end of the response cut off.
  */
-export const createDecode = (decoder: Decoder): Decode => {
-  const count = createCapCounter(decoder.vendor, decoder.caps);
-  const { answer: clean } = decoder.redactor;
-  return function* (frames) {
-    for (const frame of frames) {
-      for (const piece of decodeFrame(decoder, frame)) {
-        count(piece);
-        yield redactChunk(piece, clean);
-      }
-    }
-  };
-};
-
-const decodeFrame = (decoder: Decoder, frame: Frame): readonly Piece[] => {
+export const decodeFrame = (decoder: Decoder, frame: Frame): readonly Piece[] => {
   switch (frame.type) {
     case 'broken':
       throw frame.error;
     case 'whole':
       return decodeWhole(decoder, frame.text);
+    case 'refusal':
+      return decodeRefusal(decoder, frame);
     case 'event':
       return decodeEvent(decoder, frame);
   }
@@ -78,6 +66,16 @@ const decodeWhole = (decoder: Decoder, text: string): readonly Piece[] => {
   const chunks = wholeChunks(decoder, body, text);
   if (chunks.some(({ type }) => type === 'finish')) return chunks;
   throw unreadable(decoder, 'JSON that is not an answer', text);
+};
+
+const decodeRefusal = (
+  decoder: Decoder,
+  { head: { status, headers }, text }: Extract<Frame, { type: 'refusal' }>,
+): readonly Piece[] => {
+  const body = parsedJson(text);
+  const fault = { message: text, ...faultOfBody(body) };
+  const [url, now] = [decoder.url(), decoder.now()];
+  return decodeFault(decoder, body, { ...fault, status, headers, now, url });
 };
 
 const wholeChunks = (decoder: Decoder, body: unknown, text: string): readonly Piece[] => {

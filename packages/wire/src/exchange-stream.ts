@@ -1,39 +1,249 @@
-import {
-  fromBatches,
-  type MillraceError,
-  type ModelChunk,
-  type ModelContext,
-} from '@millrace/core';
-import { defer, type Observable } from 'rxjs';
-import { createDecode } from './decode.js';
-import { endAfterFinish } from './end-after-finish.js';
-import type { Exchange } from './exchange.js';
+import { MillraceError, type ModelChunk, type ModelContext } from '@millrace/core';
+import { filter, Observable, type Subscriber, Subscription, take } from 'rxjs';
+import { inSentence } from './address.js';
+import { createCapCounter } from './cap-counter.js';
+import { decodeFrame, type Decoder, type Piece } from './decode.js';
+import type { Exchange, Receiver, ResponseHead, Transfer, WireRequest } from './exchange.js';
 import { requestIdOf } from './failure.js';
 import { failureOf } from './failure-of.js';
-import { receive, type ReceiveOptions } from './receive.js';
+import { createFraming, type Frame, type Framing, isSuccess } from './framing.js';
+import { redactChunk } from './redact-chunk.js';
 import { redactError } from './redact-error.js';
-import { createRedactor } from './redactor.js';
+import { redactorOf } from './redactor.js';
+import { createTransfer, redirectOf } from './transport.js';
+import { wellFormed } from './well-formed.js';
 
 /**
  * Sends one request and emits the chunks of its answer: text, tool calls, usage and one `finish`. Only usage may follow
- * the finish. Cold: subscribing sends, unsubscribing aborts in the same tick, and the socket is read only while
- * `context.demand` is open. Errors with a `MillraceError` without secrets.
+ * the finish: anything else is ignored, even an error. Completes with the response, or 2 seconds of open demand after
+ * the finish, or 50 milliseconds after the server was done. Cold: subscribing sends, unsubscribing aborts in the same
+ * tick, and the socket is read only while `context.demand` is open. Errors with a `MillraceError` without secrets.
  */
 export const exchange$ = (exchange: Exchange, context: ModelContext): Observable<ModelChunk> =>
-  defer(() => {
-    const redactor = createRedactor(exchange.secrets);
-    let requestId: string | undefined;
-    const reception: ReceiveOptions = {
-      clean: redactor.error,
-      decode: createDecode({ ...exchange, redactor }),
-      now: () => context.scheduler.now(),
-      onHeaders: (headers) => {
-        requestId = requestIdOf(headers);
-      },
-    };
-    const fail = (thrown: unknown): MillraceError =>
-      redactError(failureOf(exchange.vendor, thrown, reception), redactor, requestId);
-    return fromBatches((signal) => receive(exchange, signal, reception), context.demand).pipe(
-      endAfterFinish(exchange.vendor, context, fail),
-    );
+  new Observable((subscriber) => {
+    const reception = new Reception(exchange, context, subscriber);
+    subscriber.add(() => reception.leave());
+    reception.flow();
   });
+
+/** How long to wait for usage after the finish, in milliseconds. */
+const usageMs = 2_000;
+
+/**
+ * How long a server may take to end its response after it is done, in milliseconds. If it does, the socket is reused.
+ */
+const endMs = 50;
+
+const maxRedirects = 5;
+
+/** One request and its answer. Bytes become frames when they arrive, and frames become chunks while demand is open. */
+class Reception implements Receiver {
+  readonly #exchange: Exchange;
+  readonly #context: ModelContext;
+  readonly #subscriber: Subscriber<ModelChunk>;
+  readonly #decoder: Decoder;
+  readonly #count: (piece: Piece) => void;
+  #isSent = false;
+  #request: WireRequest | undefined;
+  #redirects = 0;
+  #transfer: Transfer | undefined;
+  #head: ResponseHead | undefined;
+  #framing: Framing | undefined;
+  /** Frames that wait for demand, and how many of them have been emitted. */
+  #frames: Frame[] = [];
+  #emitted = 0;
+  #isPaused = false;
+  #isFlowing = false;
+  #isFinished = false;
+  #isDone = false;
+  /** Set once nothing more will arrive. */
+  #ending: { readonly error?: unknown } | undefined;
+  #demand: Subscription | undefined;
+  /** How long to wait for the end, and the running timer for it. */
+  #limitMs: number | undefined;
+  #timedMs: number | undefined;
+  #timer: Subscription | undefined;
+
+  constructor(exchange: Exchange, context: ModelContext, subscriber: Subscriber<ModelChunk>) {
+    this.#exchange = exchange;
+    this.#context = context;
+    this.#subscriber = subscriber;
+    this.#decoder = {
+      ...exchange,
+      redactor: redactorOf(exchange.secrets),
+      now: () => context.scheduler.now(),
+      url: () => this.#request?.url,
+    };
+    this.#count = createCapCounter(exchange.vendor, exchange.caps);
+  }
+
+  /** Sends the request, and emits what has arrived, while demand is open. Returns whether to read on. */
+  flow(): boolean {
+    // An observer may close demand and open it again.
+    if (this.#isFlowing) return false;
+    if (!this.#isSent && this.#context.demand.isOpen) this.#send();
+    this.#isFlowing = true;
+    this.#emit();
+    this.#isFlowing = false;
+    if (this.#subscriber.closed) return false;
+    if (this.#ending !== undefined && this.#frames.length === 0) this.#end(this.#ending.error);
+    else if (!this.#context.demand.isOpen) this.#awaitDemand();
+    else {
+      this.#watchTime();
+      return true;
+    }
+    return false;
+  }
+
+  leave(): void {
+    this.#demand?.unsubscribe();
+    this.#timer?.unsubscribe();
+    this.#transfer?.abort();
+  }
+
+  head(head: ResponseHead): void {
+    const { vendor, caps } = this.#exchange;
+    const request = this.#request;
+    const url = redirectOf(head, request?.url ?? '');
+    if (request !== undefined && url !== undefined && this.#redirects < maxRedirects) {
+      this.#redirects += 1;
+      this.#transfer?.abort();
+      this.#start({ ...request, url });
+    } else {
+      this.#head = head;
+      this.#framing = createFraming({ vendor, head, caps });
+    }
+  }
+
+  bytes(bytes: Uint8Array): boolean {
+    this.#frames.push(...(this.#framing?.push(bytes) ?? []));
+    this.#isPaused = !this.flow();
+    return !this.#isPaused;
+  }
+
+  end(): void {
+    this.#transfer = undefined;
+    this.#frames.push(...(this.#framing?.end() ?? []));
+    this.#ending ??= {};
+    this.flow();
+  }
+
+  fail(error: unknown): void {
+    // The start of an error is more useful than the error of its connection.
+    if (this.#head !== undefined && !isSuccess(this.#head)) this.end();
+    this.#ending ??= { error };
+    this.flow();
+  }
+
+  #send(): void {
+    this.#isSent = true;
+    try {
+      const request = this.#exchange.request();
+      if ('url' in request) this.#start(request);
+      else {
+        request.then(
+          (built) => this.#start(built),
+          (error: unknown) => this.fail(error),
+        );
+      }
+    } catch (error) {
+      this.#ending = { error };
+    }
+  }
+
+  #start({ url, headers, body }: WireRequest): void {
+    if (this.#subscriber.closed) return;
+    this.#request = { url, headers, body: wellFormed(body) };
+    this.#transfer = createTransfer(this.#request, this, this.#exchange.fetch);
+    this.#transfer.start();
+  }
+
+  #emit(): void {
+    try {
+      while (this.#context.demand.isOpen && !this.#subscriber.closed) {
+        const frame = this.#frames[this.#emitted];
+        if (frame === undefined) break;
+        this.#emitted += 1;
+        for (const piece of decodeFrame(this.#decoder, frame)) {
+          this.#count(piece);
+          this.#take(redactChunk(piece, this.#decoder.redactor.answer));
+        }
+      }
+    } catch (error) {
+      this.#ending = { error };
+      this.#emitted = this.#frames.length;
+    }
+    if (this.#emitted < this.#frames.length) return;
+    this.#frames = [];
+    this.#emitted = 0;
+  }
+
+  #take(piece: Piece): void {
+    if (piece.type === 'done') {
+      if (!this.#isDone) this.#limitMs = endMs;
+      this.#isDone = true;
+    } else if (!this.#isFinished) {
+      this.#isFinished = piece.type === 'finish';
+      if (this.#isFinished) this.#limitMs = usageMs;
+      this.#subscriber.next(piece);
+    } else if (piece.type === 'usage') this.#subscriber.next(piece);
+  }
+
+  #awaitDemand(): void {
+    this.#stopTimer();
+    if (this.#demand !== undefined) return;
+    const isOpen$ = this.#context.demand.open$.pipe(
+      filter((isOpen) => isOpen),
+      take(1),
+    );
+    this.#demand = new Subscription();
+    this.#demand.add(
+      isOpen$.subscribe({
+        next: () => {
+          // Demand may close again while this flows.
+          this.#demand = undefined;
+          if (this.flow() && this.#isPaused) this.#resume();
+        },
+        error: (error: unknown) => this.fail(error),
+      }),
+    );
+  }
+
+  #resume(): void {
+    this.#isPaused = false;
+    this.#transfer?.resume();
+  }
+
+  #watchTime(): void {
+    if (this.#limitMs === this.#timedMs || this.#limitMs === undefined) return;
+    this.#stopTimer();
+    this.#timedMs = this.#limitMs;
+    this.#timer = this.#context.scheduler.schedule(() => {
+      if (this.#context.demand.isOpen) this.#end();
+      else this.#awaitDemand();
+    }, this.#limitMs);
+  }
+
+  #stopTimer(): void {
+    this.#timer?.unsubscribe();
+    this.#timedMs = undefined;
+  }
+
+  #end(thrown?: unknown): void {
+    if (this.#isFinished) this.#subscriber.complete();
+    else this.#subscriber.error(this.#errorFrom(thrown ?? incomplete(this.#exchange.vendor)));
+  }
+
+  #errorFrom(thrown: unknown): MillraceError {
+    const { vendor, redactor } = this.#decoder;
+    const error = failureOf(vendor, thrown, { clean: redactor.error, url: this.#request?.url });
+    return redactError(error, redactor, requestIdOf(this.#head?.headers));
+  }
+}
+
+const incomplete = (vendor: string): MillraceError =>
+  new MillraceError(
+    'invalidResponse',
+    `The answer of ${inSentence(vendor)} is incomplete: its stream ended without a finish.`,
+    { retryable: true },
+  );

@@ -1,5 +1,6 @@
 import type { ModelChunk } from '@millrace/core';
 import type { Caps } from './caps.js';
+import type { HeadersLike } from './retry-after.js';
 
 /** One event of a vendor's stream, its data parsed. */
 export interface WireEvent {
@@ -17,12 +18,43 @@ export interface Reader {
   /** Whether an event means that nothing follows, as `[DONE]` does. Default: no event does. */
   readonly isLast?: (event: WireEvent) => boolean;
   /**
-   * Reads an error in a 200 response that counts as an answer, such as a tool call that the vendor cannot parse. If it
-   * returns no chunks, the call errors. Default: no error counts as an answer.
+   * Reads an error that counts as an answer, such as a tool call that the vendor cannot parse. If it returns no chunks,
+   * the call errors. Default: no error counts as an answer.
    */
   readonly readError?: (data: unknown) => readonly ModelChunk[];
   /** Returns the chunks that `[DONE]` stands for, if a vendor sends no other finish. Default: none. */
   readonly readDone?: () => readonly ModelChunk[];
+}
+
+/** A request to a vendor: a POST with a JSON body. Header names are lowercase. */
+export interface WireRequest {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+/** The status and headers of a response. */
+export interface ResponseHead {
+  readonly status: number;
+  readonly headers: HeadersLike;
+}
+
+/** Receives one response. Nothing is called after `end`, `fail` or an abort. */
+export interface Receiver {
+  head(head: ResponseHead): void;
+  /** Returns whether to read on; if false, `resume` continues. */
+  bytes(bytes: Uint8Array): boolean;
+  end(): void;
+  /** The connection failed, or the body cannot be decompressed. */
+  fail(thrown: unknown): void;
+}
+
+/** A request that is on its way, and its response. */
+export interface Transfer {
+  start(): void;
+  resume(): void;
+  /** Closes the connection immediately, at any stage. */
+  abort(): void;
 }
 
 /** One request to a vendor, and how to read what comes back. */
@@ -34,7 +66,9 @@ export interface Exchange extends Reader {
    * request. Placeholders are not redacted, nor, in answers, secrets that may be an ordinary word.
    */
   readonly secrets: readonly string[];
-  /** Sends the request. `signal` aborts it at any stage. */
-  readonly send: (signal: AbortSignal) => PromiseLike<Response>;
+  /** Called when the request is sent: it may fetch a key. */
+  readonly request: () => WireRequest | PromiseLike<WireRequest>;
+  /** The `fetch` to send it with. Default: the global one, or the connections that it uses. */
+  readonly fetch?: typeof fetch | undefined;
   readonly caps: Caps;
 }

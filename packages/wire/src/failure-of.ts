@@ -1,31 +1,27 @@
 import { isMillraceError, MillraceError, type MillraceErrorCode } from '@millrace/core';
 import { isRecord } from '@millrace/core/adapter';
-import { failure, type Fault } from './failure.js';
-import { faultOf, faultOfBody } from './fault-of.js';
-import { inSentence } from './in-sentence.js';
+import { inSentence } from './address.js';
 import { describe } from './plain-error.js';
-import type { ReceiveOptions } from './receive.js';
-import { recordedAddress } from './request-address.js';
-import type { HeadersLike } from './retry-after.js';
+
+/** The request that failed. */
+interface FailureContext {
+  /** Redacts a string. */
+  readonly clean: (text: string) => string;
+  /** The address of the request. */
+  readonly url?: string | undefined;
+}
 
 /**
- * Maps anything that a request threw to a `MillraceError`: an error of an SDK by its status, type and code, a network
- * error by the system code in its chain of causes. It matches by shape, not by class, so it loads no SDK and accepts
- * errors of another realm. The thrown value becomes the `cause`.
+ * Maps anything that a request threw to a `MillraceError`: a network error by the system code in its chain of causes. It
+ * matches by shape, not by class, so it accepts errors of another realm. The thrown value becomes the `cause`.
  */
 export const failureOf = (
   vendor: string,
   thrown: unknown,
-  { now, clean }: Pick<ReceiveOptions, 'now' | 'clean'>,
+  context: FailureContext,
 ): MillraceError => {
   const chain = causesOf(thrown);
-  const ours = chain.find(isMillraceError);
-  if (ours !== undefined) return ours;
-  const fault = chain.map(faultOfSdkError).find((it) => it !== undefined);
-  return fault === undefined
-    ? networkFailure(vendor, thrown, chain, clean)
-    : // Redacted before it is truncated: half a secret would not be found.
-      failure(vendor, { ...fault, message: clean(fault.message), now: now() });
+  return chain.find(isMillraceError) ?? networkFailure(vendor, thrown, chain, context);
 };
 
 /** The thrown value, its chain of causes, and the errors of an `AggregateError`. */
@@ -35,26 +31,6 @@ const causesOf = (thrown: unknown, depth = 0): readonly unknown[] => {
   const inner: readonly unknown[] = Array.isArray(errors) ? errors.slice(0, 4) : [cause];
   return [thrown, ...inner.flatMap((it) => causesOf(it, depth + 1))];
 };
-
-/** Errors of SDKs have the status, headers and body of the response, or only the `error` of the body. */
-const faultOfSdkError = (thrown: unknown): (Fault & { readonly message: string }) | undefined => {
-  if (!isRecord(thrown)) return undefined;
-  const { status, message, error, headers } = thrown;
-  if (typeof status !== 'number' || status < 300) return undefined;
-  return {
-    message: typeof message === 'string' ? bodyIn(message) : '',
-    ...(faultOfBody(error) ?? faultOf({ error })),
-    status,
-    ...(hasGet(headers) ? { headers } : {}),
-  };
-};
-
-/** SDKs put the status in front of a body that they cannot parse, and report a missing body in words. */
-const bodyIn = (message: string): string =>
-  message.endsWith('status code (no body)') ? '' : message.replace(/^\d{3} /, '');
-
-const hasGet = (value: unknown): value is HeadersLike =>
-  isRecord(value) && typeof value['get'] === 'function';
 
 interface Symptom {
   readonly pattern: RegExp;
@@ -108,10 +84,10 @@ const symptoms: readonly Symptom[] = [
     hint: 'Use another port for the server.',
   },
   { pattern: /^ERR_INVALID_URL$/, code: 'config', did: 'has no valid base URL' },
-  { pattern: /^(AbortError|APIUserAbortError)$/, code: 'aborted', did: 'was aborted' },
-  // The catch-all errors of `fetch` and SDKs.
+  { pattern: /^AbortError$/, code: 'aborted', did: 'was aborted' },
+  // The catch-all errors of `fetch`.
   {
-    pattern: /^(terminated|fetch failed|APIConnectionError)$/,
+    pattern: /^(terminated|fetch failed)$/,
     code: 'connection',
     did: 'could not be reached, or closed the connection',
   },
@@ -121,7 +97,7 @@ const networkFailure = (
   vendor: string,
   thrown: unknown,
   chain: readonly unknown[],
-  clean: (text: string) => string,
+  { clean, url }: FailureContext,
 ): MillraceError => {
   const signs = chain.flatMap(signsOf);
   const found = symptoms.find(({ pattern }) => signs.some((sign) => pattern.test(sign)));
@@ -137,21 +113,16 @@ const networkFailure = (
   const sign = signs.find((it) => pattern.test(it)) ?? '';
   return new MillraceError(
     code,
-    `${vendorAtHost(vendor, chain)} ${did} (${sign}).${hint === undefined ? '' : ` ${hint}`}`,
+    `${vendorAtHost(vendor, url)} ${did} (${sign}).${hint === undefined ? '' : ` ${hint}`}`,
     { ...cause, ...(retryable === undefined ? {} : { retryable }) },
   );
 };
 
 /** The name of the vendor, with host and port unless the name includes them. */
-const vendorAtHost = (vendor: string, chain: readonly unknown[]): string => {
-  const requested = chain.map(recordedAddress).find((it) => it !== undefined);
-  const place =
-    requested === undefined
-      ? chain.map(hostInError).find((it) => it !== undefined)
-      : hostOf(requested);
-  const isNamed = vendor.includes(requested?.host ?? place ?? '');
-  return isNamed ? vendor : `${vendor} at ${place}`;
-};
+const vendorAtHost = (vendor: string, url: string | undefined): string =>
+  url === undefined || vendor.includes(new URL(url).host)
+    ? vendor
+    : `${vendor} at ${hostOf(new URL(url))}`;
 
 const hostOf = ({ protocol, hostname, port }: URL): string =>
   `${hostname}:${port === '' ? (protocol === 'https:' ? 443 : 80) : port}`;
@@ -159,18 +130,9 @@ const hostOf = ({ protocol, hostname, port }: URL): string =>
 /** The code and names of an error, and its message if `fetch` gives nothing else. */
 const signsOf = (thrown: unknown): readonly string[] => {
   if (!isRecord(thrown)) return [];
-  const { code, name, message, constructor: type } = thrown;
+  const { code, name, message } = thrown;
   const bare = bareMessages.find((it) => it === message);
-  const className = typeof type === 'function' ? type.name : undefined;
-  return [code, name, className, bare].filter((it) => typeof it === 'string');
+  return [code, name, bare].filter((it) => typeof it === 'string');
 };
 
 const bareMessages: readonly string[] = ['bad port', 'fetch failed', 'terminated'];
-
-/** Host and port in an error of the system. */
-const hostInError = (thrown: unknown): string | undefined => {
-  const { address, port, hostname } = isRecord(thrown) ? thrown : {};
-  if (typeof address !== 'string') return typeof hostname === 'string' ? hostname : undefined;
-  const host = address.includes(':') ? `[${address}]` : address;
-  return typeof port === 'number' ? `${host}:${port}` : host;
-};

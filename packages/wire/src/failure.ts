@@ -6,7 +6,6 @@ import {
   refusalCodes,
   statusByCode,
 } from './fault-codes.js';
-import { recordedAddress } from './request-address.js';
 import { type HeadersLike, retryAfterMs } from './retry-after.js';
 import { truncate } from './truncate.js';
 
@@ -18,6 +17,8 @@ export interface Fault {
   readonly code?: string | number;
   readonly message?: string;
   readonly headers?: HeadersLike;
+  /** The address of the request. */
+  readonly url?: string | undefined;
   /** The wait that the body asks for. Headers take precedence. */
   readonly retryAfterMs?: number;
   /** The current time for a date in `retry-after`, in milliseconds. Default: `Date.now()`. */
@@ -76,7 +77,7 @@ const sentence = (vendor: string, { code, did, hint = '' }: FailureKind, fault: 
     facts.length === 0 ? '' : ` (${facts.join(', ')})`,
     // Proxies send HTML pages, which say nothing useful.
     message === '' || message.startsWith('<') ? '.' : `: ${withPeriod(message)}`,
-    status === 404 || status === 405 ? pathOf(headers) : '',
+    status === 404 || status === 405 ? pathOf(fault.url) : '',
     hint === '' ? '' : ` ${hint}`,
   ].join('');
 };
@@ -165,8 +166,8 @@ const kindOfStatus = (status: number): FailureKind => {
 };
 
 /** The requested path, without the query: a base URL often has too much of the path, or too little. */
-const pathOf = (headers: HeadersLike | undefined): string => {
-  const path = recordedAddress(headers)?.pathname;
+const pathOf = (url: string | undefined): string => {
+  const path = url === undefined ? undefined : new URL(url).pathname;
   return path === undefined || path.length > maxFactLength ? '' : ` The path was ${path}.`;
 };
 

@@ -1,7 +1,8 @@
 import { MillraceError } from '@millrace/core';
 import { createParser } from 'eventsource-parser';
-import { capExceeded } from './cap-exceeded.js';
-import type { Caps } from './caps.js';
+import { capExceeded, type Caps } from './caps.js';
+import type { ResponseHead } from './exchange.js';
+import { createUtf8 } from './utf8.js';
 
 /** One part of a response, before it is decoded. */
 export type Frame =
@@ -14,22 +15,26 @@ export type Frame =
     }
   /** The response is one JSON document. */
   | { readonly type: 'whole'; readonly text: string }
+  /** The response has the status of an error; the start of its body. */
+  | { readonly type: 'refusal'; readonly head: ResponseHead; readonly text: string }
   /** The rest of the response cannot be read. */
   | { readonly type: 'broken'; readonly error: MillraceError };
 
-/** Splits the text of one response into frames. */
-export interface Framing {
-  push(text: string): readonly Frame[];
+/** Splits the body of one response into frames. */
+export interface Framing<Data = Uint8Array> {
+  push(data: Data): readonly Frame[];
   /** Returns the remaining frames at the end of the response. */
   end(): readonly Frame[];
 }
 
-/** The vendor and content type for errors, and the caps. */
-export interface Origin {
+/** The response, its vendor for errors, and the caps. */
+interface Origin {
   readonly vendor: string;
-  readonly contentType: string;
+  readonly head: ResponseHead;
   readonly caps: Caps;
 }
+
+export const isSuccess = ({ status }: ResponseHead): boolean => status >= 200 && status < 300;
 
 /**
  * Creates the framing of one response. Servers send wrong content types, so the first character decides: a brace or
@@ -37,22 +42,41 @@ export interface Origin {
  * (https://html.spec.whatwg.org/multipage/server-sent-events.html).
  */
 export const createFraming = (origin: Origin): Framing => {
-  let framing: Framing | undefined;
+  if (!isSuccess(origin.head)) return refusalFraming(origin);
+  const utf8 = createUtf8();
+  let framing: Framing<string> | undefined;
+  const push = (text: string): readonly Frame[] => {
+    if (framing !== undefined) return framing.push(text);
+    const start = text.trimStart();
+    if (start === '') return [];
+    framing = framingOf(start, origin);
+    return framing.push(start);
+  };
   return {
-    push: (text) => {
-      if (framing === undefined) {
-        const start = text.trimStart();
-        if (start === '') return [];
-        framing = framingOf(start, origin);
-        return framing.push(start);
-      }
-      return framing.push(text);
-    },
-    end: () => framing?.end() ?? [broken(emptyBody(origin))],
+    push: (bytes) => push(utf8.push(bytes)),
+    end: () => [...push(utf8.end()), ...(framing?.end() ?? [broken(emptyBody(origin))])],
   };
 };
 
-const framingOf = (start: string, origin: Origin): Framing => {
+/** Reads no more than `caps.errorBytes`. */
+const refusalFraming = ({ head, caps: { errorBytes } }: Origin): Framing => {
+  const utf8 = createUtf8();
+  const texts: string[] = [];
+  let left = errorBytes;
+  const end = (): readonly Frame[] => [
+    { type: 'refusal', head, text: texts.join('') + utf8.end() },
+  ];
+  return {
+    push: (bytes) => {
+      texts.push(utf8.push(bytes.subarray(0, left)));
+      left -= bytes.length;
+      return left > 0 ? [] : end();
+    },
+    end,
+  };
+};
+
+const framingOf = (start: string, origin: Origin): Framing<string> => {
   switch (start.charAt(0)) {
     case '{':
     case '[':
@@ -64,7 +88,7 @@ const framingOf = (start: string, origin: Origin): Framing => {
   }
 };
 
-const wholeFraming = ({ vendor, caps }: Origin): Framing => {
+const wholeFraming = ({ vendor, caps }: Origin): Framing<string> => {
   const texts: string[] = [];
   let length = 0;
   return {
@@ -77,7 +101,7 @@ const wholeFraming = ({ vendor, caps }: Origin): Framing => {
   };
 };
 
-const eventFraming = ({ vendor, caps }: Origin): Framing => {
+const eventFraming = ({ vendor, caps }: Origin): Framing<string> => {
   let frames: Frame[] = [];
   let unterminated = false;
   const tooLong = (): number => frames.push(broken(capExceeded(vendor, caps, 'eventLength')));
@@ -111,8 +135,8 @@ const broken = (error: MillraceError): Frame => ({ type: 'broken', error });
 const emptyBody = ({ vendor }: Origin): MillraceError =>
   new MillraceError('invalidResponse', `${vendor} sent an empty response.`, { retryable: true });
 
-const htmlBody = ({ vendor, contentType }: Origin): MillraceError =>
+const htmlBody = ({ vendor, head }: Origin): MillraceError =>
   new MillraceError(
     'invalidResponse',
-    `${vendor} answered with an HTML page (${contentType}) instead of a stream. Is '/v1' missing from the base URL, or does it point to a website?`,
+    `${vendor} answered with an HTML page (${head.headers.get('content-type') ?? 'no content type'}) instead of a stream. Is '/v1' missing from the base URL, or does it point to a website?`,
   );

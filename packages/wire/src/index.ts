@@ -1,20 +1,17 @@
 export { type Access, type AccessSource, type Credentials, resolveAccess } from './access.js';
 export type { AddressSource } from './address.js';
 export { answerToolIf } from './answer-tool-if.js';
-export { bodyReader, type BodyReader } from './body-reader.js';
 export { cachedSerializer, type Serializer, type WireNames } from './cached-serializer.js';
 export { type Caps, defaultCaps } from './caps.js';
 export { blockIndex, signatureChunks, textChunks } from './chunks.js';
 export { decodeSignature, encodeSignature, isEncodedSignature } from './encoded-signature.js';
 export { variable } from './environment.js';
-export type { Exchange, Reader, WireEvent } from './exchange.js';
+export type { Exchange, Reader, WireEvent, WireRequest } from './exchange.js';
 export { exchange$ } from './exchange-stream.js';
 export { failure, type Fault } from './failure.js';
 export { faultOf } from './fault-of.js';
-export { guardedFetch } from './guarded-fetch.js';
 export { memoizeByObject, memoizeLast } from './memoize.js';
 export { withNamePrefix } from './name-prefix.js';
-export { nodeFetch, type NodeFetchOptions } from './node/node-fetch.js';
 export { at, countAt, type JsonRecord, listAt, textAt } from './paths.js';
 export {
   type RawJson,
@@ -24,7 +21,7 @@ export {
   type WithRawJson,
 } from './raw-json.js';
 export type { HeadersLike } from './retry-after.js';
-export { type SdkOptions, sdkOptions } from './sdk-options.js';
+export { type SdkClient, type SdkOptions, type SdkRequests, sdkRequests } from './sdk-requests.js';
 export {
   type ApiKey,
   checkModelCall,
@@ -34,4 +31,3 @@ export {
 } from './settings.js';
 export { toolNames, type ToolNames } from './tool-names.js';
 export { vendorModel, type VendorSpec } from './vendor-model.js';
-export { type SendOptions, withKey } from './with-key.js';

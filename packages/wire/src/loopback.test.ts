@@ -5,8 +5,6 @@ import { lentContext } from '@millrace/core/testing';
 import { lastValueFrom, VirtualTimeScheduler } from 'rxjs';
 import type { Exchange } from './exchange.js';
 import { exchange$ } from './exchange-stream.js';
-import { guardedFetch } from './guarded-fetch.js';
-import { nodeFetch } from './node/node-fetch.js';
 import {
   chunksOf,
   doneEvent,
@@ -25,20 +23,15 @@ const signal = () => {
   return { give, given };
 };
 
-describe.each([
-  ['fetch', undefined],
-  ['nodeFetch', nodeFetch()],
+describe.each<[string, Exchange['fetch']]>([
+  ['the dispatcher of fetch', undefined],
+  ['fetch', (input, init) => fetch(input, init)],
 ])('exchange$ on a real connection of %s', (_transport, transport) => {
-  const at = (origin: string, more: Parameters<typeof exchangeWith>[1] = {}): Exchange =>
-    exchangeWith(
-      (signal) =>
-        guardedFetch({ fetch: transport, caps: { errorBytes: 1_000 } })(origin, {
-          method: 'POST',
-          body: '{}',
-          signal,
-        }),
-      more,
-    );
+  const at = (url: string, more: Parameters<typeof exchangeWith>[1] = {}): Exchange => ({
+    ...exchangeWith(() => Promise.reject(new Error('unused')), { ...more }),
+    request: () => ({ url, headers: { 'x-api-key': 'k' }, body: '{"prompt":"secret plans"}' }),
+    fetch: transport,
+  });
 
   it('I5: closes the socket of an answer that is left', async () => {
     const closed = signal();

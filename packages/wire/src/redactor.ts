@@ -1,5 +1,5 @@
 import { isPlaceholder } from './is-placeholder.js';
-import { memoize } from './memoize.js';
+import { memoize, memoizeByObject } from './memoize.js';
 
 /** Redacts secrets in strings. */
 export interface Redactor {
@@ -26,6 +26,9 @@ export const createRedactor = (secrets: readonly string[]): Redactor => ({
   answer: cleaner(secrets, isUnlikely),
   error: cleaner(secrets, ({ length }) => length >= minSecretLength),
 });
+
+/** As `createRedactor`, once for each list. */
+export const redactorOf = memoizeByObject(createRedactor);
 
 const cleaner = (
   secrets: readonly string[],

@@ -8,7 +8,7 @@ import {
   type Rule,
 } from '@millrace/core/adapter';
 import type { Caps } from './caps.js';
-import { inSentence } from './in-sentence.js';
+import { inSentence } from './address.js';
 
 /** An API key, or a function that is called for each request and returns one. */
 export type ApiKey = string | (() => string | PromiseLike<string>);

@@ -3,15 +3,26 @@ import type { ModelChunk, ModelReport, ModelRequest } from '@millrace/core';
 import { lentContext, modelContract } from '@millrace/core/testing';
 import { lastValueFrom, tap, toArray, VirtualTimeScheduler } from 'rxjs';
 import { defaultCaps } from './caps.js';
-import type { Exchange } from './exchange.js';
 import type { VendorSettings } from './settings.js';
 import { vendorModel } from './vendor-model.js';
-import { event, exchangeWith, finishEvent, respond, textEvent } from './wire.test-support.js';
+import {
+  event,
+  exchangeWith,
+  finishEvent,
+  respond,
+  type Send,
+  textEvent,
+} from './wire.test-support.js';
 
 const request: ModelRequest = { messages: [] };
 
-const model = (send: Exchange['send'], settings?: VendorSettings) =>
-  vendorModel({ name: 'acme-1', exchange: () => exchangeWith(send) }, settings);
+const model = (send: Send, settings?: VendorSettings) => {
+  const exchange = exchangeWith(send);
+  return vendorModel(
+    { name: 'acme-1', exchange: () => exchange },
+    { fetch: exchange.fetch, ...settings },
+  );
+};
 
 const busy = respond([], { status: 503 });
 const good = respond([textEvent('Hello') + finishEvent]);
@@ -21,7 +32,7 @@ describe('vendorModel', () => {
 
   it('C4: sends a request again where that may help, and reports it', async () => {
     const scheduler = new VirtualTimeScheduler();
-    const send = jest.fn<Exchange['send']>().mockImplementationOnce(busy).mockImplementation(good);
+    const send = jest.fn<Send>().mockImplementationOnce(busy).mockImplementation(good);
     const reports: ModelReport[] = [];
     const chunks: ModelChunk[] = [];
     const answered = new Promise<void>((complete) =>
@@ -124,13 +135,10 @@ describe('vendorModel', () => {
   });
 
   it('has a name, what it cannot take, and caps', async () => {
+    const exchange = exchangeWith(respond([event({ type: 'text', text: 'too long' })]));
     const made = vendorModel(
-      {
-        name: 'acme-1',
-        unsupported: ['temperature'],
-        exchange: () => exchangeWith(respond([event({ type: 'text', text: 'too long' })])),
-      },
-      { caps: { textLength: 3 } },
+      { name: 'acme-1', unsupported: ['temperature'], exchange: () => exchange },
+      { fetch: exchange.fetch, caps: { textLength: 3 } },
     );
     expect(made).toMatchObject({ name: 'acme-1', unsupported: ['temperature'] });
     const answer$ = made.stream$(request, lentContext());

@@ -21,7 +21,7 @@ export interface VendorSpec {
   readonly name: string;
   readonly unsupported?: readonly (keyof RequestOptions)[];
   /** Maps a request, once per attempt. Throws a `MillraceError` if the vendor cannot take it. */
-  exchange(request: ModelRequest, context: ModelContext): Omit<Exchange, 'caps'>;
+  exchange(request: ModelRequest, context: ModelContext): Omit<Exchange, 'caps' | 'fetch'>;
 }
 
 /** Long enough for a model that thinks without streaming, short enough for a waiting user. */
@@ -33,15 +33,16 @@ const defaultTimeouts: ModelTimeouts = { firstChunkMs: 120_000, chunkMs: 60_000 
  */
 export const vendorModel = (
   spec: VendorSpec,
-  settings: Pick<VendorSettings, 'retry' | 'timeouts' | 'caps'> = {},
+  settings: Pick<VendorSettings, 'fetch' | 'retry' | 'timeouts' | 'caps'> = {},
 ): Model => {
   const { name, unsupported } = spec;
   const caps = capsOf(settings.caps);
+  const { fetch } = settings;
   const once: Model = {
     name,
     ...(unsupported === undefined ? {} : { unsupported }),
     stream$: (request, context) =>
-      defer(() => exchange$({ ...spec.exchange(request, context), caps }, context)),
+      defer(() => exchange$({ ...spec.exchange(request, context), caps, fetch }, context)),
   };
   const timed = timeouts(once, { ...defaultTimeouts, ...defined(settings.timeouts) });
   return shortenOnOverflow(settings.retry === false ? timed : retry(timed, settings.retry));

@@ -18,14 +18,18 @@ export const doneEvent = 'data: [DONE]\n\n';
 const isChunk = (data: unknown): data is ModelChunk =>
   typeof data === 'object' && data !== null && 'type' in data && data.type !== 'unheard';
 
-/** A request to that vendor. */
+/** Answers a request. */
+export type Send = (signal: AbortSignal) => Promise<Response>;
+
+/** A request to that vendor, over a `fetch` that answers with `send`. */
 export const exchangeWith = (
-  send: Exchange['send'],
+  send: Send,
   { caps, ...rest }: Partial<Omit<Exchange, 'caps'>> & { caps?: Partial<Exchange['caps']> } = {},
 ): Exchange => ({
   vendor: 'Acme',
   secrets: [],
-  send,
+  request: () => ({ url: 'https://acme.example/v1', headers: {}, body: '{}' }),
+  fetch: (_, init) => send(init?.signal ?? new AbortController().signal),
   read: ({ data }) => (isChunk(data) ? [data] : []),
   readWhole: (body) =>
     isRecord(body) && Array.isArray(body['chunks']) ? body['chunks'].filter(isChunk) : [],

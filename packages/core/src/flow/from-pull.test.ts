@@ -1,7 +1,7 @@
 import { describe, expect, it, jest } from '@jest/globals';
-import { count, firstValueFrom, lastValueFrom, take, tap, toArray } from 'rxjs';
+import { firstValueFrom, lastValueFrom, take, toArray } from 'rxjs';
 import { createDemand, openDemand } from './demand.js';
-import { fromBatches, fromPull } from './from-pull.js';
+import { fromPull } from './from-pull.js';
 
 async function* counting(upTo: number, pulled: number[]) {
   for (let n = 1; n <= upTo; n += 1) {
@@ -87,102 +87,6 @@ describe('fromPull', () => {
       throw new Error('broken pipe');
     }, openDemand);
     await expect(lastValueFrom(failing)).rejects.toThrow('broken pipe');
-  });
-});
-
-describe('fromBatches', () => {
-  /** Batches of ten numbers, and what has been made of them so far. */
-  async function* tens(batches: number, made: number[]) {
-    for (let batch = 0; batch < batches; batch += 1) {
-      yield await Promise.resolve(
-        (function* () {
-          for (let n = 0; n < 10; n += 1) {
-            made.push(batch * 10 + n);
-            yield batch * 10 + n;
-          }
-        })(),
-      );
-    }
-  }
-
-  it('emits the values of each batch one by one, and completes', async () => {
-    const value$ = fromBatches(() => tens(3, []), openDemand);
-    expect(await lastValueFrom(value$.pipe(toArray()))).toEqual([...Array(30).keys()]);
-  });
-
-  it('passes over a batch that is empty', async () => {
-    const value$ = fromBatches(async function* () {
-      yield await Promise.resolve([]);
-      yield await Promise.resolve([1]);
-      yield await Promise.resolve([]);
-    }, openDemand);
-    expect(await lastValueFrom(value$.pipe(toArray()))).toEqual([1]);
-  });
-
-  it('I16: makes nothing more of a batch while demand is closed', async () => {
-    const made: number[] = [];
-    const gate = createDemand(4);
-    const seen: number[] = [];
-    fromBatches(() => tens(2, made), gate).subscribe((n) => {
-      seen.push(n);
-      if (n === 3 || n === 9) gate.backlog(4);
-    });
-    await settle();
-    expect([seen.length, made.length]).toEqual([4, 4]);
-    gate.backlog(0);
-    await settle();
-    // The next batch is not pulled before it is wanted.
-    expect([seen.length, made.length]).toEqual([10, 10]);
-    gate.backlog(0);
-    await settle();
-    expect(seen).toEqual([...Array(20).keys()]);
-  });
-
-  it('emits a value once where demand closes and opens again within it', async () => {
-    const gate = createDemand(4);
-    const seen: number[] = [];
-    fromBatches(() => tens(2, []), gate).subscribe((n) => {
-      seen.push(n);
-      gate.backlog(4);
-      gate.backlog(0);
-    });
-    await settle();
-    expect(seen).toEqual([...Array(20).keys()]);
-  });
-
-  it('I5: leaves the rest of a batch to nobody', async () => {
-    const made: number[] = [];
-    await lastValueFrom(fromBatches(() => tens(2, made), openDemand).pipe(take(3)));
-    await settle();
-    expect(made).toHaveLength(3);
-  });
-
-  it('passes on what a batch throws, behind what came before it, and aborts the source', async () => {
-    let signal: AbortSignal | undefined;
-    const seen: number[] = [];
-    const value$ = fromBatches(async function* (given) {
-      signal = given;
-      yield await Promise.resolve(
-        (function* () {
-          yield 1;
-          throw new Error('unreadable');
-        })(),
-      );
-    }, openDemand);
-    await expect(lastValueFrom(value$.pipe(tap((n) => seen.push(n))))).rejects.toThrow(
-      'unreadable',
-    );
-    expect(seen).toEqual([1]);
-    expect(signal?.aborted).toBe(true);
-  });
-
-  it('takes time in proportion to what comes', async () => {
-    const value$ = fromBatches(async function* () {
-      for (let batch = 0; batch < 1_000; batch += 1) {
-        yield await Promise.resolve(Array<number>(1_000).fill(1));
-      }
-    }, openDemand);
-    expect(await lastValueFrom(value$.pipe(count()))).toBe(1_000_000);
   });
 });
 

@@ -1,4 +1,4 @@
-import { Observable } from 'rxjs';
+import { filter, map, Observable } from 'rxjs';
 import type { Demand } from './demand.js';
 
 /** Opens a source to pull from; the signal aborts its waits. */
@@ -9,61 +9,48 @@ export type OpenPull<T, Return = unknown> = (signal: AbortSignal) => AsyncIterab
  * signal and calls `return()` without waiting for it: a stalled generator would never return.
  */
 export const fromPull = <T>(open: OpenPull<T>, demand: Demand): Observable<T> =>
-  pulled(open, demand, (result) => (isYield(result) ? [result.value] : []));
-
-/** As `fromPull`, for batches: emits their values one by one, and keeps the rest while demand is closed. */
-export const fromBatches = <T>(open: OpenPull<Iterable<T>>, demand: Demand): Observable<T> =>
-  pulled(open, demand, (result) => (isYield(result) ? result.value : []));
+  pulls(open, demand).pipe(
+    filter(isYield),
+    map(({ value }) => value),
+  );
 
 /** As `fromPull`, but emits iterator results, including the return value. */
 export const pulls = <T, Return>(
   open: OpenPull<T, Return>,
   demand: Demand,
-): Observable<IteratorResult<T, Return>> => pulled(open, demand, (result) => [result]);
-
-/** A custom Observable, because every delta passes here: operators would cost more than the delta. */
-const pulled = <T, Return, Value>(
-  open: OpenPull<T, Return>,
-  demand: Demand,
-  valuesOf: (result: IteratorResult<T, Return>) => Iterable<Value>,
-): Observable<Value> =>
+): Observable<IteratorResult<T, Return>> =>
   new Observable((subscriber) => {
     const abort = new AbortController();
     const iterator = open(abort.signal)[Symbol.asyncIterator]();
-    /** Values that were pulled, but not emitted; `none` while a pull is pending. */
-    let batch: Iterator<Value> | undefined = none;
+    /** A result that waits for demand. */
+    let held: IteratorResult<T, Return> | undefined;
+    /** While it pulls or emits. */
+    let isBusy = false;
     let isOpen = false;
-    let isFlowing = false;
     let isExhausted = false;
 
-    const guarded = (task: () => void): void => {
-      try {
-        task();
-      } catch (error) {
-        subscriber.error(error);
-      }
-    };
-    const take = (result: IteratorResult<T, Return>): void =>
-      guarded(() => {
-        isExhausted = result.done === true;
-        batch = valuesOf(result)[Symbol.iterator]();
-        flow();
-      });
-    const pull = (): void => {
-      batch = undefined;
-      Promise.resolve(iterator.next()).then(take, (error: unknown) => subscriber.error(error));
+    const fail = (error: unknown): void => subscriber.error(error);
+    const take = (result: IteratorResult<T, Return>): void => {
+      isBusy = false;
+      isExhausted = result.done === true;
+      held = result;
+      flow();
     };
     const flow = (): void => {
-      // An observer may close demand and open it again.
-      if (isFlowing) return;
-      isFlowing = true;
-      while (isOpen && batch !== undefined && !subscriber.closed) {
-        const next = batch.next();
-        if (isYield(next)) subscriber.next(next.value);
-        else if (isExhausted) subscriber.complete();
-        else pull();
+      if (!isOpen || isBusy || subscriber.closed) return;
+      isBusy = true;
+      if (held === undefined) {
+        new Promise<IteratorResult<T, Return>>((resolve) => resolve(iterator.next()))
+          .then(take)
+          .catch(fail);
+        return;
       }
-      isFlowing = false;
+      // An observer may close demand and open it again.
+      subscriber.next(held);
+      isBusy = false;
+      held = undefined;
+      if (isExhausted) subscriber.complete();
+      else flow();
     };
 
     subscriber.add(() => {
@@ -73,14 +60,12 @@ const pulled = <T, Return, Value>(
       demand.open$.subscribe({
         next: (level) => {
           isOpen = level;
-          guarded(flow);
+          flow();
         },
-        error: (error: unknown) => subscriber.error(error),
+        error: fail,
       }),
     );
   });
-
-const none: Iterator<never> = { next: () => ({ done: true, value: undefined }) };
 
 const isYield = <T>(result: IteratorResult<T, unknown>): result is IteratorYieldResult<T> =>
   result.done !== true;

@@ -1,0 +1,185 @@
+import { isRecord } from '@millrace/core/adapter';
+import { type Consumer, type Decompressor, decompressorFor } from './decompress.js';
+import type { Receiver, Transfer, WireRequest } from './exchange.js';
+
+/** The part of an undici dispatcher that Node's `fetch` uses. */
+interface Dispatcher {
+  dispatch(options: object, handler: object): unknown;
+}
+
+/**
+ * Creates the transfer of a request over the dispatcher of Node's `fetch`, which programs replace for a proxy or a mock.
+ * Returns `undefined` on another platform, and if the global `fetch` was replaced: programs do that for mocks, caches and
+ * tracing, at any time.
+ */
+export const nodeTransfer = (request: WireRequest, receiver: Receiver): Transfer | undefined => {
+  if (!isOfNode(globalThis.fetch)) return undefined;
+  // Node registers it when its `fetch` is first used, and this class belongs to it.
+  if (dispatcherAt(1) === undefined) Reflect.get(globalThis, 'Response');
+  // This one takes the handlers of undici 6, also in later versions.
+  const dispatcher = dispatcherAt(1);
+  return dispatcher && dispatcherTransfer(dispatcher, request, receiver);
+};
+
+const known = new WeakMap<object, boolean>();
+
+/** Whether a `fetch` is Node's own, by its source. */
+const isOfNode = (fetch: typeof globalThis.fetch): boolean => {
+  const before = known.get(fetch);
+  if (before !== undefined) return before;
+  const source = Function.prototype.toString.call(fetch);
+  const found = source.includes('internal/deps/undici');
+  known.set(fetch, found);
+  return found;
+};
+
+const dispatcherAt = (version: 1 | 2): Dispatcher | undefined => {
+  const found: unknown = Reflect.get(globalThis, keys[version]);
+  return isDispatcher(found) ? found : undefined;
+};
+
+const keys = {
+  1: Symbol.for('undici.globalDispatcher.1'),
+  2: Symbol.for('undici.globalDispatcher.2'),
+};
+
+const isDispatcher = (value: unknown): value is Dispatcher =>
+  isRecord(value) && typeof value['dispatch'] === 'function';
+
+/**
+ * Removes the time limits of Node's `fetch`, which fails after 5 minutes without headers or body data: the model has
+ * its own timeouts. Requests still go through the current dispatcher, with its connections, proxy or mock, and explicit
+ * limits of an `Agent` stay in force. Mutates `init`. A `fetch` that is not based on undici ignores it.
+ *
+ * The field is not enumerable, so a `fetch` that copies `init` to add its own dispatcher keeps that one.
+ */
+export const withoutLimits = (init: RequestInit): RequestInit => {
+  const [older, newer] = [dispatcherAt(1), dispatcherAt(2)];
+  const current = newer ?? older;
+  if (current === undefined) return init;
+  const dispatch = (options: object, handler: object): unknown => {
+    // Later versions of undici have another handler.
+    const chosen = ('onRequestStart' in handler ? newer : older) ?? current;
+    return chosen.dispatch({ ...options, ...limitsOf(chosen, current) }, handler);
+  };
+  const value: unknown = Object.create(current, { dispatch: { value: dispatch } });
+  return Object.defineProperty(init, 'dispatcher', { value });
+};
+
+interface Limits {
+  readonly headersTimeout: unknown;
+  readonly bodyTimeout: unknown;
+}
+
+const limitsOf = (dispatcher: Dispatcher, other: Dispatcher = dispatcher): Limits => {
+  const options = optionsOf(dispatcher) ?? optionsOf(other) ?? {};
+  const { headersTimeout = 0, bodyTimeout = 0 } = options;
+  return { headersTimeout, bodyTimeout };
+};
+
+/** The options of an `Agent`, which undici keeps under a private symbol. */
+const optionsOf = (dispatcher: object): Readonly<Record<string, unknown>> | undefined => {
+  const key = Object.getOwnPropertySymbols(dispatcher).find(
+    ({ description }) => description === 'options',
+  );
+  const options: unknown = key === undefined ? undefined : Reflect.get(dispatcher, key);
+  return isRecord(options) ? options : undefined;
+};
+
+/** The default headers of `fetch`, but without compression: that delays a stream. */
+const defaultHeaders: WireRequest['headers'] = {
+  accept: '*/*',
+  'accept-encoding': 'identity',
+  'accept-language': '*',
+  'sec-fetch-mode': 'cors',
+  'user-agent': 'node',
+};
+
+/**
+ * Sends a request over a dispatcher of undici. The handler is that of
+ * https://github.com/nodejs/undici/blob/v6.24.1/docs/docs/api/Dispatcher.md.
+ */
+const dispatcherTransfer = (
+  dispatcher: Dispatcher,
+  { url, headers, body }: WireRequest,
+  receiver: Receiver,
+): Transfer => {
+  // undici calls back in the context in which the connection was opened.
+  const scope = new (process.getBuiltinModule('node:async_hooks').AsyncResource)('MillraceRequest');
+  const consumer: Consumer = {
+    bytes: (bytes) => scope.runInAsyncScope(() => receiver.bytes(bytes)),
+    end: () => scope.runInAsyncScope(() => receiver.end()),
+    fail: (cause) => {
+      if (isAborted) return;
+      decompressor?.destroy();
+      // As with `fetch`, whose errors others have learned to read.
+      const error = new TypeError(hasHead ? 'terminated' : 'fetch failed', { cause });
+      scope.runInAsyncScope(() => receiver.fail(error));
+    },
+    drained: () => proceed?.(),
+  };
+  let decompressor: Decompressor | undefined;
+  let isAborted = false;
+  let hasHead = false;
+  let stop: ((reason: Error) => void) | undefined;
+  let proceed: (() => void) | undefined;
+
+  const handler = {
+    onConnect: (abort: (reason: Error) => void): void => {
+      if (isAborted) abort(aborted);
+      else stop = abort;
+    },
+    onHeaders: (
+      status: number,
+      raw: readonly (string | Uint8Array)[],
+      resume: () => void,
+    ): boolean => {
+      // An interim response precedes the real one.
+      if (status < 200 || isAborted) return true;
+      const head = { status, headers: { get: (name: string) => rawHeader(raw, name) } };
+      proceed = resume;
+      hasHead = true;
+      decompressor = decompressorFor(head.headers.get('content-encoding'), consumer);
+      scope.runInAsyncScope(() => receiver.head(head));
+      return true;
+    },
+    onData: (bytes: Uint8Array): boolean =>
+      isAborted || (decompressor?.write ?? consumer.bytes)(bytes),
+    onComplete: (): void => {
+      if (!isAborted) (decompressor?.end ?? consumer.end)();
+    },
+    onError: consumer.fail,
+    onUpgrade: (): void => consumer.fail(new Error('The server changed the protocol.')),
+  };
+  return {
+    start: () => {
+      const { origin, pathname, search } = new URL(url);
+      const request = { origin, path: pathname + search, method: 'POST', body };
+      const given = { headers: { ...defaultHeaders, ...headers }, ...limitsOf(dispatcher) };
+      try {
+        dispatcher.dispatch({ ...request, ...given }, handler);
+      } catch (thrown) {
+        consumer.fail(thrown);
+      }
+    },
+    resume: () => (decompressor?.resume ?? proceed)?.(),
+    abort: () => {
+      isAborted = true;
+      decompressor?.destroy();
+      stop?.(aborted);
+    },
+  };
+};
+
+const aborted = new Error('The request was aborted.');
+
+/** Names and values alternate. */
+const rawHeader = (raw: readonly (string | Uint8Array)[], name: string): string | null => {
+  for (let at = 0; at + 1 < raw.length; at += 2) {
+    if (latin1(raw[at]).toLowerCase() === name) return latin1(raw[at + 1]);
+  }
+  return null;
+};
+
+const latin1 = (text: string | Uint8Array | undefined): string =>
+  typeof text === 'string' ? text : Buffer.from(text ?? []).toString('latin1');

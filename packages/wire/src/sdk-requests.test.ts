@@ -1,0 +1,72 @@
+import { describe, expect, it, jest } from '@jest/globals';
+import type { Access } from './access.js';
+import { type SdkClient, type SdkOptions, sdkRequests } from './sdk-requests.js';
+
+const access: Access = {
+  baseUrl: 'https://acme.example/v1',
+  headers: { authorization: null, 'x-team': 'a' },
+  credentials: { headers: { authorization: 'Bearer sk-1' }, secret: 'sk-1' },
+  secrets: ['sk-1'],
+};
+
+/** A client that builds requests as an SDK does. */
+const load = (options: SdkOptions): Promise<SdkClient> =>
+  Promise.resolve({
+    buildRequest: ({ path, headers }) =>
+      Promise.resolve({
+        url: options.baseURL + path,
+        req: { headers: new Headers({ ...headers, 'User-Agent': 'Acme/1' }) },
+      }),
+  });
+
+describe('sdkRequests', () => {
+  it('adds the key to what the SDK builds, and loads and asks it once', async () => {
+    const loading = jest.fn(load);
+    const requests = sdkRequests(access, '/chat', loading);
+    const expected = {
+      url: 'https://acme.example/v1/chat',
+      headers: {
+        authorization: 'Bearer sk-1',
+        'content-type': 'application/json',
+        'user-agent': 'Acme/1',
+      },
+    };
+    const both = [requests('1').request(), requests('2').request()];
+    expect(await Promise.all(both)).toEqual([
+      { ...expected, body: '1' },
+      { ...expected, body: '2' },
+    ]);
+    // No promise, once it is known.
+    expect(requests('3').request()).toEqual({ ...expected, body: '3' });
+    expect(loading).toHaveBeenCalledTimes(1);
+    expect(loading).toHaveBeenCalledWith(
+      expect.objectContaining({ apiKey: 'none', maxRetries: 0, logLevel: 'off' }),
+    );
+  });
+
+  it('X10: asks for the key of each request, and adds it to its secrets only', async () => {
+    let count = 0;
+    const credentials = () => {
+      count += 1;
+      const secret = `sk-${count}`;
+      return Promise.resolve({ headers: { authorization: secret }, secret });
+    };
+    const requests = sdkRequests({ ...access, credentials, secrets: ['sk-0'] }, '/chat', load);
+    const [first, second] = [requests('1'), requests('2')];
+    expect(count).toBe(0);
+    expect(first.secrets).toEqual(['sk-0']);
+    expect(await first.request()).toMatchObject({ headers: { authorization: 'sk-1' } });
+    expect(await second.request()).toMatchObject({ headers: { authorization: 'sk-2' } });
+    expect([first.secrets, second.secrets]).toEqual([
+      ['sk-0', 'sk-1'],
+      ['sk-0', 'sk-2'],
+    ]);
+  });
+
+  it('loads the SDK again after it could not be loaded', async () => {
+    const loading = jest.fn(load).mockRejectedValueOnce(new Error('not found'));
+    const requests = sdkRequests(access, '/chat', loading);
+    await expect(requests('1').request()).rejects.toThrow('not found');
+    expect(await requests('2').request()).toMatchObject({ body: '2' });
+  });
+});
