@@ -116,13 +116,22 @@ const dispatcherTransfer = (
       const error = new TypeError(hasHead ? 'terminated' : 'fetch failed', { cause });
       scope.runInAsyncScope(() => receiver.fail(error));
     },
-    drained: () => proceed?.(),
+    drained: () => release(),
   };
   let decompressor: Decompressor | undefined;
   let isAborted = false;
   let hasHead = false;
   let stop: ((reason: Error) => void) | undefined;
   let proceed: (() => void) | undefined;
+  let waiting = 0;
+  let isHeld = false;
+  const release = (): void => {
+    if (isHeld) {
+      // Proceeding may hold it again.
+      isHeld = false;
+      proceed?.();
+    }
+  };
 
   const handler = {
     onConnect: (abort: (reason: Error) => void): void => {
@@ -143,8 +152,14 @@ const dispatcherTransfer = (
       scope.runInAsyncScope(() => receiver.head(head));
       return true;
     },
-    onData: (bytes: Uint8Array): boolean =>
-      isAborted || (decompressor?.write ?? consumer.bytes)(bytes),
+    onData: (bytes: Uint8Array): boolean => {
+      if (isAborted || (decompressor?.write ?? consumer.bytes)(bytes)) return true;
+      waiting += bytes.length;
+      if (waiting < readSize) return true;
+      waiting = 0;
+      isHeld = true;
+      return false;
+    },
     onComplete: (): void => {
       if (!isAborted) (decompressor?.end ?? consumer.end)();
     },
@@ -162,7 +177,7 @@ const dispatcherTransfer = (
         consumer.fail(thrown);
       }
     },
-    resume: () => (decompressor?.resume ?? proceed)?.(),
+    resume: () => (decompressor?.resume ?? release)(),
     abort: () => {
       isAborted = true;
       decompressor?.destroy();
@@ -170,6 +185,12 @@ const dispatcherTransfer = (
     },
   };
 };
+
+/**
+ * What Node reads from a socket at once. Each pause of undici reads that much ahead, so there is none before as much
+ * waits here: more pauses would get ahead of a slow consumer without end.
+ */
+const readSize = 65_536;
 
 const aborted = new Error('The request was aborted.');
 
