@@ -1,11 +1,21 @@
-import { firstValueFrom, NEVER } from 'rxjs';
+import type { StoreOfCalls } from '@millrace/core/journal';
+import {
+  catchError,
+  defaultIfEmpty,
+  filter,
+  firstValueFrom,
+  map,
+  NEVER,
+  type Observable,
+  of,
+  take,
+} from 'rxjs';
 import { ask$, type Begin, type Outcome } from './ask.js';
 import type { AnswerArguments } from './command-line/arguments.js';
 import type { Prepared } from './prepare.js';
 import { describeError } from './presentation/describe-error.js';
 import { presenterOf } from './presentation/presenter.js';
 import { commandFor } from './runs/hints.js';
-import { hasRecords$ } from './runs/has-records.js';
 import type { Setting } from './setting.js';
 import { isBrokenPipe } from './terminal/output.js';
 
@@ -51,3 +61,13 @@ export const answer = async (
     return 'failed';
   }
 };
+
+/** Emits whether the run has a recorded step and can be resumed; false if the store fails. */
+const hasRecords$ = ({ driver }: StoreOfCalls, callId: string): Observable<boolean> =>
+  driver.read$(callId, { kind: 'step' }).pipe(
+    filter((records) => records.length > 0),
+    map(() => true),
+    take(1),
+    defaultIfEmpty(false),
+    catchError(() => of(false)),
+  );

@@ -4,7 +4,7 @@ import { type AgentEvent, createAgent } from '@millrace/core';
 import { draining } from '@millrace/core/journal';
 import { marbles, scriptedModel, text } from '@millrace/core/testing';
 import { concat, finalize, NEVER, of, Subject } from 'rxjs';
-import { answerOnly } from './presentation/answer-only.js';
+import { answerOnly } from './presentation/presenter.js';
 import { ask$ } from './ask.js';
 import { fakeOutput } from './terminal/fake-terminal.test-support.js';
 import { watchOutput } from './terminal/output.js';

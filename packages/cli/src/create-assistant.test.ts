@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { scriptedModel, text, toolCall } from '@millrace/core/testing';
-import { createAssistant } from './create-assistant.js';
+import { createAssistant, findWorkspace } from './create-assistant.js';
 
 const directory = process.cwd();
 
@@ -53,4 +53,13 @@ describe('createAssistant', () => {
       sample: expect.stringMatching(/Tokyo\?$/),
     });
   });
+});
+
+describe('findWorkspace', () => {
+  it.each([directory, join(directory, 'packages/cli/src'), tmpdir(), '/'])(
+    'finds it from %s: above that, else above this package',
+    async (start) => {
+      expect(await findWorkspace(start)).toBe(directory);
+    },
+  );
 });

@@ -1,5 +1,7 @@
+import { readFile as readText } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { type Agent, type AgentOptions, createAgent } from '@millrace/core';
-import { findWorkspace } from './find-workspace.js';
 
 /** The agent of the command. */
 export interface Assistant {
@@ -52,3 +54,23 @@ const isNoProse = (path: string): boolean => /\.api\.md$|(?:^|\/)(?:temp|expecte
 const aboutDocs =
   'Searches the documentation of Millrace (its README, architecture and guides: agents, streams, events, tools, ' +
   'interceptors, backpressure) for words and gives the passages that fit best, each with its file.';
+
+/** Finds the root of Millrace's own workspace above a directory or above this package; undefined if it finds none. */
+export const findWorkspace = async (directory: string): Promise<string | undefined> =>
+  (await workspaceAbove(directory)) ??
+  (await workspaceAbove(dirname(fileURLToPath(import.meta.url))));
+
+const workspaceAbove = async (directory: string): Promise<string | undefined> => {
+  if (await isWorkspace(directory)) return directory;
+  const parent = dirname(directory);
+  return parent === directory ? undefined : workspaceAbove(parent);
+};
+
+const isWorkspace = async (directory: string): Promise<boolean> => {
+  try {
+    const manifest: unknown = JSON.parse(await readText(join(directory, 'package.json'), 'utf8'));
+    return Reflect.get(Object(manifest), 'name') === 'millrace-workspace';
+  } catch {
+    return false;
+  }
+};

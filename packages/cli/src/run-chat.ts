@@ -2,7 +2,7 @@ import { answer } from './answer.js';
 import { chat } from './chat.js';
 import type { AskArguments } from './command-line/arguments.js';
 import { exitCodes } from './exit-codes.js';
-import { newCallId } from './new-call-id.js';
+import { newCallId } from './runs/run-id.js';
 import { prepare } from './prepare.js';
 import { promptSign } from './presentation/introduction.js';
 import { isHumanOutput } from './presentation/presenter.js';

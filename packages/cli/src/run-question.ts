@@ -5,7 +5,7 @@ import type { AskArguments } from './command-line/arguments.js';
 import { commandNames, helpHint } from './command-line/help.js';
 import { exitCodes, wrongUsage } from './exit-codes.js';
 import { givenQuestion$ } from './given-question.js';
-import { newCallId } from './new-call-id.js';
+import { newCallId } from './runs/run-id.js';
 import { prepare } from './prepare.js';
 import { promptSign } from './presentation/introduction.js';
 import { isHumanOutput } from './presentation/presenter.js';

@@ -6,13 +6,12 @@ import { agentWork } from './components/agent.js';
 import { categorizeWork } from './components/categorize.js';
 import { codeWork } from './components/code.js';
 import { iterateWork } from './components/iterate.js';
-import { messageWork } from './components/message.js';
 import { retrievalWork } from './components/retrieval.js';
 import { switchWork } from './components/switch.js';
 import { toolWork } from './components/tool.js';
-import type { FlowComponent, FlowComponents } from './document.js';
+import type { FlowComponent, FlowComponents, MessageParams } from './document.js';
 import { graphOf, topological } from './graph.js';
-import { render, templateOf } from './render.js';
+import { outputOf, render, templateOf } from './render.js';
 import type { CompileOptions } from './resources.js';
 import type { CompiledGraph } from './run-graph.js';
 import { streamingAgents } from './streaming-agents.js';
@@ -96,6 +95,11 @@ const workOf = (id: string, component: FlowComponent, options: CompileOptions): 
       return iterateWork(id, params, compileGraph(params.components, options, true));
     }
   }
+};
+
+const messageWork = ({ content }: MessageParams): Work => {
+  const template = templateOf(content);
+  return (scope) => defer(() => of(done(outputOf(template, scope))));
 };
 
 /** A checked document only refers to resources that exist. */

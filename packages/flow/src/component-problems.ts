@@ -2,10 +2,10 @@ import { createAgent, isMillraceError, type Tool } from '@millrace/core';
 import { isRecord } from '@millrace/core/adapter';
 import { jsonSchema } from '@millrace/core/schema';
 import type { AgentParams, FlowComponents, SwitchParams } from './document.js';
-import { noModel } from './no-model.js';
 import { type Finding, problemAt } from './problem.js';
 import type { FlowResources } from './resources.js';
 import { allComponents } from './template-problems.js';
+import { noModel } from './work.js';
 
 type Path = readonly (string | number)[];
 

@@ -1,6 +1,6 @@
-import { type CallOptions, MillraceError, type Reply, textOf } from '@millrace/core';
+import { type CallOptions, MillraceError, type Model, type Reply, textOf } from '@millrace/core';
 import { silent } from '@millrace/core/teams';
-import type { Observable } from 'rxjs';
+import { type Observable, throwError } from 'rxjs';
 import type { Output, Scope } from './scope.js';
 
 export type WorkResult =
@@ -44,3 +44,10 @@ export const toResult = (reply: Reply, outputOf: (reply: Reply) => Output): Work
 
 /** The text of a reply. Everything else in it is for user interfaces. */
 export const textOutput = (reply: Reply): Output => ({ text: textOf(reply), reply });
+
+/** A placeholder for agents that never request their model. */
+export const noModel: Model = {
+  name: 'none',
+  stream$: () =>
+    throwError(() => new MillraceError('invalidState', 'This component has no model.')),
+};

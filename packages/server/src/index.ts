@@ -24,9 +24,14 @@ export {
 } from './approvals/approval-queue.js';
 export type { ApprovalKey } from './approvals/approval-keys.js';
 export { approvalsHandler, type ApprovalsHandlerOptions } from './approvals/approvals-handler.js';
-export { agUiHeaders, uiMessageStreamHeaders } from './headers.js';
 export type { MaskOptions } from './masks.js';
 export type { SourceData } from './parts/part.js';
 export type { ApprovalTokenOptions } from './parts/with-approval-tokens.js';
-export { agUiResponse, type OpenCall, uiMessageStreamResponse } from './responses.js';
+export {
+  agUiHeaders,
+  agUiResponse,
+  type OpenCall,
+  uiMessageStreamHeaders,
+  uiMessageStreamResponse,
+} from './responses.js';
 export { type ServerSentEventsOptions, toServerSentEvents } from './to-server-sent-events.js';

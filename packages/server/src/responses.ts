@@ -3,8 +3,23 @@ import { checkOptions, isFunction } from '@millrace/core/adapter';
 import { defer, map, type Observable, type OperatorFunction } from 'rxjs';
 import { type AgUiOptions, toAgUi } from './ag-ui/to-ag-ui.js';
 import { toUiMessageStream, type UiMessageStreamOptions } from './ai-sdk/to-ui-message-stream.js';
-import { agUiHeaders, uiMessageStreamHeaders } from './headers.js';
 import { toServerSentEvents } from './to-server-sent-events.js';
+
+const eventStream = {
+  'content-type': 'text/event-stream',
+  'cache-control': 'no-cache',
+  // Proxies that buffer responses would delay the stream.
+  'x-accel-buffering': 'no',
+} as const;
+
+/** The headers of an AI SDK UI message stream response. */
+export const uiMessageStreamHeaders: Readonly<Record<string, string>> = Object.freeze({
+  ...eventStream,
+  'x-vercel-ai-ui-message-stream': 'v1',
+});
+
+/** The headers of an AG-UI event stream response. */
+export const agUiHeaders: Readonly<Record<string, string>> = Object.freeze({ ...eventStream });
 
 /** Starts a call whose events respect the demand: `(demand) => agent.stream$(input, { demand })`. */
 export type OpenCall = (demand: Demand) => Observable<AgentEvent>;

@@ -1,3 +1,4 @@
+import { oneLine } from './shorten.js';
 import type { Theme } from './theme.js';
 
 /** Introduces the model and the missing capabilities, before the first answer. */
@@ -12,3 +13,7 @@ export const introduction = (
 
 export const promptSign = ({ colors, unicode }: Theme): string =>
   colors.bold(unicode ? '› ' : '> ');
+
+/** Formats a question on one line, with the prompt. */
+export const questionLine = (question: string, theme: Theme): string =>
+  `${promptSign(theme)}${oneLine(question, theme.width - 2, theme)}\n`;

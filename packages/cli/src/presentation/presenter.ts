@@ -1,9 +1,9 @@
-import type { AgentEvent } from '@millrace/core';
-import type { OperatorFunction } from 'rxjs';
+import { type AgentEvent, only, textOf } from '@millrace/core';
+import { filter, map, type OperatorFunction } from 'rxjs';
 import type { PrintArguments } from '../command-line/arguments.js';
-import { answerOnly } from './answer-only.js';
 import type { UsageUnit } from './describe-reply.js';
 import { present } from './present.js';
+import { printable } from './printable.js';
 import type { Theme } from './theme.js';
 import { toJsonLines } from './to-json-lines.js';
 
@@ -18,3 +18,11 @@ export const presenterOf = (
 
 /** Whether the output is for humans, with hints and notes. */
 export const isHumanOutput = ({ json, quiet }: PrintArguments): boolean => !json && !quiet;
+
+/** Emits only the answer of a call, when it is complete. */
+export const answerOnly: OperatorFunction<AgentEvent, string> = (event$) =>
+  event$.pipe(
+    only('postCall'),
+    filter(({ parentId }) => parentId === undefined),
+    map(({ reply }) => `${printable(textOf(reply)).trimEnd()}\n`),
+  );

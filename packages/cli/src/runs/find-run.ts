@@ -2,10 +2,9 @@ import { MillraceError } from '@millrace/core';
 import { nearMatches } from '@millrace/core/adapter';
 import { type CallSummary, calls$ } from '@millrace/core/journal';
 import { map, type Observable, toArray } from 'rxjs';
-import { missingNote } from './missing-note.js';
 import type { RunStore } from './open-run-store.js';
-import { leastId, shortId } from './short-id.js';
-import { describePlace } from './store-place.js';
+import { leastId, shortId } from './run-id.js';
+import { describePlace, missingNote } from './store-place.js';
 
 /** Emits the run with this id or unique id prefix. Errors with `invalidRequest` if no run or several match. */
 export const findRun$ = (

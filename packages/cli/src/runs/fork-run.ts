@@ -1,18 +1,32 @@
 import { MillraceError } from '@millrace/core';
-import { fork$, type ForkOptions, type ReadableCall, steps$ } from '@millrace/core/journal';
-import { firstValueFrom, lastValueFrom, toArray } from 'rxjs';
+import { isRecord, parsedJson } from '@millrace/core/adapter';
+import {
+  fork$,
+  type ForkOptions,
+  type ReadableCall,
+  steps$,
+  type StoreOfCalls,
+} from '@millrace/core/journal';
+import {
+  defaultIfEmpty,
+  filter,
+  firstValueFrom,
+  lastValueFrom,
+  map,
+  mergeMap,
+  type Observable,
+  take,
+  toArray,
+} from 'rxjs';
 import type { Outcome } from '../ask.js';
 import type { ForkArguments } from '../command-line/arguments.js';
-import { newCallId } from '../new-call-id.js';
 import { isHumanOutput } from '../presentation/presenter.js';
 import type { Setting } from '../setting.js';
-import { assertOwn } from './assert-own.js';
 import { withQuestion, withTexts } from './edited-step.js';
 import { findRun$ } from './find-run.js';
-import { historyOf$ } from './history-of.js';
 import type { RunStore } from './open-run-store.js';
-import { continueRun } from './resume-run.js';
-import { shortId } from './short-id.js';
+import { assertOwn, continueRun } from './resume-run.js';
+import { newCallId, shortId } from './run-id.js';
 import { withRuns } from './with-runs.js';
 
 /** Forks a run, prints the id of the new run, and continues it. Resolves to how it ended. */
@@ -42,6 +56,20 @@ const optionsOf = async (
   const history = await firstValueFrom(historyOf$(store, callId));
   return { at: second.id, edit: { call: withQuestion(question, history) } };
 };
+
+/** Emits the recorded messages before the start of a run. */
+const historyOf$ = ({ driver }: StoreOfCalls, callId: string): Observable<readonly unknown[]> =>
+  driver.read$(callId, { kind: 'step' }).pipe(
+    mergeMap((records) => records),
+    filter(({ name }) => name === `${callId}/open`),
+    take(1),
+    map(({ text }) => {
+      const opening = parsedJson(text);
+      const history: unknown = isRecord(opening) ? opening['history'] : undefined;
+      return Array.isArray(history) ? history.map((message: unknown) => message) : [];
+    }),
+    defaultIfEmpty([]),
+  );
 
 const tooShort = (): MillraceError =>
   new MillraceError(

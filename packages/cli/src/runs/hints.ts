@@ -1,5 +1,5 @@
 import type { StoreArguments } from '../command-line/arguments.js';
-import { shortId } from './short-id.js';
+import { shortId } from './run-id.js';
 
 /** The command line to fork, resume or replay a run of this store. */
 export const commandFor = (

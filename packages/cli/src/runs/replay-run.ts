@@ -7,7 +7,7 @@ import type { Setting } from '../setting.js';
 import { findRun$ } from './find-run.js';
 import { commandFor } from './hints.js';
 import { keptSteps$ } from './kept-steps.js';
-import { questionLine } from './question-line.js';
+import { questionLine } from '../presentation/introduction.js';
 import { writeOutput$ } from './write-output.js';
 import { runModel$ } from './run-model.js';
 import { withRuns } from './with-runs.js';

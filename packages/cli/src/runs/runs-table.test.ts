@@ -2,7 +2,7 @@ import { expect, it } from '@jest/globals';
 import type { CallSummary } from '@millrace/core/journal';
 import { plainTheme } from '../presentation/theme.js';
 import { runsTable } from './runs-table.js';
-import { shortId } from './short-id.js';
+import { shortId } from './run-id.js';
 
 const now = 1_000_000_000;
 const base = { agent: 'millrace', question: 'Why?' } as const;

@@ -3,9 +3,8 @@ import { assistantName } from '../create-assistant.js';
 import { milliseconds } from '../presentation/milliseconds.js';
 import { oneLine } from '../presentation/shorten.js';
 import type { Theme } from '../presentation/theme.js';
-import { ago } from './ago.js';
 import { statusColor, statusOf } from './describe-status.js';
-import { shortId } from './short-id.js';
+import { shortId } from './run-id.js';
 
 /** Formats runs as a table, one line each, at `now` (milliseconds since the epoch). Omits an empty session column. */
 export const runsTable = (runs: readonly CallSummary[], theme: Theme, now: number): string => {
@@ -73,3 +72,17 @@ const rowOf = (run: CallSummary, ids: readonly string[], now: number): Row => {
 
 const fitted = (text: string, width: number, theme: Theme): string =>
   oneLine(text, width, theme).padEnd(width);
+
+/** Units, in milliseconds. */
+const units = [
+  ['d', 86_400_000],
+  ['h', 3_600_000],
+  ['min', 60_000],
+  ['s', 1_000],
+] as const;
+
+/** Formats an age: `3 min ago`. */
+const ago = (ms: number): string => {
+  const [name, size] = units.find(([, unit]) => ms >= unit) ?? [];
+  return name === undefined ? 'now' : `${Math.floor(ms / size)} ${name} ago`;
+};

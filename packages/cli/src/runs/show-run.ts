@@ -11,9 +11,9 @@ import type { Setting } from '../setting.js';
 import { statusColor, statusOf } from './describe-status.js';
 import { commandFor } from './hints.js';
 import type { RunStore } from './open-run-store.js';
-import { questionLine } from './question-line.js';
+import { questionLine } from '../presentation/introduction.js';
 import { runModel$ } from './run-model.js';
-import { shortId } from './short-id.js';
+import { shortId } from './run-id.js';
 
 /** Shows one run: its summary, its output, its marble diagram and its steps. With `--json`, prints it as one line. */
 export const showRun = async (

@@ -3,15 +3,14 @@ import { asyncScheduler, firstValueFrom, lastValueFrom, take, toArray } from 'rx
 import type { RunsArguments } from '../command-line/arguments.js';
 import { isHumanOutput } from '../presentation/presenter.js';
 import type { Setting } from '../setting.js';
-import { missingNote } from './missing-note.js';
 import { statusOf } from './describe-status.js';
 import { findRun$ } from './find-run.js';
 import { commandFor } from './hints.js';
 import type { RunStore } from './open-run-store.js';
 import { runsTable } from './runs-table.js';
-import { shortId } from './short-id.js';
+import { shortId } from './run-id.js';
 import { showRun } from './show-run.js';
-import { describePlace } from './store-place.js';
+import { describePlace, missingNote } from './store-place.js';
 import { withRuns } from './with-runs.js';
 
 /** Lists the runs of a store, or shows one of them. Resolves to the exit code. */

@@ -56,3 +56,7 @@ const stateDirectory = (env: Environment['env'], platform: string): string | und
     ? join(home, 'Library', 'Application Support')
     : join(home, '.local', 'state');
 };
+
+/** A note to append to a place if its directory does not exist, else an empty string. */
+export const missingNote = (place: StorePlace): string =>
+  place.type === 'files' && !existsSync(place.directory) ? ', which does not exist' : '';

@@ -6,7 +6,7 @@ import { asText, fillRecord } from '../render.js';
 import type { FlowFunction } from '../resources.js';
 import type { Output } from '../scope.js';
 import { toResult, type Work } from '../work.js';
-import { runOnce$ } from './run-once.js';
+import { runOnce$ } from './tool.js';
 
 /** Calls a function of the program. Code in a document is never run. */
 export const codeWork = (

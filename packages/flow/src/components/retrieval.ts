@@ -9,10 +9,9 @@ import {
 } from '@millrace/core/retrieval';
 import { concatMap, defaultIfEmpty, defer, map, of, take } from 'rxjs';
 import type { RetrievalParams } from '../document.js';
-import { noModel } from '../no-model.js';
 import { render, templateOf } from '../render.js';
 import { noOutput } from '../scope.js';
-import { childCall, toResult, done, type Work } from '../work.js';
+import { childCall, done, noModel, toResult, type Work } from '../work.js';
 
 /** Retrieves passages, in its own call without a model, so that it emits events. */
 export const retrievalWork = (

@@ -1,9 +1,25 @@
-import type { Tool } from '@millrace/core';
-import { defer, map } from 'rxjs';
+import {
+  createAgent,
+  MillraceError,
+  type Model,
+  type ModelChunk,
+  type Reply,
+  textOf,
+  type Tool,
+} from '@millrace/core';
+import {
+  acting,
+  checkInterrupt,
+  end,
+  phase,
+  type PhaseFactory,
+  reasoning,
+} from '@millrace/core/phases';
+import { defer, map, type Observable, of } from 'rxjs';
 import type { ToolParams } from '../document.js';
 import { fillRecord } from '../render.js';
-import { toResult, textOutput, type Work } from '../work.js';
-import { runOnce$ } from './run-once.js';
+import type { Scope } from '../scope.js';
+import { childCall, textOutput, toResult, type Work } from '../work.js';
 
 /** Runs a tool with input from templates, which is validated like the input of a model. */
 export const toolWork =
@@ -12,3 +28,50 @@ export const toolWork =
     defer(() => runOnce$(id, tool, fillRecord(input, scope), scope)).pipe(
       map((reply) => toResult(reply, ({ output: _details, ...answer }) => textOutput(answer))),
     );
+
+type ToolInput = Readonly<Record<string, unknown>>;
+
+/**
+ * Runs a tool once, in its own call, like a tool call of a model: with validation, approval, timeouts, retries and
+ * events. `reply.output` is the `details` of the result. Errors if the result is an error.
+ */
+export const runOnce$ = (
+  id: string,
+  tool: Tool,
+  input: ToolInput,
+  scope: Scope,
+): Observable<Reply> =>
+  createAgent({
+    name: id,
+    model: requestTool(tool.name, input),
+    tools: [tool],
+    use: [{ name: 'runOnce', turn: () => [reasoning, acting, checkInterrupt, answerWithResult] }],
+    // Other components read the output, not a model, so it need not fit a context window.
+    limits: { maxObservation: 1_000_000 },
+  }).call$(JSON.stringify(input), childCall(id, scope));
+
+/** A stand-in for a model. It requests the tool in its only message. */
+const requestTool = (name: string, input: ToolInput): Model => ({
+  name: 'flow',
+  stream$: () =>
+    of<ModelChunk[]>(
+      { type: 'toolCall', id: 'run', name, input },
+      { type: 'finish', finish: 'stop' },
+    ),
+});
+
+/** Ends the call with the tool result as the answer. */
+const answerWithResult: PhaseFactory = ({ call }) =>
+  phase((run) => {
+    const last = run.messages.at(-1);
+    const result = last?.role === 'tool' ? last.content[0] : undefined;
+    if (result === undefined) throw new MillraceError('invalidState', 'The tool was not run.');
+    if (result.isError) throw new MillraceError('tool', textOf(result));
+    const answer = {
+      id: `${call.callId}/answer`,
+      role: 'assistant',
+      name: call.agent.at(-1) ?? '',
+      content: result.content,
+    } as const;
+    return of({ ...end(run, 'answer', answer), output: result.details });
+  });

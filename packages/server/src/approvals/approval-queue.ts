@@ -1,4 +1,4 @@
-import type { ApprovalRequest, Approver, MillraceError, Verdict } from '@millrace/core';
+import { type ApprovalRequest, type Approver, MillraceError, type Verdict } from '@millrace/core';
 import { checkOptions, isDelay, type Rule } from '@millrace/core/adapter';
 import {
   asyncScheduler,
@@ -20,14 +20,6 @@ import {
 import { type ApprovalKey, keysOf } from './approval-keys.js';
 import { type Claims, createNonce, hashOf, isShowable, plainArguments } from './claims.js';
 import { readVerdict } from './read-verdict.js';
-import {
-  argumentsChanged,
-  notPending,
-  expired,
-  invalidToken,
-  alreadyDecided,
-  invalidInput,
-} from './decision-errors.js';
 import { createTokenSigner, type TokenSigner } from './token-signer.js';
 import {
   createPendingRequests,
@@ -212,4 +204,26 @@ const settledError = (
     case undefined:
       return exp <= asyncScheduler.now() ? expired() : notPending();
   }
+};
+
+const refusal = (message: string, status: number): MillraceError =>
+  new MillraceError('invalidResume', message, { userMessage: message, status });
+
+/** No key has signed the token. Does not reveal whether it is unknown, truncated or altered. */
+const invalidToken = (): MillraceError => refusal('This approval is not valid.', 401);
+
+const alreadyDecided = (): MillraceError => refusal('This request has already been decided.', 409);
+
+const argumentsChanged = (): MillraceError =>
+  refusal('The request has changed since it was shown for approval.', 409);
+
+const expired = (): MillraceError => refusal('This request has expired.', 410);
+
+/** The call has ended or was unsubscribed, or it waits in another process. */
+const notPending = (): MillraceError => refusal('This request is no longer pending.', 410);
+
+/** The tool rejects the input that replaces the model's. */
+const invalidInput = (problems: readonly string[]): MillraceError => {
+  const message = `The input is not valid: ${problems.join('; ')}`;
+  return new MillraceError('invalidRequest', message, { userMessage: message, status: 422 });
 };

@@ -1,9 +1,7 @@
 import { isMillraceError } from '@millrace/core';
-import { checkOptions, parsedJson, type Rule, wholeNumber } from '@millrace/core/adapter';
+import { checkOptions, having, parsedJson, type Rule, wholeNumber } from '@millrace/core/adapter';
 import { badRequest, fieldOf, requireObject } from '../inbound.js';
 import type { ApprovalQueue } from './approval-queue.js';
-import { isApprovalQueue } from './is-approval-queue.js';
-import { readBody } from './read-body.js';
 import { readVerdict } from './read-verdict.js';
 
 /** Options of `approvalsHandler`. */
@@ -36,6 +34,8 @@ export const approvalsHandler = (
   };
 };
 
+const isApprovalQueue: Rule = having('decide', 'an approvalQueue()');
+
 const rules: Readonly<Record<keyof ApprovalsHandlerOptions, Rule>> = { maxBytes: wholeNumber(1) };
 
 const decided = async (
@@ -65,3 +65,29 @@ const refusal = (
   error: string,
   headers: Readonly<Record<string, string>> = {},
 ): Response => Response.json({ error }, { status, headers });
+
+/** Reads a request body as UTF-8; `undefined` if it exceeds `maxBytes`. Rejects if it is interrupted or not UTF-8. */
+const readBody = async (
+  { body, headers }: Request,
+  maxBytes: number,
+): Promise<string | undefined> => {
+  if (Number(headers.get('content-length')) > maxBytes) {
+    await body?.cancel();
+    return undefined;
+  }
+  const decoder = new TextDecoder('utf-8', { fatal: true });
+  const pieces: string[] = [];
+  let length = 0;
+  if (body === null) return '';
+  const reader: ReadableStreamDefaultReader<Uint8Array> = body.getReader();
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return [...pieces, decoder.decode()].join('');
+    length += value.byteLength;
+    if (length > maxBytes) {
+      await reader.cancel();
+      return undefined;
+    }
+    pieces.push(decoder.decode(value, { stream: true }));
+  }
+};

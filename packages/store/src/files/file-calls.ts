@@ -31,7 +31,7 @@ import {
 } from 'rxjs';
 import { type LeaseAttempt, acquireLease$, type ObservedHolder } from '../acquire-lease.js';
 import { checkId, storedName } from '../stored-name.js';
-import { callInUse } from '../call-in-use.js';
+import { callInUse } from '../closing.js';
 import { type AppendRecords, appendTo } from './append-records.js';
 import { createStaging } from './staging.js';
 import { directoryMissing, exists, statIfExists } from './file-system.js';

@@ -3,10 +3,8 @@ import { utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { LeaseAttempt, ObservedHolder } from '../acquire-lease.js';
 import { type Staging, tryRename } from './staging.js';
-import { isNotFound, readNames, statIfExists } from './file-system.js';
+import { ignoreErrors, isNotFound, readNames, statIfExists } from './file-system.js';
 import { isHolderId, processStatus, newHolderId } from './holder-id.js';
-import { ignoreErrors } from './ignore-errors.js';
-import { whenExiting } from './when-exiting.js';
 
 /** An acquired lock, exclusive across processes. */
 export interface FileLock {
@@ -121,6 +119,20 @@ const heldLock = (path: string, own: string, first: string, onLost: () => void):
       state.file = started;
       return true;
     },
+  };
+};
+
+const exitWorks = new Set<() => void>();
+
+const runExitWorks = (): void => exitWorks.forEach((work) => work());
+
+/** Runs the work on process exit; returns a function that cancels it. All share one `exit` listener. */
+const whenExiting = (work: () => void): (() => void) => {
+  if (exitWorks.size === 0) process.on('exit', runExitWorks);
+  exitWorks.add(work);
+  return () => {
+    exitWorks.delete(work);
+    if (exitWorks.size === 0) process.off('exit', runExitWorks);
   };
 };
 

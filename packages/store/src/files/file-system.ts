@@ -89,3 +89,12 @@ const reasons: Readonly<Record<string, readonly [why: string, retryable: boolean
   ENFILE: ['too many open files on this machine. Retry later', true],
   EIO: ['the disk reported an I/O error. Check the system log', true],
 };
+
+/** Runs cleanup that may fail. */
+export const ignoreErrors = (work: () => void): void => {
+  try {
+    work();
+  } catch {
+    // Other processes detect a leftover lock.
+  }
+};

@@ -1,6 +1,6 @@
 import type { Claim, NewRecord } from '@millrace/core/journal';
 import { defer, from } from 'rxjs';
-import { callInUse } from '../call-in-use.js';
+import { callInUse } from '../closing.js';
 import type { AppendRecords } from './append-records.js';
 import type { FileLock } from './file-lock.js';
 import type { OpenSegment } from './open-segment.js';

@@ -1,10 +1,9 @@
 import { rmdirSync, unlinkSync } from 'node:fs';
 import { type FileHandle, open, rm } from 'node:fs/promises';
 import { MillraceError } from '@millrace/core';
-import { isNotFound, alreadyExists } from './file-system.js';
+import { alreadyExists, ignoreErrors, isNotFound } from './file-system.js';
 import { writeLine } from './line.js';
 import { makeDirectory, syncDirectory } from './make-directory.js';
-import { ignoreErrors } from './ignore-errors.js';
 import type { Cursor } from './read-batches.js';
 import { beginning, readSegmentFrom } from './read-call.js';
 import {

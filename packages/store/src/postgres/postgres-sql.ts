@@ -3,8 +3,8 @@ import pg from 'pg';
 import { Observable, retry, type SchedulerLike, share, timer } from 'rxjs';
 import { closed } from '../closing.js';
 import { createPendingWork } from '../sql/pending-work.js';
+import { memoryStatements } from '../sql/memory-statements.js';
 import { migrate } from '../sql/migrate.js';
-import { makeVectors } from './make-vectors.js';
 import { toSqlError } from '../sql/sql-error.js';
 import type { LazySql, Query, Sql } from '../sql/sql.js';
 
@@ -92,6 +92,24 @@ export const postgresSql = (
       return state.closed;
     },
   };
+};
+
+/** Creates the table of vectors if the server has pgvector and the user may use it. Resolves to whether it exists. */
+const makeVectors = async (query: Query, schema: string): Promise<boolean> => {
+  const [found] = await query(
+    `select installed_version from pg_available_extensions where name = 'vector'`,
+  );
+  if (found === undefined) return false;
+  try {
+    if (found['installed_version'] === null) await query('create extension if not exists vector');
+    const [table = {}] = await query('select to_regclass($1) is not null as there', [
+      `${schema}.memory_vectors`,
+    ]);
+    if (table['there'] !== true) await query(memoryStatements(schema).makeVectors);
+    return true;
+  } catch {
+    return false;
+  }
 };
 
 const poolOf = (config: pg.PoolConfig): pg.Pool => {

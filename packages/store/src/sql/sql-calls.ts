@@ -28,7 +28,7 @@ import {
 } from 'rxjs';
 import { type LeaseAttempt, acquireLease$, type ObservedHolder } from '../acquire-lease.js';
 import { checkId, storedName } from '../stored-name.js';
-import { callInUse } from '../call-in-use.js';
+import { callInUse } from '../closing.js';
 import { callStatements } from './call-statements.js';
 import { callOf, columnsOf, recordOf } from './call-rows.js';
 import type { LazySql, Sql } from './sql.js';

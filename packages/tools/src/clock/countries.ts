@@ -1,5 +1,3 @@
-import { normalizePlaceName } from './place-name.js';
-
 /** Reads the time zones of each country from `Intl`, by normalized English name. Takes about 100 ms. */
 export const readCountries = (): ReadonlyMap<string, readonly string[]> => {
   const names = new Intl.DisplayNames(['en'], { type: 'region', fallback: 'none' });
@@ -51,3 +49,14 @@ const zonesOf = (region: string): readonly string[] => {
       : Reflect.get(locale, 'timeZones');
   return Array.isArray(zones) ? zones.map(String) : [];
 };
+
+/** Normalizes the name of a place: `São Paulo` and `sao_paulo` become equal. */
+export const normalizePlaceName = (name: string): string =>
+  name
+    .normalize('NFD')
+    .replace(/\p{M}/gu, '')
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}]+/gu, ' ')
+    .replace(/\b(?:and|the)\b/gu, ' ')
+    .replace(/\s+/gu, ' ')
+    .trim();

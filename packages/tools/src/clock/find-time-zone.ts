@@ -1,6 +1,5 @@
 import { nearMatches } from '@millrace/core/adapter';
-import { principalZones, readCountries } from './countries.js';
-import { normalizePlaceName } from './place-name.js';
+import { normalizePlaceName, principalZones, readCountries } from './countries.js';
 import { canonicalZone, ianaZone, offsetZone, type TimeZone } from './time-zone.js';
 import { ambiguousNames, timeZoneAliases } from './time-zone-aliases.js';
 

@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { principalZones } from './countries.js';
-import { normalizePlaceName } from './place-name.js';
+import { normalizePlaceName, principalZones } from './countries.js';
 import { canonicalZone } from './time-zone.js';
 import { ambiguousNames, timeZoneAliases } from './time-zone-aliases.js';
 

@@ -1,4 +1,4 @@
-import { realpath } from 'node:fs/promises';
+import { readdir, realpath } from 'node:fs/promises';
 import { dirname, isAbsolute, relative, resolve, sep } from 'node:path';
 
 /** A validated path. It is below the root, and so is its target. */
@@ -63,4 +63,26 @@ const check = (path: string, place: string, { root, isHidden }: Confinement): st
   const shown = below.split(sep).join('/');
   if (isHidden(shown)) throw new Error(`'${path}' must not be read: it looks like a secret.`);
   return shown;
+};
+
+const maxNames = 200;
+
+/** Lists the visible entries of a directory, sorted by name. Directories end with `/`. */
+export const namesIn = async (
+  { real, shown }: ConfinedPath,
+  isHidden: (path: string) => boolean,
+): Promise<readonly string[]> => {
+  const entries = await readdir(real, { withFileTypes: true });
+  return entries
+    .filter(({ name }) => !isHidden(shown === '' ? name : `${shown}/${name}`))
+    .map((entry) => (entry.isDirectory() ? `${entry.name}/` : entry.name))
+    .sort();
+};
+
+/** Formats the list of a directory for a model. */
+export const listingOf = ({ shown }: ConfinedPath, names: readonly string[]): string => {
+  const directory = shown === '' ? 'The root directory' : `'${shown}' is a directory. It`;
+  if (names.length === 0) return `${directory} contains nothing that can be read.`;
+  const more = names.length > maxNames ? [`… and ${names.length - maxNames} more`] : [];
+  return [`${directory} contains:`, ...names.slice(0, maxNames), ...more].join('\n');
 };

@@ -1,7 +1,6 @@
 import { posix } from 'node:path';
 import { nearMatches } from '@millrace/core/adapter';
-import { confinePath, type Confinement } from './confined-path.js';
-import { namesIn } from './list-directory.js';
+import { confinePath, type Confinement, namesIn } from './confined-path.js';
 
 /** Replaces an error of the file system by one that a model can act on; returns any other error unchanged. */
 export const explainFailure = async (

@@ -69,3 +69,11 @@ const endOf = (cut: string): number => {
 /** The index, or the previous one if it is between the halves of a surrogate pair. */
 const betweenCharacters = (text: string, index: number): number =>
   /^[\ud800-\udbff][\udc00-\udfff]/.test(text.slice(index - 1, index + 1)) ? index - 1 : index;
+
+/** Returns the part of `text` with the most different terms, about 600 characters long. */
+export const snippetOf = (text: string, terms: ReadonlySet<string>): string => {
+  const { from, to } = excerptOf(text, terms, maxLength);
+  return `${from > 0 ? '… ' : ''}${text.slice(from, to)}${to < text.length ? ' …' : ''}`;
+};
+
+const maxLength = 600;

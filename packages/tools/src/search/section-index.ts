@@ -1,7 +1,7 @@
 import { lookUpForm, termsIn } from '@millrace/core/adapter';
 import MiniSearch, { type SearchResult } from 'minisearch';
 import type { SearchDocument, Section } from './document.js';
-import { snippetOf } from './snippet.js';
+import { snippetOf } from './excerpt.js';
 import { splitIntoSections } from './split-into-sections.js';
 
 export interface Passage {

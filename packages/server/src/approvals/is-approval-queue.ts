@@ -1,3 +1,0 @@
-import { having, type Rule } from '@millrace/core/adapter';
-
-export const isApprovalQueue: Rule = having('decide', 'an approvalQueue()');
