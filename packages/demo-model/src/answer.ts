@@ -30,10 +30,11 @@ const lineFor = ({ name, description, parameters }: ToolReading): string => {
 
 /** Writes the answer: a sentence or a passage for each part of the question, in the order in which they were asked. */
 export const writeAnswer = (
-  { steps, results }: Plan,
+  planned: Plan,
   { question, rounds }: Conversation,
   tools: readonly ToolReading[],
 ): string => {
+  const { steps, results } = planned;
   const made = new Set(
     steps.map((step) => (step.status === 'call' ? results.get(callKey(step.call)) : undefined)),
   );
@@ -41,11 +42,10 @@ export const writeAnswer = (
   const isUnfit = steps.every(({ status }) => status === 'unfit');
   if (isUnfit && others.length === 0) return decline(question, tools);
   const sentences = [
-    ...(isUnfit ? [] : steps.map((step) => sentenceFor(step, results))),
+    ...(isUnfit ? [] : steps.map((step) => sentenceFor(step, planned))),
     ...others.map((it) => describeResult(it, question)),
   ];
-  const isLong = sentences.some((it) => it.includes('\n'));
-  return [...new Set(sentences)].join(isLong ? '\n\n' : ' ');
+  return [...new Set(sentences)].join(sentences.some((it) => it.includes('\n')) ? '\n\n' : ' ');
 };
 
 const decline = (question: string, tools: readonly ToolReading[]): string => {
@@ -55,34 +55,31 @@ const decline = (question: string, tools: readonly ToolReading[]): string => {
     : `${self}, and none of my tools fits. My tools: ${listOf(tools.map(({ name }) => name)).join(', ')}.`;
 };
 
-const sentenceFor = (step: Step, results: Plan['results']): string => {
+const sentenceFor = (step: Step, { results, inVain }: Plan): string => {
   const { text } = step.phrase;
-  const part = quoted(text);
-  switch (step.status) {
-    case 'call': {
-      const result = results.get(callKey(step.call));
-      if (result === undefined) return `I did not get to ${part}.`;
-      return describeResult({ ...result, input: step.call.input }, text, step.tool);
-    }
-    case 'waiting':
-      return `I did not get to ${part}.`;
-    case 'missing':
-      return askFor(step.tool, step.parameter);
-    case 'blocked':
-      return `I left out ${part}, because it needs a result that I do not have.`;
-    case 'conditional':
-      return `I left out ${part}, because I do not understand conditions and exceptions.`;
-    case 'unfit':
-      return `I have no tool for ${part}.`;
-  }
+  if (step.status === 'missing') return askFor(step, inVain);
+  if (step.status !== 'call') return reasons[step.status].replace('…', () => quoted(text));
+  const result = results.get(callKey(step.call));
+  if (result === undefined) return reasons.waiting.replace('…', () => quoted(text));
+  return describeResult({ ...result, input: step.call.input }, text, step.tool);
 };
 
-const askFor = ({ name }: ToolReading, parameter: Parameter): string => {
+const reasons = {
+  waiting: 'I did not get to ….',
+  blocked: 'I left out …, because it needs a result that I do not have.',
+  conditional: 'I left out …, because I do not understand conditions and exceptions.',
+  unfit: 'I have no tool for ….',
+};
+
+const askFor = (step: Extract<Step, { status: 'missing' }>, inVain?: Parameter): string => {
+  const { phrase, tool, parameter } = step;
   const { description, choices, examples } = parameter;
   const about = description === '' ? '' : ` (${clipped(description, 200).replace(/[.\s]+$/u, '')})`;
   const known = choices.length > 0 ? choices : examples;
   const list = known.length > 0 ? ` For example: ${known.slice(0, 8).map(String).join(', ')}.` : '';
-  return `${name} needs the ${spoken(parameter.name)}${about}. Which one do you mean?${list}`;
+  return parameter === inVain
+    ? `I left out ${quoted(phrase.text)}, because I find no ${spoken(parameter.name)} in it.${list}`
+    : `${tool.name} needs the ${spoken(parameter.name)}${about}. Which one do you mean?${list}`;
 };
 
 const describeResult = (
@@ -134,10 +131,8 @@ const quotePassages = (question: string, result: string, { ownStems }: ToolReadi
   const words = stemsIn(question).filter((stem) => !ownStems.has(stem));
   const [best] = passagesIn(result)
     .filter(({ source, text }) => source !== undefined || !foundNothing(text))
-    .map(({ source = '', text }) => {
-      const head = text.slice(0, 4_000);
-      return { source, text: head, score: scoreOf(`${source} ${head}`, words) };
-    })
+    .map(({ source = '', text }) => ({ source, text: text.slice(0, 4_000) }))
+    .map((it) => ({ ...it, score: scoreOf(`${it.source} ${it.text}`, words) }))
     .toSorted((a, b) => b.score - a.score);
   if (best === undefined || best.score < 0.3) {
     return `The documents do not seem to answer ${quoted(question)}.`;

@@ -4,6 +4,7 @@ import {
   answerOf,
   assistant,
   callsOf,
+  declare,
   requestOf,
   shopTools,
   tools,
@@ -84,6 +85,16 @@ describe('an answer', () => {
     expect(answerOf(requestOf('What is 6 * 7?', { tools: [] }))).toMatch(
       /I have no tools here\.$/u,
     );
+  });
+
+  it.each([
+    ['What is 6 * 7 and sing a song?', '6 * 7 = 42. I have no tool for “sing a song”.'],
+    ['Sing a long song, 6 * 7', 'I have no tool for “Sing a long song”. 6 * 7 = 42.'],
+    ['What is 6 * 7, exactly?', '6 * 7 = 42.'],
+  ])('names each part that no tool fits: %s', (text, answer) => {
+    const given = tools.filter(({ name }) => name !== 'search_docs');
+    const messages = [user(text), ...used(computed('6 * 7', '42'))];
+    expect(answerOf(requestOf(messages, { tools: given }))).toBe(answer);
   });
 
   it('says what it left out, and why', () => {
@@ -171,6 +182,25 @@ describe('a required parameter that is missing', () => {
     expect(answer).toBe(
       'set_lights needs the room. Which one do you mean? For example: kitchen, living room.',
     );
+  });
+
+  it('is a path only if its examples are', () => {
+    const note = declare('read_note', 'Reads a note.', {
+      path: { type: 'string', examples: ['Shopping list'] },
+    });
+    const messages = [user('Read a note'), assistant('…'), user('Groceries')];
+    expect(inputsOf(messages, [note])).toEqual([{ path: 'Groceries' }]);
+  });
+
+  it('is not asked for again if the next message does not have it', () => {
+    const answered = [user('Read the file'), assistant('…'), user('the shopping list')];
+    expect(answerOf(requestOf(answered))).toBe(
+      'I left out “Read the file, the shopping list”, because I find no path in it. ' +
+        'For example: README.md, src/index.ts.',
+    );
+    const again = [...answered, assistant('…'), user('Read the file')];
+    expect(answerOf(requestOf(again))).toMatch(/^read_file needs the path\./u);
+    expect(inputsOf([...again, assistant('…'), user('a.md')])).toEqual([{ path: 'a.md' }]);
   });
 
   it('holds up no other part', () => {

@@ -27,6 +27,9 @@ export const readTool = (declaration: ToolDeclaration): ToolReading => {
   const parameters = readParameters(declaration.inputSchema);
   const nameStems = stemsIn(name);
   const topicStems = stemsIn(description);
+  const details = parameters.flatMap((it) => [it.description, ...it.examples, ...it.choices]);
+  const described = stemsIn([description, ...details].join(' ').slice(0, 10_000));
+  const named = [...nameStems, ...parameters.flatMap((it) => stemsIn(it.name))];
   const actions = [...nameStems.slice(0, 2), ...topicStems.slice(0, 1)];
   const required = parameters.filter((it) => it.required);
   const [first, ...others] = required.length === 0 ? parameters.slice(0, 1) : required;
@@ -39,7 +42,10 @@ export const readTool = (declaration: ToolDeclaration): ToolReading => {
     parameters,
     ownStems,
     topicStems: new Set([...ownStems, ...topicStems]),
-    vocabulary: vocabularyOf(nameStems, description, parameters),
+    vocabulary: new Map([
+      ...described.map((stem) => [stem, 0.8] as const),
+      ...named.map((stem) => [stem, 1] as const),
+    ]),
     isRetrieval,
     isChanging: actions.some((it) => changing.has(it)),
   };
@@ -55,20 +61,6 @@ const changing = new Set(
     publish submit pay buy cancel kill stop run execute install deploy`,
   ),
 );
-
-const vocabularyOf = (
-  nameStems: readonly string[],
-  description: string,
-  parameters: readonly Parameter[],
-): ReadonlyMap<string, number> => {
-  const details = parameters.flatMap((it) => [it.description, ...it.examples, ...it.choices]);
-  const described = stemsIn([description, ...details].join(' ').slice(0, 10_000));
-  const named = [...nameStems, ...parameters.flatMap(({ name }) => stemsIn(name))];
-  return new Map([
-    ...described.map((stem) => [stem, 0.8] as const),
-    ...named.map((stem) => [stem, 1] as const),
-  ]);
-};
 
 /** A tool that fits the text, and the arguments that it gives. */
 export interface Choice {
@@ -87,13 +79,12 @@ export const chooseTool = (phrase: Phrase, tools: readonly ToolReading[]): Choic
   const stems = new Set(phrase.content.map(({ stem }) => stem));
   const fitOf = ({ vocabulary }: ToolReading): number =>
     sum([...stems].map((stem) => vocabulary.get(stem) ?? 0));
-  const [best] = tools
+  return tools
     .map((tool) => ({ tool, fit: fitOf(tool) }))
     .toSorted((a, b) => b.fit - a.fit)
     .slice(0, mostTools)
     .flatMap(({ tool }) => judge(tool, phrase))
-    .toSorted((a, b) => b.score - a.score);
-  return best;
+    .toSorted((a, b) => b.score - a.score)[0];
 };
 
 /** Rates a tool for the text, if it fits at all. */

@@ -51,13 +51,12 @@ const paced$ = (
 };
 
 const chunksFor = (request: ModelRequest): readonly ModelChunk[] => {
-  const response = respond(request);
-  const { thinking, text, calls } = response;
+  const { thinking, text, calls } = respond(request);
   return [
     ...wordsOf(thinking).map((word): ModelChunk => ({ type: 'thinking', text: word })),
     ...wordsOf(text).map((word): ModelChunk => ({ type: 'text', text: word })),
     ...calls.map((call, index): ModelChunk => ({ type: 'toolCall', index, ...call })),
-    { type: 'usage', usage: usageOf(request, response) },
+    { type: 'usage', usage: usageOf(request, { thinking, text, calls }) },
     { type: 'finish', finish: 'stop' },
   ];
 };

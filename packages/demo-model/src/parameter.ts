@@ -89,11 +89,13 @@ const kindOf = (rules: JsonSchema, about: About, pattern?: RegExp): Parameter['k
   if (type === 'number' || type === 'integer') return 'number';
   if (type !== 'string') return 'opaque';
   const { name, description, examples } = about;
+  const named = kindByWords(name);
+  const form = named && forms.get(named);
   return (
     kindByWords(textIn(rules, 'format')) ??
     kindByExamples(examples) ??
     (pattern !== undefined && !ordinary.some((word) => pattern.test(word)) ? 'code' : undefined) ??
-    kindByWords(name) ??
+    (examples.every((it) => form?.test(it) ?? true) ? named : undefined) ??
     (examples.length === 0 ? kindByWords(description) : undefined) ??
     'name'
   );

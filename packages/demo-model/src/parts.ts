@@ -74,14 +74,35 @@ const longestTrial = 300;
 
 const clause = /^\s*(?:what|how|why|who|when|where|which|is|are|does|do|don't|can|could)\b/iu;
 
-/** `2 + 2 and the time in Rome` are two parts, `the time in Rome and Oslo` is one. */
+/** `2 + 2 and the time in Rome` and `2 + 2 and sing a song` are two parts, `the time in Rome and Oslo` is one. */
 const isCut = (text: string, last: Range, next: Range, tools: readonly ToolReading[]): boolean => {
-  const textIn = ({ start, end }: Range): string => text.slice(start, end).trim();
+  const phraseIn = ({ start, end }: Span): Phrase => readPhrase(text.slice(start, end).trim());
+  const tried = (it: Phrase) => (it.text.length > longestTrial ? undefined : chooseTool(it, tools));
+  const [one, two] = [phraseIn(last), phraseIn(next)];
   if (next.joint === 'sentence') return true;
-  if (conditional.test(textIn(last))) return false;
-  if (next.joint === 'then' || clause.test(textIn(next))) return true;
-  return [next, last].every((range) => isWhole(textIn(range), tools));
+  if (conditional.test(one.text)) return false;
+  if (next.joint === 'then' || clause.test(two.text)) return true;
+  const [first, second] = [tried(one), tried(two)];
+  const [fit, rest] = isWhole(first) ? [first, two] : [second, one];
+  const both = phraseIn({ start: last.start, end: next.end });
+  if (!isWhole(fit)) return false;
+  if (fit === first && isWhole(second)) return true;
+  if (fit === second && first !== undefined) {
+    return first.tool !== fit.tool && fit.tool.ownStems.has(two.words[0]?.stem ?? '');
+  }
+  const isAside = rest.content.length < 2 && !/\p{L}/u.test(text.slice(last.end, next.start));
+  return !isAside && both.text.length <= longestTrial && isForeign(rest, fit, tried(both));
 };
 
-const isWhole = (text: string, tools: readonly ToolReading[]): boolean =>
-  text.length <= longestTrial && chooseTool(readPhrase(text), tools)?.filling.missing.length === 0;
+const isWhole = (choice?: Choice): choice is Choice => choice?.filling.missing.length === 0;
+
+/** Whether text beside a whole part changes its tool, displaces its arguments, or says nothing about it. */
+const isForeign = ({ content }: Phrase, { tool, filling }: Choice, both?: Choice): boolean => {
+  if (both?.tool !== tool) return true;
+  const [before, after] = [filling, both.filling].map(({ inputs }) =>
+    inputs.flatMap((input) => Object.values(input).flat().map(String)),
+  );
+  const isIn = (value: string): boolean => after?.some((it) => it.includes(value)) === true;
+  const adds = content.some(({ stem, text }) => tool.vocabulary.has(stem) || isIn(text));
+  return !adds || before?.every(isIn) !== true;
+};

@@ -28,12 +28,15 @@ export interface Plan {
   readonly steps: readonly Step[];
   readonly results: Results;
   readonly calls: readonly Call[];
+  /** A missing parameter that was asked for without success. */
+  readonly inVain: Parameter | undefined;
 }
 
 /** Plans a question, as far as the results allow. No call that has a result is made again. */
 export const plan = (conversation: Conversation, tools: readonly ToolReading[]): Plan => {
   const { rounds, mayCallTools } = conversation;
-  const parts = partsOf(withAnswers(conversation, tools), tools);
+  const [text, inVain] = withAnswers(conversation, tools);
+  const parts = partsOf(text, tools);
   const earlier = conversation.earlier.flatMap((turn) => turn.rounds.flat()).at(-1);
   const stepsFor = (results: Results) =>
     parts.reduce<readonly Step[]>(
@@ -48,7 +51,7 @@ export const plan = (conversation: Conversation, tools: readonly ToolReading[]):
   // Results of other calls must not make it repeat its own for ever.
   const isStuck = rounds.length > steps.length * 2;
   const calls = mayCallTools && !isStuck ? callsOf(steps, results) : [];
-  return { steps, results, calls };
+  return { steps, results, calls, inVain };
 };
 
 /** The calls of a plan that have no result yet, each once. */
@@ -76,34 +79,34 @@ export const callKey = ({ name, input }: Call): string =>
   `${name} ${JSON.stringify(Object.entries(input).toSorted(([a], [b]) => (a < b ? -1 : 1)))}`;
 
 /** The call that a request forces: of the tool that fits best, or of the first whose arguments are there. */
-export const forcedCall = (question: string, tools: readonly ToolReading[]): Call | undefined => {
+export const forcedCall = (question: string, tools: readonly ToolReading[]): readonly Call[] => {
   const phrase = readPhrase(question);
   const best = chooseTool(phrase, tools)?.tool;
-  for (const tool of [...(best === undefined ? [] : [best]), ...tools].slice(0, mostTools)) {
+  const calls = [best ?? [], tools.slice(0, mostTools)].flat().flatMap((tool) => {
     const filling = fillArguments(tool.parameters, phrase, { ...tool, isForced: true });
-    const [input] = filling.missing.length === 0 && !filling.refers ? filling.inputs : [];
-    if (input !== undefined) return { name: tool.name, input };
-  }
-  return undefined;
+    const inputs = filling.missing.length === 0 && !filling.refers ? filling.inputs : [];
+    return inputs.map((input) => ({ name: tool.name, input }));
+  });
+  return calls.slice(0, 1);
 };
 
-/** A question, after the one before if that lacked an argument: a short message that asks for no tool is taken for it. */
+/** A question, after the one before if that lacked an argument, unless it asks for a tool; and what is still missing. */
 const withAnswers = (
   { question, earlier }: Pick<Conversation, 'question' | 'earlier'>,
   tools: readonly ToolReading[],
-): string => {
+): readonly [text: string, inVain?: Parameter | undefined] => {
   const last = earlier.at(-1);
   const phrase = readPhrase(question);
-  const isShort = phrase.content.length <= 8;
-  if (last === undefined || last.rounds.length > 0 || !isShort) return question;
-  const before = withAnswers({ ...last, earlier: earlier.slice(0, -1) }, tools);
-  const isAsked = partsOf(before, tools).some(
-    ({ choice }) => (choice?.filling.missing.length ?? 0) > 0,
-  );
-  return isAsked && chooseTool(phrase, tools) === undefined
-    ? `${before.replace(/[\s.?!]{1,20}$/u, '')}, ${question}`
-    : question;
+  if (last === undefined || last.rounds.length > 0 || phrase.content.length > 8) return [question];
+  const [before, inVain] = withAnswers({ ...last, earlier: earlier.slice(0, -1) }, tools);
+  const missing = inVain === undefined ? missingIn(before, tools) : undefined;
+  if (missing === undefined || chooseTool(phrase, tools) !== undefined) return [question];
+  const text = `${before.replace(/[\s.?!]{1,20}$/u, '')}, ${question}`;
+  return [text, missingIn(text, tools) === missing ? missing : undefined];
 };
+
+const missingIn = (text: string, tools: readonly ToolReading[]): Parameter | undefined =>
+  partsOf(text, tools).flatMap(({ choice }) => choice?.filling.missing ?? [])[0];
 
 /** The referent of `it`: text, a pending result, or nothing. */
 type Reference = 'open' | 'none' | { readonly text: string };
@@ -112,9 +115,9 @@ const stepsOf = ({ phrase, choice, ...part }: Part, reference: Reference): reado
   if (part.isConditional) return [{ status: 'conditional', phrase }];
   if (choice === undefined) return [{ status: 'unfit', phrase }];
   const { tool, filling } = choice;
-  if (!filling.refers && !part.follows) return stepsOfChoice(choice, phrase);
+  const mustWait = part.follows && reference === 'open';
+  if (!filling.refers && !mustWait) return stepsOfChoice(choice, phrase);
   if (reference === 'open') return [{ status: 'waiting', phrase }];
-  if (!filling.refers) return stepsOfChoice(choice, phrase);
   if (reference === 'none') return [{ status: 'blocked', phrase }];
   const context = { ...tool, reference: reference.text };
   return stepsOfChoice({ tool, filling: fillArguments(tool.parameters, phrase, context) }, phrase);

@@ -79,6 +79,21 @@ const shop: readonly Row[] = [
   ['list the active users', 'list_users: true'],
   ['Is eve@evil.test a customer?'],
   ['who won the world cup?'],
+  ['What is the weather in Oslo and say "hello world"', 'weather: Oslo'],
+  ['What is the weather and translate "good night" to German', 'translate: good night, German'],
+  [
+    'Translate "good night" to French and send an email to ada@example.com',
+    'translate: good night, French',
+  ],
+  [
+    'Send an email to ada@example.com and translate "good night" to French',
+    'translate: good night, French',
+  ],
+  ['Say "good night" and translate it to French', 'translate: good night, French'],
+  [
+    'send an email to ada@example.com: Lunch at noon, and bring bread',
+    'send_email: ada@example.com, Lunch at noon, and bring bread',
+  ],
 ];
 
 describe('a question', () => {

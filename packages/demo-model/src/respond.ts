@@ -25,8 +25,7 @@ export const respond = (request: ModelRequest): Response => {
   }
   const planned = plan(conversation, tools);
   const needsCall = isForced && planned.calls.length === 0;
-  const forced = needsCall ? forcedCall(question, tools) : undefined;
-  const calls = forced === undefined ? planned.calls : [forced];
+  const calls = needsCall ? forcedCall(question, tools) : planned.calls;
   if (calls.length > 0) {
     return { thinking: `Calling ${calls.map(describeCall).join(', ')}. `, calls, text: '' };
   }
@@ -44,7 +43,7 @@ const isGreeting = (question: string): boolean =>
   ) ||
     /\b(?:(?:who|what) are you|what can (?:you do|i ask)|what are your tools)\b/iu.test(question));
 
-const describeCall = ({ name, input }: Call): string => {
-  const values = Object.values(input).map((value) => JSON.stringify(value).slice(0, 80));
-  return `${name}(${values.join(', ')})`;
-};
+const describeCall = ({ name, input }: Call): string =>
+  `${name}(${Object.values(input)
+    .map((it) => JSON.stringify(it).slice(0, 80))
+    .join(', ')})`;

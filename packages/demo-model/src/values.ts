@@ -46,32 +46,10 @@ export const valuesFor = (parameter: Parameter, source: Source): readonly Value[
 };
 
 const candidates = (parameter: Parameter, source: Source): readonly Value[] => {
-  const { phrase, ownStems, topicStems } = source;
   const form = forms.get(parameter.kind);
-  if (form !== undefined) return formed(phrase, (text) => form.test(text));
-  switch (parameter.kind) {
-    case 'arithmetic':
-      return arithmetic(parameter, source);
-    case 'code':
-      return codes(parameter, phrase);
-    case 'choice':
-      return choices(parameter, phrase);
-    case 'number':
-      return numbers(phrase);
-    case 'flag':
-      return flags(parameter, phrase);
-    case 'name':
-      return [setApart(phrase), capitalised(phrase)].find(isFound) ?? remainder(source, topicStems);
-    case 'prose':
-      return [setApart(phrase)].find(isFound) ?? remainder(source, ownStems);
-    case 'query':
-      return query(source);
-    default:
-      return [];
-  }
+  if (form !== undefined) return formed(source.phrase, (text) => form.test(text));
+  return finders[parameter.kind]?.(parameter, source) ?? [];
 };
-
-const isFound = (values: readonly Value[]): boolean => values.length > 0;
 
 /** Values that a regular expression finds; of its groups, if it has any, the one that matched. */
 const matchesOf = ({ text }: Phrase, pattern: RegExp): readonly Value[] =>
@@ -86,13 +64,15 @@ const formed = ({ words }: Phrase, test: (text: string) => boolean): readonly Va
     .filter(({ text }) => text !== '' && text.length <= 400 && test(text))
     .map(({ text, start, end }) => ({ value: text, start, end, isTelling: true }));
 
-const codes = ({ examples, accepts }: Parameter, phrase: Phrase): readonly Value[] => {
+type Finder = (parameter: Parameter, source: Source) => readonly Value[];
+
+const code: Finder = ({ examples, accepts }, { phrase }) => {
   const forms = new Set(examples.map(formOf));
   const isFormed = (text: string): boolean => forms.size === 0 || forms.has(formOf(text));
   return formed(phrase, (text) => text.length <= longestMatched && isFormed(text) && accepts(text));
 };
 
-const arithmetic = ({ examples }: Parameter, { phrase, reference }: Source): readonly Value[] => {
+const arithmetic: Finder = ({ examples }, { phrase, reference }) => {
   const quoted = matchesOf(phrase, /`([^`]{0,300}\d[^`]{0,300})`/gu);
   const found = expressionsIn(phrase.text, examples).map(({ start, end, references }) => ({
     value: replaced(phrase.text, { start, end }, references, reference),
@@ -110,7 +90,7 @@ const replaced = (text: string, whole: Span, places: readonly Span[], value: str
   return starts.map((start, at) => text.slice(start, ends[at])).join(value);
 };
 
-const choices = (parameter: Parameter, { words }: Phrase): readonly Value[] => {
+const choice: Finder = (parameter, { phrase: { words } }) => {
   const stems = words.map(({ stem }) => stem);
   const known = new Set(stems);
   const found = parameter.choices.flatMap((value): readonly Value[] => {
@@ -125,15 +105,15 @@ const choices = (parameter: Parameter, { words }: Phrase): readonly Value[] => {
   return found.toSorted((a, b) => a.start - b.start);
 };
 
-const number = /^\p{Sc}?(-?\d{1,20}(?:,\d{3})*(?:\.\d{1,20})?)(?:%|\p{Sc}|\p{L}{0,10})$/u;
+const digits = /^\p{Sc}?(-?\d{1,20}(?:,\d{3})*(?:\.\d{1,20})?)(?:%|\p{Sc}|\p{L}{0,10})$/u;
 
-const numbers = ({ words }: Phrase): readonly Value[] =>
-  words.flatMap(({ text, start, end }): readonly Value[] => {
-    const digits = number.exec(text)?.[1]?.replaceAll(',', '');
-    return digits === undefined ? [] : [{ value: Number(digits), start, end }];
+const number: Finder = (_parameter, { phrase }) =>
+  phrase.words.flatMap(({ text, start, end }): readonly Value[] => {
+    const value = digits.exec(text)?.[1]?.replaceAll(',', '');
+    return value === undefined ? [] : [{ value: Number(value), start, end }];
   });
 
-const flags = ({ name }: Parameter, { words }: Phrase): readonly Value[] => {
+const flag: Finder = ({ name }, { phrase: { words } }) => {
   const own = new Set(stemsIn(name));
   const at = words.findIndex(({ stem }) => own.has(stem));
   const isDenied = /^(?:no|not|without|never)$/iu.test(words[at - 1]?.text ?? '');
@@ -144,7 +124,7 @@ const flags = ({ name }: Parameter, { words }: Phrase): readonly Value[] => {
 const nowhere: Span = { start: 0, end: 0 };
 
 /** The words that say something, without those that name the tool if the text begins with one. */
-const query = ({ phrase: { content }, ownStems }: Source): readonly Value[] => {
+const query: Finder = (_parameter, { phrase: { content }, ownStems }) => {
   const subject = content.filter(({ stem }) => !ownStems.has(stem));
   const isCommand = ownStems.has(content[0]?.stem ?? '') && subject.length > 0;
   const words = (isCommand ? subject : content).map(({ text }) => text);
@@ -180,4 +160,14 @@ const remainder = ({ phrase, taken }: Source, without: ReadonlySet<string>): rea
     .trim()
     .replace(/\s(?:and|as|at|for|from|in|into|of|to|with)$/iu, '');
   return [{ ...nowhere, value: value.slice(0, 2_000) }];
+};
+
+const firstFound = (...found: readonly (readonly Value[])[]): readonly Value[] =>
+  found.find(({ length }) => length > 0) ?? [];
+
+const finders: Readonly<Partial<Record<Parameter['kind'], Finder>>> = {
+  ...{ arithmetic, code, choice, number, flag, query },
+  name: (_, it) =>
+    firstFound(setApart(it.phrase), capitalised(it.phrase), remainder(it, it.topicStems)),
+  prose: (_, it) => firstFound(setApart(it.phrase), remainder(it, it.ownStems)),
 };
