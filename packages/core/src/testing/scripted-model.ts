@@ -33,7 +33,7 @@ export const scriptedModel = (...answers: readonly ScriptedAnswer[]): ScriptedMo
         const answer = answers[requests.push(request) - 1];
         if (answer === undefined) {
           throw new Error(
-            `The script has ${answers.length} answers, and this is request ${requests.length}.`,
+            `The script has ${answers.length} answer${answers.length === 1 ? '' : 's'}, and this is request ${requests.length}. Pass one more answer to scriptedModel(), such as [text('Done.')]: each tool call leads to another request.`,
           );
         }
         const given = typeof answer === 'function' ? answer(request, context) : answer;

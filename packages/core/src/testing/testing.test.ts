@@ -93,6 +93,14 @@ describe('the contracts see what breaks them', () => {
 });
 
 describe('a scripted model', () => {
+  it('names the fix when a request finds no answer', async () => {
+    const add = tool({ name: 'add', description: 'Adds.', run: () => '3' });
+    const model = scriptedModel([toolCall('add')]);
+    await expect(createAgent({ model, tools: [add] }).call('?')).rejects.toThrow(
+      "The script has 1 answer, and this is request 2. Pass one more answer to scriptedModel(), such as [text('Done.')]: each tool call leads to another request.",
+    );
+  });
+
   it('errors on a request too many', async () => {
     const call = createAgent({ model: scriptedModel() }).call('?');
     await expect(call).rejects.toThrow(/0 answers, and this is request 1/);

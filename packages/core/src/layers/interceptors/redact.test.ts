@@ -349,6 +349,16 @@ describe('redact', () => {
   it('refuses what it cannot look for', () => {
     expect(() => redact([])).toThrow(/at least one pattern/);
     expect(() => redact('')).toThrow(/non-empty/);
+    for (const given of ['b', /b/]) {
+      expect(() => redact('a', given as never)).toThrow(
+        "redact(): pass patterns as a list, and a replacement as { replacement: 'x' }.",
+      );
+    }
+    expect(() => redact(['a', /a*/])).toThrow(
+      'redact(): /a*/ matches the empty string. Require a character: + for *.',
+    );
+    expect(() => redact([/$|secret/, /^/m, /\bkey\b/])).toThrow(/matches the empty string/);
+    expect(redact([/\bkey\b/, /sk-\w*/])).not.toEqual([]);
     expect(() => redact('a', { windows: 1 } as never)).toThrow(/'windows'/);
   });
 });

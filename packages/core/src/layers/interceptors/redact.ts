@@ -1,5 +1,6 @@
 import { EMPTY, map, mergeMap, of } from 'rxjs';
 import type { Interceptor, InterceptorOptions } from '../../seams/interceptor.js';
+import type { InputMessage } from '../../seams/input.js';
 import { on, onCall, prepare, transformChunks } from '../../seams/interceptor.js';
 import type { AfterModel, BeforeModel, EventOf } from '../../events.js';
 import type {
@@ -8,6 +9,7 @@ import type {
   Message,
   ToolResultBlock,
 } from '../../values/message.js';
+import { misuse } from '../../values/errors.js';
 import type { Rule } from '../../values/options.js';
 import { checkOptions, isFlag, isNumber, isText, wholeNumber } from '../../values/options.js';
 import { findRanges, type Patterns, readPatterns, replaceRanges, type Range } from './patterns.js';
@@ -27,17 +29,17 @@ export interface RedactOptions extends InterceptorOptions {
  * system prompt included), from tool results, their `details` and progress, and from what the model writes, while it
  * streams. Errors and other objects in progress and details become the plain data that was searched; the last
  * characters of progress are held back. Not covered: `preCall` (the original input), thinking (signed by the provider),
- * tool arguments. Empty matches are ignored.
+ * tool arguments. A pattern that matches the empty string, such as `/a?/`, is refused with `config`.
  *
  * A match longer than the window is removed while it streams if its beginning, within the window, already matches and
  * each further character extends it, as in `/sk-[a-z]+/`. Any other may be shown in part. It is not stored, unless a
  * part of it matches by itself: `/key(-[a-z]{600})?/` removes `key` and leaves the rest.
  */
 export const redact = (secrets: Patterns, options: RedactOptions = {}): readonly Interceptor[] => {
-  checkOptions('redact()', options, rules);
+  const patterns = readPatterns('redact()', secrets);
+  check(options, patterns);
   const { replacement = '[redacted]', window = 128, name = 'redact', ...others } = options;
   const placement = { ...others, name };
-  const patterns = readPatterns('redact()', secrets);
   const replace = typeof replacement === 'function' ? replacement : () => replacement;
   const replaceOptions = { patterns, window, replace };
   const clean = (text: string): string => {
@@ -64,15 +66,11 @@ export const redact = (secrets: Patterns, options: RedactOptions = {}): readonly
     });
   };
   const cleanMessage = (message: Message): Message => {
-    switch (message.role) {
-      case 'user':
-        return { ...message, content: message.content.map(cleanBlock) };
-      case 'assistant':
-        return { ...message, content: message.content.map(cleanBlock) };
-      case 'tool':
-        return { ...message, content: message.content.map(cleanResult) };
-    }
+    if (message.role === 'tool') return { ...message, content: message.content.map(cleanResult) };
+    if (message.role === 'user') return { ...message, content: message.content.map(cleanBlock) };
+    return { ...message, content: message.content.map(cleanBlock) };
   };
+  const cleanInput = (it: InputMessage): Message => cleanMessage({ id: '', ...it });
   const cleanedMessages = new WeakMap<Message, Message>();
   const cleanOnce = (message: Message): Message => {
     const cleaned = cleanedMessages.get(message) ?? cleanMessage(message);
@@ -88,12 +86,10 @@ export const redact = (secrets: Patterns, options: RedactOptions = {}): readonly
     ...event,
     message: { ...event.message, content: event.message.content.map(cleanBlock) },
   });
+  const cleanActed = (it: EventOf<'postActing'>) => ({ ...it, result: cleanResult(it.result) });
   return [
     prepare(
-      map((asked) => ({
-        ...asked,
-        input: asked.input.map((it) => cleanMessage({ id: '', ...it })),
-      })),
+      map((asked) => ({ ...asked, input: asked.input.map(cleanInput) })),
       placement,
     ),
     on('preReasoning', map(cleanRequest), placement),
@@ -104,12 +100,17 @@ export const redact = (secrets: Patterns, options: RedactOptions = {}): readonly
     on('postSummary', map(cleanAnswer), placement),
     on('postPlanning', map(cleanAnswer), placement),
     onCall('actingChunk', cleanProgress, placement),
-    on(
-      'postActing',
-      map((event) => ({ ...event, result: cleanResult(event.result) })),
-      placement,
-    ),
+    on('postActing', map(cleanActed), placement),
   ];
+};
+
+const check = (options: unknown, patterns: readonly RegExp[]): void => {
+  const empty = patterns.find((it) => ''.search(it) === 0)?.source;
+  if (empty !== undefined)
+    throw misuse(`redact(): /${empty}/ matches the empty string. Require a character: + for *.`);
+  if (typeof options === 'string' || options instanceof RegExp)
+    throw misuse(`redact(): pass patterns as a list, and a replacement as { replacement: 'x' }.`);
+  checkOptions('redact()', options, rules);
 };
 
 /** Redacts strings in a tool's value. Returns a plain copy if anything changes or cannot be searched. */
@@ -216,8 +217,7 @@ const shortenMatch = (held: HeldText, patterns: readonly RegExp[], window: numbe
   const excess = released - from - 2 * window;
   if (excess <= (maxHeld - 2) * window) return held;
   const end = endOfMatch(held, patterns);
-  const shorter = Array.from({ length: window + 1 }, (_, index) => excess - index);
-  for (const removed of shorter) {
+  for (const removed of Array.from({ length: window + 1 }, (_, index) => excess - index)) {
     const join = from + window;
     const candidate = {
       text: text.slice(0, join) + text.slice(join + removed),
