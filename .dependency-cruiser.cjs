@@ -96,7 +96,7 @@ const pathOf = (room) => `${core}${room.replace('.', '\\.')}(?:/|$)`;
 const rooms = [
   ...['values', 'flow', 'schema', 'models', 'events.ts', 'step.ts', 'tools', 'run.ts', 'seams'],
   ...['phases', 'loop.ts', 'call', 'agent.ts', 'operators', 'memories', 'journal', 'layers'],
-  ...['adapter', 'testing', 'index.ts'],
+  ...['testing', 'index.ts'],
 ];
 const roomRules = rooms.slice(0, -1).map((room, index) => [
   `${room}-imports-only-rooms-below-it`,
@@ -116,7 +116,7 @@ const listRules = {
 const knownTo = {
   fitting: ['select-tools.ts'],
   guards: ['interceptors', 'traffic'],
-  'long-term-memory': ['planning', 'retrieval', 'select-tools.ts'],
+  'long-term-memory': ['planning', 'retrieval', 'search', 'select-tools.ts'],
   planning: ['retrieval', 'select-tools.ts'],
   presets: ['.*'],
   sessions: ['approval.ts', 'interrupt-on.ts', 'traffic'],

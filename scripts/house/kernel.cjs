@@ -29,12 +29,7 @@ const anyFeature = pattern(Object.values(features).flat());
 /** Kernel files: all of core except features, entry points, tests and test tools. */
 const kernel = {
   path: `^${core}/`,
-  pathNot: [
-    anyFeature,
-    `^${core}/(?:adapter|testing)/`,
-    '/index\\.ts$',
-    '\\.test(-d|-support)?\\.ts$',
-  ],
+  pathNot: [anyFeature, `^${core}/testing/`, '/index\\.ts$', '\\.test(-d|-support)?\\.ts$'],
 };
 
 /** Words that only features use. The retry budget is a limit of the kernel, `queueScheduler` a name of RxJS. */

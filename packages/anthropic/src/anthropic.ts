@@ -1,5 +1,4 @@
 import type { Model, ModelRequest } from '@millrace/core';
-import { around } from '@millrace/core/adapter';
 import {
   type Access,
   answerToolIf,
@@ -41,16 +40,18 @@ export const anthropic = (model: string, options: AnthropicOptions = {}): Model 
     model,
     options.body?.['thinking'] ?? thinkingConfig(options.thinking),
   );
-  const fitting = around(bare, (request, context) =>
-    defer(() => {
-      const fitted = fitRequest(request, isThinking);
-      fitted.dropped.forEach((what) => {
-        const message = `The model '${model}' does not support ${what}: it was dropped from the request.`;
-        context.report({ type: 'warning', message });
-      });
-      return bare.stream$(fitted.request, context);
-    }),
-  );
+  const fitting: Model = {
+    ...bare,
+    stream$: (request, context) =>
+      defer(() => {
+        const fitted = fitRequest(request, isThinking);
+        fitted.dropped.forEach((what) => {
+          const message = `The model '${model}' does not support ${what}: it was dropped from the request.`;
+          context.report({ type: 'warning', message });
+        });
+        return bare.stream$(fitted.request, context);
+      }),
+  };
   return withStructuredOutput(fitting, isThinking);
 };
 
@@ -59,13 +60,12 @@ export const anthropic = (model: string, options: AnthropicOptions = {}): Model 
  * forced, because the API rejects that; no warning is reported, because the user did not set that choice.
  */
 const withStructuredOutput = (model: Model, isThinking: boolean): Model => {
-  const forbidden = { unsupported: [...(model.unsupported ?? []), 'toolChoice' as const] };
-  const toolUser = isThinking
-    ? around(
-        model,
-        (request, context) => model.stream$(allowAnswerTool(request), context),
-        forbidden,
-      )
+  const toolUser: Model = isThinking
+    ? {
+        ...model,
+        unsupported: [...(model.unsupported ?? []), 'toolChoice'],
+        stream$: (request, context) => model.stream$(allowAnswerTool(request), context),
+      }
     : model;
   return answerToolIf(model, (schema) => nativeSchema(schema) === undefined, toolUser);
 };

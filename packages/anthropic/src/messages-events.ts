@@ -1,5 +1,5 @@
 import type { Finish, ModelChunk, Usage } from '@millrace/core';
-import { isRecord, parsedJson } from '@millrace/core/adapter';
+import { isRecord, parsedJson } from '@millrace/core/values';
 import {
   at,
   blockIndex,

@@ -3,7 +3,7 @@ import type {
   ToolChoice as WireToolChoice,
 } from '@anthropic-ai/sdk/resources/messages';
 import type { ModelRequest, ToolChoice } from '@millrace/core';
-import { isRecord } from '@millrace/core/adapter';
+import { isRecord } from '@millrace/core/values';
 import {
   type JsonRecord,
   memoizeLast,

@@ -1,5 +1,5 @@
 import type { JsonSchema } from '@millrace/core';
-import { isRecord } from '@millrace/core/adapter';
+import { isRecord } from '@millrace/core/values';
 import { memoizeByObject } from '@millrace/wire';
 
 /**

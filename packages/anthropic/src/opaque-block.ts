@@ -1,5 +1,5 @@
 import type { ContentBlockParam } from '@anthropic-ai/sdk/resources/messages';
-import { isRecord } from '@millrace/core/adapter';
+import { isRecord } from '@millrace/core/values';
 import { decodeSignature, encodeSignature } from '@millrace/wire';
 
 /** Types with an equivalent in Millrace messages. */

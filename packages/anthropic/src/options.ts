@@ -1,4 +1,4 @@
-import { isObject, isRecord, oneOf, type Rule, wholeNumber } from '@millrace/core/adapter';
+import { isObject, isRecord, oneOf, type Rule, wholeNumber } from '@millrace/core/values';
 import { type JsonRecord, settingsRules, type VendorSettings } from '@millrace/wire';
 import type { CacheTime } from './cache-marks.js';
 import type { Effort } from './messages-request.js';

@@ -6,7 +6,7 @@ import type {
   ToolResultBlock,
   UserMessage,
 } from '@millrace/core';
-import { parsedJson } from '@millrace/core/adapter';
+import { parsedJson } from '@millrace/core/values';
 import { listAt, rawJsonList, stringifyObject } from '@millrace/wire';
 import fc from 'fast-check';
 import { conversation } from './conversations.test-support.js';

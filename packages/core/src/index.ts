@@ -28,6 +28,7 @@ export {
 export { answerTool } from './models/answer-tool.js';
 export { fallback, retry, type RetryOptions, timeouts } from './models/retry.js';
 export { estimateTokens } from './models/estimate-tokens.js';
+export { createToolParts, type ToolParts } from './models/tool-parts.js';
 export { output, partialOutput$ } from './layers/output.js';
 export { fromPull } from './flow/from-pull.js';
 export type { Input, InputMessage } from './seams/input.js';
@@ -101,7 +102,7 @@ export type { InputSchema, JsonSchema, Validation, Validator } from './values/sc
 export { tool, type ToolDefinition } from './tools/tool.js';
 export { type ToolEmission, toolOutput, type ToolOutput } from './values/tool-output.js';
 export { type ContextEntry, type ContextKey, contextKey } from './tools/context-key.js';
-export type { Embedder } from './layers/retrieval/meaning-index.js';
+export type { Embedder } from './layers/search/meaning-index.js';
 export type { SelectionRequest, ToolSelection, ToolSelector } from './layers/select-tools.js';
 export { addTools, selectTools } from './layers/select-tools.js';
 export { approval, requireApproval } from './layers/approval.js';
@@ -111,6 +112,6 @@ export { suspend, suspensionsIn, toolResults } from './memories/suspend.js';
 export { toolGroup } from './tools/tool-group.js';
 export { toolMethod, toolsOf } from './tools/tool-method.js';
 export { transient } from './phases/run-tool.js';
-export type { Usage, UsageByPhase } from './values/usage.js';
+export { addUsage, noUsage, type Usage, type UsageByPhase } from './values/usage.js';
 export type { ApprovalRequest, Approver, Verdict } from './layers/approval.js';
 export type { LiveToolkit, Tool, ToolContext, ToolEntry, ToolGroup } from './tools/types.js';

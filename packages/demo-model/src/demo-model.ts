@@ -6,7 +6,7 @@ import {
   type ModelRequest,
   textOf,
 } from '@millrace/core';
-import { checkOptions, isDelay } from '@millrace/core/adapter';
+import { checkOptions, isDelay } from '@millrace/core/values';
 import { concatMap, defer, first, from, map, type Observable, of, timer } from 'rxjs';
 import { respond, type Response } from './respond.js';
 

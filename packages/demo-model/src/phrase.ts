@@ -1,4 +1,4 @@
-import { lookUpForm, termsIn } from '@millrace/core/adapter';
+import { lookUpForm, termsIn } from '@millrace/core/search';
 
 /** A stretch of text. */
 export interface Span {

@@ -1,4 +1,4 @@
-import { isRecord, parsedJson } from '@millrace/core/adapter';
+import { isRecord, parsedJson } from '@millrace/core/values';
 
 /** A passage that a tool found. */
 interface Passage {

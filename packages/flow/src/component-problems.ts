@@ -1,5 +1,5 @@
 import { createAgent, isMillraceError, type Tool } from '@millrace/core';
-import { isRecord } from '@millrace/core/adapter';
+import { isRecord } from '@millrace/core/values';
 import { jsonSchema } from '@millrace/core/schema';
 import type { AgentParams, FlowComponents, SwitchParams } from './document.js';
 import { type Finding, problemAt } from './problem.js';

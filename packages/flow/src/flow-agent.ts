@@ -16,7 +16,7 @@ import {
   isRecord,
   type Rule,
   wholeNumber,
-} from '@millrace/core/adapter';
+} from '@millrace/core/values';
 import { asAgent, createStep, type StepAgentOptions } from '@millrace/core/teams';
 import { defer, map } from 'rxjs';
 import { compileGraph } from './compile.js';

@@ -1,4 +1,4 @@
-import { isRecord, parsedJson } from '@millrace/core/adapter';
+import { isRecord, parsedJson } from '@millrace/core/values';
 import { textOf } from '@millrace/core';
 import { type ConversationMessage, noOutput, type Output, type Scope } from './scope.js';
 import { readTemplate, type Reference, type Template } from './template.js';

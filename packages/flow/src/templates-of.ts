@@ -1,4 +1,4 @@
-import { isRecord } from '@millrace/core/adapter';
+import { isRecord } from '@millrace/core/values';
 import { onErrorOf } from './branches.js';
 import type { FlowComponent } from './document.js';
 

@@ -1,5 +1,5 @@
 import type { ModelChunk } from '@millrace/core';
-import { isRecord, type ToolCallChunk } from '@millrace/core/adapter';
+import { isRecord } from '@millrace/core/values';
 import { encodeSignature, type JsonRecord, signatureChunks } from '@millrace/wire';
 import { fieldsOf, textIn } from './fields.js';
 import type { ReaderSource } from './wire-model.js';
@@ -11,6 +11,8 @@ export interface CallSource extends Pick<ReaderSource, 'vendor' | 'toolName'> {
 
 /** Mutable, because spreads would dominate the cost of reading a chunk. */
 type MutableToolCallChunk = { -readonly [Field in keyof ToolCallChunk]: ToolCallChunk[Field] };
+
+type ToolCallChunk = Extract<ModelChunk, { readonly type: 'toolCall' }>;
 
 /** Reads a chunk of a tool call, preceded by its signature if the vendor sends one. */
 export const callChunks = (call: JsonRecord, source: CallSource): readonly ModelChunk[] => {

@@ -1,5 +1,5 @@
 import type { ModelChunk } from '@millrace/core';
-import { isRecord } from '@millrace/core/adapter';
+import { isRecord } from '@millrace/core/values';
 import { at, countAt, type JsonRecord, type Reader, textAt, textChunks } from '@millrace/wire';
 import { callChunks, callOf, type CallSource } from './chat-calls.js';
 import { fieldsOf, listIn, textIn } from './fields.js';

@@ -7,7 +7,7 @@ import {
   type ToolMessage,
   type UserMessage,
 } from '@millrace/core';
-import { isRecord, parsedJson } from '@millrace/core/adapter';
+import { isRecord, parsedJson } from '@millrace/core/values';
 import {
   decodeSignature,
   type JsonRecord,

@@ -1,4 +1,4 @@
-import { isRecord } from '@millrace/core/adapter';
+import { isRecord } from '@millrace/core/values';
 import type { JsonRecord } from '@millrace/wire';
 
 /**

@@ -1,4 +1,4 @@
-import { isFlag, isObject, isText, listOf, oneOf, type Rule } from '@millrace/core/adapter';
+import { isFlag, isObject, isText, oneOf, type Rule } from '@millrace/core/values';
 import { type JsonRecord, settingsRules, type VendorSettings } from '@millrace/wire';
 import type { ReasoningEffort } from './profile.js';
 
@@ -35,6 +35,6 @@ export const chatRules: Readonly<Record<keyof EndpointOptions, Rule>> = {
 export const responsesRules: Readonly<Record<keyof ResponsesOptions, Rule>> = {
   ...chatRules,
   reasoningSummary: oneOf('auto', 'concise', 'detailed'),
-  builtInTools: listOf('tools in the format of the vendor'),
+  builtInTools: [Array.isArray, 'a list of tools in the format of the vendor'],
   store: isFlag,
 };

@@ -5,10 +5,9 @@ import {
   isObject,
   isRecord,
   isText,
-  listOf,
   oneOf,
   type Rule,
-} from '@millrace/core/adapter';
+} from '@millrace/core/values';
 import type { Profile, ToolIdRule, UnsupportedOptions } from './profile.js';
 
 /**
@@ -78,7 +77,7 @@ const profileRules: Readonly<Record<keyof Profile, Rule>> = {
 };
 
 const unsupportedRules: Readonly<Record<keyof UnsupportedOptions, Rule>> = {
-  options: listOf('request options'),
+  options: [Array.isArray, 'a list of request options'],
   models: isPattern,
   whileReasoning: isFlag,
 };

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { ModelChunk } from '@millrace/core';
-import { parsedJson } from '@millrace/core/adapter';
+import { parsedJson } from '@millrace/core/values';
 import { responsesBody, responsesStream } from '@millrace/fault-server';
 import { encodeSignature } from '@millrace/wire';
 import { told } from './conversation.test-support.js';

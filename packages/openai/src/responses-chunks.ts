@@ -1,5 +1,5 @@
 import type { ModelChunk } from '@millrace/core';
-import { isRecord } from '@millrace/core/adapter';
+import { isRecord } from '@millrace/core/values';
 import {
   at,
   blockIndex,

@@ -1,5 +1,5 @@
 import type { JsonSchema } from '@millrace/core';
-import { isRecord } from '@millrace/core/adapter';
+import { isRecord } from '@millrace/core/values';
 
 /**
  * Adapts the input schema of a tool to OpenAI: an object with `properties`, and arrays with `items`. Keywords that it

@@ -1,5 +1,5 @@
 import { type Input, MillraceError, toolOutput, toolResults } from '@millrace/core';
-import { isRecord } from '@millrace/core/adapter';
+import { isRecord } from '@millrace/core/values';
 
 /** The error for a malformed request. Its message must not quote the request. */
 export const badRequest = (problem: string): MillraceError =>

@@ -1,4 +1,4 @@
-import { isRecord } from '@millrace/core/adapter';
+import { isRecord } from '@millrace/core/values';
 
 /**
  * Copies any value as JSON data. A value that JSON cannot represent becomes a sentence or `null`. Omits keys that could

@@ -18,7 +18,7 @@ import {
   uiMessageChunkSchema,
 } from 'ai';
 import type { AgentEvent } from '@millrace/core';
-import { isRecord } from '@millrace/core/adapter';
+import { isRecord } from '@millrace/core/values';
 import { from, lastValueFrom, type OperatorFunction, reduce } from 'rxjs';
 import { type AiSdkVersion, toServerSentEvents, toUiMessageStream } from './index.js';
 

@@ -1,5 +1,5 @@
 import { type AgentEvent, type Demand, toReadableStream } from '@millrace/core';
-import { checkOptions, isFunction } from '@millrace/core/adapter';
+import { checkOptions, isFunction } from '@millrace/core/values';
 import { defer, map, type Observable, type OperatorFunction } from 'rxjs';
 import { type AgUiOptions, toAgUi } from './ag-ui/to-ag-ui.js';
 import { toUiMessageStream, type UiMessageStreamOptions } from './ai-sdk/to-ui-message-stream.js';

@@ -19,7 +19,7 @@ import {
   tool,
   toolOutput,
 } from '@millrace/core';
-import { parsedJson } from '@millrace/core/adapter';
+import { parsedJson } from '@millrace/core/values';
 import { jsonSchema } from '@millrace/core/schema';
 import { asAgent, handoff, speaking } from '@millrace/core/teams';
 import { finish, scriptedModel, text, thinking, toolCall } from '@millrace/core/testing';

@@ -1,4 +1,4 @@
-import { checkOptions, type Rule } from '@millrace/core/adapter';
+import { checkOptions, type Rule } from '@millrace/core/values';
 import { concat, EMPTY, map, of, type OperatorFunction } from 'rxjs';
 
 /** Options of `toServerSentEvents`. */

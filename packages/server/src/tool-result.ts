@@ -1,5 +1,5 @@
 import { textOf, type ToolResultBlock } from '@millrace/core';
-import { parsedJson } from '@millrace/core/adapter';
+import { parsedJson } from '@millrace/core/values';
 import { plainJson } from './plain-json.js';
 
 /**

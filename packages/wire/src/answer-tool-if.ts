@@ -1,5 +1,4 @@
 import { answerTool, type JsonSchema, type Model, type ModelRequest } from '@millrace/core';
-import { around } from '@millrace/core/adapter';
 
 /**
  * Adds a tool for the structured answer if `isNeeded`, because the vendor cannot enforce the schema itself. Requests
@@ -11,9 +10,12 @@ export const answerToolIf = (
   toolUser: Model = model,
 ): Model => {
   const byTool = answerTool(toolUser);
-  return around(model, (request, context) => {
-    const { outputSchema } = request;
-    const chosen = outputSchema !== undefined && isNeeded(outputSchema, request) ? byTool : model;
-    return chosen.stream$(request, context);
-  });
+  return {
+    ...model,
+    stream$: (request, context) => {
+      const { outputSchema } = request;
+      const chosen = outputSchema !== undefined && isNeeded(outputSchema, request) ? byTool : model;
+      return chosen.stream$(request, context);
+    },
+  };
 };

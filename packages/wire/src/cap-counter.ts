@@ -1,7 +1,10 @@
-import { createToolParts, type ToolPart, type ToolCallChunk } from '@millrace/core/adapter';
+import { createToolParts, type ModelChunk } from '@millrace/core';
 import { capExceeded, type Caps } from './caps.js';
 import { createNesting, measure } from './nesting.js';
 import type { Piece } from './decode.js';
+
+type ToolCallChunk = Extract<ModelChunk, { readonly type: 'toolCall' }>;
+type ToolPart = ReturnType<ReturnType<typeof createToolParts>['add']>['part'];
 
 /** The counts of one tool call. */
 interface ToolCallCount {

@@ -1,5 +1,5 @@
 import { isMillraceError, MillraceError, type ModelChunk } from '@millrace/core';
-import { parsedJson } from '@millrace/core/adapter';
+import { parsedJson } from '@millrace/core/values';
 import type { Exchange, WireEvent } from './exchange.js';
 import { failure, type Fault } from './failure.js';
 import { faultOf, faultOfBody } from './fault-of.js';

@@ -1,4 +1,4 @@
-import { isRecord } from '@millrace/core/adapter';
+import { isRecord } from '@millrace/core/values';
 import { type Consumer, type Decompressor, decompressorFor } from './decompress.js';
 import type { Receiver, Transfer, WireRequest } from './exchange.js';
 

@@ -1,4 +1,4 @@
-import { parsedJson } from '@millrace/core/adapter';
+import { parsedJson } from '@millrace/core/values';
 import { at } from './paths.js';
 
 /**

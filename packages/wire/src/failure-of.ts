@@ -1,5 +1,5 @@
 import { isMillraceError, MillraceError, type MillraceErrorCode } from '@millrace/core';
-import { isRecord } from '@millrace/core/adapter';
+import { isRecord } from '@millrace/core/values';
 import { inSentence } from './address.js';
 import { describe } from './plain-error.js';
 

@@ -1,4 +1,4 @@
-import { isRecord } from '@millrace/core/adapter';
+import { isRecord } from '@millrace/core/values';
 
 /** A JSON object of a vendor, with unknown fields. */
 export type JsonRecord = Readonly<Record<string, unknown>>;

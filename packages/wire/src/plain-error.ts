@@ -1,4 +1,4 @@
-import { isRecord } from '@millrace/core/adapter';
+import { isRecord } from '@millrace/core/values';
 
 /** Longer messages are HTML pages or dumps. */
 const maxLength = 500;

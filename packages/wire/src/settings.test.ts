@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { isFlag } from '@millrace/core/adapter';
+import { isFlag } from '@millrace/core/values';
 import { checkModelCall, settingsRules, type VendorSettings } from './settings.js';
 import { vendorModel } from './vendor-model.js';
 import { exchangeWith, respond } from './wire.test-support.js';

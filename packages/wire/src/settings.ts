@@ -6,7 +6,7 @@ import {
   isRecord,
   isText,
   type Rule,
-} from '@millrace/core/adapter';
+} from '@millrace/core/values';
 import type { Caps } from './caps.js';
 import { inSentence } from './address.js';
 

@@ -7,7 +7,7 @@ import {
   retry,
   timeouts,
 } from '@millrace/core';
-import { defined } from '@millrace/core/adapter';
+import { defined } from '@millrace/core/values';
 import { shortenOnOverflow } from '@millrace/core/fitting';
 import { defer } from 'rxjs';
 import { capsOf } from './caps.js';

@@ -1,6 +1,6 @@
 import { createServer, type RequestListener } from 'node:http';
 import { MillraceError, type ModelChunk, type ModelContext } from '@millrace/core';
-import { isRecord } from '@millrace/core/adapter';
+import { isRecord } from '@millrace/core/values';
 import { lentContext } from '@millrace/core/testing';
 import { lastValueFrom, toArray } from 'rxjs';
 import { defaultCaps } from './caps.js';

@@ -1,5 +1,5 @@
 import type { Agent, MemoryFactory, Message } from '@millrace/core';
-import { isRecord } from '@millrace/core/adapter';
+import { isRecord } from '@millrace/core/values';
 import type { CallStore, Journal } from '@millrace/core/journal';
 import { keepSessions, sessions, type SessionStore } from '@millrace/core/sessions';
 import { map, type Observable, of } from 'rxjs';

@@ -1,5 +1,5 @@
 import type { Message, Reply } from '@millrace/core';
-import { isRecord } from '@millrace/core/adapter';
+import { isRecord } from '@millrace/core/values';
 import type { StoredRecord } from '@millrace/core/journal';
 import type { Place } from '../places/place.js';
 import type { UncertainMode } from '../script/script-agent.js';

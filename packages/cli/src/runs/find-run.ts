@@ -1,5 +1,5 @@
 import { MillraceError } from '@millrace/core';
-import { nearMatches } from '@millrace/core/adapter';
+import { nearMatches } from '@millrace/core/search';
 import { type CallSummary, calls$ } from '@millrace/core/journal';
 import { map, type Observable, toArray } from 'rxjs';
 import type { RunStore } from './open-run-store.js';

@@ -1,5 +1,5 @@
 import { MillraceError } from '@millrace/core';
-import { isRecord, parsedJson } from '@millrace/core/adapter';
+import { isRecord, parsedJson } from '@millrace/core/values';
 import {
   fork$,
   type ForkOptions,

@@ -1,4 +1,4 @@
-import { isRecord, parsedJson } from '@millrace/core/adapter';
+import { isRecord, parsedJson } from '@millrace/core/values';
 import type { StoreOfCalls } from '@millrace/core/journal';
 import { defaultIfEmpty, map, mergeMap, type Observable, take } from 'rxjs';
 import type { ChosenModel } from '../choose-model.js';

@@ -10,7 +10,7 @@ import {
   textBlock,
   textOf,
 } from '@millrace/core';
-import { defined, isRecord } from '@millrace/core/adapter';
+import { defined, isRecord } from '@millrace/core/values';
 import { jsonSchema } from '@millrace/core/schema';
 import { defer, map } from 'rxjs';
 import { toolsOf } from '../component-problems.js';

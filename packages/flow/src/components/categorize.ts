@@ -7,7 +7,7 @@ import {
   output,
   type Reply,
 } from '@millrace/core';
-import { isRecord } from '@millrace/core/adapter';
+import { isRecord } from '@millrace/core/values';
 import { jsonSchema } from '@millrace/core/schema';
 import { catchError, defer, map, of } from 'rxjs';
 import type { CategorizeParams } from '../document.js';

@@ -1,5 +1,5 @@
 import type { Reply } from '@millrace/core';
-import { parsedJson } from '@millrace/core/adapter';
+import { parsedJson } from '@millrace/core/values';
 import { asAgent, createStep } from '@millrace/core/teams';
 import { defer, from, map, mergeMap, type Observable, of, takeWhile, tap, toArray } from 'rxjs';
 import type { IterateParams } from '../document.js';

@@ -1,5 +1,5 @@
 import { createAgent, type Layer, textOf } from '@millrace/core';
-import { isRecord } from '@millrace/core/adapter';
+import { isRecord } from '@millrace/core/values';
 import { answerWith } from '@millrace/core/call';
 import {
   addSources,

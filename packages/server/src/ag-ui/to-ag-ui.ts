@@ -1,6 +1,6 @@
 import { type AGUIEvent, EventType, PROTOCOL_VERSION, type TokenUsage } from '@ag-ui/core';
 import type { AgentEvent, Usage } from '@millrace/core';
-import { checkOptions, isText, type Rule } from '@millrace/core/adapter';
+import { checkOptions, isText, type Rule } from '@millrace/core/values';
 import type { OperatorFunction } from 'rxjs';
 import { createMasks, type MaskOptions, maskRules, type Masks } from '../masks.js';
 import { type ClientResultOptions, clientResultRules } from '../parts/client-results.js';

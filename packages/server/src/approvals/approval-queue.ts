@@ -1,5 +1,5 @@
 import { type ApprovalRequest, type Approver, MillraceError, type Verdict } from '@millrace/core';
-import { checkOptions, isDelay, type Rule } from '@millrace/core/adapter';
+import { checkOptions, isDelay, type Rule } from '@millrace/core/values';
 import {
   asyncScheduler,
   concatMap,

@@ -1,5 +1,5 @@
 import { isMillraceError } from '@millrace/core';
-import { checkOptions, having, parsedJson, type Rule, wholeNumber } from '@millrace/core/adapter';
+import { checkOptions, having, parsedJson, type Rule, wholeNumber } from '@millrace/core/values';
 import { badRequest, fieldOf, requireObject } from '../inbound.js';
 import type { ApprovalQueue } from './approval-queue.js';
 import { readVerdict } from './read-verdict.js';

@@ -1,4 +1,4 @@
-import { isRecord } from '@millrace/core/adapter';
+import { isRecord } from '@millrace/core/values';
 import { hidesKeys, plainJson } from '../plain-json.js';
 import { toBase64url } from './base64url.js';
 

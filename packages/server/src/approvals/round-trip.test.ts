@@ -1,7 +1,7 @@
 import { serve } from '@hono/node-server';
 import { describe, expect, it } from '@jest/globals';
 import { createAgent, requireApproval, tool } from '@millrace/core';
-import { isRecord, parsedJson } from '@millrace/core/adapter';
+import { isRecord, parsedJson } from '@millrace/core/values';
 import { jsonSchema } from '@millrace/core/schema';
 import { scriptedModel, text, toolCall } from '@millrace/core/testing';
 import { Hono } from 'hono';

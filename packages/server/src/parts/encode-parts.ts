@@ -1,5 +1,5 @@
 import type { AgentEvent } from '@millrace/core';
-import { noUsage } from '@millrace/core/adapter';
+import { noUsage } from '@millrace/core';
 import { catchError, concatMap, type OperatorFunction } from 'rxjs';
 import type { Masks } from '../masks.js';
 import { type ClientResultOptions, withoutClientResults } from './client-results.js';

@@ -1,5 +1,4 @@
-import { type AgentEvent, isEvent, type Usage } from '@millrace/core';
-import { addUsage, noUsage } from '@millrace/core/adapter';
+import { addUsage, type AgentEvent, isEvent, noUsage, type Usage } from '@millrace/core';
 import { type CallParts, createCallParts } from './call-parts.js';
 import type { CallEnd, Part, CallRef } from './part.js';
 

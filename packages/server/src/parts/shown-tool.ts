@@ -1,5 +1,5 @@
 import type { EventOf, ToolCallBlock } from '@millrace/core';
-import { parsedJson } from '@millrace/core/adapter';
+import { parsedJson } from '@millrace/core/values';
 import type { Part, CallRef, ToolOutcome } from './part.js';
 
 /** The state of one tool call in the client. */

@@ -1,4 +1,4 @@
-import { isRecord, type Rule } from '@millrace/core/adapter';
+import { isRecord, type Rule } from '@millrace/core/values';
 import {
   concat,
   connect,

@@ -1,4 +1,4 @@
-import { isRecord } from '@millrace/core/adapter';
+import { isRecord } from '@millrace/core/values';
 
 /**
  * Converts what the database engine throws when the file system fails, an object with an `errno` and no message, to a

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { checkOptions, defined, isFunction, type Rule } from '@millrace/core/adapter';
+import { checkOptions, defined, isFunction, type Rule } from '@millrace/core/values';
 import type { CallStoreOptions } from '@millrace/core/journal';
 import { asyncScheduler } from 'rxjs';
 import { checkDirectory } from '../files/file-system.js';

@@ -1,7 +1,7 @@
 import { existsSync, watch } from 'node:fs';
 import { join } from 'node:path';
 import { fromPull, type MillraceError, openDemand } from '@millrace/core';
-import { checkOptions, having, type Rule, wholeNumber } from '@millrace/core/adapter';
+import { checkOptions, having, type Rule, wholeNumber } from '@millrace/core/values';
 import {
   type CallStoreDriver,
   type RecordRange,

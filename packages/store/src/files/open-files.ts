@@ -1,4 +1,4 @@
-import { checkOptions, defined, isFunction } from '@millrace/core/adapter';
+import { checkOptions, defined, isFunction } from '@millrace/core/values';
 import { type CallStoreOptions, createCallStore } from '@millrace/core/journal';
 import { createClosing } from '../closing.js';
 import type { Store } from '../store.js';

@@ -1,5 +1,5 @@
 import { type Message, MillraceError } from '@millrace/core';
-import { isRecord, parsedJson } from '@millrace/core/adapter';
+import { isRecord, parsedJson } from '@millrace/core/values';
 
 /** A message as it is stored. */
 export interface StoredMessage {

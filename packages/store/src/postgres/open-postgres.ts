@@ -7,7 +7,7 @@ import {
   isObject,
   type Rule,
   wholeNumber,
-} from '@millrace/core/adapter';
+} from '@millrace/core/values';
 import type { CallStoreOptions } from '@millrace/core/journal';
 import type { PoolConfig } from 'pg';
 import { asyncScheduler, type SchedulerLike } from 'rxjs';

@@ -1,4 +1,4 @@
-import { isRecord } from '@millrace/core/adapter';
+import { isRecord } from '@millrace/core/values';
 import type { NewRecord, StoredCall, StoredRecord } from '@millrace/core/journal';
 import type { Row } from './sql.js';
 import { numberIn, textIn, toSqlText } from './text.js';

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import { isRecord, lookUpForm, parsedJson, termsIn } from '@millrace/core/adapter';
+import { isRecord, parsedJson } from '@millrace/core/values';
+import { lookUpForm, termsIn } from '@millrace/core/search';
 import type { MemoryEntry } from '@millrace/core/long-term-memory';
 import type { Row } from './sql.js';
 import { numberIn, textIn } from './text.js';

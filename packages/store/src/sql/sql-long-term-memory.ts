@@ -1,15 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { Embedder } from '@millrace/core';
-import {
-  checkOptions,
-  checkScope,
-  endsOf,
-  fuseRankings,
-  having,
-  numberFrom,
-  type Rule,
-  termsOfRequest,
-} from '@millrace/core/adapter';
+import { checkOptions, having, numberFrom, type Rule } from '@millrace/core/values';
+import { checkScope } from '@millrace/core/long-term-memory';
+import { endsOf, fuseRankings, termsOfRequest } from '@millrace/core/search';
 import type {
   LongTermMemory,
   MemoryEntry,

@@ -1,5 +1,5 @@
 import { MillraceError } from '@millrace/core';
-import { parsedJson } from '@millrace/core/adapter';
+import { parsedJson } from '@millrace/core/values';
 import { sessionConflict, type SessionStore, type StoredSession } from '@millrace/core/sessions';
 import { defer, from } from 'rxjs';
 import { checkId, storedName } from '../stored-name.js';

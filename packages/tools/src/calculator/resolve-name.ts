@@ -1,4 +1,4 @@
-import { nearMatches } from '@millrace/core/adapter';
+import { nearMatches } from '@millrace/core/search';
 import type { Engine, Quantity } from './engine.js';
 import { functionNames, resolveFunction } from './operations.js';
 

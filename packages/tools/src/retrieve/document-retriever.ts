@@ -2,18 +2,14 @@ import type { Embedder } from '@millrace/core';
 import type { RetrievalQuery, RetrievedPassage, Retriever } from '@millrace/core/retrieval';
 import {
   checkOptions,
-  createMeaningIndex,
-  endsOf,
-  type Fused,
-  fuseRankings,
   having,
   isFunction,
   isText,
   numberFrom,
   type Rule,
-  termsOfRequest,
   wholeNumber,
-} from '@millrace/core/adapter';
+} from '@millrace/core/values';
+import { createMeaningIndex, fuseRankings, termsOfRequest } from '@millrace/core/search';
 import { catchError, defer, map, mergeMap, type Observable, of } from 'rxjs';
 import type { Section } from '../search/document.js';
 import { excerptOf } from '../search/excerpt.js';
@@ -62,7 +58,7 @@ export const documentRetriever = (options: DocumentRetrieverOptions): Retriever 
   ): Observable<readonly Section[]> =>
     meaning === undefined
       ? of([])
-      : meaning.rank$(endsOf(text), sections).pipe(
+      : meaning.rank$(text, sections).pipe(
           catchError((error: unknown) => {
             report?.(
               `Only words were searched, because the search by meaning failed.${why(error)}`,
@@ -106,7 +102,9 @@ const wordsOf = ({ headings, text }: Section): string => [...headings.slice(-3),
 
 const why = (error: unknown): string => (error instanceof Error ? ` ${error.message}` : '');
 
-interface Found extends Fused<Section> {
+interface Found {
+  readonly item: Section;
+  readonly score: number;
   readonly terms: readonly string[];
 }
 

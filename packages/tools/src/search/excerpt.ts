@@ -1,4 +1,4 @@
-import { lookUpForm, termsIn, wordsIn } from '@millrace/core/adapter';
+import { lookUpForm, termsIn, wordsIn } from '@millrace/core/search';
 import type { Span } from '@millrace/core/retrieval';
 
 /**

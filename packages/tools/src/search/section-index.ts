@@ -1,4 +1,4 @@
-import { lookUpForm, termsIn } from '@millrace/core/adapter';
+import { lookUpForm, termsIn } from '@millrace/core/search';
 import MiniSearch, { type SearchResult } from 'minisearch';
 import type { SearchDocument, Section } from './document.js';
 import { snippetOf } from './excerpt.js';

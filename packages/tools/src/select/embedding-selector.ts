@@ -1,4 +1,5 @@
-import { checkOptions, createMeaningIndex, numberFrom } from '@millrace/core/adapter';
+import { checkOptions, numberFrom } from '@millrace/core/values';
+import { createMeaningIndex } from '@millrace/core/search';
 import type { Embedder, Tool, ToolSelector } from '@millrace/core';
 import { map } from 'rxjs';
 

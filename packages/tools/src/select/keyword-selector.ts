@@ -1,5 +1,6 @@
 import type { SelectionRequest, Tool, ToolSelector } from '@millrace/core';
-import { checkOptions, type Rule, termsOfRequest } from '@millrace/core/adapter';
+import { checkOptions, type Rule } from '@millrace/core/values';
+import { termsOfRequest } from '@millrace/core/search';
 import { createToolIndex, type ToolIndex } from './tool-index.js';
 
 /** Options of `keywordSelector`. */

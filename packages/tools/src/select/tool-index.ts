@@ -1,5 +1,6 @@
 import type { Tool } from '@millrace/core';
-import { isRecord, lookUpForm, termsIn } from '@millrace/core/adapter';
+import { isRecord } from '@millrace/core/values';
+import { lookUpForm, termsIn } from '@millrace/core/search';
 import MiniSearch from 'minisearch';
 
 export interface FoundTool {

@@ -12,8 +12,8 @@ import {
   type Rule,
   wholeNumber,
 } from '../../values/options.js';
-import { createMeaningIndex, type Embedder, fuseRankings } from '../retrieval/meaning-index.js';
-import { endsOf, lookUpForm, termsIn, termsOfRequest } from '../retrieval/words.js';
+import { createMeaningIndex, type Embedder, fuseRankings } from '../search/meaning-index.js';
+import { lookUpForm, termsIn, termsOfRequest } from '../search/words.js';
 import {
   checkScope,
   type LongTermMemory,
@@ -167,7 +167,7 @@ const memorySearch = (
   ): Observable<readonly MemoryEntry[]> =>
     meaning === undefined
       ? of([])
-      : meaning.rank$(endsOf(text), entriesOf(partitions)).pipe(
+      : meaning.rank$(text, entriesOf(partitions)).pipe(
           catchError((error: unknown) => {
             report?.(
               `The search by meaning failed, so only keywords were searched: ${messageOf(error)}`,

@@ -1,5 +1,4 @@
 import type { Call, Finding } from '../../seams/call.js';
-import { nameOf, quoteLines } from './quote-lines.js';
 import type { RetrievedPassage } from './retriever.js';
 
 /**
@@ -50,3 +49,27 @@ const linesOf = ({ text, span }: RetrievedPassage): string => {
   const more = text.split('\n').length - 1;
   return more === 0 ? `line ${span.line}` : `lines ${span.line}-${span.line + more}`;
 };
+
+/** Anything that may count as a line end: control characters except tab, and Unicode line separators. */
+const lineEnd = /\r\n|[^\P{Cc}\t]|[\p{Zl}\p{Zp}]/u;
+
+/** Prefixes each line with `> `, so quoted text cannot pass for anything else. */
+export const quoteLines = (text: string): string =>
+  text
+    .split(lineEnd)
+    .map((line) => (line === '' ? '>' : `> ${line}`))
+    .join('\n');
+
+const maxNameLength = 200;
+
+/** Formats a name on one line, up to 200 characters, without anything that looks like a passage number. */
+export const nameOf = (name: string): string => {
+  const cut =
+    name.length <= maxNameLength ? name : `${withoutLoneSurrogate(name.slice(0, maxNameLength))}…`;
+  return cut
+    .replace(/[\s\p{Cc}]+/gu, ' ')
+    .replace(/\[([\d, ]*)\]/gu, '($1)')
+    .trim();
+};
+
+const withoutLoneSurrogate = (text: string): string => text.replace(/\p{Cs}$/u, '');

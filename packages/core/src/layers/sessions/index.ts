@@ -1,8 +1,12 @@
 // Conversations of an agent, and stores for their states.
-export type { SessionState, SessionStore, StoredSession } from './session-state.js';
-export { inProcessSessions, sessionConflict } from './session-state.js';
+export type {
+  JsonPatchOperation,
+  SessionState,
+  SessionStore,
+  StoredSession,
+} from './session-state.js';
+export { inProcessSessions, sessionConflict, toJsonPatch } from './session-state.js';
 export { keepSessions } from './keep-sessions.js';
 export type { KeptSession, KeptSessions } from './keep-sessions.js';
 export { type Session, type Sessions, sessions } from './sessions.js';
 export type { SteerOutcome } from './steering.js';
-export { type JsonPatchOperation, toJsonPatch } from './to-json-patch.js';

@@ -16,6 +16,7 @@ import { isObject, isRecord, isTooDeep } from '../../values/json.js';
 import type { Usage } from '../../values/usage.js';
 import {
   type EarlierCall,
+  jsonCopy,
   type LastCall,
   maxEarlierCalls,
   type PendingApproval,
@@ -387,10 +388,3 @@ const stateOf = objectOf<SessionState>(
   'lastCall',
   'earlierCalls',
 );
-
-export const jsonCopy = (value: unknown): unknown => {
-  const text: unknown = JSON.stringify(value, (key, part: unknown) =>
-    key === '__proto__' ? undefined : part,
-  );
-  return typeof text === 'string' ? JSON.parse(text) : undefined;
-};

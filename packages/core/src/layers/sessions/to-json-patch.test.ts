@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import jsonPatch from 'fast-json-patch';
 import { enablePatches, produceWithPatches } from 'immer';
 import type { StatePatch } from '../../events.js';
-import { toJsonPatch } from './to-json-patch.js';
+import { toJsonPatch } from './session-state.js';
 
 enablePatches();
 

@@ -1,9 +1,6 @@
-export interface Word {
-  readonly text: string;
-  readonly index: number;
-}
-
-export const wordsIn = (text: string): readonly Word[] =>
+export const wordsIn = (
+  text: string,
+): readonly { readonly text: string; readonly index: number }[] =>
   Array.from(text.matchAll(/[\p{L}\p{N}_]+/gu), ({ 0: word, index }) => ({ text: word, index }));
 
 const unspaced =

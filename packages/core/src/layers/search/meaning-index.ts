@@ -15,16 +15,12 @@ import {
   tap,
   throwIfEmpty,
 } from 'rxjs';
+import { endsOf } from './words.js';
 
 /** Converts text to vectors, such as an embedding model. */
 export interface Embedder {
   /** Emits one vector for each text, in order, and completes. */
   embed$(texts: readonly string[]): Observable<readonly (readonly number[])[]>;
-}
-
-export interface MeaningIndex<Item> {
-  /** Emits the items similar to `text`, most similar first, and completes. Cold. Errors if the embedder does. */
-  rank$(text: string, items: readonly Item[]): Observable<readonly Item[]>;
 }
 
 const batchSize = 64;
@@ -42,7 +38,13 @@ export const createMeaningIndex = <Item extends object>(
   wordsOf: (item: Item) => string,
   /** Minimum cosine similarity between query and item. */
   threshold: number,
-): MeaningIndex<Item> => {
+): {
+  /**
+   * Emits the items similar to `text`, most similar first, and completes. Only the first and last 1,000 characters of
+   * the text count. Cold. Errors if the embedder does.
+   */
+  readonly rank$: (text: string, items: readonly Item[]) => Observable<readonly Item[]>;
+} => {
   const vectors = new WeakMap<Item, Vector>();
   const pending = new WeakMap<Item, Observable<never>>();
   const embed = (items: readonly Item[]): void => {
@@ -81,7 +83,7 @@ export const createMeaningIndex = <Item extends object>(
   return {
     // Embeds the text first: a failing embedder gets only this request.
     rank$: (text, items) =>
-      vectors$(embedder, [text]).pipe(
+      vectors$(embedder, [endsOf(text)]).pipe(
         switchMap(([query = emptyVector]) =>
           concat(
             embedMissing$(items),
@@ -125,17 +127,14 @@ const dot = (a: Vector, b: Vector): number => {
   return sum;
 };
 
-export interface Fused<T> {
-  readonly item: T;
-  readonly score: number;
-}
-
 /**
  * Merges rankings by reciprocal rank fusion: each rank scores 1 / (60 + rank), summed over the rankings. Ties keep the
  * order of the rankings. From Cormack, Clarke and Büttcher, “Reciprocal rank fusion outperforms Condorcet and
  * individual rank learning methods”, SIGIR 2009.
  */
-export const fuseRankings = <T>(rankings: readonly (readonly T[])[]): readonly Fused<T>[] => {
+export const fuseRankings = <T>(
+  rankings: readonly (readonly T[])[],
+): readonly { readonly item: T; readonly score: number }[] => {
   const scores = new Map<T, number>();
   for (const ranking of rankings) {
     for (const [index, item] of [...new Set(ranking)].entries()) {
