@@ -1,10 +1,7 @@
-import { createToolParts, type ModelChunk } from '@millrace/core';
+import { createToolParts } from '@millrace/core';
 import { capExceeded, type Caps } from './caps.js';
 import { createNesting, measure } from './nesting.js';
 import type { Piece } from './decode.js';
-
-type ToolCallChunk = Extract<ModelChunk, { readonly type: 'toolCall' }>;
-type ToolPart = ReturnType<ReturnType<typeof createToolParts>['add']>['part'];
 
 /** The counts of one tool call. */
 interface ToolCallCount {
@@ -23,7 +20,7 @@ const newCount = (): ToolCallCount => ({ depthOf: createNesting(), length: 0, na
 export const createCapCounter = (vendor: string, caps: Caps): ((piece: Piece) => void) => {
   // Split into tool calls exactly as the message will be, so that no chunk escapes a cap.
   const parts = createToolParts(0, () => false);
-  const counted = new Map<ToolPart, ToolCallCount>();
+  const counted = new Map<object, ToolCallCount>();
   let textLength = 0;
 
   const check = (value: number, cap: keyof Caps): void => {
@@ -33,14 +30,14 @@ export const createCapCounter = (vendor: string, caps: Caps): ((piece: Piece) =>
     textLength += length;
     check(textLength, 'textLength');
   };
-  const countOf = (part: ToolPart): ToolCallCount => {
+  const countOf = (part: object): ToolCallCount => {
     const known = counted.get(part);
     if (known !== undefined) return known;
     const first = newCount();
     check(counted.set(part, first).size, 'toolCalls');
     return first;
   };
-  const addToolCall = (chunk: ToolCallChunk): void => {
+  const addToolCall = (chunk: Extract<Piece, { readonly type: 'toolCall' }>): void => {
     const toolCall = countOf(parts.add(chunk, 0).part);
     const { json = '', input, name = toolCall.name, id = toolCall.id } = chunk;
     const whole = input === undefined ? undefined : measure(input);
