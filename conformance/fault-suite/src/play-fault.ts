@@ -2,7 +2,6 @@ import {
   type AgentEvent,
   createAgent,
   isMillraceError,
-  type ModelTimeouts,
   type Reply,
   textOf,
   tool,
@@ -77,7 +76,7 @@ export const playFault = async (server: FaultServer, fault: Fault, wire: Wire): 
 };
 
 /** Short only where silence is the fault, so that a busy machine does not make others of it. */
-const timeoutsOf = ({ expects: { outcome, requests } }: Fault): ModelTimeouts => {
+const timeoutsOf = ({ expects: { outcome, requests } }: Fault) => {
   const isSilence = 'error' in outcome && [outcome.error].flat().includes('timeout');
   return {
     firstChunkMs: isSilence && requests > 1 ? 1_500 : 5_000,

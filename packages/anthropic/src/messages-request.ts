@@ -2,7 +2,7 @@ import type {
   OutputConfig,
   ToolChoice as WireToolChoice,
 } from '@anthropic-ai/sdk/resources/messages';
-import type { ModelRequest, ToolChoice } from '@millrace/core';
+import type { ModelRequest } from '@millrace/core';
 import { isRecord } from '@millrace/core/values';
 import {
   type JsonRecord,
@@ -80,7 +80,7 @@ export const messagesRequest = (
 };
 
 const toToolChoice = (
-  choice: ToolChoice | undefined,
+  choice: ModelRequest['toolChoice'],
   { toolName }: WireNames,
 ): WireToolChoice | undefined => {
   switch (choice) {

@@ -1,4 +1,4 @@
-import type { StoreOfCalls } from '@millrace/core/journal';
+import type { CallStore } from '@millrace/core/journal';
 import {
   catchError,
   defaultIfEmpty,
@@ -63,7 +63,7 @@ export const answer = async (
 };
 
 /** Emits whether the run has a recorded step and can be resumed; false if the store fails. */
-const hasRecords$ = ({ driver }: StoreOfCalls, callId: string): Observable<boolean> =>
+const hasRecords$ = ({ driver }: Pick<CallStore, 'driver'>, callId: string): Observable<boolean> =>
   driver.read$(callId, { kind: 'step' }).pipe(
     filter((records) => records.length > 0),
     map(() => true),

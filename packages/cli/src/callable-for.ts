@@ -1,4 +1,4 @@
-import { type Agent, type Callable, MillraceError } from '@millrace/core';
+import { type Agent, MillraceError } from '@millrace/core';
 import { type Session, sessions } from '@millrace/core/sessions';
 import type { Begin } from './ask.js';
 import type { AnswerArguments } from './command-line/arguments.js';
@@ -7,7 +7,7 @@ import type { RunStore } from './runs/open-run-store.js';
 import { modelMetadata } from './runs/run-model.js';
 
 /** The named conversation, or without a name the agent itself, which has no memory. */
-export const callableFor = ({ agent, runs }: Prepared, session: string): Callable => {
+export const callableFor = ({ agent, runs }: Prepared, session: string): Pick<Agent, 'stream$'> => {
   if (session === '') return agent;
   if (runs !== undefined) return inSession(agent, runs, session);
   throw new MillraceError(
@@ -22,7 +22,7 @@ export const inSession = (agent: Agent, { memory }: RunStore, session: string): 
 /** Starts a call with this id. */
 export const startCall =
   (
-    callable: Callable,
+    callable: Pick<Agent, 'stream$'>,
     question: string,
     callId: string,
     { maxIterations }: Pick<AnswerArguments, 'maxIterations'>,

@@ -1,5 +1,6 @@
 import { expectTypeOf } from 'expect-type';
-import type { AgentEvent, EventOf, Events, EventType, Reply, ReportedPayload } from './index.js';
+import type { AgentEvent, EventOf, Events, Reply } from './index.js';
+import type { EventType, ReportedPayload } from './events.js';
 import type { RecalledMemory } from './layers/long-term-memory/index.js';
 import type { RetrievedPassage } from './layers/retrieval/index.js';
 

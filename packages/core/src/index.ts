@@ -1,17 +1,9 @@
 export { type Agent, type AgentOptions, createAgent } from './agent.js';
-export type { Callable, OutputOf } from './call/callable.js';
-export type {
-  CallInfo,
-  CallLabels,
-  EndReason,
-  EndReasons,
-  Reply,
-  ToolRun,
-} from './values/reply.js';
+export type { OutputOf } from './call/callable.js';
+export type { CallInfo, CallLabels, EndReasons, Reply, ToolRun } from './values/reply.js';
 export type { CallOptions } from './call/call-options.js';
-export { parallel, race, route, type Route, sequential } from './operators/compose.js';
+export { parallel, race, route, sequential } from './operators/compose.js';
 export { createDemand, type Demand, type DemandGate, openDemand } from './flow/demand.js';
-export type { MillraceErrorCode, MillraceErrorOptions } from './values/errors.js';
 export { isMillraceError, MillraceError } from './values/errors.js';
 export {
   type AgentEvent,
@@ -19,15 +11,10 @@ export {
   type Envelope,
   type EventOf,
   type Events,
-  type EventType,
   isEvent,
-  type ModifiablePayload,
-  type ModifiableType,
-  type ReportedPayload,
 } from './events.js';
 export { answerTool } from './models/answer-tool.js';
-export { fallback, retry, type RetryOptions, timeouts } from './models/retry.js';
-export { estimateTokens } from './models/estimate-tokens.js';
+export { fallback, retry, timeouts } from './models/retry.js';
 export { createToolParts, type ToolParts } from './models/tool-parts.js';
 export { output, partialOutput$ } from './layers/output.js';
 export { fromPull } from './flow/from-pull.js';
@@ -36,7 +23,6 @@ export type { Interceptor } from './seams/interceptor.js';
 export { on, onCall, prepare, transformChunks, watch } from './seams/interceptor.js';
 export { type ContentChunk, type StopChunk, stopMessage } from './models/chunk-transform.js';
 export type { Preparation } from './seams/preparation.js';
-export type { PhaseFactory } from './seams/phase.js';
 export { guardOutput } from './layers/interceptors/guard-output.js';
 export { logEvents } from './layers/interceptors/log-events.js';
 export { redact } from './layers/interceptors/redact.js';
@@ -56,10 +42,9 @@ export {
   sampleDeltas,
   toReadableStream,
 } from './operators/bounded.js';
-export type { Answer, Layer, LayerContext, OutputLayer, Use } from './seams/layer.js';
-export type { Call } from './seams/call.js';
+export type { Layer, LayerContext, OutputLayer, Use } from './seams/layer.js';
 export { conversation, history, strictHistory } from './memories/conversation.js';
-export type { Cell, Cut, Perform, Step, StepForm, ToolStepResult } from './step.js';
+export type { Cell, Perform, Step, StepForm, ToolStepResult } from './step.js';
 export { cell, toolResultOf } from './step.js';
 export { inProcessMemory, type MemoryFactory } from './memories/in-process-memory.js';
 export type { Memory, MemoryChange } from './values/memory.js';
@@ -74,7 +59,6 @@ export {
   type ImageBlock,
   type MediaSource,
   type Message,
-  type Suspended,
   type Suspension,
   textBlock,
   type TextBlock,
@@ -92,18 +76,15 @@ export type {
   ModelContext,
   ModelReport,
   ModelRequest,
-  ModelTimeouts,
   RequestOptions,
-  ToolChoice,
   ToolDeclaration,
 } from './models/model.js';
-export type { LimitOptions } from './flow/deadline.js';
 export type { InputSchema, JsonSchema, Validation, Validator } from './values/schema.js';
 export { tool, type ToolDefinition } from './tools/tool.js';
 export { type ToolEmission, toolOutput, type ToolOutput } from './values/tool-output.js';
 export { type ContextEntry, type ContextKey, contextKey } from './tools/context-key.js';
 export type { Embedder } from './layers/search/meaning-index.js';
-export type { SelectionRequest, ToolSelection, ToolSelector } from './layers/select-tools.js';
+export type { ToolSelector } from './layers/select-tools.js';
 export { addTools, selectTools } from './layers/select-tools.js';
 export { approval, requireApproval } from './layers/approval.js';
 export { interruptOn } from './layers/interrupt-on.js';
@@ -112,6 +93,6 @@ export { suspend, suspensionsIn, toolResults } from './memories/suspend.js';
 export { toolGroup } from './tools/tool-group.js';
 export { toolMethod, toolsOf } from './tools/tool-method.js';
 export { transient } from './phases/run-tool.js';
-export { addUsage, noUsage, type Usage, type UsageByPhase } from './values/usage.js';
+export { addUsage, noUsage, type Usage } from './values/usage.js';
 export type { ApprovalRequest, Approver, Verdict } from './layers/approval.js';
-export type { LiveToolkit, Tool, ToolContext, ToolEntry, ToolGroup } from './tools/types.js';
+export type { LiveToolkit, Tool, ToolContext, ToolGroup } from './tools/types.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { Message, ToolChoice, ToolDeclaration } from '@millrace/core';
+import type { Message, ModelRequest, ToolDeclaration } from '@millrace/core';
 import { jsonSchema } from '@millrace/core/schema';
 import fc from 'fast-check';
 import { firstValueFrom } from 'rxjs';
@@ -109,6 +109,7 @@ const toolsOf = (schema: fc.Arbitrary<unknown>): fc.Arbitrary<readonly ToolDecla
     fc.uniqueArray(toolOf(schema), { maxLength: 5, selector: (it) => it.name }),
   );
 
+type ToolChoice = NonNullable<ModelRequest['toolChoice']>;
 const toolChoice = fc.constantFrom<ToolChoice>('auto', 'none', 'required', { name: 'clock' });
 
 describe('whatever it is asked', () => {

@@ -1,4 +1,5 @@
-import { isMillraceError, MillraceError, type MillraceErrorOptions } from '@millrace/core';
+import { isMillraceError, MillraceError } from '@millrace/core';
+import { defined } from '@millrace/core/values';
 import { catchError, defer, of } from 'rxjs';
 import { innerOf, onErrorOf } from './branches.js';
 import { ownOf } from './component-problems.js';
@@ -128,10 +129,6 @@ const errorOf = (id: string, cause: unknown): MillraceError => {
   const message = `In the component '${id}': ${cause instanceof Error ? cause.message : String(cause)}`;
   if (!isMillraceError(cause)) return new MillraceError('unknown', message, { cause });
   const { code, retryable, userMessage, partial, retryAfterMs, status, requestId, over } = cause;
-  const details: MillraceErrorOptions = Object.fromEntries(
-    Object.entries({ partial, retryAfterMs, status, requestId, over }).filter(
-      ([, value]) => value !== undefined,
-    ),
-  );
+  const details = defined({ partial, retryAfterMs, status, requestId, over });
   return new MillraceError(code, message, { cause, retryable, userMessage, ...details });
 };

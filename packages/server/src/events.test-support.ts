@@ -5,9 +5,8 @@ import {
   createAgent,
   type Envelope,
   MillraceError,
+  type LayerContext,
   type ModelChunk,
-  type ModifiablePayload,
-  type ReportedPayload,
   textOf,
   tool,
 } from '@millrace/core';
@@ -15,7 +14,7 @@ import { record, scriptedModel, text, toolCall } from '@millrace/core/testing';
 import { map } from 'rxjs';
 
 /** Makes the event of a call that has begun. */
-export const eventOf = <Payload extends ModifiablePayload | ReportedPayload>(
+export const eventOf = <Payload extends Parameters<LayerContext['hooks']['report']>[1]>(
   payload: Payload,
   { callId = 'c', ...rest }: Partial<Envelope> = {},
 ): Payload & Envelope => ({

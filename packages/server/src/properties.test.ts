@@ -9,7 +9,6 @@ import {
   isMillraceError,
   MillraceError,
   type ModelChunk,
-  type ModifiableType,
   on,
   onCall,
   requireApproval,
@@ -106,7 +105,7 @@ const fate = fc.record({
   maxIterations: fc.integer({ min: 1, max: 4 }),
   onLimit: fc.constantFrom('answer', 'error', 'partial'),
   /** What an interceptor of this type does, and how often. */
-  at: fc.constantFrom<ModifiableType>(
+  at: fc.constantFrom<Parameters<typeof on>[0]>(
     'preReasoning',
     'postReasoning',
     'preActing',

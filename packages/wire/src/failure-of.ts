@@ -1,4 +1,4 @@
-import { isMillraceError, MillraceError, type MillraceErrorCode } from '@millrace/core';
+import { isMillraceError, MillraceError } from '@millrace/core';
 import { isRecord } from '@millrace/core/values';
 import { inSentence } from './address.js';
 import { describe } from './plain-error.js';
@@ -34,7 +34,7 @@ const causesOf = (thrown: unknown, depth = 0): readonly unknown[] => {
 
 interface Symptom {
   readonly pattern: RegExp;
-  readonly code: MillraceErrorCode;
+  readonly code: MillraceError['code'];
   readonly did: string;
   readonly retryable?: boolean;
   readonly hint?: string;

@@ -1,4 +1,4 @@
-import { MillraceError, type MillraceErrorCode } from '@millrace/core';
+import { MillraceError } from '@millrace/core';
 import {
   contextCodes,
   contextMessages,
@@ -26,7 +26,7 @@ export interface Fault {
 }
 
 interface FailureKind {
-  readonly code: MillraceErrorCode;
+  readonly code: MillraceError['code'];
   /** The predicate of a sentence whose subject is the vendor. */
   readonly did: string;
   readonly retryable?: boolean;

@@ -1,4 +1,4 @@
-import { MillraceError, type ModelTimeouts, type RetryOptions } from '@millrace/core';
+import { MillraceError, type ModelContext, type retry } from '@millrace/core';
 import {
   checkOptions,
   isFunction,
@@ -24,11 +24,11 @@ export interface VendorSettings {
   /** The `fetch` for requests. Default: the global `fetch`. */
   readonly fetch?: typeof fetch | undefined;
   /** How to retry failed requests; `false` disables retries. Default: the defaults of `retry()`. */
-  readonly retry?: false | RetryOptions | undefined;
+  readonly retry?: false | Parameters<typeof retry>[1];
   /**
    * How long the vendor may be silent. Default: 2 minutes before the first content, then 60 seconds. No upper limit.
    */
-  readonly timeouts?: ModelTimeouts | undefined;
+  readonly timeouts?: ModelContext['timeouts'] | undefined;
   /** Size limits of an answer. Default: `defaultCaps`, for each cap that is not set. */
   readonly caps?: Partial<Caps> | undefined;
 }

@@ -2,7 +2,6 @@ import {
   type Model,
   type ModelContext,
   type ModelRequest,
-  type ModelTimeouts,
   type RequestOptions,
   retry,
   timeouts,
@@ -25,7 +24,7 @@ export interface VendorSpec {
 }
 
 /** Long enough for a model that thinks without streaming, short enough for a waiting user. */
-const defaultTimeouts: ModelTimeouts = { firstChunkMs: 120_000, chunkMs: 60_000 };
+const defaultTimeouts: ModelContext['timeouts'] = { firstChunkMs: 120_000, chunkMs: 60_000 };
 
 /**
  * Creates a model from a mapping. Each attempt is one `exchange$` with timeouts. A request is retried after a transient

@@ -1,12 +1,6 @@
 import { MillraceError } from '@millrace/core';
 import { isRecord, parsedJson } from '@millrace/core/values';
-import {
-  fork$,
-  type ForkOptions,
-  type ReadableCall,
-  steps$,
-  type StoreOfCalls,
-} from '@millrace/core/journal';
+import { type CallStore, type CallSummary, fork$, steps$ } from '@millrace/core/journal';
 import {
   defaultIfEmpty,
   filter,
@@ -45,10 +39,10 @@ export const forkRun = (setting: Setting<ForkArguments>): Promise<Outcome | 'fai
   });
 
 const optionsOf = async (
-  { callId }: ReadableCall,
+  { callId }: CallSummary,
   { store }: RunStore,
   { at, question, edits }: ForkArguments,
-): Promise<Pick<ForkOptions, 'at' | 'edit'>> => {
+): Promise<Pick<Parameters<typeof fork$>[2], 'at' | 'edit'>> => {
   const steps = await lastValueFrom(steps$(store, callId).pipe(toArray()));
   if (question === '') return { at, edit: withTexts(edits, steps) };
   const second = steps[1];
@@ -58,7 +52,10 @@ const optionsOf = async (
 };
 
 /** Emits the recorded messages before the start of a run. */
-const historyOf$ = ({ driver }: StoreOfCalls, callId: string): Observable<readonly unknown[]> =>
+const historyOf$ = (
+  { driver }: Pick<CallStore, 'driver'>,
+  callId: string,
+): Observable<readonly unknown[]> =>
   driver.read$(callId, { kind: 'step' }).pipe(
     mergeMap((records) => records),
     filter(({ name }) => name === `${callId}/open`),

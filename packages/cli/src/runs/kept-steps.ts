@@ -1,12 +1,17 @@
-import { type CallSummary, type ForkPoint, steps$, type StepSummary } from '@millrace/core/journal';
-import type { StoreOfCalls } from '@millrace/core/journal';
+import {
+  type CallStore,
+  type CallSummary,
+  type fork$,
+  steps$,
+  type StepSummary,
+} from '@millrace/core/journal';
 import { catchError, forkJoin, map, type Observable, of, toArray } from 'rxjs';
 import { oneLine } from '../presentation/shorten.js';
 import type { Theme } from '../presentation/theme.js';
 
 /** Emits the answers and tool results that a fork keeps, as text, with edited ones marked. Empty for other runs. */
 export const keptSteps$ = (
-  store: StoreOfCalls,
+  store: Pick<CallStore, 'driver'>,
   run: CallSummary,
   theme: Theme,
 ): Observable<string> => {
@@ -29,7 +34,10 @@ export const keptSteps$ = (
   );
 };
 
-const keptBefore = (at: ForkPoint, steps: readonly StepSummary[]): readonly StepSummary[] => {
+const keptBefore = (
+  at: Parameters<typeof fork$>[2]['at'],
+  steps: readonly StepSummary[],
+): readonly StepSummary[] => {
   const end = steps.findIndex(({ id, iteration = 0 }) =>
     typeof at === 'string' ? id === at : iteration >= at.iteration,
   );

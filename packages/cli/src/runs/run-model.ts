@@ -1,5 +1,5 @@
 import { isRecord, parsedJson } from '@millrace/core/values';
-import type { StoreOfCalls } from '@millrace/core/journal';
+import type { CallStore } from '@millrace/core/journal';
 import { defaultIfEmpty, map, mergeMap, type Observable, take } from 'rxjs';
 import type { ChosenModel } from '../choose-model.js';
 import type { UsageUnit } from '../presentation/describe-reply.js';
@@ -21,7 +21,7 @@ export const modelMetadata = ({
 
 /** Emits the model of a run; undefined if it was not recorded. */
 export const runModel$ = (
-  { driver }: StoreOfCalls,
+  { driver }: Pick<CallStore, 'driver'>,
   callId: string,
 ): Observable<RunModel | undefined> =>
   driver.read$(callId, { kind: 'step' }).pipe(

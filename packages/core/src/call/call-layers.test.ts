@@ -14,7 +14,8 @@ import {
 } from '../index.js';
 import { jsonSchema } from '../schema/index.js';
 import { marbles, record, scriptedModel, text, toolCall, verifyEvents } from '../testing/index.js';
-import { answerWith, hideTools, recall, withHistory } from './index.js';
+import { answerWith, hideTools, recall } from './index.js';
+import { withHistory } from '../seams/call.js';
 import { sessions } from '../layers/sessions/index.js';
 
 /** A layer that answers without the loop. */

@@ -15,7 +15,8 @@ import {
 } from 'rxjs';
 import { createDemand } from '../flow/demand.js';
 import { dyingAfter } from './dying-driver.test-support.js';
-import { attach$, createCallStore, inProcessCalls, type StoreOfCalls } from './index.js';
+import { attach$, createCallStore, inProcessCalls } from './index.js';
+import type { StoreOfCalls } from './call-store-driver.js';
 import { payer } from './payer.test-support.js';
 import { all, journalIn } from './stored-calls.test-support.js';
 

@@ -4,12 +4,12 @@ import { textOf } from '../index.js';
 import {
   createCallStore,
   fork$,
-  type ForkOptions,
   inProcessCalls,
   otherAnswer,
   otherQuestion,
   otherResult,
 } from './index.js';
+import type { ForkOptions } from './fork.js';
 import { payer } from './payer.test-support.js';
 import { all, begun, step, storeWith, journalIn } from './stored-calls.test-support.js';
 

@@ -2,7 +2,8 @@ import { describe, expect, it } from '@jest/globals';
 import { firstValueFrom } from 'rxjs';
 import { createAgent, inProcessMemory, suspend, textOf, tool, toolResults } from '../index.js';
 import { type ScriptedAnswer, scriptedModel, text, toolCall } from '../testing/index.js';
-import { createCallStore, fork$, type ForkOptions, inProcessCalls, journal } from './index.js';
+import { createCallStore, fork$, inProcessCalls, journal } from './index.js';
+import type { ForkOptions } from './fork.js';
 import { sessions } from '../layers/sessions/index.js';
 
 /** An agent that asks somebody in its second call, and has had an answer in its third one, `c`. */

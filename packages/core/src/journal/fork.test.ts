@@ -2,16 +2,9 @@ import { describe, expect, it } from '@jest/globals';
 import { concat, filter, firstValueFrom, mergeMap, type Observable, throwError } from 'rxjs';
 import { inProcessMemory, MillraceError, type Reply, textOf } from '../index.js';
 import { record } from '../testing/index.js';
-import {
-  attach$,
-  calls$,
-  createCallStore,
-  fork$,
-  type ForkOptions,
-  inProcessCalls,
-  steps$,
-  type StoreOfCalls,
-} from './index.js';
+import { attach$, calls$, createCallStore, fork$, inProcessCalls, steps$ } from './index.js';
+import type { ForkOptions } from './fork.js';
+import type { StoreOfCalls } from './call-store-driver.js';
 import { payer } from './payer.test-support.js';
 import { all, begun, step, storeWith, journalIn } from './stored-calls.test-support.js';
 import { sessions } from '../layers/sessions/index.js';

@@ -8,14 +8,13 @@ export type {
   StoredCall,
   StoredRecord,
   JournalStore,
-  StoreOfCalls,
 } from './call-store-driver.js';
-export { type ForkPoint, sessionIn } from './call-record.js';
-export type { CallStatus, CallSummary, ReadableCall } from './call-summary.js';
+export { sessionIn } from './call-record.js';
+export type { CallSummary, ReadableCall } from './call-summary.js';
 export { calls$, prune$ } from './call-summary.js';
 export { otherAnswer, otherQuestion, otherResult } from './forked-records.js';
 export type { StepEdit } from './forked-records.js';
-export { fork$, type ForkOptions } from './fork.js';
+export { fork$ } from './fork.js';
 export { type Drainable, draining } from './draining.js';
 export { inProcessCalls } from './in-process-calls.js';
 export { type Journal, journal } from './journal.js';

@@ -8,8 +8,8 @@ import {
   selectTools,
   tool,
   toolGroup,
-  type ToolSelection,
 } from '../index.js';
+import type { ToolSelection } from './select-tools.js';
 import { marbles, record, scriptedModel, text, toolCall } from '../testing/index.js';
 
 const tools = ['weather', 'mail', 'calendar', 'files'].map((name) =>

@@ -14,17 +14,17 @@ import {
   createAgent,
   fallback,
   MillraceError,
-  type MillraceErrorOptions,
   type Model,
   type ModelChunk,
   type ModelReport,
   type ModelRequest,
   retry,
-  type RetryOptions,
   timeouts,
   tool,
   type Usage,
 } from '../index.js';
+import type { MillraceErrorOptions } from '../values/errors.js';
+import type { RetryOptions } from './retry.js';
 import {
   finish,
   lentContext,

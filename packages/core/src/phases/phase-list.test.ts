@@ -25,7 +25,6 @@ import {
   insertBefore,
   limit,
   phase,
-  type PhaseEdit,
   type PhaseFactory,
   reasoning,
   replacePhase,
@@ -33,6 +32,7 @@ import {
   storeMemory,
   withoutPhase,
 } from './index.js';
+import type { PhaseEdit } from './phase-list.js';
 import { nativePhases } from './phase-list.js';
 import { marbles, record, scriptedModel, text, toolCall } from '../testing/index.js';
 import { tool } from '../tools/tool.js';

@@ -33,7 +33,7 @@ type FromJsonSchema<Schema> = JsonSchema extends Schema
     ? Read<Exact<Schema>>
     : unknown;
 
-export interface JsonSchemaOptions {
+interface JsonSchemaOptions {
   /** Whether unknown keys are dropped; otherwise they are a problem. Default: true. */
   readonly pruneInput?: boolean;
   /** Whether strings are converted to numbers and booleans as the schema requires. Default: false. */

@@ -3,7 +3,7 @@ import { firstValueFrom } from 'rxjs';
 import { z } from 'zod';
 import { createAgent, MillraceError, output, tool } from '../index.js';
 import { record, scriptedModel, text, toolCall } from '../testing/index.js';
-import { jsonSchema, type JsonSchemaOptions, type PatternEngine } from './index.js';
+import { jsonSchema, type PatternEngine } from './index.js';
 import { validatorFor, verdictOn } from './validate.test-support.js';
 
 const trip = {
@@ -18,7 +18,10 @@ const trip = {
   },
 } as const;
 
-const outputOf = async (options: JsonSchemaOptions, input: Record<string, unknown>) => {
+const outputOf = async (
+  options: Parameters<typeof jsonSchema>[1],
+  input: Record<string, unknown>,
+) => {
   const plan = tool({
     name: 'plan',
     description: 'Plans a trip.',

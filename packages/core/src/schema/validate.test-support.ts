@@ -7,7 +7,7 @@ import {
   type Validator,
   validatorOf,
 } from '../values/schema.js';
-import { jsonSchema, type JsonSchemaOptions } from './index.js';
+import { jsonSchema } from './index.js';
 
 /** What comes of an input, at once. */
 export interface Verdict {
@@ -17,7 +17,7 @@ export interface Verdict {
   readonly problems: readonly string[];
 }
 
-type Options = JsonSchemaOptions & { readonly hidden?: HiddenInput };
+type Options = Parameters<typeof jsonSchema>[1] & { readonly hidden?: HiddenInput };
 
 /** What the validator of a schema says of an input. After all tests of the file, the validator of platforms that compile no code is asked the same. */
 export const verdictOn = (schema: unknown, input: unknown, options: Options = {}): Verdict => {
@@ -65,7 +65,10 @@ const validationOf = (
 ): Observable<Validation> => validatorFor(schema, options).validation$(input, hidden);
 
 /** The validator of a Standard Schema, or of a JSON Schema with options. */
-export const validatorFor = (schema: unknown, options: JsonSchemaOptions = {}): Validator =>
+export const validatorFor = (
+  schema: unknown,
+  options: Parameters<typeof jsonSchema>[1] = {},
+): Validator =>
   isRecord(schema) && !('~standard' in schema)
     ? jsonSchema(schema, options)
     : validatorOf(schema, 'The schema');

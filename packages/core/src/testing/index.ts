@@ -10,7 +10,7 @@ export {
 export { type Check, record, verifyEvents } from './verify-events.js';
 export { journalContract } from './journal-contract.js';
 export { longTermMemoryContract } from './long-term-memory-contract.js';
-export { type MarbleHelpers, marbles, type Subscriptions } from './marbles.js';
+export { type MarbleHelpers, marbles } from './marbles.js';
 export { memoryContract } from './memory-contract.js';
 export { lentContext, modelContract } from './model-contract.js';
 export { lentToolContext, toolContract } from './tool-contract.js';

@@ -8,13 +8,13 @@ import {
   MillraceError,
   on,
   suspend,
-  type ToolSelection,
   textBlock,
   tool,
   toolOutput,
   toolResults,
   selectTools,
 } from '../index.js';
+import type { ToolSelection } from '../layers/select-tools.js';
 import { record, type ScriptedAnswer, scriptedModel, text, toolCall } from '../testing/index.js';
 import { sessions } from '../layers/sessions/index.js';
 

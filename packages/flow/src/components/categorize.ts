@@ -2,7 +2,6 @@ import {
   createAgent,
   isMillraceError,
   MillraceError,
-  type MillraceErrorCode,
   type Model,
   output,
   type Reply,
@@ -70,7 +69,7 @@ export const categorizeWork = (
 };
 
 /** The errors after too many corrections. */
-const noChoice: readonly MillraceErrorCode[] = ['invalidResponse', 'emptyAnswer'];
+const noChoice: readonly MillraceError['code'][] = ['invalidResponse', 'emptyAnswer'];
 
 const instructionsOf = (categories: CategorizeParams['categories']): string =>
   [

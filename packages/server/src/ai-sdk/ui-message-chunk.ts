@@ -1,4 +1,4 @@
-import type { EndReason, Usage } from '@millrace/core';
+import type { Reply, Usage } from '@millrace/core';
 import type { SourceData } from '../parts/part.js';
 
 /** The major version of the AI SDK in the client. */
@@ -12,7 +12,7 @@ export type PartMetadata = { readonly millrace: { readonly messageId: string } }
 /** The metadata that the `finish` chunk adds to the message. */
 export interface ReplyMetadata {
   /** Why the loop ended; absent if it failed. */
-  readonly reason?: EndReason;
+  readonly reason?: Reply['reason'];
   readonly iterations?: number;
   /** Of the whole run, including sub-agents. */
   readonly usage: Usage;
@@ -25,7 +25,7 @@ export interface AgentData {
   /** The tool call that runs the sub-agent. */
   readonly toolCallId?: string;
   readonly status: 'running' | 'replied' | 'failed' | 'aborted';
-  readonly reason?: EndReason;
+  readonly reason?: Reply['reason'];
   /** The text of its reply, or of its error. */
   readonly text?: string;
 }

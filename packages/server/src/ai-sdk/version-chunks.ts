@@ -1,4 +1,4 @@
-import type { EndReason } from '@millrace/core';
+import type { Reply } from '@millrace/core';
 import type { Notice } from '../parts/part.js';
 import { denied } from '../tool-result.js';
 import type {
@@ -15,7 +15,7 @@ export interface VersionChunks<Chunk> {
   /** A tool call was denied and did not run. */
   denied(toolCallId: string): readonly Chunk[];
   steered(notice: Extract<Notice, { name: 'steered' }>): readonly Chunk[];
-  finished(reason: EndReason, messageMetadata: ReplyMetadata): Chunk;
+  finished(reason: Reply['reason'], messageMetadata: ReplyMetadata): Chunk;
 }
 
 /** The finish reasons of the AI SDK, by end reason. Others are `other`. */
@@ -29,7 +29,7 @@ const reasons = new Map<string, 'stop' | 'length' | 'tool-calls' | 'content-filt
   ['refused', 'content-filter'],
 ]);
 
-const finish = (reason: EndReason, messageMetadata: ReplyMetadata): CommonUiMessageChunk => ({
+const finish = (reason: Reply['reason'], messageMetadata: ReplyMetadata): CommonUiMessageChunk => ({
   type: 'finish',
   finishReason: reasons.get(reason) ?? 'other',
   messageMetadata,

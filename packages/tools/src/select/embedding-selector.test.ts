@@ -1,5 +1,5 @@
 import { describe, expect, it, jest } from '@jest/globals';
-import { createAgent, type Embedder, selectTools, tool, type ToolSelection } from '@millrace/core';
+import { createAgent, type Embedder, selectTools, tool } from '@millrace/core';
 import { record, scriptedModel, text } from '@millrace/core/testing';
 import { of } from 'rxjs';
 import { embeddingSelector } from './embedding-selector.js';
@@ -9,7 +9,7 @@ const tools = ['weather', 'mail', 'calendar', 'files'].map((name) =>
 );
 
 /** Which tools the model was shown, and what was warned of. */
-const shown = async (selection: ToolSelection) => {
+const shown = async (selection: Parameters<typeof selectTools>[0]) => {
   const model = scriptedModel([text('done')]);
   const agent = createAgent({ model, tools, use: [selectTools(selection)] });
   const events = await record(agent.stream$('Will it rain?'));

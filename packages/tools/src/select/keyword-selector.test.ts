@@ -1,12 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
-import { createAgent, type SelectionRequest, selectTools, tool, type Tool } from '@millrace/core';
+import { createAgent, selectTools, tool, type Tool, type ToolSelector } from '@millrace/core';
 import { jsonSchema } from '@millrace/core/schema';
 import { scriptedModel, text } from '@millrace/core/testing';
 import { isQuick } from '../is-quick.test-support.js';
 import { fortyTools, requests } from './forty-tools.test-support.js';
 import { keywordSelector, type KeywordSelectorOptions } from './keyword-selector.js';
 
-type Select = (request: SelectionRequest) => readonly string[];
+type Select = (request: Parameters<ToolSelector>[0]) => readonly string[];
 
 /** It answers at once. */
 const selector = (options?: KeywordSelectorOptions): Select => keywordSelector(options) as Select;

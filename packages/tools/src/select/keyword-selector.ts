@@ -1,4 +1,4 @@
-import type { SelectionRequest, Tool, ToolSelector } from '@millrace/core';
+import type { Tool, ToolSelector } from '@millrace/core';
 import { checkOptions, type Rule } from '@millrace/core/values';
 import { termsOfRequest } from '@millrace/core/search';
 import { createToolIndex, type ToolIndex } from './tool-index.js';
@@ -23,7 +23,7 @@ export const keywordSelector = (options: KeywordSelectorOptions = {}): ToolSelec
   checkOptions('keywordSelector()', options, rules);
   const { threshold = 0.1, fuzziness = 0.2 } = options;
   const indexOf = memoizeByFirstTool(createToolIndex);
-  return ({ text, tools }: SelectionRequest) => {
+  return ({ text, tools }: Parameters<ToolSelector>[0]) => {
     const found = indexOf(tools).search(termsOfRequest(text), fuzziness);
     const best = found[0]?.score ?? 0;
     return found.filter(({ score }) => score >= threshold * best).map(({ name }) => name);

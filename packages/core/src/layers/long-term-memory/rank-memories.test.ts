@@ -10,7 +10,7 @@ import {
   scriptedModel,
   text,
 } from '../../testing/index.js';
-import { withQuestion } from '../../call/index.js';
+import { withQuestion } from '../../seams/call.js';
 import type { LongTermMemoryOptions } from './memory-settings.js';
 import { withLongTermMemory } from './index.js';
 import { forAnn, remembering, shownTo, warningsIn } from './memories.test-support.js';

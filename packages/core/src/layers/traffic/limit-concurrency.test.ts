@@ -15,11 +15,11 @@ import {
   finish,
   lentContext,
   marbles,
-  type Subscriptions,
   scriptedModel,
   text,
   toolCall,
 } from '../../testing/index.js';
+import type { Subscriptions } from '../../testing/marbles.js';
 import { limitConcurrency } from './limit-concurrency.js';
 
 const request = { messages: [] };
