@@ -35,13 +35,8 @@ export {
   toolRuns,
   usage$,
 } from './operators/event-operators.js';
-export {
-  bounded,
-  coalesceMap,
-  fromReadableStream,
-  sampleDeltas,
-  toReadableStream,
-} from './operators/bounded.js';
+export { bounded, coalesceMap, sampleDeltas } from './operators/bounded.js';
+export { fromReadableStream, toReadableStream } from './operators/readable-stream.js';
 export type { Layer, LayerContext, OutputLayer, Use } from './seams/layer.js';
 export { conversation, history, strictHistory } from './memories/conversation.js';
 export type { Cell, Perform, Step, StepForm, ToolStepResult } from './step.js';
@@ -84,8 +79,7 @@ export { tool, type ToolDefinition } from './tools/tool.js';
 export { type ToolEmission, toolOutput, type ToolOutput } from './values/tool-output.js';
 export { type ContextEntry, type ContextKey, contextKey } from './tools/context-key.js';
 export type { Embedder } from './layers/search/meaning-index.js';
-export type { ToolSelector } from './layers/select-tools.js';
-export { addTools, selectTools } from './layers/select-tools.js';
+export { addTools, selectTools, type ToolSelector } from './layers/select-tools.js';
 export { approval, requireApproval } from './layers/approval.js';
 export { interruptOn } from './layers/interrupt-on.js';
 export { acceptExtras, preset } from './tools/preset.js';

@@ -10,10 +10,8 @@ export type {
   JournalStore,
 } from './call-store-driver.js';
 export { sessionIn } from './call-record.js';
-export type { CallSummary, ReadableCall } from './call-summary.js';
-export { calls$, prune$ } from './call-summary.js';
-export { otherAnswer, otherQuestion, otherResult } from './forked-records.js';
-export type { StepEdit } from './forked-records.js';
+export { calls$, type CallSummary, prune$, type ReadableCall } from './call-summary.js';
+export { otherAnswer, otherQuestion, otherResult, type StepEdit } from './forked-records.js';
 export { fork$ } from './fork.js';
 export { type Drainable, draining } from './draining.js';
 export { inProcessCalls } from './in-process-calls.js';

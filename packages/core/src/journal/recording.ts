@@ -18,27 +18,14 @@ import type { Hooks } from '../seams/hooks.js';
 import type { Interrupt } from '../flow/interruption.js';
 import type { LayerContext } from '../seams/layer.js';
 import { type Perform, type Recorded, replayedSteps, type Step, type StepForm } from '../step.js';
-import {
-  hasFields,
-  isNumeric,
-  isOptional,
-  isString,
-  isArrayOf,
-  isAssistantMessage,
-  isBoolean,
-  isToolResult,
-  isToolCall,
-  isUsage,
-} from '../values/shape.js';
+import { hasFields, isNumeric, isOptional, isString } from '../values/shape.js';
 import { interruptStep } from './call-record.js';
+import { formOf, taken } from './record-json.js';
 import { isRest } from './draining.js';
 import type { OpenJournal } from './call-store-driver.js';
-import { areContentBlocks, frozen, withPlainDetails } from '../values/message.js';
-import { type ToolCallResult, ofUnknownEnd } from '../phases/tool-call.js';
-import type { ModelAnswer } from '../phases/ask.js';
-import type { Authorization } from '../phases/authorize-tool-call.js';
+import { frozen } from '../values/message.js';
+import { ofUnknownEnd } from '../phases/tool-call.js';
 import { isRecord } from '../values/json.js';
-import type { Reply } from '../values/reply.js';
 import { suspend } from '../memories/suspend.js';
 
 export interface CallLog {
@@ -296,10 +283,6 @@ const attemptsAt = (stepId: string, cutShort: ReadonlySet<string>): ReadonlyMap<
 
 const itself = (value: unknown): unknown => value;
 
-/** A recorded value has the type of its step. Forms check it. */
-// eslint-disable-next-line @typescript-eslint/consistent-type-assertions, @typescript-eslint/no-unnecessary-type-parameters
-const taken = <T>(written: unknown): T => written as T;
-
 const unreadable = (callId: string, id: string): MillraceError =>
   fatal(
     new MillraceError(
@@ -307,105 +290,6 @@ const unreadable = (callId: string, id: string): MillraceError =>
       `The record of the step '${id}' of the call '${callId}' is damaged, or of another version of the agent. Make a new call, or fork this one before the step: fork$(store, callId, { at }).`,
     ),
   );
-
-const modelForm: StepForm<ModelAnswer> = {
-  isWritten: (written) =>
-    hasFields(written, {
-      status: (status) => status === 'answered' || status === 'interrupted' || status === 'vetoed',
-      message: isAssistantMessage,
-      usage: isUsage,
-      instead: isOptional(isString),
-      finish: isOptional(isString),
-      stop: isOptional(isBoolean),
-      again: isOptional(isString),
-      model: isOptional(isString),
-      isShown: isOptional(isBoolean),
-      halt: isOptional(isRecord),
-      malformed: isOptional(isRecord),
-    }),
-  // Version 0.1 called `instead` `says`.
-  read: (written) =>
-    taken(
-      isRecord(written) && isString(written['says'])
-        ? { ...written, instead: written['says'] }
-        : written,
-    ),
-};
-
-const decisionForm: StepForm<Authorization> = {
-  write: ({ value: _, ...decision }) => decision,
-  isWritten: (written) =>
-    hasFields(written, {
-      toolCall: isToolCall,
-      answer: isOptional((answer) =>
-        hasFields(answer, { content: areContentBlocks, isError: isBoolean }),
-      ),
-      failed: isBoolean,
-      usage: isUsage,
-    }),
-};
-
-const actedForm: StepForm<ToolCallResult> = {
-  write: ({ extras, result, ...acted }) => ({
-    ...acted,
-    result: withPlainDetails(result),
-    lostExtras: Object.keys(extras),
-  }),
-  isWritten: (written) =>
-    hasFields(written, {
-      index: isNumeric,
-      toolCall: isToolCall,
-      result: isToolResult,
-      ms: isNumeric,
-      executed: isBoolean,
-      failed: isBoolean,
-      finalAnswer: isOptional(areContentBlocks),
-      stop: isBoolean,
-      groups: isOptional(isArrayOf(isString)),
-      usage: isUsage,
-      below: isOptional(isRecord),
-      lostExtras: isArrayOf(isString),
-    }),
-  read: (written) => ({ ...asActed(written), extras: {} }),
-  warning: (written) => {
-    const names = isRecord(written) ? written['lostExtras'] : undefined;
-    return Array.isArray(names) && names.length > 0
-      ? `The extras ${names.join(', ')} of a tool are lost: a journal cannot store them.`
-      : undefined;
-  },
-};
-
-/** Checked before it is read. */
-// eslint-disable-next-line @typescript-eslint/consistent-type-assertions
-const asActed = (written: unknown): ToolCallResult => written as ToolCallResult;
-
-const replyForm: StepForm<Reply> = {
-  isWritten: (written) =>
-    isAssistantMessage(written) &&
-    hasFields(written, {
-      reason: isString,
-      finish: isString,
-      iterations: isNumeric,
-      toolCalls: isArrayOf(isRecord),
-      suspensions: isOptional(isArrayOf(isRecord)),
-      usage: isUsage,
-      usageByPhase: isRecord,
-      createdAt: isNumeric,
-      elapsedMs: isNumeric,
-    }),
-};
-
-const forms: Readonly<Record<string, unknown>> = {
-  model: modelForm,
-  intent: decisionForm,
-  tool: actedForm,
-  reply: replyForm,
-};
-
-const formOf = <T>({ kind, form }: Pick<Step<T>, 'kind' | 'form'>): Partial<StepForm<T>> =>
-  // The kind of a step says what its value is.
-  // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
-  form ?? ((Object.hasOwn(forms, kind) ? forms[kind] : {}) as Partial<StepForm<T>>);
 
 export interface ReplayFilter {
   readonly emit: (type: EventType, isEnd: boolean, now: () => void) => void;

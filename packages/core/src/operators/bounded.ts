@@ -26,21 +26,11 @@ import {
   tap,
   timer,
 } from 'rxjs';
-import { type Demand, type DemandGate, openDemand } from '../flow/demand.js';
+import type { DemandGate } from '../flow/demand.js';
 import { MillraceError, misuse } from '../values/errors.js';
 import type { AgentEvent, EventOf } from '../events.js';
-import { fromPull } from '../flow/from-pull.js';
-import { isRecord } from '../values/json.js';
-import {
-  checkOptions,
-  having,
-  isDelay,
-  numberFrom,
-  oneOf,
-  wholeNumber,
-} from '../values/options.js';
+import { checkOptions, having, isDelay, oneOf, wholeNumber } from '../values/options.js';
 import { createFifo, type Fifo } from '../flow/fifo.js';
-import { pullFrom } from '../flow/pull-from.js';
 import { createTrampoline, subscribeOnTrampoline } from '../flow/trampoline.js';
 
 export type BoundedOptions =
@@ -170,98 +160,6 @@ export const sampleDeltas = <Event extends AgentEvent>(
 function* takeAll<T>(waiting: Fifo<T>): Generator<T> {
   for (let value = waiting.shift(); value !== undefined; value = waiting.shift()) yield value;
 }
-
-/**
- * Turns a WHATWG ReadableStream into an Observable that reads only while demand is open (default: always). Cold; unsubscribing cancels the stream. A stream can be read once: pass a function that opens one to subscribe more than once. A locked or used stream is a `config` error.
- */
-export const fromReadableStream = <T>(
-  source: ReadableStream<T> | (() => ReadableStream<T>),
-  demand: Demand = openDemand,
-): Observable<T> => {
-  if (typeof source !== 'function') refuseNoStream(source);
-  return fromPull((signal) => {
-    const stream = typeof source === 'function' ? source() : source;
-    refuseNoStream(stream);
-    return chunksOf(take(stream), signal);
-  }, demand);
-};
-
-/** Streams that were read: a second reader would only see the end. */
-const taken = new WeakSet<ReadableStream>();
-
-const take = <T>(stream: ReadableStream<T>): ReadableStreamDefaultReader<T> => {
-  if (taken.has(stream)) {
-    throw misuse(
-      'fromReadableStream(): the stream has been read already. Hand over a function that opens one for each subscription.',
-    );
-  }
-  if (stream.locked) {
-    throw misuse(
-      'fromReadableStream(): the stream is locked by another reader. Pass one without another reader.',
-    );
-  }
-  taken.add(stream);
-  return stream.getReader();
-};
-
-const chunksOf = <T>(
-  reader: ReadableStreamDefaultReader<T>,
-  signal: AbortSignal,
-): AsyncIterable<T> => {
-  const leave = (): void => {
-    reader.cancel().catch(() => undefined);
-    reader.releaseLock();
-  };
-  signal.addEventListener('abort', leave, { once: true });
-  const next = (): Promise<IteratorResult<T, undefined>> =>
-    reader.read().then(
-      (result) => {
-        if (!result.done) return result;
-        reader.releaseLock();
-        return { done: true, value: undefined };
-      },
-      (error: unknown) => {
-        reader.releaseLock();
-        throw error;
-      },
-    );
-  return { [Symbol.asyncIterator]: () => ({ next }) };
-};
-
-const refuseNoStream = (stream: unknown): void => {
-  if (isRecord(stream) && typeof stream['getReader'] === 'function') return;
-  throw misuse(
-    'fromReadableStream() needs a ReadableStream, such as the body of a Response, or a function that opens one.',
-  );
-};
-
-export interface ReadableStreamOptions {
-  /** Number of waiting values at which the source is paused, until half of them are read. Default: 64. */
-  readonly highWaterMark?: number;
-}
-
-/**
- * Turns an Observable into a WHATWG ReadableStream, such as the body of an HTTP response. It subscribes on the first read; waiting values close the demand that `open` gets, which pauses the source; `cancel()` unsubscribes. An error of the Observable errors the stream after the values that wait.
- */
-export const toReadableStream = <T>(
-  open: (demand: Demand) => Observable<T>,
-  options: ReadableStreamOptions = {},
-): ReadableStream<T> => {
-  checkOptions('toReadableStream()', options, { highWaterMark: numberFrom(1) });
-  const puller = pullFrom(open, options.highWaterMark);
-  return new ReadableStream<T>(
-    {
-      pull: (controller) =>
-        puller.next().then((result) => {
-          if (result.done === true) controller.close();
-          else controller.enqueue(result.value);
-        }),
-      cancel: () => puller.return().then(() => undefined),
-    },
-    // No internal queue: the demand would not see its values.
-    { highWaterMark: 0 },
-  );
-};
 
 /**
  * A `concatMap` over events for a slow consumer: deltas of a message that wait for the running inner Observable are merged into one event, with joined text and the last `seq` and `at`. Other events are never merged or dropped, no delta of their root call

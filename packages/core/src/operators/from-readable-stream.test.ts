@@ -1,7 +1,7 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { firstValueFrom, lastValueFrom, take, toArray } from 'rxjs';
 import { createDemand } from '../flow/demand.js';
-import { fromReadableStream } from './bounded.js';
+import { fromReadableStream } from './readable-stream.js';
 
 /** Lets all promises settle that wait for nothing but each other. */
 const settle = () => new Promise((resolve) => setImmediate(resolve));

@@ -5,13 +5,8 @@ import type { AgentEvent, EventOf } from '../events.js';
 import { byCall, only, replies, text, toolRuns, usage$ } from './event-operators.js';
 import type { Reply, ToolRun } from '../values/reply.js';
 import type { Usage } from '../values/usage.js';
-import {
-  bounded,
-  coalesceMap,
-  fromReadableStream,
-  sampleDeltas,
-  toReadableStream,
-} from './bounded.js';
+import { bounded, coalesceMap, sampleDeltas } from './bounded.js';
+import { fromReadableStream, toReadableStream } from './readable-stream.js';
 
 declare const event$: Observable<AgentEvent>;
 declare const demand: DemandGate;

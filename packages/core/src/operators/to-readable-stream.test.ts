@@ -4,7 +4,7 @@ import { concat, from, NEVER, Observable, of, range, Subject, tap, throwError } 
 import type { Demand } from '../flow/demand.js';
 import { fromPull } from '../flow/from-pull.js';
 import { createAgent, type Model, type ModelChunk, only } from '../index.js';
-import { toReadableStream } from './bounded.js';
+import { toReadableStream } from './readable-stream.js';
 
 /** Lets all promises settle that wait for nothing but each other. */
 const settle = () => new Promise((resolve) => setImmediate(resolve));

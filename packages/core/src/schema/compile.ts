@@ -5,8 +5,7 @@ import { defer, map, type Observable, shareReplay } from 'rxjs';
 import { messageOf, misuse } from '../values/errors.js';
 import { isRecord } from '../values/json.js';
 import type { JsonSchema } from '../values/schema.js';
-import { type Check, ofError, tooIntricate } from './problems.js';
-import { uniqueItems } from './unique-items.js';
+import { type Check, ofError, tooIntricate, uniqueItems } from './problems.js';
 
 /** Compiles a pattern, or throws if the engine does not support it. */
 export type PatternEngine = (pattern: string) => { test(text: string): boolean };

@@ -2,8 +2,7 @@ import * as interpreter from '@cfworker/json-schema';
 import type { Ajv } from 'ajv';
 import { isRecord, parsedJson } from '../values/json.js';
 import type { JsonSchema, Problem } from '../values/schema.js';
-import { type Check, ofError, tooIntricate, unescaped } from './problems.js';
-import { duplicateIn } from './unique-items.js';
+import { type Check, duplicateIn, ofError, tooIntricate, unescaped } from './problems.js';
 
 type Unit = interpreter.OutputUnit;
 type PatternEngine = (pattern: string) => { test(text: string): boolean };

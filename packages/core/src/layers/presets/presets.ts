@@ -13,7 +13,7 @@ import { checkOptions, having, isObject, type Rule, wholeNumber } from '../../va
 import { withoutPhase } from '../../phases/phase-list.js';
 import { storeMemory } from '../../phases/limit.js';
 import { retrieve, type RetrieveOptions } from '../retrieval/retrieve.js';
-import type { Retriever } from '../retrieval/retriever.js';
+import type { Retriever } from '../retrieval/passages.js';
 import type { InputSchema } from '../../values/schema.js';
 import { actionDialect, type DialectOptions, flatDialect } from '../text-tools/dialects.js';
 import { textTools } from '../text-tools/text-tools.js';

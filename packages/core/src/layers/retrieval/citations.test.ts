@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { citationsIn } from './citations.js';
-import type { RetrievedPassage } from './retriever.js';
+import type { RetrievedPassage } from './passages.js';
 
 const passages: readonly RetrievedPassage[] = ['one', 'two', 'three'].map((text) => ({
   source: `${text}.md`,

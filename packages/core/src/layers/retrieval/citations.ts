@@ -1,4 +1,4 @@
-import type { RetrievedPassage, Span } from './retriever.js';
+import type { RetrievedPassage, Span } from './passages.js';
 
 export interface CitedNumber {
   readonly number: number;

@@ -1,4 +1,10 @@
 export { type Citation, type Citations, citationsIn } from './citations.js';
-export { addSources, numbered } from './numbered.js';
+export {
+  addSources,
+  numbered,
+  type RetrievalQuery,
+  type RetrievedPassage,
+  type Retriever,
+  type Span,
+} from './passages.js';
 export { retrieve } from './retrieve.js';
-export type { RetrievalQuery, RetrievedPassage, Retriever, Span } from './retriever.js';

@@ -1,7 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { numbered } from './numbered.js';
-import type { RetrievedPassage } from './retriever.js';
+import { numbered, type RetrievedPassage } from './passages.js';
 
 const passage = (text: string, about: Partial<RetrievedPassage> = {}): RetrievedPassage => ({
   source: 'docs/mill.md',

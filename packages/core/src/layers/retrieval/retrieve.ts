@@ -9,8 +9,12 @@ import type { Rule } from '../../values/options.js';
 import { checkOptions, defined, isFunction, oneOf, wholeNumber } from '../../values/options.js';
 import { isArrayOf } from '../../values/shape.js';
 import { cell } from '../../step.js';
-import { addSources } from './numbered.js';
-import type { RetrievalQuery, RetrievedPassage, Retriever } from './retriever.js';
+import {
+  addSources,
+  type RetrievalQuery,
+  type RetrievedPassage,
+  type Retriever,
+} from './passages.js';
 
 export interface RetrieveOptions {
   /** Maximum number of passages. Default: 5. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { nearMatches } from './near-matches.js';
+import { nearMatches } from './words.js';
 
 describe('nearMatches', () => {
   const cities = ['berlin', 'bern', 'tokyo', 'paris', 'new york'];

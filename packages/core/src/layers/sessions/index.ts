@@ -6,7 +6,6 @@ export type {
   StoredSession,
 } from './session-state.js';
 export { inProcessSessions, sessionConflict, toJsonPatch } from './session-state.js';
-export { keepSessions } from './keep-sessions.js';
-export type { KeptSession, KeptSessions } from './keep-sessions.js';
+export { keepSessions, type KeptSession, type KeptSessions } from './keep-sessions.js';
 export { type Session, type Sessions, sessions } from './sessions.js';
 export type { SteerOutcome } from './steering.js';

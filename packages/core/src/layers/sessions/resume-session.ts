@@ -30,18 +30,9 @@ import {
 } from '../../journal/call-store-driver.js';
 import type { Session } from './sessions.js';
 import { toState } from './read-state.js';
-import {
-  startCall,
-  callsIn,
-  type EarlierCall,
-  latestCalls,
-  subtractUsage,
-  maxEarlierCalls,
-  type PendingApproval,
-  type SessionState,
-  type ToolGroupStates,
-} from './session-state.js';
-import type { AgentEvent, EventOf } from '../../events.js';
+import { callsIn, type EarlierCall, maxEarlierCalls, type SessionState } from './session-state.js';
+import { afterCall, afterLateCall } from './state-after-events.js';
+import type { AgentEvent } from '../../events.js';
 import {
   type CallRecord,
   callStep,
@@ -55,9 +46,6 @@ import { isEnd, parsedText, sessionChanges, storedEvent } from '../../journal/re
 import { checkCallOptions } from '../../call/call-options.js';
 import { type Journal, journalRules, type ResumeOptions } from '../../journal/journal.js';
 import type { Reply } from '../../values/reply.js';
-import { frozen } from '../../values/message.js';
-import { isRecord } from '../../values/json.js';
-import { addUsage } from '../../values/usage.js';
 
 export interface UnsavedCalls<Seen> {
   readonly agent: Pick<Agent, 'name'>;
@@ -363,112 +351,3 @@ export const resumableSession = <Output>({
 
 const noJournal = () =>
   misuse('resume$() needs the journal of the agent: keepSessions(agent, store, { journal }).');
-
-type ResumedCall = Omit<CallOfSession, 'isJournaled'>;
-
-const afterCall = (
-  state: SessionState,
-  events: readonly AgentEvent[],
-  call: ResumedCall,
-): SessionState =>
-  events.reduce(
-    (before, event) => afterEvent(before, event, { ...call, isJournaled: true }),
-    withCallStarted(state, call.callId),
-  );
-
-const afterLateCall = (
-  state: SessionState,
-  events: readonly AgentEvent[],
-  call: ResumedCall,
-): SessionState => {
-  const after = afterCall(state, events, call);
-  const lateCall = callsIn(after).filter(({ callId }) => callId === call.callId);
-  const others = callsIn(state).filter(({ callId }) => callId !== call.callId);
-  const { lastCall } = state;
-  const earlierCalls = latestCalls([
-    ...others.filter(({ callId }) => callId !== lastCall?.callId),
-    ...lateCall,
-  ]);
-  const last = others.find(({ callId }) => callId === lastCall?.callId);
-  const { lastCall: _last, earlierCalls: _earlier, ...rest } = state;
-  return {
-    ...rest,
-    messages: after.messages,
-    usage: after.usage,
-    ...(last !== undefined &&
-      lastCall !== undefined && {
-        lastCall: { ...lastCall, usageBefore: subtractUsage(after.usage, last.usage) },
-      }),
-    ...(earlierCalls !== undefined && { earlierCalls }),
-  };
-};
-
-interface CallOfSession {
-  readonly sessionId: string;
-  readonly callId: string;
-  readonly isJournaled: boolean;
-}
-
-export const afterEvent = (
-  state: SessionState,
-  event: AgentEvent,
-  { sessionId, callId, isJournaled }: CallOfSession,
-): SessionState => {
-  // Calls below may be in other sessions, or in one of the same id: only their approvals concern this one.
-  if (event.sessionId !== sessionId) return state;
-  if (event.callId !== callId && !changesApprovals(event)) return state;
-  switch (event.type) {
-    case 'preCall':
-      return withCallStarted(state, isJournaled ? callId : undefined);
-    case 'messagesRemoved': {
-      const gone = new Set(event.ids);
-      return { ...state, messages: state.messages.filter(({ id }) => !gone.has(id)) };
-    }
-    case 'messagesAppended': {
-      const known = new Set(state.messages.map(({ id }) => id));
-      const added = event.messages.filter(({ id }) => !known.has(id) && known.add(id));
-      return { ...state, messages: [...state.messages, ...added] };
-    }
-    case 'stateChanged':
-      return changed(state, event);
-    case 'postCall': {
-      const { lastCall } = state;
-      const { reason, usage } = event.reply;
-      return {
-        ...state,
-        usage: addUsage(state.usage, usage),
-        interrupted: reason === 'interrupted',
-        ...(lastCall?.callId === callId && { lastCall: frozen({ ...lastCall, hasEnded: true }) }),
-      };
-    }
-    default:
-      return state;
-  }
-};
-
-const withCallStarted = (state: SessionState, callId: string | undefined): SessionState => {
-  const { lastCall: _last, earlierCalls: _earlier, ...rest } = state;
-  const { lastCall, earlierCalls, ...changes } = startCall(state, callId);
-  return {
-    ...rest,
-    ...changes,
-    ...(lastCall !== undefined && { lastCall }),
-    ...(earlierCalls !== undefined && { earlierCalls }),
-  };
-};
-
-const changesApprovals = (event: AgentEvent): boolean =>
-  event.type === 'stateChanged' && event.name === 'approvals';
-
-const changed = (state: SessionState, event: EventOf<'stateChanged'>): SessionState => {
-  const { name, state: now } = event;
-  if (name === 'groups' && isGroups(now)) return { ...state, groups: now };
-  return name === 'approvals' && isApprovals(now) ? { ...state, approvals: now } : state;
-};
-
-const isGroups = (value: unknown): value is ToolGroupStates =>
-  isRecord(value) && Object.values(value).every((active) => typeof active === 'boolean');
-
-const isApprovals = (value: unknown): value is readonly PendingApproval[] =>
-  Array.isArray(value) &&
-  value.every((it) => isRecord(it) && typeof it['callId'] === 'string' && isRecord(it['toolCall']));

@@ -1,11 +1,9 @@
-import equal from 'fast-deep-equal';
 import {
   type MonoTypeOperatorFunction,
   type Observable,
   catchError,
   concat,
   concatMap,
-  defaultIfEmpty,
   defer,
   EMPTY,
   filter,
@@ -30,11 +28,9 @@ import { freezeMessage, type Message } from '../../values/message.js';
 import type { Input } from '../../seams/input.js';
 import { forksAbove } from '../../journal/journal.js';
 import { type Layer, readUse, type Use } from '../../seams/layer.js';
-import type { Memory, MemoryChange } from '../../values/memory.js';
-import { appended$, isMemoryChange, kept$ } from '../../values/memory.js';
+import { kept$, type Memory } from '../../values/memory.js';
 import { type MemoryFactory, inProcessMemory } from '../../memories/in-process-memory.js';
 import { respelledMessages } from '../../memories/former-spelling.js';
-import { memoryChanges, type MessagesChange } from '../../phases/remember.js';
 import {
   type Rule,
   checkOptions,
@@ -50,14 +46,12 @@ import { createToolkit, liveToolkit } from '../../tools/toolkit.js';
 import type { ContextEntry } from '../../tools/context-key.js';
 import type { LiveToolkit } from '../../tools/types.js';
 import { readState, toState } from './read-state.js';
+import { forkedSession, watchedMemory } from './session-memory.js';
 import { type CallEntry, sessionLayers, type SessionParts } from './session-layers.js';
 import type { Occupant, OnBusy, QueuedCall } from './session-queue.js';
 import { createSessionQueues } from './session-queue.js';
 import { createSessionRecords, type SessionState, stateVersion } from './session-state.js';
 import { steerInto$, type SteerOutcome } from './steering.js';
-import type { Fork } from '../../journal/call-record.js';
-import { renamed } from '../../journal/forked-records.js';
-import { isMessage } from '../../values/shape.js';
 
 declare module '../../values/reply.js' {
   interface CallLabels {
@@ -380,103 +374,3 @@ const memoryWithoutReplace = (): MillraceError =>
     'memory',
     "The memory cannot load the messages of a state: it has no 'replace$'. Add replace$(messages), or use a memory that has it, such as inProcessMemory().",
   );
-
-const watchedMemory = (memory: Memory, report: (change: MessagesChange) => void): Memory => {
-  const replace$ = memory.replace$?.bind(memory);
-  return {
-    load$: () => memory.load$().pipe(map(respelledMessages)),
-    all$: () => kept$(memory).pipe(map(respelledMessages)),
-    append$: (messages, hasFailed) =>
-      defer(() => {
-        let change: MemoryChange = { appended: messages, removed: [] };
-        return memory.append$(messages, hasFailed).pipe(
-          tap({
-            next: (emitted) => {
-              if (isMemoryChange(emitted)) change = emitted;
-            },
-            complete: () => memoryChanges(change).forEach(report),
-          }),
-        );
-      }),
-    ...(replace$ !== undefined && {
-      replace$: (messages: readonly Message[]): Observable<unknown> =>
-        kept$(memory).pipe(
-          take(1),
-          defaultIfEmpty<readonly Message[], readonly Message[]>([]),
-          concatMap((before) =>
-            replace$(messages).pipe(
-              tap({
-                complete: () => memoryChanges(difference(before, messages)).forEach(report),
-              }),
-            ),
-          ),
-        ),
-    }),
-  };
-};
-
-const difference = (before: readonly Message[], after: readonly Message[]): MemoryChange => {
-  const found = before.findIndex((message, index) => !equal(message, after[index]));
-  const from = found === -1 ? before.length : found;
-  return { appended: after.slice(from), removed: before.slice(from).map(({ id }) => id) };
-};
-
-interface ForkableSession {
-  readonly id: string;
-  readonly memory: Memory;
-}
-
-/** A copy, `<session>~<fork>`, without what the forked call added after the fork point. The original stays as it is. */
-const forkedSession = <Session extends ForkableSession>(
-  named: Session,
-  forks: readonly Fork[],
-  sessionOf: (sessionId: string) => Session,
-): Session =>
-  forks.reduce((original, fork) => {
-    const copy = sessionOf(`${named.id}~${fork.to}`);
-    return { ...copy, memory: copiedMemory(original.memory, copy.memory, fork) };
-  }, named);
-
-const copiedMemory = (original: Memory, own: Memory, fork: Fork): Memory => {
-  const isCopied$ = (): Observable<boolean> =>
-    once$(kept$(own)).pipe(map(({ length }) => length > 0));
-  const past$ = (messages$: Observable<readonly Message[]>): Observable<readonly Message[]> =>
-    once$(messages$).pipe(map((messages) => messagesBeforeFork(messages, fork)));
-  const replace$ = own.replace$?.bind(own);
-  return {
-    load$: () =>
-      defer(isCopied$).pipe(
-        concatMap((isCopied) => (isCopied ? own.load$() : past$(original.load$()))),
-      ),
-    all$: () =>
-      defer(isCopied$).pipe(
-        concatMap((isCopied) => (isCopied ? kept$(own) : past$(kept$(original)))),
-      ),
-    append$: (messages, hasFailed) =>
-      defer(isCopied$).pipe(
-        concatMap((isCopied) =>
-          isCopied
-            ? own.append$(messages, hasFailed)
-            : past$(kept$(original)).pipe(
-                concatMap((past) => appended$(own, [...past, ...messages])),
-              ),
-        ),
-      ),
-    ...(replace$ !== undefined && { replace$ }),
-  };
-};
-
-const once$ = (messages$: Observable<readonly Message[]>): Observable<readonly Message[]> =>
-  messages$.pipe(take(1), defaultIfEmpty<readonly Message[], readonly Message[]>([]));
-
-const messagesBeforeFork = (
-  messages: readonly Message[],
-  { from, to, calls }: Fork,
-): readonly Message[] =>
-  messages.flatMap((message) => {
-    const { id } = message;
-    if (!id.startsWith(`${from}/`)) return [message];
-    const isKept = calls.some((call) => id.startsWith(`${from}/${call}/`));
-    const kept = isKept ? renamed(message, from, to) : undefined;
-    return isMessage(kept) ? [kept] : [];
-  });

@@ -35,7 +35,7 @@ import { tool } from '../../tools/tool.js';
 import { requireApproval } from '../approval.js';
 import { suspend, suspensionsIn, toolResults } from '../../memories/suspend.js';
 import { toolGroup } from '../../tools/tool-group.js';
-import { afterEvent } from './resume-session.js';
+import { afterEvent } from './state-after-events.js';
 import { toJsonPatch } from './session-state.js';
 import { sessions, type Session, type SessionState } from './index.js';
 import { addTools } from '../select-tools.js';

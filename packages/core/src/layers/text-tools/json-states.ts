@@ -1,8 +1,8 @@
 import type { ParserState, ActionContext, State } from './parser-state.js';
-import { createJsonScan, type JsonScan, scanned, withDoubled } from './json-scan.js';
+import { createJsonScan, type JsonScan, withDoubled } from './json-scan.js';
 import { closeFence } from './fence-marks.js';
 import type { ParseResult, Reading } from './parse-result.js';
-import { addFault, actionInText, repairedFrom, invalidate, unreadable } from './parse-result.js';
+import { addFault, actionInText, repairedFrom, invalidate } from './parse-result.js';
 import type { Lookahead, Undecided } from './scanner.js';
 import {
   lookAhead,
@@ -16,18 +16,14 @@ import {
 } from './scanner.js';
 import {
   fits,
+  hasArguments,
   isCompletion,
   isNone,
-  parameterOf,
-  readEntry,
+  readArguments,
+  readCaptured,
   type ReadingContext,
-  readNamed,
-  readValue,
-  type ToolTable,
 } from './read-entry.js';
 import type { Channel, Emitter } from './output-channel.js';
-import { isRecord, parsedJson } from '../../values/json.js';
-import { readJson } from '../../values/read-json.js';
 
 export type JsonStates = ReturnType<typeof createJsonStates>;
 
@@ -372,89 +368,4 @@ const emittingCapture = (
       return answer;
     },
   };
-};
-
-const readCaptured = (text: string, needs: ReadingContext): Reading => {
-  const read = readJson(text);
-  if ('problem' in read) {
-    return cutAnswer(text, needs) ?? unreadable(read.problem, namedTool(text, needs.tools));
-  }
-  return checked(readValue(read.value, needs), read);
-};
-
-const hasArguments = (text: string): boolean => {
-  const read = readJson(text);
-  if ('problem' in read) return false;
-  return [read.value].flat().every((entry) => {
-    if (!isRecord(entry)) return false;
-    const nested = keys.name.map((key) => entry[key]).filter(isRecord);
-    return [entry, ...nested].some((part) => keys.input.some((key) => Object.hasOwn(part, key)));
-  });
-};
-
-const readArguments = (name: string, text: string, needs: ReadingContext): Reading => {
-  const read = readJson(text);
-  if ('problem' in read) return unreadable(read.problem, name);
-  const { value } = read;
-  if (!isRecord(value)) return unreadable('The arguments must be a JSON object.', name);
-  return checked(
-    repeatsName(name, value, needs) ? readEntry(value, needs) : readNamed(name, value, needs),
-    read,
-  );
-};
-
-const repeatsName = (
-  name: string,
-  value: Readonly<Record<string, unknown>>,
-  { tools }: ReadingContext,
-): boolean => {
-  const key = keys.name.find((it) => Object.hasOwn(value, it) && value[it] === name);
-  const isParameter = key !== undefined && parameterOf(tools.get(name), key) !== undefined;
-  return key !== undefined && !isParameter && keys.input.some((it) => Object.hasOwn(value, it));
-};
-
-const checked = (
-  reading: Reading,
-  { repair, isClosed }: Exclude<ReturnType<typeof readJson>, { readonly problem: string }>,
-): Reading => {
-  const bare = reading.calls.find(({ input }) => Object.keys(input).length === 0);
-  if (isClosed === true && bare !== undefined) {
-    return unreadable('The JSON is incomplete: a bracket is not closed.', bare.name);
-  }
-  return repair === undefined ? reading : { ...reading, repairs: [repair, ...reading.repairs] };
-};
-
-const cutAnswer = (text: string, needs: ReadingContext): Reading | undefined => {
-  const { open, missing } = scanned(text);
-  const key = open?.path.at(-1);
-  if (open?.isKey !== false || key === undefined || !isOneOf(keys.answer, key)) return undefined;
-  const after = `${withoutCutEscape(text)}"${missing.toReversed().join('')}`;
-  const value = parsedJson(after);
-  if (value === undefined) return undefined;
-  const reading = readValue(value, needs);
-  if (reading.answer === undefined || reading.problem !== undefined) return undefined;
-  return reading.calls.length > 0
-    ? undefined
-    : { ...reading, repairs: [{ before: text, after }, ...reading.repairs] };
-};
-
-const withoutCutEscape = (text: string): string =>
-  withoutEscape(withoutEscape(text, /\\(?:u[\da-f]{0,3})?$/i), /\\ud[89ab][\da-f]{2}$/i);
-
-const withoutEscape = (text: string, pattern: RegExp): string => {
-  const tail = text.slice(-6);
-  const begin = pattern.exec(tail)?.index;
-  if (begin === undefined) return text;
-  let at = text.length - tail.length + begin;
-  const end = at;
-  while (text.charAt(at - 1) === '\\') at -= 1;
-  return (end - at) % 2 === 0 ? text.slice(0, end) : text;
-};
-
-const namedTool = (text: string, tools: ToolTable): string | undefined => {
-  const pattern =
-    /["'“]?(?:tool_name|tool|name|action|function)["'”]?\s{0,9}:\s{0,9}["'“]([^"'“”\n]{1,100})["'”]/g;
-  return [...text.slice(0, 10_000).matchAll(pattern)]
-    .map(([, name = '']) => name.trim())
-    .find((name) => tools.has(name));
 };
