@@ -15,6 +15,7 @@ export {
 } from './events.js';
 export { answerTool } from './models/answer-tool.js';
 export { fallback, retry, timeouts } from './models/retry.js';
+export { shortenOnOverflow } from './models/fit-messages.js';
 export { createToolParts, type ToolParts } from './models/tool-parts.js';
 export { output, partialOutput$ } from './layers/output.js';
 export { fromPull } from './flow/from-pull.js';

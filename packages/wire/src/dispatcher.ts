@@ -187,8 +187,8 @@ const dispatcherTransfer = (
 };
 
 /**
- * What Node reads from a socket at once. Each pause of undici reads that much ahead, so there is none before as much
- * waits here: more pauses would get ahead of a slow consumer without end.
+ * The number of bytes that Node reads from a socket. Each pause of undici lets Node read that much ahead. Therefore it is
+ * only paused after as many bytes: with more pauses, a slow consumer would fall behind without limit.
  */
 const readSize = 65_536;
 

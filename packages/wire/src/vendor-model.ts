@@ -4,10 +4,10 @@ import {
   type ModelRequest,
   type RequestOptions,
   retry,
+  shortenOnOverflow,
   timeouts,
 } from '@millrace/core';
 import { defined } from '@millrace/core/values';
-import { shortenOnOverflow } from '@millrace/core/fitting';
 import { defer } from 'rxjs';
 import { capsOf } from './caps.js';
 import type { Exchange } from './exchange.js';

@@ -1,8 +1,12 @@
-import { misuse } from '../values/errors.js';
+import { catchError, concat, defer, EMPTY, tap } from 'rxjs';
+import { isMillraceError, misuse } from '../values/errors.js';
 import type { Message, ToolMessage, ToolResultBlock } from '../values/message.js';
 import { freezeMessage, textBlock } from '../values/message.js';
 import { costOf, factorFor, plainCounter, type TokenCounter, weigh } from './count-request.js';
 import { characterEnd, characterStart } from '../values/surrogates.js';
+import type { Model, ModelContext } from './model.js';
+import { taskOf } from './prompt.js';
+import { around, checkModel } from './timeouts.js';
 
 export interface Fitted {
   readonly messages: readonly Message[];
@@ -245,4 +249,49 @@ const withoutMiddle = (text: string, kept: number): string => {
   const head = characterStart(text, Math.ceil(kept / 2));
   const tail = characterEnd(text, text.length - Math.floor(kept / 2));
   return `${text.slice(0, head)}\n[… ${tail - head} of ${text.length} characters omitted here …]\n${text.slice(tail)}`;
+};
+
+/**
+ * If the provider rejects a request as too long before any content, sends it again with half of its messages. Drops the
+ * oldest first, never the task, and reports a `warning`. Errors with `contextTooLong` if that fails too or nothing can
+ * be dropped. The providers' models do this by default.
+ */
+export const shortenOnOverflow = (model: Model): Model => {
+  checkModel('shortenOnOverflow()', model);
+  return around(model, (request, context) =>
+    defer(() => {
+      let hasContent = false;
+      return model.stream$(request, context).pipe(
+        tap(({ type }) => (hasContent ||= type !== 'usage' && type !== 'restart')),
+        catchError((error: unknown) => {
+          if (!isMillraceError(error) || error.code !== 'contextTooLong' || hasContent) throw error;
+          const shorter = shorten(model.name, request.messages, context);
+          if (shorter === undefined) throw error;
+          const { messages, warning: message } = shorter;
+          // A listener may unsubscribe on the warning: then nothing is sent.
+          const warned$ = defer(() => {
+            context.report({ type: 'warning', message });
+            context.shortened?.(messages);
+            return EMPTY;
+          });
+          return concat(warned$, model.stream$({ ...request, messages }, context));
+        }),
+      );
+    }),
+  );
+};
+
+/** Cuts messages to half their size, except the task; undefined if nothing can be dropped or an answer has begun. */
+const shorten = (
+  name: string,
+  messages: readonly Message[],
+  { callId = '' }: Pick<ModelContext, 'callId'>,
+): { readonly messages: readonly Message[]; readonly warning: string } | undefined => {
+  if (messages.at(-1)?.role === 'assistant') return undefined;
+  const half = tokensOf(messages, plainCounter) / 2;
+  const fitted = fitMessages(messages, half, taskOf(messages, callId));
+  if (fitted.omitted + fitted.cut === 0) return undefined;
+  const also = fitted.cut === 0 ? '' : `, and with ${fitted.cut} tool results cut`;
+  const warning = `The model '${name}' rejected the request as too long. Sending it again without ${fitted.omitted} earlier messages (about ${fitted.omittedTokens} tokens)${also}.`;
+  return { messages: fitted.messages, warning };
 };

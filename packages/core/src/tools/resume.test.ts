@@ -1,4 +1,4 @@
-import { shortenOnOverflow } from '../layers/fitting/index.js';
+import { shortenOnOverflow } from '../models/fit-messages.js';
 import { describe, expect, it } from '@jest/globals';
 import { lastValueFrom, map, mergeMap, throwError } from 'rxjs';
 import {

@@ -24,7 +24,8 @@ import {
   plainCounter,
   type TokenCounter,
 } from '../../models/count-request.js';
-import { fitContext, shortenOnOverflow } from './fit-context.js';
+import { shortenOnOverflow } from '../../models/fit-messages.js';
+import { fitContext } from './index.js';
 import { sessions } from '../sessions/index.js';
 
 const long = 'word '.repeat(80);

@@ -1,14 +1,14 @@
-import { catchError, concat, defer, EMPTY, map, tap } from 'rxjs';
+import { defer, map, tap } from 'rxjs';
 import type { AgentOptions } from '../../agent.js';
 import type { CallInfo } from '../../values/reply.js';
 import { updatedUsage } from '../../phases/message-builder.js';
-import { isMillraceError, MillraceError, misuse } from '../../values/errors.js';
+import { MillraceError, misuse } from '../../values/errors.js';
 import type { BeforeModel } from '../../events.js';
 import type { ContentBlock, Message, ToolMessage, ToolResultBlock } from '../../values/message.js';
 import { freezeMessage, textBlock, textOf } from '../../values/message.js';
 import { type Interceptor, on, onCall, prepare } from '../../seams/interceptor.js';
 import { characterEnd, characterStart } from '../../values/surrogates.js';
-import type { Model, ModelContext } from '../../models/model.js';
+import type { Model } from '../../models/model.js';
 import { around, checkModel } from '../../models/timeouts.js';
 import { checkOptions, having, type Rule, wholeNumber } from '../../values/options.js';
 import { taskOf } from '../../models/prompt.js';
@@ -22,11 +22,9 @@ import { noUsage, type Usage } from '../../values/usage.js';
 import { verdict } from '../../flow/stage.js';
 import { withOwnTools } from '../select-tools.js';
 import {
-  countMessages,
   countRequest,
   createTokenCounter,
   mediaTokens,
-  plainCounter,
   type TokenCounter,
   weighRequest,
 } from '../../models/count-request.js';
@@ -150,54 +148,6 @@ const learnUsage = (model: Model, counter: TokenCounter): Model => {
 
 const inputOf = ({ inputTokens, cacheReadTokens, cacheWriteTokens }: Usage): number =>
   inputTokens + cacheReadTokens + cacheWriteTokens;
-
-/**
- * If the provider rejects a request as too long before any content, sends it again with half of its messages. Drops the
- * oldest first, never the task, and reports a `warning`. Errors with `contextTooLong` if that fails too or nothing can
- * be dropped. The providers' models do this by default.
- */
-export const shortenOnOverflow = (model: Model): Model => {
-  checkModel('shortenOnOverflow()', model);
-  return around(model, (request, context) =>
-    defer(() => {
-      let hasContent = false;
-      return model.stream$(request, context).pipe(
-        tap(({ type }) => (hasContent ||= type !== 'usage' && type !== 'restart')),
-        catchError((error: unknown) => {
-          const isOverflow = isMillraceError(error) && error.code === 'contextTooLong';
-          const shorter =
-            isOverflow && !hasContent ? shorten(model.name, request.messages, context) : undefined;
-          if (shorter === undefined) throw error;
-          const { messages, warning: message } = shorter;
-          // A listener may unsubscribe on the warning: then nothing is sent.
-          const warned$ = defer(() => {
-            context.report({ type: 'warning', message });
-            context.shortened?.(messages);
-            return EMPTY;
-          });
-          return concat(warned$, model.stream$({ ...request, messages }, context));
-        }),
-      );
-    }),
-  );
-};
-
-/** Cuts messages to half their size, except the task; undefined if nothing can be dropped or an answer has begun. */
-const shorten = (
-  name: string,
-  messages: readonly Message[],
-  { callId = '' }: Pick<ModelContext, 'callId'>,
-): { readonly messages: readonly Message[]; readonly warning: string } | undefined => {
-  if (messages.at(-1)?.role === 'assistant') return undefined;
-  const half = countMessages(plainCounter, messages) / 2;
-  const isTask = taskOf(messages, callId);
-  const { omitted, omittedTokens, cut, ...fitted } = fitMessages(messages, half, isTask);
-  if (omitted + cut === 0) return undefined;
-  const without = `without ${omitted} earlier messages (about ${omittedTokens} tokens)`;
-  const shorter = cut === 0 ? without : `${without}, and with ${cut} tool results cut`;
-  const warning = `The model '${name}' rejected the request as too long. Sending it again ${shorter}.`;
-  return { messages: fitted.messages, warning };
-};
 
 /** Adds eviction of old large tool results and the tool to read them: `createAgent(withEviction({ model, tools }))`. */
 export const withEviction = <const Output extends InputSchema | undefined = undefined>(

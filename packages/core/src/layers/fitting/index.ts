@@ -1,3 +1,3 @@
 export { estimateTokens } from '../../models/estimate-tokens.js';
 export type { TokenCounter } from '../../models/count-request.js';
-export { fitContext, shortenOnOverflow, withEviction } from './fit-context.js';
+export { fitContext, withEviction } from './fit-context.js';

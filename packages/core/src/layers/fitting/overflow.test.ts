@@ -3,7 +3,7 @@ import { concat, of, throwError } from 'rxjs';
 import { createAgent, MillraceError, only, textOf, tool } from '../../index.js';
 import { scriptedModel, text, toolCall } from '../../testing/index.js';
 import { assistant, user } from './conversation.test-support.js';
-import { shortenOnOverflow } from './index.js';
+import { shortenOnOverflow } from '../../models/fit-messages.js';
 import { sessions } from '../sessions/index.js';
 
 const long = 'word '.repeat(80);
