@@ -57,12 +57,26 @@ async function compile() {
   const code = await step({
     doing: 'Building',
     done: 'Built',
-    failed: 'tsc -b failed. Correct what it names; if that is not yours, try `npm run clean`.',
-    work: () => node(['node_modules/typescript7/bin/tsc', '-b', ...force], quiet),
+    failed: 'The build failed. Correct what it names; if that is not yours, try `npm run clean`.',
+    work: async () => {
+      const compiled = await node(['node_modules/typescript7/bin/tsc', '-b', ...force], quiet);
+      return compiled.code === 0 ? bundle() : compiled;
+    },
   });
   const built = code === 0 ? { sources } : {};
   rememberCompiled(root, { ...built, output: compiledState(root).output });
   return code;
+}
+
+async function bundle() {
+  try {
+    // What it imports is installed by now.
+    const { writeBundles } = await import('./set-up/bundles.mjs');
+    await writeBundles(root);
+    return { code: 0, output: '' };
+  } catch (error) {
+    return { code: 1, output: error.message };
+  }
 }
 
 const quiet = { quiet: true };

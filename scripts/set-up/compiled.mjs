@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { dirname, join } from 'node:path';
 import { readJsonIfWhole, workspaces } from '../workspaces.mjs';
 
-/** A hash of all that the compiler reads, and one of the names of all that it wrote. */
+/** A hash of all that the compiler and the bundler read, and one of the names of all that they wrote. */
 export const compiledState = (root) => ({ sources: sources(root), output: output(root) });
 
 /** The state that the last build left. Without `sources`, that build did not succeed. */
@@ -20,7 +20,11 @@ export const stamp = (root) => join(root, 'node_modules/.millrace/compiled.json'
 function sources(root) {
   const files = workspaces(root).flatMap((workspace) => filesIn(root, workspace));
   const read = ['tsconfig.json', ...files.filter((file) => /\.(tsx?|json)$/.test(file))];
-  return hash(read.flatMap((file) => [file, readFileSync(join(root, file))]));
+  const bundler = ['bundles.mjs', 'pure.mjs'].map((file) => new URL(file, import.meta.url));
+  return hash([
+    ...read.flatMap((file) => [file, readFileSync(join(root, file))]),
+    ...bundler.map((url) => readFileSync(url)),
+  ]);
 }
 
 const output = (root) =>

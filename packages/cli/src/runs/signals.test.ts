@@ -26,7 +26,7 @@ import { type Home, makeHome } from './runs.test-support.js';
 // Processes may have to wait for a busy machine.
 jest.setTimeout(240_000);
 
-const program = fileURLToPath(new URL('../../dist/bin.js', import.meta.url));
+const program = fileURLToPath(new URL('../../dist/bundle/bin.js', import.meta.url));
 const calculation = {
   text: 'Let me count.',
   toolCalls: [{ name: 'calculator', arguments: '{"expression":"6 * 7"}' }],

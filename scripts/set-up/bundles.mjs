@@ -1,0 +1,166 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { basename, dirname, join, relative } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { build } from 'esbuild';
+import { readJson, workspaces } from '../workspaces.mjs';
+import { markPure } from './pure.mjs';
+
+/**
+ * Bundles the entries and programs of each published package into `dist/bundle`: a program then loads a few files
+ * instead of hundreds. The entries of a package share chunks, so nothing exists twice; other packages stay imports.
+ * Source maps lead to `src`, which is published as well.
+ */
+export const writeBundles = (root) =>
+  Promise.all(
+    workspaces(root)
+      .filter((path) => readJson(root, path, 'package.json').private !== true)
+      .map((path) => writeBundle(join(root, path))),
+  );
+
+async function writeBundle(folder) {
+  const manifest = readJson(folder, 'package.json');
+  const modules = modulesOf(manifest);
+  const shared = await sharedIn(folder, modules);
+  const { outputFiles } = await build({
+    ...optionsOf(folder),
+    entryPoints: [...modules, ...programsOf(manifest)],
+    plugins: [inOneChunk(folder, modules, shared)],
+  });
+  const files = outputFiles.map(({ path, contents }) => [basename(path), contents]);
+  const gates = await Promise.all(shared.gates.map((specifier) => gateTo(specifier, folder)));
+  replaceFiles(join(folder, 'dist/bundle'), new Map([...files, ...gates]));
+}
+
+const optionsOf = (folder) => ({
+  absWorkingDir: folder,
+  bundle: true,
+  splitting: true,
+  format: 'esm',
+  platform: 'node',
+  target: 'es2022',
+  packages: 'external',
+  outdir: 'dist/bundle',
+  chunkNames: '[name]-[hash]',
+  sourcemap: 'linked',
+  sourcesContent: false,
+  legalComments: 'none',
+  logLevel: 'silent',
+  write: false,
+});
+
+// ---------------------------------------------------------------- entries
+
+const nameOf = (output) => basename(output, '.js');
+
+/** `dist/bundle/b.js` with the types `dist/a/b/index.d.ts` is bundled from `src/a/b/index.ts`. */
+const modulesOf = ({ exports }) =>
+  Object.values(exports)
+    .filter(({ types }) => types !== undefined)
+    .map(({ types, default: output }) => ({
+      in: types.replace('/dist/', '/src/').replace(/\.d\.ts$/, '.ts'),
+      out: nameOf(output),
+    }));
+
+/** `dist/bundle/a.js` is bundled from `src/a.ts`. */
+const programsOf = ({ bin = {} }) =>
+  Object.values(bin).map((output) => ({ in: `./src/${nameOf(output)}.ts`, out: nameOf(output) }));
+
+// ---------------------------------------------------------------- the shared chunk
+
+/** Most programs import the first; the packages of this repository import the second. */
+const isMain = ({ out }) => out === 'index' || out === 'values';
+
+/** The sources that loading the main entries evaluates, and the packages that these import and that need a gate. */
+async function sharedIn(folder, modules) {
+  if (modules.length === 1) return { sources: new Set(), gates: [] };
+  const entryPoints = modules.filter(isMain);
+  const options = { ...optionsOf(folder), sourcemap: false, metafile: true };
+  const { metafile } = await build({ ...options, entryPoints });
+  const loaded = new Set(entryPoints.map(({ out }) => `dist/bundle/${out}.js`));
+  for (const output of loaded) {
+    for (const { path } of metafile.outputs[output].imports.filter(isStatic)) loaded.add(path);
+  }
+  const sources = [...loaded].flatMap((output) => {
+    const { inputs } = metafile.outputs[output];
+    return Object.keys(inputs).filter((source) => inputs[source].bytesInOutput > 0);
+  });
+  const imported = sources.flatMap((source) => metafile.inputs[source].imports);
+  const packages = new Set(imported.filter(isOfPackage).map(({ path }) => path));
+  return {
+    sources: new Set(sources.map((source) => join(folder, source))),
+    gates: [...packages].filter((specifier) => mayHaveEffects(folder, specifier)),
+  };
+}
+
+const isStatic = ({ kind, external }) => kind === 'import-statement' && external !== true;
+const isOfPackage = ({ kind, external }) => kind === 'import-statement' && external === true;
+
+/**
+ * Lets each module that programs load by itself, an entry or a dynamic import, import all main entries. What these
+ * evaluate is then one chunk: esbuild makes one for each set of entries that share sources, which would be dozens.
+ */
+const inOneChunk = (folder, modules, { sources, gates }) => ({
+  name: 'in one chunk',
+  setup({ onLoad, onResolve }) {
+    const sourceOf = (module) => join(folder, module.in);
+    const main = modules.filter(isMain).map(sourceOf);
+    const loaded = new Set(modules.map(sourceOf));
+    onResolve({ filter: /^\./ }, ({ path, resolveDir, kind }) => {
+      const source = join(resolveDir, path.replace(/\.js$/, '.ts'));
+      if (kind === 'dynamic-import') loaded.add(source);
+      // Without side effects, an import of no name would be left out.
+      return sources.has(source) ? { path: source, sideEffects: true } : undefined;
+    });
+    onResolve({ filter: /^[^.]/ }, ({ path, importer, kind }) =>
+      kind === 'import-statement' && gates.includes(path) && sources.has(importer)
+        ? { path: `./${gateName(path)}`, external: true, sideEffects: false }
+        : undefined,
+    );
+    onLoad({ filter: /\.ts$/ }, ({ path }) => {
+      const text = markPure(path, readFileSync(path, 'utf8'));
+      const others = loaded.has(path) ? main.filter((other) => other !== path) : [];
+      const also = others
+        .map((other) => `\nimport '${specifierOf(other, dirname(path))}';`)
+        .join('');
+      return { contents: text + also, loader: 'ts' };
+    });
+  },
+});
+
+function specifierOf(path, folder) {
+  const specifier = relative(folder, path).replaceAll('\\', '/');
+  return specifier.startsWith('.') ? specifier : `./${specifier}`;
+}
+
+// ---------------------------------------------------------------- gates
+
+/**
+ * Bundlers keep an import of a package that does not deny side effects, even if they drop what uses it. So the shared
+ * chunk imports such a package through a module of its own, which they drop.
+ */
+async function gateTo(specifier, folder) {
+  const path = createRequire(join(folder, 'package.json')).resolve(specifier);
+  const exported = Object.keys(await import(pathToFileURL(path).href));
+  const names = exported.filter((name) => !['module.exports', '__esModule'].includes(name));
+  return [gateName(specifier), `export { ${names.join(', ')} } from '${specifier}';\n`];
+}
+
+const gateName = (specifier) => `from-${specifier.replace(/\W+/g, '-')}.js`;
+
+function mayHaveEffects(folder, specifier) {
+  const [name] = /^(?:@[^/]+\/)?[^/]+/.exec(specifier);
+  const manifest = [folder, join(folder, '../..')]
+    .map((above) => join(above, 'node_modules', name, 'package.json'))
+    .find((path) => existsSync(path));
+  return manifest !== undefined && readJson(manifest).sideEffects !== false;
+}
+
+// ---------------------------------------------------------------- output
+
+/** The names of chunks change with what is in them. */
+function replaceFiles(folder, files) {
+  mkdirSync(folder, { recursive: true });
+  for (const [name, contents] of files) writeFileSync(join(folder, name), contents);
+  for (const name of readdirSync(folder)) if (!files.has(name)) rmSync(join(folder, name));
+}

@@ -1,0 +1,144 @@
+import { execFileSync } from 'node:child_process';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { writeBundles } from './bundles.mjs';
+
+let root;
+const at = (file) => join(root, file);
+function write(file, text) {
+  mkdirSync(dirname(at(file)), { recursive: true });
+  writeFileSync(at(file), text);
+}
+const json = (file, value) => write(file, JSON.stringify(value));
+const entry = (types, name) => ({
+  types: `./dist/${types}.d.ts`,
+  default: `./dist/bundle/${name}.js`,
+});
+const bundled = () =>
+  readdirSync(at('packages/core/dist/bundle')).filter((name) => name.endsWith('.js'));
+/** Runs a module beside the packages, and resolves to what it prints. */
+const run = (code, ...flags) => {
+  write('program.mjs', code);
+  return execFileSync(process.execPath, [...flags, at('program.mjs')], { encoding: 'utf8' });
+};
+
+beforeEach(() => {
+  root = realpathSync(mkdtempSync(join(tmpdir(), 'bundles-')));
+  json('package.json', { workspaces: ['packages/*'] });
+  json('packages/bench/package.json', { private: true });
+  json('packages/core/package.json', {
+    name: 'core',
+    type: 'module',
+    sideEffects: false,
+    exports: {
+      '.': entry('index', 'index'),
+      './memory': entry('layers/memory/index', 'memory'),
+      './journal': entry('journal/index', 'journal'),
+      './package.json': './package.json',
+    },
+    bin: { core: 'dist/bundle/bin.js' },
+  });
+  write('packages/core/src/index.ts', "export { mark, fail } from './mark.js';");
+  write(
+    'packages/core/src/mark.ts',
+    [
+      "import { word } from './word.js';",
+      'export const mark: symbol = Symbol(word);',
+      'export const fail = (): never => {',
+      '  throw new Error(String(mark));',
+      '};',
+    ].join('\n'),
+  );
+  write('packages/core/src/word.ts', "export const word = 'mark';");
+  write(
+    'packages/core/src/layers/memory/index.ts',
+    "export { mark as sameMark } from '../../mark.js';\nexport const lazy = () => import('../../lazy.js');",
+  );
+  write('packages/core/src/journal/index.ts', "export { word } from '../word.js';");
+  write('packages/core/src/lazy.ts', "export { mark } from './mark.js';");
+  write(
+    'packages/core/src/bin.ts',
+    "#!/usr/bin/env node\nimport { word } from './word.js';\nconsole.log(word);",
+  );
+});
+afterEach(() => rmSync(root, { recursive: true }));
+
+const core = './packages/core/dist/bundle';
+
+it('lets all entries share one instance of everything', async () => {
+  await writeBundles(root);
+  const out = run(`
+    import { mark } from '${core}/index.js';
+    import { sameMark, lazy } from '${core}/memory.js';
+    console.log(mark === sameMark, mark === (await lazy()).mark);
+  `);
+  expect(out).toBe('true true\n');
+});
+
+it('writes what the main entry evaluates into one chunk, and one for what a program needs of it', async () => {
+  await writeBundles(root);
+  expect(bundled().map((name) => name.replace(/-\w+\.js$/, '-….js'))).toEqual([
+    'bin.js',
+    'chunk-….js',
+    'chunk-….js',
+    'index.js',
+    'journal.js',
+    'lazy-….js',
+    'memory.js',
+  ]);
+});
+
+it('bundles programs', async () => {
+  await writeBundles(root);
+  expect(run(`await import('${core}/bin.js');`)).toBe('mark\n');
+});
+
+it('names the source in stack traces', async () => {
+  await writeBundles(root);
+  const out = run(
+    `import { fail } from '${core}/index.js';
+    try { fail(); } catch (error) { console.log(error.stack.split('\\n')[1].trim()); }`,
+    '--enable-source-maps',
+  );
+  expect(out).toBe(`at fail (${at('packages/core/src/mark.ts')}:4:9)\n`);
+});
+
+it('removes what an earlier build wrote', async () => {
+  await writeBundles(root);
+  const before = bundled();
+  write('packages/core/src/word.ts', "export const word = 'other';");
+  await writeBundles(root);
+  expect(bundled()).toHaveLength(before.length);
+  expect(bundled()).not.toEqual(before);
+  expect(run(`await import('${core}/bin.js');`)).toBe('other\n');
+});
+
+it('imports a package that may have side effects through a module of its own', async () => {
+  json('packages/core/node_modules/effects/package.json', { name: 'effects', main: 'index.js' });
+  write('packages/core/node_modules/effects/index.js', 'exports.effect = 1;');
+  write(
+    'packages/core/src/word.ts',
+    "import { effect } from 'effects';\nexport const word = `e${effect}`;",
+  );
+  await writeBundles(root);
+  expect(bundled()).toContain('from-effects.js');
+  expect(readFileSync(at(`packages/core/dist/bundle/from-effects.js`), 'utf8')).toMatch(
+    /\beffect\b/,
+  );
+  expect(run(`await import('${core}/bin.js');`)).toBe('e1\n');
+});
+
+it('fails if a source does not exist', async () => {
+  write('packages/core/src/index.ts', "export { mark } from './absent.js';");
+  await expect(writeBundles(root)).rejects.toThrow(/absent/);
+});
