@@ -1,4 +1,4 @@
-import { lookUpForm, termsIn } from '@millrace/core/search';
+import { lookUpForm, termsIn, wordsIn } from '@millrace/core/search';
 import MiniSearch, { type SearchResult } from 'minisearch';
 import type { SearchDocument, Section } from './document.js';
 import { snippetOf } from './excerpt.js';
@@ -46,10 +46,11 @@ export interface SectionIndex {
  */
 export const createSectionIndex = (): SectionIndex => {
   const sections: Section[] = [];
+  const termsOf = remembered(termsIn);
   const index = new MiniSearch<IndexedSection>({
     fields: ['heading', 'above', 'path', 'prose', 'code'],
-    tokenize: termsIn,
-    processTerm: lookUpForm,
+    tokenize: (text) => wordsIn(text).flatMap((word) => termsOf(word.text) ?? []),
+    processTerm: remembered(lookUpForm),
     searchOptions: {
       boost: { heading: 4, above: 2, path: 1.5, code: 0.3 },
       prefix: (term) => term.length > 2,
@@ -79,6 +80,15 @@ export const createSectionIndex = (): SectionIndex => {
     },
     rank,
     search: (query, limit) => rank(queryTerms(query)).slice(0, limit).map(passageOf),
+  };
+};
+
+/** Computes once for each word. Most words occur many times, and the index keeps every word anyway. */
+const remembered = <Result>(compute: (word: string) => Result) => {
+  const results = new Map<string, Result>();
+  return (word: string): Result | undefined => {
+    if (!results.has(word)) results.set(word, compute(word));
+    return results.get(word);
   };
 };
 
