@@ -1,27 +1,16 @@
 #!/usr/bin/env node
-import { config, fromEvent, merge } from 'rxjs';
-import { main } from './main.js';
-import { plainTheme } from './presentation/theme.js';
+import { type Parsed, parseArguments } from './command-line/parse-arguments.js';
 
-config.onUnhandledError = (error) => {
-  // Loaded lazily: `--version` does not need it.
-  import('./presentation/describe-error.js').then(
-    ({ describeError }) => process.stderr.write(`${describeError(error, plainTheme)}\n`),
-    () => process.stderr.write(`${String(error)}\n`),
-  );
-};
-
-const code = await main({
-  argv: process.argv.slice(2),
-  stdin: process.stdin,
-  stdout: process.stdout,
-  stderr: process.stderr,
-  env: process.env,
-  platform: process.platform,
-  directory: process.cwd(),
-  interrupt$: fromEvent(process, 'SIGINT'),
-  terminate$: merge(fromEvent(process, 'SIGTERM'), fromEvent(process, 'SIGHUP')),
+const parsed = parseArguments(process.argv.slice(2), {
+  writeOut: (text) => process.stdout.write(text),
+  writeErr: (text) => process.stderr.write(text),
 });
 
+/** Loads RxJS and what answers, which takes most of the time to start, only if there is something to run. */
+const run = async (it: Parsed): Promise<number> => {
+  const { performHere } = await import('./perform-here.js');
+  return performHere(it);
+};
+
 // A tool that ignores its abort signal must not keep the process alive.
-process.exit(code);
+process.exit(parsed.status === 'done' ? parsed.code : await run(parsed));

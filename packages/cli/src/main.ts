@@ -1,17 +1,23 @@
 import type { Environment } from './environment.js';
 import { flush, isBrokenPipe, watchOutput } from './terminal/output.js';
-import { parseArguments } from './command-line/parse-arguments.js';
+import { type Parsed, parseArguments } from './command-line/parse-arguments.js';
 import { createTheme } from './presentation/theme.js';
 
 /** Runs the command in an environment. Resolves to its exit code when all output is written. */
-export const main = async (environment: Environment): Promise<number> => {
-  const { argv, env, platform, stdout, stderr } = environment;
-  const output = watchOutput(stdout);
-  watchOutput(stderr);
+export const main = (environment: Environment): Promise<number> => {
+  const { argv, stdout, stderr } = environment;
   const parsed = parseArguments(argv, {
     writeOut: (text) => stdout.write(text),
     writeErr: (text) => stderr.write(text),
   });
+  return perform(environment, parsed);
+};
+
+/** The same for arguments that are parsed already. */
+export const perform = async (environment: Environment, parsed: Parsed): Promise<number> => {
+  const { env, platform, stdout, stderr } = environment;
+  const output = watchOutput(stdout);
+  watchOutput(stderr);
   if (parsed.status === 'done') return parsed.code;
   const { given } = parsed;
   const look = { env, platform, color: given.color };

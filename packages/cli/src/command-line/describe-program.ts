@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
 import { Command, Option } from 'commander';
-import { identity } from 'rxjs';
 import type { Arguments } from './arguments.js';
 import {
   commandHint,
@@ -136,7 +135,7 @@ const commandNamed = (program: Command, name: string): Command | undefined =>
 const withAskOptions = (
   command: Command,
   accept: Accept,
-  questionOf: (words: readonly string[]) => readonly string[] | undefined = identity,
+  questionOf: (words: readonly string[]) => readonly string[] | undefined = (words) => words,
 ): Command =>
   withAnswerOptions(
     command

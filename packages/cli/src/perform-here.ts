@@ -1,0 +1,28 @@
+import { config, fromEvent, merge } from 'rxjs';
+import type { Parsed } from './command-line/parse-arguments.js';
+import { perform } from './main.js';
+import { describeError } from './presentation/describe-error.js';
+import { plainTheme } from './presentation/theme.js';
+
+/** The fetch of Node 20 reads larger chunks from a socket than its streams buffer, and so runs ahead of a slow reader. */
+const enough = 65_536;
+
+/** Runs a command with the streams, variables and signals of this process. Resolves to its exit code. */
+export const performHere = (parsed: Parsed): Promise<number> => {
+  config.onUnhandledError = (error) => {
+    process.stderr.write(`${describeError(error, plainTheme)}\n`);
+  };
+  if (getDefaultHighWaterMark(false) < enough) setDefaultHighWaterMark(false, enough);
+  const environment = {
+    argv: process.argv.slice(2),
+    stdin: process.stdin,
+    stdout: process.stdout,
+    stderr: process.stderr,
+    env: process.env,
+    platform: process.platform,
+    directory: process.cwd(),
+    interrupt$: fromEvent(process, 'SIGINT'),
+    terminate$: merge(fromEvent(process, 'SIGTERM'), fromEvent(process, 'SIGHUP')),
+  };
+  return perform(environment, parsed);
+};
