@@ -1,10 +1,14 @@
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { importTime, type ImportTime } from '../imports/import-time.js';
+import { filesLoaded, importTime, type ImportTime } from '../imports/import-time.js';
 import type { InstalledSize } from '../install/installed-size.js';
 import { sizeOfFolder } from '../install/size-of-folder.js';
 import { sizeOfPackages } from '../install/size-of-packages.js';
 import { type AdapterRef, ownAdapters } from '../runner/adapters.js';
+import { isRecord } from '../is-record.js';
+import { at } from '../mock/paths.js';
 import { measureRounds, medianOf } from '../runner/outcomes.js';
 import { shown } from '../runner/show.js';
 import { failuresOf, rawOf, rowOf, type Scenario } from './scenario.js';
@@ -25,6 +29,21 @@ const packages = (...imports: readonly string[]): Import => ({
   size: () => sizeOfPackages(imports, folder),
 });
 
+/** An entry of core is weighed with the main one: no program imports it alone. */
+const coreEntries = (): readonly Import[] => {
+  const path = createRequire(import.meta.url).resolve('@millrace/core/package.json');
+  const manifest: unknown = JSON.parse(readFileSync(path, 'utf8'));
+  const exported = at(manifest, 'exports');
+  const entries = Object.keys(isRecord(exported) ? exported : {}).filter(
+    (entry) => entry !== '.' && !entry.endsWith('.json'),
+  );
+  return entries.map((entry) => ({
+    name: `@millrace/core${entry.slice(1)}`,
+    imports: ['@millrace/core', `@millrace/core${entry.slice(1)}`],
+    size: () => sizeOfPackages(['@millrace/core', 'rxjs'], folder),
+  }));
+};
+
 const own: readonly Import[] = [
   packages('rxjs'),
   packages('openai'),
@@ -33,6 +52,7 @@ const own: readonly Import[] = [
   packages('@millrace/openai', '@millrace/core', 'rxjs'),
   packages('@millrace/anthropic', '@millrace/core', 'rxjs'),
   packages('@millrace/openai', '@millrace/core', 'rxjs', 'openai'),
+  ...coreEntries(),
 ];
 
 /** Of a peer all is imported that its adapter imports. */
@@ -56,15 +76,19 @@ export const weight: Scenario = {
       ({ imports }) => importTime(imports, bench.node.path),
     );
     const sizes = new Map(all.map((one) => [one.name, one.size()]));
+    const files = new Map<string, readonly string[]>();
+    for (const { name, imports } of all) {
+      files.set(name, await filesLoaded(imports, bench.node.path).catch(() => []));
+    }
     return {
       tables: [
         {
           title: `(g) imports in fresh processes, medians of ${rounds}; what an install brings`,
           about:
-            'Of a peer, all is imported that its adapter imports. The SDKs of vendors are loaded by @millrace/openai and @millrace/anthropic with the first request: the last row of ours is with it. packages counts the named ones, too.',
+            'Of a peer, all is imported that its adapter imports. The SDKs of vendors are loaded by @millrace/openai and @millrace/anthropic with the first request: a row is with one. An entry of core is imported after the main one. files are those that Node loads. packages counts the named ones, too.',
           columns: [
             { name: 'import', isWords: true },
-            ...['ms', 'cpu ms', 'MB', 'packages'].map((name) => ({ name })),
+            ...['ms', 'cpu ms', 'files', 'MB', 'packages'].map((name) => ({ name })),
           ],
           rows: times.map((outcome) =>
             rowOf(outcome, () => {
@@ -72,6 +96,7 @@ export const weight: Scenario = {
               return [
                 shown(medianOf(outcome, ({ ms }) => ms)),
                 shown(medianOf(outcome, ({ cpuMs }) => cpuMs)),
+                (files.get(outcome.adapter.name)?.length ?? 0).toFixed(),
                 shown(bytes / 1_000_000),
                 count.toFixed(),
               ];
@@ -81,7 +106,11 @@ export const weight: Scenario = {
         },
       ],
       failures: failuresOf(times),
-      raw: { times: rawOf(times), sizes: Object.fromEntries(sizes) },
+      raw: {
+        times: rawOf(times),
+        sizes: Object.fromEntries(sizes),
+        files: Object.fromEntries(files),
+      },
     };
   },
 };

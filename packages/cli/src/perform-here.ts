@@ -4,15 +4,11 @@ import { perform } from './main.js';
 import { describeError } from './presentation/describe-error.js';
 import { plainTheme } from './presentation/theme.js';
 
-/** The fetch of Node 20 reads larger chunks from a socket than its streams buffer, and so runs ahead of a slow reader. */
-const enough = 65_536;
-
 /** Runs a command with the streams, variables and signals of this process. Resolves to its exit code. */
 export const performHere = (parsed: Parsed): Promise<number> => {
   config.onUnhandledError = (error) => {
     process.stderr.write(`${describeError(error, plainTheme)}\n`);
   };
-  if (getDefaultHighWaterMark(false) < enough) setDefaultHighWaterMark(false, enough);
   const environment = {
     argv: process.argv.slice(2),
     stdin: process.stdin,
