@@ -4,12 +4,15 @@ import { root } from './workspaces.mjs';
 
 /**
  * Runs a program to its end and resolves to its exit code (128 + n when signal n ended it). What a
- * `quiet` one prints is not shown, but comes as `output`.
+ * `quiet` one prints is not shown, but comes as `output`. One with `opens` starts with the gate of
+ * set-up/gate.mjs, which that opens, or else the program is killed.
  */
-export function run(program, args, { quiet = false, shell = false } = {}) {
+export function run(program, args, { quiet = false, shell = false, opens } = {}) {
   return new Promise((resolve) => {
-    const stdio = quiet ? ['ignore', 'pipe', 'pipe'] : 'inherit';
+    const stdio = quiet ? ['ignore', 'pipe', 'pipe'] : ['inherit', 'inherit', 'inherit'];
+    if (opens !== undefined) stdio.push('pipe');
     const child = spawn(program, args, { cwd: root, shell, stdio });
+    if (opens !== undefined) setImmediate(() => openGate(child, opens));
     const release = outlive(child, quiet);
     let output = '';
     child.stdout?.setEncoding('utf8').on('data', (text) => (output += text));
@@ -24,6 +27,14 @@ export function run(program, args, { quiet = false, shell = false } = {}) {
       end({ code: code ?? 128 + constants.signals[signal], output }),
     );
   });
+}
+
+/** The program may have ended meanwhile. */
+function openGate(child, opens) {
+  const [, , , gate] = child.stdio;
+  gate.on('error', () => {});
+  if (opens()) gate.end('1');
+  else child.kill('SIGKILL');
 }
 
 export const node = (args, options) => run(process.execPath, args, options);

@@ -16,14 +16,18 @@ const lock = '.set-up.lock';
  */
 export async function setUp() {
   requireNode();
-  if (areInstalled(root) && isCompiled()) return;
+  if (isSetUp()) return;
   const code = await oneAtATime(join(root, lock), catchUp, () =>
     say(`Waiting for another set-up of this folder (${lock} holds its process id) …`),
   );
   if (code !== 0) process.exit(code);
 }
 
-function requireNode() {
+/** Whether there is nothing to do. */
+export const isSetUp = () => areInstalled(root) && isCompiled();
+
+/** Ends the process with a message if its version of Node is too old. */
+export function requireNode() {
   const { node: wanted } = readJson(root, 'package.json').engines;
   const actual = process.versions.node;
   if (isAtLeast(actual, wanted)) return;
