@@ -24,8 +24,8 @@ async function writeBundle(folder) {
   const shared = await sharedIn(folder, modules);
   const { outputFiles } = await build({
     ...optionsOf(folder),
-    entryPoints: [...modules, ...programsOf(manifest)],
-    plugins: [inOneChunk(folder, modules, shared)],
+    entryPoints: [...modules, ...programsOf(manifest), ...platformsOf(manifest)],
+    plugins: [byPlatform(folder, manifest), inOneChunk(folder, modules, shared)],
   });
   const files = outputFiles.map(({ path, contents }) => [basename(path), contents]);
   const gates = await Promise.all(shared.gates.map((specifier) => gateTo(specifier, folder)));
@@ -65,6 +65,29 @@ const modulesOf = ({ exports }) =>
 /** `dist/bundle/a.js` is bundled from `src/a.ts`. */
 const programsOf = ({ bin = {} }) =>
   Object.values(bin).map((output) => ({ in: `./src/${nameOf(output)}.ts`, out: nameOf(output) }));
+
+// ---------------------------------------------------------------- modules of a platform
+
+/** `browser` names modules that bundlers for browsers replace. They stay files of their own, as do their replacements. */
+const platformsOf = ({ browser = {} }) =>
+  Object.entries(browser)
+    .flat()
+    .map((output) => ({ in: `./src/${nameOf(output)}.ts`, out: nameOf(output) }));
+
+const byPlatform = (folder, { browser = {} }) => ({
+  name: 'by platform',
+  setup({ onResolve }) {
+    const replaced = new Map(
+      Object.keys(browser).map((output) => [join(folder, 'src', basename(output)), output]),
+    );
+    onResolve({ filter: /^\./ }, ({ path, resolveDir, kind }) => {
+      const output = replaced.get(join(resolveDir, path));
+      return output !== undefined && kind === 'import-statement'
+        ? { path: `./${basename(output)}`, external: true, sideEffects: false }
+        : undefined;
+    });
+  },
+});
 
 // ---------------------------------------------------------------- the shared chunk
 

@@ -11,6 +11,7 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { build } from 'esbuild';
 import { writeBundles } from './bundles.mjs';
 
 let root;
@@ -96,6 +97,28 @@ it('writes what the main entry evaluates into one chunk, and one for what a prog
     'lazy-….js',
     'memory.js',
   ]);
+});
+
+it('leaves a module that browsers replace to a file of its own', async () => {
+  json('packages/core/package.json', {
+    name: 'core',
+    type: 'module',
+    sideEffects: false,
+    exports: { '.': entry('index', 'index') },
+    browser: { './dist/bundle/word.js': './dist/bundle/word.browser.js' },
+  });
+  write('packages/core/src/word.browser.ts', "export const word = 'browser';");
+  await writeBundles(root);
+  expect(bundled()).toEqual(['index.js', 'word.browser.js', 'word.js']);
+  expect(run(`import { mark } from '${core}/index.js'; console.log(String(mark));`)).toBe(
+    'Symbol(mark)\n',
+  );
+  const { outputFiles } = await build({
+    entryPoints: [at('packages/core/dist/bundle/index.js')],
+    bundle: true,
+    write: false,
+  });
+  expect(outputFiles.map(({ text }) => text).join('')).toMatch(/"browser"/);
 });
 
 it('bundles programs', async () => {

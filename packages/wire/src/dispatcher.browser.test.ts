@@ -5,7 +5,7 @@ import { build } from 'esbuild';
 it('a bundle for browsers has nothing of Node in it', async () => {
   const bundled = async (platform: 'browser' | 'node'): Promise<string> => {
     const { outputFiles } = await build({
-      entryPoints: [join(import.meta.dirname, '../dist/index.js')],
+      entryPoints: [join(import.meta.dirname, '../dist/bundle/index.js')],
       external: ['@millrace/*', 'rxjs'],
       bundle: true,
       write: false,
