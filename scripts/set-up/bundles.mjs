@@ -24,10 +24,11 @@ async function writeBundle(folder) {
   const shared = await sharedIn(folder, modules);
   const { outputFiles } = await build({
     ...optionsOf(folder),
-    entryPoints: [...modules, ...programsOf(manifest), ...platformsOf(manifest)],
-    plugins: [byPlatform(folder, manifest), inOneChunk(folder, modules, shared)],
+    entryPoints: [...modules, ...programsOf(manifest)],
+    plugins: [inOneChunk(folder, modules, shared)],
   });
-  const files = outputFiles.map(({ path, contents }) => [basename(path), contents]);
+  const all = [...outputFiles, ...(await browserFiles(folder, manifest))];
+  const files = all.map(({ path, contents }) => [basename(path), contents]);
   const gates = await Promise.all(shared.gates.map((specifier) => gateTo(specifier, folder)));
   replaceFiles(join(folder, 'dist/bundle'), new Map([...files, ...gates]));
 }
@@ -66,28 +67,29 @@ const modulesOf = ({ exports }) =>
 const programsOf = ({ bin = {} }) =>
   Object.values(bin).map((output) => ({ in: `./src/${nameOf(output)}.ts`, out: nameOf(output) }));
 
-// ---------------------------------------------------------------- modules of a platform
+// ---------------------------------------------------------------- browsers
 
-/** `browser` names modules that bundlers for browsers replace. They stay files of their own, as do their replacements. */
-const platformsOf = ({ browser = {} }) =>
-  Object.entries(browser)
-    .flat()
-    .map((output) => ({ in: `./src/${nameOf(output)}.ts`, out: nameOf(output) }));
+/** The main entry with the condition `browser` in `exports`. In it, `a.browser.ts` replaces `a.ts`. */
+async function browserFiles(folder, { exports }) {
+  const output = exports['.']?.browser;
+  if (output === undefined) return [];
+  const { outputFiles } = await build({
+    ...optionsOf(folder),
+    entryPoints: [{ in: './src/index.ts', out: nameOf(output) }],
+    plugins: [forBrowsers],
+  });
+  return outputFiles;
+}
 
-const byPlatform = (folder, { browser = {} }) => ({
-  name: 'by platform',
+const forBrowsers = {
+  name: 'for browsers',
   setup({ onResolve }) {
-    const replaced = new Map(
-      Object.keys(browser).map((output) => [join(folder, 'src', basename(output)), output]),
-    );
-    onResolve({ filter: /^\./ }, ({ path, resolveDir, kind }) => {
-      const output = replaced.get(join(resolveDir, path));
-      return output !== undefined && kind === 'import-statement'
-        ? { path: `./${basename(output)}`, external: true, sideEffects: false }
-        : undefined;
+    onResolve({ filter: /^\.{1,2}\// }, ({ path, resolveDir }) => {
+      const replacement = join(resolveDir, path.replace(/\.js$/, '.browser.ts'));
+      return existsSync(replacement) ? { path: replacement, sideEffects: false } : undefined;
     });
   },
-});
+};
 
 // ---------------------------------------------------------------- the shared chunk
 

@@ -1,6 +1,6 @@
 import type * as node from './dispatcher.js';
 
-/** Replaces `dispatcher.ts` in bundles for other platforms than Node: see `browser` in `package.json`. */
+/** Replaces `dispatcher.ts` for the condition `browser`: bundlers set it for other platforms than Node. */
 export const nodeTransfer: typeof node.nodeTransfer = () => undefined;
 
 export const withoutLimits: typeof node.withoutLimits = (init) => init;

@@ -188,7 +188,7 @@ const dispatcherTransfer = (
 
 /**
  * The number of bytes that Node reads from a socket. Each pause of undici lets Node read that much ahead. Therefore it is
- * only paused after as many bytes: with more pauses, a slow consumer would fall behind without limit.
+ * only paused after as many bytes: with more pauses, Node would read ahead of a slow consumer without limit.
  */
 const readSize = 65_536;
 
