@@ -1,6 +1,7 @@
 import { isRecord } from '@millrace/core/values';
 import { type Consumer, type Decompressor, decompressorFor } from './decompress.js';
 import type { Receiver, Transfer, WireRequest } from './exchange.js';
+import { memoizeByObject, memoizeLast } from './memoize.js';
 
 /** The part of an undici dispatcher that Node's `fetch` uses. */
 interface Dispatcher {
@@ -60,7 +61,8 @@ export const withoutLimits = (init: RequestInit): RequestInit => {
   const dispatch = (options: object, handler: object): unknown => {
     // Later versions of undici have another handler.
     const chosen = ('onRequestStart' in handler ? newer : older) ?? current;
-    return chosen.dispatch({ ...options, ...limitsOf(chosen, current) }, handler);
+    const limits = limitsOf(optionsOf(chosen) === undefined ? current : chosen);
+    return chosen.dispatch({ ...options, ...limits }, handler);
   };
   const value: unknown = Object.create(current, { dispatch: { value: dispatch } });
   return Object.defineProperty(init, 'dispatcher', { value });
@@ -71,11 +73,10 @@ interface Limits {
   readonly bodyTimeout: unknown;
 }
 
-const limitsOf = (dispatcher: Dispatcher, other: Dispatcher = dispatcher): Limits => {
-  const options = optionsOf(dispatcher) ?? optionsOf(other) ?? {};
-  const { headersTimeout = 0, bodyTimeout = 0 } = options;
+const limitsOf = memoizeByObject((dispatcher: Dispatcher): Limits => {
+  const { headersTimeout = 0, bodyTimeout = 0 } = optionsOf(dispatcher) ?? {};
   return { headersTimeout, bodyTimeout };
-};
+});
 
 /** The options of an `Agent`, which undici keeps under a private symbol. */
 const optionsOf = (dispatcher: object): Readonly<Record<string, unknown>> | undefined => {
@@ -94,6 +95,16 @@ const defaultHeaders: WireRequest['headers'] = {
   'sec-fetch-mode': 'cors',
   'user-agent': 'node',
 };
+
+const allHeaders = memoizeByObject((headers: WireRequest['headers']) => ({
+  ...defaultHeaders,
+  ...headers,
+}));
+
+const addressOf = memoizeLast((url) => {
+  const { origin, pathname, search } = new URL(url);
+  return { origin, path: pathname + search };
+});
 
 /**
  * Sends a request over a dispatcher of undici. The handler is that of
@@ -168,11 +179,9 @@ const dispatcherTransfer = (
   };
   return {
     start: () => {
-      const { origin, pathname, search } = new URL(url);
-      const request = { origin, path: pathname + search, method: 'POST', body };
-      const given = { headers: { ...defaultHeaders, ...headers }, ...limitsOf(dispatcher) };
+      const request = { method: 'POST', ...addressOf(url), headers: allHeaders(headers), body };
       try {
-        dispatcher.dispatch({ ...request, ...given }, handler);
+        dispatcher.dispatch({ ...request, ...limitsOf(dispatcher) }, handler);
       } catch (thrown) {
         consumer.fail(thrown);
       }

@@ -47,20 +47,21 @@ export const sdkRequests = (
       timeout: 2 ** 31 - 1,
       logLevel: 'off',
     });
-    target = await targetOf(client, path);
+    const found = await targetOf(client, path);
+    target = typeof credentials === 'function' ? found : withKey(found, credentials);
     return target;
   };
   return (body) => {
-    if (target !== undefined && typeof credentials !== 'function') {
-      const request = requestTo(target, credentials, body);
-      return { secrets: known, request: () => request };
+    const ready = target;
+    if (ready !== undefined && typeof credentials !== 'function') {
+      return { secrets: known, request: () => ({ ...ready, body }) };
     }
     const secrets = [...known];
     const request = async (): Promise<WireRequest> => {
       const key = typeof credentials === 'function' ? await credentials() : credentials;
       if (!secrets.includes(key.secret)) secrets.push(key.secret);
       loading ??= loadTarget().finally(() => (loading = undefined));
-      return requestTo(target ?? (await loading), key, body);
+      return { ...withKey(target ?? (await loading), key), body };
     };
     return { secrets, request };
   };
@@ -80,8 +81,7 @@ const targetOf = async (client: SdkClient, path: string): Promise<Target> => {
   return { url, headers: Object.fromEntries(req.headers) };
 };
 
-const requestTo = (
-  { url, headers }: Target,
-  { headers: added }: Credentials,
-  body: string,
-): WireRequest => ({ url, headers: { ...headers, ...added }, body });
+const withKey = ({ url, headers }: Target, { headers: added }: Credentials): Target => ({
+  url,
+  headers: { ...headers, ...added },
+});
