@@ -1,9 +1,9 @@
-import { defer, type Observable, Subject } from 'rxjs';
+import { type Observable, Subject } from 'rxjs';
+import { made$ } from './flow/contained.js';
 import type { CallInfo } from './values/reply.js';
 import type { CallOptions } from './call/call-options.js';
 import { checkMoved, isContext, preparedRules, withDefaults } from './call/call-options.js';
-import { beginning, opening, runLoop } from './call/answer.js';
-import { reviewing } from './call/prepare.js';
+import { runLoop } from './call/answer.js';
 import { type Callable, type OutputOf, toCallable, type View } from './call/callable.js';
 import { type MillraceError, misuse } from './values/errors.js';
 import type { AgentEvent, Listener } from './events.js';
@@ -14,7 +14,7 @@ import type { Model } from './models/model.js';
 import { defined, isText, listOf, type Rule } from './values/options.js';
 import { nativePhases } from './phases/phase-list.js';
 import type { CallDefaults } from './seams/preparation.js';
-import { call$, type CallSetup } from './call/run-call.js';
+import { call$, type CallSetup, compose, type Composition } from './call/run-call.js';
 import type { InputSchema } from './values/schema.js';
 import { createToolkit } from './tools/toolkit.js';
 import type { ContextEntry } from './tools/context-key.js';
@@ -56,10 +56,9 @@ export const defineAgent = <const Output extends InputSchema | undefined, Defaul
   const hot = createHotEvents();
   const tools = Object.freeze([...(options.tools ?? [])]);
   const toolkit = createToolkit(tools);
-  const native = [opening, beginning, reviewing];
 
   const begin$ = <Seen>(
-    layers: readonly Layer[],
+    composition: Composition,
     input: Input,
     given: CallOptions,
     view: View<Seen>,
@@ -71,28 +70,33 @@ export const defineAgent = <const Output extends InputSchema | undefined, Defaul
       answer,
       model,
       instructions,
-      native,
-      use: [...layers, ...readUse('The call', given.use)],
+      composition:
+        given.use === undefined
+          ? composition
+          : compose([...composition.use, ...readUse('The call', given.use)]),
       options: {
         ...rest,
         ...withDefaults(settings, given),
-        context: [...context, ...layers.flatMap(contextOf), ...(rest.context ?? [])],
+        context: [...context, ...composition.use.flatMap(contextOf), ...(rest.context ?? [])],
       },
       given,
       listener: hot,
       input,
     };
     // Changes of tools stay within the call.
-    return defer(() => call$({ ...setup, toolkit: { current: own } }, view));
+    return made$(() => call$({ ...setup, toolkit: { current: own } }, view));
   };
-  const agentWith = <Out>(layers: readonly Layer[]): Agent<Out> => ({
-    ...toCallable((input, given, view) => begin$(layers, input, given, view)),
-    name,
-    tools,
-    limits: settings.limits,
-    events$: hot.events$,
-    with: (...more) => agentWith([...layers, ...readUse('with()', more)]),
-  });
+  const agentWith = <Out>(layers: readonly Layer[]): Agent<Out> => {
+    const composition = compose(layers);
+    return {
+      ...toCallable((input, given, view) => begin$(composition, input, given, view)),
+      name,
+      tools,
+      limits: settings.limits,
+      events$: hot.events$,
+      with: (...more) => agentWith([...layers, ...readUse('with()', more)]),
+    };
+  };
   return agentWith(use);
 };
 

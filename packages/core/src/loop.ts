@@ -1,4 +1,5 @@
-import { EMPTY, expand, filter, of, type OperatorFunction, pipe } from 'rxjs';
+import { EMPTY, expand, filter, type OperatorFunction, pipe } from 'rxjs';
+import { made$ } from './flow/contained.js';
 import type { Context } from './seams/context.js';
 import type { PhaseFactory } from './seams/phase.js';
 import { deadline } from './flow/deadline.js';
@@ -23,7 +24,12 @@ export const loop = (
       latest.run = run;
       return hasEnded(run)
         ? EMPTY
-        : phases.reduce((run$, phase) => run$.pipe(phase), of<Run>(run)).pipe(inTime, inTurn);
+        : phases
+            .reduce(
+              (run$, phase) => run$.pipe(phase),
+              made$((): Run => run),
+            )
+            .pipe(inTime, inTurn);
     }),
     filter(hasEnded),
   );

@@ -1,4 +1,5 @@
-import { concatMap, defer, isObservable, map, type Observable, of } from 'rxjs';
+import { defer, map, type Observable, of } from 'rxjs';
+import { type Eventual, made$, thenMap } from '../flow/contained.js';
 import type { CallInfo, Reply } from '../values/reply.js';
 import { dropWarning, supportedOptions, withTools } from '../models/request-options.js';
 import { requestOf } from './call-options.js';
@@ -36,13 +37,13 @@ import { preparedInput$ } from './prepare.js';
 export const runLoop =
   (context: CallContext): Answer =>
   (call) =>
-    defer(() => {
+    made$(() => {
       const run = begin(call, context);
       const own = contextOf(call, context);
       toolCallIdsOf(run.messages).forEach((id) => own.toolCallIds.add(id));
       return of(run).pipe(
         loop(own, turnThrough(context.layers, nativePhases)),
-        map((ended) => concluded(ended, call, context)),
+        thenMap((ended) => concluded(ended, call, context)),
       );
     });
 
@@ -114,29 +115,29 @@ export const instructionsOf = cell('call', (): { own?: Instructions } => ({}));
 export const opened$ = (
   call: Call,
   context: Pick<LayerContext, 'call' | 'interruption' | 'local' | 'perform' | 'scheduler'>,
-  load: (willRun: boolean) => Conversation | Observable<Conversation>,
+  load: (willRun: boolean) => Eventual<Conversation>,
   next: Answer,
 ): Observable<Reply> => {
   const { call: info, interruption, local, perform, scheduler } = context;
   const willRun = call.status === 'prepared' && interruption.current === undefined;
   const { own } = local(instructionsOf);
-  const openedBy$ = (
-    loaded: Conversation | Observable<Conversation>,
-    isCut = false,
-  ): Observable<Opening> => {
-    const base = { instructions: resolved(own, info), createdAt: scheduler.now() };
-    const whole = (it: Conversation): Opening => ({ ...base, ...it, ...(isCut && { isCut }) });
-    return isObservable(loaded) ? loaded.pipe(map(whole)) : of(whole(loaded));
-  };
+  const openedBy$ = (load: () => Eventual<Conversation>, isCut = false): Observable<Opening> =>
+    made$(() => {
+      const loaded = load();
+      const base = { instructions: resolved(own, info), createdAt: scheduler.now() };
+      return made$(() => loaded).pipe(
+        thenMap((it) => ({ ...base, ...it, ...(isCut && { isCut }) })),
+      );
+    });
   return perform<Opening>({
     kind: 'open',
     id: 'open',
     input: call.input,
-    run: () => openedBy$(load(willRun)),
-    cut: () => openedBy$({ history: [], late: call.late }, true),
+    run: () => openedBy$(() => load(willRun)),
+    cut: () => openedBy$(() => ({ history: [], late: call.late }), true),
     form: openingForm(info, own),
   }).pipe(
-    concatMap(({ isCut = false, ...opening }) => {
+    thenMap(({ isCut = false, ...opening }) => {
       const isOver = isCut || interruption.current !== undefined;
       const status = call.status === 'prepared' && isOver ? 'interrupted' : call.status;
       return next({ ...call, ...opening, input: splitInput(call.input).input, status });

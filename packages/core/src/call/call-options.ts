@@ -1,6 +1,6 @@
 import type { SchedulerLike } from 'rxjs';
 import type { Demand } from '../flow/demand.js';
-import { misuse } from '../values/errors.js';
+import { misuse, present } from '../values/errors.js';
 import { isRecord } from '../values/json.js';
 import type { Use } from '../seams/layer.js';
 import type { LimitOptions, Timeouts } from '../flow/deadline.js';
@@ -192,10 +192,7 @@ export const requestOf = (
   request: PreparedOptions['request'],
   system: string | undefined,
   outputSchema: JsonSchema | undefined,
-): RequestOptions =>
-  Object.fromEntries(
-    Object.entries({ system, ...request, outputSchema }).filter(([, value]) => value !== undefined),
-  );
+): RequestOptions => present({ system, ...request, outputSchema });
 
 export const plainOptionsIn = (options: object): CallOptions =>
   picked(options, { request: 0, limits: 0, metadata: 0 });

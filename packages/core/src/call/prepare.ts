@@ -1,4 +1,5 @@
-import { catchError, concatMap, defaultIfEmpty, EMPTY, map, type Observable, of, race } from 'rxjs';
+import { catchError, defaultIfEmpty, EMPTY, map, type Observable, of, race } from 'rxjs';
+import { thenMap } from '../flow/contained.js';
 import { checkPrepared, grouped, plainOptionsIn } from './call-options.js';
 import type { CallContext } from '../seams/call-context.js';
 import { isMillraceError } from '../values/errors.js';
@@ -29,7 +30,7 @@ export const preparing = (interceptors: readonly Hook[]): readonly Layer[] =>
             context
               .perform(preparation(call, interceptors, context))
               .pipe(
-                concatMap((prepared) =>
+                thenMap((prepared) =>
                   next(
                     prepared.status === 'prepared' ? prepared : { ...prepared, memory: noMemory },
                   ),
@@ -198,7 +199,7 @@ export const reviewing: Layer = trusted({
     (next) =>
     (prepared) =>
       next(prepared).pipe(
-        concatMap((reply) =>
+        thenMap((reply) =>
           perform({
             kind: 'reply',
             id: 'reply',

@@ -20,8 +20,9 @@ import {
   throwIfEmpty,
 } from 'rxjs';
 import type { Call } from '../seams/call.js';
-import { type Instructions, instructionsOf } from './answer.js';
-import { preparing } from './prepare.js';
+import { made$, thenMap } from '../flow/contained.js';
+import { beginning, type Instructions, instructionsOf, opening } from './answer.js';
+import { preparing, reviewing } from './prepare.js';
 import { type CallOptions, preparedOptions } from './call-options.js';
 import { type CallContext, randomId } from '../seams/call-context.js';
 import { discard } from '../phases/message-builder.js';
@@ -51,7 +52,7 @@ import { joinDemand } from '../flow/demand.js';
 import { createHooks } from '../seams/hooks.js';
 import { createHolds, createInterruption } from '../flow/interruption.js';
 import { createRetryBudget } from '../models/timeouts.js';
-import { toolScopeOf } from '../seams/tool-context.js';
+import { nextCallId, spendBelow, toolScopeOf } from '../seams/tool-context.js';
 import { watchingSpending } from '../seams/spending.js';
 import { type Cell, createLocals, type Perform, replayedSteps, type Step } from '../step.js';
 import { contextValues } from '../tools/context-key.js';
@@ -61,8 +62,7 @@ import { type EndedRun, failed$, outcome, reportBeginning } from '../run.js';
 export interface CallSetup {
   readonly agentName: string;
   readonly instructions: Instructions;
-  readonly native: readonly Layer[];
-  readonly use: readonly Layer[];
+  readonly composition: Composition;
   /** The innermost answer: `runLoop`, or its replacement. */
   readonly answer: (context: CallContext) => Answer;
   readonly listener: Listener;
@@ -73,9 +73,26 @@ export interface CallSetup {
   readonly given: CallOptions;
 }
 
+export type Composition = ReturnType<typeof compose>;
+
+/** Composes the layers of calls: once for all calls of an agent that have none of their own. */
+export const compose = (use: readonly Layer[], inherited?: readonly Layer[]) => {
+  const above = inherited ?? [];
+  const interceptors = hooksOf(layersOf(use, above));
+  const isInterruptible = inherited !== undefined || use.some(mayInterrupt);
+  const native = [opening, beginning, reviewing, ...preparing(interceptors)];
+  const cuts = isInterruptible ? [interrupting] : [];
+  return {
+    use,
+    layers: layersOf([...native, ...use, ...cuts], above),
+    interceptors,
+    isInterruptible,
+  };
+};
+
 /** Makes one call: emits its `view`, completes after `postCall` or errors after `error`. Cold; unsubscribing aborts it. */
 export const call$ = <Seen>(setup: CallSetup, view: View<Seen>): Observable<Seen> =>
-  defer(() => {
+  made$(() => {
     const context = createContext(setup);
     if (context.isLate) return NEVER;
     let hasBegun = false;
@@ -134,32 +151,32 @@ const seen$ = <Seen>(
     tap((interrupt) => interruption.trigger(interrupt)),
     ignoreElements(),
   );
-  return merge(
-    view(context),
-    // The reply ends the wait for an interrupt.
-    (descending$ === undefined ? replied$ : merge(descending$, replied$).pipe(take(1))).pipe(
-      abortWhen(options, context),
-      concatMap((reply) => {
-        complete(frozen(reply), context);
-        end();
-        return EMPTY;
-      }),
-      // Deferred: everything is torn down before the error is delivered.
-      catchError((cause: unknown) =>
-        defer(() => {
-          const error = toMillraceError(cause);
-          if (isFatal(error)) context.reportHalt(error);
-          return concat(
-            failed$(context, error),
-            defer(() => {
-              fail(error);
-              return EMPTY;
-            }),
-          );
-        }),
-      ),
-    ),
+  // The reply ends the wait for an interrupt.
+  const ended$ = (
+    descending$ === undefined ? replied$ : merge(descending$, replied$).pipe(take(1))
   ).pipe(
+    abortWhen(options, context),
+    thenMap((reply) => {
+      complete(frozen(reply), context);
+      end();
+      return EMPTY;
+    }),
+    // Deferred: everything is torn down before the error is delivered.
+    catchError((cause: unknown) =>
+      defer(() => {
+        const error = toMillraceError(cause);
+        if (isFatal(error)) context.reportHalt(error);
+        return concat(
+          failed$(context, error),
+          defer(() => {
+            fail(error);
+            return EMPTY;
+          }),
+        );
+      }),
+    ),
+  );
+  return merge(view(context), ended$).pipe(
     finalize(() => {
       if (hooks.isSettled()) end();
       else fail(abortedError(call));
@@ -171,7 +188,7 @@ const seen$ = <Seen>(
 };
 
 const answered$ = (setup: CallSetup, context: CallContext): Observable<Reply> =>
-  defer(() => {
+  made$(() => {
     const { call, layers, local, scheduler } = context;
     const input = readInput(setup.input, call);
     local(outcome).input = input;
@@ -219,17 +236,29 @@ const callOf = (
   spent: {},
 });
 
-const createContext = ({
-  agentName,
-  options,
-  listener,
-  native,
-  use,
-  model,
-  given,
-}: CallSetup): CallContext => {
-  const { parent, callId, demand, scheduler, metadata } = options;
-  const { context: values, limits } = options;
+const createContext = (setup: CallSetup): CallContext => {
+  const { agentName, options, listener, model, given } = setup;
+  const { parent, callId, limits } = options;
+  const above = parent === undefined ? undefined : toolScopeOf(parent);
+  const { scope } = above ?? {};
+  const isHeard =
+    above?.speaks === true && (scope?.call.parentId === undefined || scope.call.speaks === true);
+  const { use, layers, interceptors, isInterruptible } =
+    scope === undefined
+      ? setup.composition
+      : compose(setup.composition.use, handedDown(scope.layers, isHeard));
+  const labels: CallLabels = { ...scope?.labels };
+  for (const { info } of use) Object.assign(labels, info?.labels);
+  const id = callId ?? (above === undefined ? randomId() : nextCallId(above));
+  const call: CallInfo = Object.freeze({
+    ...labels,
+    rootId: scope?.call.rootId ?? id,
+    callId: id,
+    agent: Object.freeze([...(scope?.call.agent ?? []), agentName]),
+    metadata: Object.freeze({ ...(options.metadata ?? scope?.call.metadata) }),
+    ...(scope && { parentId: scope.call.callId }),
+    ...(isHeard && { speaks: true }),
+  });
   const events$ = new Subject<AgentEvent>();
   const own: Listener = {
     get hears() {
@@ -237,103 +266,76 @@ const createContext = ({
     },
     next: (event) => events$.next(event),
   };
-  const above = parent === undefined ? undefined : toolScopeOf(parent);
-  const id = callId ?? above?.callIds.next() ?? randomId();
-  const { scope } = above ?? {};
-  const cells = scope?.cells ?? new Map<Cell<unknown>, unknown>();
-  const labels: CallLabels = { ...scope?.labels };
-  for (const { info } of use) Object.assign(labels, info?.labels);
-  const ownScheduler = scheduler ?? scope?.scheduler ?? asyncScheduler;
-  const isHeard =
-    above?.speaks === true && (scope?.call.parentId === undefined || scope.call.speaks === true);
-  const call: CallInfo = Object.freeze({
-    ...labels,
-    rootId: scope?.call.rootId ?? id,
-    callId: id,
-    agent: Object.freeze([...(scope?.call.agent ?? []), agentName]),
-    metadata: Object.freeze({ ...(metadata ?? scope?.call.metadata) }),
-    ...(scope && { parentId: scope.call.callId }),
-    ...(isHeard && { speaks: true }),
-  });
+  const listeners = [...new Set([own, listener, ...(scope?.listeners ?? [])])];
+  const voice = isHeard ? [...new Set([...interceptors, ...(scope?.voice ?? [])])] : interceptors;
+  const scheduler = options.scheduler ?? scope?.scheduler ?? asyncScheduler;
+  const deliver = scope?.deliver ?? createTrampoline();
   const numbers = scope?.numbers ?? { last: 0 };
+  const nextSeq = (): number => (numbers.last += 1);
+  const cells = scope?.cells ?? new Map<Cell<unknown>, unknown>();
+  const local = createLocals(cells);
   const afterwards: (() => void)[] = [];
-  const base = {
+  // Composed on first use: parts of a layer may keep the context, and their errors must fail the call.
+  let performs: Perform | undefined;
+  let models: ((model: Model) => Model) | undefined;
+  const ids = new Set<string>();
+  const context: CallContext = {
     call,
     events$,
     reply$: new AsyncSubject<Reply>(),
     interruption: createInterruption(),
-    isInterruptible: parent !== undefined || use.some(mayInterrupt),
-    holds: createHolds(ownScheduler),
-    holdAbove: () => above?.hold() ?? noop,
-    demand: joinDemand(demand, scope?.demand),
-    scheduler: ownScheduler,
-    listeners: [...new Set([own, listener, ...(scope?.listeners ?? [])])],
-    deliver: scope?.deliver ?? createTrampoline(),
+    isInterruptible,
+    holds: createHolds(scheduler),
+    holdAbove: () => above?.scope.holds.begin(above.stepId) ?? noop,
+    demand: joinDemand(options.demand, scope?.demand),
+    scheduler,
+    listeners,
+    deliver,
     turns: scope?.turns ?? createTrampoline(),
     given: { ...given },
     numbers,
     countFrom: (seq: number): void => {
       numbers.last = Math.max(numbers.last, seq);
     },
-    nextSeq: () => (numbers.last += 1),
+    nextSeq,
     retryBudget: scope?.retryBudget ?? createRetryBudget(limits?.retryBudget ?? 10),
-    values: contextValues(scope?.values.entries, values),
+    values: contextValues(scope?.values.entries, options.context),
     above: scope?.interruption,
     isLate: above?.isOver() ?? false,
-    reportHalt: (error: MillraceError) => above?.haltBy(error),
-    spend: above?.spend,
+    reportHalt: (error) => {
+      if (above) above.below.halt ??= error;
+    },
+    spend: above && ((spending) => spendBelow(above, spending)),
     afterwards,
     whenOver: (work: () => void) => void afterwards.push(work),
     cells,
-    local: createLocals(cells),
+    local,
     labels,
     lineage: [...(scope?.lineage ?? []), call],
-  };
-  const inherited = handedDown(scope?.layers ?? [], isHeard);
-  const interceptors = hooksOf(layersOf(use, inherited));
-  const outer = isHeard ? (scope?.voice ?? []) : [];
-  const voice = [...new Set([...interceptors, ...outer])];
-  const hooks = createHooks({ ...base, interceptors, voice });
-  const whole = layersOf(
-    [
-      ...native,
-      ...preparing(interceptors),
-      ...use,
-      ...(base.isInterruptible ? [interrupting(base)] : []),
-    ],
-    inherited,
-  );
-  const context: CallContext = {
-    ...base,
     interceptors,
     voice,
-    hooks,
-    layers: whole,
-    perform: (step) => perform(step),
-    throughLayers: (model) => throughLayers(model),
+    hooks: createHooks({ call, interceptors, voice, scheduler, deliver, listeners, nextSeq }),
+    layers,
+    perform: (step) => {
+      if (step.kind !== 'wait' && ids.size === ids.add(step.id).size) throw repeated(step.id);
+      return (performs ??= performing(context, model))(step);
+    },
+    throughLayers: (plain) => (models ??= modelThrough(layers, context))(plain),
   };
-  const { spend } = base;
-  const composed = (): Perform => {
-    const through = performThrough(whole, context);
-    return spend === undefined
-      ? through
-      : watchingSpending(
-          through,
-          model?.name ?? '',
-          { live: spend, replayed: spend },
-          base.local(replayedSteps),
-        );
-  };
-  // Composed on first use: parts of a layer may keep the context, and their errors must fail the call.
-  let performs: Perform | undefined;
-  const ids = new Set<string>();
-  const perform: Perform = (step) => {
-    if (step.kind !== 'wait' && ids.size === ids.add(step.id).size) throw repeated(step.id);
-    return (performs ??= composed())(step);
-  };
-  let models: ((model: Model) => Model) | undefined;
-  const throughLayers = (model: Model): Model => (models ??= modelThrough(whole, context))(model);
   return context;
+};
+
+const performing = (context: CallContext, model: Model | undefined): Perform => {
+  const { layers, local, spend } = context;
+  const through = performThrough(layers, context);
+  return spend === undefined
+    ? through
+    : watchingSpending(
+        through,
+        model?.name ?? '',
+        { live: spend, replayed: spend },
+        local(replayedSteps),
+      );
 };
 
 const repeated = (id: string): MillraceError =>
@@ -343,14 +345,11 @@ const repeated = (id: string): MillraceError =>
   );
 
 /** On an interrupt, cuts the running step, and each later one immediately. Steps without `cut`, such as saving, complete. */
-const interrupting = ({
-  interruption,
-  holds,
-}: Pick<CallContext, 'interruption' | 'holds'>): Layer => ({
+const interrupting: Layer = {
   name: 'interrupt',
   priority: 40,
   step:
-    () =>
+    ({ interruption, holds }) =>
     (next) =>
     <T>(step: Step<T>) =>
       step.cut === undefined && step.optional !== true
@@ -362,7 +361,7 @@ const interrupting = ({
                 )
               : EMPTY,
           ),
-});
+};
 
 const earlier = new WeakMap<Reply, readonly AssistantMessage[]>();
 

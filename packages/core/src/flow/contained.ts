@@ -1,18 +1,25 @@
 import type { MonoTypeOperatorFunction, Observer, OperatorFunction } from 'rxjs';
-import { isObservable, noop, Observable, Subscriber, Subscription } from 'rxjs';
+import { EMPTY, isObservable, noop, Observable, Subscriber, Subscription } from 'rxjs';
 import { type MillraceErrorCode, toMillraceError } from '../values/errors.js';
 
 /*
- * Operators made by hand. A chain of them runs as one for the subscriber at its end: each passes on to the next without a subscription in between, and
- * what they subscribe to is left with the subscriber, their owner.
+ * Operators made by hand. A chain of them runs as function calls while its values are there. From the first Observable on, each passes on to
+ * the next without a subscription in between, and what they subscribe to is left with the subscriber at the end of the chain, their owner.
  */
+
+/** A value, or an Observable of one. */
+export type Eventual<T> = T | Observable<T>;
+
+type Make<T> = (owner: Subscription) => Eventual<T>;
 
 /** An Observable that can also run as part of another one. */
 // eslint-disable-next-line rxjs-x/no-subclass
 class Made<T> extends Observable<T> {
   readonly run: (to: Observer<T>, owner: Subscription) => void;
+  /** The function that it was made of, if any. */
+  readonly make$: Make<T> | undefined;
 
-  constructor(run: Made<T>['run']) {
+  constructor(run: Made<T>['run'], make?: Make<T>) {
     super((subscriber) => {
       const to: Observer<T> = {
         next: (value) => subscriber.next(value),
@@ -22,6 +29,7 @@ class Made<T> extends Observable<T> {
       run(to, subscriber);
     });
     this.run = run;
+    this.make$ = make;
   }
 }
 
@@ -31,17 +39,28 @@ const hearing = <T>(observer: Observer<T>): Subscriber<T> =>
   // eslint-disable-next-line @typescript-eslint/no-deprecated
   new Subscriber<T>(observer);
 
+const isDeferred = <T>(value: Eventual<T>): value is Made<T> & { readonly make$: Make<T> } =>
+  value instanceof Made && value.make$ !== undefined;
+
+/** Calls what is deferred until there is a value, or an Observable to wait for. Nothing runs for an owner that has gone. */
+export const settled = <T>(value: Eventual<T>, owner: Subscription): Eventual<T> => {
+  let current = value;
+  while (isDeferred(current) && !owner.closed) current = current.make$(owner);
+  return owner.closed ? EMPTY : current;
+};
+
 /** Emits the result of `work`, a value or an Observable, which is unsubscribed from with its owner. */
-export const lead = <T>(work: () => T | Observable<T>, to: Observer<T>, owner: Subscription) => {
+export const lead = <T>(work: () => Eventual<T>, to: Observer<T>, owner: Subscription): void => {
   try {
-    const made = work();
+    const made = settled(work(), owner);
+    if (owner.closed) return;
     if (made instanceof Made) {
       made.run(to, owner);
     } else if (isObservable(made)) {
       const inner = hearing(to);
       owner.add(inner);
       made.subscribe(inner);
-    } else if (!owner.closed) {
+    } else {
       to.next(made);
       to.complete();
     }
@@ -51,37 +70,47 @@ export const lead = <T>(work: () => T | Observable<T>, to: Observer<T>, owner: S
 };
 
 /** As `defer`, for a value or an Observable of one. */
-export const made$ = <T>(make: () => T | Observable<T>): Observable<T> =>
-  new Made((to, owner) => lead(make, to, owner));
+export const made$ = <T>(make: Make<T>): Observable<T> =>
+  new Made((to, owner) => lead(() => make(owner), to, owner), make);
 
 /** As `concatMap`, for sources of one value: several would run in parallel. A plain result needs no subscription. */
 export const thenMap =
-  <In, Out>(work: (value: In) => Out | Observable<Out>): OperatorFunction<In, Out> =>
+  <In, Out>(work: (value: In) => Eventual<Out>): OperatorFunction<In, Out> =>
   (source) =>
-    new Made(({ next, error, complete: end }, owner) => {
-      let running = 0;
-      const complete = (): void => {
-        running -= 1;
-        if (running === 0) end();
-      };
-      const run = <T>(make: () => T | Observable<T>, pass: (value: T) => void): void => {
-        running += 1;
-        lead(make, { next: pass, error, complete }, owner);
-      };
-      run(
-        () => source,
-        (value) => run(() => work(value), next),
-      );
-    });
+    isDeferred(source)
+      ? made$((owner) => {
+          const value = settled(source, owner);
+          return isObservable(value) ? value.pipe(thenMap(work)) : work(value);
+        })
+      : new Made(({ next, error, complete: end }, owner) => {
+          let running = 0;
+          const complete = (): void => {
+            running -= 1;
+            if (running === 0) end();
+          };
+          const run = <T>(make: () => Eventual<T>, pass: (value: T) => void): void => {
+            running += 1;
+            lead(make, { next: pass, error, complete }, owner);
+          };
+          run(
+            () => source,
+            (value) => run(() => work(value), next),
+          );
+        });
 
-export const failing =
-  <T>(reason: (cause: unknown) => unknown): MonoTypeOperatorFunction<T> =>
+/** As `catchError`, for a value or an Observable of one. Its source is left with the owner. */
+export const recovering =
+  <T>(work: (cause: unknown) => Eventual<T>): MonoTypeOperatorFunction<T> =>
   (source) =>
     new Made((to, owner) => {
-      const fail = { ...to, next: (made: unknown) => to.error(made), complete: noop };
-      const error = (cause: unknown): void => lead(() => reason(cause), fail, owner);
+      const error = (cause: unknown): void => lead(() => work(cause), to, owner);
       lead(() => source, { ...to, error }, owner);
     });
+
+export const failing = <T>(reason: (cause: unknown) => unknown): MonoTypeOperatorFunction<T> =>
+  recovering<T>((cause) => {
+    throw reason(cause);
+  });
 
 /** Wraps errors of the source in a `MillraceError` with this code, unless they are one. */
 export const failAs = <T>(code: MillraceErrorCode, what: string): MonoTypeOperatorFunction<T> =>

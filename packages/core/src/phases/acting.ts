@@ -49,12 +49,7 @@ export const acting = (context: Needs): Phase =>
       context.hooks.report(run.iteration, { type: 'warning', message: warning });
     }
     const repeats = uses.filter(({ sameAs }) => sameAs !== undefined);
-    const batches = batchesOf(uses);
-    const [[only, ...others] = [], ...more] = batches;
-    const isOne = only !== undefined && others.length + more.length + repeats.length === 0;
-    const results$ = isOne
-      ? callTool$(context, run, only).pipe(thenMap((result) => [result]))
-      : allOf$(batches, (use) => callTool$(context, run, use), parallel);
+    const results$ = allOf$(batchesOf(uses), (use) => callTool$(context, run, use), parallel);
     return results$.pipe(
       repeats.length === 0
         ? identity
@@ -75,14 +70,11 @@ export const acting = (context: Needs): Phase =>
   });
 
 const allOf$ = (
-  [first = [], ...others]: readonly (readonly Planned[])[],
+  batches: readonly (readonly Planned[])[],
   act: (use: Planned) => Observable<ToolCallResult>,
   parallel: number,
-): Observable<ToolCallResult[]> => {
-  const run$ = (batch: readonly Planned[]) => from(batch).pipe(mergeMap(act, parallel));
-  const first$ = run$(first);
-  return (others.length === 0 ? first$ : concat(first$, ...others.map(run$))).pipe(toArray());
-};
+): Observable<ToolCallResult[]> =>
+  concat(...batches.map((batch) => from(batch).pipe(mergeMap(act, parallel)))).pipe(toArray());
 
 const readable = (
   toolCall: ToolCallBlock,

@@ -1,4 +1,4 @@
-import { defer, type Observable } from 'rxjs';
+import type { Observable } from 'rxjs';
 import { type AssistantMessage, type Finish, frozen, toolCallsOf } from '../values/message.js';
 import type { StopChunk } from '../models/chunk-transform.js';
 import { createMessageBuilder, discard, type MessageBuilder } from './message-builder.js';
@@ -142,7 +142,7 @@ export const asking = (
   });
   return {
     run$: (attempt) =>
-      defer(() => {
+      made$(() => {
         const own = begun(attempt);
         let { name: model } = context.model;
         const answering = (name: string): void => {

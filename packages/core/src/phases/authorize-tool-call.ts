@@ -1,4 +1,5 @@
-import { catchError, concatMap, defer, map, type Observable, of, reduce } from 'rxjs';
+import { catchError, isObservable, map, type Observable, of, reduce } from 'rxjs';
+import { made$, recovering, settled, thenMap } from '../flow/contained.js';
 import { spentBelow, refuseHalted } from '../seams/tool-context.js';
 import type { Context } from '../seams/context.js';
 import { deadline, type Limits, type Timeouts } from '../flow/deadline.js';
@@ -63,7 +64,7 @@ export const authorization$ = (
   const { iteration } = run;
   const decided$ =
     deciders.length === 0
-      ? check$(original).pipe(map((checked) => decisionOf(checked, { usage: noUsage })))
+      ? check$(original).pipe(thenMap((checked) => decisionOf(checked, { usage: noUsage })))
       : throughDeciders$(original, deciders, (abort) => {
           const stepId = `${iteration}/${plan.index}/intent`;
           const lending = { toolCallId: original.id, stepId, purpose: deciders[0]?.name };
@@ -74,9 +75,9 @@ export const authorization$ = (
           };
         });
   return decided$.pipe(
-    catchError((error: unknown) => {
+    recovering<Authorization>((error) => {
       if (isFatal(error)) throw error;
-      return of({ ...answered(original, failedBy(context, run, name, error)), failed: true });
+      return { ...answered(original, failedBy(context, run, name, error)), failed: true };
     }),
   );
 };
@@ -103,7 +104,7 @@ const throughDeciders$ = (
     { decide$ }: Decider,
   ): Observable<CheckedUse> =>
     before$.pipe(
-      concatMap((checked) => (checked.status === 'ready' ? decide$(use, checked) : of(checked))),
+      thenMap((checked) => (checked.status === 'ready' ? decide$(use, checked) : checked)),
     );
   return deciders.reduce(decided$, use.check$(toolCall)).pipe(
     abortsUnlessComplete(abort),
@@ -130,15 +131,19 @@ export const checked$ = (
 ): Observable<CheckedUse> => {
   const { name } = tool;
   const extras = name === plan.toolCall.name ? plan.extras : {};
-  return defer(() => tool.validation$(toolCall.input, values, extras)).pipe(
-    reduce((first: Validation | undefined, validation) => first ?? validation, undefined),
-    deadline(timeoutOf(tool, limits.timeouts), scheduler, `The tool '${name}'`),
-    map((validation = noVerdict) =>
-      validation.valid
-        ? { status: 'ready', toolCall, input: inputOf(validation), value: validation.value }
-        : { ...validation, status: 'refused', toolCall, why: invalid(name, validation.problems) },
-    ),
-  );
+  const read = (validation = noVerdict): CheckedUse =>
+    validation.valid
+      ? { status: 'ready', toolCall, input: inputOf(validation), value: validation.value }
+      : { ...validation, status: 'refused', toolCall, why: invalid(name, validation.problems) };
+  return made$((owner) => {
+    const validation = settled(tool.validation$(toolCall.input, values, extras), owner);
+    if (!isObservable(validation)) return read(validation);
+    return validation.pipe(
+      reduce((first: Validation | undefined, each) => first ?? each, undefined),
+      deadline(timeoutOf(tool, limits.timeouts), scheduler, `The tool '${name}'`),
+      map(read),
+    );
+  });
 };
 
 export const timeoutOf = (

@@ -50,11 +50,8 @@ interface WholePart {
 type Part = TextPart | ToolPart | WholePart;
 
 interface Attempt {
-  readonly messageId: string;
   readonly parts: Part[];
   readonly tools: ToolParts;
-  malformed?: Malformed;
-  halt?: StopChunk;
 }
 
 interface Pause {
@@ -68,8 +65,7 @@ export const createMessageBuilder = ({
   iteration,
   isTaken,
 }: DraftInit): MessageBuilder => {
-  const begin = (count: number, kept: readonly Part[]): Attempt => ({
-    messageId: count === 1 ? messageId : `${messageId}#${count}`,
+  const begin = (kept: readonly Part[]): Attempt => ({
     parts: [...kept],
     tools: createToolParts(
       iteration,
@@ -78,25 +74,24 @@ export const createMessageBuilder = ({
     ),
   });
   let attempts = 1;
-  let attempt = begin(attempts, []);
+  let attempt = begin([]);
   let paused: Pause = { parts: 0, deltas: 0 };
   let response = 1;
-  let finish: Finish | 'pause' | undefined;
   let earlier = noUsage;
-  let usage = noUsage;
+  let latest = noUsage;
 
   const nextResponse = (): void => {
     response += 1;
-    earlier = addUsage(earlier, usage);
-    usage = noUsage;
-    finish = undefined;
+    earlier = builder.usage;
+    latest = noUsage;
+    builder.finish = undefined;
   };
   const addText = (kind: TextPart['type'], text: string): ChunkOf | undefined => {
     const last = attempt.parts.at(-1);
     const open = last?.type === kind && last.signature === undefined ? last : undefined;
     if (open === undefined) attempt.parts.push({ type: kind, deltas: [text] });
     else open.deltas.push(text);
-    return text === '' ? undefined : { messageId: attempt.messageId, kind, delta: text };
+    return text === '' ? undefined : { messageId: builder.messageId, kind, delta: text };
   };
 
   const addToolCall = (chunk: ToolCallChunk): ChunkOf => {
@@ -104,7 +99,7 @@ export const createMessageBuilder = ({
     if (isNew) attempt.parts.push(part);
     const delta = chunk.json ?? (chunk.input === undefined ? '' : written(chunk.input));
     const toolCall = Object.freeze({ index: part.index, id: part.id, name: part.name });
-    return { messageId: attempt.messageId, kind: 'toolInput', delta, toolCall };
+    return { messageId: builder.messageId, kind: 'toolInput', delta, toolCall };
   };
 
   const add = (chunk: MessageChunk): ChunkOf | undefined => {
@@ -122,62 +117,58 @@ export const createMessageBuilder = ({
         attempt.parts.push({ type: 'whole', block: chunk.block });
         return;
       case 'usage':
-        usage = updatedUsage(usage, chunk.usage);
+        latest = updatedUsage(latest, chunk.usage);
+        builder.usage = addUsage(earlier, latest);
         return;
       case 'restart':
         nextResponse();
         attempts += 1;
-        attempt = begin(attempts, partsBefore(paused, attempt.parts));
+        attempt = begin(partsBefore(paused, attempt.parts));
+        builder.messageId = `${messageId}#${attempts}`;
+        builder.malformed = undefined;
+        builder.halt = undefined;
         return;
       case 'malformed':
-        attempt.malformed = chunk;
+        builder.malformed = chunk;
         return;
       case 'finish':
-        finish = chunk.finish;
+        builder.finish = chunk.finish;
         return;
       case 'stop':
-        finish = 'stop';
-        attempt.halt = chunk;
+        builder.finish = 'stop';
+        builder.halt = chunk;
         return;
     }
   };
 
-  return {
-    get messageId() {
-      return attempt.messageId;
-    },
-    get finish() {
-      return finish;
-    },
-    get malformed() {
-      return attempt.malformed;
-    },
-    get halt() {
-      return attempt.halt;
-    },
-    get usage() {
-      return addUsage(earlier, usage);
-    },
+  // Without accessors: each builder would get a shape of its own.
+  const builder: { -readonly [Key in keyof MessageBuilder]: MessageBuilder[Key] } = {
+    messageId,
+    finish: undefined,
+    malformed: undefined,
+    halt: undefined,
+    usage: noUsage,
     resume: () => {
       nextResponse();
       paused = pauseAfter(attempt.parts);
     },
-    deltas: () => attempt.parts.flatMap((part) => wholeDelta(attempt.messageId, part)),
+    deltas: () => attempt.parts.flatMap((part) => wholeDelta(builder.messageId, part)),
     message: () => ({
-      id: attempt.messageId,
+      id: builder.messageId,
       role: 'assistant',
       name,
       // Tool calls of a truncated message may be incomplete.
       content: attempt.parts
-        .filter(({ type }) => attempt.halt === undefined || type !== 'tool')
+        .filter(({ type }) => builder.halt === undefined || type !== 'tool')
         .flatMap(toBlock),
     }),
     // After the finish, only usage and another attempt count.
     add: (chunk) =>
-      finish === undefined || chunk.type === 'usage' || chunk.type === 'restart'
+      builder.finish === undefined || chunk.type === 'usage' || chunk.type === 'restart'
         ? add(chunk)
         : undefined,
   };
+  return builder;
 };
 
 const pauseAfter = (parts: readonly Part[]): Pause => {

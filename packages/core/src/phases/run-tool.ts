@@ -1,7 +1,17 @@
 import type { MonoTypeOperatorFunction, Observable, SchedulerLike } from 'rxjs';
-import { catchError, concatMap, defer, EMPTY, identity, of, reduce, retry, timer } from 'rxjs';
+import {
+  catchError,
+  concatMap,
+  EMPTY,
+  identity,
+  isObservable,
+  of,
+  reduce,
+  retry,
+  timer,
+} from 'rxjs';
 import { abortsUnlessComplete, createLazyAbort } from '../flow/lazy-abort.js';
-import { contained, thenMap } from '../flow/contained.js';
+import { contained, made$, recovering, settled, thenMap } from '../flow/contained.js';
 import type { Context } from '../seams/context.js';
 import { deadline } from '../flow/deadline.js';
 import { checked$, type Authorization, failedBy, timeoutOf } from './authorize-tool-call.js';
@@ -67,10 +77,10 @@ export const createToolRun = (
     output,
     executed: true,
     failed: output.isError,
-    ...addCost(costOf(decision), spentBelow(toolContext)),
+    ...addCost(decision, spentBelow(toolContext)),
   });
-  return {
-    ran$: ('value' in decision
+  const ran$ =
+    'value' in decision
       ? output$(context, run, tool, decision, toolContext, failedInterceptor)
       : // The value is not recorded: the input is read again.
         checked$(context, tool, toolCall, plan).pipe(
@@ -79,14 +89,22 @@ export const createToolRun = (
               ? failedOutput(checked.why)
               : output$(context, run, tool, checked, toolContext, failedInterceptor),
           ),
-        )
-    ).pipe(
-      deadline(timeoutOf(tool, limits.timeouts), scheduler, `The tool '${name}'`),
-      abortsUnlessComplete(abort),
-      catchError((error: unknown) => {
+        );
+  const inTime = deadline<ToolOutput>(
+    timeoutOf(tool, limits.timeouts),
+    scheduler,
+    `The tool '${name}'`,
+  );
+  return {
+    ran$: made$((owner) => {
+      const output = settled(ran$, owner);
+      return isObservable(output) ? output.pipe(inTime, abortsUnlessComplete(abort)) : output;
+    }).pipe(
+      recovering((error) => {
+        abort.abort();
         // Fatal errors: the result of a tool that stopped with its call must not be recorded.
         if (isFatal(error) || (error !== undefined && error === failure)) throw error;
-        return of(failedBy(context, run, name, error));
+        return failedBy(context, run, name, error);
       }),
       thenMap((output) => {
         refuseHalted(toolContext);
@@ -108,38 +126,40 @@ const output$ = (
 ): Observable<ToolOutput> => {
   const { hooks, scheduler } = context;
   const { name, retry } = tool;
-  const attempt$ = defer(() => {
+  const attempt$ = made$((): ToolEmission | Observable<ToolEmission> => {
     // It may have been removed between two attempts.
-    if (context.toolkit.find(name) === undefined) {
-      return of<ToolEmission>({ type: 'output', output: gone(name) });
-    }
+    if (context.toolkit.find(name) === undefined) return { type: 'output', output: gone(name) };
     return tool.run$(retry === undefined ? value : copied(value), toolContext);
-  }).pipe(
-    contained(),
-    retry === undefined
-      ? identity
-      : retryTransient(retry, scheduler, (error, attempt, attempts, ms) => {
-          const message = `The tool '${name}' runs again in ${ms} ms: attempt ${attempt} of ${attempts} failed. ${messageOf(error)}`;
-          hooks.report(iteration, { type: 'warning', message });
-        }),
-  );
+  });
   const progressOf = (value: unknown) => ({ type: 'actingChunk', toolCall, value }) as const;
-  return attempt$.pipe(
-    hooks.intercepts('actingChunk')
-      ? concatMap((emission) =>
-          emission.type === 'output'
-            ? of(emission)
-            : hooks
-                .emit$(iteration, progressOf(emission.value), () => EMPTY)
-                .pipe(catchError(onInterceptorError)),
-        )
-      : identity,
-    reduce((last, emission) => {
-      if (emission.type === 'output') return emission.output;
-      hooks.report(iteration, progressOf(emission.value));
-      return last;
-    }, toOutput(undefined)),
-  );
+  const add = (last: ToolOutput, emission: ToolEmission): ToolOutput => {
+    if (emission.type === 'output') return emission.output;
+    hooks.report(iteration, progressOf(emission.value));
+    return last;
+  };
+  return made$((owner) => {
+    const emitted = retry === undefined ? settled(attempt$, owner) : attempt$;
+    if (!isObservable(emitted)) return add(toOutput(undefined), emitted);
+    return emitted.pipe(
+      contained(),
+      retry === undefined
+        ? identity
+        : retryTransient(retry, scheduler, (error, attempt, attempts, ms) => {
+            const message = `The tool '${name}' runs again in ${ms} ms: attempt ${attempt} of ${attempts} failed. ${messageOf(error)}`;
+            hooks.report(iteration, { type: 'warning', message });
+          }),
+      hooks.intercepts('actingChunk')
+        ? concatMap((emission) =>
+            emission.type === 'output'
+              ? of(emission)
+              : hooks
+                  .emit$(iteration, progressOf(emission.value), () => EMPTY)
+                  .pipe(catchError(onInterceptorError)),
+          )
+        : identity,
+      reduce(add, toOutput(undefined)),
+    );
+  });
 };
 
 const gone = (name: string): ToolOutput =>

@@ -1,5 +1,5 @@
-import { defer, type Observable, reduce, takeWhile } from 'rxjs';
-import { contained, failing, thenMap } from '../flow/contained.js';
+import { type Observable, reduce, takeWhile } from 'rxjs';
+import { contained, failing, made$, thenMap } from '../flow/contained.js';
 import { dropWarning, supportedOptions } from '../models/request-options.js';
 import type { MessageChunk } from '../models/chunk-transform.js';
 import type { Context } from '../seams/context.js';
@@ -52,7 +52,7 @@ export const streamMessage$ = (
     );
   /** Adds a response to the builder. A paused message continues in the next response. */
   const finished$ = (nth: number): Observable<Finish> =>
-    defer<Observable<MessageChunk>>(() => {
+    made$<MessageChunk>(() => {
       const begun = builder.message();
       const shown = toModel(asked.messages);
       const messages = begun.content.length > 0 ? [...shown, begun] : shown;

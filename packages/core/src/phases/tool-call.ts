@@ -1,5 +1,5 @@
 import equal from 'fast-deep-equal';
-import { defer, type Observable, throwError, timer } from 'rxjs';
+import { type Observable, throwError, timer } from 'rxjs';
 import type { ContentBlock, ToolResultBlock, ToolCallBlock } from '../values/message.js';
 import { freezeResult, frozen } from '../values/message.js';
 import type { Extras, ToolOutput } from '../values/tool-output.js';
@@ -180,7 +180,6 @@ const createActing = (
   const position = `${run.iteration}/${plan.index}`;
   let hasRun = false;
   let startedAt = scheduler.now();
-  let groupsBefore = activeGroups(toolkit.groups);
   let running: PendingRun | undefined;
   let ran: RunOutcome | undefined;
   let isReported = false;
@@ -191,15 +190,12 @@ const createActing = (
     const failures = given.failed ? failuresInRow(run.uses, plan.toolCall.name) : 0;
     const note = noteOn(context, run, plan, failures);
     const groups = activeGroups(context.toolkit.groups);
-    const changed = equal(groups, groupsBefore) ? {} : { groups };
+    const changed = equal(groups, activeGroups(toolkit.groups)) ? {} : { groups };
     // Repeated failures of a tool are reported with a growing delay.
     const backoff = given.executed ? failures * context.limits.toolBackoffMs : 0;
-    const outcome$ = finish$(
-      context,
-      run,
-      { ...given, ...changed, index: plan.index, ms },
-      note,
-    ).pipe(holding(context, position));
+    const outcome$ = finish$(context, run, given, { index: plan.index, ms, ...changed }, note).pipe(
+      holding(context, position),
+    );
     return backoff === 0 ? outcome$ : timer(backoff, scheduler).pipe(thenMap(() => outcome$));
   };
   return {
@@ -209,7 +205,6 @@ const createActing = (
       if (ran !== undefined) return throwError(() => runAgain(position));
       hasRun = true;
       startedAt = scheduler.now();
-      groupsBefore = activeGroups(toolkit.groups);
       running =
         isNew || decision.answer !== undefined
           ? createToolRun(context, run, decision, plan)
@@ -217,16 +212,12 @@ const createActing = (
       return running.ran$.pipe(thenMap(finished$));
     },
     cut$: ({ message = interrupted }: Cut): Observable<ToolCallResult> =>
-      defer(() => {
+      made$(() => {
         isReported = true;
         const given = ran ?? running?.cutAs(message) ?? notBegun(decision, message);
+        const ms = scheduler.now() - startedAt;
         // No backoff: the model will not be asked again.
-        return finish$(
-          context,
-          run,
-          { ...given, index: plan.index, ms: scheduler.now() - startedAt },
-          '',
-        );
+        return finish$(context, run, given, { index: plan.index, ms }, '');
       }),
   };
 };
@@ -270,51 +261,50 @@ const noteOn = (
 const finish$ = (
   { hooks, limits }: Needs,
   { iteration }: OpenRun,
-  { output, ...ran }: RunOutcome & Pick<ToolCallResult, 'index' | 'ms' | 'groups'>,
+  { toolCall, output, executed, failed, ...cost }: RunOutcome,
+  at: Pick<ToolCallResult, 'index' | 'ms' | 'groups'>,
   note: string,
 ): Observable<ToolCallResult> => {
-  const { toolCall, ms } = ran;
-  const { finalAnswer = false, extras = {} } = output;
-  const resultOf = ({ content, isError, details, suspended }: ToolOutput): ToolResultBlock => ({
-    type: 'tool_result',
-    toolCallId: toolCall.id,
-    content,
-    isError,
-    ...(note === '' ? {} : { note }),
-    ...(details === undefined ? {} : { details }),
-    ...(suspended === undefined ? {} : { suspended }),
-  });
-  const cut = (result: ToolResultBlock): ToolResultBlock =>
-    freezeResult({
-      ...result,
-      content: cutObservation(result.content, limits.maxObservation),
-    });
-  const after = { type: 'postActing', toolCall, result: resultOf(output), ms } as const;
-  const payload = finalAnswer ? { ...after, finalAnswer } : after;
+  const { extras = {} } = output;
+  const given = resultOf(toolCall, output, note);
+  const after = { type: 'postActing', toolCall, result: given, ms: at.ms } as const;
+  const payload = output.finalAnswer === true ? { ...after, finalAnswer: true } : after;
+  const ran = { ...at, toolCall, executed, failed, ...cost };
   return hooks.emit$(iteration, payload, (event): ToolCallResult => {
-    if (event !== undefined) {
-      const { suspended } = event.result;
-      if (suspended !== undefined) {
-        hooks.report(iteration, {
-          type: 'suspended',
-          toolCall,
-          request: frozen(suspended.request),
-        });
-      }
-      return {
-        ...ran,
-        result: cut({ ...event.result, toolCallId: toolCall.id }),
-        extras,
-        finalAnswer:
-          event.finalAnswer === true && !event.result.isError ? event.result.content : undefined,
-        stop: event.stop === true,
-      };
+    if (event === undefined) {
+      const result = rejectedResult(toolCall.id);
+      hooks.report(iteration, { ...after, result });
+      return { ...ran, result, extras: {}, finalAnswer: undefined, stop: false };
     }
-    const result = rejectedResult(toolCall.id);
-    hooks.report(iteration, { ...after, result });
-    return { ...ran, result, extras: {}, finalAnswer: undefined, stop: false };
+    const result = { ...event.result, toolCallId: toolCall.id };
+    if (result.suspended !== undefined) {
+      const request = frozen(result.suspended.request);
+      hooks.report(iteration, { type: 'suspended', toolCall, request });
+    }
+    const content = cutObservation(result.content, limits.maxObservation);
+    return {
+      ...ran,
+      result: freezeResult({ ...result, content }),
+      extras,
+      finalAnswer: event.finalAnswer === true && !result.isError ? result.content : undefined,
+      stop: event.stop === true,
+    };
   });
 };
+
+const resultOf = (
+  { id }: ToolCallBlock,
+  { content, isError, details, suspended }: ToolOutput,
+  note: string,
+): ToolResultBlock => ({
+  type: 'tool_result',
+  toolCallId: id,
+  content,
+  isError,
+  ...(note === '' ? {} : { note }),
+  ...(details === undefined ? {} : { details }),
+  ...(suspended === undefined ? {} : { suspended }),
+});
 
 const failuresInRow = (uses: readonly Use[], name: string): number => {
   const own = uses.filter(({ toolCall }) => toolCall.name === name);

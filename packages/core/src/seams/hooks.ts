@@ -1,43 +1,41 @@
 import type { MonoTypeOperatorFunction, Observable, SchedulerLike } from 'rxjs';
-import { defaultIfEmpty, filter, identity, map, noop } from 'rxjs';
+import { defaultIfEmpty, filter, identity, map } from 'rxjs';
 import { areBlocks, areContentBlocks, freezeResult, frozen } from '../values/message.js';
 import type { CallInfo } from '../values/reply.js';
-import { made$, thenMap } from '../flow/contained.js';
+import { type Eventual, made$, thenMap } from '../flow/contained.js';
 import { transformContent, type MessageChunk } from '../models/chunk-transform.js';
 import { type MillraceError, toMillraceError } from '../values/errors.js';
-import {
-  type AgentEvent,
-  type ChunkOf,
-  type Envelope,
-  type EventOf,
-  type EventType,
-  isEvent,
-  type Listener,
-  type ModifiableEvent,
-  type ModifiablePayload,
-  type ReportedPayload,
-  type ModifiableType,
+import type {
+  AgentEvent,
+  ChunkOf,
+  Envelope,
+  EventType,
+  Listener,
+  ModifiableEvent,
+  ModifiablePayload,
+  ReportedPayload,
+  ModifiableType,
 } from '../events.js';
 import { type EventHook, type Hook, ordered } from './interceptor.js';
 import { createStage, type Stage, through$ } from '../flow/stage.js';
 import type { Trampoline } from '../flow/trampoline.js';
 import { isRecord } from '../values/json.js';
 
+type PayloadOf<Type> = Extract<ModifiablePayload, { readonly type: Type }>;
+
+type Emit = <Payload extends ModifiablePayload, T>(
+  iteration: number,
+  payload: Payload,
+  next: (event: PayloadOf<Payload['type']> | undefined) => Eventual<T>,
+) => Observable<T>;
+
 /** Emits the events of a call, and runs them through interceptors. */
 export interface Hooks {
   /** Runs an event through its interceptors, delivers it, and continues with the result, or `undefined` after a veto. */
-  emit$<Payload extends ModifiablePayload, T>(
-    iteration: number,
-    payload: Payload,
-    next: (event: EventOf<Payload['type']> | undefined) => T | Observable<T>,
-  ): Observable<T>;
+  readonly emit$: Emit;
   intercepts(type: ModifiableType): boolean;
   /** As `emit$`, but leaves the delivery to the caller. */
-  intercepted$<Payload extends ModifiablePayload, T>(
-    iteration: number,
-    payload: Payload,
-    next: (event: EventOf<Payload['type']> | undefined) => T | Observable<T>,
-  ): Observable<T>;
+  readonly intercepted$: Emit;
   /** Runs the chunks of one message through the transforms. */
   transformed(iteration: number): MonoTypeOperatorFunction<MessageChunk>;
   /** Delivers an event without interceptors. */
@@ -107,13 +105,17 @@ export const createHooks = ({
     seal: (envelope: Envelope & { readonly type: Type }) => AgentEvent,
   ): void => {
     const seq = nextSeq();
-    if (!everyone.some(({ hears }) => hears) && first.length === 0) return;
+    if (first.length === 0 && !everyone.some(({ hears }) => hears)) return;
     const event = Object.freeze(seal(envelope(type, iteration, seq)));
     for (const listener of first) listener.next(event);
-    deliver(() => everyone.forEach((listener) => listener.next(event)));
+    deliver(() => {
+      for (const listener of everyone) listener.next(event);
+    });
   };
   const report: Hooks['report'] = (iteration, payload) =>
     deliverEvent(payload.type, iteration, (around) => Object.assign(around, payload));
+  const deliverModified = (iteration: number, event: ModifiablePayload): void =>
+    deliverEvent(event.type, iteration, (around: Envelope) => ({ ...event, ...around }));
   const everyone = [
     ...watchersOf(interceptors, call, (payload) => report(latest, payload)),
     ...listeners,
@@ -125,45 +127,34 @@ export const createHooks = ({
   }));
   const transforms = ordered(voice, 'chunks');
 
-  const passed$ = <Payload extends ModifiablePayload, T>(
+  const intercepted$ = <Payload extends ModifiablePayload, T>(
     iteration: number,
     payload: Payload,
-    arrive: (event: EventOf<Payload['type']>) => void,
-    next: (event: EventOf<Payload['type']> | undefined) => T | Observable<T>,
+    next: (event: PayloadOf<Payload['type']> | undefined) => Eventual<T>,
   ): Observable<T> => {
-    // Frozen before interceptors run: an edit in place would change later requests.
-    const own: ModifiablePayload = payload;
-    const event = freezeEvent(Object.assign(envelope(own.type, iteration, 0), own));
     // Every stage checks the type; this informs the compiler.
-    const isOfType = (out: ModifiableEvent): out is EventOf<Payload['type']> =>
-      isEvent(out, payload.type);
-    const ofType = stages.filter(({ type }) => type === payload.type);
-    const arrived = (out: EventOf<Payload['type']>): EventOf<Payload['type']> => {
-      arrive(out);
-      return out;
-    };
-    if (ofType.length === 0 && isOfType(event)) return made$(() => next(arrived(event)));
+    const isOfType = (out: ModifiablePayload): out is PayloadOf<Payload['type']> =>
+      out.type === payload.type;
+    const own: ModifiablePayload = payload;
+    const ofType = stages.filter(({ type }) => type === own.type);
+    // Frozen before interceptors run: an edit in place would change later requests.
+    if (ofType.length === 0 && isOfType(own)) return made$(() => next(freezeEvent(own)));
+    const event = freezeEvent(Object.assign(envelope(own.type, iteration, 0), own));
     return through$<ModifiableEvent>(
       event,
       ofType.map(({ stage }) => stage),
-    ).pipe(
-      filter(isOfType),
-      map((out) => arrived(freezeEvent(out))),
-      defaultIfEmpty(undefined),
-      thenMap(next),
-    );
+    ).pipe(filter(isOfType), map(freezeEvent), defaultIfEmpty(undefined), thenMap(next));
   };
-  const delivers =
-    <Type extends ModifiableType>(iteration: number, type: Type) =>
-    (event: EventOf<Type>): void =>
-      deliverEvent(type, iteration, (around) => ({ ...event, ...around }));
   return {
     report,
     show: (iteration, type, chunk) =>
       deliverEvent(type, iteration, (around) => Object.assign(around, chunk)),
-    intercepted$: (iteration, payload, next) => passed$(iteration, payload, noop, next),
+    intercepted$,
     emit$: (iteration, payload, next) =>
-      passed$(iteration, payload, delivers(iteration, payload.type), next),
+      intercepted$(iteration, payload, (event) => {
+        if (event !== undefined) deliverModified(iteration, event);
+        return next(event);
+      }),
     intercepts: (type) => stages.some((each) => each.type === type),
     iteration: () => latest,
     attend: ({ listener, deliver: by }) => {
@@ -236,7 +227,7 @@ const watchersOf = (
   }));
 
 /** Freezes an event deeply: an interceptor may have frozen it shallowly. A tool's `details` belong to the tool. */
-const freezeEvent = <Event extends ModifiableEvent>(event: Event): Event => {
+const freezeEvent = <Event extends ModifiablePayload>(event: Event): Event => {
   if (event.type === 'postActing') freezeResult(event.result);
   // Progress values belong to the tool.
   const fields = event.type === 'actingChunk' ? [event.toolCall] : Object.values(event);

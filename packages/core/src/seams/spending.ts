@@ -42,6 +42,7 @@ export const costOf = ({ usage, below }: CostBelow): CostBelow =>
   below === undefined ? { usage } : { usage, below };
 
 export const addCost = (a: CostBelow, b: CostBelow): CostBelow => {
+  if (b.usage === noUsage) return costOf(a);
   const whole = ({ usage, below: { models, toolCalls } = noSpending }: CostBelow): Spending => ({
     usage,
     models,

@@ -50,52 +50,29 @@ export const createToolContext = (
     get: (key) => valueOf(key, values),
   };
   // Calls of deciders have other ids than those of the run: a resumed call may skip the decision.
-  const below = `${callId}/${idPartOf(toolCallId)}${purpose === undefined ? '' : `+${purpose}`}`;
-  let spent = noSpending;
-  let halt: MillraceError | undefined;
-  scopes.set(context, {
-    get halt() {
-      return halt;
-    },
-    haltBy: (error) => void (halt ??= error),
-    scope,
-    hold: () => scope.holds.begin(stepId),
-    isOver,
-    get spent() {
-      return spent;
-    },
-    spend: (spending) => {
-      spent = addSpending(spent, spending);
-      scope.spend?.(spending);
-    },
-    callIds: createCallIds(below),
-    speaks,
-  });
+  const prefix = `${callId}/${idPartOf(toolCallId)}${purpose === undefined ? '' : `+${purpose}`}`;
+  const callIds = { prefix, count: 0 };
+  scopes.set(context, { scope, stepId, isOver, below: { spent: noSpending }, callIds, speaks });
   return context;
 };
 
 /** Creates contexts for parallel branches of a tool call: calls of each branch get their own, reproducible ids. */
 export const forkToolContext = (context: ToolContext, ways: number): readonly ToolContext[] => {
   const { callIds } = toolScopeOf(context);
-  return callIds.aside(ways).map((own) => elsewhere(context, { callIds: own }));
+  callIds.count += 1;
+  return Array.from({ length: ways }, (_, way) => {
+    const prefix = `${callIds.prefix}+${callIds.count}.${way + 1}`;
+    return elsewhere(context, { callIds: { prefix, count: 0 } });
+  });
 };
 
 const elsewhere = (
   context: ToolContext,
   change: Partial<Pick<ToolScope, 'callIds' | 'speaks'>>,
 ): ToolContext => {
-  const place = toolScopeOf(context);
   // A proxy: equal in all fields, with its own identity.
   const own = new Proxy(context, {});
-  const { callIds = place.callIds, speaks = place.speaks } = change;
-  scopes.set(own, {
-    ...place,
-    get spent() {
-      return place.spent;
-    },
-    callIds,
-    speaks,
-  });
+  scopes.set(own, { ...toolScopeOf(context), ...change });
   return own;
 };
 
@@ -118,62 +95,48 @@ export const silent = <Options extends { readonly parent?: ToolContext }>(
   options: Options,
 ): Options => heard(options, false);
 
+/** The part of a tool call that its calls need. */
 interface ToolScope {
   readonly scope: CallContext;
-  /** Keeps the tool step from being cut. */
-  readonly hold: () => () => void;
+  readonly stepId: string;
   readonly isOver: () => boolean;
-  /** The fatal error of a sub-agent: it overrides the tool's result. */
-  readonly halt: MillraceError | undefined;
-  readonly haltBy: (error: MillraceError) => void;
-  readonly spent: Spending;
-  readonly spend: (spending: Spending) => void;
+  /** The cost of its calls so far, and the fatal error of one, which overrides the tool's result. */
+  readonly below: { spent: Spending; halt?: MillraceError };
   readonly callIds: CallIds;
   readonly speaks: boolean;
 }
 
 interface CallIds {
-  readonly next: () => string;
-  readonly aside: (ways: number) => readonly CallIds[];
+  readonly prefix: string;
+  count: number;
 }
 
-const createCallIds = (below: string): CallIds => {
-  const nth = counter();
-  return {
-    next: () => {
-      const index = nth();
-      // No step position has a plus, so positions of the second call differ from the first one's.
-      return index === 1 ? below : `${below}+${index}`;
-    },
-    aside: (ways) => {
-      const index = nth();
-      return Array.from({ length: ways }, (_, way) =>
-        createCallIds(`${below}+${index}.${way + 1}`),
-      );
-    },
-  };
+export const nextCallId = ({ callIds }: ToolScope): string => {
+  callIds.count += 1;
+  // No step position has a plus, so positions of the second call differ from the first one's.
+  return callIds.count === 1 ? callIds.prefix : `${callIds.prefix}+${callIds.count}`;
+};
+
+export const spendBelow = ({ below, scope }: ToolScope, spending: Spending): void => {
+  below.spent = addSpending(below.spent, spending);
+  scope.spend?.(spending);
 };
 
 export const spentBelow = (context: ToolContext): CostBelow =>
-  costBelow(toolScopeOf(context).spent);
+  costBelow(toolScopeOf(context).below.spent);
 
 /** Throws if a sub-agent ended by a fatal error: the result of such a tool call must not be recorded. */
 export const refuseHalted = (context: ToolContext): void => {
-  const { halt } = toolScopeOf(context);
+  const { halt } = toolScopeOf(context).below;
   if (halt) throw halt;
 };
 
 const scopes = new WeakMap<ToolContext, ToolScope>();
 
 export const toolScopeOf = (context: ToolContext): ToolScope => {
-  const place = scopes.get(context);
-  if (place) return place;
+  const scope = scopes.get(context);
+  if (scope) return scope;
   throw misuse("'parent' must be the context of a tool's run, not a copy.");
-};
-
-export const counter = (from = 0): (() => number) => {
-  let last = from;
-  return () => (last += 1);
 };
 
 /** The tool call's part of the ids of its calls. Models choose these ids: escaped, they differ from step positions. */

@@ -81,7 +81,8 @@ export class MillraceError extends Error {
   }
 }
 
-const present = (details: object): object =>
+/** An object without what is undefined. */
+export const present = (details: object): object =>
   Object.fromEntries(Object.entries(details).filter(([, value]) => value !== undefined));
 
 const detailsOf = (options: MillraceErrorOptions): object => {

@@ -1,4 +1,4 @@
-import { misuse } from './errors.js';
+import { misuse, present } from './errors.js';
 import { isRecord } from './json.js';
 
 /** The allowed values of an option: a test, and a description for the error message. */
@@ -30,12 +30,7 @@ export const checkOptions = (
 };
 
 /** Drops options that are `undefined`: they count as not set. */
-export const defined = <T extends object>(given: T | undefined): Partial<T> => {
-  const entries = Object.entries(given ?? {}).filter(([, value]) => value !== undefined);
-  // Entries lose the types of their object.
-  // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
-  return Object.fromEntries(entries) as Partial<T>;
-};
+export const defined = <T extends object>(given: T | undefined): Partial<T> => present(given ?? {});
 
 const nameOf = (value: unknown): string => {
   switch (typeof value) {
