@@ -56,6 +56,11 @@ describe('exchange$', () => {
     expect(await chunksOf(exchangeWith(send))).toHaveLength(3);
   });
 
+  it('X6: reads any number of events at a time', async () => {
+    const pieces = textEvent('x').repeat(200_000) + finishEvent;
+    expect(await chunksOf(exchangeWith(respond([pieces])))).toHaveLength(200_001);
+  });
+
   it('X1: reads an answer that comes whole', async () => {
     const send = respond([' \n', JSON.stringify({ chunks: [hello, finish] })]);
     expect(await chunksOf(exchangeWith(send))).toEqual([hello, finish]);

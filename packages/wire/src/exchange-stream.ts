@@ -50,7 +50,7 @@ class Reception implements Receiver {
   #head: ResponseHead | undefined;
   #framing: Framing | undefined;
   /** Frames that wait for demand, and how many of them have been emitted. */
-  #frames: Frame[] = [];
+  #frames: readonly Frame[] = [];
   #emitted = 0;
   #isPaused = false;
   #isFlowing = false;
@@ -116,14 +116,14 @@ class Reception implements Receiver {
   }
 
   bytes(bytes: Uint8Array): boolean {
-    this.#frames.push(...(this.#framing?.push(bytes) ?? []));
+    this.#add(this.#framing?.push(bytes) ?? []);
     this.#isPaused = !this.flow();
     return !this.#isPaused;
   }
 
   end(): void {
     this.#transfer = undefined;
-    this.#frames.push(...(this.#framing?.end() ?? []));
+    this.#add(this.#framing?.end() ?? []);
     this.#ending ??= {};
     this.flow();
   }
@@ -156,6 +156,10 @@ class Reception implements Receiver {
     this.#request = { url, headers, body: wellFormed(body) };
     this.#transfer = createTransfer(this.#request, this, this.#exchange.fetch);
     this.#transfer.start();
+  }
+
+  #add(frames: readonly Frame[]): void {
+    this.#frames = this.#frames.length === 0 ? frames : [...this.#frames, ...frames];
   }
 
   #emit(): void {
