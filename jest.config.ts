@@ -40,7 +40,7 @@ const config = async (): Promise<Config> => {
         '<rootDir>/packages/$1/src/index.ts',
         '<rootDir>/conformance/$1/src/index.ts',
       ],
-      '^@millrace/([^/]+)/([^/]+)$': [
+      '^@millrace/([^/]+)/([^/.]+)$': [
         '<rootDir>/packages/$1/src/$2/index.ts',
         '<rootDir>/packages/$1/src/layers/$2/index.ts',
       ],
