@@ -45,9 +45,11 @@ describe('the bench', () => {
         ],
       );
       expect({ code, err }).toMatchObject({ code: 0 });
-      expect(out).toMatch(/^floor +[\d.]+ +1\.00× +1\.00–1\.00 +[\d.]+ +1\.00× +[\d.]+ +1\.00×$/m);
-      expect(out).toMatch(/^millrace +[\d.]+ +[\d.]+× +[\d.]+–[\d.]+ +[\d.]+ +[\d.]+×/m);
+      expect(out).toMatch(/^floor( +[\d.]+ +1\.00× +1\.00–1\.00){2} +[\d.]+ +1\.00×$/m);
+      expect(out).toMatch(/^millrace( +[\d.]+ +[\d.]+× +[\d.]+–[\d.]+){2} +[\d.]+ +[\d.]+×$/m);
       expect(err).toContain('round 2 of 2: floor');
+      const cost = { cpuMs: expect.any(Number), wallMs: expect.any(Number) };
+      const round = { young: cost, old: cost };
       const all: unknown = JSON.parse(readFileSync(json, 'utf8'));
       expect(all).toMatchObject({
         machine: { cores: expect.any(Number), memoryGb: expect.any(Number) },
@@ -56,10 +58,13 @@ describe('the bench', () => {
           {
             scenario: 'a',
             node: process.versions.node,
-            raw: [
-              { adapter: 'floor', rounds: [{ youngMs: expect.any(Number) }, {}] },
-              { adapter: 'millrace', rounds: [{ youngMs: expect.any(Number) }, {}] },
-            ],
+            raw: {
+              calls: { before: 0, young: 1, between: 0, old: 1 },
+              outcomes: [
+                { adapter: 'floor', floor: 'floor', rounds: [round, round] },
+                { adapter: 'millrace', floor: 'floor', rounds: [round, round] },
+              ],
+            },
           },
         ],
       });

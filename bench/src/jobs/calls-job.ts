@@ -3,50 +3,64 @@ import { isListOf, isNumber, isShape, isText } from '../guard.js';
 import { checkedCall } from './checked-call.js';
 import type { Job } from './job.js';
 
-/** Scripts that are played one after the other. */
-export interface CallsOptions {
-  readonly scripts: readonly string[];
-  /** Calls of each script before those that are measured. */
-  readonly warmUp: number;
-  /** Calls of each script that are measured, as many for every adapter: the compiler counts calls. */
-  readonly measured: number;
+/** How many calls of a script a process makes, in this order: as many for every adapter, because the compiler counts calls. */
+export interface Calls {
+  /** Calls before the young ones: they load, connect and compile what a call needs first. */
+  readonly before: number;
+  /** Calls that are measured while the compiler is still working. */
+  readonly young: number;
+  /** Calls after the young ones, before the old ones. */
+  readonly between: number;
+  /** Calls that are measured after the warm-up. */
+  readonly old: number;
 }
 
-/** What one call costs on average, garbage collection and all threads included. */
+/** Scripts that are played one after the other. */
+export interface CallsOptions extends Calls {
+  readonly scripts: readonly string[];
+}
+
+/** The cost of one call on average, including garbage collection and all threads. */
 export interface Cost {
   readonly cpuMs: number;
   readonly wallMs: number;
-  /** CPU of a call of the warm-up, the first of all among them. */
-  readonly youngMs: number;
 }
 
-/** Measures calls one after the other: what each costs, for each script. */
-export const callsJob: Job<CallsOptions, { readonly costs: readonly Cost[] }> = {
+/** The cost of a call in a young process and in an old one. */
+export interface Costs {
+  readonly young: Cost;
+  readonly old: Cost;
+}
+
+const isCost = isShape<Cost>({ cpuMs: isNumber, wallMs: isNumber });
+
+/** Measures calls one after the other: the cost of each, for each script. */
+export const callsJob: Job<CallsOptions, { readonly costs: readonly Costs[] }> = {
   name: 'calls',
   isOptions: isShape({
     scripts: isListOf(isText),
-    warmUp: isNumber,
-    measured: isNumber,
+    before: isNumber,
+    young: isNumber,
+    between: isNumber,
+    old: isNumber,
   }),
-  isResult: isShape({
-    costs: isListOf(isShape({ cpuMs: isNumber, wallMs: isNumber, youngMs: isNumber })),
-  }),
-  run: async (open, { scripts, warmUp, measured }) => {
+  isResult: isShape({ costs: isListOf(isShape({ young: isCost, old: isCost })) }),
+  run: async (open, { scripts, ...calls }) => {
     const adapter = await open();
-    const costs: Cost[] = [];
-    for (const script of scripts) {
-      const young = await costOf(adapter, script, warmUp);
-      costs.push({ ...(await costOf(adapter, script, measured)), youngMs: young.cpuMs });
-    }
+    const costs: Costs[] = [];
+    for (const script of scripts) costs.push(await costsOf(adapter, script, calls));
     return { costs };
   },
 };
 
-const costOf = async (
-  adapter: Adapter,
-  script: string,
-  calls: number,
-): Promise<Omit<Cost, 'youngMs'>> => {
+const costsOf = async (adapter: Adapter, script: string, calls: Calls): Promise<Costs> => {
+  await costOf(adapter, script, calls.before);
+  const young = await costOf(adapter, script, calls.young);
+  await costOf(adapter, script, calls.between);
+  return { young, old: await costOf(adapter, script, calls.old) };
+};
+
+const costOf = async (adapter: Adapter, script: string, calls: number): Promise<Cost> => {
   const call = checkedCall(adapter, script);
   const startedAt = performance.now();
   const before = process.cpuUsage();

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { open } from '../adapters/floor.js';
 import { type Mock, startMock } from '../mock/start-mock.js';
 import { abortJob } from './abort-job.js';
@@ -23,7 +23,7 @@ describe('what a process does that is measured', () => {
   /** No form that is pulled, and no conversations. */
   const openPlain: OpenHere = () => ({ call: () => Promise.resolve('') });
 
-  it('makes so many calls of each script, and tells what those before them took, too', async () => {
+  it('makes so many calls of each script, and measures young and old ones', async () => {
     const made: string[] = [];
     const adapter = await openHere();
     const openCounted: OpenHere = () => ({
@@ -32,10 +32,28 @@ describe('what a process does that is measured', () => {
         return adapter.call(script, options);
       },
     });
-    const options = { scripts: ['0x0-3', '1x2-3'], warmUp: 2, measured: 3 };
+    const calls = { before: 1, young: 2, between: 3, old: 2 };
+    const options = { scripts: ['0x0-3', '1x2-3'], ...calls };
     const result = await callsJob.run(openCounted, options);
-    expect(made.map((script) => script[0]).join('')).toBe('0000011111');
+    expect(made.map((script) => script[0]).join('')).toBe('0000000011111111');
     expect(callsJob.isResult(result)).toBe(true);
+  });
+
+  it('measures exactly the young and the old calls', async () => {
+    let made = 0;
+    const clock = jest.spyOn(performance, 'now').mockImplementation(() => made ** 2);
+    const openClocked: OpenHere = () => ({
+      call: (_, { onDelta } = {}) => {
+        made += 1;
+        onDelta?.('the');
+        return Promise.resolve('the');
+      },
+    });
+    const calls = { before: 1, young: 2, between: 3, old: 4 };
+    const { costs } = await callsJob.run(openClocked, { scripts: ['0x0-1'], ...calls });
+    clock.mockRestore();
+    expect(costs[0]?.young.wallMs).toBe((3 ** 2 - 1 ** 2) / 2);
+    expect(costs[0]?.old.wallMs).toBe((10 ** 2 - 6 ** 2) / 4);
   });
 
   it('aborts calls, each in the middle', async () => {

@@ -1,7 +1,7 @@
-import { callsJob, type CallsOptions, type Cost } from '../jobs/calls-job.js';
-import { type Bench, doTask } from '../runner/bench.js';
+import { type Calls, callsJob, type Costs } from '../jobs/calls-job.js';
+import { doTask } from '../runner/bench.js';
 import { measureRounds, medianOf, type Outcome, ratiosOf } from '../runner/outcomes.js';
-import { shown, shownRange, shownRatio } from '../runner/show.js';
+import { cellsOf, shown, shownRatio } from '../runner/show.js';
 import { failuresOf, rawOf, type Report, rowOf, type Scenario } from './scenario.js';
 
 /** Calls of one script, one after the other. */
@@ -15,99 +15,95 @@ export interface CallsScenario extends Pick<Scenario, 'letter' | 'about'> {
   readonly per?: { readonly name: string; readonly inCall: (script: string) => number };
 }
 
-/** How many calls are made. */
-export type Calls = Pick<CallsOptions, 'warmUp' | 'measured'>;
+const many: Calls = { before: 10, young: 50, between: 140, old: 50 };
 
-const many: Calls = { warmUp: 200, measured: 50 };
+/** For calls that do the same thousands of times each. */
+export const few: Calls = { before: 1, young: 2, between: 0, old: 5 };
 
-/** Of calls that do the same thousands of times each. */
-export const few: Calls = { warmUp: 3, measured: 5 };
+/** For a quick look. */
+export const one: Calls = { before: 0, young: 1, between: 0, old: 1 };
 
-/** Of a quick look. */
-export const one: Calls = { warmUp: 1, measured: 1 };
+/** The young calls by their numbers in the process: `calls 11 to 60`. */
+export const youngCalls = ({ before, young }: Calls): string => numbered(before, young);
 
-/** Makes a scenario that measures what a call costs. */
+/** The old calls by their numbers in the process: `calls 201 to 250`. */
+export const oldCalls = ({ before, young, between, old }: Calls): string =>
+  numbered(before + young + between, old);
+
+const numbered = (after: number, count: number): string =>
+  count === 1 ? `call ${after + 1}` : `calls ${after + 1} to ${after + count}`;
+
+/** Makes a scenario that measures the cost of a call. */
 export const callsScenario = ({
   letter,
   about,
   script: fullScript,
   smallScript,
-  calls = many,
+  calls: fullCalls = many,
   per,
 }: CallsScenario): Scenario => ({
   letter,
   about,
   run: async (bench) => {
     const script = bench.isSmall ? smallScript : fullScript;
-    const outcomes = await measureCalls(
-      bench,
-      `(${letter}) ${script}`,
-      script,
-      bench.isSmall ? one : calls,
-    );
-    const scale = per === undefined ? 1 : 1_000 / per.inCall(script);
-    return reportOf(outcomes, `(${letter}) ${about}: ${script}`, per?.name ?? 'ms', scale);
+    const calls = bench.isSmall ? one : fullCalls;
+    const options = { scripts: [script], ...calls };
+    const outcomes = await measureRounds(bench, `(${letter}) ${script}`, async (adapter) => {
+      const { result } = await doTask(bench, adapter, { job: callsJob, options });
+      const [costs] = result.costs;
+      if (costs === undefined) throw new Error('Nothing has been measured.');
+      return costs;
+    });
+    return reportOf(outcomes, {
+      title: `(${letter}) ${about}: ${script}`,
+      unit: per?.name ?? 'ms',
+      scale: per === undefined ? 1 : 1_000 / per.inCall(script),
+      calls,
+    });
   },
 });
 
-const measureCalls = (
-  bench: Bench,
-  what: string,
-  script: string,
-  calls: Calls,
-): Promise<readonly Outcome<Cost>[]> =>
-  measureRounds(bench, what, async (adapter) => {
-    const options = { scripts: [script], ...calls };
-    const { result } = await doTask(bench, adapter, { job: callsJob, options });
-    const [cost] = result.costs;
-    if (cost === undefined) throw new Error('Nothing has been measured.');
-    return cost;
-  });
+/** What a table says beside the numbers. */
+interface Shown {
+  readonly title: string;
+  readonly unit: string;
+  /** A cost in milliseconds, times this, is in the unit. */
+  readonly scale: number;
+  readonly calls: Calls;
+}
 
 const reportOf = (
-  outcomes: readonly Outcome<Cost>[],
-  title: string,
-  unit: string,
-  scale: number,
+  outcomes: readonly Outcome<Costs>[],
+  { title, unit, scale, calls }: Shown,
 ): Report => {
-  const cpu = ({ cpuMs }: Cost): number => cpuMs;
-  const wall = ({ wallMs }: Cost): number => wallMs;
-  const young = ({ youngMs }: Cost): number => youngMs;
+  const young = (costs: Costs): number => costs.young.cpuMs * scale;
+  const old = (costs: Costs): number => costs.old.cpuMs * scale;
+  const wall = (costs: Costs): number => costs.old.wallMs * scale;
   return {
     tables: [
       {
         title,
-        about: 'Medians of all rounds; ratios to the floor of the same round, and their range.',
+        about: `CPU time in a young process (${youngCalls(calls)}) and in an old one (${oldCalls(calls)}), and the elapsed time of the latter. Medians of all rounds; ratios to the floor of the same round, and their range.`,
         columns: [
           { name: 'adapter', isWords: true },
           ...[
-            `cpu ${unit}`,
-            'ratio',
-            'range',
-            `wall ${unit}`,
-            'ratio',
-            `young ${unit}`,
-            'ratio',
-          ].map((name) => ({
-            name,
-          })),
+            ...[`young ${unit}`, 'ratio', 'range'],
+            ...[`old ${unit}`, 'ratio', 'range'],
+            ...[`wall ${unit}`, 'ratio'],
+          ].map((name) => ({ name })),
         ],
         rows: outcomes.map((outcome) =>
-          rowOf(outcome, () => {
-            const ratios = ratiosOf(outcome, outcomes, cpu);
-            return [
-              ...[shown(medianOf(outcome, cpu) * scale), shownRatio(ratios), shownRange(ratios)],
-              shown(medianOf(outcome, wall) * scale),
-              shownRatio(ratiosOf(outcome, outcomes, wall)),
-              shown(medianOf(outcome, young) * scale),
-              shownRatio(ratiosOf(outcome, outcomes, young)),
-            ];
-          }),
+          rowOf(outcome, () => [
+            ...cellsOf(outcome, outcomes, young),
+            ...cellsOf(outcome, outcomes, old),
+            shown(medianOf(outcome, wall)),
+            shownRatio(ratiosOf(outcome, outcomes, wall)),
+          ]),
         ),
         notes: failuresOf(outcomes),
       },
     ],
     failures: failuresOf(outcomes),
-    raw: rawOf(outcomes),
+    raw: { calls, outcomes: rawOf(outcomes) },
   };
 };

@@ -28,7 +28,7 @@ export const failuresOf = (outcomes: readonly Outcome<unknown>[]): readonly stri
 
 /** What is kept of outcomes. */
 export const rawOf = (outcomes: readonly Outcome<unknown>[]): unknown =>
-  outcomes.map(({ adapter, ...rest }) => ({ adapter: adapter.name, ...rest }));
+  outcomes.map(({ adapter: { name, floor }, ...rest }) => ({ adapter: name, floor, ...rest }));
 
 /** The row of an adapter; of one that has failed, only that. */
 export const rowOf = <T>(

@@ -1,8 +1,11 @@
 import { expect, it } from '@jest/globals';
-import type { Cost } from '../jobs/calls-job.js';
+import type { Costs } from '../jobs/calls-job.js';
 import { toolCostOf } from './tool-cost.js';
 
-const cost = (cpuMs: number, youngMs = 99): Cost => ({ cpuMs, youngMs, wallMs: 99 });
+const cost = (oldMs: number, youngMs = 99): Costs => ({
+  young: { cpuMs: youngMs, wallMs: 99 },
+  old: { cpuMs: oldMs, wallMs: 99 },
+});
 
 it('takes the tools of a call apart from the rest of it', () => {
   const first = [cost(99), cost(99, 3.4), cost(99)];

@@ -1,10 +1,10 @@
-import { callsJob, type Cost } from '../jobs/calls-job.js';
+import { type Calls, callsJob, type Costs } from '../jobs/calls-job.js';
 import { readScript } from '../mock/script.js';
 import { toolAdapters } from '../runner/adapters.js';
 import { doAlone } from '../runner/bench.js';
-import { measureRounds, medianOf, ratiosOf } from '../runner/outcomes.js';
-import { shown, shownRange, shownRatio } from '../runner/show.js';
-import { type Calls, one } from './calls-scenario.js';
+import { measureRounds } from '../runner/outcomes.js';
+import { cellsOf } from '../runner/show.js';
+import { one, youngCalls } from './calls-scenario.js';
 import { failuresOf, rawOf, rowOf, type Scenario } from './scenario.js';
 
 /** What one use of a tool costs, in microseconds of CPU. */
@@ -13,12 +13,12 @@ export interface ToolCost {
   readonly toolUs: number;
   /** Of one more in the same turn. */
   readonly moreUs: number;
-  /** As `toolUs`, in the calls of the warm-up. */
+  /** As `toolUs`, in the young calls. */
   readonly youngUs: number;
 }
 
 /** A fraction of a millisecond each; all scripts are played twice, and what is said is of the second time. */
-const calls: Calls = { warmUp: 200, measured: 1_000 };
+const full: Calls = { before: 10, young: 50, between: 140, old: 1_000 };
 
 /** (j): the way of a tool use through the loop. */
 export const toolCost: Scenario = {
@@ -27,7 +27,8 @@ export const toolCost: Scenario = {
   run: async (bench) => {
     const scripts = ['0x0-1', bench.isSmall ? '1x4-1' : '1x16-1', '1x1-1'];
     const tools = scripts.map((script) => readScript(script)?.tools ?? NaN);
-    const options = { scripts: [...scripts, ...scripts], ...(bench.isSmall ? one : calls) };
+    const calls = bench.isSmall ? one : full;
+    const options = { scripts: [...scripts, ...scripts], ...calls };
     const outcomes = await measureRounds(
       { ...bench, adapters: toolAdapters },
       `(j) ${scripts.join(', ')}`,
@@ -43,30 +44,23 @@ export const toolCost: Scenario = {
       tables: [
         {
           title: `(j) ${tools[1]} parallel tools in one turn, without a socket: ${scripts[1]}, CPU of a tool use`,
-          about:
-            'tool: what a call takes more than one without tools, for each of them, so that the turn is in it. more: what it takes more than one with one tool, for each further one. young: as tool, in the calls of the warm-up.',
+          about: `tool: what a call takes more than one without tools, for each of them, so that the turn is in it. more: what it takes more than one with one tool, for each further one. young: as tool, in ${youngCalls(calls)} with tools.`,
           columns: [
             { name: 'adapter', isWords: true },
-            ...['tool µs', 'ratio', 'range', 'more µs', 'ratio', 'young µs', 'ratio'].map(
-              (name) => ({ name }),
-            ),
+            ...['young µs', 'tool µs', 'more µs'].flatMap((name) => [
+              ...[{ name }, { name: 'ratio' }, { name: 'range' }],
+            ]),
           ],
           rows: outcomes.map((outcome) =>
-            rowOf(outcome, () => {
-              const ratios = ratiosOf(outcome, outcomes, tool);
-              return [
-                ...[shown(medianOf(outcome, tool)), shownRatio(ratios), shownRange(ratios)],
-                ...[shown(medianOf(outcome, more)), shownRatio(ratiosOf(outcome, outcomes, more))],
-                shown(medianOf(outcome, young)),
-                shownRatio(ratiosOf(outcome, outcomes, young)),
-              ];
-            }),
+            rowOf(outcome, () =>
+              [young, tool, more].flatMap((pick) => cellsOf(outcome, outcomes, pick)),
+            ),
           ),
           notes: failuresOf(outcomes),
         },
       ],
       failures: failuresOf(outcomes),
-      raw: rawOf(outcomes),
+      raw: { calls, outcomes: rawOf(outcomes) },
     };
   },
 };
@@ -76,14 +70,16 @@ export const toolCost: Scenario = {
  * the first time.
  */
 export const toolCostOf = (
-  [, young, , without, many, single]: readonly Cost[],
+  [, first, , without, many, single]: readonly Costs[],
   [none = NaN, most = NaN, least = NaN]: readonly number[],
 ): ToolCost => {
-  const [bare = NaN, all = NaN, few = NaN] = [without?.cpuMs, many?.cpuMs, single?.cpuMs];
+  const [bare = NaN, all = NaN, few = NaN] = [without, many, single].map(
+    (costs) => costs?.old.cpuMs,
+  );
   const us = (ms: number, uses: number): number => (ms * 1_000) / uses;
   return {
     toolUs: us(all - bare, most - none),
     moreUs: us(all - few, most - least),
-    youngUs: us((young?.youngMs ?? NaN) - bare, most - none),
+    youngUs: us((first?.young.cpuMs ?? NaN) - bare, most - none),
   };
 };
