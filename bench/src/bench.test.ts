@@ -78,14 +78,14 @@ describe('the bench', () => {
       const { code, out, err } = await bench(
         '--small',
         '--only',
-        'd,e,f,h,i,j,k',
+        'd,e,f,h,i,j,k,l',
         '--adapters',
         'floor',
       );
       expect({ code, err }).toMatchObject({ code: 0 });
-      for (const letter of ['d', 'e', 'f', 'h', 'i', 'j', 'k'])
+      for (const letter of ['d', 'e', 'f', 'h', 'i', 'j', 'k', 'l'])
         expect(out).toMatch(new RegExp(`^\\(${letter}\\) `, 'm'));
-      expect(out.match(/^floor +-?[\d.]/gm)).toHaveLength(6);
+      expect(out.match(/^floor +-?[\d.]/gm)).toHaveLength(7);
       expect(out).toMatch(/^embedded +[\d.]+ +[\d.]+× /m);
       expect(out).toMatch(/^millrace-approve +-?[\d.]+ +-?[\d.]+× /m);
     },

@@ -2,5 +2,10 @@ import { startMock } from './start-mock.js';
 
 // With the process that started it, it ends too.
 process.on('disconnect', () => process.exit(0));
-const { baseUrl } = await startMock({ isWatching: process.argv.includes('--watch') });
-process.send?.(baseUrl);
+const mock = await startMock({
+  isWatching: process.argv.includes('--watch'),
+  isTls: process.argv.includes('--tls'),
+});
+// Any message asks what it has seen.
+process.on('message', () => void mock.seen().then((seen) => process.send?.(seen)));
+process.send?.({ baseUrl: mock.baseUrl, certificate: mock.certificate });

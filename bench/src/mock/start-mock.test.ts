@@ -1,4 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { once } from 'node:events';
+import { request } from 'node:https';
+import { json } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { apiKey, lookup, weatherOf } from '../lookup.js';
 import { answerOf } from './answer.js';
@@ -97,4 +100,31 @@ it('marks how far a stream has come, where the system tells', async () => {
   expect(marks.length).toBeGreaterThan(1);
   expect(written).toBeLessThan(length * 1.3);
   expect(sendQueue).toBeGreaterThanOrEqual(0);
+});
+
+describe('the mock over TLS', () => {
+  let mock: Mock;
+  beforeAll(async () => {
+    mock = await startMock({ isTls: true });
+  });
+  afterAll(() => mock.close());
+
+  const asked = (ca?: string) => {
+    const headers = { authorization: `Bearer ${apiKey}` };
+    const options = { method: 'POST', headers, agent: false, ...(ca && { ca }) };
+    return request(`${mock.baseUrl}/chat/completions`, options).end(
+      JSON.stringify({ model: '0x0-12', messages: [question] }),
+    );
+  };
+
+  it('answers whoever trusts its certificate', async () => {
+    expect(mock.baseUrl).toMatch(/^https:/);
+    const [response] = await once(asked(mock.certificate), 'response');
+    const [choice] = listAt(await json(response), 'choices');
+    expect(textAt(at(choice, 'message'), 'content')).toBe(answerOf(12));
+  });
+
+  it('is not trusted otherwise', async () => {
+    await expect(once(asked(), 'response')).rejects.toThrow(/self-signed certificate/);
+  });
 });

@@ -1,9 +1,11 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import { now } from '../one-clock.js';
 import { framesOf, wholeOf } from './part.js';
 import { readRequest } from './read-request.js';
 import { Refusal } from './refusal.js';
 import type { Seen, StreamMark } from './seen.js';
+import { selfSigned } from './self-signed.js';
 import { sendFrames, sendPaced } from './send-frames.js';
 import { watchStream } from './watch-stream.js';
 
@@ -11,6 +13,8 @@ import { watchStream } from './watch-stream.js';
 export interface Mock {
   /** Up to and including `/v1`. */
   readonly baseUrl: string;
+  /** What a client over TLS has to trust, in PEM. Undefined without TLS. */
+  readonly certificate: string | undefined;
   /** What it has seen so far. */
   seen(): Promise<Seen>;
   /** Ends it, and every connection with it. */
@@ -21,23 +25,24 @@ export interface Mock {
 export interface MockOptions {
   /** How far each stream has come is marked until its socket closes, which costs some time. Default: false. */
   readonly isWatching?: boolean;
+  /** Whether it serves https, with a certificate made for this mock. Default: false. */
+  readonly isTls?: boolean;
 }
 
 /**
  * Starts a model in this process. It keeps nothing between requests: the name of the model says what it plays, and the
  * conversation how far it has come. What a provider would not take is refused with the reason.
  */
-export const startMock = async ({ isWatching = false }: MockOptions = {}): Promise<Mock> => {
+export const startMock = async ({
+  isWatching = false,
+  isTls = false,
+}: MockOptions = {}): Promise<Mock> => {
   const refused: string[] = [];
   const cutAt: number[] = [];
   const watched: (readonly StreamMark[])[] = [];
   const seen = (): Seen => ({ refused, cutAt, watched });
 
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    if (request.url === '/seen') {
-      sendJson(response, 200, seen());
-      return;
-    }
     try {
       const part = await readRequest(request);
       if (!part.isStreamed) {
@@ -63,7 +68,10 @@ export const startMock = async ({ isWatching = false }: MockOptions = {}): Promi
     }
   };
 
-  const server = createServer((request, response) => void answer(request, response));
+  const listener = (request: IncomingMessage, response: ServerResponse): void =>
+    void answer(request, response);
+  const identity = isTls ? selfSigned() : undefined;
+  const server = identity ? createTlsServer(identity, listener) : createServer(listener);
   // A client that is slow, or busy with other connections, must not lose one.
   server.keepAliveTimeout = 120_000;
   server.requestTimeout = 0;
@@ -73,7 +81,8 @@ export const startMock = async ({ isWatching = false }: MockOptions = {}): Promi
   const address = server.address();
   const port = typeof address === 'object' ? (address?.port ?? 0) : 0;
   return {
-    baseUrl: `http://127.0.0.1:${port}/v1`,
+    baseUrl: `http${isTls ? 's' : ''}://127.0.0.1:${port}/v1`,
+    certificate: identity?.cert,
     seen: () => Promise.resolve(seen()),
     close: () =>
       new Promise((resolve) => {

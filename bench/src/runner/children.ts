@@ -1,4 +1,12 @@
-import { type ChildProcess, fork, type ForkOptions } from 'node:child_process';
+import { type ChildProcess, fork } from 'node:child_process';
+
+/** How a process is started. */
+export interface ChildOptions {
+  /** The program that runs it. Default: the one that runs this. */
+  readonly execPath?: string;
+  /** A file of certificates that it trusts beside those of Node. */
+  readonly trusted?: string | undefined;
+}
 
 const running = new Set<ChildProcess>();
 
@@ -9,12 +17,12 @@ const running = new Set<ChildProcess>();
 export const startChild = (
   module: string,
   args: readonly string[],
-  { execPath = process.execPath }: Pick<ForkOptions, 'execPath'> = {},
+  { execPath = process.execPath, trusted }: ChildOptions = {},
 ): ChildProcess => {
   const child = fork(module, args, {
     execPath,
     execArgv: [],
-    env: environment(),
+    env: { ...environment(), NODE_EXTRA_CA_CERTS: trusted },
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
   });
   running.add(child);

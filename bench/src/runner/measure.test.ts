@@ -43,6 +43,28 @@ describe('a process that is measured', () => {
   );
 
   it.concurrent(
+    'trusts a mock over TLS',
+    async () => {
+      const module = adapter(
+        'tls',
+        `export const open = ({ baseUrl }) => ({
+          call: async () => {
+            await fetch(baseUrl);
+            throw new Error('Reached ' + new URL(baseUrl).protocol);
+          },
+        });`,
+      );
+      await expect(
+        measure({
+          ...{ module, job: callsJob, options, isTls: true },
+          ...{ node: process.execPath, limitMs: testMs },
+        }),
+      ).rejects.toThrow(/^Reached https: The mock refused: There is no GET/);
+    },
+    testMs,
+  );
+
+  it.concurrent(
     'asks no mock where it needs none',
     async () => {
       const alone = (module: string) =>

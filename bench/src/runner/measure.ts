@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { isRecord } from '../is-record.js';
 import type { Job } from '../jobs/job.js';
@@ -33,11 +36,16 @@ export const measure = async <Options, Result>(
   measurement: Measurement<Options, Result>,
 ): Promise<Measured<Result>> => {
   const mock = await startMockProcess(measurement);
+  const folder = mkdtempSync(join(tmpdir(), 'bench-'));
   try {
-    const outcome = await outcomeOf(measurement, mock.baseUrl);
+    const { baseUrl, certificate } = mock;
+    const trusted = certificate && join(folder, 'certificate.pem');
+    if (trusted) writeFileSync(trusted, certificate);
+    const outcome = await outcomeOf(measurement, baseUrl, trusted);
     const seen = await mock.seen();
     return { result: resultOf(measurement, outcome, refusals(seen)), seen };
   } finally {
+    rmSync(folder, { recursive: true });
     await mock.close();
   }
 };
@@ -67,8 +75,9 @@ const refusals = ({ refused: [first] }: Seen): readonly string[] =>
 const outcomeOf = <Options, Result>(
   { module, job, options, node, limitMs }: Measurement<Options, Result>,
   baseUrl: string,
+  trusted?: string,
 ): Promise<unknown> => {
   const process = fileURLToPath(new URL('../../dist/jobs/process.js', import.meta.url));
   const args = [module, baseUrl, job.name, JSON.stringify(options)];
-  return onlyMessage(startChild(process, args, { execPath: node }), limitMs);
+  return onlyMessage(startChild(process, args, { execPath: node, trusted }), limitMs);
 };

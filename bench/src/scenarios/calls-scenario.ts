@@ -13,6 +13,8 @@ export interface CallsScenario extends Pick<Scenario, 'letter' | 'about'> {
   readonly calls?: Calls;
   /** What the costs are told for, and how many of them a call has. Default: the call itself, in milliseconds. */
   readonly per?: { readonly name: string; readonly inCall: (script: string) => number };
+  /** Whether the calls go over TLS. Default: false. */
+  readonly isTls?: boolean;
 }
 
 const many: Calls = { before: 10, young: 50, between: 140, old: 50 };
@@ -41,6 +43,7 @@ export const callsScenario = ({
   smallScript,
   calls: fullCalls = many,
   per,
+  isTls = false,
 }: CallsScenario): Scenario => ({
   letter,
   about,
@@ -49,7 +52,7 @@ export const callsScenario = ({
     const calls = bench.isSmall ? one : fullCalls;
     const options = { scripts: [script], ...calls };
     const outcomes = await measureRounds(bench, `(${letter}) ${script}`, async (adapter) => {
-      const { result } = await doTask(bench, adapter, { job: callsJob, options });
+      const { result } = await doTask(bench, adapter, { job: callsJob, options, isTls });
       const [costs] = result.costs;
       if (costs === undefined) throw new Error('Nothing has been measured.');
       return costs;

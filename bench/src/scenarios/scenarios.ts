@@ -8,7 +8,7 @@ import { parallelTools } from './parallel-tools.js';
 import type { Scenario } from './scenario.js';
 import { slowConsumer } from './slow-consumer.js';
 import { toolCost } from './tool-cost.js';
-import { tools } from './tools.js';
+import { tools, toolsOverTls } from './tools.js';
 import { weight } from './weight.js';
 
 /** All that can be measured, in the order in which it is. */
@@ -24,4 +24,5 @@ export const scenarios: readonly Scenario[] = [
   idleSessions,
   toolCost,
   journal,
+  toolsOverTls,
 ];
