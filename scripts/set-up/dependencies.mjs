@@ -6,8 +6,9 @@ import { readJson, readJsonIfWhole } from '../workspaces.mjs';
  */
 export function areInstalled(root) {
   const wanted = readJson(root, 'package-lock.json').packages;
-  const installed = readJsonIfWhole(root, 'node_modules/.package-lock.json')?.packages ?? {};
+  const installed = readJsonIfWhole(root, 'node_modules/.package-lock.json')?.packages;
   return (
+    installed !== undefined &&
     Object.keys(installed).every((path) => path in wanted) &&
     Object.keys(wanted).every((path) => path === '' || isSame(wanted[path], installed[path]))
   );

@@ -34,6 +34,14 @@ describe('dependencies are not installed', () => {
     expect(areInstalled(root)).toBe(false);
   });
 
+  it('when npm recorded nothing and every package is optional', () => {
+    write('package-lock.json', {
+      '': {},
+      'node_modules/node': { version: '1.0.0', optional: true },
+    });
+    expect(areInstalled(root)).toBe(false);
+  });
+
   it('while the record is being written', () => {
     writeFileSync(join(root, 'node_modules/.package-lock.json'), '{"packages": {');
     expect(areInstalled(root)).toBe(false);
