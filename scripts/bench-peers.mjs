@@ -7,9 +7,9 @@ import { root } from './workspaces.mjs';
 
 const help = `npm run bench:peers -- [name …]
 
-Installs the frameworks that the bench compares with, and a Node 24: those named, or all. Each lies in a
-folder of its own, bench/peers/<name>, and becomes what its lock file says; one that is so
-already is left alone. Nothing of it belongs to the workspace.`;
+Installs the frameworks that the bench compares with, and Node 22 and 24: those named, or all. Each has a
+folder of its own, bench/peers/<name>, and is installed as its lock file says; one that is
+installed already is left alone. None of them belongs to the workspace.`;
 
 const folder = join(root, 'bench', 'peers');
 const all = readdirSync(folder).filter((name) => existsSync(join(folder, name, 'package.json')));

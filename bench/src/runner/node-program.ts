@@ -15,8 +15,9 @@ export interface NodeProgram {
 /** The one that runs this. */
 export const thisNode: NodeProgram = { path: process.execPath, version: process.versions.node };
 
-/** Finds a Node by its path, or by its major version where `npm run bench:peers` has installed it. */
+/** Finds a Node by its path, or by its major version if it runs this or `npm run bench:peers` has installed it. */
 export const nodeProgram = (asked: string): NodeProgram => {
+  if (asked === thisNode.version.split('.')[0]) return thisNode;
   const isVersion = /^\d+$/.test(asked);
   const path = isVersion ? installed(asked) : asked;
   if (!existsSync(path)) {

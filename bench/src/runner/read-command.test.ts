@@ -44,6 +44,8 @@ describe('the command line', () => {
 
   it('asks for other programs', () => {
     expect(read(`--node ${process.execPath} --node ${process.execPath}`).nodes).toHaveLength(2);
+    const [major] = process.versions.node.split('.');
+    expect(read(`--node ${major}`).nodes).toEqual(read('').nodes);
   });
 
   it.each([
