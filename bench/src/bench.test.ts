@@ -68,6 +68,10 @@ describe('the bench', () => {
           },
         ],
       });
+      expect(await bench('chart', json)).toMatchObject({ code: 0, err: '' });
+      const svg = readFileSync(join(folder, 'all.svg'), 'utf8');
+      expect(svg.match(/<g class="row">/g)).toHaveLength(2);
+      expect(svg).toContain(`Node ${process.versions.node}`);
     },
     limitMs,
   );
@@ -99,6 +103,10 @@ describe('the bench', () => {
       const { code, out, err } = await bench('--only', 'z');
       expect({ code, out }).toEqual({ code: 2, out: '' });
       expect(err).toContain(`There is no scenario 'z'`);
+      expect(await bench('chart', '--help')).toMatchObject({ code: 0, err: '' });
+      const missing = await bench('chart', join(folder, 'no.json'));
+      expect(missing).toMatchObject({ code: 2, out: '' });
+      expect(missing.err).toMatch(/no\.json is no file of JSON[^]*bench:chart -- --help/);
     },
     limitMs,
   );

@@ -1,4 +1,5 @@
 import { constants } from 'node:os';
+import { writeChart } from './chart/write-chart.js';
 import { installedPeers } from './runner/adapters.js';
 import { killChildren } from './runner/children.js';
 import { help } from './runner/help.js';
@@ -11,12 +12,18 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   process.once(signal, () => process.exit(128 + constants.signals[signal]));
 }
 
+const [first, ...rest] = process.argv.slice(2);
+const isChart = first === 'chart';
 try {
-  const command = readCommand(process.argv.slice(2), installedPeers());
-  if (command.isHelp) console.log(help);
-  else process.exitCode = await runCommand(command);
+  if (isChart) console.log(writeChart(rest));
+  else {
+    const command = readCommand(process.argv.slice(2), installedPeers());
+    if (command.isHelp) console.log(help);
+    else process.exitCode = await runCommand(command);
+  }
 } catch (thrown) {
   if (!(thrown instanceof UsageError)) throw thrown;
-  console.error(`${thrown.message}\n\n\`npm run bench -- --help\` says what there is.`);
+  const script = isChart ? 'bench:chart' : 'bench';
+  console.error(`${thrown.message}\n\n\`npm run ${script} -- --help\` says what there is.`);
   process.exitCode = 2;
 }

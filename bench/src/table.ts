@@ -35,10 +35,8 @@ export const formatTable = ({ title, about, columns, rows, notes = [] }: Table):
   );
 };
 
-const lineLength = 110;
-
-/** Breaks a text into lines, between words. */
-const wrapped = (text: string): string => {
+/** Breaks a text into lines of so many characters, between words. */
+export const wrapped = (text: string, lineLength = 110): string => {
   const lines: string[] = [];
   let line = '';
   for (const word of text.split(' ')) {

@@ -34,17 +34,17 @@ export interface Costs {
 
 const isCost = isShape<Cost>({ cpuMs: isNumber, wallMs: isNumber });
 
+export const isCosts = isShape<Costs>({ young: isCost, old: isCost });
+
+const callFields = { before: isNumber, young: isNumber, between: isNumber, old: isNumber };
+
+export const isCalls = isShape<Calls>(callFields);
+
 /** Measures calls one after the other: the cost of each, for each script. */
 export const callsJob: Job<CallsOptions, { readonly costs: readonly Costs[] }> = {
   name: 'calls',
-  isOptions: isShape({
-    scripts: isListOf(isText),
-    before: isNumber,
-    young: isNumber,
-    between: isNumber,
-    old: isNumber,
-  }),
-  isResult: isShape({ costs: isListOf(isShape({ young: isCost, old: isCost })) }),
+  isOptions: isShape({ scripts: isListOf(isText), ...callFields }),
+  isResult: isShape({ costs: isListOf(isCosts) }),
   run: async (open, { scripts, ...calls }) => {
     const adapter = await open();
     const costs: Costs[] = [];
