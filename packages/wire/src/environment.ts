@@ -1,8 +1,9 @@
 export type Header = readonly [name: string, value: string];
 
-/** Returns an environment variable, trimmed; `undefined` if it is unset or empty. */
+/** Returns an environment variable, trimmed; `undefined` if it is unset or empty, or if there is no environment. */
 export const variable = (name: string | undefined): string | undefined => {
-  const value = name === undefined ? undefined : process.env[name]?.trim();
+  if (name === undefined || typeof process === 'undefined') return undefined;
+  const value = process.env[name]?.trim();
   return value === '' ? undefined : value;
 };
 

@@ -64,7 +64,7 @@ const formsOf = memoize((secret: string): readonly string[] => {
   const inJson = JSON.stringify(secret).slice(1, -1);
   return [
     secret,
-    encodeURIComponent(Buffer.from(secret).toString()),
+    encodeURIComponent(new TextDecoder().decode(utf8.encode(secret))),
     inJson,
     // PHP escapes slashes.
     inJson.replaceAll('/', '\\/'),
@@ -72,10 +72,12 @@ const formsOf = memoize((secret: string): readonly string[] => {
   ];
 });
 
+const utf8 = new TextEncoder();
+
 /** The base64 of a secret at a byte offset, without the characters that also encode neighboring bytes. */
 const base64Forms = (secret: string, offset: number): readonly string[] => {
-  const bytes = Buffer.concat([Buffer.alloc(offset), Buffer.from(secret)]);
-  const from = [0, 2, 3][offset];
+  const bytes = [...Array<number>(offset).fill(0), ...utf8.encode(secret)];
   const to = Math.floor((bytes.length * 8) / 6);
-  return [bytes.toString('base64').slice(from, to), bytes.toString('base64url').slice(from, to)];
+  const base64 = btoa(String.fromCharCode(...bytes)).slice([0, 2, 3][offset], to);
+  return [base64, base64.replaceAll('+', '-').replaceAll('/', '_')];
 };
