@@ -222,6 +222,22 @@ describe.each(['undici6', 'undici7'])('%s', (undici) => {
     expect(await told(script)).toEqual(['real', true, 1]);
   });
 
+  it('repeated headers come through its interceptors', async () => {
+    const script = `
+      import { Agent, interceptors, setGlobalDispatcher } from '${undici}';
+      server.removeAllListeners('request');
+      server.on('request', (_, response) => {
+        response.writeHead(429, [['retry-after', '7'], ['x-request-id', 'a'], ['x-request-id', 'b']]).end('{}');
+      });
+      setGlobalDispatcher(new Agent().compose((dispatch) => dispatch));
+      const failed = await lastValueFrom(
+        exchange$(exchange('/'), { demand: openDemand, scheduler: asyncScheduler }),
+      ).catch((error) => error);
+      tell([failed.retryAfterMs, failed.requestId]);
+    `;
+    expect(await told(script)).toEqual([7_000, 'a, b']);
+  });
+
   it('its interceptors are used', async () => {
     const script = `
       import { Agent, interceptors, setGlobalDispatcher } from '${undici}';

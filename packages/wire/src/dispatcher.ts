@@ -14,7 +14,7 @@ interface Dispatcher {
  * tracing, at any time.
  */
 export const nodeTransfer = (request: WireRequest, receiver: Receiver): Transfer | undefined => {
-  if (!isOfNode(globalThis.fetch)) return undefined;
+  if (typeof globalThis.fetch !== 'function' || !isOfNode(globalThis.fetch)) return undefined;
   // Node registers it when its `fetch` is first used, and this class belongs to it.
   if (dispatcherAt(1) === undefined) Reflect.get(globalThis, 'Response');
   // This one takes the handlers of undici 6, also in later versions.
@@ -119,7 +119,11 @@ const dispatcherTransfer = (
   const scope = new (process.getBuiltinModule('node:async_hooks').AsyncResource)('MillraceRequest');
   const consumer: Consumer = {
     bytes: (bytes) => scope.runInAsyncScope(() => receiver.bytes(bytes)),
-    end: () => scope.runInAsyncScope(() => receiver.end()),
+    end: () => {
+      scope.runInAsyncScope(() => receiver.end());
+      // Data after the end of the compressed data would be read without limit.
+      if (!isComplete) transfer.abort();
+    },
     fail: (cause) => {
       if (isAborted) return;
       decompressor?.destroy();
@@ -131,6 +135,7 @@ const dispatcherTransfer = (
   };
   let decompressor: Decompressor | undefined;
   let isAborted = false;
+  let isComplete = false;
   let hasHead = false;
   let stop: ((reason: Error) => void) | undefined;
   let proceed: (() => void) | undefined;
@@ -149,11 +154,7 @@ const dispatcherTransfer = (
       if (isAborted) abort(aborted);
       else stop = abort;
     },
-    onHeaders: (
-      status: number,
-      raw: readonly (string | Uint8Array)[],
-      resume: () => void,
-    ): boolean => {
+    onHeaders: (status: number, raw: readonly RawHeader[], resume: () => void): boolean => {
       // An interim response precedes the real one.
       if (status < 200 || isAborted) return true;
       const head = { status, headers: { get: (name: string) => rawHeader(raw, name) } };
@@ -172,15 +173,16 @@ const dispatcherTransfer = (
       return false;
     },
     onComplete: (): void => {
+      isComplete = true;
       if (!isAborted) (decompressor?.end ?? consumer.end)();
     },
     onError: consumer.fail,
     onUpgrade: (): void => consumer.fail(new Error('The server changed the protocol.')),
   };
-  return {
+  const transfer: Transfer = {
     start: () => {
-      const request = { method: 'POST', ...addressOf(url), headers: allHeaders(headers), body };
       try {
+        const request = { method: 'POST', ...addressOf(url), headers: allHeaders(headers), body };
         dispatcher.dispatch({ ...request, ...limitsOf(dispatcher) }, handler);
       } catch (thrown) {
         consumer.fail(thrown);
@@ -193,6 +195,7 @@ const dispatcherTransfer = (
       stop?.(aborted);
     },
   };
+  return transfer;
 };
 
 /**
@@ -203,13 +206,19 @@ const readSize = 65_536;
 
 const aborted = new Error('The request was aborted.');
 
-/** Names and values alternate. */
-const rawHeader = (raw: readonly (string | Uint8Array)[], name: string): string | null => {
-  for (let at = 0; at + 1 < raw.length; at += 2) {
-    if (latin1(raw[at]).toLowerCase() === name) return latin1(raw[at + 1]);
-  }
-  return null;
+type RawHeader = string | Uint8Array | readonly (string | Uint8Array)[];
+
+/** Names and values alternate. Repeated headers are joined, as in `Headers`. */
+const rawHeader = (raw: readonly RawHeader[], name: string): string | null => {
+  const values = raw.filter(
+    (_, at) => at % 2 === 1 && latin1(raw[at - 1] ?? '').toLowerCase() === name,
+  );
+  return values.length === 0 ? null : values.map(latin1).join(', ');
 };
 
-const latin1 = (text: string | Uint8Array | undefined): string =>
-  typeof text === 'string' ? text : Buffer.from(text ?? []).toString('latin1');
+const latin1 = (text: RawHeader): string => {
+  if (typeof text === 'string') return text;
+  return text instanceof Uint8Array
+    ? Buffer.from(text).toString('latin1')
+    : text.map(latin1).join(', ');
+};

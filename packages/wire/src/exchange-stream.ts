@@ -141,13 +141,12 @@ class Reception implements Receiver {
       const request = this.#exchange.request();
       if ('url' in request) this.#start(request);
       else {
-        request.then(
-          (built) => this.#start(built),
-          (error: unknown) => this.fail(error),
-        );
+        request
+          .then((built) => this.#start(built))
+          .then(undefined, (error: unknown) => this.fail(error));
       }
     } catch (error) {
-      this.#ending = { error };
+      this.fail(error);
     }
   }
 

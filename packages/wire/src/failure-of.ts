@@ -73,7 +73,7 @@ const symptoms: readonly Symptom[] = [
   },
   // zlib, the HTTP parser and brotli.
   {
-    pattern: /^(Z_|HPE_|ERR__)/,
+    pattern: /^(Z_|HPE_|ERR__|UND_ERR_HEADERS_OVERFLOW)/,
     code: 'invalidResponse',
     did: 'sent a malformed response',
   },
@@ -84,6 +84,12 @@ const symptoms: readonly Symptom[] = [
     hint: 'Use another port for the server.',
   },
   { pattern: /^ERR_INVALID_URL$/, code: 'config', did: 'has no valid base URL' },
+  {
+    pattern: /^UND_ERR_INVALID_ARG$/,
+    code: 'config',
+    did: 'cannot be sent this request',
+    hint: 'Check the base URL and the headers.',
+  },
   { pattern: /^AbortError$/, code: 'aborted', did: 'was aborted' },
   // The catch-all errors of `fetch`.
   {
@@ -120,7 +126,7 @@ const networkFailure = (
 
 /** The name of the vendor, with host and port unless the name includes them. */
 const vendorAtHost = (vendor: string, url: string | undefined): string =>
-  url === undefined || vendor.includes(new URL(url).host)
+  url === undefined || !URL.canParse(url) || vendor.includes(new URL(url).host)
     ? vendor
     : `${vendor} at ${hostOf(new URL(url))}`;
 

@@ -68,7 +68,7 @@ const refusalFraming = ({ head, caps: { errorBytes } }: Origin): Framing => {
   ];
   return {
     push: (bytes) => {
-      texts.push(utf8.push(bytes.subarray(0, left)));
+      texts.push(utf8.push(bytes.subarray(0, Math.max(0, left))));
       left -= bytes.length;
       return left > 0 ? [] : end();
     },

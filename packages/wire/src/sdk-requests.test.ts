@@ -63,6 +63,14 @@ describe('sdkRequests', () => {
     ]);
   });
 
+  it('loads the SDK once for a key that is fetched for each request', async () => {
+    const credentials = () => Promise.resolve({ headers: {}, secret: 'sk-9' });
+    const loading = jest.fn(load).mockResolvedValueOnce(await load({} as SdkOptions));
+    const requests = sdkRequests({ ...access, credentials }, '/chat', loading);
+    for (const body of ['1', '2', '3']) await requests(body).request();
+    expect(loading).toHaveBeenCalledTimes(1);
+  });
+
   it('loads the SDK again after it could not be loaded', async () => {
     const loading = jest.fn(load).mockRejectedValueOnce(new Error('not found'));
     const requests = sdkRequests(access, '/chat', loading);

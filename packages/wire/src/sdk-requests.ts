@@ -10,6 +10,8 @@ export interface SdkOptions {
   readonly maxRetries: number;
   readonly timeout: number;
   readonly logLevel: 'off';
+  /** Never called. Without it, an SDK fails if there is no global `fetch`. */
+  readonly fetch: typeof fetch;
 }
 
 /** The part of a vendor's SDK that builds a request without sending it. */
@@ -46,6 +48,7 @@ export const sdkRequests = (
       // The maximum delay of a timer.
       timeout: 2 ** 31 - 1,
       logLevel: 'off',
+      fetch: () => Promise.reject(new Error('The SDK only builds requests.')),
     });
     const found = await targetOf(client, path);
     target = typeof credentials === 'function' ? found : withKey(found, credentials);
@@ -60,8 +63,9 @@ export const sdkRequests = (
     const request = async (): Promise<WireRequest> => {
       const key = typeof credentials === 'function' ? await credentials() : credentials;
       if (!secrets.includes(key.secret)) secrets.push(key.secret);
-      loading ??= loadTarget().finally(() => (loading = undefined));
-      return { ...withKey(target ?? (await loading), key), body };
+      const found =
+        target ?? (await (loading ??= loadTarget().finally(() => (loading = undefined))));
+      return { ...withKey(found, key), body };
     };
     return { secrets, request };
   };

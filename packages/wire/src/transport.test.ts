@@ -262,6 +262,26 @@ describe.each<[string, Exchange['fetch']]>([
     );
   });
 
+  it('X6: closes the socket of data after the end of the compressed data', async () => {
+    const closed = signal();
+    await serving(
+      (_, response) => {
+        response.on('close', closed.give);
+        response.setHeader('content-encoding', 'gzip');
+        response.write(gzipSync(answer));
+        const more = (): void => {
+          while (response.write(Buffer.alloc(10_000)));
+          response.once('drain', more);
+        };
+        more();
+      },
+      async (origin) => {
+        expect(await chunksAt(origin)).toHaveLength(2);
+        await closed.given;
+      },
+    );
+  });
+
   it('X6: undoes no more than 5 codings', async () => {
     await serving(
       (_, response) => {
@@ -438,6 +458,19 @@ describe.each<[string, Exchange['fetch']]>([
         expect(await contextsOf('second')).toEqual(['second', 'second', 'second', 'second']);
       },
     );
+  });
+
+  it('X1: errors with `config` for a URL and a header that cannot be sent', async () => {
+    for (const request of [
+      { url: 'no url', headers: {}, body },
+      { url: 'http://127.0.0.1:1/', headers: { 'x-key': 'a\nb' }, body },
+    ]) {
+      for (const later of [false, true]) {
+        const built = () => (later ? Promise.resolve(request) : request);
+        const { code } = await errorOf(at('', { request: built }));
+        expect(['config', 'unknown']).toContain(code);
+      }
+    }
   });
 
   it(`is a promise nowhere if it is over ${transport} and left while it fails`, async () => {

@@ -1,6 +1,7 @@
 import { defer, map, type Observable, of } from 'rxjs';
 import { type Eventual, made$, thenMap } from '../flow/contained.js';
 import type { CallInfo, Reply } from '../values/reply.js';
+import { defined } from '../values/options.js';
 import { dropWarning, supportedOptions, withTools } from '../models/request-options.js';
 import { requestOf } from './call-options.js';
 import { limitsOf } from '../flow/deadline.js';
@@ -250,7 +251,7 @@ const replyOf = (
   ...run.answer,
   reason: run.status,
   finish: run.finish,
-  ...(run.output === undefined ? {} : { output: run.output }),
+  ...defined({ output: run.output }),
   ...(run.status === 'suspended' && { suspensions: run.suspensions ?? [] }),
   ...Object.values(found).reduce<Partial<Reply>>((all, { reply }) => ({ ...all, ...reply }), {}),
   iterations: run.iteration,

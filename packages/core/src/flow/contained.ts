@@ -2,10 +2,8 @@ import type { MonoTypeOperatorFunction, Observer, OperatorFunction } from 'rxjs'
 import { EMPTY, isObservable, noop, Observable, Subscriber, Subscription } from 'rxjs';
 import { type MillraceErrorCode, toMillraceError } from '../values/errors.js';
 
-/*
- * Operators made by hand. A chain of them runs as function calls while its values are there. From the first Observable on, each passes on to
- * the next without a subscription in between, and what they subscribe to is left with the subscriber at the end of the chain, their owner.
- */
+// A chain of these operators runs as function calls while its values are there. From the first Observable on, each passes on to the next
+// without a subscription in between. Their sources are unsubscribed with the subscriber at the end of the chain, their owner.
 
 /** A value, or an Observable of one. */
 export type Eventual<T> = T | Observable<T>;
@@ -35,8 +33,7 @@ class Made<T> extends Observable<T> {
 
 /** Creates a subscriber that can unsubscribe during `subscribe`, which a synchronous source does not return from. */
 const hearing = <T>(observer: Observer<T>): Subscriber<T> =>
-  // RxJS 7 has no other way to create one.
-  // eslint-disable-next-line @typescript-eslint/no-deprecated
+  // eslint-disable-next-line @typescript-eslint/no-deprecated -- RxJS 7 has no other way to create one.
   new Subscriber<T>(observer);
 
 const isDeferred = <T>(value: Eventual<T>): value is Made<T> & { readonly make$: Make<T> } =>
@@ -98,13 +95,22 @@ export const thenMap =
           );
         });
 
-/** As `catchError`, for a value or an Observable of one. Its source is left with the owner. */
+/** As `catchError`, for a value or an Observable of one. */
 export const recovering =
   <T>(work: (cause: unknown) => Eventual<T>): MonoTypeOperatorFunction<T> =>
   (source) =>
     new Made((to, owner) => {
-      const error = (cause: unknown): void => lead(() => work(cause), to, owner);
-      lead(() => source, { ...to, error }, owner);
+      const own = new Subscription();
+      owner.add(own);
+      const error = (cause: unknown): void => {
+        own.add(() => lead(() => work(cause), to, owner));
+        own.unsubscribe();
+      };
+      const complete = (): void => {
+        owner.remove(own);
+        to.complete();
+      };
+      lead(() => source, { ...to, error, complete }, own);
     });
 
 export const failing = <T>(reason: (cause: unknown) => unknown): MonoTypeOperatorFunction<T> =>
@@ -127,12 +133,9 @@ export const ending =
         if (own.closed) return;
         owner.remove(leave);
         const passOn = (): void => notify(cause);
-        try {
-          own.unsubscribe();
-        } finally {
-          const observer = { next: noop, error: passOn, complete: passOn };
-          lead(() => work(cause), observer, new Subscription());
-        }
+        const last = { next: noop, error: passOn, complete: passOn };
+        own.add(() => lead(() => work(cause), last, new Subscription()));
+        own.unsubscribe();
       };
       const leave = end(noop);
       owner.add(leave);

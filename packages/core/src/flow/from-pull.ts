@@ -24,25 +24,22 @@ export const pulls = <T, Return>(
     const iterator = open(abort.signal)[Symbol.asyncIterator]();
     /** A result that waits for demand. */
     let held: IteratorResult<T, Return> | undefined;
-    /** While it pulls or emits. */
     let isBusy = false;
     let isOpen = false;
     let isExhausted = false;
 
-    const fail = (error: unknown): void => subscriber.error(error);
-    const take = (result: IteratorResult<T, Return>): void => {
-      isBusy = false;
-      isExhausted = result.done === true;
-      held = result;
-      flow();
-    };
     const flow = (): void => {
       if (!isOpen || isBusy || subscriber.closed) return;
       isBusy = true;
       if (held === undefined) {
         new Promise<IteratorResult<T, Return>>((resolve) => resolve(iterator.next()))
-          .then(take)
-          .catch(fail);
+          .then((result) => {
+            isBusy = false;
+            isExhausted = !isYield(result);
+            held = result;
+            flow();
+          })
+          .catch((error: unknown) => subscriber.error(error));
         return;
       }
       // An observer may close demand and open it again.
@@ -62,7 +59,7 @@ export const pulls = <T, Return>(
           isOpen = level;
           flow();
         },
-        error: fail,
+        error: (error: unknown) => subscriber.error(error),
       }),
     );
   });

@@ -1,5 +1,16 @@
 import { describe, expect, it } from '@jest/globals';
-import { concat, delay, filter, lastValueFrom, map, NEVER, of, throwError, timer } from 'rxjs';
+import {
+  concat,
+  delay,
+  filter,
+  lastValueFrom,
+  map,
+  NEVER,
+  Observable,
+  of,
+  throwError,
+  timer,
+} from 'rxjs';
 import { z } from 'zod';
 import { createAgent, inProcessMemory, on, only, type Tool, tool, toolOutput } from '../index.js';
 import { jsonSchema } from '../schema/index.js';
@@ -378,6 +389,40 @@ describe('a batch of tools', () => {
         r: "Failed: The tool 'tool' did not finish within 60000 ms. aborted",
       });
     });
+  });
+
+  it('T8: a tool that takes too long is torn down before its result is reported', () => {
+    marbles(({ model, expectObservable, scheduler }) => {
+      const seen: string[] = [];
+      const endless = tool({
+        name: 'tool',
+        description: 'Never settles.',
+        run: () => new Observable(() => () => seen.push('teardown')),
+      });
+      const agent = createAgent({ model: model(['(cf|)', '(tf|)']), tools: [endless] });
+      const order$ = agent.stream$('?', { scheduler }).pipe(
+        only('postActing'),
+        map(() => [...seen, 'postActing'].join()),
+      );
+      expectObservable(order$).toBe('60s (r|)', { r: 'teardown,postActing' });
+    });
+  });
+
+  it('I5: a tool that ends its own call has its signal aborted', async () => {
+    const abort = new AbortController();
+    let signal: AbortSignal | undefined;
+    const quitter = tool({
+      name: 'tool',
+      description: 'Aborts the call that runs it.',
+      run: (_input, context) => {
+        ({ signal } = context);
+        abort.abort();
+        return NEVER;
+      },
+    });
+    const agent = createAgent({ model: scriptedModel([toolCall('tool')]), tools: [quitter] });
+    await expect(agent.call('?', { signal: abort.signal })).rejects.toThrow();
+    expect(signal?.aborted).toBe(true);
   });
 
   it('T8: a tool has its own timeout by its name', () => {

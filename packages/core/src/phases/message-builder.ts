@@ -225,14 +225,7 @@ const toBlock = (part: Part): readonly AssistantBlock[] => {
       const { deltas, signature, redacted } = part;
       const text = deltas.join('');
       if (text === '' && signature === undefined) return [];
-      return [
-        {
-          type: 'thinking',
-          text,
-          ...(signature === undefined ? {} : { signature }),
-          ...(redacted === undefined ? {} : { redacted }),
-        },
-      ];
+      return [{ type: 'thinking', text, ...defined({ signature, redacted }) }];
     }
   }
 };

@@ -90,14 +90,13 @@ export const createToolRun = (
               : output$(context, run, tool, checked, toolContext, failedInterceptor),
           ),
         );
-  const inTime = deadline<ToolOutput>(
-    timeoutOf(tool, limits.timeouts),
-    scheduler,
-    `The tool '${name}'`,
-  );
+  const what = `The tool '${name}'`;
+  const inTime = deadline<ToolOutput>(timeoutOf(tool, limits.timeouts), scheduler, what);
   return {
     ran$: made$((owner) => {
       const output = settled(ran$, owner);
+      // The tool may have ended its own call.
+      if (owner.closed) abort.abort();
       return isObservable(output) ? output.pipe(inTime, abortsUnlessComplete(abort)) : output;
     }).pipe(
       recovering((error) => {

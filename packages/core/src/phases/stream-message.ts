@@ -5,6 +5,7 @@ import type { MessageChunk } from '../models/chunk-transform.js';
 import type { Context } from '../seams/context.js';
 import { discard, type MessageBuilder } from './message-builder.js';
 import { MillraceError, revised, toMillraceError } from '../values/errors.js';
+import { defined } from '../values/options.js';
 import type { BeforeModel, ChunkOf } from '../events.js';
 import type { Hooks } from '../seams/hooks.js';
 import { type Finish, textOf } from '../values/message.js';
@@ -98,10 +99,7 @@ const modelContextOf = (
       if (event.type === 'modelFallback') answering(event.to);
       hooks.report(iteration, event);
     },
-    timeouts: {
-      ...(firstChunkMs === undefined ? {} : { firstChunkMs }),
-      ...(chunkMs === undefined ? {} : { chunkMs }),
-    },
+    timeouts: defined({ firstChunkMs, chunkMs }),
     retryBudget,
   };
 };
