@@ -391,7 +391,9 @@ describe.each<[string, Exchange['fetch']]>([
     ['breaks within its answer', (socket) => socket.end('HTTP/1.1 ')],
   ])('X4: sends each request once, also if a kept connection %s under it', async (_, end) => {
     const seen: string[] = [];
+    const sockets: Socket[] = [];
     const listener = (socket: Socket): void => {
+      sockets.push(socket);
       let count = 0;
       socket.on('error', () => undefined);
       socket.on('data', (bytes) => {
@@ -412,6 +414,7 @@ describe.each<[string, Exchange['fetch']]>([
     expect(['connection', 'invalidResponse']).toContain((await errorOf(at(`${origin}/2`))).code);
     expect(await chunksAt(`${origin}/3`)).toHaveLength(2);
     expect(seen).toEqual(['POST /1 HTTP/1.1', 'POST /2 HTTP/1.1', 'POST /3 HTTP/1.1']);
+    for (const socket of sockets) socket.destroy();
     await new Promise((resolve) => server.close(resolve));
   });
 
