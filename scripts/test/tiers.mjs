@@ -40,7 +40,7 @@ const plain = [
 /** Core suites that run again with a layer on every agent: nothing may change. Those that look at a moment, such as a kill between two steps, run with one that passes on only. */
 const core = 'packages/core/src';
 /** Takes seconds a file. */
-const slow = '(attach-properties|prune|replay|told-behind)\\.test';
+const slow = '(attach-properties|compact-log|prune|replay|told-behind)\\.test';
 const layered = [
   {
     name: 'passing',
