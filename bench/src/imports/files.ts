@@ -3,7 +3,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { isAbsolute } from 'node:path';
 import { MessageChannel, receiveMessageOnPort } from 'node:worker_threads';
 
-// Asked as process.js is; says which files Node loads for that.
+// Takes the same arguments as process.js, and sends the files that Node loads for these imports.
 const names = process.argv.slice(2);
 
 const { port1, port2 } = new MessageChannel();

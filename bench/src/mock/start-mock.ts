@@ -5,7 +5,7 @@ import { framesOf, wholeOf } from './part.js';
 import { readRequest } from './read-request.js';
 import { Refusal } from './refusal.js';
 import type { Seen, StreamMark } from './seen.js';
-import { selfSigned } from './self-signed.js';
+import { selfSigned } from '@millrace/fault-server';
 import { sendFrames, sendPaced } from './send-frames.js';
 import { watchStream } from './watch-stream.js';
 

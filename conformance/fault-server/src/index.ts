@@ -15,6 +15,7 @@ export {
   type Wire,
   wires,
 } from './scenario.js';
+export { type Identity, selfSigned } from './self-signed.js';
 export { type FaultServer, type Played, startFaultServer } from './start-fault-server.js';
 export {
   bytes,

@@ -139,14 +139,14 @@ const dispatcherTransfer = (
   let hasHead = false;
   let stop: ((reason: Error) => void) | undefined;
   let proceed: (() => void) | undefined;
+  /** Bytes that arrived for a consumer that wanted none, since the last pause. */
   let waiting = 0;
   let isHeld = false;
   const release = (): void => {
-    if (isHeld) {
-      // Proceeding may hold it again.
-      isHeld = false;
-      proceed?.();
-    }
+    if (!isHeld) return;
+    // Proceeding may hold it again.
+    isHeld = false;
+    proceed?.();
   };
 
   const handler = {

@@ -17,7 +17,7 @@ import { wellFormed } from './well-formed.js';
  * Sends one request and emits the chunks of its answer: text, tool calls, usage and one `finish`. Only usage may follow
  * the finish: anything else is ignored, even an error. Completes with the response, or 2 seconds of open demand after
  * the finish, or 50 milliseconds after the server was done. Cold: subscribing sends, unsubscribing aborts in the same
- * tick, and the socket is read only while `context.demand` is open. Errors with a `MillraceError` without secrets.
+ * tick, and a closed `context.demand` pauses the socket. Errors with a `MillraceError` without secrets.
  */
 export const exchange$ = (exchange: Exchange, context: ModelContext): Observable<ModelChunk> =>
   new Observable((subscriber) => {

@@ -13,15 +13,9 @@ import {
   finishEvent,
   outcomeOf,
   serving,
+  signal,
   textEvent,
 } from './wire.test-support.js';
-
-/** Resolves when something calls it. */
-const signal = () => {
-  let give: () => void = () => undefined;
-  const given = new Promise<void>((resolve) => (give = resolve));
-  return { give, given };
-};
 
 describe.each<[string, Exchange['fetch']]>([
   ['the dispatcher of fetch', undefined],

@@ -1,6 +1,5 @@
 import type { Access, Credentials } from './access.js';
-import type { Exchange } from './exchange.js';
-import type { WireRequest } from './exchange.js';
+import type { Exchange, WireRequest } from './exchange.js';
 
 /** Options that the clients of vendors' SDKs have in common. */
 export interface SdkOptions {

@@ -5,8 +5,8 @@ import { type AddressInfo, createServer as createTcpServer, type Socket } from '
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it, jest } from '@jest/globals';
 import { lentContext } from '@millrace/core/testing';
+import { selfSigned } from '@millrace/fault-server';
 import { BehaviorSubject, lastValueFrom, Observable, toArray } from 'rxjs';
-import { selfSigned } from './certificate.test-support.js';
 import type { Exchange } from './exchange.js';
 import { exchange$ } from './exchange-stream.js';
 import { createTransfer } from './transport.js';
@@ -17,18 +17,12 @@ import {
   finishEvent,
   outcomeOf,
   serving,
+  signal,
   textEvent,
 } from './wire.test-support.js';
 
 const answer = textEvent('Hello') + finishEvent + doneEvent;
 const body = '{"prompt":"secret plans"}';
-
-/** Resolves when something calls it. */
-const signal = () => {
-  let give: () => void = () => undefined;
-  const given = new Promise<void>((resolve) => (give = resolve));
-  return { give, given };
-};
 
 const bodyIn = async (request: IncomingMessage): Promise<string> => {
   let text = '';

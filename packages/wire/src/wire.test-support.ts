@@ -101,6 +101,13 @@ export const errorOf = async (exchange: Exchange): Promise<MillraceError> => {
   return error;
 };
 
+/** A promise that resolves when `give` is called. */
+export const signal = () => {
+  let give: () => void = () => undefined;
+  const given = new Promise<void>((resolve) => (give = resolve));
+  return { give, given };
+};
+
 /** Serves on loopback while a test runs, and closes every socket behind it. */
 export const serving = async <T>(
   listener: RequestListener,

@@ -81,7 +81,7 @@ export class MillraceError extends Error {
   }
 }
 
-/** An object without what is undefined. */
+/** Drops fields that are `undefined`. */
 export const present = (details: object): object =>
   Object.fromEntries(Object.entries(details).filter(([, value]) => value !== undefined));
 
