@@ -588,8 +588,8 @@ describe('a misuse gets an error with the fix', () => {
     ],
     [
       'an option that has moved',
-      () => createAgent({ model, defaults: { limits: {} } } as never),
-      /no option 'defaults'. Give 'request' and 'limits' to createAgent/,
+      () => createAgent({ model, onUncertain: 'report' } as never),
+      /no option 'onUncertain'. Give it to journal\(store/,
     ],
     [
       'an unknown call option',

@@ -112,9 +112,7 @@ const createHotEvents = (): HotEvents => {
   const deliver = createTrampoline();
   return {
     events$: subject.asObservable(),
-    get hears() {
-      return subject.observed;
-    },
+    hears: () => subject.observed,
     next: (event) => {
       if (subject.observed) deliver(() => subject.next(event));
     },

@@ -156,7 +156,7 @@ export type AgentEvent = (ModifiablePayload | ReportedPayload) & Envelope;
 
 export interface Listener {
   /** Whether it has observers: an event without observers is not created. */
-  readonly hears: boolean;
+  hears(): boolean;
   next(event: AgentEvent): void;
 }
 

@@ -13,6 +13,6 @@ export const chatModel = (profile: Profile, model: string, options: EndpointOpti
     write: chatRequest({ profile, model }, options),
     path: '/chat/completions',
     reader: (source) =>
-      chatReader({ ...source, sendsWholeCalls, finishesEachCall, finishesWithDone }),
+      chatReader({ sendsWholeCalls, finishesEachCall, finishesWithDone, ...source }),
   });
 };

@@ -69,10 +69,10 @@ class Reception implements Receiver {
     this.#context = context;
     this.#subscriber = subscriber;
     this.#decoder = {
-      ...exchange,
       redactor: redactorOf(exchange.secrets),
       now: () => context.scheduler.now(),
       url: () => this.#request?.url,
+      ...exchange,
     };
     this.#count = createCapCounter(exchange.vendor, exchange.caps);
   }

@@ -56,7 +56,7 @@ export const sdkRequests = (
   return (body) => {
     const ready = target;
     if (ready !== undefined && typeof credentials !== 'function') {
-      return { secrets: known, request: () => ({ ...ready, body }) };
+      return { secrets: known, request: () => ({ body, ...ready }) };
     }
     const secrets = [...known];
     const request = async (): Promise<WireRequest> => {

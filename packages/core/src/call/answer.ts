@@ -5,7 +5,8 @@ import { defined } from '../values/options.js';
 import { dropWarning, supportedOptions, withTools } from '../models/request-options.js';
 import { requestOf } from './call-options.js';
 import { limitsOf } from '../flow/deadline.js';
-import type { CallContext } from '../seams/call-context.js';
+import { type CallContext, sharing } from '../seams/call-context.js';
+import type { LiveToolkit } from '../tools/types.js';
 import type { Context } from '../seams/context.js';
 import { endInterrupted, endStopped, assistantMessage } from '../phases/limit.js';
 import { fatal, MillraceError, misuse } from '../values/errors.js';
@@ -31,7 +32,13 @@ import {
   isString,
 } from '../values/shape.js';
 import { cell, recorded, type StepForm } from '../step.js';
-import { activateOnly, createView, refuseUnknownChoice } from '../tools/toolkit.js';
+import {
+  activateOnly,
+  createView,
+  liveToolkit,
+  refuseUnknownChoice,
+  type Toolkit,
+} from '../tools/toolkit.js';
 import { preparedInput$ } from './prepare.js';
 
 /** Answers a call by running the loop: the innermost answer of an agent with a model. */
@@ -290,12 +297,10 @@ const contextOf = (call: Call, context: CallContext): Context => {
   const { options: request } = supportedOptions(model, own);
   dropped.forEach((option) => hooks.report(0, dropWarning(model, option)));
   toolkit.warnings.forEach((message) => hooks.report(0, { type: 'warning', message }));
-  return {
-    ...context,
+  let live: LiveToolkit | undefined;
+  const phaseContext = {
+    shown,
     model,
-    get toolkit() {
-      return shown();
-    },
     memory,
     request,
     output,
@@ -309,6 +314,13 @@ const contextOf = (call: Call, context: CallContext): Context => {
       // `preCall` was delivered before its step was recorded.
       context.local(recorded).by?.passed();
     },
-    toolContext: (lending, run, abort) => createToolContext(context, tools, lending, run, abort),
-  };
+    toolContext: (lending, run, abort) =>
+      createToolContext(context, (live ??= liveToolkit(tools)), lending, run, abort),
+    ...context,
+  } satisfies Omit<Context, 'toolkit'> & { readonly shown: () => Toolkit };
+  return sharing(phaseContext, 'toolkit', toolkitShown);
 };
+
+function toolkitShown(this: { readonly shown: () => Toolkit }): Toolkit {
+  return this.shown();
+}

@@ -121,24 +121,15 @@ const callRules: Readonly<Record<keyof CallOptions, Rule>> = {
   parent: [isRecord, 'the context that a tool was run with'],
 };
 
-const movedAway = 'Give it to sessions(agent, { … }) or a call of a session.';
-
 const moved: Readonly<Record<string, string>> = {
   memory: 'Give it to sessions(agent, { … }).',
-  onBusy: movedAway,
-  maxQueue: movedAway,
-  onFailure: movedAway,
+  onBusy: 'Give it to sessions(agent, { … }).',
   journal: "Give journal(store) to 'use'.",
-  history: "Give history(messages) to 'use', without a session.",
-  addTools: "Give addTools(…) to 'use'.",
+  history: "Give history(messages) to 'use'.",
   approve: "Give approval(approver) to 'use'.",
   interceptors: "Give on(type, operator) to 'use'.",
-  interruptOn: "Give interruptOn(source$) to 'use'.",
   output: "Give output(schema) to 'use'.",
-  speaks: 'Give the options to speaking(…), or leave them to silent(…), of @millrace/core/teams.',
-  defaults: "Give 'request' and 'limits' to createAgent().",
   onUncertain: 'Give it to journal(store, { … }) or resume$(…).',
-  toolSelection: "Give selectTools({ … }) to 'use'.",
 };
 
 /** As `checkOptions`, but names the new place of an option that moved. */

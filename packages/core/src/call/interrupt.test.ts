@@ -266,7 +266,7 @@ describe('an interrupt', () => {
   it('is a layer, and no option of a call', async () => {
     const agent = createAgent({ model: scriptedModel([text('done')]) });
     await expect(agent.call('?', { interruptOn: NEVER } as object)).rejects.toThrow(
-      "has no option 'interruptOn'. Give interruptOn(source$) to 'use'.",
+      "has no option 'interruptOn'",
     );
     expect(() => interruptOn('Stop.' as never)).toThrow('interruptOn() takes an Observable');
   });

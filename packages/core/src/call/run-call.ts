@@ -260,12 +260,7 @@ const createContext = (setup: CallSetup): CallContext => {
     ...(isHeard && { speaks: true }),
   });
   const events$ = new Subject<AgentEvent>();
-  const own: Listener = {
-    get hears() {
-      return events$.observed;
-    },
-    next: (event) => events$.next(event),
-  };
+  const own: Listener = { hears: () => events$.observed, next: (event) => events$.next(event) };
   const listeners = [...new Set([own, listener, ...(scope?.listeners ?? [])])];
   const voice = isHeard ? [...new Set([...interceptors, ...(scope?.voice ?? [])])] : interceptors;
   const scheduler = options.scheduler ?? scope?.scheduler ?? asyncScheduler;

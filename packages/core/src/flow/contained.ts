@@ -18,14 +18,7 @@ class Made<T> extends Observable<T> {
   readonly make$: Make<T> | undefined;
 
   constructor(run: Made<T>['run'], make?: Make<T>) {
-    super((subscriber) => {
-      const to: Observer<T> = {
-        next: (value) => subscriber.next(value),
-        error: (cause: unknown) => subscriber.error(cause),
-        complete: () => subscriber.complete(),
-      };
-      run(to, subscriber);
-    });
+    super((subscriber) => run(subscriber, subscriber));
     this.run = run;
     this.make$ = make;
   }
@@ -35,6 +28,12 @@ class Made<T> extends Observable<T> {
 const hearing = <T>(observer: Observer<T>): Subscriber<T> =>
   // eslint-disable-next-line @typescript-eslint/no-deprecated -- RxJS 7 has no other way to create one.
   new Subscriber<T>(observer);
+
+const bound = <T>(to: Observer<T>): Observer<T> => ({
+  next: (value) => to.next(value),
+  error: (cause: unknown) => to.error(cause),
+  complete: () => to.complete(),
+});
 
 const isDeferred = <T>(value: Eventual<T>): value is Made<T> & { readonly make$: Make<T> } =>
   value instanceof Made && value.make$ !== undefined;
@@ -54,7 +53,7 @@ export const lead = <T>(work: () => Eventual<T>, to: Observer<T>, owner: Subscri
     if (made instanceof Made) {
       made.run(to, owner);
     } else if (isObservable(made)) {
-      const inner = hearing(to);
+      const inner = to instanceof Subscriber ? to : hearing(to);
       owner.add(inner);
       made.subscribe(inner);
     } else {
@@ -79,7 +78,8 @@ export const thenMap =
           const value = settled(source, owner);
           return isObservable(value) ? value.pipe(thenMap(work)) : work(value);
         })
-      : new Made(({ next, error, complete: end }, owner) => {
+      : new Made((to, owner) => {
+          const { next, error, complete: end } = bound(to);
           let running = 0;
           const complete = (): void => {
             running -= 1;
@@ -110,7 +110,7 @@ export const recovering =
         owner.remove(own);
         to.complete();
       };
-      lead(() => source, { ...to, error, complete }, own);
+      lead(() => source, { ...bound(to), error, complete }, own);
     });
 
 export const failing = <T>(reason: (cause: unknown) => unknown): MonoTypeOperatorFunction<T> =>
@@ -126,8 +126,9 @@ export const failAs = <T>(code: MillraceErrorCode, what: string): MonoTypeOperat
 export const ending =
   <T>(work: (cause?: unknown) => unknown): MonoTypeOperatorFunction<T> =>
   (source) =>
-    new Made(({ next, error, complete }, owner) => {
+    new Made((to, owner) => {
       if (owner.closed) return;
+      const { next, error, complete } = bound(to);
       const own = new Subscription();
       const end = (notify: (cause?: unknown) => void) => (cause?: unknown) => {
         if (own.closed) return;

@@ -55,23 +55,32 @@ export interface JoinableDemand extends Demand {
   join(demand: Demand): () => void;
 }
 
-export const joinDemand = (...first: readonly (Demand | undefined)[]): JoinableDemand => {
-  const members$ = new BehaviorSubject(first.filter((demand) => demand !== undefined));
-  return {
-    get isOpen() {
-      return members$.value.every(({ isOpen }) => isOpen);
-    },
-    open$: members$.pipe(switchMap(allOpen$), distinctUntilChanged()),
-    join: (demand) => {
-      members$.next([...members$.value, demand]);
-      return () => {
-        // A demand that joined twice is removed once.
-        const index = members$.value.lastIndexOf(demand);
-        if (index !== -1) members$.next(members$.value.toSpliced(index, 1));
-      };
-    },
-  };
-};
+export const joinDemand = (...first: readonly (Demand | undefined)[]): JoinableDemand =>
+  new Joined(first.filter((demand) => demand !== undefined));
+
+class Joined implements JoinableDemand {
+  readonly #members$: BehaviorSubject<readonly Demand[]>;
+  readonly open$: Observable<boolean>;
+
+  constructor(first: readonly Demand[]) {
+    this.#members$ = new BehaviorSubject(first);
+    this.open$ = this.#members$.pipe(switchMap(allOpen$), distinctUntilChanged());
+  }
+
+  get isOpen(): boolean {
+    return this.#members$.value.every(({ isOpen }) => isOpen);
+  }
+
+  join(demand: Demand): () => void {
+    const members$ = this.#members$;
+    members$.next([...members$.value, demand]);
+    return () => {
+      // A demand that joined twice is removed once.
+      const index = members$.value.lastIndexOf(demand);
+      if (index !== -1) members$.next(members$.value.toSpliced(index, 1));
+    };
+  }
+}
 
 const allOpen$ = ([first = openDemand, ...more]: readonly Demand[]): Observable<boolean> =>
   more.length === 0

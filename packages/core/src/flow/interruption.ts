@@ -31,21 +31,19 @@ export const createInterruption = (): Interruption => {
     asked$.next(interrupt);
     asked$.complete();
   };
-  let current: Interrupt | undefined;
   let closed = false;
   let mayCut = true;
   let waiting: Interrupt | undefined;
   const interruptBy = (interrupt: Interrupt): void => {
-    if (current !== undefined) return;
-    current = interrupt;
+    if (interruption.current !== undefined) return;
+    interruption.current = interrupt;
     ask(interrupt);
     signal$.next(interrupt);
     signal$.complete();
   };
-  return {
-    get current() {
-      return current;
-    },
+  // Without an accessor: each would get a shape of its own.
+  const interruption: Interruption & { current: Interrupt | undefined } = {
+    current: undefined,
     signal$,
     asked$,
     trigger: (interrupt) => {
@@ -70,6 +68,7 @@ export const createInterruption = (): Interruption => {
       closed = true;
     },
   };
+  return interruption;
 };
 
 /** Converts a signal to an interrupt. The text is a string, its `message`, or the text of a message; otherwise none. */

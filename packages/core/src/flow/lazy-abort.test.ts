@@ -1,9 +1,9 @@
 import { describe, expect, it, jest } from '@jest/globals';
-import { createLazyAbort } from './lazy-abort.js';
+import { LazyAbort } from './lazy-abort.js';
 
-describe('createLazyAbort', () => {
+describe('LazyAbort', () => {
   it('gives one signal, which aborts at once', () => {
-    const abort = createLazyAbort();
+    const abort = new LazyAbort();
     const heard = jest.fn();
     abort.signal.addEventListener('abort', heard);
     expect(abort.signal.aborted).toBe(false);
@@ -14,7 +14,7 @@ describe('createLazyAbort', () => {
   });
 
   it('gives a signal that has aborted to whoever asks too late', () => {
-    const abort = createLazyAbort();
+    const abort = new LazyAbort();
     abort.abort();
     expect(abort.signal.aborted).toBe(true);
   });

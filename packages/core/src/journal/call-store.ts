@@ -197,7 +197,7 @@ const journalOf = (
     }
   };
   const listener: Listener = {
-    hears: true,
+    hears: () => true,
     next: (event) => {
       lastSeq = event.seq;
       // Attached observers need the end of the call.

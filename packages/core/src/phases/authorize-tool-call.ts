@@ -6,7 +6,7 @@ import { deadline, type Limits, type Timeouts } from '../flow/deadline.js';
 import { isFatal, isMillraceError, messageOf } from '../values/errors.js';
 import { readJson } from '../values/read-json.js';
 import { isRecord } from '../values/json.js';
-import { abortsUnlessComplete, createLazyAbort, type LazyAbort } from '../flow/lazy-abort.js';
+import { abortsUnlessComplete, LazyAbort } from '../flow/lazy-abort.js';
 import type { ToolCallBlock } from '../values/message.js';
 import type { OpenRun } from '../run.js';
 import { cell } from '../step.js';
@@ -97,7 +97,7 @@ const throughDeciders$ = (
   deciders: readonly Decider[],
   pending: (abort: LazyAbort) => PendingUse,
 ): Observable<Authorization> => {
-  const abort = createLazyAbort();
+  const abort = new LazyAbort();
   const use = pending(abort);
   const decided$ = (
     before$: Observable<CheckedUse>,

@@ -47,11 +47,7 @@ export const storeMemory = (context: Remembering): Phase =>
 
 const unstored = ({ messages, stored }: OpenRun): OpenRun['messages'] => messages.slice(stored);
 
-const stored = (run: OpenRun): OpenRun => ({
-  ...run,
-  stored: run.messages.length,
-  late: [],
-});
+const stored = (run: OpenRun): OpenRun => ({ ...run, stored: run.messages.length, late: [] });
 
 type Needs = ClosingNeeds & Pick<Context, 'limits'>;
 

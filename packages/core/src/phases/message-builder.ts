@@ -54,11 +54,6 @@ interface Attempt {
   readonly tools: ToolParts;
 }
 
-interface Pause {
-  readonly parts: number;
-  readonly deltas: number;
-}
-
 export const createMessageBuilder = ({
   messageId,
   name,
@@ -66,7 +61,7 @@ export const createMessageBuilder = ({
   isTaken,
 }: DraftInit): MessageBuilder => {
   const begin = (kept: readonly Part[]): Attempt => ({
-    parts: [...kept],
+    parts: copies(kept),
     tools: createToolParts(
       iteration,
       isTaken,
@@ -75,7 +70,8 @@ export const createMessageBuilder = ({
   });
   let attempts = 1;
   let attempt = begin([]);
-  let paused: Pause = { parts: 0, deltas: 0 };
+  /** The content of earlier responses. */
+  let paused: readonly Part[] = [];
   let response = 1;
   let earlier = noUsage;
   let latest = noUsage;
@@ -98,8 +94,7 @@ export const createMessageBuilder = ({
     const { part, isNew } = attempt.tools.add(chunk, response);
     if (isNew) attempt.parts.push(part);
     const delta = chunk.json ?? (chunk.input === undefined ? '' : written(chunk.input));
-    const toolCall = Object.freeze({ index: part.index, id: part.id, name: part.name });
-    return { messageId: builder.messageId, kind: 'toolInput', delta, toolCall };
+    return toolDelta(builder.messageId, part, delta);
   };
 
   const add = (chunk: MessageChunk): ChunkOf | undefined => {
@@ -123,7 +118,7 @@ export const createMessageBuilder = ({
       case 'restart':
         nextResponse();
         attempts += 1;
-        attempt = begin(partsBefore(paused, attempt.parts));
+        attempt = begin(paused);
         builder.messageId = `${messageId}#${attempts}`;
         builder.malformed = undefined;
         builder.halt = undefined;
@@ -150,7 +145,7 @@ export const createMessageBuilder = ({
     usage: noUsage,
     resume: () => {
       nextResponse();
-      paused = pauseAfter(attempt.parts);
+      paused = copies(attempt.parts);
     },
     deltas: () => attempt.parts.flatMap((part) => wholeDelta(builder.messageId, part)),
     message: () => ({
@@ -171,20 +166,16 @@ export const createMessageBuilder = ({
   return builder;
 };
 
-const pauseAfter = (parts: readonly Part[]): Pause => {
-  const last = parts.at(-1);
-  const isText = last?.type === 'text' || last?.type === 'thinking';
-  return { parts: parts.length, deltas: isText ? last.deltas.length : 0 };
-};
+/** Text grows in place. */
+const copies = (parts: readonly Part[]): Part[] =>
+  parts.map((part) => ('deltas' in part ? { ...part, deltas: [...part.deltas] } : part));
 
-const partsBefore = (pause: Pause, parts: readonly Part[]): readonly Part[] =>
-  parts
-    .slice(0, pause.parts)
-    .map((part, index) =>
-      (part.type === 'text' || part.type === 'thinking') && index === pause.parts - 1
-        ? { ...part, deltas: part.deltas.slice(0, pause.deltas) }
-        : part,
-    );
+const toolDelta = (messageId: string, { index, id, name }: ToolPart, delta: string): ChunkOf => ({
+  messageId,
+  kind: 'toolInput',
+  delta,
+  toolCall: Object.freeze({ index, id, name }),
+});
 
 const wholeDelta = (messageId: string, part: Part): readonly ChunkOf[] => {
   switch (part.type) {
@@ -192,8 +183,7 @@ const wholeDelta = (messageId: string, part: Part): readonly ChunkOf[] => {
       return [];
     case 'tool': {
       const delta = part.input === undefined ? part.json.join('') : written(part.input);
-      const toolCall = Object.freeze({ index: part.index, id: part.id, name: part.name });
-      return [{ messageId, kind: 'toolInput', delta, toolCall }];
+      return [toolDelta(messageId, part, delta)];
     }
     default: {
       const delta = part.deltas.join('');

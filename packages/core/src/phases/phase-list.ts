@@ -1,7 +1,7 @@
 import { defer, map, of, take, toArray } from 'rxjs';
-import { contained, failAs } from '../flow/contained.js';
+import { contained, failAs, thenMap } from '../flow/contained.js';
 import type { Context } from '../seams/context.js';
-import { everyRun, type Phase, phase, type PhaseFactory, seesEnded } from '../seams/phase.js';
+import { type Phase, phase, type PhaseFactory, seesEnded } from '../seams/phase.js';
 import { MillraceError, misuse } from '../values/errors.js';
 import { isRecord } from '../values/json.js';
 import type { Layer } from '../seams/layer.js';
@@ -58,7 +58,7 @@ export const checkedPhase = (create: PhaseFactory, context: Context): Phase => {
   if (nativePhases.includes(create)) return create(context);
   const name = create.name === '' ? 'a phase without a name' : `the phase '${create.name}'`;
   let work: Phase | undefined;
-  const each = seesEnded(create) ? everyRun : phase;
+  const each = seesEnded(create) ? thenMap : phase;
   return each((run) =>
     defer(() => of<Run>(run).pipe((work ??= create(context)))).pipe(
       contained(),

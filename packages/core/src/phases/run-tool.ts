@@ -10,7 +10,7 @@ import {
   retry,
   timer,
 } from 'rxjs';
-import { abortsUnlessComplete, createLazyAbort } from '../flow/lazy-abort.js';
+import { abortsUnlessComplete, LazyAbort } from '../flow/lazy-abort.js';
 import { contained, made$, recovering, settled, thenMap } from '../flow/contained.js';
 import type { Context } from '../seams/context.js';
 import { deadline } from '../flow/deadline.js';
@@ -64,7 +64,7 @@ export const createToolRun = (
   if (answer !== undefined) return settledRun(decision, answer, { executed: false, failed });
   const tool = toolkit.find(name);
   if (tool === undefined) return settledRun(decision, gone(name), { executed: true, failed: true });
-  const abort = createLazyAbort();
+  const abort = new LazyAbort();
   const stepId = `${run.iteration}/${plan.index}`;
   const toolContext = context.toolContext({ toolCallId: toolCall.id, stepId }, run, abort);
   let failure: unknown;

@@ -1,4 +1,4 @@
-import { type Observable, reduce, takeWhile } from 'rxjs';
+import { find, type Observable } from 'rxjs';
 import { contained, failing, made$, thenMap } from '../flow/contained.js';
 import { dropWarning, supportedOptions } from '../models/request-options.js';
 import type { MessageChunk } from '../models/chunk-transform.js';
@@ -57,15 +57,14 @@ export const streamMessage$ = (
       const begun = builder.message();
       const shown = toModel(asked.messages);
       const messages = begun.content.length > 0 ? [...shown, begun] : shown;
-      return model.stream$({ ...options, messages }, modelContext);
+      return model.stream$({ messages, ...options }, modelContext);
     }).pipe(
       contained(),
       hooks.transformed(iteration),
-      takeWhile((chunk) => {
+      find((chunk) => {
         take(chunk);
-        return chunk.type !== 'stop';
+        return chunk.type === 'stop';
       }),
-      reduce(() => true, true),
       thenMap(() => {
         if (builder.finish !== 'pause' || nth === maxResponses)
           return finishOf(builder, model.name);

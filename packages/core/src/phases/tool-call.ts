@@ -146,10 +146,10 @@ const createDeciding = (
 };
 
 /** Applies the edits of an interceptor; the id stays. Unreadable arguments stay so unless they were replaced. */
-const edited = (
-  { id, input, invalidInput }: ToolCallBlock,
-  { invalidInput: stillInvalid, ...made }: ToolCallBlock,
-): ToolCallBlock => {
+const edited = (original: ToolCallBlock, given: ToolCallBlock): ToolCallBlock => {
+  if (given === original) return original;
+  const { id, input, invalidInput } = original;
+  const { invalidInput: stillInvalid, ...made } = given;
   const isCopy = stillInvalid !== undefined && Object.keys(made.input).length === 0;
   const isBroken = invalidInput !== undefined && (made.input === input || isCopy);
   return frozen({ ...made, id, ...(isBroken && { invalidInput }) });
@@ -261,33 +261,35 @@ const noteOn = (
 const finish$ = (
   { hooks, limits }: Needs,
   { iteration }: OpenRun,
-  { toolCall, output, executed, failed, ...cost }: RunOutcome,
+  { toolCall, output, executed, failed, usage, below }: RunOutcome,
   at: Pick<ToolCallResult, 'index' | 'ms' | 'groups'>,
   note: string,
 ): Observable<ToolCallResult> => {
-  const { extras = {} } = output;
   const given = resultOf(toolCall, output, note);
   const after = { type: 'postActing', toolCall, result: given, ms: at.ms } as const;
   const payload = output.finalAnswer === true ? { ...after, finalAnswer: true } : after;
-  const ran = { ...at, toolCall, executed, failed, ...cost };
+  const ran = { toolCall, executed, failed, usage, ...at, ...(below && { below }) };
   return hooks.emit$(iteration, payload, (event): ToolCallResult => {
     if (event === undefined) {
       const result = rejectedResult(toolCall.id);
       hooks.report(iteration, { ...after, result });
-      return { ...ran, result, extras: {}, finalAnswer: undefined, stop: false };
+      return { result, extras: {}, finalAnswer: undefined, stop: false, ...ran };
     }
-    const result = { ...event.result, toolCallId: toolCall.id };
-    if (result.suspended !== undefined) {
-      const request = frozen(result.suspended.request);
+    const { content, isError, suspended } = event.result;
+    if (suspended !== undefined) {
+      const request = frozen(suspended.request);
       hooks.report(iteration, { type: 'suspended', toolCall, request });
     }
-    const content = cutObservation(result.content, limits.maxObservation);
+    const shown = cutObservation(content, limits.maxObservation);
+    const isAsGiven = event.result === given && shown === content;
     return {
-      ...ran,
-      result: freezeResult({ ...result, content }),
-      extras,
-      finalAnswer: event.finalAnswer === true && !result.isError ? result.content : undefined,
+      result: isAsGiven
+        ? given
+        : freezeResult({ ...event.result, toolCallId: toolCall.id, content: shown }),
+      extras: output.extras ?? {},
+      finalAnswer: event.finalAnswer === true && !isError ? content : undefined,
       stop: event.stop === true,
+      ...ran,
     };
   });
 };

@@ -46,3 +46,12 @@ export interface CallContext extends LayerContext {
 }
 
 export const randomId = (): string => crypto.randomUUID().replaceAll('-', '').slice(0, 16);
+
+/** Adds an accessor that all objects share: one of its own would give each object a shape of its own, which is slow. */
+export const sharing = <T extends object, Key extends string, Value>(
+  own: T,
+  key: Key,
+  get: (this: T) => Value,
+): T & Readonly<Record<Key, Value>> =>
+  // eslint-disable-next-line @typescript-eslint/consistent-type-assertions -- TypeScript ignores definitions.
+  Object.defineProperty(own, key, { enumerable: true, get }) as T & Readonly<Record<Key, Value>>;

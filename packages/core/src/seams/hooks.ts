@@ -105,7 +105,7 @@ export const createHooks = ({
     seal: (envelope: Envelope & { readonly type: Type }) => AgentEvent,
   ): void => {
     const seq = nextSeq();
-    if (first.length === 0 && !everyone.some(({ hears }) => hears)) return;
+    if (first.length === 0 && !everyone.some((each) => each.hears())) return;
     const event = Object.freeze(seal(envelope(type, iteration, seq)));
     for (const listener of first) listener.next(event);
     deliver(() => {
@@ -114,8 +114,10 @@ export const createHooks = ({
   };
   const report: Hooks['report'] = (iteration, payload) =>
     deliverEvent(payload.type, iteration, (around) => Object.assign(around, payload));
-  const deliverModified = (iteration: number, event: ModifiablePayload): void =>
-    deliverEvent(event.type, iteration, (around: Envelope) => ({ ...event, ...around }));
+  const deliverModified = (iteration: number, own: ModifiablePayload, event: ModifiablePayload) =>
+    event === own
+      ? report(iteration, own)
+      : deliverEvent(event.type, iteration, (around: Envelope) => ({ ...event, ...around }));
   const everyone = [
     ...watchersOf(interceptors, call, (payload) => report(latest, payload)),
     ...listeners,
@@ -152,7 +154,7 @@ export const createHooks = ({
     intercepted$,
     emit$: (iteration, payload, next) =>
       intercepted$(iteration, payload, (event) => {
-        if (event !== undefined) deliverModified(iteration, event);
+        if (event !== undefined) deliverModified(iteration, payload, event);
         return next(event);
       }),
     intercepts: (type) => stages.some((each) => each.type === type),
@@ -209,7 +211,7 @@ const watchersOf = (
   report: (payload: ReportedPayload) => void,
 ): readonly Listener[] =>
   ordered(interceptors, 'watch').map(({ name, handle }) => ({
-    hears: true,
+    hears: () => true,
     next: (event) => {
       const fail = (cause: unknown): void => {
         // A handler that fails on `handlerError` would loop forever.

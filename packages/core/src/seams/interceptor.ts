@@ -113,11 +113,7 @@ export const watch = (
   handle: (event: AgentEvent, call: CallInfo) => unknown,
   options: Pick<InterceptorOptions, 'name'> = {},
 ): Interceptor =>
-  interceptor({
-    kind: 'watch',
-    handle,
-    ...placed('watch()', handle, options, { name: isText }),
-  });
+  interceptor({ kind: 'watch', handle, ...placed('watch()', handle, options, { name: isText }) });
 
 const interceptor = (hook: Hook): Interceptor => ({ name: hook.name ?? labelOf(hook), hook });
 

@@ -20,5 +20,3 @@ export const seesEnded = (create: PhaseFactory): boolean => seeing.has(create);
 /** Creates a phase that works on open runs; ended runs pass unchanged. */
 export const phase = (work: (run: OpenRun) => Run | Observable<Run>): Phase =>
   thenMap((run) => (run.status === 'open' ? work(run) : run));
-
-export const everyRun = (work: (run: Run) => Run | Observable<Run>): Phase => thenMap(work);

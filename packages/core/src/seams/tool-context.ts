@@ -4,9 +4,8 @@ import type { Lending } from './context.js';
 import type { LazyAbort } from '../flow/lazy-abort.js';
 import type { OpenRun } from '../run.js';
 import { valueOf } from '../tools/context-key.js';
-import { liveToolkit, type ToolkitCell } from '../tools/toolkit.js';
-import type { ToolContext } from '../tools/types.js';
-import { type CallContext, randomId } from './call-context.js';
+import type { LiveToolkit, ToolContext } from '../tools/types.js';
+import { type CallContext, randomId, sharing } from './call-context.js';
 import { cell } from '../step.js';
 import { addSpending, type CostBelow, costBelow, noSpending, type Spending } from './spending.js';
 
@@ -20,7 +19,7 @@ export const isWithin = (parent: ToolContext | undefined, call: CallInfo): boole
 /** Creates the context of a tool call. Calls with it as `parent` belong to this scope. */
 export const createToolContext = (
   scope: CallContext,
-  toolkit: ToolkitCell,
+  toolkit: LiveToolkit,
   { toolCallId, stepId, purpose, speaks = false }: Lending,
   { iteration, messages, kept }: Pick<OpenRun, 'iteration' | 'messages' | 'kept'>,
   abort: LazyAbort,
@@ -29,7 +28,8 @@ export const createToolContext = (
 ): ToolContext => {
   const { call, demand, scheduler, values } = scope;
   const { callId, agent, metadata } = call;
-  const context: ToolContext = {
+  const own: Omit<ToolContext, 'signal'> = {
+    get: (key) => valueOf(key, values),
     ...scope.labels,
     callId,
     toolCallId,
@@ -39,22 +39,29 @@ export const createToolContext = (
     iteration,
     messages,
     kept,
-    get signal() {
-      return abort.signal;
-    },
     demand,
     scheduler,
-    get toolkit() {
-      return liveToolkit(toolkit);
-    },
-    get: (key) => valueOf(key, values),
+    toolkit,
   };
+  const context: ToolContext = sharing(own, 'signal', signalOf);
   // Calls of deciders have other ids than those of the run: a resumed call may skip the decision.
   const prefix = `${callId}/${idPartOf(toolCallId)}${purpose === undefined ? '' : `+${purpose}`}`;
   const callIds = { prefix, count: 0 };
-  scopes.set(context, { scope, stepId, isOver, below: { spent: noSpending }, callIds, speaks });
+  scopes.set(context, {
+    scope,
+    stepId,
+    abort,
+    isOver,
+    below: { spent: noSpending },
+    callIds,
+    speaks,
+  });
   return context;
 };
+
+function signalOf(this: object): AbortSignal {
+  return toolScopeOf(this).abort.signal;
+}
 
 /** Creates contexts for parallel branches of a tool call: calls of each branch get their own, reproducible ids. */
 export const forkToolContext = (context: ToolContext, ways: number): readonly ToolContext[] => {
@@ -99,6 +106,7 @@ export const silent = <Options extends { readonly parent?: ToolContext }>(
 interface ToolScope {
   readonly scope: CallContext;
   readonly stepId: string;
+  readonly abort: LazyAbort;
   readonly isOver: () => boolean;
   /** The cost of its calls so far, and the fatal error of one, which overrides the tool's result. */
   readonly below: { spent: Spending; halt?: MillraceError };
@@ -131,9 +139,9 @@ export const refuseHalted = (context: ToolContext): void => {
   if (halt) throw halt;
 };
 
-const scopes = new WeakMap<ToolContext, ToolScope>();
+const scopes = new WeakMap<object, ToolScope>();
 
-export const toolScopeOf = (context: ToolContext): ToolScope => {
+export const toolScopeOf = (context: object): ToolScope => {
   const scope = scopes.get(context);
   if (scope) return scope;
   throw misuse("'parent' must be the context of a tool's run, not a copy.");

@@ -1,4 +1,4 @@
-import { isRecord, parsedJson } from './json.js';
+import { isObject, isRecord, parsedJson } from './json.js';
 
 export interface TextBlock {
   readonly type: 'text';
@@ -181,14 +181,14 @@ export const toolCallsOf = ({ content }: AssistantMessage): readonly ToolCallBlo
 
 /** Freezes plain data deeply and returns it. Skips frozen data and anything else: bytes, dates, class instances. */
 export const frozen = <T>(value: T): T => {
-  if (!isPlain(value) || Object.isFrozen(value)) return value;
+  if (!isObject(value) || Object.isFrozen(value) || !isPlain(value)) return value;
   Object.freeze(value);
   for (const part of Object.values(value)) frozen(part);
   return value;
 };
 
 export const isPlain = (value: unknown): value is object => {
-  if (typeof value !== 'object' || value === null) return false;
+  if (!isObject(value)) return false;
   if (Array.isArray(value)) return true;
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === null || Object.getPrototypeOf(prototype) === null;

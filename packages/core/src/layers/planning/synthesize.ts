@@ -1,5 +1,6 @@
 import { catchError, concatMap, map, type Observable, of } from 'rxjs';
-import { alsoEnded, everyRun, type PhaseFactory } from '../../seams/phase.js';
+import { thenMap } from '../../flow/contained.js';
+import { alsoEnded, type PhaseFactory } from '../../seams/phase.js';
 import type { Context } from '../../seams/context.js';
 import { discard } from '../../phases/message-builder.js';
 import { isMillraceError, MillraceError } from '../../values/errors.js';
@@ -94,7 +95,7 @@ export const synthesize = (options: SynthesizeOptions = {}): PhaseFactory => {
   const synthesizing = (callContext: SynthesisContext) => {
     const context =
       options.model === undefined ? callContext : { ...callContext, model: ready(options.model) };
-    return everyRun((run) => {
+    return thenMap((run: Run) => {
       if (run.status === 'open') {
         const isDone =
           run.corrections.emptyAnswer !== undefined || isComplete(run.messages, completion);

@@ -10,7 +10,7 @@ import { textFound, contextMessages, notesMessage } from '../../models/prompt.js
 import { type OutputOf, runOf, type StepRun } from '../../call/callable.js';
 import type { Composable, OutOf } from '../../operators/compose.js';
 import { composed, isStep, runnerOf } from '../../operators/compose.js';
-import { abortsUnlessComplete, createLazyAbort } from '../../flow/lazy-abort.js';
+import { abortsUnlessComplete, LazyAbort } from '../../flow/lazy-abort.js';
 import { contained, failAs } from '../../flow/contained.js';
 import { endInterrupted, assistantMessage } from '../../phases/limit.js';
 import { MillraceError, misuse } from '../../values/errors.js';
@@ -25,6 +25,7 @@ import { createToolContext, refuseHalted, silent, spentBelow } from '../../seams
 import { end, type EndedRun, hasEnded, type OpenRun, spend } from '../../run.js';
 import type { InputSchema } from '../../values/schema.js';
 import { waited$ } from '../../step.js';
+import { liveToolkit } from '../../tools/toolkit.js';
 import { tokensIn, type Usage } from '../../values/usage.js';
 
 /** Options of an agent made of a step: all options without those of the model and its loop. */
@@ -105,10 +106,17 @@ const answer$ = (
     const { call, interruption } = context;
     const earlier = earlierMessages(prepared, call.callId);
     const use = earlier.length === 0 ? {} : { use: [history(earlier)] };
-    const abort = createLazyAbort();
+    const abort = new LazyAbort();
     const isOver = (): boolean => interruption.current !== undefined;
     const init = { toolCallId: 'step', stepId: 'steps', speaks: true };
-    const parent = createToolContext(context, prepared.toolkit, init, openRun, abort, isOver);
+    const parent = createToolContext(
+      context,
+      liveToolkit(prepared.toolkit),
+      init,
+      openRun,
+      abort,
+      isOver,
+    );
     const last$ = defer(() => run(inputOf(prepared.input), { parent, ...use })).pipe(
       contained(),
       failAs('unknown', `The steps of the agent '${nameOf(context)}' failed`),
