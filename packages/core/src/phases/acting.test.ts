@@ -12,7 +12,16 @@ import {
   timer,
 } from 'rxjs';
 import { z } from 'zod';
-import { createAgent, inProcessMemory, on, only, type Tool, tool, toolOutput } from '../index.js';
+import {
+  createAgent,
+  inProcessMemory,
+  on,
+  only,
+  type Tool,
+  tool,
+  type ToolContext,
+  toolOutput,
+} from '../index.js';
 import { jsonSchema } from '../schema/index.js';
 import { marbles, record, scriptedModel, text, toolCall } from '../testing/index.js';
 import { sessions } from '../layers/sessions/index.js';
@@ -406,6 +415,25 @@ describe('a batch of tools', () => {
       );
       expectObservable(order$).toBe('60s (r|)', { r: 'teardown,postActing' });
     });
+  });
+
+  it('gives all contexts of tool calls one shape, and copies a signal', async () => {
+    const contexts: ToolContext[] = [];
+    const model = scriptedModel([toolCall('slow'), toolCall('slow')], [text('Done.')]);
+    const slow = tool({
+      name: 'slow',
+      description: 'Keeps its context.',
+      run: (_input, context) => {
+        contexts.push(context);
+        expect({ ...context }.signal).toBe(context.signal);
+        return 'ok';
+      },
+    });
+    await createAgent({ model, tools: [slow] }).call('?');
+    const accessors = contexts.map((it) => Object.getOwnPropertyDescriptor(it, 'signal')?.get);
+    expect(accessors).toHaveLength(2);
+    expect(new Set(accessors).size).toBe(1);
+    expect(contexts[0]?.signal).not.toBe(contexts[1]?.signal);
   });
 
   it('I5: a tool that ends its own call has its signal aborted', async () => {
