@@ -129,7 +129,7 @@ const moved: Readonly<Record<string, string>> = {
   approve: "Give approval(approver) to 'use'.",
   interceptors: "Give on(type, operator) to 'use'.",
   output: "Give output(schema) to 'use'.",
-  onUncertain: 'Give it to journal(store, { … }) or resume$(…).',
+  onUncertain: 'Give it to journal(store, { … }).',
 };
 
 /** As `checkOptions`, but names the new place of an option that moved. */

@@ -17,7 +17,8 @@ import {
   timer,
   toArray,
 } from 'rxjs';
-import { contained, ending, failing, made$, thenMap } from './contained.js';
+import { contained, failing, made$, thenMap } from './contained.js';
+import { ending } from '../journal/draining.js';
 import {
   type AgentOptions,
   createAgent,

@@ -1,5 +1,5 @@
 import type { MonoTypeOperatorFunction, Observer, OperatorFunction } from 'rxjs';
-import { EMPTY, isObservable, noop, Observable, Subscriber, Subscription } from 'rxjs';
+import { EMPTY, isObservable, Observable, Subscriber, Subscription } from 'rxjs';
 import { type MillraceErrorCode, toMillraceError } from '../values/errors.js';
 
 // A chain of these operators runs as function calls while its values are there. From the first Observable on, each passes on to the next
@@ -10,17 +10,25 @@ export type Eventual<T> = T | Observable<T>;
 
 type Make<T> = (owner: Subscription) => Eventual<T>;
 
-/** An Observable that can also run as part of another one. */
+/** An Observable made by a function, which can run on its own. */
 // eslint-disable-next-line rxjs-x/no-subclass
-class Made<T> extends Observable<T> {
-  readonly run: (to: Observer<T>, owner: Subscription) => void;
-  /** The function that it was made of, if any. */
-  readonly make$: Make<T> | undefined;
+class Deferred<T> extends Observable<T> {
+  readonly make$: Make<T>;
 
-  constructor(run: Made<T>['run'], make?: Make<T>) {
+  constructor(make$: Make<T>) {
+    super((subscriber) => lead(() => make$(subscriber), subscriber, subscriber));
+    this.make$ = make$;
+  }
+}
+
+/** An Observable that can run as part of another one. */
+// eslint-disable-next-line rxjs-x/no-subclass
+export class Part<T> extends Observable<T> {
+  readonly run: (to: Observer<T>, owner: Subscription) => void;
+
+  constructor(run: Part<T>['run']) {
     super((subscriber) => run(subscriber, subscriber));
     this.run = run;
-    this.make$ = make;
   }
 }
 
@@ -29,14 +37,14 @@ const hearing = <T>(observer: Observer<T>): Subscriber<T> =>
   // eslint-disable-next-line @typescript-eslint/no-deprecated -- RxJS 7 has no other way to create one.
   new Subscriber<T>(observer);
 
-const bound = <T>(to: Observer<T>): Observer<T> => ({
+/** The functions of an observer, for use without it. */
+export const bound = <T>(to: Observer<T>): Observer<T> => ({
   next: (value) => to.next(value),
   error: (cause: unknown) => to.error(cause),
   complete: () => to.complete(),
 });
 
-const isDeferred = <T>(value: Eventual<T>): value is Made<T> & { readonly make$: Make<T> } =>
-  value instanceof Made && value.make$ !== undefined;
+const isDeferred = <T>(value: Eventual<T>): value is Deferred<T> => value instanceof Deferred;
 
 /** Calls what is deferred until there is a value, or an Observable to wait for. Nothing runs for an owner that has gone. */
 export const settled = <T>(value: Eventual<T>, owner: Subscription): Eventual<T> => {
@@ -50,7 +58,7 @@ export const lead = <T>(work: () => Eventual<T>, to: Observer<T>, owner: Subscri
   try {
     const made = settled(work(), owner);
     if (owner.closed) return;
-    if (made instanceof Made) {
+    if (made instanceof Part) {
       made.run(to, owner);
     } else if (isObservable(made)) {
       const inner = to instanceof Subscriber ? to : hearing(to);
@@ -66,8 +74,7 @@ export const lead = <T>(work: () => Eventual<T>, to: Observer<T>, owner: Subscri
 };
 
 /** As `defer`, for a value or an Observable of one. */
-export const made$ = <T>(make: Make<T>): Observable<T> =>
-  new Made((to, owner) => lead(() => make(owner), to, owner), make);
+export const made$ = <T>(make: Make<T>): Observable<T> => new Deferred(make);
 
 /** As `concatMap`, for sources of one value: several would run in parallel. A plain result needs no subscription. */
 export const thenMap =
@@ -78,7 +85,7 @@ export const thenMap =
           const value = settled(source, owner);
           return isObservable(value) ? value.pipe(thenMap(work)) : work(value);
         })
-      : new Made((to, owner) => {
+      : new Part((to, owner) => {
           const { next, error, complete: end } = bound(to);
           let running = 0;
           const complete = (): void => {
@@ -99,19 +106,28 @@ export const thenMap =
 export const recovering =
   <T>(work: (cause: unknown) => Eventual<T>): MonoTypeOperatorFunction<T> =>
   (source) =>
-    new Made((to, owner) => {
-      const own = new Subscription();
-      owner.add(own);
-      const error = (cause: unknown): void => {
-        own.add(() => lead(() => work(cause), to, owner));
-        own.unsubscribe();
-      };
-      const complete = (): void => {
-        owner.remove(own);
-        to.complete();
-      };
-      lead(() => source, { ...bound(to), error, complete }, own);
-    });
+    isDeferred(source)
+      ? made$((owner) => {
+          try {
+            const value = settled(source, owner);
+            return isObservable(value) ? value.pipe(recovering(work)) : value;
+          } catch (cause) {
+            return work(cause);
+          }
+        })
+      : new Part((to, owner) => {
+          const own = new Subscription();
+          owner.add(own);
+          const error = (cause: unknown): void => {
+            own.add(() => lead(() => work(cause), to, owner));
+            own.unsubscribe();
+          };
+          const complete = (): void => {
+            owner.remove(own);
+            to.complete();
+          };
+          lead(() => source, { ...bound(to), error, complete }, own);
+        });
 
 export const failing = <T>(reason: (cause: unknown) => unknown): MonoTypeOperatorFunction<T> =>
   recovering<T>((cause) => {
@@ -121,27 +137,6 @@ export const failing = <T>(reason: (cause: unknown) => unknown): MonoTypeOperato
 /** Wraps errors of the source in a `MillraceError` with this code, unless they are one. */
 export const failAs = <T>(code: MillraceErrorCode, what: string): MonoTypeOperatorFunction<T> =>
   failing((cause) => toMillraceError(cause, code, what));
-
-/** As `finalize`, but the source's end waits for an Observable that `work` returns, even a failing one. */
-export const ending =
-  <T>(work: (cause?: unknown) => unknown): MonoTypeOperatorFunction<T> =>
-  (source) =>
-    new Made((to, owner) => {
-      if (owner.closed) return;
-      const { next, error, complete } = bound(to);
-      const own = new Subscription();
-      const end = (notify: (cause?: unknown) => void) => (cause?: unknown) => {
-        if (own.closed) return;
-        owner.remove(leave);
-        const passOn = (): void => notify(cause);
-        const last = { next: noop, error: passOn, complete: passOn };
-        own.add(() => lead(() => work(cause), last, new Subscription()));
-        own.unsubscribe();
-      };
-      const leave = end(noop);
-      owner.add(leave);
-      lead(() => source, { next, error: end(error), complete: end(complete) }, own);
-    });
 
 /** Swallows errors of a foreign source's teardown: RxJS would throw them at the unsubscriber and skip later teardowns. */
 export const contained =

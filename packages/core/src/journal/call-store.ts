@@ -12,7 +12,7 @@ import {
   Subject,
   Subscription,
 } from 'rxjs';
-import { ending, failAs, failing, lead, made$, thenMap } from '../flow/contained.js';
+import { failAs, failing, lead, made$, thenMap } from '../flow/contained.js';
 import { fatal, MillraceError, toMillraceError } from '../values/errors.js';
 import type { AgentEvent, Listener, EventType } from '../events.js';
 import { isRecord, parsedJson } from '../values/json.js';
@@ -25,6 +25,7 @@ import type {
   JournalStore,
   OpenJournal,
 } from './call-store-driver.js';
+import { ending } from './draining.js';
 import { eventText, isEnd, parsedText, sessionChanges, stepText } from './record-json.js';
 import type { Delta, KnownLog } from './compact-log.js';
 import { continues, createKnownLog, deltaRecord, deltaTypes, isDelta } from './compact-log.js';

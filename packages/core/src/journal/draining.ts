@@ -1,5 +1,19 @@
-import type { ObservedValueOf, SchedulerLike } from 'rxjs';
-import { defer, firstValueFrom, map, Observable, of, race, Subject, take, tap, timer } from 'rxjs';
+import type { MonoTypeOperatorFunction, ObservedValueOf, SchedulerLike } from 'rxjs';
+import {
+  defer,
+  firstValueFrom,
+  map,
+  noop,
+  Observable,
+  of,
+  race,
+  Subject,
+  Subscription,
+  take,
+  tap,
+  timer,
+} from 'rxjs';
+import { bound, lead, Part } from '../flow/contained.js';
 import { fatal, isFatal, isMillraceError, MillraceError } from '../values/errors.js';
 import type { Layer } from '../seams/layer.js';
 import { checkOptions, having, isDelay } from '../values/options.js';
@@ -119,3 +133,24 @@ const shutDown = (callId: string | undefined): MillraceError => {
 /** Whether an error ends a drained call: parallel work may end first. */
 export const isRest = (error: unknown): error is MillraceError =>
   isFatal(error) && isMillraceError(error) && error.code === 'aborted';
+
+/** As `finalize`, but the source's end waits for an Observable that `work` returns, even a failing one. */
+export const ending =
+  <T>(work: (cause?: unknown) => unknown): MonoTypeOperatorFunction<T> =>
+  (source) =>
+    new Part((to, owner) => {
+      if (owner.closed) return;
+      const { next, error, complete } = bound(to);
+      const own = new Subscription();
+      const end = (notify: (cause?: unknown) => void) => (cause?: unknown) => {
+        if (own.closed) return;
+        owner.remove(leave);
+        const passOn = (): void => notify(cause);
+        const last = { next: noop, error: passOn, complete: passOn };
+        own.add(() => lead(() => work(cause), last, new Subscription()));
+        own.unsubscribe();
+      };
+      const leave = end(noop);
+      owner.add(leave);
+      lead(() => source, { next, error: end(error), complete: end(complete) }, own);
+    });

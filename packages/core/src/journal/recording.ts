@@ -11,7 +11,7 @@ import {
   Subject,
   take,
 } from 'rxjs';
-import { ending, thenMap } from '../flow/contained.js';
+import { thenMap } from '../flow/contained.js';
 import { fatal, MillraceError } from '../values/errors.js';
 import type { EventType } from '../events.js';
 import type { Hooks } from '../seams/hooks.js';
@@ -21,7 +21,7 @@ import { type Perform, type Recorded, replayedSteps, type Step, type StepForm } 
 import { hasFields, isNumeric, isOptional, isString } from '../values/shape.js';
 import { interruptStep } from './call-record.js';
 import { formOf, taken } from './record-json.js';
-import { isRest } from './draining.js';
+import { ending, isRest } from './draining.js';
 import type { OpenJournal } from './call-store-driver.js';
 import { frozen } from '../values/message.js';
 import { ofUnknownEnd } from '../phases/tool-call.js';

@@ -90,14 +90,17 @@ export const createToolRun = (
               : output$(context, run, tool, checked, toolContext, failedInterceptor),
           ),
         );
-  const what = `The tool '${name}'`;
-  const inTime = deadline<ToolOutput>(timeoutOf(tool, limits.timeouts), scheduler, what);
   return {
     ran$: made$((owner) => {
       const output = settled(ran$, owner);
       // The tool may have ended its own call.
       if (owner.closed) abort.abort();
-      return isObservable(output) ? output.pipe(inTime, abortsUnlessComplete(abort)) : output;
+      if (!isObservable(output)) return output;
+      const ms = timeoutOf(tool, limits.timeouts);
+      return output.pipe(
+        deadline(ms, scheduler, `The tool '${name}'`),
+        abortsUnlessComplete(abort),
+      );
     }).pipe(
       recovering((error) => {
         abort.abort();

@@ -317,7 +317,7 @@ const tooManyFailures = (name: string, failures: number): string =>
   `The tool ${name} has failed ${failures} times in a row. Do not call it again: continue without it, or say what is missing.`;
 
 const sameAgain = (name: string, repeats: number): string =>
-  `You have called ${name} with the very same arguments ${repeats + 1} times in a row. Use the result that you have, or call something else.`;
+  `You have called ${name} with the same arguments ${repeats + 1} times in a row. Use its result, or call something else.`;
 
 type Uncertain = Parameters<typeof createToolRun>[0] & Pick<Context, 'local' | 'memory'>;
 

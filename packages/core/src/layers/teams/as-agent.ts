@@ -109,14 +109,8 @@ const answer$ = (
     const abort = new LazyAbort();
     const isOver = (): boolean => interruption.current !== undefined;
     const init = { toolCallId: 'step', stepId: 'steps', speaks: true };
-    const parent = createToolContext(
-      context,
-      liveToolkit(prepared.toolkit),
-      init,
-      openRun,
-      abort,
-      isOver,
-    );
+    const toolkit = liveToolkit(prepared.toolkit);
+    const parent = createToolContext(context, toolkit, init, openRun, abort, isOver);
     const last$ = defer(() => run(inputOf(prepared.input), { parent, ...use })).pipe(
       contained(),
       failAs('unknown', `The steps of the agent '${nameOf(context)}' failed`),
