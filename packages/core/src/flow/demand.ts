@@ -59,20 +59,20 @@ export const joinDemand = (...first: readonly (Demand | undefined)[]): JoinableD
   new Joined(first.filter((demand) => demand !== undefined));
 
 class Joined implements JoinableDemand {
-  readonly #members$: BehaviorSubject<readonly Demand[]>;
+  private readonly members$: BehaviorSubject<readonly Demand[]>;
   readonly open$: Observable<boolean>;
 
   constructor(first: readonly Demand[]) {
-    this.#members$ = new BehaviorSubject(first);
-    this.open$ = this.#members$.pipe(switchMap(allOpen$), distinctUntilChanged());
+    this.members$ = new BehaviorSubject(first);
+    this.open$ = this.members$.pipe(switchMap(allOpen$), distinctUntilChanged());
   }
 
   get isOpen(): boolean {
-    return this.#members$.value.every(({ isOpen }) => isOpen);
+    return this.members$.value.every(({ isOpen }) => isOpen);
   }
 
   join(demand: Demand): () => void {
-    const members$ = this.#members$;
+    const members$ = this.members$;
     members$.next([...members$.value, demand]);
     return () => {
       // A demand that joined twice is removed once.

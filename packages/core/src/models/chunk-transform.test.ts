@@ -15,6 +15,7 @@ import {
   of,
   pipe,
   scan,
+  Subject,
   takeLast,
   takeWhile,
   tap,
@@ -91,6 +92,28 @@ describe('transformChunks', () => {
       expectObservable(reply$).toBe('-----(r|)', { r: ['stopped', 'Hi you', 'stop'] });
       expectSubscriptions(slow.subscriptions[0] ?? []).toBe('^----!');
     });
+  });
+
+  it('H7: a message is stopped once, even if its end makes the model emit more', async () => {
+    const chunk$ = new Subject<ModelChunk>();
+    let ends = 0;
+    const agent = createAgent({
+      model: { name: 'fed', stream$: () => chunk$ },
+      use: [
+        transformChunks(map((chunk) => (chunk.type === 'text' ? stopMessage() : chunk))),
+        on(
+          'postReasoning',
+          tap(() => {
+            ends += 1;
+            chunk$.next({ type: 'text', text: 'more' });
+          }),
+        ),
+      ],
+    });
+    const reply = firstValueFrom(agent.call$('?'));
+    chunk$.next({ type: 'text', text: 'bad' });
+    expect(await reply).toMatchObject({ reason: 'stopped' });
+    expect(ends).toBe(1);
   });
 
   it('X2: tools of a message that was stopped are never run', async () => {

@@ -417,7 +417,7 @@ describe('a batch of tools', () => {
     });
   });
 
-  it('gives all contexts of tool calls one shape, and copies a signal', async () => {
+  it('gives all contexts of tool calls one shape, and copies of them a signal', async () => {
     const contexts: ToolContext[] = [];
     const model = scriptedModel([toolCall('slow'), toolCall('slow')], [text('Done.')]);
     const slow = tool({
@@ -425,7 +425,8 @@ describe('a batch of tools', () => {
       description: 'Keeps its context.',
       run: (_input, context) => {
         contexts.push(context);
-        expect({ ...context }.signal).toBe(context.signal);
+        const derived: unknown[] = [{ ...context }, Object.create(context), new Proxy(context, {})];
+        for (const each of derived) expect(each).toMatchObject({ signal: context.signal });
         return 'ok';
       },
     });

@@ -31,7 +31,7 @@ export const reasoning = (context: Needs): Phase =>
   phase((before) => {
     assertAnswered(before);
     const run = nextIteration(before);
-    const request = { messages: messagesOf(run, context.call), ...optionsOf(run, context) };
+    const request = { ...optionsOf(run, context), messages: messagesOf(run, context.call) };
     return ask$(context, run, stage, String(run.iteration), request).pipe(
       thenMap((response) => {
         const spent = spend(run, response.usage, 'reasoning');

@@ -57,13 +57,14 @@ export const streamMessage$ = (
       const begun = builder.message();
       const shown = toModel(asked.messages);
       const messages = begun.content.length > 0 ? [...shown, begun] : shown;
-      return model.stream$({ messages, ...options }, modelContext);
+      return model.stream$({ ...options, messages }, modelContext);
     }).pipe(
       contained(),
       hooks.transformed(iteration),
       find((chunk) => {
+        const { halt } = builder;
         take(chunk);
-        return chunk.type === 'stop';
+        return builder.halt !== halt;
       }),
       thenMap(() => {
         if (builder.finish !== 'pause' || nth === maxResponses)

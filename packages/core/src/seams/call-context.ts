@@ -54,4 +54,5 @@ export const sharing = <T extends object, Key extends string, Value>(
   get: (this: T) => Value,
 ): T & Readonly<Record<Key, Value>> =>
   // eslint-disable-next-line @typescript-eslint/consistent-type-assertions -- TypeScript ignores definitions.
-  Object.defineProperty(own, key, { enumerable: true, get }) as T & Readonly<Record<Key, Value>>;
+  Object.defineProperty(own, key, { enumerable: true, configurable: true, get }) as T &
+    Readonly<Record<Key, Value>>;

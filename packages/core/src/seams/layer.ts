@@ -403,8 +403,8 @@ const rules: Readonly<Record<keyof Layer, Rule>> = {
   inherit: oneOf(true, 'voice'),
   single: oneOf(true),
   info: [
-    (value) => isRecord(value) && !['type', 'get'].some((name) => name in Object(value['labels'])),
-    "an object without labels 'type' and 'get'",
+    (value) => isRecord(value) && !('type' in Object(value['labels'])),
+    "an object without a label 'type'",
   ],
   open: isFunction,
   call: isFunction,

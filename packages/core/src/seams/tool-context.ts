@@ -28,8 +28,8 @@ export const createToolContext = (
 ): ToolContext => {
   const { call, demand, scheduler, values } = scope;
   const { callId, agent, metadata } = call;
-  const own: Omit<ToolContext, 'signal'> = {
-    get: (key) => valueOf(key, values),
+  const own: Omit<ToolContext, 'signal'> & Aborting = {
+    [aborting]: abort,
     ...scope.labels,
     callId,
     toolCallId,
@@ -42,25 +42,25 @@ export const createToolContext = (
     demand,
     scheduler,
     toolkit,
+    get: (key) => valueOf(key, values),
   };
   const context: ToolContext = sharing(own, 'signal', signalOf);
   // Calls of deciders have other ids than those of the run: a resumed call may skip the decision.
   const prefix = `${callId}/${idPartOf(toolCallId)}${purpose === undefined ? '' : `+${purpose}`}`;
   const callIds = { prefix, count: 0 };
-  scopes.set(context, {
-    scope,
-    stepId,
-    abort,
-    isOver,
-    below: { spent: noSpending },
-    callIds,
-    speaks,
-  });
+  scopes.set(context, { scope, stepId, isOver, below: { spent: noSpending }, callIds, speaks });
   return context;
 };
 
-function signalOf(this: object): AbortSignal {
-  return toolScopeOf(this).abort.signal;
+/** Where a context keeps its abort, so that copies and proxies of it have the signal, too. */
+const aborting = Symbol('abort');
+
+interface Aborting {
+  readonly [aborting]: LazyAbort;
+}
+
+function signalOf(this: Aborting): AbortSignal {
+  return this[aborting].signal;
 }
 
 /** Creates contexts for parallel branches of a tool call: calls of each branch get their own, reproducible ids. */
@@ -106,7 +106,6 @@ export const silent = <Options extends { readonly parent?: ToolContext }>(
 interface ToolScope {
   readonly scope: CallContext;
   readonly stepId: string;
-  readonly abort: LazyAbort;
   readonly isOver: () => boolean;
   /** The cost of its calls so far, and the fatal error of one, which overrides the tool's result. */
   readonly below: { spent: Spending; halt?: MillraceError };
@@ -139,9 +138,9 @@ export const refuseHalted = (context: ToolContext): void => {
   if (halt) throw halt;
 };
 
-const scopes = new WeakMap<object, ToolScope>();
+const scopes = new WeakMap<ToolContext, ToolScope>();
 
-export const toolScopeOf = (context: object): ToolScope => {
+export const toolScopeOf = (context: ToolContext): ToolScope => {
   const scope = scopes.get(context);
   if (scope) return scope;
   throw misuse("'parent' must be the context of a tool's run, not a copy.");

@@ -183,8 +183,7 @@ export const toolCallsOf = ({ content }: AssistantMessage): readonly ToolCallBlo
 export const frozen = <T>(value: T): T => {
   if (!isObject(value) || Object.isFrozen(value) || !isPlain(value)) return value;
   Object.freeze(value);
-  // Allocates no list, unlike `Object.values`.
-  for (const name in value) frozen(value[name]);
+  for (const part of Object.values(value)) frozen(part);
   return value;
 };
 
