@@ -300,6 +300,7 @@ const contextOf = (call: Call, context: CallContext): Context => {
   let live: LiveToolkit | undefined;
   const phaseContext = {
     shown,
+    ...context,
     model,
     memory,
     request,
@@ -316,7 +317,6 @@ const contextOf = (call: Call, context: CallContext): Context => {
     },
     toolContext: (lending, run, abort) =>
       createToolContext(context, (live ??= liveToolkit(tools)), lending, run, abort),
-    ...context,
   } satisfies Omit<Context, 'toolkit'> & { readonly shown: () => Toolkit };
   return sharing(phaseContext, 'toolkit', toolkitShown);
 };
