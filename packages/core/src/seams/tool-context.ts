@@ -52,7 +52,7 @@ export const createToolContext = (
   return context;
 };
 
-/** Where a context keeps its abort, so that copies and proxies of it have the signal, too. */
+/** The key of the abort in a context. Copies and proxies of the context have it, too. */
 const aborting = Symbol('abort');
 
 interface Aborting {
