@@ -24,7 +24,7 @@ async function writeBundle(folder) {
   const shared = await sharedIn(folder, modules);
   const { outputFiles } = await build({
     ...optionsOf(folder),
-    entryPoints: [...modules, ...programsOf(manifest)],
+    entryPoints: [...modules, ...programsOf(manifest), ...threadsOf(folder)],
     plugins: [inOneChunk(folder, modules, shared)],
   });
   const all = [...outputFiles, ...(await browserFiles(folder, manifest))];
@@ -66,6 +66,12 @@ const modulesOf = ({ exports }) =>
 /** `dist/bundle/a.js` is bundled from `src/a.ts`. */
 const programsOf = ({ bin = {} }) =>
   Object.values(bin).map((output) => ({ in: `./src/${nameOf(output)}.ts`, out: nameOf(output) }));
+
+/** `dist/bundle/b.worker.js` is bundled from `src/a/b.worker.ts`, the program of a thread. */
+const threadsOf = (folder) =>
+  readdirSync(join(folder, 'src'), { recursive: true })
+    .filter((path) => path.endsWith('.worker.ts'))
+    .map((path) => ({ in: `./src/${path}`, out: basename(path, '.ts') }));
 
 // ---------------------------------------------------------------- browsers
 

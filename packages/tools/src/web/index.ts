@@ -1,0 +1,2 @@
+// Tools for the web.
+export { fetchPage, type FetchPageOptions } from './fetch-page.js';
