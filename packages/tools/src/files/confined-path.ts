@@ -1,5 +1,6 @@
-import { readdir, realpath } from 'node:fs/promises';
-import { dirname, isAbsolute, relative, resolve, sep } from 'node:path';
+import { lstat, readdir, realpath } from 'node:fs/promises';
+import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
+import { anchored } from './anchored.js';
 
 /** A validated path. It is below the root, and so is its target. */
 export interface ConfinedPath {
@@ -42,6 +43,42 @@ export const confinePath = async (
   }
 };
 
+/**
+ * Resolves the path of a file to write, which need not exist, nor its directories. Throws the same errors as
+ * `confinePath`.
+ */
+export const confineNewPath = async (
+  path: string,
+  confinement: Confinement,
+): Promise<ConfinedPath> => {
+  if (/\p{Cc}/u.test(path)) throw new Error('The path contains a control character.');
+  try {
+    return await confinePath(path, confinement);
+  } catch (error) {
+    if (!isMissing(error)) throw error;
+    const resolved = resolve(confinement.root, path);
+    // A dangling link does not exist for `realpath`, but is there.
+    if (await isThere(resolved)) {
+      throw new Error(`'${path}' is not a regular file.`, { cause: error });
+    }
+    const parent = await confineNewPath(dirname(path), confinement);
+    const real = join(parent.real, basename(resolved));
+    return { real, shown: check(path, real, confinement) };
+  }
+};
+
+export const isMissing = (error: unknown): boolean =>
+  typeof error === 'object' && error !== null && 'code' in error && error.code === 'ENOENT';
+
+export const isThere = async (path: string): Promise<boolean> => {
+  try {
+    await lstat(path);
+    return true;
+  } catch {
+    return false;
+  }
+};
+
 /** The nearest existing directory above a path. Errors must not reveal either what exists outside the root. */
 const nearestAncestor = async (path: string, root: string): Promise<string> => {
   const parent = dirname(path);
@@ -57,11 +94,11 @@ const check = (path: string, place: string, { root, isHidden }: Confinement): st
   const below = relative(root, place);
   if (below === '..' || below.startsWith(`..${sep}`) || isAbsolute(below)) {
     throw new Error(
-      `'${path}' is outside the readable directory. Use a path below it, such as 'README.md'.`,
+      `'${path}' is outside the root directory. Use a path below it, such as 'README.md'.`,
     );
   }
   const shown = below.split(sep).join('/');
-  if (isHidden(shown)) throw new Error(`'${path}' must not be read: it looks like a secret.`);
+  if (isHidden(shown)) throw new Error(`'${path}' must not be used: it looks like a secret.`);
   return shown;
 };
 
@@ -72,7 +109,7 @@ export const namesIn = async (
   { real, shown }: ConfinedPath,
   isHidden: (path: string) => boolean,
 ): Promise<readonly string[]> => {
-  const entries = await readdir(real, { withFileTypes: true });
+  const entries = await anchored(real, (directory) => readdir(directory, { withFileTypes: true }));
   return entries
     .filter(({ name }) => !isHidden(shown === '' ? name : `${shown}/${name}`))
     .map((entry) => (entry.isDirectory() ? `${entry.name}/` : entry.name))

@@ -7,13 +7,14 @@ export const explainFailure = async (
   error: unknown,
   path: string,
   confinement: Confinement,
+  doing: 'read' | 'written' = 'read',
 ): Promise<unknown> => {
   const code = codeOf(error);
   if (code === 'ENOENT' || code === 'ENOTDIR') {
     const near = await namesNear(path, confinement);
     return new Error(`There is no '${path}'.${near}`, { cause: error });
   }
-  return code === undefined ? error : new Error(`'${path}' cannot be read.`, { cause: error });
+  return code === undefined ? error : new Error(`'${path}' cannot be ${doing}.`, { cause: error });
 };
 
 /** The code of an error of the file system, whose message must not be shown because it contains absolute paths. */

@@ -145,7 +145,7 @@ describe('read_file', () => {
     expect((await runTool(open, { path: '.env' })).text).toBe(secret);
     await expect(runTool(open, { path: 'README.md' })).rejects.toThrow('has 24 bytes');
     const own = readFile({ root, isHidden: (path) => path.startsWith('src') });
-    await expect(runTool(own, { path: 'src/index.ts' })).rejects.toThrow('must not be read');
+    await expect(runTool(own, { path: 'src/index.ts' })).rejects.toThrow('must not be used');
   });
 });
 
@@ -168,7 +168,7 @@ describe('X17: read_file never gives anything from outside its root', () => {
     'linked/no-such-file',
     'linked/no/such/file',
   ])('refuses %s', async (path) => {
-    await expect(read(path)).rejects.toThrow('is outside the readable directory');
+    await expect(read(path)).rejects.toThrow('is outside the root directory');
   });
 
   it('refuses absolute paths of neighbours whose names begin like the root', async () => {
@@ -189,7 +189,7 @@ describe('X17: read_file never gives anything from outside its root', () => {
     'harmless.txt',
     '.env.local',
   ])('refuses %s, which looks like a secret', async (path) => {
-    await expect(read(path)).rejects.toThrow(/must not be read/u);
+    await expect(read(path)).rejects.toThrow(/must not be used/u);
   });
 
   it('refuses what is no path', async () => {

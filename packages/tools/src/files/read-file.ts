@@ -22,12 +22,15 @@ export interface ReadFileOptions {
  * Creates the tool `read_file`, which reads UTF-8 text files below a directory, and lists directories.
  *
  * It refuses paths that leave the directory, even through symbolic links, and paths that look like secrets. It returns
- * up to 15,000 characters, and a hint for the model how to continue. It protects against requests of the model, not
- * against other processes that change the directory at the same time.
+ * up to 15,000 characters, and a hint for the model how to continue. On Linux, it also protects against other processes
+ * that replace a directory by a link at the same time.
  */
 export const readFile = (options: ReadFileOptions = {}): Tool => {
   const { isHidden = looksSecret, maxBytes = 2_000_000 } = options;
-  const confinement = { root: realDirectory(options.root ?? process.cwd()), isHidden };
+  const confinement = {
+    root: realDirectory(options.root ?? process.cwd(), 'readFile()'),
+    isHidden,
+  };
   return tool({
     name: 'read_file',
     idempotent: true,
@@ -70,7 +73,8 @@ export const readFile = (options: ReadFileOptions = {}): Tool => {
   });
 };
 
-const realDirectory = (root: string): string => {
+/** Resolves the root of a tool. Throws a `config` error if it is not a directory. */
+export const realDirectory = (root: string, owner: string): string => {
   try {
     const real = realpathSync(root);
     if (statSync(real).isDirectory()) return real;
@@ -79,7 +83,7 @@ const realDirectory = (root: string): string => {
   }
   throw new MillraceError(
     'config',
-    `readFile(): there is no directory '${root}'. Set 'root' to an existing directory.`,
+    `${owner}: there is no directory '${root}'. Set 'root' to an existing directory.`,
   );
 };
 
@@ -102,7 +106,7 @@ const read = async (
     return toolOutput({ content: listingOf(place, names), details: { path: place.shown, names } });
   }
   const text = await readText(place.real, { name: place.shown, maxBytes, signal });
-  const { text: content, ...about } = pageOf(text, fromLine, lines);
+  const { text: content, ...about } = pageOf(text.replace(/^\ufeff/u, ''), fromLine, lines);
   if (about.fromLine > about.totalLines) {
     throw new Error(`'${place.shown}' has only ${about.totalLines} lines.`);
   }

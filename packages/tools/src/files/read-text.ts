@@ -1,12 +1,16 @@
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { anchored } from './anchored.js';
 
-/** Reads a UTF-8 text file. Throws an error if it is not a regular file, is too large, or is not text. */
+/** Reads a UTF-8 text file, with its byte order mark. Throws an error if it is not a regular file, is too large, or is not text. */
 export const readText = async (
   real: string,
   { name, maxBytes, signal }: { name: string; maxBytes: number; signal: AbortSignal },
 ): Promise<string> => {
-  const file = await open(real, flags);
+  const file = await anchored(dirname(real), (directory) =>
+    open(join(directory, basename(real)), flags),
+  );
   try {
     const stats = await file.stat();
     if (!stats.isFile()) throw new Error(`'${name}' is not a regular file.`);
@@ -27,7 +31,7 @@ const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 const decode = (bytes: Uint8Array, name: string): string => {
   try {
-    const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
     if (!text.includes('\0')) return text;
   } catch {
     // Invalid UTF-8 is reported below.

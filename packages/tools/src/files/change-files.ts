@@ -1,0 +1,310 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { lstat, mkdir, open, rename, rm } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import {
+  type ApprovalRequest,
+  requireApproval,
+  tool,
+  type Tool,
+  type ToolContext,
+  toolOutput,
+  type ToolOutput,
+  type Verdict,
+} from '@millrace/core';
+import { jsonSchema } from '@millrace/core/schema';
+import { defer, from, mergeMap, type Observable, type ObservableInput, of } from 'rxjs';
+import { anchored } from './anchored.js';
+import {
+  type ConfinedPath,
+  type Confinement,
+  confineNewPath,
+  isMissing,
+  isThere,
+} from './confined-path.js';
+import { explainFailure } from './explain-failure.js';
+import { readText } from './read-text.js';
+
+/** A request to change a file, with the change as the approver should show it. */
+export interface FileChangeRequest extends ApprovalRequest {
+  /** Relative to the root, separated by `/`. */
+  readonly path: string;
+  /** The change as a unified diff with 3 lines of context. */
+  readonly diff: string;
+}
+
+/** Decides whether a file is changed. Emitting nothing denies it; so does an error. */
+export type FileApprover = (request: FileChangeRequest) => Verdict | ObservableInput<Verdict>;
+
+export interface ChangeRules {
+  readonly confinement: Confinement;
+  /** Of a file, before and after. */
+  readonly maxBytes: number;
+  readonly approve: boolean | FileApprover;
+}
+
+const path = {
+  type: 'string',
+  minLength: 1,
+  maxLength: 1_024,
+  description: 'The path of the file, relative to the root directory.',
+  examples: ['README.md', 'src/index.ts'],
+} as const;
+
+/** Creates the tool `write_file`. */
+export const writeFile = (rules: ChangeRules): Tool => {
+  const { run, approved } = changesBy(rules, ({ content }: WriteInput) => content);
+  return approved(
+    tool({
+      name: 'write_file',
+      idempotent: true,
+      description:
+        'Writes a text file: creates it, with its directories, or replaces its whole content. To change parts of a ' +
+        'file, use edit_file.',
+      input: jsonSchema({
+        type: 'object',
+        properties: {
+          path,
+          content: { type: 'string', description: 'The whole new content of the file.' },
+        },
+        required: ['path', 'content'],
+        additionalProperties: false,
+      }),
+      run,
+    }),
+  );
+};
+
+/** Creates the tool `edit_file`. */
+export const editFile = (rules: ChangeRules): Tool => {
+  const { run, approved } = changesBy(rules, replaced);
+  return approved(
+    tool({
+      name: 'edit_file',
+      description:
+        'Replaces a part of a text file. The old text must occur in the file exactly once, including spaces and line ' +
+        'breaks. Read the file first.',
+      input: jsonSchema({
+        type: 'object',
+        properties: {
+          path,
+          oldText: { type: 'string', minLength: 1, description: 'The text to replace.' },
+          newText: { type: 'string', description: 'The text to put in its place.' },
+          all: {
+            type: 'boolean',
+            description: 'Whether to replace every occurrence. Default: false.',
+          },
+        },
+        required: ['path', 'oldText', 'newText'],
+        additionalProperties: false,
+      }),
+      run,
+    }),
+  );
+};
+
+interface WriteInput {
+  readonly path: string;
+  readonly content: string;
+}
+
+interface EditInput {
+  readonly path: string;
+  readonly oldText: string;
+  readonly newText: string;
+  readonly all?: boolean;
+}
+
+const replaced = (
+  { oldText, newText, all: isForAll = false }: EditInput,
+  before: string | undefined,
+): string => {
+  if (before === undefined) throw new Error('There is no such file. Create it with write_file.');
+  const parts = before.split(oldText);
+  if (parts.length === 1) {
+    throw new Error(
+      'The file does not contain the old text. Read the file, and copy the text exactly, with spaces and line breaks.',
+    );
+  }
+  if (parts.length > 2 && !isForAll) {
+    throw new Error(
+      `The file contains the old text ${parts.length - 1} times. Include the lines around it, or set all to true.`,
+    );
+  }
+  return parts.join(newText);
+};
+
+// ---------------------------------------------------------------- changes
+
+interface Change {
+  readonly place: ConfinedPath;
+  /** `undefined` if there is no such file. */
+  readonly before: string | undefined;
+  readonly after: string;
+}
+
+/** Returns the new content of a file, or throws an error for the model. */
+type Edit<Input> = (input: Input, before: string | undefined) => string;
+
+/** The tool and its approver plan the same change: the tool makes it if the file is still as the approver has seen it. */
+const changesBy = <Input extends { readonly path: string }>(
+  { confinement, maxBytes, approve }: ChangeRules,
+  edit: Edit<Input>,
+) => {
+  const seen = createSeen();
+  const plan = async (input: Input, signal: AbortSignal): Promise<Change> => {
+    const place = await confineNewPath(input.path, confinement);
+    const before = await textAt(place, maxBytes, signal);
+    const after = edit(input, before);
+    checkText(after, maxBytes);
+    return { place, before, after };
+  };
+  const run = async (input: Input, context: ToolContext): Promise<ToolOutput> => {
+    try {
+      const change = await plan(input, context.signal);
+      if (!seen.isAsApproved(context, change.before)) {
+        throw new Error(`'${change.place.shown}' has changed since the approval. Read it again.`);
+      }
+      context.signal.throwIfAborted();
+      if (change.after !== change.before) await replaceFile(change);
+      return await report(change);
+    } catch (error) {
+      throw await explainFailure(error, input.path, confinement, 'written');
+    }
+  };
+  const decide$ = (
+    approver: FileApprover,
+    request: ApprovalRequest<Input>,
+  ): Observable<Verdict> => {
+    const { value, context } = request;
+    const planned = plan(value, context.signal).then(
+      async (change) => ({ change, diff: await diffOf(change) }),
+      async (error: unknown) => ({
+        reason: messageOf(await explainFailure(error, value.path, confinement, 'written')),
+      }),
+    );
+    return from(planned).pipe(
+      mergeMap((it) => {
+        if ('reason' in it) return of({ approved: false, reason: it.reason });
+        seen.add(context, it.change.before);
+        return verdict$(approver({ ...request, path: it.change.place.shown, diff: it.diff }));
+      }),
+    );
+  };
+  const approved = (target: Tool<Input>): Tool =>
+    typeof approve === 'boolean'
+      ? requireApproval(target, approve)
+      : requireApproval(target, (request) => defer(() => decide$(approve, request)));
+  return { run, approved };
+};
+
+const verdict$ = (given: Verdict | ObservableInput<Verdict>): Observable<Verdict> =>
+  typeof given === 'boolean' || 'approved' in given ? of(given) : from(given);
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : '');
+
+const maxSeen = 1_000;
+
+/** The content of files that approvers have seen, by tool call: a person may take hours to decide. */
+const createSeen = () => {
+  const hashes = new Map<string, string>();
+  const keyOf = ({ callId, toolCallId }: ToolContext): string => `${callId} ${toolCallId}`;
+  return {
+    add: (context: ToolContext, before: string | undefined): void => {
+      hashes.set(keyOf(context), hashOf(before));
+      const [oldest] = hashes.keys();
+      if (hashes.size > maxSeen && oldest !== undefined) hashes.delete(oldest);
+    },
+    /** Also true if no approver has seen it, such as after a restart. */
+    isAsApproved: (context: ToolContext, before: string | undefined): boolean => {
+      const hash = hashes.get(keyOf(context));
+      hashes.delete(keyOf(context));
+      return hash === undefined || hash === hashOf(before);
+    },
+  };
+};
+
+const hashOf = (text: string | undefined): string =>
+  text === undefined ? '' : createHash('sha256').update(text).digest('hex');
+
+const textAt = async (
+  { real, shown }: ConfinedPath,
+  maxBytes: number,
+  signal: AbortSignal,
+): Promise<string | undefined> => {
+  try {
+    return await readText(real, { name: shown, maxBytes, signal });
+  } catch (error) {
+    if (isMissing(error)) return undefined;
+    throw error;
+  }
+};
+
+const checkText = (text: string, maxBytes: number): void => {
+  if (text.includes('\0')) throw new Error('The new content has a NUL character: it is not text.');
+  const bytes = Buffer.byteLength(text);
+  if (bytes > maxBytes) {
+    throw new Error(
+      `The new content has ${bytes} bytes; files of up to ${maxBytes} can be written.`,
+    );
+  }
+};
+
+const report = async (change: Change): Promise<ToolOutput> => {
+  const { place, before, after } = change;
+  const done = before === undefined ? 'Created' : 'Changed';
+  return toolOutput({
+    content:
+      before === after ? `'${place.shown}' had this content already.` : `${done} '${place.shown}'.`,
+    details: { path: place.shown, isNew: before === undefined, diff: await diffOf(change) },
+  });
+};
+
+/** Comparing unrelated texts takes quadratic time, so it is limited. */
+const diffOf = async ({ place, before, after }: Change): Promise<string> => {
+  const { createTwoFilesPatch, FILE_HEADERS_ONLY } = await import('diff');
+  const [from_, to] = [before === undefined ? '/dev/null' : `a/${place.shown}`, `b/${place.shown}`];
+  const limits = { timeout: 200, maxEditLength: 5_000 };
+  const options = { context: 3, headerOptions: FILE_HEADERS_ONLY, ...limits };
+  return (
+    createTwoFilesPatch(from_, to, before ?? '', after, undefined, undefined, options) ??
+    `--- ${from_}\n+++ ${to}\nThe change is too large to compare. The new content is:\n\n${after}`
+  );
+};
+
+// ---------------------------------------------------------------- files
+
+/** Replaces a file in one step: others see the old or the new content, and a link in its place is not followed. */
+const replaceFile = async ({ place: { real }, before, after }: Change): Promise<void> => {
+  await makeDirectory(dirname(real));
+  await anchored(dirname(real), async (directory) => {
+    const target = join(directory, basename(real));
+    const temporary = join(directory, `.${randomUUID()}.tmp`);
+    try {
+      const mode = before === undefined ? undefined : (await lstat(target)).mode & 0o777;
+      await writeNew(temporary, after, mode);
+      await rename(temporary, target);
+    } catch (error) {
+      await rm(temporary, { force: true });
+      throw error;
+    }
+  });
+};
+
+const writeNew = async (name: string, text: string, mode: number | undefined): Promise<void> => {
+  // Fails if the name exists.
+  const file = await open(name, 'wx', mode);
+  try {
+    await file.writeFile(text);
+    // The mask of the process does not apply to this one.
+    if (mode !== undefined) await file.chmod(mode);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+};
+
+const makeDirectory = async (real: string): Promise<void> => {
+  if (await isThere(real)) return;
+  await makeDirectory(dirname(real));
+  await anchored(dirname(real), (directory) => mkdir(join(directory, basename(real))));
+};

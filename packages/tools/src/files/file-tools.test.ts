@@ -1,0 +1,396 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync, renameSync, statSync, symlinkSync } from 'node:fs';
+import { chmod, link, mkdir, mkdtemp, realpath, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { createAgent, type Tool } from '@millrace/core';
+import { scriptedModel, text, toolCall, toolContract } from '@millrace/core/testing';
+import { of, throwError } from 'rxjs';
+import { runTool } from '../run-tool.test-support.js';
+import type { FileChangeRequest } from './change-files.js';
+import { fileTools, type FileToolsOptions } from './file-tools.js';
+
+const secret = 'TOP SECRET';
+let base: string;
+let root: string;
+
+const put = async (path: string, content: string | Uint8Array): Promise<void> => {
+  await mkdir(dirname(join(base, path)), { recursive: true });
+  await writeFile(join(base, path), content);
+};
+const contentOf = (path: string): string => readFileSync(join(root, path), 'utf8');
+
+beforeEach(async () => {
+  base = await realpath(await mkdtemp(join(tmpdir(), 'file-tools-')));
+  root = join(base, 'root');
+  await put('outside/other.txt', secret);
+  await put('root/README.md', '# Mill\nThe wheel turns.\n');
+  await put('root/src/index.ts', 'export const wheel = 1;\nexport const mill = wheel;\n');
+  await put('root/src/deep/er/leaf.ts', 'export const leaf = 1;\n');
+  await put('root/node_modules/a/index.js', 'wheel');
+  await put('root/.env', `wheel=${secret}`);
+  await put('root/.git/config', secret);
+  await put('root/picture.png', new Uint8Array([137, 80, 78, 71, 0, 255]));
+  await put('root/large.txt', 'x'.repeat(2_000_001));
+  await symlink('../outside', join(root, 'linked'));
+  await symlink('../outside/other.txt', join(root, 'link.txt'));
+  await symlink('../outside/new.txt', join(root, 'dangling'));
+  await symlink('README.md', join(root, 'inside.md'));
+  execFileSync('mkfifo', [join(root, 'pipe')]);
+});
+afterEach(() => rm(base, { recursive: true }));
+
+const toolNamed = (name: string, options: FileToolsOptions = {}): Tool => {
+  const found = fileTools({ root, approve: true, ...options }).find((it) => it.name === name);
+  if (found === undefined) throw new Error(`There is no tool ${name}.`);
+  return found;
+};
+const run = (name: string, input: object, options?: FileToolsOptions) =>
+  runTool(toolNamed(name, options), input);
+const textOfRun = async (name: string, input: object): Promise<string> =>
+  (await run(name, input)).text;
+
+describe('fileTools', () => {
+  it('has no tools that change files unless it is given an approver', () => {
+    const namesOf = (options: FileToolsOptions) => fileTools(options).map(({ name }) => name);
+    const reading = ['list_files', 'read_file', 'search_files'];
+    expect(namesOf({ root })).toEqual(reading);
+    expect(namesOf({ root, approve: false })).toEqual([...reading, 'write_file', 'edit_file']);
+  });
+
+  it('marks the tools that may run twice', () => {
+    const marks = fileTools({ root, approve: true }).map(({ idempotent }) => idempotent ?? false);
+    expect(marks).toEqual([true, true, true, true, false]);
+  });
+
+  describe.each([
+    ['list_files', [{}, { path: 'src', depth: 1 }], [{ path: '' }, { depth: 0 }]],
+    ['search_files', [{ query: 'wheel' }, { query: '^w', isPattern: true }], [{}, { query: '' }]],
+    ['write_file', [{ path: 'new.txt', content: '' }], [{ path: 'a' }, { content: 'a' }]],
+    [
+      'edit_file',
+      [{ path: 'README.md', oldText: 'turns', newText: '' }],
+      [{ path: 'a', oldText: '', newText: '' }],
+    ],
+  ] as const)('%s', (name, valid, invalid) => {
+    for (const rule of toolContract(() => toolNamed(name), { valid, invalid }))
+      it(rule.name, rule.run);
+  });
+
+  it.each([
+    [{ approve: 'yes' }, "'approve' must be true, false or an approver function"],
+    [{ root: '/nowhere' }, "fileTools(): there is no directory '/nowhere'"],
+    [{ maxBytes: 0 }, "'maxBytes' must be a whole number of at least 1"],
+  ])('refuses the options %j', (options, message) => {
+    expect(() => fileTools(options as never)).toThrow(message);
+  });
+});
+
+describe('list_files', () => {
+  it('lists the levels that are asked for, without secrets and dependencies', async () => {
+    const top = [
+      'README.md',
+      'dangling',
+      'inside.md',
+      'large.txt',
+      'link.txt',
+      'linked',
+      'picture.png',
+      'pipe',
+      'src/',
+    ];
+    expect((await textOfRun('list_files', { depth: 1 })).split('\n')).toEqual(top);
+    expect(await textOfRun('list_files', { path: 'src' })).toBe(
+      'src/deep/\nsrc/deep/er/\nsrc/index.ts',
+    );
+    expect(await textOfRun('list_files', { path: 'src', depth: 3 })).toContain(
+      'src/deep/er/leaf.ts',
+    );
+  });
+
+  it('stops after 500 entries', async () => {
+    for (let index = 0; index < 501; index += 1) await put(`root/many/${index}`, '');
+    const listed = await textOfRun('list_files', { path: 'many' });
+    expect(listed.split('\n')).toHaveLength(501);
+    expect(listed).toMatch(/\[Only the first 500. List a subdirectory.\]$/u);
+  });
+});
+
+describe('search_files', () => {
+  it('finds the lines with a string, in text files that may be read', async () => {
+    expect(await textOfRun('search_files', { query: 'wheel' })).toBe(
+      '4 lines match.\nREADME.md:2: The wheel turns.\ninside.md:2: The wheel turns.\n' +
+        'src/index.ts:1: export const wheel = 1;\nsrc/index.ts:2: export const mill = wheel;',
+    );
+    expect(await textOfRun('search_files', { query: 'SECRET' })).toMatch(/^No line of \d+ files/u);
+    expect(
+      await textOfRun('search_files', { query: 'leaf', path: 'src', fileEnding: '.ts' }),
+    ).toContain('leaf.ts:1:');
+    expect(await textOfRun('search_files', { query: 'wheel', fileEnding: '.js' })).toMatch(
+      /^No line/u,
+    );
+  });
+
+  it('finds the lines that match a pattern, in linear time', async () => {
+    expect(await textOfRun('search_files', { query: 'mill = \\w+', isPattern: true })).toContain(
+      'index.ts:2:',
+    );
+    expect(await textOfRun('search_files', { query: 'mill = \\w+' })).toMatch(/^No line/u);
+    await put('root/src/hostile.txt', `${'a'.repeat(30)}b\n`.repeat(1_000));
+    expect(await textOfRun('search_files', { query: '^(a+)+$', isPattern: true })).toMatch(
+      /^No line/u,
+    );
+    await expect(run('search_files', { query: '(', isPattern: true })).rejects.toThrow('(');
+    await expect(run('search_files', { query: '(?=a)', isPattern: true })).rejects.toThrow('(?=a)');
+  });
+
+  it('stops after 100 matches, and cuts long lines', async () => {
+    await put('root/src/many.txt', `${'wheel'.repeat(100)}\n`.repeat(200));
+    const { output } = await run('search_files', { query: 'wheel', path: 'src' });
+    const { matches, limit } = output.details as { matches: { text: string }[]; limit: string };
+    expect(matches).toHaveLength(100);
+    expect(limit).toBe('100 matches');
+    expect(matches.at(-1)?.text).toHaveLength(200);
+  });
+});
+
+describe('write_file and edit_file', () => {
+  it('create a file with its directories, and replace it, keeping its mode', async () => {
+    const created = await run('write_file', { path: 'a/b/new.txt', content: 'one\n' });
+    expect(created.text).toBe("Created 'a/b/new.txt'.");
+    expect(created.output.details).toEqual({
+      path: 'a/b/new.txt',
+      isNew: true,
+      diff: '--- /dev/null\n+++ b/a/b/new.txt\n@@ -0,0 +1,1 @@\n+one\n',
+    });
+    await chmod(join(root, 'a/b/new.txt'), 0o751);
+    const { ino } = statSync(join(root, 'a/b/new.txt'));
+    const changed = await run('write_file', { path: 'a/b/new.txt', content: 'two\n' });
+    expect(changed.output.details).toMatchObject({ diff: expect.stringContaining('-one\n+two\n') });
+    const after = statSync(join(root, 'a/b/new.txt'));
+    expect(after.mode & 0o777).toBe(0o751);
+    // Another file in its place: whoever has the old one open still sees all of it.
+    expect(after.ino).not.toBe(ino);
+    expect(readdirSync(join(root, 'a/b'))).toEqual(['new.txt']);
+    const same = await run('write_file', { path: 'a/b/new.txt', content: 'two\n' });
+    expect(same.text).toBe("'a/b/new.txt' had this content already.");
+    expect(statSync(join(root, 'a/b/new.txt')).ino).toBe(after.ino);
+  });
+
+  it('replace exactly one part, or all', async () => {
+    const edit = (oldText: string, newText: string, all?: boolean) =>
+      run('edit_file', { path: 'src/index.ts', oldText, newText, ...(all && { all }) });
+    await edit('wheel = 1', 'wheel = $& $1');
+    expect(contentOf('src/index.ts')).toContain('wheel = $& $1;\n');
+    await expect(edit('wheel', 'x')).rejects.toThrow('contains the old text 2 times');
+    await edit('wheel', 'x', true);
+    expect(contentOf('src/index.ts')).toBe('export const x = $& $1;\nexport const mill = x;\n');
+    await expect(edit('nowhere', 'x')).rejects.toThrow('does not contain the old text');
+    await expect(run('edit_file', { path: 'no.ts', oldText: 'a', newText: 'b' })).rejects.toThrow(
+      'Create it with write_file',
+    );
+  });
+
+  it('keep a byte order mark and line breaks', async () => {
+    await put('root/dos.txt', '\ufeffone\r\ntwo\r\n');
+    await run('edit_file', { path: 'dos.txt', oldText: 'two', newText: '2' });
+    expect(contentOf('dos.txt')).toBe('\ufeffone\r\n2\r\n');
+    expect(await textOfRun('read_file', { path: 'dos.txt' })).toBe('one\n2');
+  });
+
+  it('follow a link inside the root, and keep it', async () => {
+    await run('edit_file', { path: 'inside.md', oldText: '# Mill', newText: '# Wheel' });
+    expect(contentOf('README.md')).toContain('# Wheel');
+    expect(await realpath(join(root, 'inside.md'))).toBe(join(root, 'README.md'));
+  });
+
+  it('leave a file outside alone that is the same by a hard link', async () => {
+    await link(join(base, 'outside/other.txt'), join(root, 'hard.txt'));
+    await run('write_file', { path: 'hard.txt', content: 'changed' });
+    expect(readFileSync(join(base, 'outside/other.txt'), 'utf8')).toBe(secret);
+    expect(contentOf('hard.txt')).toBe('changed');
+  });
+
+  it.each([
+    ['picture.png', 'x', 'is not UTF-8 text'],
+    ['large.txt', 'x', 'has 2000001 bytes'],
+    ['pipe', 'x', 'is not a regular file'],
+    ['src', 'x', 'is not a regular file'],
+    ['.', 'x', 'is not a regular file'],
+    ['README.md/x', 'x', "There is no 'README.md/x'"],
+    ['new.txt', 'a\0b', 'a NUL character'],
+    ['new.txt', 'x'.repeat(2_000_001), 'has 2000001 bytes'],
+    ['n\new.txt', 'x', 'a control character'],
+    [`${'n'.repeat(300)}.txt`, 'x', 'cannot be written'],
+  ])('refuse %j', async (path, content, message) => {
+    await expect(run('write_file', { path, content })).rejects.toThrow(message);
+    await expect(run('write_file', { path, content })).rejects.not.toThrow(base);
+    expect(existsSync(join(root, 'new.txt'))).toBe(false);
+  });
+});
+
+describe('X17: no tool leaves the root', () => {
+  const calls = [
+    ['list_files', (path: string) => ({ path })],
+    ['read_file', (path: string) => ({ path })],
+    ['search_files', (path: string) => ({ path, query: 'S' })],
+    ['write_file', (path: string) => ({ path, content: 'OVERWRITTEN' })],
+    ['edit_file', (path: string) => ({ path, oldText: 'SECRET', newText: 'OVERWRITTEN' })],
+  ] as const;
+
+  const attacks = [
+    ['..', 'outside the root'],
+    ['../outside/other.txt', 'outside the root'],
+    ['src/../../outside/other.txt', 'outside the root'],
+    ['./.././outside/new.txt', 'outside the root'],
+    ['/etc/passwd', 'outside the root'],
+    ['//etc/passwd', 'outside the root'],
+    ['linked', 'outside the root'],
+    ['linked/other.txt', 'outside the root'],
+    ['linked/new.txt', /outside the root|There is no/u],
+    ['link.txt', 'outside the root'],
+    ['dangling', /not a regular file|There is no/u],
+    ['dangling/x', /not a regular file|There is no/u],
+    ['.env', 'looks like a secret'],
+    ['.ENV', 'looks like a secret'],
+    ['.git/config', 'looks like a secret'],
+    ['.Git/hooks/pre-commit', 'looks like a secret'],
+    ['src/../.env', 'looks like a secret'],
+    ['src/ID_RSA', 'looks like a secret'],
+    ['README.md\0.txt', /NUL|control/u],
+    ['\0', /NUL|control/u],
+  ] as const;
+
+  it.each(
+    attacks.flatMap(([path, reason]) =>
+      calls.map(([name, input]) => [name, path, reason, input] as const),
+    ),
+  )('%s %j: %s', async (name, path, reason, input) => {
+    const before = readdirSync(base, { recursive: true }).length;
+    await expect(run(name, input(path))).rejects.toThrow(reason);
+    await expect(run(name, input(path))).rejects.not.toThrow(base);
+    expect(readFileSync(join(base, 'outside/other.txt'), 'utf8')).toBe(secret);
+    expect(readdirSync(base, { recursive: true })).toHaveLength(before);
+  });
+
+  it.each([
+    '%2e%2e/outside/other.txt',
+    '..\\outside\\other.txt',
+    '．．/outside/x',
+    '~/x',
+    'file:///etc/passwd',
+    '..%c0%af..%c0%afx',
+    '.. /x',
+    '.../x',
+  ])('takes %j literally: a name below the root', async (path) => {
+    await run('write_file', { path, content: 'literal' });
+    expect(readdirSync(base).sort()).toEqual(['outside', 'root']);
+    expect(readdirSync(join(base, 'outside'))).toEqual(['other.txt']);
+    await expect(run('read_file', { path })).resolves.toMatchObject({ text: 'literal' });
+  });
+
+  it.each([
+    ['the directory', 'src/deep/er', 'outside/er'],
+    ['a directory above', 'src/deep', 'outside'],
+  ])(
+    '%s is replaced by a link after the check: nothing outside is read or written',
+    async (_, swapped, target) => {
+      await put('outside/er/leaf.ts', secret);
+      // The predicate runs between the check of the path and the access.
+      for (const [name, input] of [
+        ['read_file', { path: 'src/deep/er/leaf.ts' }],
+        ['list_files', { path: 'src/deep/er' }],
+        ['write_file', { path: 'src/deep/er/leaf.ts', content: 'OVERWRITTEN' }],
+        ['write_file', { path: 'src/deep/er/new.ts', content: 'OVERWRITTEN' }],
+      ] as const) {
+        const swap = (): void => {
+          renameSync(join(root, swapped), join(root, 'moved'));
+          symlinkSync(join(base, target), join(root, swapped));
+        };
+        let isArmed = true;
+        const isHidden = (): boolean => {
+          if (isArmed) swap();
+          isArmed = false;
+          return false;
+        };
+        const ran = run(name, input, { isHidden });
+        await expect(ran).rejects.toThrow(/replaced|cannot be|There is no|outside/u);
+        await expect(ran).rejects.not.toThrow(secret);
+        await rm(join(root, swapped));
+        renameSync(join(root, 'moved'), join(root, swapped));
+      }
+      expect(readFileSync(join(base, 'outside/er/leaf.ts'), 'utf8')).toBe(secret);
+      expect(readdirSync(join(base, 'outside/er'))).toEqual(['leaf.ts']);
+    },
+  );
+});
+
+describe('T12: changes need approval', () => {
+  const ask = async (approve: NonNullable<FileToolsOptions['approve']>, input = {}) => {
+    const call = { path: 'README.md', oldText: 'turns', newText: 'stands', ...input };
+    const model = scriptedModel([toolCall('edit_file', call)], [text('done')]);
+    const { toolCalls } = await createAgent({ model, tools: fileTools({ root, approve }) }).call(
+      'x',
+    );
+    return toolCalls[0];
+  };
+
+  it('the approver sees the change as a diff', async () => {
+    const requests: FileChangeRequest[] = [];
+    const made = await ask((request) => {
+      requests.push(request);
+      return of(true);
+    });
+    expect(made?.isError).toBe(false);
+    expect(contentOf('README.md')).toBe('# Mill\nThe wheel stands.\n');
+    expect(requests).toMatchObject([
+      {
+        tool: 'edit_file',
+        path: 'README.md',
+        diff: '--- a/README.md\n+++ b/README.md\n@@ -1,2 +1,2 @@\n # Mill\n-The wheel turns.\n+The wheel stands.\n',
+      },
+    ]);
+  });
+
+  it.each([
+    ['false', false, 'was not approved'],
+    ['a verdict', () => ({ approved: false, reason: 'Not on Fridays.' }), 'Not on Fridays.'],
+    ['an error', () => throwError(() => new Error('broken')), 'The approver failed.'],
+    ['nothing', () => [], 'No decision was made.'],
+  ] as const)('%s denies it', async (_, approve, reason) => {
+    const denied = await ask(approve);
+    expect(denied).toMatchObject({ isError: true, output: expect.stringContaining(reason) });
+    expect(contentOf('README.md')).toContain('turns');
+  });
+
+  it('is not asked about a change that is impossible', async () => {
+    let asked = 0;
+    const approve = () => (asked += 1) > 0;
+    const missing = await ask(approve, { oldText: 'flies' });
+    expect(missing?.output).toContain('does not contain the old text');
+    expect((await ask(approve, { path: '../outside/other.txt' }))?.output).toContain(
+      'outside the root',
+    );
+    expect(asked).toBe(0);
+  });
+
+  it('refuses a change whose file has been changed since', async () => {
+    const changed = await ask(async () => {
+      await put('root/README.md', 'Now the wheel turns too.');
+      return true;
+    });
+    expect(changed?.output).toContain("'README.md' has changed since the approval");
+    expect(contentOf('README.md')).toBe('Now the wheel turns too.');
+  });
+
+  it('shows the new content if texts are too different to compare', async () => {
+    const lines = (letter: string) =>
+      Array.from({ length: 20_000 }, (_, index) => `${letter}${index}`).join('\n');
+    await put('root/long.txt', lines('a'));
+    const { output } = await run('write_file', { path: 'long.txt', content: lines('b') });
+    expect(output.details).toMatchObject({
+      diff: expect.stringMatching(/too large to compare[^]*b0\nb1\n/u),
+    });
+  });
+});

@@ -1,0 +1,54 @@
+import type { Tool } from '@millrace/core';
+import { checkOptions, isFunction, isText, type Rule, wholeNumber } from '@millrace/core/values';
+import { editFile, type FileApprover, writeFile } from './change-files.js';
+import { listFiles, searchFiles } from './find-files.js';
+import { looksSecret } from './looks-secret.js';
+import { readFile, realDirectory } from './read-file.js';
+
+/** Options of `fileTools`. */
+export interface FileToolsOptions {
+  /** The directory that paths must not leave. Default: the working directory at the creation of the tools. */
+  readonly root?: string;
+  /**
+   * Decides on each change of a file, and sees it as a diff. `true` allows all changes, `false` denies them. Default:
+   * there are no tools that change files.
+   */
+  readonly approve?: boolean | FileApprover;
+  /** Whether to refuse a path, which is relative to the root and separated by `/`. Default: `looksSecret`. */
+  readonly isHidden?: (path: string) => boolean;
+  /** The maximum size of a file, in bytes. Default: 2,000,000. */
+  readonly maxBytes?: number;
+}
+
+/**
+ * Creates the tools `list_files`, `read_file` and `search_files` for one directory, and, with the option `approve`,
+ * `write_file` and `edit_file`.
+ *
+ * They refuse paths that leave the directory, also through symbolic links, paths that look like secrets, and files that
+ * are not regular, not UTF-8 text or too large. A change that an approver has allowed is refused if the file has been
+ * changed since. Files are replaced in one step and keep their mode.
+ */
+export const fileTools = (options: FileToolsOptions = {}): readonly Tool[] => {
+  checkOptions('fileTools()', options, rules);
+  const { approve, isHidden = looksSecret, maxBytes = 2_000_000 } = options;
+  const root = realDirectory(options.root ?? process.cwd(), 'fileTools()');
+  const confinement = { root, isHidden };
+  const reading = [
+    listFiles(confinement),
+    readFile({ root, isHidden, maxBytes }),
+    searchFiles(confinement, maxBytes),
+  ];
+  if (approve === undefined) return reading;
+  const changing = { confinement, maxBytes, approve };
+  return [...reading, writeFile(changing), editFile(changing)];
+};
+
+const rules: Readonly<Record<keyof FileToolsOptions, Rule>> = {
+  root: isText,
+  approve: [
+    (value) => typeof value === 'boolean' || typeof value === 'function',
+    'true, false or an approver function',
+  ],
+  isHidden: isFunction,
+  maxBytes: wholeNumber(1),
+};
