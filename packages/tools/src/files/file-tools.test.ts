@@ -109,6 +109,11 @@ describe('list_files', () => {
     );
   });
 
+  it('refuses a file, and explains what is missing', async () => {
+    await expect(run('list_files', { path: 'README.md' })).rejects.toThrow('is not a directory');
+    await expect(run('list_files', { path: 'scr' })).rejects.toThrow("There is no 'scr'.");
+  });
+
   it('stops after 500 entries', async () => {
     for (let index = 0; index < 501; index += 1) await put(`root/many/${index}`, '');
     const listed = await textOfRun('list_files', { path: 'many' });
@@ -164,12 +169,12 @@ describe('write_file and edit_file', () => {
       isNew: true,
       diff: '--- /dev/null\n+++ b/a/b/new.txt\n@@ -0,0 +1,1 @@\n+one\n',
     });
-    await chmod(join(root, 'a/b/new.txt'), 0o751);
+    await chmod(join(root, 'a/b/new.txt'), 0o777);
     const { ino } = statSync(join(root, 'a/b/new.txt'));
     const changed = await run('write_file', { path: 'a/b/new.txt', content: 'two\n' });
     expect(changed.output.details).toMatchObject({ diff: expect.stringContaining('-one\n+two\n') });
     const after = statSync(join(root, 'a/b/new.txt'));
-    expect(after.mode & 0o777).toBe(0o751);
+    expect(after.mode & 0o777).toBe(0o777);
     // Another file in its place: whoever has the old one open still sees all of it.
     expect(after.ino).not.toBe(ino);
     expect(readdirSync(join(root, 'a/b'))).toEqual(['new.txt']);
@@ -294,34 +299,47 @@ describe('X17: no tool leaves the root', () => {
     ['the directory', 'src/deep/er', 'outside/er'],
     ['a directory above', 'src/deep', 'outside'],
   ])(
-    '%s is replaced by a link after the check: nothing outside is read or written',
+    '%s is replaced by a link at any moment: nothing outside is read or written',
     async (_, swapped, target) => {
       await put('outside/er/leaf.ts', secret);
-      // The predicate runs between the check of the path and the access.
+      const failures = new Set<string>();
       for (const [name, input] of [
         ['read_file', { path: 'src/deep/er/leaf.ts' }],
         ['list_files', { path: 'src/deep/er' }],
+        ['search_files', { path: 'src/deep/er', query: 'S' }],
         ['write_file', { path: 'src/deep/er/leaf.ts', content: 'OVERWRITTEN' }],
         ['write_file', { path: 'src/deep/er/new.ts', content: 'OVERWRITTEN' }],
       ] as const) {
-        const swap = (): void => {
-          renameSync(join(root, swapped), join(root, 'moved'));
-          symlinkSync(join(base, target), join(root, swapped));
-        };
-        let isArmed = true;
-        const isHidden = (): boolean => {
-          if (isArmed) swap();
-          isArmed = false;
-          return false;
-        };
-        const ran = run(name, input, { isHidden });
-        await expect(ran).rejects.toThrow(/replaced|cannot be|There is no|outside/u);
-        await expect(ran).rejects.not.toThrow(secret);
-        await rm(join(root, swapped));
-        renameSync(join(root, 'moved'), join(root, swapped));
+        // The predicate runs before and after a path is resolved. After the last time, the file is opened.
+        for (let moment = 1; moment <= 6; moment += 1) {
+          let left = moment;
+          const isHidden = (): boolean => {
+            left -= 1;
+            if (left === 0) {
+              renameSync(join(root, swapped), join(root, 'moved'));
+              symlinkSync(join(base, target), join(root, swapped));
+            }
+            return false;
+          };
+          const outcome = await run(name, input, { isHidden }).then(
+            (ran) => ran.text,
+            (error: Error) => {
+              failures.add(error.message);
+              return error.message;
+            },
+          );
+          expect(outcome).not.toContain(secret);
+          expect(outcome).not.toContain(base);
+          if (left > 0) break;
+          await rm(join(root, swapped));
+          renameSync(join(root, 'moved'), join(root, swapped));
+          await rm(join(root, 'src/deep/er/new.ts'), { force: true });
+        }
       }
       expect(readFileSync(join(base, 'outside/er/leaf.ts'), 'utf8')).toBe(secret);
       expect(readdirSync(join(base, 'outside/er'))).toEqual(['leaf.ts']);
+      const last = swapped === 'src/deep' ? 'has been replaced at the same time' : 'There is no';
+      expect([...failures].join()).toContain(last);
     },
   );
 });

@@ -1,5 +1,5 @@
 import type { Dirent } from 'node:fs';
-import { readdir } from 'node:fs/promises';
+import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { tool, type Tool, toolOutput, type ToolOutput } from '@millrace/core';
@@ -252,7 +252,9 @@ const explained = async (
   use: (place: ConfinedPath) => Promise<ToolOutput>,
 ): Promise<ToolOutput> => {
   try {
-    return await use(await confinePath(directory, confinement));
+    const place = await confinePath(directory, confinement);
+    if ((await stat(place.real)).isDirectory()) return await use(place);
+    throw new Error(`'${place.shown}' is not a directory.`);
   } catch (error) {
     throw await explainFailure(error, directory, confinement);
   }

@@ -1,7 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import type { LookupFunction } from 'node:net';
+import { Worker } from 'node:worker_threads';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
-import { afterAll, describe, expect, it } from '@jest/globals';
+import { afterAll, describe, expect, it, jest } from '@jest/globals';
 import { lentToolContext, toolContract } from '@millrace/core/testing';
 import { lastValueFrom, VirtualTimeScheduler } from 'rxjs';
 import { runTool } from '../run-tool.test-support.js';
@@ -358,6 +359,22 @@ describe('fetch_page is bounded', () => {
     resolve();
     await read('/text');
     expect(site.requests.slice(before)).toEqual(['/text']);
+  });
+
+  it('I5: unsubscribing ends the thread that converts', async () => {
+    const terminate = jest.spyOn(Worker.prototype, 'terminate');
+    const fetched = {
+      url: new URL(site.origin),
+      status: 200,
+      contentType: 'text/html',
+      redirects: [],
+    };
+    article$({ ...fetched, body: Buffer.from('<h1>'.repeat(400_000)) })
+      .subscribe()
+      .unsubscribe();
+    expect(terminate).toHaveBeenCalledTimes(1);
+    await terminate.mock.results[0]?.value;
+    terminate.mockRestore();
   });
 
   it('does not block: hostile HTML is converted in a thread', async () => {
