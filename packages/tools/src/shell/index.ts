@@ -1,0 +1,2 @@
+// Tools that run programs.
+export { runCommand, type RunCommandOptions } from './run-command.js';
