@@ -1,5 +1,6 @@
+import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
-import type { LookupFunction } from 'node:net';
+import { type AddressInfo, createServer, type LookupFunction, type Socket } from 'node:net';
 import { Worker } from 'node:worker_threads';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { afterAll, describe, expect, it, jest } from '@jest/globals';
@@ -20,6 +21,16 @@ const answer =
   };
 const html = (body: string | Uint8Array, headers?: Record<string, string>) =>
   answer('text/html', body, headers);
+const endless =
+  (status: number, headers: Record<string, string>) =>
+  (_: unknown, response: ServerResponse): void => {
+    response.writeHead(status, headers);
+    const write = (): void => {
+      while (!response.destroyed && response.write('x'.repeat(10_000)));
+    };
+    response.on('drain', write);
+    write();
+  };
 const redirect = (location: string, status = 302) => answer('', '', { location }, status);
 
 const mill = `<!doctype html><title>The Mill &amp; more</title><base href="/docs/">
@@ -48,14 +59,10 @@ const site = await openSite({
   '/odd-encoding': html(mill, { 'content-encoding': 'gzip, gzip' }),
   '/not-gzip': html('x'.repeat(100), { 'content-encoding': 'gzip' }),
   '/bomb': html(gzipSync(new Uint8Array(100_000_000)), { 'content-encoding': 'gzip' }),
-  '/endless': (_, response) => {
-    response.writeHead(200, { 'content-type': 'text/plain' });
-    const write = (): void => {
-      while (!response.destroyed && response.write('x'.repeat(10_000)));
-    };
-    response.on('drain', write);
-    write();
-  },
+  '/endless': endless(200, { 'content-type': 'text/plain' }),
+  '/endless-pdf': endless(200, { 'content-type': 'application/pdf' }),
+  '/endless-redirect': endless(302, { location: '/text' }),
+  '/not-br': html('x'.repeat(100), { 'content-encoding': 'br' }),
   '/slow': (_, response) => {
     response.writeHead(200, { 'content-type': 'text/plain' });
     response.write('The');
@@ -171,6 +178,7 @@ describe('fetch_page', () => {
     ['/failed', 'status 503 Service Unavailable'],
     ['/not-modified', 'status 304 Not Modified'],
     ['/odd-encoding', 'a compression that is not supported'],
+    ['/not-br', 'the compressed data is invalid'],
     ['/not-gzip', 'the compressed data is invalid'],
     ['/odd-charset', "the charset 'klingon', which is not supported"],
   ])('refuses %s', async (path, message) => {
@@ -303,6 +311,21 @@ describe('X17: fetch_page refuses', () => {
     ]);
   });
 
+  it.each(['::1', '[::1]', '0:0::1', 'LOCALHOST'])(
+    'private hosts but those allowed: %s',
+    async (host) => {
+      const hostname = host === 'LOCALHOST' ? 'localhost' : '[::1]';
+      // Not refused: the port 1 is closed.
+      const tool = fetchPage({
+        allowPrivate: [host],
+        ports: [1],
+        lookup: resolvingTo('127.0.0.1'),
+      });
+      const ran = runTool(tool, { url: `http://${hostname}:1/` });
+      await expect(ran).rejects.toThrow(/the server refuses connections|the connection failed/u);
+    },
+  );
+
   it('URLs that the predicate does not allow, after a redirect as well', async () => {
     const isAllowed = ({ pathname }: URL) => pathname === '/to-mill';
     await expect(read('/mill', { isAllowed })).rejects.toThrow('not one of the allowed URLs');
@@ -325,6 +348,13 @@ describe('fetch_page is bounded', () => {
     await site.closed(path);
   });
 
+  it('in bytes: it does not read a response that it refuses or that redirects', async () => {
+    await expect(read('/endless-pdf')).rejects.toThrow('application/pdf');
+    expect((await read('/endless-redirect')).text).toContain('The wheel');
+    await site.closed('/endless-pdf');
+    await site.closed('/endless-redirect');
+  });
+
   it.each(['/slow', '/silent'])('in time: %s', async (path) => {
     const scheduler = new VirtualTimeScheduler();
     const ran = runTool(fetchPage(local), { url: site.origin + path }, { scheduler });
@@ -345,6 +375,22 @@ describe('fetch_page is bounded', () => {
     subscription.unsubscribe();
     await site.closed('/slower');
   });
+
+  // undici itself ends such a connection after 10 s.
+  it('I5: unsubscribing closes a connection that is not established yet', async () => {
+    const connection = withResolve<Socket>();
+    const server = createServer(connection.resolve).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const subscription = fetchPage({ ...local, ports: [port] })
+      .run$({ url: `https://127.0.0.1:${port}/` }, lentToolContext())
+      .subscribe({ error: () => undefined });
+    const socket = await connection.promise;
+    socket.on('error', () => undefined).resume();
+    subscription.unsubscribe();
+    await once(socket, 'close');
+    server.close();
+  }, 9_000);
 
   it('I5: unsubscribing while a name is resolved ends without a request', async () => {
     const before = site.requests.length;

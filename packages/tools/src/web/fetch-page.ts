@@ -1,5 +1,5 @@
 import { lookup as resolveName } from 'node:dns';
-import type { LookupFunction } from 'node:net';
+import { isIP, type LookupFunction } from 'node:net';
 import { tool, type Tool, toolOutput, type ToolOutput } from '@millrace/core';
 import { jsonSchema } from '@millrace/core/schema';
 import { checkOptions, isDelay, isFunction, type Rule, wholeNumber } from '@millrace/core/values';
@@ -111,14 +111,23 @@ const rulesOf = ({
   maxBytes = 2_000_000,
   maxRedirects = 5,
   lookup = resolveName,
-}: FetchPageOptions): GetRules => ({
-  ...{ isAllowed, maxBytes, maxRedirects, lookup, checkType },
-  ports: new Set(ports),
-  isPrivateAllowed:
-    typeof allowPrivate === 'function'
-      ? allowPrivate
-      : ({ hostname }) => allowPrivate.some((host) => host.toLowerCase() === hostname),
-});
+}: FetchPageOptions): GetRules => {
+  const privateHosts = new Set(typeof allowPrivate === 'function' ? [] : allowPrivate.map(hostOf));
+  return {
+    ...{ isAllowed, maxBytes, maxRedirects, lookup, checkType },
+    ports: new Set(ports),
+    isPrivateAllowed:
+      typeof allowPrivate === 'function'
+        ? allowPrivate
+        : ({ hostname }) => privateHosts.has(hostname),
+  };
+};
+
+/** A host as URLs have it: in lower case, and `[::1]` for `::1`. */
+const hostOf = (host: string): string => {
+  const given = isIP(host) === 6 ? `[${host}]` : host;
+  return URL.canParse(`http://${given}`) ? new URL(`http://${given}`).hostname : given;
+};
 
 const report = (
   { url, status, contentType, body, redirects }: Fetched,

@@ -101,9 +101,11 @@ type Answer = Pick<Fetched, 'status' | 'contentType' | 'body'> | { readonly loca
 
 const ask = async (url: URL, rules: GetRules, signal: AbortSignal): Promise<Answer> => {
   const { Agent, buildConnector, request } = await import('undici');
+  // Aborting also ends a connection that is not established yet. Each has a signal of its own, for few listeners.
+  const options = { lookup: rules.lookup, signal: AbortSignal.any([signal]) };
   const connect = rules.isPrivateAllowed(url)
-    ? buildConnector({ lookup: rules.lookup })
-    : publicOnly(buildConnector({ lookup: publicLookup(rules.lookup) }));
+    ? buildConnector(options)
+    : publicOnly(buildConnector({ ...options, lookup: publicLookup(rules.lookup) }));
   // The caller limits the time.
   const agent = new Agent({ connect, headersTimeout: 0, bodyTimeout: 0 });
   try {
