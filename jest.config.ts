@@ -17,7 +17,8 @@ const config = async (): Promise<Config> => {
   const { bundle } = await import('./scripts/test/bundle.mjs');
   const { chosenTiers } = await import('./scripts/test/tiers.mjs');
   const project = async ({ name, layer, accepts, skips = [] }: Tier) => ({
-    rootDir: __dirname,
+    // Scripts run in the root. Node 22 and later load this file as a module, which has no `__dirname`.
+    rootDir: process.cwd(),
     roots: ['packages', 'conformance', 'bench', 'examples', 'scripts'].map(
       (folder) => `<rootDir>/${folder}`,
     ),

@@ -73,7 +73,8 @@ const symptoms: readonly Symptom[] = [
   },
   // zlib, the HTTP parser and brotli.
   {
-    pattern: /^(Z_|HPE_|ERR__|UND_ERR_HEADERS_OVERFLOW)/,
+    // The parser of Node 24 has errors without a code.
+    pattern: /^(Z_|HPE_|HTTPParserError$|ERR__|UND_ERR_HEADERS_OVERFLOW)/,
     code: 'invalidResponse',
     did: 'sent a malformed response',
   },

@@ -21,6 +21,7 @@ const fetchTransfer = (
   const controller = new AbortController();
   const { signal } = controller;
   let reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
+  let isEncoded = false;
 
   const unlessAborted = <T>(task: (value: T) => void) => {
     return (value: T): void => {
@@ -28,14 +29,19 @@ const fetchTransfer = (
     };
   };
   const fail = unlessAborted((thrown: unknown) => receiver.fail(thrown));
+  const end = (): void => {
+    receiver.end();
+    // Node 24 reads data after the end of the compressed data, without limit.
+    if (isEncoded) controller.abort();
+  };
   const read = (): void => {
-    if (reader === undefined) receiver.end();
+    if (reader === undefined) end();
     else {
       reader
         .read()
         .then(
           unlessAborted(({ done, value }) => {
-            if (done) receiver.end();
+            if (done) end();
             else if (receiver.bytes(value)) read();
           }),
         )
@@ -50,6 +56,7 @@ const fetchTransfer = (
     // An older `fetch` may leave it undefined.
     const stream: ReadableStream<Uint8Array> | null | undefined = response.body;
     reader = stream?.getReader();
+    isEncoded = Boolean(response.headers.get('content-encoding'));
     if (!signal.aborted) receiver.head(response);
     if (signal.aborted) abort();
     else read();
