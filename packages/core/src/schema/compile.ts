@@ -76,7 +76,7 @@ export const compile = (schema: JsonSchema, patterns: PatternEngine | undefined)
     const effort = { left: 0 };
     const validate = ajv.compile(bounded(rules, ajv, effort));
     return (input: unknown) => {
-      effort.left = mostBranches;
+      effort.left = mostReferences;
       try {
         return validate(input) ? [] : (validate.errors ?? []).map(ofError);
       } catch (cause) {
@@ -115,18 +115,16 @@ const draftOf = ({ $schema = 'draft/2020-12' }: JsonSchema): typeof Ajv => {
   throw misuse(`jsonSchema(): '${id}' is not supported. Use draft 2020-12, 2019-09 or 07.`);
 };
 
-/** Maximum number of branches evaluated per input; 100,000 take some tens of milliseconds. */
-const mostBranches = 200_000;
+/** Maximum number of references followed per input; 100,000 take some tens of milliseconds. */
+const mostReferences = 200_000;
 const exhausted = new Error();
 
 /**
- * Bounds the cost of a check. If branches (`anyOf`, `oneOf`) refer to the whole schema, each level of an input may
- * double the work. Other schemas stay unchanged.
+ * Bounds the cost of a check. If two places refer to the same part, each level of a schema or an input may double the
+ * work. Schemas without references stay unchanged.
  */
 const bounded = (schema: JsonSchema, ajv: Ajv, effort: { left: number }): JsonSchema => {
-  const text = JSON.stringify(schema);
-  const mayExplode = /"\$(recursive|dynamic)?[Rr]ef"/.test(text) && /"(any|one)Of"/.test(text);
-  if (!mayExplode) return schema;
+  if (!/"\$(ref|recursiveRef|dynamicRef)"/.test(JSON.stringify(schema))) return schema;
   const validate = (): boolean => {
     effort.left -= 1;
     if (effort.left < 0) throw exhausted;
@@ -136,17 +134,17 @@ const bounded = (schema: JsonSchema, ajv: Ajv, effort: { left: number }): JsonSc
   return withKeyword(schema);
 };
 
-const keyword = 'millraceBranch';
+const keyword = 'millraceReference';
 
-/** Adds a keyword to each branch. Data that looks like branches, as in an `enum`, stays unchanged. */
-const withKeyword = (schema: JsonSchema, above = ''): JsonSchema => {
+/** Adds a keyword to each reference. Data that looks like references, as in an `enum`, stays unchanged. */
+const withKeyword = (schema: JsonSchema): JsonSchema => {
+  const part = (it: unknown): unknown => (isRecord(it) ? withKeyword(it) : it);
   const entries = Object.entries(schema).map(([key, value]): readonly [string, unknown] => {
-    const part = (it: unknown): unknown => (isRecord(it) ? withKeyword(it, key) : it);
     if (/^(enum|const|default|examples)$/.test(key)) return [key, value];
     return [key, Array.isArray(value) ? value.map(part) : part(value)];
   });
-  return {
-    ...Object.fromEntries(entries),
-    ...(/^(any|one)Of$/.test(above) && { [keyword]: true }),
-  };
+  const refers = Object.entries(schema).some(
+    ([key, value]) => typeof value === 'string' && /^\$(ref|recursiveRef|dynamicRef)$/.test(key),
+  );
+  return { ...Object.fromEntries(entries), ...(refers && { [keyword]: true }) };
 };

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { firstValueFrom } from 'rxjs';
 import { z } from 'zod';
-import { createAgent, MillraceError, output, tool } from '../index.js';
+import { createAgent, type JsonSchema, MillraceError, output, tool } from '../index.js';
 import { record, scriptedModel, text, toolCall } from '../testing/index.js';
 import { jsonSchema, type PatternEngine } from './index.js';
 import { validatorFor, verdictOn } from './validate.test-support.js';
@@ -117,6 +117,41 @@ describe('X13: a schema whose branches refer to the whole', () => {
     expect(await verdict({ tree: tree(4, { kind: 'leaf' }) })).toMatchObject({ valid: true });
     expect(await verdict({ tree: tree(3, {}) })).toMatchObject({ valid: false });
     expect(await verdict({ words: { anyOf: [{}] } })).toMatchObject({ valid: true });
+  });
+
+  const doubling = (part: (next: object) => object): object => ({
+    type: 'object',
+    $ref: '#/$defs/0',
+    $defs: Object.fromEntries(
+      Array.from({ length: 41 }, (_, level) => [
+        String(level),
+        level === 40 ? { type: 'object' } : part({ $ref: `#/$defs/${level + 1}` }),
+      ]),
+    ),
+  });
+
+  it.each<[string, object]>([
+    ['allOf', doubling((next) => ({ allOf: [next, next] }))],
+    ['if and then', doubling((next) => ({ if: next, then: next }))],
+    ['not', doubling((next) => ({ not: next, oneOf: [next, next] }))],
+    ['a reference beside allOf', doubling((next) => ({ ...next, allOf: [next] }))],
+  ])('is given up where %s doubles the work at each level', async (_, bomb) => {
+    expect(await firstValueFrom(validatorFor(bomb as JsonSchema).validation$({}))).toEqual({
+      valid: false,
+      problems: ['the input: is too complex to check'],
+    });
+  });
+
+  it('is given up where two rules for one key double the work at each level of the input', async () => {
+    const node = {
+      properties: { child: { $ref: '#/$defs/node' } },
+      patternProperties: { '^c': { $ref: '#/$defs/node' } },
+    };
+    const validator = validatorFor({ type: 'object', ...node, $defs: { node } });
+    expect(await firstValueFrom(validator.validation$(tree(60, {})))).toMatchObject({
+      valid: false,
+      problems: ['the input: is too complex to check'],
+    });
   });
 });
 
