@@ -1,8 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
-import { map } from 'rxjs';
+import { BehaviorSubject, EMPTY, map, Observable, Subject, throwError } from 'rxjs';
 import {
   addTools,
   createAgent,
+  interruptOn,
   prepare,
   textOf,
   tool,
@@ -134,5 +135,79 @@ describe('addTools', () => {
     });
     expect(textOf(await agent.call('?', { use: [addTools(named('own'))] }))).toBe('a');
     expect(declared(model)).toEqual([['own']]);
+  });
+});
+
+describe('addTools with an Observable of lists', () => {
+  it('T10: the call waits for the first list, and follows the latest from the next request on', async () => {
+    const lists$ = new Subject<readonly Tool[]>();
+    const model = scriptedModel([toolCall('a')], [toolCall('b')], [text('done')]);
+    const reply = createAgent({ model, tools: [named('old')] }).call('?', {
+      use: [addTools(lists$)],
+    });
+    expect(model.requests).toEqual([]);
+    lists$.next([named('a', () => lists$.next([named('b')]))]);
+    expect((await reply).toolCalls.map(({ name }) => name)).toEqual(['a', 'b']);
+    expect(declared(model)).toEqual([
+      ['old', 'a'],
+      ['old', 'b'],
+      ['old', 'b'],
+    ]);
+    expect(lists$.observed).toBe(false);
+  });
+
+  it('T10: are neither kept by the session, nor brought back after the call removed them', async () => {
+    const removes = named('removes', ({ toolkit }) => {
+      toolkit.remove('a');
+      lists$.next([named('a'), removes, named('c')]);
+    });
+    const lists$ = new BehaviorSubject<readonly Tool[]>([named('a'), removes]);
+    const model = scriptedModel([toolCall('removes')], [text('done')], [text('again')]);
+    const session = sessions(createAgent({ model })).open('s');
+    await session.call('?', { use: [addTools(lists$)] });
+    await session.call('?');
+    expect(declared(model)).toEqual([['a', 'removes'], ['removes', 'c'], []]);
+  });
+
+  it('T11: may be hidden by a selection', async () => {
+    const model = scriptedModel([text('done')]);
+    const lists$ = new BehaviorSubject<readonly Tool[]>([named('a'), named('b')]);
+    const use = [addTools(lists$), selectTools({ select: () => ['b'] })];
+    await createAgent({ model, use }).call('?');
+    expect(declared(model)).toEqual([['b']]);
+  });
+
+  it('an interrupt ends the wait for the first list, and unsubscribes', async () => {
+    let subscriptions = 0;
+    const stop$ = new Subject<void>();
+    const never$ = new Observable<readonly Tool[]>(() => {
+      subscriptions += 1;
+      return () => {
+        subscriptions -= 1;
+      };
+    });
+    const agent = createAgent({ model: scriptedModel(), use: [addTools(never$)] });
+    const reply = agent.call('?', { use: [interruptOn(stop$)] });
+    expect(subscriptions).toBe(1);
+    stop$.next();
+    expect((await reply).reason).toBe('interrupted');
+    expect(subscriptions).toBe(0);
+  });
+
+  it('an error fails the call; a source without a list adds nothing', async () => {
+    const model = scriptedModel([text('done')]);
+    const agent = createAgent({ model, tools: [named('old')] });
+    const failing$ = throwError(() => new Error('no lists'));
+    await expect(agent.call('?', { use: [addTools(failing$)] })).rejects.toThrow('no lists');
+    await agent.call('?', { use: [addTools(EMPTY)] });
+    expect(declared(model)).toEqual([['old']]);
+  });
+
+  it('I14: a name that is there already is an error', async () => {
+    const agent = createAgent({ model: scriptedModel(), tools: [named('old')] });
+    const lists$ = new BehaviorSubject<readonly Tool[]>([named('old')]);
+    await expect(agent.call('?', { use: [addTools(lists$)] })).rejects.toThrow(
+      "Two tools are named 'old'",
+    );
   });
 });

@@ -1,11 +1,13 @@
 import type { Observable, ObservableInput } from 'rxjs';
 import { catchError, concatMap, defaultIfEmpty, defer, from, map, of, take } from 'rxjs';
+import { ignoreElements, isObservable, ReplaySubject, share, takeUntil, tap } from 'rxjs';
 import type { AgentOptions } from '../agent.js';
 import { contained } from '../flow/contained.js';
 import { usesIn } from '../memories/suspend.js';
 import type { ToolChoice } from '../models/model.js';
 import { type Call, hideTools, isOpen, questionOf } from '../seams/call.js';
 import type { Layer } from '../seams/layer.js';
+import { cell, waited$ } from '../step.js';
 import type { Toolkit, ToolkitCell } from '../tools/toolkit.js';
 import { createToolkit, namesOf, withoutNamed } from '../tools/toolkit.js';
 import type { Tool, ToolEntry } from '../tools/types.js';
@@ -140,25 +142,47 @@ const namesIn = (picked: unknown): readonly string[] => {
   throw new TypeError('a selector must return a list of names');
 };
 
-/** Adds tools for one call. `selectTools` never hides them. A name that already exists is a `config` error. */
-export const addTools = (...added: readonly ToolEntry[]): Layer => ({
+/**
+ * Adds tools for one call. `selectTools` never hides them. A name that already exists is a `config` error. Instead of
+ * tools and groups, it takes an Observable of lists of them: the call waits for the first, and its next request has the
+ * latest. An error fails the call; `selectTools` may hide these tools.
+ */
+export const addTools = (
+  ...added: readonly ToolEntry[] | readonly [Observable<readonly ToolEntry[]>]
+): Layer => ({
   name: 'addTools',
   priority: 54,
-  call: () => (next) => (call) =>
-    defer(() =>
-      next({
-        ...call,
-        toolkit: withAdded(call.toolkit, added),
-        pinned: [...call.pinned, ...namesOf(added)],
-      }),
-    ),
+  call: (context) => (next) => (call) =>
+    defer(() => {
+      const entries = added.filter((entry): entry is ToolEntry => !isObservable(entry));
+      const toolkit = withAdded(call.toolkit, entries);
+      const pinned = [...call.pinned, ...namesOf(entries)];
+      const [source] = added;
+      if (!isObservable(source) || !isOpen(call)) return next({ ...call, toolkit, pinned });
+      const list$ = source.pipe(
+        contained(),
+        tap(toolkit.offer),
+        share({ connector: () => new ReplaySubject(1), resetOnComplete: false }),
+      );
+      const id = `addTools/${(context.local(waits).count += 1)}`;
+      return waited$(context, id, list$.pipe(take(1), defaultIfEmpty([]))).pipe(
+        concatMap(() => next({ ...call, toolkit, pinned })),
+        takeUntil(list$.pipe(ignoreElements())),
+      );
+    }),
 });
 
+const waits = cell('call', () => ({ count: 0 }));
+
 /** Adds a call's own tools to a cell, only in its view; other changes reach the cell. A name conflict is `config`. */
-const withAdded = (cell: ToolkitCell, added: readonly ToolEntry[]): ToolkitCell => {
-  let own = added;
+const withAdded = (
+  cell: ToolkitCell,
+  first: readonly ToolEntry[],
+): ToolkitCell & { readonly offer: (entries: readonly ToolEntry[]) => void } => {
+  let [added, own] = [first, first];
   let seen = cell.current;
   let whole = createToolkit([...seen.entries, ...own]);
+  const removed: string[] = [];
   return {
     get current() {
       if (seen !== cell.current) {
@@ -170,12 +194,20 @@ const withAdded = (cell: ToolkitCell, added: readonly ToolEntry[]): ToolkitCell 
     set current(changed: Toolkit) {
       const names = namesOf(added);
       const isOwn = ({ name }: ToolEntry): boolean => names.includes(name);
-      const hidden = seen.entries.filter((entry) => isOwn(entry));
+      const hidden = seen.entries.filter(isOwn);
+      const left = new Set(namesOf(changed.entries));
+      removed.push(...namesOf(own).filter((name) => !left.has(name)));
       own = changed.entries.filter(isOwn);
       whole = changed;
-      const rest = changed.entries.filter((entry) => !isOwn(entry));
-      seen = createToolkit([...rest, ...hidden]);
+      seen = createToolkit([...changed.entries.filter((entry) => !isOwn(entry)), ...hidden]);
       cell.current = seen;
+    },
+    /** Replaces the added entries, but for those that the call has removed. */
+    offer: (entries) => {
+      added = entries;
+      own = withoutNamed(entries, removed);
+      seen = cell.current;
+      whole = createToolkit([...seen.entries, ...own]);
     },
   };
 };
