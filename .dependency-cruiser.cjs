@@ -65,6 +65,11 @@ const rules = {
     to: { path: modules('@millrace/postgres-server') },
   },
 
+  'only-mcp-speaks-the-protocol': {
+    from: { path: '^packages/', pathNot: ['^packages/mcp/', test] },
+    to: { path: modules('@modelcontextprotocol') },
+  },
+
   'core-imports-little': {
     from: { path: '^packages/core/src/', pathNot: [testing, test] },
     to: { path: '.', pathNot: allowedInCore },

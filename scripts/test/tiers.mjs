@@ -16,6 +16,7 @@ const plain = [
       'examples/',
       'packages/cli/src/(main|vendors)\\.test',
       'packages/cli/src/runs/',
+      'packages/mcp/',
       'scripts/start\\.test',
       'conformance/fault-server/',
       'conformance/fault-suite/',

@@ -1,0 +1,207 @@
+import { MillraceError } from '@millrace/core';
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+import {
+  BehaviorSubject,
+  catchError,
+  defer,
+  EMPTY,
+  firstValueFrom,
+  from,
+  fromEvent,
+  lastValueFrom,
+  noop,
+  Observable,
+  type ObservableInput,
+  takeUntil,
+  timeout,
+} from 'rxjs';
+import { failureOf, isConnectionLost } from './failure.js';
+import type { HttpServer, Server, StdioServer } from './server.js';
+
+/** A connection to a server. */
+export interface Connection {
+  readonly client: Client;
+  /** Counts the announced changes of the list of tools. */
+  readonly version$: BehaviorSubject<number>;
+  /** Performs a request. Unsubscribing cancels it. A failure that means that the connection is lost ends it. */
+  readonly request$: <T>(
+    doing: string,
+    ask: (options: RequestOptions) => Promise<T>,
+  ) => Observable<T>;
+}
+
+interface RequestOptions {
+  readonly signal: AbortSignal;
+  readonly timeout: number;
+}
+
+/** The longest delay of a timer: the time-outs are those of Millrace. */
+const never = 2 ** 31 - 1;
+/** Messages that are no JSON-RPC, per connection: more of them end it. */
+const mostInvalid = 100;
+const goodbyeMs = 1_000;
+
+/** Connects to a server: emits one connection, and errors when it is lost. Unsubscribing ends it, and a child process. */
+export const connect$ = (server: Server): Observable<Connection> =>
+  new Observable((subscriber) => {
+    const abort = new AbortController();
+    const version$ = new BehaviorSubject(0);
+    const client = clientOf(server, () => version$.next(version$.value + 1));
+    const fail = (cause: unknown): void => subscriber.error(failureOf(server, 'to connect', cause));
+    const lost = (why: string): void =>
+      subscriber.error(new MillraceError('connection', `The MCP server '${server.name}' ${why}.`));
+    const transport =
+      server.stdio === undefined
+        ? overHttp(server, server.http, lost)
+        : overStdio(server, server.stdio);
+    let invalid = 0;
+    transport.onerror = (cause) => {
+      if (cause.message.startsWith('ReadBuffer exceeded')) lost(tooLong(server));
+      invalid += 1;
+      if (invalid > mostInvalid) lost('sent too many messages that are not valid');
+    };
+    const request$: Connection['request$'] = (doing, ask) =>
+      requested$(ask).pipe(
+        catchError((cause: unknown) => {
+          if (isConnectionLost(cause)) lost('closed the connection');
+          throw failureOf(server, doing, cause);
+        }),
+      );
+    client.connect(transport, { signal: abort.signal, timeout: never }).then(() => {
+      client.onclose = () => lost('closed the connection');
+      subscriber.next({ client, version$, request$ });
+    }, fail);
+    return () => {
+      client.onclose = noop;
+      abort.abort();
+      void closed(client, transport);
+    };
+  });
+
+const requested$ = <T>(ask: (options: RequestOptions) => Promise<T>): Observable<T> =>
+  new Observable((subscriber) => {
+    const abort = new AbortController();
+    ask({ signal: abort.signal, timeout: never }).then(
+      (value) => {
+        subscriber.next(value);
+        subscriber.complete();
+      },
+      (cause: unknown) => subscriber.error(cause),
+    );
+    return () => abort.abort();
+  });
+
+/** An HTTP server may free the session. A child process gets the end of its input, then SIGTERM, then SIGKILL. */
+const closed = (client: Client, transport: Transport): Promise<void> => {
+  const goodbye$ =
+    transport instanceof StreamableHTTPClientTransport
+      ? from(transport.terminateSession()).pipe(
+          timeout(goodbyeMs),
+          catchError(() => EMPTY),
+        )
+      : EMPTY;
+  return lastValueFrom(goodbye$, { defaultValue: undefined })
+    .then(() => client.close())
+    .catch(noop);
+};
+
+type Transport = StreamableHTTPClientTransport | StdioClientTransport;
+
+const tooLong = ({ limits }: Server): string =>
+  `sent a message of more than ${limits.message} bytes, so the connection was closed`;
+
+// ---------------------------------------------------------------- client
+
+const clientOf = (server: Server, changed: () => void): Client => {
+  const { onElicit, onSample, limits, http } = server;
+  const client = new Client(
+    { name: 'millrace', version: '0.1.0' },
+    {
+      capabilities: {
+        ...(onElicit && { elicitation: { form: {} } }),
+        ...(onSample && { sampling: {} }),
+      },
+      listMaxPages: limits.pages,
+      listChanged: { tools: { autoRefresh: false, debounceMs: 0, onChanged: changed } },
+      // A probe costs a child process one more start.
+      versionNegotiation: { mode: http === undefined ? 'legacy' : 'auto' },
+    },
+  );
+  if (onElicit) {
+    client.setRequestHandler('elicitation/create', ({ params }, { mcpReq: { signal } }) => {
+      if (params.mode === 'url') throw new Error('Only forms can be shown.');
+      return answered(signal, () => onElicit(params, signal));
+    });
+  }
+  if (onSample) {
+    client.setRequestHandler('sampling/createMessage', ({ params }, { mcpReq: { signal } }) =>
+      answered(signal, () => onSample(params, signal)),
+    );
+  }
+  return client;
+};
+
+/** The first answer of a callback, unless the server cancels its question. */
+const answered = <T>(signal: AbortSignal, answer: () => ObservableInput<T>): Promise<T> =>
+  firstValueFrom(defer(answer).pipe(takeUntil(fromEvent(signal, 'abort'))));
+
+// ---------------------------------------------------------------- transports
+
+const overStdio = (
+  { limits }: Server,
+  { command, args = [], env, cwd, stderr = 'ignore' }: StdioServer,
+): StdioClientTransport =>
+  new StdioClientTransport({
+    command,
+    args: [...args],
+    stderr,
+    maxBufferSize: limits.message,
+    ...(env && { env: { ...env } }),
+    ...(cwd !== undefined && { cwd }),
+  });
+
+const overHttp = (
+  server: Server,
+  { url, headers = {}, authProvider }: HttpServer,
+  lost: (why: string) => void,
+): StreamableHTTPClientTransport => {
+  const address = new URL(url);
+  const isOwn = (target: string | URL): boolean => new URL(target).origin === address.origin;
+  return new StreamableHTTPClientTransport(address, {
+    ...(authProvider && { authProvider }),
+    fetch: (target, init = {}) =>
+      fetch(target, {
+        ...init,
+        headers: isOwn(target) ? merged(headers, init.headers) : (init.headers ?? {}),
+      }).then((response) => bounded(response, server.limits.message, () => lost(tooLong(server)))),
+  });
+};
+
+/** The SDK's headers override those of the options. */
+const merged = (own: Readonly<Record<string, string>>, given: RequestInit['headers']): Headers => {
+  const all = new Headers(own);
+  new Headers(given).forEach((value, name) => all.set(name, value));
+  return all;
+};
+
+/** Ends a body when one message of it is too long. Messages of an event stream end with a line, others with the body. */
+const bounded = (response: Response, maxBytes: number, exceeded: () => void): Response => {
+  if (response.body === null) return response;
+  const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') === true;
+  let bytes = 0;
+  const counted = new TransformStream<Uint8Array, Uint8Array>({
+    transform(chunk, controller) {
+      const end = isStream ? chunk.lastIndexOf(0x0a) : -1;
+      bytes = end < 0 ? bytes + chunk.length : chunk.length - end - 1;
+      if (bytes <= maxBytes) {
+        controller.enqueue(chunk);
+        return;
+      }
+      exceeded();
+      controller.error(new TypeError('The message is too long.'));
+    },
+  });
+  const { status, statusText, headers } = response;
+  return new Response(response.body.pipeThrough(counted), { status, statusText, headers });
+};

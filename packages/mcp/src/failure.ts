@@ -1,0 +1,101 @@
+import { isMillraceError, MillraceError } from '@millrace/core';
+import { isRecord } from '@millrace/core/values';
+import {
+  ProtocolError,
+  SdkError,
+  SdkErrorCode,
+  SdkHttpError,
+  UnauthorizedError,
+} from '@modelcontextprotocol/client';
+import type { Server } from './server.js';
+
+/** Characters that hide or reorder text, and lone surrogates. Joiners, which scripts need, stay. */
+const unseen = /(?![\t\n\u200c\u200d])[\p{Cc}\p{Cf}\p{Cs}]/gu;
+
+/** Text of a server for models and people: no control or invisible characters, and a maximum length. */
+export const cleaned = (text: string, maxLength: number): string => {
+  const clean = text.slice(0, 2 * maxLength + 1_000).replace(unseen, '');
+  if (clean.length <= maxLength) return clean;
+  return `${clean.slice(0, maxLength).replace(/\p{Cs}$/u, '')}…`;
+};
+
+/** The failure of a server as a typed error, without values of its headers and variables. */
+export const failureOf = (server: Server, doing: string, cause: unknown): MillraceError => {
+  if (isMillraceError(cause)) return cause;
+  const { code, why } = explained(cause);
+  const text = withoutSecrets(server, cleaned(why, 500));
+  return new MillraceError(code, `The MCP server '${server.name}' failed ${doing}: ${text}`);
+};
+
+/** Whether a failed request means that the connection is of no more use. */
+export const isConnectionLost = (cause: unknown): boolean =>
+  cause instanceof SdkHttpError
+    ? cause.status === 404
+    : isTypeError(cause) || codeOf(cause) === SdkErrorCode.ConnectionClosed;
+
+interface Explained {
+  readonly code: MillraceError['code'];
+  readonly why: string;
+}
+
+const explained = (cause: unknown): Explained => {
+  if (cause instanceof UnauthorizedError) {
+    return { code: 'auth', why: "it wants an authorization. Check 'headers' or 'authProvider'." };
+  }
+  if (cause instanceof SdkHttpError) return ofStatus(cause.status);
+  if (cause instanceof ProtocolError) return { code: 'server', why: cause.message };
+  if (cause instanceof SdkError) {
+    return cause.cause === undefined ? ofSdk(cause) : explained(cause.cause);
+  }
+  const errno = codeOf(cause) ?? codeOf(isRecord(cause) ? cause['cause'] : undefined);
+  if (errno === 'ENOENT' || errno === 'EACCES') {
+    return {
+      code: 'config',
+      why: `its command cannot be started (${errno}). Check 'command', 'cwd' and that it is installed.`,
+    };
+  }
+  if (errno !== undefined || isTypeError(cause)) {
+    return { code: 'connection', why: `it cannot be reached (${errno ?? 'no connection'}).` };
+  }
+  return {
+    code: 'invalidResponse',
+    why:
+      isRecord(cause) && typeof cause['message'] === 'string'
+        ? cause['message']
+        : 'its response is not valid.',
+  };
+};
+
+const ofStatus = (status: number): Explained => {
+  if (status === 401 || status === 403) {
+    return { code: 'auth', why: `HTTP ${status}. Check 'headers' or 'authProvider'.` };
+  }
+  if (status === 429) return { code: 'rateLimited', why: 'HTTP 429.' };
+  if (status >= 500 || status === 404) return { code: 'server', why: `HTTP ${status}.` };
+  return { code: 'invalidRequest', why: `HTTP ${status}.` };
+};
+
+const ofSdk = ({ code, message }: SdkError): Explained => {
+  switch (code) {
+    case SdkErrorCode.RequestTimeout:
+      return { code: 'timeout', why: 'it did not answer in time.' };
+    case SdkErrorCode.ConnectionClosed:
+    case SdkErrorCode.NotConnected:
+    case SdkErrorCode.SendFailed:
+      return { code: 'connection', why: 'it closed the connection.' };
+    default:
+      return { code: 'invalidResponse', why: message };
+  }
+};
+
+/** Errors of `fetch` and of child processes may come from another realm. */
+const codeOf = (cause: unknown): string | undefined =>
+  isRecord(cause) && typeof cause['code'] === 'string' ? cause['code'] : undefined;
+
+const isTypeError = (cause: unknown): boolean => isRecord(cause) && cause['name'] === 'TypeError';
+
+const withoutSecrets = ({ stdio, http }: Server, text: string): string =>
+  [...Object.values(stdio?.env ?? {}), ...Object.values(http?.headers ?? {})]
+    .flatMap((value) => [value, value.replace(/^\w+ /, '')])
+    .filter((secret) => secret.length >= 4)
+    .reduce((clean, secret) => clean.replaceAll(secret, '[removed]'), text);

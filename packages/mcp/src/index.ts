@@ -1,0 +1,12 @@
+export { mcp, type McpLayer, type McpStatus } from './mcp.js';
+export type {
+  ChangeDecider,
+  Elicitor,
+  HttpServer,
+  McpOptions,
+  McpServer,
+  Sampler,
+  StdioServer,
+  ToolChange,
+} from './server.js';
+export { mcpTools } from './tool-list.js';

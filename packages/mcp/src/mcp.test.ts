@@ -1,0 +1,274 @@
+import { describe, expect, it } from '@jest/globals';
+import {
+  addTools,
+  createAgent,
+  interruptOn,
+  requireApproval,
+  selectTools,
+  tool,
+} from '@millrace/core';
+import { scriptedModel, text, toolCall } from '@millrace/core/testing';
+import { filter, firstValueFrom, interval, map, of, Subject, take } from 'rxjs';
+import { mcp, type McpLayer, mcpTools, type ToolChange } from './index.js';
+import { calm, hostile, ran } from './servers.test-support.js';
+
+const isAlive = (pid: number): boolean => {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+};
+
+const ended = (pid: number): Promise<unknown> =>
+  firstValueFrom(interval(5).pipe(filter(() => !isAlive(pid))));
+
+const pidOf = async (servers: McpLayer): Promise<number> =>
+  Number((await ran([servers], [['bad_use']])).results['bad_use']);
+
+/** The tools of the first server, once they are as described. */
+const listed = (servers: McpLayer, ...names: readonly string[]): Promise<readonly string[]> =>
+  firstValueFrom(
+    servers.servers$.pipe(
+      map(([server]) => server?.tools.map(({ name }) => name) ?? []),
+      filter((all) => names.every((name) => all.includes(name))),
+    ),
+  );
+
+const warned = (servers: McpLayer): Promise<readonly string[]> =>
+  firstValueFrom(
+    servers.servers$.pipe(
+      map((all) => all.flatMap(({ warnings }) => warnings)),
+      filter((warnings) => warnings.length > 0),
+    ),
+  );
+
+describe('the connection', () => {
+  it('is shared by calls that run at the same time, and ended with the last', async () => {
+    const servers = mcp(hostile('process'));
+    const [one, two] = await Promise.all([pidOf(servers), pidOf(servers)]);
+    expect(one).toBe(two);
+    await ended(one);
+    expect(await pidOf(servers)).not.toBe(one);
+  });
+
+  it('stays between calls while servers$ has a subscriber', async () => {
+    const servers = mcp(hostile('process'));
+    const held = servers.servers$.subscribe();
+    const first = await pidOf(servers);
+    expect(await pidOf(servers)).toBe(first);
+    held.unsubscribe();
+    await ended(first);
+  });
+
+  it('is ended with a call that is unsubscribed from', async () => {
+    const servers = mcp(hostile('process'));
+    const model = scriptedModel([toolCall('bad_use')], [text('done')]);
+    const event = await firstValueFrom(
+      createAgent({ model, use: [servers] })
+        .stream$('?')
+        .pipe(filter(({ type }) => type === 'postActing')),
+    );
+    await ended(
+      Number(/\d{2,}/.exec(JSON.stringify('result' in event && event.result.content))?.[0]),
+    );
+  });
+
+  it('is not waited for after an interrupt', async () => {
+    const stop$ = new Subject<void>();
+    const agent = createAgent({ model: scriptedModel(), use: [mcp(hostile('silent start'))] });
+    const reply = agent.call('?', { use: [interruptOn(stop$)] });
+    stop$.next();
+    expect((await reply).reason).toBe('interrupted');
+  });
+
+  it('cancels a tool call that takes too long', async () => {
+    const { results } = await ran(
+      [mcp(hostile('silent call', { timeouts: { toolMs: 200 } }))],
+      [['bad_use']],
+      [['bad_count']],
+    );
+    expect(results['bad_count']).toBe('0 waiting, 1 cancelled');
+  });
+});
+
+describe('the tools of servers', () => {
+  it('are beside those of the agent, whose names win', async () => {
+    const model = scriptedModel([toolCall('calm_use')], [text('done')]);
+    const own = tool({ name: 'calm_use', description: 'Is mine.', run: () => 'mine' });
+    const warnings: string[] = [];
+    const agent = createAgent({ model, tools: [own], use: [mcp(calm(), calm({ name: 'other' }))] });
+    const reply = firstValueFrom(agent.events$.pipe(filter(({ type }) => type === 'postCall')));
+    agent.events$.subscribe((event) => {
+      if (event.type === 'warning') warnings.push(event.message);
+    });
+    const { toolCalls } = await agent.call('?');
+    await reply;
+    expect(toolCalls[0]?.output).toBe('mine');
+    expect(model.requests[0]?.tools?.map(({ name }) => name)).toEqual(['calm_use', 'other_use']);
+    expect(warnings).toEqual([
+      "The MCP tool 'calm_use' is left out: the name is taken. Set another 'prefix'.",
+    ]);
+  });
+
+  it('are chosen by include and exclude, and named by prefix', async () => {
+    const include = { include: ['use', 'count'], exclude: ['count'], prefix: '' };
+    expect((await ran([mcp(hostile('silent call', include))])).tools).toEqual([['use']]);
+  });
+
+  it('may be hidden by a selection', async () => {
+    const layers = [
+      mcp(calm()),
+      mcp(calm({ name: 'other' })),
+      selectTools({ select: () => ['other_use'] }),
+    ];
+    expect((await ran(layers)).tools).toEqual([['other_use']]);
+  });
+
+  it('can be wrapped, to ask for approval', async () => {
+    const wrap = (it: ReturnType<typeof tool>) => requireApproval(it, false);
+    const { results } = await ran([mcp(calm({ wrap }))], [['calm_use']]);
+    expect(results['calm_use']).toMatch(/denied|not approved/i);
+  });
+
+  it('are those of the latest list', async () => {
+    const servers = mcp(hostile('renamed'));
+    const held = servers.servers$.subscribe();
+    expect((await ran([servers], [['bad_use']])).tools[0]).toEqual(['bad_use', 'bad_name1']);
+    expect(await listed(servers, 'bad_name2')).toEqual(['bad_use', 'bad_name2']);
+    held.unsubscribe();
+  });
+
+  it('are listed once for many announced changes', async () => {
+    const servers = mcp(hostile('announces changes'));
+    const held = servers.servers$.subscribe();
+    await ran([servers], [['bad_use']]);
+    expect(await listed(servers, 'bad_list2')).toEqual(['bad_use', 'bad_list2']);
+    held.unsubscribe();
+  });
+});
+
+describe('a tool whose description changes', () => {
+  it('is not used, and reported', async () => {
+    const servers = mcp(hostile('redescribed'));
+    const held = servers.servers$.subscribe();
+    expect((await ran([servers], [['bad_use']])).tools[0]).toEqual(['bad_use', 'bad_prey']);
+    const [warning] = await warned(servers);
+    expect(warning).toMatch(
+      /'prey' of the MCP server 'bad' is left out: its description or schema changed/,
+    );
+    const { tools, warnings } = await ran([servers]);
+    expect(tools).toEqual([['bad_use']]);
+    expect(warnings).toEqual([warning]);
+    held.unsubscribe();
+  });
+
+  it('is used after it was accepted, also if that takes a while', async () => {
+    const changes: ToolChange[] = [];
+    const accepted$ = new Subject<boolean>();
+    const onChanged = (change: ToolChange) => {
+      changes.push(change);
+      return accepted$;
+    };
+    const servers = mcp(hostile('redescribed', { onChanged }));
+    const held = servers.servers$.subscribe();
+    await ran([servers], [['bad_use']]);
+    await warned(servers);
+    expect(changes).toMatchObject([
+      {
+        server: 'bad',
+        tool: 'prey',
+        before: { description: 'Is version 0.' },
+        after: { description: 'Is version 1.' },
+      },
+    ]);
+    accepted$.next(true);
+    expect((await ran([servers])).descriptions).toMatchObject({ bad_prey: 'Is version 1.' });
+    held.unsubscribe();
+  });
+});
+
+describe('questions of a server', () => {
+  it.each(['elicit', 'sample'])('are refused by default: %s', async (name) => {
+    const { results } = await ran([mcp(hostile('asks'))], [[`bad_${name}`]]);
+    expect(results[`bad_${name}`]).toContain('-32601');
+  });
+
+  it('are answered by the callbacks', async () => {
+    const { results } = await ran(
+      [
+        mcp(
+          hostile('asks', {
+            onElicit: ({ message }) =>
+              of({ action: 'accept', content: { name: `Ada, ${message}` } }),
+            onSample: ({ maxTokens }) =>
+              of({
+                model: 'mine',
+                role: 'assistant',
+                content: { type: 'text', text: `${maxTokens} tokens` },
+              }),
+          }),
+        ),
+      ],
+      [['bad_elicit'], ['bad_sample']],
+    );
+    expect(results['bad_elicit']).toContain('Ada, Your name?');
+    expect(results['bad_sample']).toContain('9 tokens');
+  });
+});
+
+describe('mcpTools', () => {
+  it('emits the tools of a server; addTools gives them to a call', async () => {
+    const { results } = await ran([addTools(mcpTools(calm()))], [['calm_use']]);
+    expect(results['calm_use']).toBe('use ran');
+  });
+
+  it('errors after as many failures in a row as it may have', async () => {
+    const reconnect = { attempts: 3, backoffMs: 1 };
+    await expect(
+      firstValueFrom(mcpTools(hostile('dies at start', { reconnect }))),
+    ).rejects.toMatchObject({
+      name: 'MillraceError',
+      code: 'connection',
+      message: "The MCP server 'bad' failed to connect: it closed the connection.",
+    });
+  });
+
+  it('errors immediately if no retry can help', async () => {
+    const stdio = { command: '/no/such/program' };
+    await expect(firstValueFrom(mcpTools({ name: 'none', stdio }))).rejects.toMatchObject({
+      code: 'config',
+      message: expect.stringContaining("Check 'command', 'cwd' and that it is installed."),
+    });
+  });
+
+  it('ends the child process when it is unsubscribed from', async () => {
+    const tools$ = mcpTools(hostile('process'));
+    const pid = new Subject<number>();
+    const gone = firstValueFrom(pid);
+    const subscription = addTools(tools$);
+    pid.next(await pidOf({ ...subscription, servers$: of([]) }));
+    await ended(await gone);
+  });
+
+  it.each<[object, RegExp]>([
+    [{ name: 'a' }, /needs either 'stdio' or 'http'/],
+    [{ name: 'a b', stdio: { command: 'x' } }, /'name' must be 1 to 32 letters/],
+    [{ name: 'a', stdio: { comand: 'x' } }, /has no option 'comand'/],
+    [{ name: 'a', http: { url: 'file:///etc' } }, /'url' must be a URL with http or https/],
+    [
+      { name: 'a', stdio: { command: 'x' }, limits: { pages: 0 } },
+      /'pages' must be a whole number/,
+    ],
+  ])('refuses wrong options with the fix: %j', (options, message) => {
+    expect(() => mcpTools(options as Parameters<typeof mcpTools>[0])).toThrow(message);
+    expect(() => mcp(options as Parameters<typeof mcp>[0])).toThrow(message);
+  });
+
+  it('warns about each tool that is left out', async () => {
+    const warnings: string[] = [];
+    const onWarning = (warning: string) => void warnings.push(warning);
+    await firstValueFrom(mcpTools(hostile('names', { onWarning })).pipe(take(1)));
+    expect(warnings).toHaveLength(1);
+  });
+});

@@ -1,0 +1,145 @@
+import {
+  addTools,
+  cell,
+  isMillraceError,
+  type Layer,
+  type LayerContext,
+  type MillraceError,
+  type Tool,
+} from '@millrace/core';
+import type { Call } from '@millrace/core/call';
+import {
+  combineLatest,
+  defer,
+  map,
+  merge,
+  type Observable,
+  ReplaySubject,
+  retry,
+  share,
+  skipWhile,
+  startWith,
+  Subject,
+  tap,
+  timer,
+} from 'rxjs';
+import { failureOf } from './failure.js';
+import { type McpServer, type Server, serverOf } from './server.js';
+import { backOff, createAdmission, toolLists$ } from './tool-list.js';
+
+/** The state of a server. */
+export interface McpStatus {
+  readonly name: string;
+  /** `failed`: it is reconnected after a wait. */
+  readonly status: 'connecting' | 'connected' | 'failed';
+  readonly tools: readonly Tool[];
+  /** Why tools were left out, or why it cannot be reached. */
+  readonly warnings: readonly string[];
+  readonly error?: MillraceError;
+}
+
+export interface McpLayer extends Layer {
+  /**
+   * The servers, now and after each change. They are connected while a call runs or there is a subscriber: subscribe
+   * to stay connected between calls. Never completes or errors.
+   */
+  readonly servers$: Observable<readonly McpStatus[]>;
+}
+
+/**
+ * Adds the tools of MCP servers to each call: `use: [mcp(server, …)]`. A call waits until each server has listed its
+ * tools or failed. Servers are shared by all calls, and connected while one runs. A server that fails costs its own
+ * tools only: it is reported by a `warning`, and reconnected with back-off. Changed lists apply from the next request on.
+ */
+export const mcp = (...servers: readonly McpServer[]): McpLayer => {
+  const checked = servers.map((server) => serverOf('mcp()', server));
+  const servers$ = combineLatest(checked.map(statusOf$)).pipe(
+    share({ connector: () => new ReplaySubject(1) }),
+  );
+  return {
+    name: 'mcp',
+    // As `addTools`: after the session has set its own tools, before a selection.
+    priority: 54,
+    servers$,
+    call: (context) => (next) => (call) =>
+      addTools(toolsFor$(servers$, context, call)).call?.(context)(next)(call) ?? next(call),
+  };
+};
+
+/** The tools of the servers for a call, once each server has listed its tools or failed. Reports warnings. */
+const toolsFor$ = (
+  servers$: McpLayer['servers$'],
+  { hooks, local }: Pick<LayerContext, 'hooks' | 'local'>,
+  call: Call,
+): Observable<readonly Tool[]> =>
+  servers$.pipe(
+    skipWhile((statuses) => statuses.some(({ status }) => status === 'connecting')),
+    map((statuses) => {
+      const { free, taken } = apart(
+        statuses.flatMap(({ tools }) => tools),
+        namesIn(call),
+      );
+      const reported = local(warningsOfCall);
+      [...statuses.flatMap(({ warnings }) => warnings), ...taken.map(takenName)]
+        .filter((message) => !reported.has(message))
+        .forEach((message) => {
+          reported.add(message);
+          hooks.report(hooks.iteration(), { type: 'warning', message });
+        });
+      return free;
+    }),
+  );
+
+const warningsOfCall = cell('call', () => new Set<string>());
+
+const takenName = ({ name }: Tool): string =>
+  `The MCP tool '${name}' is left out: the name is taken. Set another 'prefix'.`;
+
+const namesIn = ({ toolkit }: Call): readonly string[] => [
+  ...toolkit.current.names,
+  ...toolkit.current.entries.flatMap((entry) =>
+    'tools' in entry ? [entry.name, ...entry.tools.map(({ name }) => name)] : [entry.name],
+  ),
+];
+
+/** Tools whose names are free, and the others: the first one of a name wins. */
+const apart = (
+  tools: readonly Tool[],
+  names: readonly string[],
+): { readonly free: readonly Tool[]; readonly taken: readonly Tool[] } => {
+  const known = new Set(names);
+  const free: Tool[] = [];
+  const taken: Tool[] = [];
+  for (const tool of tools) {
+    (known.has(tool.name) ? taken : free).push(tool);
+    known.add(tool.name);
+  }
+  return { free, taken };
+};
+
+/** Follows one server, and reconnects it without end. */
+const statusOf$ = (server: Server): Observable<McpStatus> => {
+  const admission = createAdmission(server);
+  const { name } = server;
+  return defer(() => {
+    const failures$ = new Subject<McpStatus>();
+    const connected$ = toolLists$(server, admission).pipe(
+      map((list): McpStatus => ({ name, status: 'connected', ...list })),
+      retry({
+        resetOnSuccess: true,
+        delay: (cause: unknown, failures) => {
+          const error = isMillraceError(cause)
+            ? cause
+            : failureOf(server, 'to list its tools', cause);
+          const { message } = error;
+          failures$.next({ name, status: 'failed', tools: [], warnings: [message], error });
+          return timer(backOff(server, failures));
+        },
+      }),
+    );
+    return merge(failures$, connected$).pipe(
+      tap(({ warnings }) => warnings.forEach((warning) => server.onWarning?.(warning))),
+      startWith<McpStatus>({ name, status: 'connecting', tools: [], warnings: [] }),
+    );
+  });
+};

@@ -1,0 +1,250 @@
+import {
+  checkOptions,
+  isDelay,
+  isFlag,
+  isFunction,
+  isObject,
+  isRecord,
+  isText,
+  oneOf,
+  type Rule,
+  wholeNumber,
+} from '@millrace/core/values';
+import { MillraceError, type Tool } from '@millrace/core';
+import type { PatternEngine } from '@millrace/core/schema';
+import type {
+  AuthProvider,
+  CreateMessageRequestParams,
+  CreateMessageResult,
+  ElicitRequestFormParams,
+  ElicitResult,
+  OAuthClientProvider,
+  Tool as ListedTool,
+} from '@modelcontextprotocol/client';
+import type { ObservableInput } from 'rxjs';
+
+/** A server that runs as a child process and speaks over its standard input and output. */
+export interface StdioServer {
+  readonly command: string;
+  readonly args?: readonly string[];
+  /** Variables in addition to HOME, LOGNAME, PATH, SHELL, TERM and USER (and their like on Windows). No others are passed on. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** Default: the directory of this process. */
+  readonly cwd?: string;
+  /** Where its standard error goes. Default: `ignore`. */
+  readonly stderr?: 'ignore' | 'inherit';
+}
+
+/** A server at a URL that speaks Streamable HTTP. */
+export interface HttpServer {
+  readonly url: string | URL;
+  /** Sent to the origin of `url` only. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Provides a bearer token, or performs OAuth with the help of the SDK. */
+  readonly authProvider?: AuthProvider | OAuthClientProvider;
+}
+
+/** A tool whose description or schema differs from the one that was first seen. */
+export interface ToolChange {
+  readonly server: string;
+  /** The name, as the server spells it. */
+  readonly tool: string;
+  readonly before: ListedTool;
+  readonly after: ListedTool;
+}
+
+/** Returns or emits true to use a tool as it is now. Until then it is not used. */
+export type ChangeDecider = (change: ToolChange) => boolean | ObservableInput<boolean>;
+
+/** Emits the answer to a form. The signal aborts when the server withdraws its question. */
+export type Elicitor = (
+  request: ElicitRequestFormParams,
+  signal: AbortSignal,
+) => ObservableInput<ElicitResult>;
+
+/* eslint-disable @typescript-eslint/no-deprecated -- The protocol of 2026-07 deprecates sampling; servers still ask. */
+/** Emits the message of a model. The signal aborts when the server withdraws its request. */
+export type Sampler = (
+  request: CreateMessageRequestParams,
+  signal: AbortSignal,
+) => ObservableInput<CreateMessageResult>;
+/* eslint-enable @typescript-eslint/no-deprecated */
+
+export interface McpOptions {
+  /** The name of the server, for you, for errors and for the prefix: letters, digits, `_` and `-`. */
+  readonly name: string;
+  /** Only these tools, as the server spells them. Default: all. */
+  readonly include?: readonly string[];
+  /** Not these tools. Default: none. */
+  readonly exclude?: readonly string[];
+  /** Precedes the name of each tool. Default: `name` and `_`. */
+  readonly prefix?: string;
+  /** Adds tools that list and read resources. Default: false. */
+  readonly resources?: boolean;
+  /** Adds tools that list and get prompts. Default: false. */
+  readonly prompts?: boolean;
+  /** Believe the hints `readOnlyHint` and `idempotentHint`: a resumed call may run these tools again. Default: false. */
+  readonly trust?: boolean;
+  /** The engine for patterns in schemas, such as `linearPatterns`. Default: patterns are not checked here. */
+  readonly patterns?: PatternEngine;
+  /** Edits each tool, for example to ask for approval. Default: unchanged. */
+  readonly wrap?: (tool: Tool, listed: ListedTool) => Tool;
+  /* eslint-disable rxjs-x/finnish -- Named as callbacks are. */
+  /** Decides whether to use a tool whose definition changed. Default: a changed tool is not used. */
+  readonly onChanged?: ChangeDecider;
+  /** Answers a question of the server to the user. Default: such questions are refused. */
+  readonly onElicit?: Elicitor;
+  /** Answers a model request of the server. Default: such requests are refused. */
+  readonly onSample?: Sampler;
+  /* eslint-enable rxjs-x/finnish */
+  /** Called with each problem that costs no more than a tool or a connection. `mcp` also reports it as a `warning`. */
+  readonly onWarning?: (message: string) => void;
+  readonly timeouts?: {
+    /** Until the first list of tools, and for each later list, in milliseconds. Default: 30,000. */
+    readonly connectMs?: number;
+    /** For each run of a tool, in milliseconds. Default: `toolMs` of the call. */
+    readonly toolMs?: number;
+  };
+  readonly reconnect?: {
+    /** Connections that may fail in a row before `mcpTools` errors. `mcp` never gives up. Default: 5. */
+    readonly attempts?: number;
+    /** The wait after the first failure, in milliseconds. It doubles each time. Default: 500. */
+    readonly backoffMs?: number;
+    /** The longest wait, in milliseconds. Default: 30,000. */
+    readonly maxBackoffMs?: number;
+  };
+  readonly limits?: {
+    /** Further tools are left out. Default: 128. */
+    readonly tools?: number;
+    /** Pages of a list; a longer list is an error. Default: 20. */
+    readonly pages?: number;
+    /** Characters of a description; the rest is cut off. Default: 4,000. */
+    readonly description?: number;
+    /** Characters of an input schema as JSON; a tool with a longer one is left out. Default: 20,000. */
+    readonly schema?: number;
+    /** Characters of a result, media included; the rest is cut off. Default: 1,000,000. */
+    readonly result?: number;
+    /** Bytes of one message; a longer one ends the connection. Default: 10,000,000. */
+    readonly message?: number;
+  };
+}
+
+/** An MCP server: how to reach it, and what to accept from it. */
+export type McpServer = McpOptions &
+  (
+    | { readonly stdio: StdioServer; readonly http?: undefined }
+    | { readonly http: HttpServer; readonly stdio?: undefined }
+  );
+
+/** A server whose options are checked and complete. */
+export type Server = McpServer & {
+  readonly prefix: string;
+  readonly timeouts: { readonly connectMs: number; readonly toolMs?: number };
+  readonly reconnect: Readonly<Record<'attempts' | 'backoffMs' | 'maxBackoffMs', number>>;
+  readonly limits: Readonly<
+    Record<'tools' | 'pages' | 'description' | 'schema' | 'result' | 'message', number>
+  >;
+};
+
+const limits = {
+  tools: 128,
+  pages: 20,
+  description: 4_000,
+  schema: 20_000,
+  result: 1_000_000,
+  message: 10_000_000,
+};
+const reconnect = { attempts: 5, backoffMs: 500, maxBackoffMs: 30_000 };
+const timeouts = { connectMs: 30_000 };
+
+/** Checks a server's options, and fills in the defaults. */
+export const serverOf = (owner: string, given: McpServer): Server => {
+  checkOptions(owner, given, rules, ['name']);
+  if ((given.stdio === undefined) === (given.http === undefined)) {
+    throw new MillraceError(
+      'config',
+      `${owner} needs either 'stdio' or 'http': how to reach the server '${given.name}'.`,
+    );
+  }
+  return {
+    ...given,
+    prefix: given.prefix ?? `${given.name}_`,
+    timeouts: { ...timeouts, ...present(given.timeouts) },
+    reconnect: { ...reconnect, ...present(given.reconnect) },
+    limits: { ...limits, ...present(given.limits) },
+  };
+};
+
+const present = <T extends object>(given: T | undefined): Partial<T> => {
+  const entries = Object.entries(given ?? {}).filter(([, value]) => value !== undefined);
+  // The entries are those of the given object.
+  // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
+  return Object.fromEntries(entries) as Partial<T>;
+};
+
+const safeName = /^[\w-]*$/;
+
+const within = (inner: Readonly<Record<string, Rule>>, required: readonly string[] = []): Rule => [
+  (value) => {
+    checkOptions('mcp()', value, inner, required);
+    return true;
+  },
+  'an object of options',
+];
+
+const texts: Rule = [
+  (value) => Array.isArray(value) && value.every((it) => typeof it === 'string'),
+  'a list of strings',
+];
+const variables: Rule = [
+  (value) => isRecord(value) && Object.values(value).every((it) => typeof it === 'string'),
+  'an object of strings',
+];
+const webAddress: Rule = [
+  (value) => URL.canParse(String(value)) && /^https?:$/.test(new URL(String(value)).protocol),
+  'a URL with http or https',
+];
+const whole = wholeNumber(1);
+
+const rules: Readonly<Record<keyof McpOptions | 'stdio' | 'http', Rule>> = {
+  name: [
+    (value) => typeof value === 'string' && /^[\w-]{1,32}$/.test(value),
+    '1 to 32 letters, digits, _ or -',
+  ],
+  stdio: within(
+    {
+      command: isText,
+      args: texts,
+      env: variables,
+      cwd: isText,
+      stderr: oneOf('ignore', 'inherit'),
+    },
+    ['command'],
+  ),
+  http: within({ url: webAddress, headers: variables, authProvider: isObject }, ['url']),
+  include: texts,
+  exclude: texts,
+  prefix: [
+    (value) => typeof value === 'string' && value.length <= 33 && safeName.test(value),
+    'up to 33 letters, digits, _ or -',
+  ],
+  resources: isFlag,
+  prompts: isFlag,
+  trust: isFlag,
+  patterns: isFunction,
+  wrap: isFunction,
+  onChanged: isFunction,
+  onElicit: isFunction,
+  onSample: isFunction,
+  onWarning: isFunction,
+  timeouts: within({ connectMs: isDelay, toolMs: isDelay }),
+  reconnect: within({ attempts: whole, backoffMs: isDelay, maxBackoffMs: isDelay }),
+  limits: within({
+    tools: whole,
+    pages: whole,
+    description: whole,
+    schema: whole,
+    result: whole,
+    message: whole,
+  }),
+};

@@ -1,0 +1,280 @@
+import { isMillraceError, MillraceError, type Tool } from '@millrace/core';
+import type { Tool as ListedTool } from '@modelcontextprotocol/client';
+import {
+  asyncScheduler,
+  concatMap,
+  defer,
+  delay,
+  EMPTY,
+  filter,
+  from,
+  map,
+  mergeMap,
+  type Observable,
+  of,
+  repeat,
+  retry,
+  scheduled,
+  startWith,
+  switchMap,
+  take,
+  tap,
+  throwError,
+  timeout,
+  timer,
+  toArray,
+} from 'rxjs';
+import { connect$, type Connection } from './connection.js';
+import { cleaned } from './failure.js';
+import { type McpServer, type Server, serverOf, type ToolChange } from './server.js';
+import { furtherTools, inputOf, type InputOfTool, safeName, toolOf } from './tools.js';
+
+/** The usable tools of a server, and why others are not. */
+export interface ToolList {
+  readonly tools: readonly Tool[];
+  readonly warnings: readonly string[];
+}
+
+/** The least time between two lists, in milliseconds: a server may announce changes without end. */
+const listGapMs = 250;
+
+/**
+ * Connects to an MCP server, emits its tools, and again after each change. Cold; unsubscribing disconnects, and ends a
+ * child process. Reconnects with back-off; after `reconnect.attempts` failures in a row, or one that no retry can
+ * mend, it errors with a `MillraceError`. It never completes.
+ */
+export const mcpTools = (options: McpServer): Observable<readonly Tool[]> => {
+  const server = serverOf('mcpTools()', options);
+  const { attempts } = server.reconnect;
+  return defer(() => toolLists$(server, createAdmission(server))).pipe(
+    retry({
+      resetOnSuccess: true,
+      delay: (error: unknown, failures) =>
+        failures >= attempts || !(isMillraceError(error) && error.retryable)
+          ? stop$(error)
+          : timer(backOff(server, failures)),
+    }),
+    tap(({ warnings }) => warnings.forEach((warning) => server.onWarning?.(warning))),
+    map(({ tools }) => tools),
+  );
+};
+
+/** Of a type of its own: errors of a stream are `unknown`. */
+const stop$ = (error: unknown): Observable<never> =>
+  throwError(() => (error instanceof Error ? error : new Error(String(error))));
+
+/** The wait before the next connection, in milliseconds. */
+export const backOff = ({ reconnect }: Server, failures: number): number =>
+  Math.min(reconnect.backoffMs * 2 ** (failures - 1), reconnect.maxBackoffMs);
+
+/** The lists of one connection. Errors when it fails. */
+export const toolLists$ = (server: Server, admission: Admission): Observable<ToolList> => {
+  const { connectMs } = server.timeouts;
+  const late = (): MillraceError =>
+    new MillraceError(
+      'timeout',
+      `The MCP server '${server.name}' listed no tools within ${connectMs} ms. If it only starts slowly, raise 'timeouts.connectMs'.`,
+    );
+  return connect$(server).pipe(
+    switchMap((connection) =>
+      listed$(connection, connectMs).pipe(
+        switchMap((listed) => toolsOf$(server, connection, admission, listed)),
+      ),
+    ),
+    timeout({ first: connectMs, with: () => stop$(late()) }),
+  );
+};
+
+/** Lists the tools now and after each change: one list at a time, with a gap in between. */
+const listed$ = (
+  { client, version$, request$ }: Connection,
+  connectMs: number,
+): Observable<readonly ListedTool[]> =>
+  defer(() => {
+    let seen = -1;
+    const list$ = request$<{ readonly tools: readonly ListedTool[] }>(
+      'to list its tools',
+      (options) => {
+        seen = version$.value;
+        return client.getServerCapabilities()?.tools === undefined
+          ? Promise.resolve({ tools: [] })
+          : client.listTools(undefined, { ...options, timeout: connectMs, cacheMode: 'bypass' });
+      },
+    );
+    const changed$ = version$.pipe(
+      filter((version) => version !== seen),
+      take(1),
+      delay(listGapMs),
+    );
+    return list$.pipe(
+      map(({ tools }) => tools),
+      repeat({ delay: () => changed$ }),
+    );
+  });
+
+/** Emits the tools without changed ones, and again after each change that is accepted. */
+const toolsOf$ = (
+  server: Server,
+  connection: Connection,
+  admission: Admission,
+  listed: readonly ListedTool[],
+): Observable<ToolList> => {
+  const wanted = distinct(listed.filter(({ name }) => isWanted(server, name)));
+  return compiled$(admission, wanted.slice(0, server.limits.tools)).pipe(
+    switchMap(() =>
+      accepted$(server, admission.changesIn(wanted)).pipe(
+        tap((change) => admission.accept(change.after)),
+        startWith(undefined),
+        map(() => toolListOf(server, connection, admission, wanted)),
+      ),
+    ),
+  );
+};
+
+const isWanted = ({ include, exclude = [] }: Server, name: string): boolean =>
+  (include === undefined || include.includes(name)) && !exclude.includes(name);
+
+/** The first tool of each name: a server may list a name twice. */
+const distinct = (listed: readonly ListedTool[]): readonly ListedTool[] =>
+  [...new Map(listed.toReversed().map((tool) => [tool.name, tool])).values()].toReversed();
+
+/** Compiles one schema after another, and lets other work of the process run in between. */
+const compiled$ = (
+  admission: Admission,
+  listed: readonly ListedTool[],
+): Observable<readonly unknown[]> =>
+  from(listed).pipe(
+    concatMap((tool) => scheduled([tool], asyncScheduler)),
+    tap((tool) => admission.inputOf(tool)),
+    toArray(),
+  );
+
+const accepted$ = (
+  { onChanged }: Server,
+  changes: readonly ToolChange[],
+): Observable<ToolChange> =>
+  onChanged === undefined
+    ? EMPTY
+    : from(changes).pipe(
+        mergeMap((change) =>
+          defer(() => {
+            const verdict = onChanged(change);
+            return typeof verdict === 'boolean' ? of(verdict) : from(verdict);
+          }).pipe(
+            take(1),
+            filter((verdict) => verdict),
+            map(() => change),
+          ),
+        ),
+      );
+
+const toolListOf = (
+  server: Server,
+  connection: Connection,
+  admission: Admission,
+  wanted: readonly ListedTool[],
+): ToolList => {
+  const { name: owner, limits } = server;
+  const warnings: string[] = [];
+  const byName = new Map<string, Tool>();
+  const add = (tool: Tool): void => {
+    if (byName.has(tool.name)) {
+      warnings.push(`'${tool.name}' of the MCP server '${owner}' is left out: the name is taken.`);
+    } else byName.set(tool.name, tool);
+  };
+  for (const listed of wanted.slice(0, limits.tools)) {
+    const input = admission.inputOf(listed);
+    const about = `'${safeName('', listed.name)}' of the MCP server '${owner}'`;
+    if (typeof input === 'string') warnings.push(`${about} is left out: ${input}.`);
+    else if (!admission.isAccepted(listed)) {
+      warnings.push(`${about} is left out: its description or schema changed. ${fix}`);
+    } else add(toolOf(server, connection, listed, input));
+  }
+  if (wanted.length > limits.tools) {
+    warnings.push(
+      `The MCP server '${owner}' has ${wanted.length} tools; ${limits.tools} are used. Choose with 'include', or raise 'limits.tools'.`,
+    );
+  }
+  furtherTools(server, connection).forEach(add);
+  return { tools: [...byName.values()], warnings };
+};
+
+const fix = "Accept changes with 'onChanged', or restart to trust the server as it is now.";
+
+// ---------------------------------------------------------------- admission
+
+/** Remembers which definitions of tools were first seen, over all connections to a server. */
+export interface Admission {
+  /** The compiled schema, or why the tool cannot be used. */
+  inputOf(listed: ListedTool): InputOfTool | string;
+  /** Whether it is as it was first seen or accepted. A new tool is accepted. */
+  isAccepted(listed: ListedTool): boolean;
+  changesIn(listed: readonly ListedTool[]): readonly ToolChange[];
+  accept(listed: ListedTool): void;
+}
+
+interface Examined {
+  /** The fields that the model and the program rely on. The order of keys does not matter. */
+  readonly definition: string;
+  readonly input: InputOfTool | string;
+}
+
+/** A server may rename its tools without end: this many times the limit of tools are remembered. */
+const namesPerTool = 16;
+
+export const createAdmission = (server: Server): Admission => {
+  const accepted = new Map<string, { readonly definition: string; readonly listed: ListedTool }>();
+  const examined = new WeakMap<ListedTool, Examined>();
+  const latest = new Map<string, Examined>();
+  const examine = (listed: ListedTool): Examined => {
+    const known = examined.get(listed) ?? examinedBy(server, listed, latest.get(listed.name));
+    examined.set(listed, known);
+    latest.set(listed.name, known);
+    return known;
+  };
+  const accept = (listed: ListedTool): void =>
+    void accepted.set(listed.name, { definition: examine(listed).definition, listed });
+  const isAccepted = (listed: ListedTool): boolean => {
+    const first = accepted.get(listed.name);
+    if (first !== undefined) return first.definition === examine(listed).definition;
+    accept(listed);
+    return true;
+  };
+  return {
+    accept,
+    isAccepted,
+    inputOf: (listed) =>
+      accepted.has(listed.name) || accepted.size < namesPerTool * server.limits.tools
+        ? examine(listed).input
+        : 'the server has used too many names',
+    changesIn: (all) =>
+      all.flatMap((after) => {
+        const before = accepted.get(after.name)?.listed;
+        return before === undefined || isAccepted(after)
+          ? []
+          : [{ server: server.name, tool: after.name, before, after }];
+      }),
+  };
+};
+
+/** A schema is compiled again only if it changed. */
+const examinedBy = (server: Server, listed: ListedTool, last: Examined | undefined): Examined => {
+  const { title, description, inputSchema, annotations } = listed;
+  let definition = '';
+  try {
+    definition = JSON.stringify([title, description, sorted(inputSchema), sorted(annotations)]);
+    if (last?.definition === definition) return last;
+    return { definition, input: inputOf(server, listed) };
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : 'its schema cannot be used';
+    return { definition, input: cleaned(why, 300) };
+  }
+};
+
+const sorted = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.entries(value)
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .map(([key, part]) => [key, sorted(part)]);
+};
