@@ -119,7 +119,7 @@ const clientOf = (server: Server, changed: () => void): Client => {
     { name: 'millrace', version: '0.1.0' },
     {
       capabilities: {
-        ...(onElicit && { elicitation: { form: {} } }),
+        ...(onElicit && { elicitation: { form: { applyDefaults: true } } }),
         ...(onSample && { sampling: {} }),
       },
       listMaxPages: limits.pages,

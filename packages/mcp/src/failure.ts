@@ -1,6 +1,8 @@
 import { isMillraceError, MillraceError } from '@millrace/core';
 import { isRecord } from '@millrace/core/values';
 import {
+  OAuthClientFlowError,
+  OAuthError,
   ProtocolError,
   SdkError,
   SdkErrorCode,
@@ -41,6 +43,9 @@ interface Explained {
 const explained = (cause: unknown): Explained => {
   if (cause instanceof UnauthorizedError) {
     return { code: 'auth', why: "it wants an authorization. Check 'headers' or 'authProvider'." };
+  }
+  if (cause instanceof OAuthError || cause instanceof OAuthClientFlowError) {
+    return { code: 'auth', why: cause.message };
   }
   if (cause instanceof SdkHttpError) return ofStatus(cause.status);
   if (cause instanceof ProtocolError) return { code: 'server', why: cause.message };

@@ -202,7 +202,10 @@ const kinds = {
         method: 'elicitation/create',
         params: {
           message: 'Your name?',
-          requestedSchema: { type: 'object', properties: { name: { type: 'string' } } },
+          requestedSchema: {
+            type: 'object',
+            properties: { name: { type: 'string' }, mood: { type: 'string', default: 'calm' } },
+          },
         },
       };
       const sampling = {

@@ -213,6 +213,7 @@ describe('questions of a server', () => {
       [['bad_elicit'], ['bad_sample']],
     );
     expect(results['bad_elicit']).toContain('Ada, Your name?');
+    expect(results['bad_elicit']).toContain('"mood":"calm"');
     expect(results['bad_sample']).toContain('9 tokens');
   });
 });
