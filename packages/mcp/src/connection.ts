@@ -45,6 +45,7 @@ const goodbyeMs = 1_000;
 /** Connects to a server: emits one connection, and errors when it is lost. Unsubscribing ends it, and a child process. */
 export const connect$ = (server: Server): Observable<Connection> =>
   new Observable((subscriber) => {
+    const { connectMs } = server.timeouts;
     const abort = new AbortController();
     const version$ = new BehaviorSubject(0);
     const client = clientOf(server, () => version$.next(version$.value + 1));
@@ -68,7 +69,7 @@ export const connect$ = (server: Server): Observable<Connection> =>
           throw failureOf(server, doing, cause);
         }),
       );
-    client.connect(transport, { signal: abort.signal, timeout: never }).then(() => {
+    client.connect(transport, { signal: abort.signal, timeout: connectMs }).then(() => {
       client.onclose = () => lost('closed the connection');
       subscriber.next({ client, version$, request$ });
     }, fail);
@@ -101,9 +102,13 @@ const closed = (client: Client, transport: Transport): Promise<void> => {
           catchError(() => EMPTY),
         )
       : EMPTY;
-  return lastValueFrom(goodbye$, { defaultValue: undefined })
-    .then(() => client.close())
-    .catch(noop);
+  return (
+    lastValueFrom(goodbye$, { defaultValue: undefined })
+      .then(() => client.close())
+      // A client that still negotiates the version does not own the transport yet.
+      .finally(() => transport.close())
+      .catch(noop)
+  );
 };
 
 type Transport = StreamableHTTPClientTransport | StdioClientTransport;

@@ -1,7 +1,9 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { isRecord } from '@millrace/core/values';
-import { firstValueFrom } from 'rxjs';
+import { createAgent } from '@millrace/core';
+import { scriptedModel, toolCall } from '@millrace/core/testing';
+import { firstValueFrom, Subject, takeUntil } from 'rxjs';
 import { mcp, type McpServer, mcpTools } from './index.js';
 import { calm, ran } from './servers.test-support.js';
 
@@ -155,6 +157,28 @@ describe('a server over HTTP', () => {
     expect(texts['web_use']).toContain("The MCP server 'web' failed to run 'use'");
     expect(warnings.join()).toContain('more than 100000 bytes');
   });
+
+  it.each(['server/discover', 'tools/list', 'tools/call'])(
+    'that never answers to %s is left when nobody waits any more',
+    async (method) => {
+      const left = new Promise<void>((resolve) => {
+        void web({
+          [method]: (_message, _request, response) => {
+            response.on('close', resolve);
+            asked$.next();
+          },
+        }).then((url) => {
+          const model = scriptedModel([toolCall('web_use')]);
+          createAgent({ model, use: [mcp(at(url))] })
+            .stream$('?')
+            .pipe(takeUntil(asked$))
+            .subscribe();
+        });
+      });
+      const asked$ = new Subject<void>();
+      await left;
+    },
+  );
 
   it('that forgets the session is connected again', async () => {
     let calls = 0;

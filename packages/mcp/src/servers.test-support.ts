@@ -1,8 +1,7 @@
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { type AgentEvent, createAgent, isEvent, type Layer, type Reply } from '@millrace/core';
-import { scriptedModel, text, toolCall } from '@millrace/core/testing';
-import { lastValueFrom, tap } from 'rxjs';
+import { record, scriptedModel, text, toolCall } from '@millrace/core/testing';
 import type { McpOptions, McpServer } from './server.js';
 
 const { resolve } = createRequire(import.meta.url);
@@ -57,9 +56,7 @@ export const ran = async (layers: readonly Layer[], ...turns: readonly Calls[]):
     [text('done')],
   );
   const agent = createAgent({ model, use: layers, limits: { maxIterations: 50 } });
-  const events: AgentEvent[] = [];
-  const heard$ = agent.stream$('?').pipe(tap((event) => events.push(event)));
-  await lastValueFrom(heard$);
+  const events = await record(agent.stream$('?'));
   const ended = events.findLast((event) => isEvent(event, 'postCall'));
   if (ended === undefined || !isEvent(ended, 'postCall')) throw new Error('The call has no reply.');
   return {
