@@ -159,7 +159,7 @@ describe('a server over HTTP', () => {
   });
 
   it.each(['server/discover', 'tools/list', 'tools/call'])(
-    'that never answers to %s is left when nobody waits any more',
+    'that never answers to %s is left with the call',
     async (method) => {
       const left = new Promise<void>((resolve) => {
         void web({
@@ -169,7 +169,8 @@ describe('a server over HTTP', () => {
           },
         }).then((url) => {
           const model = scriptedModel([toolCall('web_use')]);
-          createAgent({ model, use: [mcp(at(url))] })
+          const patient = { ...at(url), timeouts: { connectMs: 2_000_000_000 } };
+          createAgent({ model, use: [mcp(patient)] })
             .stream$('?')
             .pipe(takeUntil(asked$))
             .subscribe();

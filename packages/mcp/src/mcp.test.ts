@@ -266,6 +266,15 @@ describe('mcpTools', () => {
     expect(() => mcp(options as Parameters<typeof mcp>[0])).toThrow(message);
   });
 
+  it('a callback for warnings that throws is a warning itself, and fails no call', async () => {
+    const onWarning = () => {
+      throw new Error('no log');
+    };
+    const { reply, warnings } = await ran([mcp(hostile('names', { onWarning }))]);
+    expect(reply.reason).toBe('answer');
+    expect(warnings[1]).toBe("'onWarning' of the MCP server 'bad' failed: no log");
+  });
+
   it('warns about each tool that is left out', async () => {
     const warnings: string[] = [];
     const onWarning = (warning: string) => void warnings.push(warning);

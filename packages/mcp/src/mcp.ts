@@ -20,7 +20,6 @@ import {
   skipWhile,
   startWith,
   Subject,
-  tap,
   timer,
 } from 'rxjs';
 import { failureOf } from './failure.js';
@@ -117,6 +116,23 @@ const apart = (
   return { free, taken };
 };
 
+/** Passes warnings to the callback of the program. If it throws, calls continue. */
+const shown = ({ onWarning }: Server, status: McpStatus): McpStatus => {
+  try {
+    status.warnings.forEach((warning) => onWarning?.(warning));
+    return status;
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    return {
+      ...status,
+      warnings: [
+        ...status.warnings,
+        `'onWarning' of the MCP server '${status.name}' failed: ${why}`,
+      ],
+    };
+  }
+};
+
 /** Follows one server, and reconnects it without end. */
 const statusOf$ = (server: Server): Observable<McpStatus> => {
   const admission = createAdmission(server);
@@ -138,7 +154,7 @@ const statusOf$ = (server: Server): Observable<McpStatus> => {
       }),
     );
     return merge(failures$, connected$).pipe(
-      tap(({ warnings }) => warnings.forEach((warning) => server.onWarning?.(warning))),
+      map((status) => shown(server, status)),
       startWith<McpStatus>({ name, status: 'connecting', tools: [], warnings: [] }),
     );
   });

@@ -1,5 +1,6 @@
 import {
   checkOptions,
+  defined,
   isDelay,
   isFlag,
   isFunction,
@@ -169,17 +170,10 @@ export const serverOf = (owner: string, given: McpServer): Server => {
   return {
     ...given,
     prefix: given.prefix ?? `${given.name}_`,
-    timeouts: { ...timeouts, ...present(given.timeouts) },
-    reconnect: { ...reconnect, ...present(given.reconnect) },
-    limits: { ...limits, ...present(given.limits) },
+    timeouts: { ...timeouts, ...defined(given.timeouts) },
+    reconnect: { ...reconnect, ...defined(given.reconnect) },
+    limits: { ...limits, ...defined(given.limits) },
   };
-};
-
-const present = <T extends object>(given: T | undefined): Partial<T> => {
-  const entries = Object.entries(given ?? {}).filter(([, value]) => value !== undefined);
-  // The entries are those of the given object.
-  // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
-  return Object.fromEntries(entries) as Partial<T>;
 };
 
 const safeName = /^[\w-]*$/;
