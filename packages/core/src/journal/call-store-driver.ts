@@ -46,17 +46,15 @@ export interface StoredCall {
 export interface Claim {
   /**
    * Appends records, all or none, in order. Completes once they are durable; events without a step need not outlast
-   * the process. Errors with `conflict` if another writer has the call, and with `store`. Never called concurrently.
-   * Cold.
+   * the process. Errors with `conflict` if another writer has the call, and `store`. Not called concurrently. Cold.
    */
   append$(records: readonly NewRecord[]): Observable<unknown>;
 }
 
 export interface CallStoreDriver {
   /**
-   * Claims a call, also a new one, emits once, and holds the claim until unsubscribed. It is a lease: it expires if
-   * its holder is gone. Errors with `conflict` if another writer has it or it is lost, and with `store` once the store
-   * is closed. Cold.
+   * Claims a call, also a new one, emits once, and holds the claim until unsubscribed: a lease, which expires if its
+   * holder is gone. Errors with `conflict` if another writer has it or it is lost, `store` once that is closed. Cold.
    */
   claim$(callId: string): Observable<Claim>;
   /**

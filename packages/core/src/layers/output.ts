@@ -37,11 +37,7 @@ import { byCall, isSpoken } from '../operators/event-operators.js';
 export const output = <const Schema extends InputSchema>(schema: Schema): OutputLayer<Schema> => {
   const validator = validatorOf(schema, "output(): 'schema'");
   const { jsonSchema } = validator;
-  const form: AnswerForm = {
-    jsonSchema,
-    read$: (text) => readOutput$(validator, text),
-    ready,
-  };
+  const form: AnswerForm = { jsonSchema, read$: (text) => readOutput$(validator, text), ready };
   return trusted({
     name: 'output',
     // Outermost: it must be outside all layers that may answer.

@@ -218,11 +218,7 @@ export const withOwnTools = <Output extends InputSchema | undefined>(
   own: readonly ToolEntry[],
 ): AgentOptions<Output> => {
   const { tools = [], use = [] } = options;
-  return {
-    ...options,
-    tools: [...tools, ...own],
-    use: [...use, pinning(namesOf(own))],
-  };
+  return { ...options, tools: [...tools, ...own], use: [...use, pinning(namesOf(own))] };
 };
 
 const pinning = (names: readonly string[]): Layer => ({

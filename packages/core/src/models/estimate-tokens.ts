@@ -8,8 +8,7 @@ export const estimateTokens = (text: string): number =>
 /**
  * As `estimateTokens`, with corrections for classes it underestimates. Tokenizers split numbers into groups of up to three digits, and
  * make a token of each run of punctuation that touches a number or contains a quote, so JSON and tables cost up to twice
- * the estimate by length. A CJK character costs 0.9 tokens, an emoji 2. Both are averages of `o200k_base` and
- * `cl100k_base`.
+ * the estimate by length. A CJK character costs 0.9 tokens, an emoji 2: averages of `o200k_base` and `cl100k_base`.
  */
 export const estimateText = (text: string): number => {
   if (text === '') return 0;

@@ -343,12 +343,7 @@ const asRefused = (error: unknown): readonly StoredRecord[] => {
   ok(isMillraceError(error) && (error.code === 'config' || error.code === 'tooLarge'));
   return [];
 };
-const step = (name: string, seq = 0, text = '1'): NewRecord => ({
-  kind: 'step',
-  name,
-  seq,
-  text,
-});
+const step = (name: string, seq = 0, text = '1'): NewRecord => ({ kind: 'step', name, seq, text });
 const event = (name: string, seq: number, text = '{}'): NewRecord => ({
   kind: 'event',
   name,

@@ -24,10 +24,7 @@ const all = (memory: Memory): Promise<readonly Message[]> =>
 
 /** The contract of memories, with or without `replace$`. `create` returns an unused factory. */
 export const memoryContract = (create: () => MemoryFactory): readonly Check[] => [
-  {
-    name: 'starts empty',
-    run: async () => deepStrictEqual(await load(create()('s')), []),
-  },
+  { name: 'starts empty', run: async () => deepStrictEqual(await load(create()('s')), []) },
   {
     name: 'returns messages, the oldest first',
     run: async () => {

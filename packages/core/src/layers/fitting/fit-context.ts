@@ -169,11 +169,7 @@ const readResult = (): Tool =>
       type: 'object',
       properties: {
         tool_use_id: { type: 'string', description: 'From the marker.' },
-        from: {
-          type: 'integer',
-          minimum: 0,
-          description: 'Default: 0.',
-        },
+        from: { type: 'integer', minimum: 0, description: 'Default: 0.' },
         length: {
           type: 'integer',
           minimum: 1,

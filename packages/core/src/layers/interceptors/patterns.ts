@@ -36,10 +36,7 @@ export const findRanges = (
     })
     .map(({ 0: { length }, index }) => ({ start: index, end: index + length }))
     .filter(({ start, end }) => end > start)
-    .map(({ start, end }) => ({
-      start: characterStart(text, start),
-      end: characterEnd(text, end),
-    }))
+    .map(({ start, end }) => ({ start: characterStart(text, start), end: characterEnd(text, end) }))
     .sort((a, b) => a.start - b.start);
   const merged: Range[] = [];
   for (const range of found) {

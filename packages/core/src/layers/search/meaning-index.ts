@@ -30,8 +30,7 @@ const maxCharacters = 8_000;
 
 /**
  * Creates an index that embeds items when they are first searched, in sequential batches. Concurrent searches share the
- * requests. Vectors are kept as long as their items; if the embedder fails or all subscribers leave, the next search
- * embeds the rest.
+ * requests. Vectors live as long as their items. If the embedder fails or all leave, the next search embeds the rest.
  */
 export const createMeaningIndex = <Item extends object>(
   embedder: Embedder,

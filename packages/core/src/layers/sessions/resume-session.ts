@@ -275,8 +275,7 @@ export interface ResumableSession<out Output = unknown> {
   /**
    * Adds the calls that the state of the session lacks, in order: continues those that stopped, and adds the messages
    * of those that ended. Emits their replies, each once the session is saved. With an id, handles that call only and
-   * always emits its reply. Safe to repeat. Errors as `resume$` of a journal, and with `config` if `keepSessions` has
-   * no `journal`. Cold.
+   * always emits its reply. Safe to repeat. Errors as `resume$` of a journal, and with `config` without one. Cold.
    */
   resume$(callId?: string, options?: ResumeOptions): Observable<Reply<Output>>;
   /** As `resume$`, but emits the events of calls and sub-agents; completes once the session is saved. Cold. */

@@ -37,9 +37,7 @@ export const watchedMemory = (memory: Memory, report: (change: MessagesChange) =
         once$(kept$(memory)).pipe(
           concatMap((before) =>
             replace$(messages).pipe(
-              tap({
-                complete: () => memoryChanges(difference(before, messages)).forEach(report),
-              }),
+              tap({ complete: () => memoryChanges(difference(before, messages)).forEach(report) }),
             ),
           ),
         ),

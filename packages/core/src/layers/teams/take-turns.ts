@@ -115,8 +115,7 @@ export interface DebateOptions<
 /**
  * Composes agents into a debate: they speak in turn and hear each other, as in a `hub`; then the judge gets the
  * question and all replies. Emits what the judge emits; in `asAgent`, only the judge streams as the answer. An
- * interrupted side ends the debate early, and the judge decides on what there is. An error of an agent is an error of
- * the whole.
+ * interrupted side ends the debate early, and the judge decides on what there is. Errors as its agents do.
  */
 export const debate = <
   const Agents extends readonly [Agent, Agent, ...Agent[]],
@@ -312,10 +311,7 @@ const isList = (input: Input): input is Extract<Input, readonly unknown[]> => Ar
 const isBlock = (part: ContentBlock | InputMessage | string): part is ContentBlock =>
   isContentBlock(part);
 
-const userMessage = (text: string): InputMessage => ({
-  role: 'user',
-  content: [textBlock(text)],
-});
+const userMessage = (text: string): InputMessage => ({ role: 'user', content: [textBlock(text)] });
 
 const fromOthers = (message: InputMessage): InputMessage =>
   message.role === 'assistant'

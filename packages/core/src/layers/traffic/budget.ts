@@ -54,8 +54,7 @@ export interface Budget extends Layer {
 
 /**
  * Limits what each call may spend, including its sub-agents. Checked before each turn: the call ends with reason
- * `budget`, a closing answer and a `warning`, or with a `budget` error. Failed requests count; a resumed call keeps its
- * costs.
+ * `budget`, a closing answer and a `warning`, or a `budget` error. Failed requests and those before a resume count.
  */
 export const budget = (options: BudgetOptions): Budget => createBudget('budget()', options, false);
 

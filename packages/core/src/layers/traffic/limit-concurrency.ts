@@ -102,8 +102,7 @@ export interface ConcurrencyLimit {
  * Limits concurrent requests across all models and agents that share it: `const limited = limitConcurrency(20)`, then
  * `model: limited(openai('…'))`. Further requests wait in order, with a `queued` event; the wait counts towards
  * `callMs` and `iterationMs`. `retry(limited(model))` frees the slot between attempts, `limited(retry(model))` keeps
- * it; `fallback(limited(a), b)` uses `b` if the queue is full. Do not share its semaphore with `limitCalls`, or calls
- * wait for themselves.
+ * it; `fallback(limited(a), b)` uses `b` if the queue is full. Calls that share its semaphore (`limitCalls`) deadlock.
  */
 export const limitConcurrency = (
   max: number,
