@@ -31,6 +31,16 @@ const plain = [
     paths: ['packages/store/', 'conformance/crash-suite/'],
   },
   {
+    name: 'long',
+    goal: 'growth of logs, signals, and kills of an embedded database',
+    minutes: 2,
+    paths: [
+      'packages/cli/src/runs/signals\\.test',
+      'packages/core/src/journal/compact-log\\.test',
+      'packages/store/src/embedded/(crash|full-disk)\\.test',
+    ],
+  },
+  {
     name: 'measures',
     goal: 'growth, leaks and the bench, one after the other',
     minutes: 1,
@@ -40,8 +50,6 @@ const plain = [
 ];
 /** Core suites that run again with a layer on every agent: nothing may change. Those that look at a moment, such as a kill between two steps, run with one that passes on only. */
 const core = 'packages/core/src';
-/** Takes seconds a file. */
-const slow = '(attach-properties|compact-log|prune|replay|told-behind)\\.test';
 const layered = [
   {
     name: 'passing',
@@ -51,9 +59,7 @@ const layered = [
       `${core}/(agent|loop|memories/suspend)\\.test`,
       `${core}/call/(call-layers|interrupt|layer-faults|properties|sub-agent)\\.test`,
       `${core}/seams/(interceptor|layer)\\.test`,
-      `${core}/(layers/sessions|tools)/`,
       `${core}/layers/(added-tools|approval|select)\\.test`,
-      `${core}/journal/(?!${slow})[^/]+\\.test`,
     ],
     layer: 'pass',
   },
@@ -63,10 +69,9 @@ const layered = [
     minutes: 1,
     paths: [
       `${core}/(call/prepared|flow/demand|layers/output|memories/history|seams/watch)\\.test`,
-      `${core}/(layers/traffic|phases)/`,
+      `${core}/(layers/sessions|layers/traffic|phases|tools)/`,
       `${core}/operators/(parallel|race|route|sequential)\\.test`,
-      `${core}/journal/${slow}`,
-      `${core}/journal/cuts/`,
+      `${core}/journal/`,
     ],
     layer: 'pass',
   },
