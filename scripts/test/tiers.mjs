@@ -36,7 +36,7 @@ const plain = [
     minutes: 2,
     paths: [
       'packages/cli/src/runs/signals\\.test',
-      'packages/core/src/journal/compact-log\\.test',
+      'packages/core/src/journal/(compact|conversation)-log\\.test',
       'packages/store/src/embedded/(crash|full-disk)\\.test',
     ],
   },
