@@ -175,7 +175,7 @@ describe('write_file and edit_file', () => {
     expect(changed.output.details).toMatchObject({ diff: expect.stringContaining('-one\n+two\n') });
     const after = statSync(join(root, 'a/b/new.txt'));
     expect(after.mode & 0o777).toBe(0o777);
-    // Another file in its place: whoever has the old one open still sees all of it.
+    // Another file in its place: a process that has the old one open still reads all of it.
     expect(after.ino).not.toBe(ino);
     expect(readdirSync(join(root, 'a/b'))).toEqual(['new.txt']);
     const same = await run('write_file', { path: 'a/b/new.txt', content: 'two\n' });

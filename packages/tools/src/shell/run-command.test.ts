@@ -1,11 +1,18 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { mkdtemp, readdir, realpath, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { createAgent, type ToolEmission } from '@millrace/core';
+import { createAgent, createDemand, type ToolEmission } from '@millrace/core';
 import { lentToolContext, scriptedModel, text, toolCall } from '@millrace/core/testing';
-import { lastValueFrom, Subject, take, VirtualTimeScheduler } from 'rxjs';
+import {
+  firstValueFrom,
+  lastValueFrom,
+  ReplaySubject,
+  Subject,
+  take,
+  VirtualTimeScheduler,
+} from 'rxjs';
 import { runTool } from '../run-tool.test-support.js';
 import { runCommand, type RunCommandOptions } from './run-command.js';
 
@@ -33,6 +40,25 @@ describe('run_command', () => {
     expect(ran.output).toMatchObject({ isError: false, details: { code: 3, signal: null } });
     expect((await run('')).text).toBe('(no output)\n\n[Exit code 0.]');
     expect((await run('process.kill(process.pid)')).text).toContain('[Ended by SIGTERM.]');
+  });
+
+  it('I16: leaves the output in the pipe while demand is closed', async () => {
+    const demand = createDemand(1);
+    demand.backlog(1);
+    const emissions$ = new ReplaySubject<ToolEmission>(1);
+    const code =
+      'const fs = require("fs"); fs.writeSync(1, "out"); fs.writeFileSync("written", ""); setInterval(() => {}, 1e6)';
+    const subscription = create()
+      .run$(script(code), lentToolContext({ demand }))
+      .subscribe(emissions$);
+    let count = 0;
+    emissions$.subscribe(() => (count += 1));
+    while (!existsSync(join(directory, 'written'))) await new Promise(setImmediate);
+    for (let turn = 0; turn < 100; turn += 1) await new Promise(setImmediate);
+    expect(count).toBe(0);
+    demand.backlog(0);
+    expect(await firstValueFrom(emissions$)).toEqual({ type: 'progress', value: 'out' });
+    subscription.unsubscribe();
   });
 
   it('runs in its directory, without input', async () => {

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { env as ownEnvironment, kill, platform } from 'node:process';
 import {
   type Approver,
+  type Demand,
   requireApproval,
   tool,
   type Tool,
@@ -31,9 +32,9 @@ export interface RunCommandOptions {
 /**
  * Creates the tool `run_command`, which runs a program without a shell, after approval.
  *
- * It streams the output, and returns it with the exit code; a code other than 0 is no error. The program has no input.
- * It ends with its process group, when it exits, is too slow, or the caller unsubscribes. The list of programs is not a
- * sandbox: many programs can start others.
+ * It streams the output, as fast as it is consumed, and returns it with the exit code; a code other than 0 is no error.
+ * The program has no input. It ends with its process group, when it exits, is too slow, or the caller unsubscribes. The
+ * list of programs is not a sandbox: many programs can start others.
  */
 export const runCommand = (options: RunCommandOptions): Tool => {
   checkOptions('runCommand()', options, rules, ['commands', 'approve']);
@@ -58,8 +59,8 @@ export const runCommand = (options: RunCommandOptions): Tool => {
       required: ['command'],
       additionalProperties: false,
     }),
-    run: (input, { scheduler }) =>
-      output$(input.command, input.args ?? [], options).pipe(
+    run: (input, { scheduler, demand }) =>
+      output$(input.command, input.args ?? [], options, demand).pipe(
         takeUntil(
           timer(timeoutMs, scheduler).pipe(
             mergeMap(() =>
@@ -94,11 +95,15 @@ const rules: Readonly<Record<keyof RunCommandOptions, Rule>> = {
 
 const harmless = ['PATH', 'HOME', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR'];
 
-/** Emits the output of a program in chunks, then the result. */
+/**
+ * Emits the output of a program in chunks, then the result. While demand is closed, the output stays in the pipe, and
+ * the program waits once it is full. When the program ends, Node reads the rest of the pipe in any case.
+ */
 const output$ = (
   command: string,
   args: readonly string[],
   { directory, environment = harmless, maxLength = 10_000 }: RunCommandOptions,
+  demand: Demand,
 ): Observable<string | ToolOutput> =>
   new Observable((subscriber) => {
     const child = spawn(command, args, {
@@ -111,12 +116,19 @@ const output$ = (
       windowsHide: true,
     });
     const output = createExcerpt(maxLength);
-    for (const stream of [child.stdout, child.stderr]) {
+    const streams = [child.stdout, child.stderr];
+    for (const stream of streams) {
       stream.setEncoding('utf8').on('data', (chunk: string) => {
         output.add(chunk);
         subscriber.next(chunk);
       });
     }
+    subscriber.add(
+      demand.open$.subscribe({
+        next: (isOpen) => streams.forEach((each) => (isOpen ? each.resume() : each.pause())),
+        error: (cause: unknown) => subscriber.error(cause),
+      }),
+    );
     child.once('error', (cause) =>
       subscriber.error(new Error(`The program '${command}' cannot be started.`, { cause })),
     );

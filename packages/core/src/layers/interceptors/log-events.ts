@@ -35,7 +35,7 @@ export interface LogEventsOptions {
 
 /**
  * Logs a line for every event of an agent's calls: `info` for the start and end of a call, `error` for its failure,
- * `warn` for problems, `debug` for the rest. Logs names, numbers and codes, never messages, arguments, results, errors.
+ * `warn` for problems, `debug` for the rest. Logs names, numbers and codes, never texts or arguments.
  */
 export const logEvents = (logger: Logger, options: LogEventsOptions = {}): Interceptor => {
   if (!isLogger(logger))

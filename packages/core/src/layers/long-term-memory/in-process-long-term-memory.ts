@@ -40,7 +40,7 @@ export interface InProcessLongTermMemoryOptions {
 /**
  * Creates a long-term memory in this process. Finds entries by keywords (BM25) and, with an `embedder`, by meaning; the
  * rankings are merged by rank, and the newest of equals comes first. Vectors are created on demand and kept. If the
- * embedder fails, the query's `report` is called, and keywords are used. Of a query, 2,000 characters count.
+ * embedder fails, it calls the query's `report` and uses keywords. Of long queries, the ends of 1,000 characters count.
  */
 export const inProcessLongTermMemory = (
   options: InProcessLongTermMemoryOptions = {},
