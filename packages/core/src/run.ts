@@ -3,12 +3,10 @@ import type { CallInfo, EndReason, ToolRun } from './values/reply.js';
 import { MillraceError } from './values/errors.js';
 import {
   assembleMessages,
-  grown,
   type Injected,
   notesMessage,
   nothingInjected,
   taskOf,
-  withoutLast,
 } from './models/prompt.js';
 import {
   type AssistantMessage,
@@ -124,14 +122,8 @@ export const messagesOf = (
 };
 
 /** The list is frozen, so receivers may keep it. */
-const joined = (before: readonly Message[], added: readonly Message[]): readonly Message[] => {
-  const fresh = added.map(freezeMessage);
-  return grown(Object.freeze([...before, ...fresh]), before, fresh);
-};
-
-/** As `joined`, but replaces the last message first. */
-const rejoined = (before: readonly Message[], last: Message, added: Message): readonly Message[] =>
-  joined(withoutLast(before), [last, added]);
+const joined = (before: readonly Message[], added: readonly Message[]): readonly Message[] =>
+  Object.freeze([...before, ...added.map(freezeMessage)]);
 
 export const nextIteration = (run: OpenRun): OpenRun => ({ ...run, iteration: run.iteration + 1 });
 
@@ -176,7 +168,7 @@ export const answerTools = (
   { toolRuns, uses, executed, extras }: Pick<RunState, 'toolRuns' | 'uses' | 'executed' | 'extras'>,
 ): OpenRun => ({
   ...run,
-  messages: rejoined(run.messages, message, results),
+  messages: joined(run.messages.slice(0, -1), [message, results]),
   toolRuns: [...run.toolRuns, ...toolRuns],
   uses: [...run.uses, ...uses],
   executed: run.executed + executed,

@@ -1,5 +1,5 @@
-import type { Message, ToolResultBlock, UserMessage } from '../values/message.js';
-import { textBlock } from '../values/message.js';
+import type { Message, ToolMessage, ToolResultBlock, UserMessage } from '../values/message.js';
+import { frozen, textBlock } from '../values/message.js';
 import type { JsonSchema } from '../values/schema.js';
 
 interface SystemParts {
@@ -96,38 +96,24 @@ export const taskOf = (
   return (message) => message === asked || isFound(message);
 };
 
-type Messages = readonly Message[];
-
-/** Converted lists: a long call repeats its messages in each request. */
-const known = new WeakMap<Messages, Messages>();
+/** Tool messages as models get them, kept so that vendors can cache what they serialize. */
+const converted = new WeakMap<ToolMessage, ToolMessage>();
 
 /** Converts messages for a model: includes the notes of results, and drops data for the user interface. */
-export const toModel = (messages: Messages): Messages =>
-  known.get(messages) ?? messages.map(messageToModel);
+export const toModel = (messages: readonly Message[]): readonly Message[] =>
+  messages.map((message) =>
+    message.role === 'tool' ? (converted.get(message) ?? convert(message)) : message,
+  );
 
-/** Records that a list extends another one, so that only the added messages are converted. Returns the list. */
-export const grown = (messages: Messages, before: Messages, added: Messages): Messages => {
-  const shown = added.map(messageToModel);
-  const former = before.length === 0 ? before : toModel(before);
-  const isSame = former === before && shown.every((message, at) => message === added[at]);
-  known.set(messages, isSame ? messages : Object.freeze([...former, ...shown]));
-  return messages;
-};
-
-export const withoutLast = (messages: Messages): Messages => {
-  const kept = messages.slice(0, -1);
-  const shown = known.get(messages);
-  if (shown !== undefined) known.set(kept, shown === messages ? kept : shown.slice(0, -1));
-  return kept;
-};
-
-const messageToModel = (message: Message): Message =>
-  message.role === 'tool' && message.content.some(hasMore)
-    ? { ...message, content: message.content.map(resultToModel) }
+const convert = (message: ToolMessage): ToolMessage => {
+  const result = message.content.some(({ note, details }) => (note ?? details) !== undefined)
+    ? { ...message, content: Object.freeze(message.content.map(resultToModel)) }
     : message;
-
-const hasMore = ({ details, note }: ToolResultBlock): boolean =>
-  details !== undefined || note !== undefined;
+  converted.set(message, Object.freeze(result));
+  return result;
+};
 
 const resultToModel = ({ details: _details, note, ...block }: ToolResultBlock): ToolResultBlock =>
-  note === undefined ? block : { ...block, content: [textBlock(`${note}\n`), ...block.content] };
+  frozen(
+    note === undefined ? block : { ...block, content: [textBlock(`${note}\n`), ...block.content] },
+  );

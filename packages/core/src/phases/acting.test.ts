@@ -217,6 +217,36 @@ describe('the result of a tool', () => {
   });
 });
 
+describe('the results in later requests', () => {
+  it.each([
+    ['details', () => toolOutput({ content: 'a', details: { chart: [1] } })],
+    ['a note, because it repeats', () => 'a'],
+  ])(
+    'T4: one with %s is the same frozen object each time, so serializers can cache it',
+    async (_, run) => {
+      const uses = Array.from({ length: 4 }, () => [toolCall('f')]);
+      const model = scriptedModel(...uses, [text('done')]);
+      await createAgent({ model, tools: [define('f', run)] }).call('?');
+      const results = model.requests.map(({ messages }) =>
+        messages.filter(({ role }) => role === 'tool'),
+      );
+      const last = results.at(-1) ?? [];
+      expect(last).toHaveLength(4);
+      expect(last.every(isFrozenThrough)).toBe(true);
+      results.forEach((shown) => {
+        shown.forEach((message, at) => {
+          expect(message).toBe(last[at]);
+        });
+      });
+    },
+  );
+});
+
+const isFrozenThrough = (value: unknown): boolean =>
+  typeof value !== 'object' ||
+  value === null ||
+  (Object.isFrozen(value) && Object.values(value).every(isFrozenThrough));
+
 describe('the input of a tool', () => {
   const typed = tool({
     name: 'typed',
