@@ -29,7 +29,9 @@ async function writeBundle(folder) {
   });
   const all = [...outputFiles, ...(await browserFiles(folder, manifest))];
   const files = all.map(({ path, contents }) => [basename(path), contents]);
-  const gates = await Promise.all(shared.gates.map((specifier) => gateTo(specifier, folder)));
+  const gates = await Promise.all(
+    shared.gates.map((specifier) => gateTo(specifier, folder, shared.sources)),
+  );
   replaceFiles(join(folder, 'dist/bundle'), new Map([...files, ...gates]));
 }
 
@@ -170,10 +172,14 @@ function specifierOf(path, folder) {
  * Bundlers keep an import of a package that does not deny side effects, even if they drop what uses it. So the shared
  * chunk imports such a package through a module of its own, which they drop.
  */
-async function gateTo(specifier, folder) {
+async function gateTo(specifier, folder, sources) {
   const path = createRequire(join(folder, 'package.json')).resolve(specifier);
   const exported = Object.keys(await import(pathToFileURL(path).href));
-  const names = exported.filter((name) => !['module.exports', '__esModule'].includes(name));
+  // Of a package in both formats, this is the CommonJS one, whose default the other one lacks.
+  const isDefault = new RegExp(`^import \\w+[^;]* from '${specifier}';`, 'm');
+  const takesDefault = [...sources].some((source) => isDefault.test(readFileSync(source, 'utf8')));
+  const unwanted = ['module.exports', '__esModule', ...(takesDefault ? [] : ['default'])];
+  const names = exported.filter((name) => !unwanted.includes(name));
   return [gateName(specifier), `export { ${names.join(', ')} } from '${specifier}';\n`];
 }
 

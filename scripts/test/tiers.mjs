@@ -17,6 +17,7 @@ const plain = [
       'packages/cli/src/(main|vendors)\\.test',
       'packages/cli/src/runs/',
       'packages/mcp/',
+      'packages/server/src/node/',
       'scripts/start\\.test',
       'conformance/fault-server/',
       'conformance/fault-suite/',

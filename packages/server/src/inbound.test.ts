@@ -36,6 +36,41 @@ describe('what a client asks for', () => {
     expect(inputOfAgUi(agUi({ messages: [{ ...user, content }], resume: [] }))).toEqual(asked);
   });
 
+  it.each([
+    ['image', 'image/png'],
+    ['audio', 'audio/wav'],
+    ['file', 'application/pdf'],
+  ] as const)('is the text and the files of its last message: %s', (type, mediaType) => {
+    const text = { type: 'text', text: 'See:' };
+    const url = `data:${mediaType};base64,AAAA`;
+    const source = { kind: 'base64', mediaType, data: 'AAAA' };
+    const file = { type: 'file', url, mediaType, ...(type === 'file' && { filename: 'a.pdf' }) };
+    const named = { type, source, ...(type === 'file' && { name: 'a.pdf' }) };
+    const { input } = inputOfUiMessages(chat({ messages: [{ ...user, parts: [text, file] }] }));
+    expect(input).toEqual([text, named]);
+    const part = {
+      type: type === 'file' ? 'document' : type,
+      source: { type: 'data', value: 'AAAA', mimeType: mediaType },
+    };
+    const run = inputOfAgUi(agUi({ messages: [{ ...user, content: [text, part] }] }));
+    expect(run.input).toEqual([text, { type, source }]);
+  });
+
+  it('S12: says after which call the conversation continues, if something was taken back', () => {
+    const answer = { id: 'call-1', role: 'assistant', parts: [] };
+    const question = { ...user, parts: [{ type: 'text', text: 'Again?' }] };
+    const again = { trigger: 'regenerate-message' };
+    const later = { messages: [question, answer, question] };
+    expect(inputOfUiMessages(chat({ ...later })).after).toBeUndefined();
+    expect(inputOfUiMessages(chat({ ...later, ...again })).after).toBe('call-1');
+    expect(inputOfUiMessages(chat({ ...later, messageId: '1' })).after).toBe('call-1');
+    expect(inputOfUiMessages(chat(again)).after).toBe('');
+    expect(inputOfAgUi(agUi({ forwardedProps: { after: 'call-1' } })).after).toBe('call-1');
+    expect(inputOfAgUi(agUi({ forwardedProps: { after: '' } })).after).toBe('');
+    expect(inputOfAgUi(agUi({ forwardedProps: {} })).after).toBeUndefined();
+    expect(() => inputOfAgUi(agUi({ forwardedProps: { after: '../x' } }))).toThrow('malformed');
+  });
+
   const use = { toolCallId: 'c/1/w', localId: 'w', toolName: 'where' };
   const suspended = { type: 'data-suspended', id: 'c/1/w', data: { ...use, request: null } };
   const answered = { type: 'tool-where', toolCallId: 'c/1/w', state: 'output-available' };
@@ -116,7 +151,16 @@ describe('what a client asks for', () => {
     ['keys that reach a prototype', { messages: [prototype] }],
     ['neither parts nor content', { messages: [user] }],
     ['parts and content that are no lists', { messages: [{ ...user, parts: 1, content: 1 }] }],
-    ['a file', parts({ type: 'file', url: 'http://169.254.169.254/', mediaType: 'text/plain' })],
+    ['a file elsewhere', parts({ type: 'file', url: 'http://169.254.169.254/', mediaType: 'a/b' })],
+    [
+      'a file that is no base64',
+      parts({ type: 'file', url: 'data:a/b;base64,%00', mediaType: 'a/b' }),
+    ],
+    ['a file without a type', parts({ type: 'file', url: 'data:;base64,AAAA', mediaType: 'a/b' })],
+    [
+      'a picture elsewhere',
+      parts({ type: 'image', source: { type: 'url', value: 'https://a.example' } }),
+    ],
     ['a text that is none', parts({ type: 'text', text: 1 })],
     ['nothing', parts()],
     ['a blank', { messages: [{ ...user, content: ' \n', parts: [{ type: 'text', text: ' ' }] }] }],

@@ -1,4 +1,12 @@
-import { type Input, MillraceError, toolOutput, toolResults } from '@millrace/core';
+import {
+  type ContentBlock,
+  type Input,
+  type MediaSource,
+  MillraceError,
+  textOf,
+  toolOutput,
+  toolResults,
+} from '@millrace/core';
 import { isRecord } from '@millrace/core/values';
 
 /** The error for a malformed request. Its message must not quote the request. */
@@ -32,17 +40,62 @@ export const messagesOf = (body: unknown): readonly unknown[] => {
   throw badRequest("'messages' must be a list");
 };
 
+/** The content of a user message with parts: its text, or its blocks if it has files. Throws on other parts. */
+export const contentOfParts = (parts: unknown): Input => {
+  if (!Array.isArray(parts)) throw badRequest('the last message must have a list of parts');
+  const blocks = parts.map(blockOf);
+  if (blocks.some(({ type }) => type !== 'text')) return blocks;
+  return notBlank(textOf({ content: blocks }));
+};
+
 /** The text of a message with parts. Throws on other parts than text, rather than ignore them silently. */
 export const textOfParts = (parts: unknown): string => {
   if (!Array.isArray(parts)) throw badRequest('the last message must have a list of parts');
-  return parts
-    .map((part: unknown) => {
-      const text = fieldOf(part, 'type') === 'text' ? fieldOf(part, 'text') : undefined;
-      if (typeof text !== 'string') throw badRequest('the last message may only have text parts');
-      return text;
-    })
-    .join('');
+  const blocks = parts.map(blockOf);
+  if (blocks.every(({ type }) => type === 'text')) return textOf({ content: blocks });
+  throw badRequest('this message may only have text parts');
 };
+
+/** Reads text, a file of the AI SDK, or an image, a recording or a document of AG-UI. */
+const blockOf = (part: unknown): ContentBlock => {
+  const text = fieldOf(part, 'text');
+  if (fieldOf(part, 'type') === 'text' && typeof text === 'string') return { type: 'text', text };
+  const name = fieldOf(part, 'filename');
+  const source = fieldOf(part, 'source');
+  const file = isRecord(source) ? sourceOf(source) : sourceAt(fieldOf(part, 'url'));
+  if (file === undefined) {
+    throw badRequest('the last message may only have text, and files as base64 data');
+  }
+  const media = /^(?:image|audio)(?=\/)/u.exec(file.mediaType ?? '')?.[0];
+  if (media === 'image' || media === 'audio') return { type: media, source: file };
+  return {
+    type: 'file',
+    source: file,
+    ...(typeof name === 'string' && name.length <= 255 ? { name } : {}),
+  };
+};
+
+/** The bytes of a data URL. Other URLs are refused: the server of a model may fetch them from its own network. */
+const sourceAt = (url: unknown): MediaSource | undefined => {
+  const [, mimeType, value] =
+    typeof url === 'string' ? (/^data:([^;,]+)[^,]*;base64,(.+)$/u.exec(url) ?? []) : [];
+  return sourceOf({ type: 'data', value, mimeType });
+};
+
+const sourceOf = (source: unknown): MediaSource | undefined => {
+  const data = fieldOf(source, 'value');
+  const mediaType = fieldOf(source, 'mimeType');
+  const isData = fieldOf(source, 'type') === 'data' && typeof data === 'string';
+  return isData &&
+    typeof mediaType === 'string' &&
+    isMediaType.test(mediaType) &&
+    isBase64.test(data)
+    ? { kind: 'base64', mediaType, data }
+    : undefined;
+};
+
+const isMediaType = /^[\w.+-]{1,127}\/[\w.+-]{1,127}$/u;
+const isBase64 = /^[\w+/-]+={0,2}$/u;
 
 export const notBlank = (text: unknown): string => {
   if (typeof text === 'string' && text.trim() !== '') return text;
@@ -71,4 +124,34 @@ export const resumeInput = (
     input: toolResults(Object.fromEntries(results)),
     clientResults: results.map(([localId]) => localId),
   };
+};
+
+/** Whether a request says that it has JSON. Forms of other sites cannot send this content type. */
+export const isJson = ({ headers }: Request): boolean =>
+  /^application\/json *(;|$)/i.test(headers.get('content-type') ?? '');
+
+/** Reads a request body as UTF-8; `undefined` if it exceeds `maxBytes`. Rejects if it is interrupted or not UTF-8. */
+export const readBody = async (
+  { body, headers }: Request,
+  maxBytes: number,
+): Promise<string | undefined> => {
+  if (Number(headers.get('content-length')) > maxBytes) {
+    await body?.cancel();
+    return undefined;
+  }
+  const decoder = new TextDecoder('utf-8', { fatal: true });
+  const pieces: string[] = [];
+  let length = 0;
+  if (body === null) return '';
+  const reader: ReadableStreamDefaultReader<Uint8Array> = body.getReader();
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return [...pieces, decoder.decode()].join('');
+    length += value.byteLength;
+    if (length > maxBytes) {
+      await reader.cancel();
+      return undefined;
+    }
+    pieces.push(decoder.decode(value, { stream: true }));
+  }
 };

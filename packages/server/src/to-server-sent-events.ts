@@ -1,10 +1,12 @@
-import { checkOptions, type Rule } from '@millrace/core/values';
+import { checkOptions, isFunction, type Rule } from '@millrace/core/values';
 import { concat, EMPTY, map, of, type OperatorFunction } from 'rxjs';
 
 /** Options of `toServerSentEvents`. */
 export interface ServerSentEventsOptions {
   /** The data of a final event, such as `[DONE]` for the AI SDK. Default: none. */
   readonly last?: string;
+  /** Returns the id of an event, by its index from 0, for `Last-Event-ID`. Default: events have no ids. */
+  readonly idOf?: (index: number) => string;
 }
 
 /** Encodes each value as a server-sent event: a `data:` line with its JSON, and an empty line. */
@@ -12,19 +14,22 @@ export const toServerSentEvents = (
   options: ServerSentEventsOptions = {},
 ): OperatorFunction<object, string> => {
   checkOptions('toServerSentEvents()', options, rules);
-  const { last } = options;
+  const { last, idOf } = options;
+  const written = (data: string, index: number): string =>
+    `${idOf === undefined ? '' : `id: ${idOf(index)}\n`}data: ${data}\n\n`;
   return (value$) =>
     concat(
-      value$.pipe(map((value) => written(JSON.stringify(value)))),
-      last === undefined ? EMPTY : of(written(last)),
-    );
+      value$.pipe(map((value) => JSON.stringify(value))),
+      last === undefined ? EMPTY : of(last),
+    ).pipe(map(written));
 };
-
-const written = (data: string): string => `data: ${data}\n\n`;
 
 const isLine: Rule = [
   (value) => typeof value === 'string' && !/[\r\n]/.test(value),
   'a string without line breaks',
 ];
 
-const rules: Readonly<Record<keyof ServerSentEventsOptions, Rule>> = { last: isLine };
+const rules: Readonly<Record<keyof ServerSentEventsOptions, Rule>> = {
+  last: isLine,
+  idOf: isFunction,
+};

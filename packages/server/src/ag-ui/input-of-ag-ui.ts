@@ -3,6 +3,7 @@ import {
   badRequest,
   type ClientResult,
   clientToolError,
+  contentOfParts,
   fieldOf,
   idOf,
   isShortId,
@@ -24,10 +25,15 @@ export interface AgUiInput {
   readonly runId: string;
   /** The ids of the tool calls with results, if any. Pass them to `toAgUi`. */
   readonly clientResults?: readonly string[];
+  /**
+   * The call that the conversation continues after, `''` for its beginning: later messages were taken back. A client
+   * sends it as `forwardedProps: { after }`, because a list of messages does not say whether it lacks some.
+   */
+  readonly after?: string;
 }
 
 /**
- * Parses an AG-UI `RunAgentInput`: the text of its last message if that is a user message, or the results of suspended
+ * Parses an AG-UI `RunAgentInput`: the text and files of its last message if that is a user message, or the results of suspended
  * tools if it is a tool message. Ignores earlier messages, the state and the client's tools. Throws an `invalidRequest`
  * error if the body is not valid, or resumes an interrupt.
  */
@@ -39,8 +45,13 @@ export const inputOfAgUi = (body: unknown): AgUiInput => {
   const threadId = idOf(fieldOf(body, 'threadId'), 'threadId');
   const runId = idOf(fieldOf(body, 'runId'), 'runId');
   const last = messages.at(-1);
-  if (fieldOf(last, 'role') === 'user')
-    return { input: notBlank(contentOf(last)), threadId, runId };
+  if (fieldOf(last, 'role') === 'user') {
+    const content = fieldOf(last, 'content');
+    const input = typeof content === 'string' ? notBlank(content) : contentOfParts(content);
+    const after = fieldOf(fieldOf(body, 'forwardedProps'), 'after');
+    const from = after === '' || after === undefined ? after : idOf(after, 'forwardedProps.after');
+    return { input, threadId, runId, ...(from === undefined ? {} : { after: from }) };
+  }
   if (fieldOf(last, 'role') !== 'tool') {
     throw badRequest('the last message must be a user or tool message');
   }

@@ -189,7 +189,7 @@ const contentOf = (content: readonly ContentBlock[]): string | ContentPart[] =>
         block.type === 'text' ? { type: 'text', text: block.text } : mediaPart(block),
       );
 
-const mediaPart = (block: MediaBlock): ContentPart => {
+export const mediaPart = (block: MediaBlock): ContentPart => {
   const type = block.type === 'file' ? 'document' : block.type;
   const { source } = block;
   if (source.kind === 'base64') {

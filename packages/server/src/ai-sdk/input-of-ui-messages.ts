@@ -3,14 +3,13 @@ import {
   badRequest,
   type ClientResult,
   clientToolError,
+  contentOfParts,
   fieldOf,
   idOf,
   isShortId,
   messagesOf,
   requireObject,
   resumeInput,
-  notBlank,
-  textOfParts,
 } from '../inbound.js';
 
 /** A chat request of the AI SDK. */
@@ -23,24 +22,40 @@ export interface UiMessagesInput {
   readonly messageId?: string;
   /** The ids of the tool calls with results, if any. Pass them to `toUiMessageStream`. */
   readonly clientResults?: readonly string[];
+  /**
+   * With a message that was edited, or an answer that is generated again: the id of the call that the conversation
+   * continues after, `''` for its beginning. All later messages were taken back.
+   */
+  readonly after?: string;
 }
 
 /**
- * Parses the request body of the AI SDK's chat transport: the text of its last message if that is a user message, or
- * the outputs of suspended tools if it is an assistant message. Ignores earlier messages: the session has them. Throws
- * an `invalidRequest` error if the body is not valid.
+ * Parses the request body of the AI SDK's chat transport: the text and the files of its last message if that is a user
+ * message, or the outputs of suspended tools if it is an assistant message. Ignores the content of earlier messages: the
+ * session has it. Throws an `invalidRequest` error if the body is not valid.
  */
 export const inputOfUiMessages = (body: unknown): UiMessagesInput => {
   requireObject(body);
-  const last = messagesOf(body).at(-1);
+  const messages = messagesOf(body);
+  const last = messages.at(-1);
   const chatId = idOf(fieldOf(body, 'id'), 'id');
   const parts = fieldOf(last, 'parts');
-  if (fieldOf(last, 'role') === 'user') return { input: notBlank(textOfParts(parts)), chatId };
+  if (fieldOf(last, 'role') === 'user') {
+    return { input: contentOfParts(parts), chatId, ...takenBack(body, messages) };
+  }
   const messageId = fieldOf(last, 'id');
   if (fieldOf(last, 'role') !== 'assistant' || !Array.isArray(parts) || !isShortId(messageId)) {
     throw badRequest('the last message must be a user or assistant message');
   }
   return { ...resumeInput(resultsIn(parts)), chatId, messageId };
+};
+
+/** The point at which a request cuts the conversation. The id of an assistant message is that of its call. */
+const takenBack = (body: unknown, messages: readonly unknown[]): Pick<UiMessagesInput, 'after'> => {
+  const isEdit = typeof fieldOf(body, 'messageId') === 'string';
+  if (!isEdit && fieldOf(body, 'trigger') !== 'regenerate-message') return {};
+  const before = messages.findLast((message) => fieldOf(message, 'role') === 'assistant');
+  return { after: before === undefined ? '' : idOf(fieldOf(before, 'id'), 'messages[].id') };
 };
 
 /**

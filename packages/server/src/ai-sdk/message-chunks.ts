@@ -156,7 +156,7 @@ const noticeOf = <Chunk>(
   }
 };
 
-const fileOf = ({ type, source }: MediaBlock): { url: string; mediaType: string } =>
+export const fileOf = ({ type, source }: MediaBlock): { url: string; mediaType: string } =>
   source.kind === 'base64'
     ? { url: `data:${source.mediaType};base64,${source.data}`, mediaType: source.mediaType }
     : { url: source.url, mediaType: source.mediaType ?? unknownTypes[type] };

@@ -1,6 +1,6 @@
 import { isMillraceError } from '@millrace/core';
 import { checkOptions, having, parsedJson, type Rule, wholeNumber } from '@millrace/core/values';
-import { badRequest, fieldOf, requireObject } from '../inbound.js';
+import { badRequest, fieldOf, isJson, readBody, requireObject } from '../inbound.js';
 import type { ApprovalQueue } from './approval-queue.js';
 import { readVerdict } from './read-verdict.js';
 
@@ -46,8 +46,7 @@ const decided = async (
   if (request.method !== 'POST') {
     return refusal(405, 'Only POST is allowed.', { allow: 'POST' });
   }
-  // Forms of other sites cannot send this content type.
-  if (!/^application\/json *(;|$)/i.test(request.headers.get('content-type') ?? '')) {
+  if (!isJson(request)) {
     return refusal(415, 'The content type must be application/json.');
   }
   const text = await readBody(request, maxBytes).catch(() => '');
@@ -65,29 +64,3 @@ const refusal = (
   error: string,
   headers: Readonly<Record<string, string>> = {},
 ): Response => Response.json({ error }, { status, headers });
-
-/** Reads a request body as UTF-8; `undefined` if it exceeds `maxBytes`. Rejects if it is interrupted or not UTF-8. */
-const readBody = async (
-  { body, headers }: Request,
-  maxBytes: number,
-): Promise<string | undefined> => {
-  if (Number(headers.get('content-length')) > maxBytes) {
-    await body?.cancel();
-    return undefined;
-  }
-  const decoder = new TextDecoder('utf-8', { fatal: true });
-  const pieces: string[] = [];
-  let length = 0;
-  if (body === null) return '';
-  const reader: ReadableStreamDefaultReader<Uint8Array> = body.getReader();
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) return [...pieces, decoder.decode()].join('');
-    length += value.byteLength;
-    if (length > maxBytes) {
-      await reader.cancel();
-      return undefined;
-    }
-    pieces.push(decoder.decode(value, { stream: true }));
-  }
-};

@@ -1,0 +1,557 @@
+import { describe, expect, it } from '@jest/globals';
+import { createAgent, type ModelChunk, suspend, tool } from '@millrace/core';
+import { createCallStore, inProcessCalls } from '@millrace/core/journal';
+import { inProcessSessions } from '@millrace/core/sessions';
+import { finish, type ScriptedAnswer, scriptedModel, text, toolCall } from '@millrace/core/testing';
+import { DefaultChatTransport, type UIMessage, type UIMessageChunk } from 'ai';
+import { concat, firstValueFrom, NEVER, of, ReplaySubject, Subject, throwError } from 'rxjs';
+import { answerIn, linesOf, readStream } from '../read-as-client.test-support.js';
+import { chatServer, type ChatServer, type ChatServerOptions, toResponse } from './index.js';
+
+const base = 'http://localhost/api';
+
+type Trigger = 'submit-message' | 'regenerate-message';
+
+/** A client of the AI SDK, over a server in this process. */
+const clientOf = ({ respond }: ChatServer, chatId = 'a') => {
+  const fetch = (input: string | URL | Request, init?: RequestInit) =>
+    respond(new Request(String(input), init));
+  const transport = new DefaultChatTransport({ api: `${base}/chat`, fetch });
+  const messages: UIMessage[] = [];
+  const stream = (trigger: Trigger, messageId?: string) =>
+    transport.sendMessages({ trigger, chatId, messageId, messages, abortSignal: undefined });
+  const send = async (trigger: Trigger, messageId?: string): Promise<UIMessage> => {
+    const { message, errors } = await readStream(await stream(trigger, messageId));
+    messages.push(message);
+    return errors.length === 0 ? message : Promise.reject(new Error(errors.join()));
+  };
+  const say = (question: string, id = `q${messages.length}`): void => {
+    messages.push({ id, role: 'user', parts: [{ type: 'text', text: question }] });
+  };
+  return {
+    messages,
+    fetch,
+    say,
+    send,
+    begin: (question: string) => {
+      say(question);
+      return stream('submit-message');
+    },
+    ask: (question: string) => {
+      say(question);
+      return send('submit-message');
+    },
+    edit: (at: number, question: string) => {
+      const id = messages[at]?.id ?? '';
+      messages.splice(at);
+      say(question, id);
+      return send('submit-message', id);
+    },
+    regenerate: (at: number) => {
+      const id = messages[at]?.id;
+      messages.splice(at);
+      return send('regenerate-message', id);
+    },
+    /** Joins the running call, as after a reload. */
+    join: () => transport.reconnectToStream({ chatId }),
+    post: (path: string, body: unknown = {}, headers: Readonly<Record<string, string>> = {}) =>
+      fetch(`${base}${path}`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', ...headers },
+        body: JSON.stringify(body),
+      }),
+    history: async (): Promise<{ messages: UIMessage[]; running?: string }> => {
+      const body: unknown = await (await fetch(`${base}/chat/${chatId}`)).json();
+      return body as never;
+    },
+  };
+};
+
+const chatOver = (answers: readonly ScriptedAnswer[], options: ChatServerOptions = {}) => {
+  const model = scriptedModel(...answers);
+  const server = chatServer(createAgent({ name: 'helper', model }), options);
+  return { model, server, ...clientOf(server) };
+};
+
+const linesIn = ({ messages }: { readonly messages: readonly UIMessage[] }): readonly string[] =>
+  messages.map((message) => `${message.role}: ${answerIn(message)}`);
+
+/** A model that answers piece by piece, and never ends by itself. */
+const held = () => {
+  const piece$ = new ReplaySubject<ModelChunk>(Infinity);
+  const say = (delta: string): void => {
+    piece$.next({ type: 'text', text: delta });
+  };
+  const end = (): void => {
+    piece$.next({ type: 'finish', finish: 'stop' });
+    piece$.complete();
+  };
+  return { say, end, answer: () => piece$ };
+};
+
+/** Reads until the text of an answer contains this. */
+const readUntil = async (stream: ReadableStream<UIMessageChunk>, wanted: string) => {
+  const reader = stream.getReader();
+  let seen = '';
+  while (!seen.includes(wanted)) {
+    const { value, done } = await reader.read();
+    if (done) throw new Error(`The stream ended after '${seen}'.`);
+    if (value.type === 'text-delta') seen += value.delta;
+  }
+  return reader;
+};
+
+describe('a chat server', () => {
+  it('answers a chat of the AI SDK, and keeps the conversation', async () => {
+    const chat = chatOver([[text('Hello Ann.')], [text('You are Ann.')]]);
+    expect(answerIn(await chat.ask('I am Ann.'))).toBe('Hello Ann.');
+    expect(answerIn(await chat.ask('Who am I?'))).toBe('You are Ann.');
+    expect(chat.model.requests[1]?.messages).toHaveLength(3);
+    const { messages, running } = await chat.history();
+    expect(linesIn({ messages })).toEqual([
+      'user: I am Ann.',
+      'assistant: Hello Ann.',
+      'user: Who am I?',
+      'assistant: You are Ann.',
+    ]);
+    expect(running).toBeUndefined();
+    // A client that reloads has the same messages under the same ids.
+    expect(messages.map(({ id }) => id).filter((_, at) => at % 2 === 1)).toEqual(
+      chat.messages.map(({ id }) => id).filter((_, at) => at % 2 === 1),
+    );
+  });
+
+  it('lets a client reload in the middle of an answer', async () => {
+    const { answer, say, end } = held();
+    const chat = chatOver([answer]);
+    expect(await chat.join()).toBeNull();
+    say('Once ');
+    const reader = await readUntil(await chat.begin('A story?'), 'Once ');
+    await reader.cancel();
+    const { messages, running } = await chat.history();
+    expect(linesIn({ messages })).toEqual(['user: A story?']);
+    const joined = await chat.join();
+    say('upon a time.');
+    end();
+    const { message } = await readStream(joined ?? new ReadableStream());
+    expect([answerIn(message), message.id]).toEqual(['Once upon a time.', running]);
+    expect(linesIn(await chat.history())).toEqual([
+      'user: A story?',
+      'assistant: Once upon a time.',
+    ]);
+    expect(await chat.join()).toBeNull();
+  });
+
+  it('shows one call to several clients', async () => {
+    const { answer, say, end } = held();
+    const chat = chatOver([answer]);
+    say('One');
+    const first = await chat.begin('?');
+    const others = await Promise.all([chat.join(), chat.join()]);
+    say(' answer.');
+    end();
+    const read = await Promise.all(
+      [first, ...others].map((stream) => readStream(stream ?? new ReadableStream())),
+    );
+    expect(read.map(({ message }) => answerIn(message))).toEqual(Array(3).fill('One answer.'));
+    expect(new Set(read.map(({ message }) => message.id)).size).toBe(1);
+    expect(chat.model.requests).toHaveLength(1);
+  });
+
+  it('sends a client that lost its connection only what it lacks, also after the end', async () => {
+    const chat = chatOver([[text('One '), text('two '), text('three.')]]);
+    chat.say('Count.');
+    const asked = await chat.post('/chat', { id: 'a', messages: chat.messages });
+    const whole = await asked.text();
+    const events = whole.split(/(?<=\n\n)/u);
+    const ids = events.map((event) => /^id: (.+)$/mu.exec(event)?.[1] ?? '');
+    expect(new Set(ids).size).toBe(events.length);
+    for (const [at, id] of ids.entries()) {
+      const rest = await chat.fetch(`${base}/chat/a/stream`, { headers: { 'last-event-id': id } });
+      expect(await rest.text()).toBe(events.slice(at + 1).join(''));
+    }
+    const others = await chat.fetch(`${base}/chat/b/stream`, {
+      headers: { 'last-event-id': ids[0] ?? '' },
+    });
+    expect(await others.text()).toContain('There is no such answer.');
+  });
+
+  it('runs the calls of a conversation one after another', async () => {
+    const { answer, say, end } = held();
+    const chat = chatOver([answer, [text('Second.')]]);
+    const first = await chat.begin('1?');
+    const second = await chat.begin('2?');
+    say('First.');
+    end();
+    const [one, two] = await Promise.all([readStream(first), readStream(second)]);
+    expect([answerIn(one.message), answerIn(two.message)]).toEqual(['First.', 'Second.']);
+    expect(linesIn(await chat.history())).toEqual([
+      'user: 1?',
+      'assistant: First.',
+      'user: 2?',
+      'assistant: Second.',
+    ]);
+  });
+
+  it('ends an answer that is stopped, and keeps what was said', async () => {
+    const { answer, say } = held();
+    const chat = chatOver([answer, [text('Yes.')]]);
+    say('Half');
+    const stream = await chat.begin('?');
+    const reader = await readUntil(stream, 'Half');
+    expect(await (await chat.post('/chat/a/stop')).json()).toEqual({ stopped: 1 });
+    while (!(await reader.read()).done);
+    expect((await chat.history()).running).toBeUndefined();
+    expect(await (await chat.post('/chat/a/stop')).json()).toEqual({ stopped: 0 });
+    expect(answerIn(await chat.ask('Still there?'))).toBe('Yes.');
+  });
+
+  it('adds a message to the running call', async () => {
+    const started$ = new ReplaySubject<void>(1);
+    const done$ = new Subject<string>();
+    const wait = tool({
+      name: 'wait',
+      description: 'Waits.',
+      run: () => {
+        started$.next();
+        return firstValueFrom(done$);
+      },
+    });
+    const model = scriptedModel([toolCall('wait'), finish()], [text('In French: oui.')]);
+    const chat = clientOf(chatServer(createAgent({ model, tools: [wait] })));
+    const answered = chat.ask('Yes in a language?');
+    await firstValueFrom(started$);
+    const steered = chat.post('/chat/a/steer', { text: 'French, please.' });
+    await new Promise((resolve) => setImmediate(resolve));
+    done$.next('Done.');
+    expect(await (await steered).json()).toEqual({ delivered: true });
+    expect(answerIn(await answered)).toBe('In French: oui.');
+    expect(await (await chat.post('/chat/a/steer', { text: 'Late.' })).json()).toEqual({
+      delivered: false,
+    });
+  });
+});
+
+describe('what the user takes back', () => {
+  const conversation = async (...more: readonly ScriptedAnswer[]) => {
+    const chat = chatOver([[text('A1.')], [text('A2.')], ...more]);
+    await chat.ask('Q1?');
+    await chat.ask('Q2?');
+    return chat;
+  };
+
+  it('S12: is the last answer, when it is generated again', async () => {
+    const chat = await conversation([text('A2, again.')]);
+    expect(answerIn(await chat.regenerate(3))).toBe('A2, again.');
+    expect(linesIn(await chat.history())).toEqual([
+      'user: Q1?',
+      'assistant: A1.',
+      'user: Q2?',
+      'assistant: A2, again.',
+    ]);
+    expect(chat.model.requests[2]?.messages.map(({ role }) => role)).toEqual([
+      'user',
+      'assistant',
+      'user',
+    ]);
+  });
+
+  it('S12: is an earlier answer and all after it', async () => {
+    const chat = await conversation([text('A1, again.')]);
+    expect(answerIn(await chat.regenerate(1))).toBe('A1, again.');
+    expect(linesIn(await chat.history())).toEqual(['user: Q1?', 'assistant: A1, again.']);
+  });
+
+  it('S12: is a question that is edited, and all after it', async () => {
+    const chat = await conversation([text('A3.')]);
+    expect(answerIn(await chat.edit(2, 'Q3?'))).toBe('A3.');
+    expect(linesIn(await chat.history())).toEqual([
+      'user: Q1?',
+      'assistant: A1.',
+      'user: Q3?',
+      'assistant: A3.',
+    ]);
+    await chat.edit(0, 'Q4?').catch(() => undefined);
+    expect(linesIn(await chat.history())[0]).toBe('user: Q4?');
+  });
+
+  it('S12: is an answer that still runs', async () => {
+    const { answer, say } = held();
+    const chat = chatOver([answer, [text('Better.')]]);
+    say('Worse');
+    const reader = await readUntil(await chat.begin('?'), 'Worse');
+    await reader.cancel();
+    chat.messages.push({ id: 'partial', role: 'assistant', parts: [] });
+    expect(answerIn(await chat.regenerate(1))).toBe('Better.');
+    expect(linesIn(await chat.history())).toEqual(['user: ?', 'assistant: Better.']);
+  });
+
+  it('S12: is nothing, when the conversation has another past', async () => {
+    const chat = await conversation();
+    chat.messages.splice(1, 1, { id: 'unknown', role: 'assistant', parts: [] });
+    await expect(chat.edit(2, 'Q3?')).rejects.toThrow('The conversation has changed.');
+    expect(linesIn(await chat.history())).toHaveLength(4);
+  });
+});
+
+describe('when the last client leaves', () => {
+  const left = async (options: ChatServerOptions) => {
+    const { answer, say, end } = held();
+    const chat = chatOver([answer, [text('Next.')]], options);
+    say('Half');
+    const reader = await readUntil(await chat.begin('?'), 'Half');
+    await reader.cancel();
+    return { ...chat, say, end };
+  };
+
+  it('a call continues by default', async () => {
+    const { join, history, say, end } = await left({});
+    const joined = await join();
+    say(' and half.');
+    end();
+    await readStream(joined ?? new ReadableStream());
+    expect(linesIn(await history())).toEqual(['user: ?', 'assistant: Half and half.']);
+  });
+
+  it("a call is interrupted with 'interrupt': what was said stays", async () => {
+    const { ask, history, join } = await left({ onDisconnect: 'interrupt' });
+    expect(await join()).toBeNull();
+    await ask('And?');
+    expect(linesIn(await history()).slice(-2)).toEqual(['user: And?', 'assistant: Next.']);
+  });
+
+  it("a call is cut with 'abort': nothing of it stays, and nothing is resumed", async () => {
+    const store = { calls: createCallStore(inProcessCalls()), sessions: inProcessSessions() };
+    const { ask, history, join } = await left({ onDisconnect: 'abort', store });
+    expect(await join()).toBeNull();
+    await ask('And?');
+    expect(linesIn(await history())).toEqual(['user: And?', 'assistant: Next.']);
+    const after = chatOver([], { store });
+    expect(linesIn(await after.history())).toEqual(['user: And?', 'assistant: Next.']);
+  });
+});
+
+describe('a server that starts over the store of another one', () => {
+  it('continues what that one has left, and clients end with one message', async () => {
+    const store = { calls: createCallStore(inProcessCalls()), sessions: inProcessSessions() };
+    const before = chatOver(
+      [() => concat(of<ModelChunk>({ type: 'text', text: 'Broken' }), NEVER)],
+      { store },
+    );
+    const reader = await readUntil(await before.begin('?'), 'Broken');
+    await before.server.close({ timeoutMs: 0 });
+    while (!(await reader.read()).done);
+
+    const { answer, say, end } = held();
+    const after = chatOver([answer], { store });
+    const { messages, running } = await after.history();
+    expect([linesIn({ messages }), running]).toEqual([['user: ?'], expect.any(String)]);
+    const joined = await after.join();
+    say('Whole.');
+    end();
+    const { message } = await readStream(joined ?? new ReadableStream());
+    expect([answerIn(message), message.id]).toEqual(['Whole.', running]);
+    expect(linesIn(await after.history())).toEqual(['user: ?', 'assistant: Whole.']);
+    await after.server.close();
+  });
+});
+
+describe('tools of a client', () => {
+  it('get their results from it, and the answer continues its message', async () => {
+    const where = tool({
+      name: 'where',
+      description: 'Asks where the user is.',
+      run: () => suspend({ accuracy: 1 }),
+    });
+    const model = scriptedModel([toolCall('where', {}, 'w'), finish()], [text('In Oslo.')]);
+    const chat = clientOf(chatServer(createAgent({ model, tools: [where] })));
+    const asked = await chat.ask('Where am I?');
+    expect((await chat.history()).messages.at(-1)?.parts.map(({ type }) => type)).toEqual([
+      'step-start',
+      'tool-where',
+      'data-suspended',
+    ]);
+    for (const part of asked.parts) {
+      if (part.type !== 'tool-where') continue;
+      Object.assign(part, { state: 'output-available', output: { city: 'Oslo' } });
+    }
+    const answered = await chat.send('submit-message', asked.id);
+    expect([answered.id, answerIn(answered)]).toEqual([asked.id, 'In Oslo.']);
+    const { messages } = await chat.history();
+    expect(messages.map(({ id }) => id)).toEqual([expect.any(String), asked.id]);
+    expect(linesOf(messages[1] ?? asked)).toEqual([
+      'step-start',
+      'where {} output-available: {"city":"Oslo"}',
+      'step-start',
+      'text: In Oslo.',
+    ]);
+  });
+});
+
+describe('files of a client', () => {
+  it('reach the model, and come back in the history', async () => {
+    const chat = chatOver([[text('A dot.')]]);
+    const url = 'data:image/png;base64,iVBORw0KGgo=';
+    chat.messages.push({
+      id: 'q',
+      role: 'user',
+      parts: [
+        { type: 'file', mediaType: 'image/png', url },
+        { type: 'text', text: 'What is it?' },
+      ],
+    });
+    expect(answerIn(await chat.send('submit-message'))).toBe('A dot.');
+    expect(chat.model.requests[0]?.messages[0]?.content).toEqual([
+      { type: 'image', source: { kind: 'base64', mediaType: 'image/png', data: 'iVBORw0KGgo=' } },
+      { type: 'text', text: 'What is it?' },
+    ]);
+    expect((await chat.history()).messages[0]?.parts[0]).toMatchObject({ type: 'file', url });
+  });
+});
+
+describe('a request', () => {
+  const users: ChatServerOptions = {
+    user: ({ headers }) => headers.get('authorization') ?? undefined,
+  };
+  const ask = { id: 'a', messages: [{ role: 'user', parts: [{ type: 'text', text: 'Hi' }] }] };
+
+  it('of another user does not see the conversation', async () => {
+    const chat = chatOver([[text('Secret.')], [text('Hello.')]], users);
+    await (await chat.post('/chat', ask, { authorization: 'ann' })).text();
+    const seenBy = async (authorization: string): Promise<string> =>
+      (await chat.fetch(`${base}/chat/a`, { headers: { authorization } })).text();
+    expect(await seenBy('ann')).toContain('Secret.');
+    expect(await seenBy('bob')).not.toContain('Secret.');
+    expect(await seenBy('ann/a')).not.toContain('Secret.');
+    expect((await chat.fetch(`${base}/chat/a`)).status).toBe(401);
+  });
+
+  it.each([
+    ['an unknown path', 404, '/nothing', { method: 'GET' }],
+    ['another method', 405, '/chat', { method: 'GET' }],
+    [
+      'a form',
+      415,
+      '/chat',
+      { method: 'POST', headers: { 'content-type': 'text/plain' }, body: '{}' },
+    ],
+    ['no JSON', 400, '/chat', { body: '{' }],
+    ['an id that is a path', 400, '/chat', { body: JSON.stringify({ ...ask, id: '../b' }) }],
+    ['a prototype', 400, '/chat', { body: '{"__proto__":{"id":"a"}}' }],
+    ['a large body', 413, '/chat', { body: JSON.stringify({ ...ask, more: 'x'.repeat(2_000) }) }],
+    ['a page of another site', 403, '/chat', { headers: { origin: 'http://evil.example' } }],
+    ['approvals without a queue', 404, '/approvals', { body: '{}' }],
+  ] as const)('with %s is refused', async (_, status, path, init) => {
+    const { fetch } = chatOver([], { maxBytes: 1_000 });
+    const headers = {
+      'content-type': 'application/json',
+      ...('headers' in init ? init.headers : {}),
+    };
+    const method = 'method' in init ? init.method : 'POST';
+    const body = method === 'GET' ? null : 'body' in init ? init.body : JSON.stringify(ask);
+    const response = await fetch(`${base}${path}`, { method, headers, body });
+    expect(response.status).toBe(status);
+    expect(await response.json()).toEqual({ error: expect.any(String), code: expect.any(String) });
+  });
+
+  it('for a name that points to this machine is refused, unless it is named or users are known', async () => {
+    const asked = () =>
+      new Request('http://evil.example/api/chat/a', { headers: { authorization: 'ann' } });
+    expect((await chatOver([]).server.respond(asked())).status).toBe(421);
+    expect((await chatOver([], { hosts: ['evil.example'] }).server.respond(asked())).status).toBe(
+      200,
+    );
+    expect((await chatOver([], users).server.respond(asked())).status).toBe(200);
+  });
+
+  it('of a page of an allowed site gets what its browser needs', async () => {
+    const origin = 'https://app.example';
+    const { fetch } = chatOver([], { origins: [origin] });
+    const asked = await fetch(`${base}/chat`, { method: 'OPTIONS', headers: { origin } });
+    expect([asked.status, asked.headers.get('access-control-allow-origin')]).toEqual([204, origin]);
+    const read = await fetch(`${base}/chat/a`, { headers: { origin } });
+    expect(read.headers.get('access-control-allow-origin')).toBe(origin);
+  });
+
+  it('beyond the limit of calls is refused, and later ones are not', async () => {
+    const { answer, end } = held();
+    const chat = chatOver([answer, [text('Now.')]], { maxCalls: 1 });
+    const first = await chat.begin('?');
+    expect((await chat.post('/chat', { ...ask, id: 'b' })).status).toBe(503);
+    end();
+    await readStream(first).catch(() => undefined);
+    expect((await chat.post('/chat', { ...ask, id: 'b' })).status).toBe(200);
+  });
+
+  it('is logged with its call, when its response has ended', async () => {
+    const log: unknown[] = [];
+    const chat = chatOver([[text('Yes.')]], { onAccess: (entry) => log.push(entry) });
+    const { id } = await chat.ask('?');
+    await chat.fetch(`${base}/chat`);
+    expect(log).toEqual([
+      { method: 'POST', path: '/api/chat', status: 200, ms: expect.any(Number), callId: id },
+      { method: 'GET', path: '/api/chat', status: 405, ms: expect.any(Number) },
+    ]);
+  });
+
+  it('of a framework is answered without a server', async () => {
+    const agent = createAgent({ model: scriptedModel([text('One.')]) });
+    const request = (path: string, init?: RequestInit) =>
+      toResponse(new Request(`${base}${path}`, init), agent);
+    const headers = { 'content-type': 'application/json' };
+    await (await request('/chat', { method: 'POST', headers, body: JSON.stringify(ask) })).text();
+    expect(await (await request('/chat/a')).text()).toContain('One.');
+  });
+});
+
+describe('a failure', () => {
+  it('of the model is told to the program once, and masked for all clients', async () => {
+    const errors: unknown[] = [];
+    const failing = () => throwError(() => new Error('password=hunter2'));
+    const chat = chatOver([failing], {
+      onError: (error, callId) => errors.push([error.code, callId]),
+    });
+    const body = await (
+      await chat.post('/chat', {
+        id: 'a',
+        messages: [{ role: 'user', parts: [{ type: 'text', text: '?' }] }],
+      })
+    ).text();
+    expect(body).not.toContain('hunter2');
+    expect(body).toContain('"type":"error"');
+    expect(errors).toEqual([['unknown', expect.any(String)]]);
+  });
+
+  it('of the store is a readable error', async () => {
+    const errors: string[] = [];
+    const sessions = {
+      ...inProcessSessions(),
+      load$: () => throwError(() => new Error('disk: /secret')),
+    };
+    const store = { calls: createCallStore(inProcessCalls()), sessions };
+    const chat = chatOver([], { store, onError: ({ code }) => errors.push(code) });
+    const response = await chat.post('/chat', {
+      id: 'a',
+      messages: [{ role: 'user', parts: [{ type: 'text', text: '?' }] }],
+    });
+    expect([response.status, await response.text()]).toEqual([
+      500,
+      expect.not.stringContaining('secret'),
+    ]);
+    expect(errors).toEqual(['store']);
+  });
+});
+
+describe('a silent stream', () => {
+  it('has comments, so that proxies keep it open', async () => {
+    const chat = chatOver([() => NEVER], { heartbeatMs: 1 });
+    chat.say('?');
+    const { body } = await chat.post('/chat', { id: 'a', messages: chat.messages });
+    const reader = body?.pipeThrough(new TextDecoderStream()).getReader();
+    for (;;) {
+      const { value } = (await reader?.read()) ?? {};
+      if (value === ': \n\n') break;
+    }
+    await reader?.cancel();
+  });
+});

@@ -1,0 +1,181 @@
+import type { Agent, MillraceError } from '@millrace/core';
+import { type CallStore, createCallStore, inProcessCalls } from '@millrace/core/journal';
+import { inProcessSessions, type SessionStore } from '@millrace/core/sessions';
+import {
+  checkOptions,
+  defined,
+  having,
+  isDelay,
+  isFunction,
+  isRecord,
+  oneOf,
+  type Rule,
+  wholeNumber,
+} from '@millrace/core/values';
+import { firstValueFrom, lastValueFrom, type Observable } from 'rxjs';
+import type { ApprovalQueue } from '../approvals/approval-queue.js';
+import { type MaskOptions, maskRules } from '../masks.js';
+import { approvalTokenRules } from '../parts/with-approval-tokens.js';
+import { createConversations, type OnDisconnect } from './conversations.js';
+import type { Authenticator } from './guard.js';
+import { type AccessEntry, createRoutes } from './routes.js';
+
+/** Options of `chatServer`. */
+export interface ChatServerOptions extends Pick<MaskOptions, 'onToolError'> {
+  /**
+   * Where conversations and calls are kept, such as `openFiles(directory)` of `@millrace/store`: they then outlast the
+   * process, and calls that it left are resumed. Close it after the server. Default: in this process only.
+   */
+  readonly store?: { readonly calls: CallStore; readonly sessions: SessionStore };
+  /**
+   * Authenticates a request: returns or emits the id of its user, whose conversations no one else sees, or
+   * `undefined` to refuse it (401). Default: everybody is the same user, and only `hosts` of this machine are served.
+   */
+  // eslint-disable-next-line rxjs-x/finnish -- Named as callbacks are.
+  readonly user?: Authenticator;
+  /** The path that all routes begin with. Default: `/api`. */
+  readonly path?: string;
+  /** Host names that requests may be made to, without ports. Default: `localhost` and its addresses; any, if there is a `user`. */
+  readonly hosts?: readonly string[];
+  /** Origins of other sites whose pages may use the server, such as `https://app.example`. Default: none. */
+  readonly origins?: readonly string[];
+  /** The fate of a call whose last client has gone. Default: `continue`. */
+  readonly onDisconnect?: OnDisconnect;
+  /** The major version of the AI SDK in the clients. Default: 6. */
+  readonly aiSdk?: 6 | 7;
+  /** The queue of approvals: clients get tokens, and decide at `/approvals`. Default: none. */
+  readonly approvals?: ApprovalQueue;
+  /** The maximum size of a request, in bytes. Default: 4,000,000. */
+  readonly maxBytes?: number;
+  /** The maximum number of calls that run or wait; another one is refused (503). Default: 1,000. */
+  readonly maxCalls?: number;
+  /** Silence after which a stream sends a comment, so proxies keep it open, in milliseconds. Default: 15,000. */
+  readonly heartbeatMs?: number;
+  /** Removes ended calls from the store this long after their end, in milliseconds; conversations stay. Default: a day; 5 minutes without a store. */
+  readonly keepCallsMs?: number;
+  /**
+   * Called with each error, once: of a call, with its id, even if it has no client; of the store; of a refused request
+   * if the server is to blame. Default: none. Clients only get the `userMessage`.
+   */
+  readonly onError?: (error: MillraceError, callId?: string) => void;
+  /** Called at the end of each response. */
+  readonly onAccess?: (entry: AccessEntry) => void;
+}
+
+/** Serves an agent to chat clients. */
+export interface ChatServer {
+  /** Answers a request. Never rejects: failures are responses with a JSON `{ error, code }`. */
+  readonly respond: (request: Request) => Promise<Response>;
+  /**
+   * Refuses new calls, waits for the running ones to finish their step, and completes. With a store, they are resumed
+   * by the next server. Cold.
+   */
+  readonly close$: (options?: { readonly timeoutMs?: number }) => Observable<never>;
+  /** The Promise form of `close$`. Starts immediately. */
+  readonly close: (options?: { readonly timeoutMs?: number }) => Promise<void>;
+}
+
+/**
+ * Serves an agent to clients of the AI SDK (`/api/chat`) and of AG-UI (`/api/ag-ui`), on any runtime with `Request` and
+ * `Response`. Calls run on their own, one after another in each conversation: clients may leave, reload and join again,
+ * and with a store the process may end. Resumes the calls of the store that have stopped.
+ */
+export const chatServer = (agent: Agent, options: ChatServerOptions = {}): ChatServer => {
+  checkOptions('chatServer()', { agent }, { agent: having('with', 'an agent') }, ['agent']);
+  checkOptions('chatServer()', options, rules);
+  const given = defined(options);
+  const { store, user, onError, onAccess } = given;
+  const report = (error: MillraceError, callId?: string): void => {
+    quietly(() => onError?.(error, callId));
+  };
+  const conversations = createConversations(agent, {
+    store: store ?? { calls: createCallStore(inProcessCalls()), sessions: inProcessSessions() },
+    onDisconnect: given.onDisconnect ?? 'continue',
+    maxCalls: given.maxCalls ?? 1_000,
+    keepCallsMs: given.keepCallsMs ?? (store === undefined ? 300_000 : 86_400_000),
+    report,
+  });
+  const { path = '/api' } = given;
+  const respond$ = createRoutes(conversations, {
+    path: path.replace(/\/+$/u, ''),
+    user,
+    hosts: given.hosts ?? (user === undefined ? thisMachine : undefined),
+    origins: given.origins ?? [],
+    aiSdk: given.aiSdk ?? 6,
+    approvals: given.approvals,
+    maxBytes: given.maxBytes ?? 4_000_000,
+    heartbeatMs: given.heartbeatMs ?? 15_000,
+    masks: defined({ onToolError: given.onToolError }),
+    report,
+    log: (entry) => {
+      quietly(() => onAccess?.(entry));
+    },
+  });
+  const close$: ChatServer['close$'] = ({ timeoutMs } = {}) => conversations.close$(timeoutMs);
+  return {
+    respond: (request) => firstValueFrom(respond$(request)),
+    close$,
+    close: (closing) => lastValueFrom(close$(closing), { defaultValue: undefined }),
+  };
+};
+
+const thisMachine = ['localhost', '127.0.0.1', '[::1]'];
+
+/** A callback of the program that throws must not stop the server. */
+const quietly = (call: () => void): void => {
+  try {
+    call();
+  } catch {
+    // It has nowhere to go.
+  }
+};
+
+const isTexts: Rule = [
+  (value) => Array.isArray(value) && value.every((it) => typeof it === 'string' && it !== ''),
+  'a list of strings',
+];
+
+const isOrigins: Rule = [
+  (value) =>
+    isTexts[0](value) &&
+    Array.isArray(value) &&
+    value.every((it) => URL.canParse(String(it)) && new URL(String(it)).origin === it),
+  "a list of origins, such as 'https://app.example'",
+];
+
+const rules: Readonly<Record<keyof ChatServerOptions, Rule>> = {
+  store: [
+    (value) =>
+      isRecord(value) && isRecord(value['calls']) && having('load$', '')[0](value['sessions']),
+    'a store, such as openFiles(directory) of @millrace/store',
+  ],
+  user: isFunction,
+  path: [
+    (value) => typeof value === 'string' && /^(?:\/[\w.~-]+)*\/?$/u.test(value),
+    "a path, such as '/api'",
+  ],
+  hosts: isTexts,
+  origins: isOrigins,
+  onDisconnect: oneOf('continue', 'interrupt', 'abort'),
+  aiSdk: [(value) => value === 6 || value === 7, '6 or 7'],
+  approvals: approvalTokenRules.approvals,
+  maxBytes: wholeNumber(1),
+  maxCalls: wholeNumber(1),
+  heartbeatMs: isDelay,
+  keepCallsMs: isDelay,
+  onError: isFunction,
+  onAccess: isFunction,
+  onToolError: maskRules.onToolError,
+};
+
+const servers = new WeakMap<Agent, ChatServer>();
+
+/**
+ * Answers one request with an agent: `chatServer(agent)` with its default options, which is created once for each
+ * agent. For routes of a framework: `export const POST = (request: Request) => toResponse(request, agent)`.
+ */
+export const toResponse = (request: Request, agent: Agent): Promise<Response> => {
+  const server = servers.get(agent) ?? chatServer(agent);
+  servers.set(agent, server);
+  return server.respond(request);
+};

@@ -1,0 +1,96 @@
+import { isMillraceError, MillraceError } from '@millrace/core';
+import {
+  defaultIfEmpty,
+  defer,
+  from,
+  map,
+  type Observable,
+  type ObservableInput,
+  of,
+  take,
+} from 'rxjs';
+
+/** Returns or emits the id of the user of a request; `undefined` to refuse it. */
+export type Authenticator = (
+  request: Request,
+) => string | undefined | ObservableInput<string | undefined>;
+
+export const userOf$ = (
+  request: Request,
+  user: Authenticator | undefined,
+): Observable<string | undefined> => {
+  if (user === undefined) return of(undefined);
+  return defer(() => {
+    const found = user(request);
+    return typeof found === 'string' || found === undefined ? of(found) : from(found);
+  }).pipe(
+    take(1),
+    defaultIfEmpty(undefined),
+    map((id) => {
+      if (typeof id === 'string' && id !== '') return id;
+      throw refused(401, 'You are not logged in.');
+    }),
+  );
+};
+
+/** A page whose name points to this machine is still another site. */
+export const assertHost = ({ url }: Request, hosts: readonly string[] | undefined): void => {
+  const { hostname } = new URL(url);
+  if (hosts === undefined || hosts.includes(hostname)) return;
+  throw new MillraceError(
+    'refused',
+    `A request for the host '${hostname}' was refused. Name it in 'hosts', or authenticate users with 'user'.`,
+    { status: 421, userMessage: 'This server does not serve this host.' },
+  );
+};
+
+/** The headers for a page of another site; `undefined` if it is not allowed. */
+export const crossOrigin = (
+  { headers, url }: Request,
+  origins: readonly string[],
+): Readonly<Record<string, string>> | undefined => {
+  const origin = headers.get('origin');
+  // A proxy in front may end TLS: the schemes may differ.
+  if (origin === null || (URL.canParse(origin) && new URL(origin).host === new URL(url).host)) {
+    return {};
+  }
+  if (!origins.includes(origin)) return undefined;
+  return {
+    'access-control-allow-origin': origin,
+    'access-control-allow-methods': 'GET, POST',
+    'access-control-allow-headers': 'authorization, content-type, last-event-id, x-requested-with',
+    'access-control-allow-credentials': 'true',
+    'access-control-max-age': '600',
+    vary: 'origin',
+  };
+};
+
+export const refused = (status: number, userMessage: string): MillraceError =>
+  new MillraceError('invalidRequest', userMessage, { status, userMessage });
+
+export const notFound = (): MillraceError => refused(404, 'There is nothing here.');
+
+export const wrongMethod = (routes: readonly (readonly [string, ...unknown[]])[]): MillraceError =>
+  refused(405, `Only ${routes.map(([method]) => method).join(' and ')} is allowed.`);
+
+const statuses: Readonly<Partial<Record<string, number>>> = {
+  invalidRequest: 400,
+  invalidResume: 409,
+  conflict: 409,
+  busy: 503,
+  queueFull: 429,
+  refused: 421,
+};
+
+/** The status that a server of a model or of a tool has sent says nothing about this one. */
+export const failure = (cause: unknown, report: (error: MillraceError) => void): Response => {
+  const error = isMillraceError(cause)
+    ? cause
+    : new MillraceError('unknown', cause instanceof Error ? cause.message : String(cause), {
+        cause,
+      });
+  const known = statuses[error.code];
+  const status = known === undefined ? 500 : (error.status ?? known);
+  if (status >= 500 || error.code === 'refused') report(error);
+  return Response.json({ error: error.userMessage, code: error.code }, { status });
+};

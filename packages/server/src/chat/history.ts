@@ -1,0 +1,202 @@
+import {
+  type AssistantMessage,
+  type Block,
+  type Message,
+  textOf,
+  type ToolCallBlock,
+  toolCallsOf,
+  type ToolResultBlock,
+} from '@millrace/core';
+import { millrace, resultIdOf } from '../ag-ui/metadata.js';
+import { mediaPart } from '../ag-ui/part-events.js';
+import { fileOf } from '../ai-sdk/message-chunks.js';
+import { plainJson } from '../plain-json.js';
+import { outputOf } from '../tool-result.js';
+
+/** A message of a conversation, as the AI SDK keeps it. */
+export interface HistoryUiMessage {
+  readonly id: string;
+  readonly role: 'user' | 'assistant';
+  readonly parts: readonly HistoryUiPart[];
+}
+
+export interface HistoryUiPart {
+  readonly type: string;
+  readonly [field: string]: unknown;
+}
+
+/** The id of the call that a message belongs to. */
+const callOf = ({ id }: Message): string => id.slice(0, id.indexOf('/'));
+
+/**
+ * A conversation as a client of the AI SDK has it: one message for each question, and one for each answer, whose id is
+ * that of its first call. Failed tools only say that they failed.
+ */
+export const toUiMessages = (messages: readonly Message[]): readonly HistoryUiMessage[] => {
+  const shown: HistoryUiMessage[] = [];
+  const results = resultsIn(messages);
+  let answer: HistoryUiPart[] | undefined;
+  for (const message of messages) {
+    if (message.role === 'user') {
+      shown.push({ id: message.id, role: 'user', parts: message.content.flatMap(shownBlock) });
+      answer = undefined;
+    } else if (message.role === 'assistant') {
+      if (answer === undefined) {
+        answer = [];
+        shown.push({ id: callOf(message), role: 'assistant', parts: answer });
+      }
+      answer.push({ type: 'step-start' }, ...partsOf(message, results));
+    }
+  }
+  return shown;
+};
+
+const partsOf = (message: AssistantMessage, results: Results): readonly HistoryUiPart[] =>
+  message.content.flatMap((block): readonly HistoryUiPart[] =>
+    block.type === 'tool_call' ? toolParts(message, block, results) : shownBlock(block),
+  );
+
+const shownBlock = (block: Block): readonly HistoryUiPart[] => {
+  switch (block.type) {
+    case 'text':
+      return block.text === '' ? [] : [{ type: 'text', text: block.text, state: 'done' }];
+    case 'thinking':
+      return block.text === '' ? [] : [{ type: 'reasoning', text: block.text, state: 'done' }];
+    case 'image':
+    case 'audio':
+    case 'file':
+      return [{ type: 'file', ...fileOf(block) }];
+    default:
+      return [];
+  }
+};
+
+const toolParts = (
+  message: AssistantMessage,
+  toolCall: ToolCallBlock,
+  results: Results,
+): readonly HistoryUiPart[] => {
+  const { id: localId, name: toolName, input, invalidInput } = toolCall;
+  const toolCallId = toolIdOf(message, toolCall);
+  const part = {
+    type: `tool-${toolName === '' ? 'unknown' : toolName}`,
+    toolCallId,
+    input: plainJson(invalidInput ?? input),
+  };
+  const result = results.get(toolCallId);
+  if (result?.suspended !== undefined) {
+    const data = { toolCallId, toolName, localId, request: plainJson(result.suspended.request) };
+    return [
+      { ...part, state: 'input-available' },
+      { type: 'data-suspended', id: toolCallId, data },
+    ];
+  }
+  if (result === undefined || result.isError) {
+    return [{ ...part, state: 'output-error', errorText: failed }];
+  }
+  return [{ ...part, state: 'output-available', output: outputOf(result) }];
+};
+
+const failed = 'The tool failed.';
+
+const toolIdOf = ({ id }: AssistantMessage, toolCall: ToolCallBlock): string =>
+  `${id}/${toolCall.id}`;
+
+type Results = ReadonlyMap<string, ToolResultBlock>;
+
+/** The results by the client's ids of their tool calls. A later one replaces that of a suspended tool call. */
+const resultsIn = (messages: readonly Message[]): Results => {
+  const latest = new Map<string, string>();
+  const results = new Map<string, ToolResultBlock>();
+  for (const message of messages) {
+    if (message.role === 'assistant') {
+      for (const toolCall of toolCallsOf(message)) {
+        latest.set(toolCall.id, toolIdOf(message, toolCall));
+      }
+    } else if (message.role === 'tool') {
+      for (const result of message.content) {
+        const id = latest.get(result.toolCallId);
+        if (id !== undefined) results.set(id, result);
+      }
+    }
+  }
+  return results;
+};
+
+/** A conversation as a client of AG-UI has it. */
+export const toAgUiMessages = (messages: readonly Message[]): readonly object[] => {
+  const results = resultsIn(messages);
+  return messages.flatMap((message): readonly object[] => {
+    switch (message.role) {
+      case 'user':
+        return [{ id: message.id, role: 'user', content: agUiContent(message.content) }];
+      case 'assistant':
+        return agUiAnswer(message, results);
+      case 'tool':
+        return [];
+    }
+  });
+};
+
+const agUiAnswer = (message: AssistantMessage, results: Results): readonly object[] => {
+  const thoughts = message.content.flatMap((block) =>
+    block.type === 'thinking' && block.text !== '' ? [block.text] : [],
+  );
+  const uses = toolCallsOf(message);
+  const text = textOf(message);
+  return [
+    ...(thoughts.length === 0
+      ? []
+      : [{ id: `${message.id}/thinking`, role: 'reasoning', content: thoughts.join('\n\n') }]),
+    {
+      id: message.id,
+      role: 'assistant',
+      ...(text === '' ? {} : { content: text }),
+      ...(uses.length === 0 ? {} : { toolCalls: uses.map((use) => agUiToolCall(message, use)) }),
+    },
+    ...uses.flatMap((use) => {
+      const toolCallId = toolIdOf(message, use);
+      const result = results.get(toolCallId);
+      return result === undefined || result.suspended !== undefined
+        ? []
+        : [agUiResult(toolCallId, result)];
+    }),
+  ];
+};
+
+const agUiToolCall = (message: AssistantMessage, toolCall: ToolCallBlock): object => ({
+  id: toolIdOf(message, toolCall),
+  type: 'function',
+  function: {
+    name: toolCall.name === '' ? 'unknown' : toolCall.name,
+    arguments: toolCall.invalidInput ?? JSON.stringify(toolCall.input),
+  },
+});
+
+const agUiResult = (toolCallId: string, result: ToolResultBlock): object => ({
+  id: resultIdOf(toolCallId),
+  role: 'tool',
+  toolCallId,
+  content: result.isError ? failed : textOf(result),
+  ...(result.isError
+    ? { metadata: millrace({ status: 'failed' }) }
+    : result.details === undefined
+      ? {}
+      : { metadata: millrace({ details: plainJson(result.details) }) }),
+});
+
+const agUiContent = (content: readonly Block[]): unknown =>
+  content.every(({ type }) => type === 'text')
+    ? textOf({ content })
+    : content.flatMap((block): readonly object[] => {
+        switch (block.type) {
+          case 'text':
+            return [{ type: 'text', text: block.text }];
+          case 'image':
+          case 'audio':
+          case 'file':
+            return [mediaPart(block)];
+          default:
+            return [];
+        }
+      });

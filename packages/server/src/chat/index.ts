@@ -1,0 +1,4 @@
+export { chatServer, type ChatServer, type ChatServerOptions, toResponse } from './chat-server.js';
+export type { OnDisconnect } from './conversations.js';
+export type { HistoryUiMessage, HistoryUiPart } from './history.js';
+export type { AccessEntry } from './routes.js';

@@ -1,0 +1,1 @@
+export { serve, type Served, type ServeOptions, toNodeListener } from './serve.js';

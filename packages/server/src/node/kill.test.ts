@@ -1,0 +1,106 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { HttpAgent } from '@ag-ui/client';
+import { DefaultChatTransport } from 'ai';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { answerAmong, answerIn, readStream, watched } from '../read-as-client.test-support.js';
+
+/** Serves an agent over a directory of files. Its model says what it is told by environment variables. */
+const script = `
+import { createAgent } from '@millrace/core';
+import { serve } from '@millrace/server/node';
+import { openFiles } from '@millrace/store';
+import { concat, NEVER, of } from 'rxjs';
+
+const [, directory, says, ends] = process.argv;
+const text = { type: 'text', text: says };
+const model = {
+  name: 'told',
+  stream$: () => concat(of(text), ends === 'yes' ? of({ type: 'finish', finish: 'stop' }) : NEVER),
+};
+serve(createAgent({ name: 'helper', model }), { port: 0, closeMs: 100, store: openFiles(directory) }).subscribe({
+  next: ({ url }) => console.log(url),
+  complete: () => console.log('closed'),
+});
+`;
+
+const children: ChildProcess[] = [];
+afterEach(() => {
+  children.splice(0).forEach((child) => child.kill('SIGKILL'));
+});
+
+const start = async (directory: string, says: string, ends: 'yes' | 'no') => {
+  const arguments_ = ['--input-type=module', '-e', script, directory, says, ends];
+  const child = spawn(process.execPath, arguments_, {
+    cwd: import.meta.dirname,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  children.push(child);
+  const lines: string[] = [];
+  const reader = createInterface(child.stdout).on('line', (line) => lines.push(line));
+  const exited = once(child, 'exit');
+  const line = once(reader, 'line');
+  await Promise.race([line, exited.then(() => Promise.reject(new Error('It did not start.')))]);
+  return { child, url: lines[0] ?? '', exited, lines };
+};
+
+const asking = (url: string) =>
+  new DefaultChatTransport({ api: `${url}/api/chat` }).sendMessages({
+    trigger: 'submit-message',
+    chatId: 'a',
+    messageId: undefined,
+    messages: [{ id: 'q', role: 'user', parts: [{ type: 'text', text: 'A story?' }] }],
+    abortSignal: undefined,
+  });
+const joining = (url: string) =>
+  new DefaultChatTransport({ api: `${url}/api/chat` }).reconnectToStream({ chatId: 'a' });
+
+const inDirectory = async (test: (directory: string) => Promise<void>): Promise<void> => {
+  const directory = await mkdtemp(join(tmpdir(), 'millrace-server-'));
+  try {
+    await test(directory);
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
+};
+
+describe('a server over a directory of files', () => {
+  it('is killed in the middle of an answer: every client of the next one ends with the same one message', () =>
+    inDirectory(async (directory) => {
+      const first = await start(directory, 'Broken', 'no');
+      const reader = (await asking(first.url)).getReader();
+      for (let seen = ''; !seen.includes('Broken');) {
+        const { value } = await reader.read();
+        if (value?.type === 'text-delta') seen += value.delta;
+      }
+      first.child.kill('SIGKILL');
+      await first.exited;
+      await expect(reader.read()).rejects.toThrow();
+
+      const { url } = await start(directory, 'Whole.', 'yes');
+      const run = await watched(new HttpAgent({ url: `${url}/api/ag-ui/connect`, threadId: 'a' }));
+      expect([answerAmong(run), run.errors]).toEqual(['Whole.', []]);
+      const joined = await joining(url);
+      if (joined !== null) expect(answerIn((await readStream(joined)).message)).toBe('Whole.');
+      const history = await (await fetch(`${url}/api/chat/a`)).text();
+      expect(history).toContain('Whole.');
+      expect(history).not.toContain('Broken');
+    }));
+
+  it('closes on SIGTERM, and the next one continues the call', () =>
+    inDirectory(async (directory) => {
+      const first = await start(directory, 'Broken', 'no');
+      const stream = await asking(first.url);
+      first.child.kill('SIGTERM');
+      await readStream(stream);
+      await first.exited;
+      expect(first.lines.at(-1)).toBe('closed');
+      const { url } = await start(directory, 'Whole.', 'yes');
+      const run = await watched(new HttpAgent({ url: `${url}/api/ag-ui/connect`, threadId: 'a' }));
+      expect(answerAmong(run)).toBe('Whole.');
+    }));
+});

@@ -1,0 +1,140 @@
+import { createServer, type RequestListener, type Server } from 'node:http';
+import { getRequestListener } from '@hono/node-server';
+import { type Agent, MillraceError } from '@millrace/core';
+import { checkOptions, isDelay, isText, type Rule } from '@millrace/core/values';
+import {
+  AsyncSubject,
+  concat,
+  defer,
+  ignoreElements,
+  noop,
+  Observable,
+  race,
+  Subscription,
+  tap,
+  timer,
+} from 'rxjs';
+import { chatServer, type ChatServer, type ChatServerOptions } from '../chat/chat-server.js';
+
+/** Options of `serve`. */
+export interface ServeOptions extends ChatServerOptions {
+  /** Default: 3000. With 0, the system chooses a free one. */
+  readonly port?: number;
+  /** The address to listen on. Others than those of this machine need a `user`. Default: `127.0.0.1`. */
+  readonly host?: string;
+  /** Signals on which the server closes, and the Observable completes. Default: `SIGTERM`. */
+  readonly signals?: readonly NodeJS.Signals[];
+  /** How long the server waits for running calls when it closes, in milliseconds. Default: 30,000. */
+  readonly closeMs?: number;
+}
+
+/** A server that listens. */
+export interface Served {
+  /** Such as `http://127.0.0.1:3000`. */
+  readonly url: string;
+  readonly port: number;
+  /** Closes it as a signal does: refuses new calls, waits for the running ones to finish their step, and completes. */
+  readonly close$: Observable<never>;
+}
+
+/**
+ * Serves an agent over HTTP, with the routes of `chatServer`. Emits once it listens, and completes once it is closed by
+ * a signal or by `close$`. Unsubscribing closes it immediately, and cuts every call. Errors with `config` if it cannot
+ * listen. Cold.
+ */
+export const serve = (agent: Agent, options: ServeOptions = {}): Observable<Served> => {
+  const { port = 3_000, host = '127.0.0.1', signals = ['SIGTERM'], closeMs, ...given } = options;
+  checkOptions('serve()', { port, host, signals, closeMs }, rules);
+  if (given.user === undefined && !thisMachine.includes(host)) {
+    throw new MillraceError(
+      'config',
+      `serve() would let everybody in at '${host}'. Authenticate users with 'user', or leave out 'host'.`,
+    );
+  }
+  return new Observable((subscriber) => {
+    const chats = chatServer(agent, given);
+    const http = createServer(toNodeListener(chats));
+    let isClosing = false;
+    http.on('request', (_request, response) => {
+      response.once('close', () => {
+        if (isClosing) setImmediate(() => http.closeIdleConnections());
+      });
+    });
+    const close$ = defer(() => {
+      isClosing = true;
+      const closed$ = new AsyncSubject<void>();
+      http.close(() => {
+        closed$.next();
+        closed$.complete();
+      });
+      return concat(
+        chats.close$(closeMs === undefined ? {} : { timeoutMs: closeMs }),
+        // The responses of calls that were cut are still being written.
+        race(closed$, timer(lastWordsMs)).pipe(ignoreElements()),
+      );
+    }).pipe(
+      tap({
+        error: (error: unknown) => {
+          subscriber.error(error);
+        },
+        complete: () => {
+          subscriber.complete();
+        },
+      }),
+    );
+    const closing = new Subscription();
+    const close = (): void => {
+      closing.add(close$.subscribe({ error: noop }));
+    };
+    signals.forEach((signal) => process.once(signal, close));
+    subscriber.add(() => {
+      signals.forEach((signal) => process.off(signal, close));
+      closing.unsubscribe();
+      http.close();
+      http.closeAllConnections();
+      chats.close$({ timeoutMs: 0 }).subscribe({ error: noop });
+    });
+    http.once('error', (cause) => {
+      subscriber.error(cannotListen(cause, host, port));
+    });
+    http.listen(port, host, () => {
+      const at = portOf(http);
+      const name = host.includes(':') ? `[${host}]` : host;
+      subscriber.next({ url: `http://${name}:${at}`, port: at, close$ });
+    });
+  });
+};
+
+const lastWordsMs = 1_000;
+
+/** A listener for `createServer` of `node:http`, or for Express: `app.use(toNodeListener(server))`. */
+export const toNodeListener = ({ respond }: Pick<ChatServer, 'respond'>): RequestListener =>
+  getRequestListener((request) => respond(request), { overrideGlobalObjects: false });
+
+const thisMachine = ['127.0.0.1', '::1', 'localhost'];
+
+const portOf = (http: Server): number => {
+  const address = http.address();
+  return typeof address === 'object' && address !== null ? address.port : 0;
+};
+
+const cannotListen = (cause: Error, host: string, port: number): MillraceError => {
+  const isTaken = 'code' in cause && cause.code === 'EADDRINUSE';
+  return new MillraceError(
+    'config',
+    isTaken
+      ? `Another program listens at ${host}:${port} already. Set another 'port', or 0 for a free one.`
+      : `The server cannot listen at ${host}:${port}: ${cause.message}.`,
+    { cause },
+  );
+};
+
+const rules: Readonly<Record<'port' | 'host' | 'signals' | 'closeMs', Rule>> = {
+  port: [
+    (value) => Number.isInteger(value) && Number(value) >= 0 && Number(value) <= 65_535,
+    'a port from 0 to 65535',
+  ],
+  host: isText,
+  signals: [Array.isArray, 'a list of signals'],
+  closeMs: isDelay,
+};
