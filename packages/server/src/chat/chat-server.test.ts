@@ -206,6 +206,32 @@ describe('a chat server', () => {
     expect(answerIn(await chat.ask('Still there?'))).toBe('Yes.');
   });
 
+  it('stops the calls that wait, too, and each ends with the last words of its protocol', async () => {
+    const { answer, say } = held();
+    const chat = chatOver([answer]);
+    say('Half');
+    const streams = [await chat.begin('1?'), await chat.begin('2?'), await chat.begin('3?')];
+    expect((await chat.history()).messages.map(({ role }) => role)).toEqual(Array(3).fill('user'));
+    expect(await (await chat.post('/chat/a/stop')).json()).toEqual({ stopped: 3 });
+    const read = await Promise.all(streams.map(readStream));
+    expect(read.map(({ errors }) => errors)).toEqual([[], [], []]);
+    expect((await chat.history()).running).toBeUndefined();
+  });
+
+  it('has the whole conversation at any moment', async () => {
+    const chat = chatOver([[text('Yes.')]]);
+    const stream = await chat.begin('?');
+    const reader = stream.getReader();
+    for (;;) {
+      const { done } = await reader.read();
+      const { messages, running } = await chat.history();
+      expect(linesIn({ messages }).join()).toBe(
+        running === undefined ? 'user: ?,assistant: Yes.' : 'user: ?',
+      );
+      if (done) break;
+    }
+  });
+
   it('adds a message to the running call', async () => {
     const started$ = new ReplaySubject<void>(1);
     const done$ = new Subject<string>();
@@ -346,12 +372,29 @@ describe('a server that starts over the store of another one', () => {
     const after = chatOver([answer], { store });
     const { messages, running } = await after.history();
     expect([linesIn({ messages }), running]).toEqual([['user: ?'], expect.any(String)]);
+    // The text of the broken attempt is nowhere, whichever event the client saw last.
     const joined = await after.join();
     say('Whole.');
     end();
     const { message } = await readStream(joined ?? new ReadableStream());
-    expect([answerIn(message), message.id]).toEqual(['Whole.', running]);
+    expect([linesOf(message).filter((it) => it !== 'step-start'), message.id]).toEqual([
+      ['text: Whole.'],
+      running,
+    ]);
     expect(linesIn(await after.history())).toEqual(['user: ?', 'assistant: Whole.']);
+    const whole = await (
+      await after.fetch(`${base}/chat/a/stream`, { headers: { 'last-event-id': `${running}:1:0` } })
+    ).text();
+    const from = async (id: string): Promise<string> =>
+      (await after.fetch(`${base}/chat/a/stream`, { headers: { 'last-event-id': id } })).text();
+    expect(whole).not.toContain('Broken');
+    for (const [id, rest] of [...whole.matchAll(/(?<=^id: ).*$/gmu)].map(
+      ({ 0: found, index }) => [found, whole.slice(whole.indexOf('\n\n', index) + 2)] as const,
+    )) {
+      expect(await from(id)).toBe(rest);
+    }
+    // One that had seen the broken attempt is told that it is void.
+    expect(await from(`${running}:0:0`)).toContain('data-discarded');
     await after.server.close();
   });
 });

@@ -15,6 +15,7 @@ import {
   journal,
   prune$,
   type ReadableCall,
+  replay$,
 } from '@millrace/core/journal';
 import {
   keepSessions,
@@ -39,6 +40,7 @@ import {
   mergeMap,
   type Observable,
   of,
+  pairwise,
   Subject,
   take,
   takeUntil,
@@ -76,7 +78,9 @@ export interface Conversations {
   start$(sessionId: string, asked: Asked): Observable<string>;
   /** Follows a call of a session from its first event. Errors with `invalidResume` (404) if it has no such call. */
   follow$(sessionId: string, callId: string, demand: Demand): Observable<AgentEvent>;
-  /** Emits the calls of a session that have not ended, the running one first. */
+  /** Emits the events of a call that took back what was shown before: discarded attempts, and errors before it was resumed. */
+  takenBack$(callId: string): Observable<readonly AgentEvent[]>;
+  /** Emits the calls of a session that have not ended, or are not saved yet, the running one first. */
   runs$(sessionId: string): Observable<readonly Run[]>;
   /** Interrupts the calls of a session; returns their number. */
   stop(sessionId: string): number;
@@ -94,6 +98,7 @@ interface OpenRun extends Run {
   readonly stop$: Subject<void>;
   readonly over$: AsyncSubject<void>;
   readers: number;
+  /** Whether its last event has come. It is saved after that. */
   hasEnded: boolean;
 }
 
@@ -200,11 +205,11 @@ export const createConversations = (
       .length;
   };
   const ofSession = (sessionId: string): readonly OpenRun[] =>
-    [...runs.values()].filter((run) => run.sessionId === sessionId && !run.hasEnded);
+    [...runs.values()].filter((run) => run.sessionId === sessionId);
 
   const rewound$ = (session: KeptSession, after: string): Observable<never> =>
     defer(() => {
-      const open = [...runs.values()].filter(({ sessionId }) => sessionId === session.id);
+      const open = ofSession(session.id);
       stop(session.id);
       return concat(
         ...open.map(({ over$ }) => over$.pipe(ignoreElements())),
@@ -315,6 +320,18 @@ export const createConversations = (
           }),
         );
       }),
+    takenBack$: (callId) =>
+      replay$(store.calls, callId, { speed: Infinity }).pipe(
+        pairwise(),
+        // An error that is the last event is the end.
+        map(([event]) => event),
+        filter(
+          ({ type, callId: of }) =>
+            type === 'messageDiscarded' || (type === 'error' && of === callId),
+        ),
+        toArray(),
+        catchError(() => of([])),
+      ),
     steer$: (sessionId, input) =>
       opened$(sessionId).pipe(
         concatMap((session) => session.steer$(input)),

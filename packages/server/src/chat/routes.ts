@@ -1,7 +1,6 @@
 import { PROTOCOL_VERSION } from '@ag-ui/core';
 import {
   type AgentEvent,
-  type Demand,
   type Message,
   type MillraceError,
   toReadableStream,
@@ -11,22 +10,14 @@ import {
   catchError,
   concat,
   concatMap,
-  connect,
   defer,
-  endWith,
-  filter,
   finalize,
   from,
-  ignoreElements,
-  interval,
   map,
-  merge,
-  type MonoTypeOperatorFunction,
   type Observable,
   of,
   type OperatorFunction,
   skip,
-  takeUntil,
   throwError,
 } from 'rxjs';
 import { type AgUiInput, inputOfAgUi } from '../ag-ui/input-of-ag-ui.js';
@@ -52,6 +43,7 @@ import {
 import type { Asked, Conversations } from './conversations.js';
 import { toAgUiMessages, toUiMessages } from './history.js';
 import type { Run } from './question.js';
+import { discardedIn, lastSeen, withHeartbeats, withoutTakenBack } from './rejoining.js';
 
 /** A response that has ended. */
 export interface AccessEntry {
@@ -112,15 +104,23 @@ export const createRoutes = (
     { ended, request }: Visit,
     run: Pick<Run, 'callId' | 'sessionId'>,
     protocol: Protocol,
+    takenBack: readonly AgentEvent[] = [],
   ): Response => {
     const { callId, sessionId } = run;
     const encoder = new TextEncoder();
-    const seen = lastSeen(request, callId);
+    const seen = lastSeen(request);
+    const seenIndex = seen?.callId === callId ? seen.index : -1;
+    // A client that comes back continues what it has begun to read.
+    const omitted = seen?.callId === callId ? seen.omitted : discardedIn(takenBack).length;
     const bytes = toReadableStream((demand) =>
       conversations.follow$(sessionId, callId, demand).pipe(
+        withoutTakenBack(takenBack, omitted),
         protocol.encode$,
-        toServerSentEvents({ ...protocol.end, idOf: (index) => `${callId}:${index}` }),
-        skip(seen + 1),
+        toServerSentEvents({
+          ...protocol.end,
+          idOf: (index) => `${callId}:${omitted}:${index}`,
+        }),
+        skip(seenIndex + 1),
         withHeartbeats(options.heartbeatMs, demand),
         map((text) => encoder.encode(text)),
         finalize(() => {
@@ -130,6 +130,15 @@ export const createRoutes = (
     );
     return new Response(bytes, { headers: protocol.headers });
   };
+  /** Omits what was taken back before the client joined. */
+  const joined$ = (
+    visit: Visit,
+    run: Pick<Run, 'callId' | 'sessionId'>,
+    protocol: Protocol,
+  ): Observable<Response> =>
+    conversations
+      .takenBack$(run.callId)
+      .pipe(map((takenBack) => streamed(visit, run, protocol, takenBack)));
   const started$ = (
     visit: Visit,
     chatId: string,
@@ -182,13 +191,14 @@ export const createRoutes = (
       (visit, chatId) =>
         defer(() => {
           const sessionId = visit.sessionOf(chatId);
+          const seen = lastSeen(visit.request);
           return conversations.runs$(sessionId).pipe(
-            map((runs) => {
-              const run = runs.find(({ callId }) => callId === lastCall(visit.request)) ?? runs[0];
-              const callId = lastCall(visit.request) ?? run?.callId;
+            concatMap((runs) => {
+              const run = runs.find(({ callId }) => callId === seen?.callId) ?? runs[0];
+              const callId = seen?.callId ?? run?.callId;
               return callId === undefined
-                ? new Response(null, { status: 204 })
-                : streamed(visit, { sessionId, callId }, uiMessages(run?.client));
+                ? of(new Response(null, { status: 204 }))
+                : joined$(visit, { sessionId, callId }, uiMessages(run?.client));
             }),
           );
         }),
@@ -245,7 +255,7 @@ export const createRoutes = (
   const connected$ = (visit: Visit, threadId: string, runId: string): Observable<Response> => {
     const sessionId = visit.sessionOf(threadId);
     return history$(conversations, sessionId).pipe(
-      map(({ messages, running }) => {
+      concatMap(({ messages, running }) => {
         const begin = [
           { type: 'RUN_STARTED', threadId, runId, protocolVersion: PROTOCOL_VERSION },
           { type: 'MESSAGES_SNAPSHOT', messages: toAgUiMessages(messages) },
@@ -254,9 +264,9 @@ export const createRoutes = (
         const encode$ = (event$: Observable<AgentEvent>): Observable<object> =>
           concat(begin, event$.pipe(toAgUi({ ...shared, threadId, runId }), skip(1)));
         const protocol = { headers: agUiHeaders, encode$, end: {} };
-        if (running !== undefined) return streamed(visit, { sessionId, callId: running }, protocol);
+        if (running !== undefined) return joined$(visit, { sessionId, callId: running }, protocol);
         const text = [...begin, end].map((event) => `data: ${JSON.stringify(event)}\n\n`).join('');
-        return new Response(text, { headers: agUiHeaders });
+        return of(new Response(text, { headers: agUiHeaders }));
       }),
     );
   };
@@ -341,27 +351,3 @@ const decoded = (part: string): string => {
     throw badRequest("'id' is not encoded as UTF-8");
   }
 };
-
-const lastEventId = /^([\w-][\w.@-]*):(\d{1,9})$/u;
-
-const lastCall = ({ headers }: Request): string | undefined =>
-  lastEventId.exec(headers.get('last-event-id') ?? '')?.[1];
-
-/** The index of the last event of a call that a client has; -1 for none. */
-const lastSeen = ({ headers }: Request, callId: string): number => {
-  const [, id, index] = lastEventId.exec(headers.get('last-event-id') ?? '') ?? [];
-  return id === callId ? Number(index) : -1;
-};
-
-/** Sends a comment at an interval, so that proxies do not take silence for the end. */
-const withHeartbeats = (ms: number, demand: Demand): MonoTypeOperatorFunction<string> =>
-  connect((text$) =>
-    merge(
-      text$,
-      interval(ms).pipe(
-        filter(() => demand.isOpen),
-        map(() => ': \n\n'),
-        takeUntil(text$.pipe(ignoreElements(), endWith(undefined))),
-      ),
-    ),
-  );
