@@ -15,13 +15,13 @@ export const toServerSentEvents = (
 ): OperatorFunction<object, string> => {
   checkOptions('toServerSentEvents()', options, rules);
   const { last, idOf } = options;
-  const written = (data: string, index: number): string =>
-    `${idOf === undefined ? '' : `id: ${idOf(index)}\n`}data: ${data}\n\n`;
+  const idLine = (index: number): string => (idOf === undefined ? '' : `id: ${idOf(index)}\n`);
   return (value$) =>
     concat(
-      value$.pipe(map((value) => JSON.stringify(value))),
-      last === undefined ? EMPTY : of(last),
-    ).pipe(map(written));
+      value$.pipe(map((value, index) => `${idLine(index)}data: ${JSON.stringify(value)}\n\n`)),
+      // Without an id: more events may come at its index, if a call is resumed.
+      last === undefined ? EMPTY : of(`data: ${last}\n\n`),
+    );
 };
 
 const isLine: Rule = [

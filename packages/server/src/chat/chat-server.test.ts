@@ -1,19 +1,35 @@
-import { describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 import { createAgent, type ModelChunk, suspend, tool } from '@millrace/core';
 import { createCallStore, inProcessCalls } from '@millrace/core/journal';
 import { inProcessSessions } from '@millrace/core/sessions';
 import { finish, type ScriptedAnswer, scriptedModel, text, toolCall } from '@millrace/core/testing';
 import { DefaultChatTransport, type UIMessage, type UIMessageChunk } from 'ai';
-import { concat, firstValueFrom, NEVER, of, ReplaySubject, Subject, throwError } from 'rxjs';
+import {
+  concat,
+  defer,
+  firstValueFrom,
+  NEVER,
+  type Observable,
+  of,
+  ReplaySubject,
+  Subject,
+  take,
+  throwError,
+} from 'rxjs';
 import { answerIn, linesOf, readStream } from '../read-as-client.test-support.js';
 import { chatServer, type ChatServer, type ChatServerOptions, toResponse } from './index.js';
 
 const base = 'http://localhost/api';
 
+const servers: ChatServer[] = [];
+afterEach(() => Promise.all(servers.splice(0).map((server) => server.close({ timeoutMs: 0 }))));
+
 type Trigger = 'submit-message' | 'regenerate-message';
 
 /** A client of the AI SDK, over a server in this process. */
-const clientOf = ({ respond }: ChatServer, chatId = 'a') => {
+const clientOf = (server: ChatServer, chatId = 'a') => {
+  servers.push(server);
+  const { respond } = server;
   const fetch = (input: string | URL | Request, init?: RequestInit) =>
     respond(new Request(String(input), init));
   const transport = new DefaultChatTransport({ api: `${base}/chat`, fetch });
@@ -252,6 +268,9 @@ describe('a chat server', () => {
     done$.next('Done.');
     expect(await (await steered).json()).toEqual({ delivered: true });
     expect(answerIn(await answered)).toBe('In French: oui.');
+    const { messages } = await chat.history();
+    expect(messages.map(({ role }) => role)).toEqual(['user', 'assistant']);
+    expect(messages[1]?.parts).toContainEqual(expect.objectContaining({ type: 'data-steered' }));
     expect(await (await chat.post('/chat/a/steer', { text: 'Late.' })).json()).toEqual({
       delivered: false,
     });
@@ -312,6 +331,22 @@ describe('what the user takes back', () => {
     expect(linesIn(await chat.history())).toEqual(['user: ?', 'assistant: Better.']);
   });
 
+  it('S12: is nothing while an answer runs, when the conversation has another past', async () => {
+    const { answer, say, end } = held();
+    const chat = chatOver([answer]);
+    say('Half');
+    const stream = await chat.begin('?');
+    const body = {
+      id: 'a',
+      trigger: 'regenerate-message',
+      messages: [{ id: 'unknown', role: 'assistant', parts: [] }, ...chat.messages],
+    };
+    expect((await chat.post('/chat', body)).status).toBe(409);
+    say(' and half.');
+    end();
+    expect(answerIn((await readStream(stream)).message)).toBe('Half and half.');
+  });
+
   it('S12: is nothing, when the conversation has another past', async () => {
     const chat = await conversation();
     chat.messages.splice(1, 1, { id: 'unknown', role: 'assistant', parts: [] });
@@ -321,6 +356,14 @@ describe('what the user takes back', () => {
 });
 
 describe('when the last client leaves', () => {
+  it('before it has read anything, it has left', async () => {
+    const chat = chatOver([() => NEVER, [text('Next.')]], { onDisconnect: 'interrupt' });
+    chat.say('?');
+    const { body } = await chat.post('/chat', { id: 'a', messages: chat.messages });
+    await body?.cancel();
+    expect(answerIn(await chat.ask('And?'))).toBe('Next.');
+  });
+
   const left = async (options: ChatServerOptions) => {
     const { answer, say, end } = held();
     const chat = chatOver([answer, [text('Next.')]], options);
@@ -399,6 +442,129 @@ describe('a server that starts over the store of another one', () => {
   });
 });
 
+describe('two servers', () => {
+  it('over one agent have conversations of their own', async () => {
+    const agent = createAgent({ model: scriptedModel([text('Secret.')]) });
+    const first = clientOf(chatServer(agent));
+    const second = clientOf(chatServer(agent));
+    await first.ask('?');
+    expect((await second.history()).messages).toEqual([]);
+  });
+
+  it('over one store: the second one continues a call once the first one has left it', async () => {
+    const store = { calls: createCallStore(inProcessCalls()), sessions: inProcessSessions() };
+    const first = chatOver([() => NEVER], { store });
+    const stream = await first.begin('?');
+    const errors: string[] = [];
+    const second = chatOver([[text('Whole.')]], {
+      store,
+      onError: ({ code }) => errors.push(code),
+    });
+    await second.history();
+    await first.server.close({ timeoutMs: 0 });
+    await readStream(stream);
+    while (linesIn(await second.history()).length < 2) {
+      await readStream((await second.join()) ?? new Response('').body ?? stream).catch(() => 0);
+    }
+    expect(linesIn(await second.history())).toEqual(['user: ?', 'assistant: Whole.']);
+    expect(second.model.requests).toHaveLength(1);
+  });
+});
+
+describe('requests that come together', () => {
+  it('S12: to generate an answer again give one answer', async () => {
+    const chat = chatOver([[text('A1.')], [text('A2.')], [text('A3.')]]);
+    const { id } = await chat.ask('?');
+    const body = {
+      id: 'a',
+      trigger: 'regenerate-message',
+      messageId: id,
+      messages: chat.messages.slice(0, 1),
+    };
+    const texts = await Promise.all(
+      [1, 2].map(async () => (await chat.post('/chat', body)).text()),
+    );
+    expect(texts.map((it) => it.includes('"finish"'))).toEqual([true, true]);
+    expect(linesIn(await chat.history())).toEqual(['user: ?', 'assistant: A3.']);
+  });
+
+  it('S12: with one that takes something back are not lost', async () => {
+    const chat = chatOver([[text('A1.')], [text('A2.')], [text('A3.')]]);
+    const { id } = await chat.ask('Q1?');
+    const [question] = chat.messages;
+    const again = { id: 'a', trigger: 'regenerate-message', messageId: id, messages: [question] };
+    const next = {
+      id: 'a',
+      messages: [{ role: 'user', parts: [{ type: 'text', text: 'Q2?' }] }],
+    };
+    const answers = await Promise.all([chat.post('/chat', again), chat.post('/chat', next)]);
+    await Promise.all(answers.map((answer) => answer.text()));
+    expect(linesIn(await chat.history())).toEqual([
+      'user: Q1?',
+      'assistant: A2.',
+      'user: Q2?',
+      'assistant: A3.',
+    ]);
+  });
+
+  it('never exceed the limit of calls', async () => {
+    const chat = chatOver(
+      Array.from({ length: 2 }, () => () => NEVER),
+      { maxCalls: 2 },
+    );
+    const asking = Array.from({ length: 10 }, (_, at) =>
+      chat.post('/chat', {
+        id: `c${at}`,
+        messages: [{ role: 'user', parts: [{ type: 'text', text: '?' }] }],
+      }),
+    );
+    const statuses = (await Promise.all(asking)).map(({ status }) => status);
+    expect(statuses.filter((status) => status === 200)).toHaveLength(2);
+    expect(statuses.filter((status) => status === 503)).toHaveLength(8);
+  });
+
+  it('and a stop find the call, even if its session is not loaded yet', async () => {
+    const sessions = inProcessSessions();
+    const loading$ = new ReplaySubject<void>(1);
+    const loaded$ = new ReplaySubject<undefined>(1);
+    const load$ = (): Observable<undefined> =>
+      defer(() => {
+        loading$.next();
+        return loaded$.pipe(take(1));
+      });
+    const store = { calls: createCallStore(inProcessCalls()), sessions: { ...sessions, load$ } };
+    const chat = chatOver([() => NEVER], { store });
+    const asked = chat.begin('?');
+    await firstValueFrom(loading$);
+    const stopped = chat.post('/chat/a/stop');
+    loaded$.next(undefined);
+    const { errors } = await readStream(await asked);
+    expect(errors).toEqual([]);
+    expect(await (await stopped).json()).toEqual({ stopped: 1 });
+  });
+});
+
+describe('a server that is closed', () => {
+  it('refuses requests, and does not let them wait', async () => {
+    const chat = chatOver([[text('Yes.')]]);
+    await chat.ask('?');
+    await chat.server.close();
+    const ask = { id: 'b', messages: [{ role: 'user', parts: [{ type: 'text', text: '?' }] }] };
+    expect((await chat.post('/chat', ask)).status).toBe(503);
+    expect((await chat.fetch(`${base}/chat/a`)).status).toBe(503);
+    await chat.server.close();
+  });
+
+  it('refuses new calls while it closes', async () => {
+    const chat = chatOver([() => NEVER]);
+    const stream = await chat.begin('?');
+    const closed = chat.server.close({ timeoutMs: 0 });
+    const ask = { id: 'b', messages: [{ role: 'user', parts: [{ type: 'text', text: '?' }] }] };
+    expect((await chat.post('/chat', ask)).status).toBe(503);
+    await Promise.all([closed, readStream(stream)]);
+  });
+});
+
 describe('tools of a client', () => {
   it('get their results from it, and the answer continues its message', async () => {
     const where = tool({
@@ -407,7 +573,10 @@ describe('tools of a client', () => {
       run: () => suspend({ accuracy: 1 }),
     });
     const model = scriptedModel([toolCall('where', {}, 'w'), finish()], [text('In Oslo.')]);
-    const chat = clientOf(chatServer(createAgent({ model, tools: [where] })));
+    const callIds: (string | undefined)[] = [];
+    const onAccess: ChatServerOptions['onAccess'] = ({ callId }) => callIds.push(callId);
+    const server = chatServer(createAgent({ model, tools: [where] }), { onAccess });
+    const chat = clientOf(server);
     const asked = await chat.ask('Where am I?');
     expect((await chat.history()).messages.at(-1)?.parts.map(({ type }) => type)).toEqual([
       'step-start',
@@ -420,7 +589,12 @@ describe('tools of a client', () => {
     }
     const answered = await chat.send('submit-message', asked.id);
     expect([answered.id, answerIn(answered)]).toEqual([asked.id, 'In Oslo.']);
-    const { messages } = await chat.history();
+    // A client that lost its connection continues the same message.
+    const { messages, callId } = { ...(await chat.history()), callId: callIds.at(-1) };
+    const rest = await chat.fetch(`${base}/chat/a/stream`, {
+      headers: { 'last-event-id': `${callId}:0:0` },
+    });
+    expect(await rest.text()).not.toContain('"type":"start"');
     expect(messages.map(({ id }) => id)).toEqual([expect.any(String), asked.id]);
     expect(linesOf(messages[1] ?? asked)).toEqual([
       'step-start',
@@ -479,6 +653,7 @@ describe('a request', () => {
       { method: 'POST', headers: { 'content-type': 'text/plain' }, body: '{}' },
     ],
     ['no JSON', 400, '/chat', { body: '{' }],
+    ['no UTF-8', 400, '/chat', { body: new Uint8Array([0x7b, 0xff, 0x7d]) }],
     ['an id that is a path', 400, '/chat', { body: JSON.stringify({ ...ask, id: '../b' }) }],
     ['a prototype', 400, '/chat', { body: '{"__proto__":{"id":"a"}}' }],
     ['a large body', 413, '/chat', { body: JSON.stringify({ ...ask, more: 'x'.repeat(2_000) }) }],
@@ -514,6 +689,16 @@ describe('a request', () => {
     expect([asked.status, asked.headers.get('access-control-allow-origin')]).toEqual([204, origin]);
     const read = await fetch(`${base}/chat/a`, { headers: { origin } });
     expect(read.headers.get('access-control-allow-origin')).toBe(origin);
+  });
+
+  it('to read a conversation that does not exist leaves nothing behind', async () => {
+    const store = { calls: createCallStore(inProcessCalls()), sessions: inProcessSessions() };
+    const chat = chatOver([], { store });
+    expect(await chat.history()).toEqual({ id: 'a', messages: [] });
+    expect(await chat.join()).toBeNull();
+    await chat.post('/chat/a/stop');
+    await chat.server.close();
+    expect(await firstValueFrom(store.sessions.list$())).toEqual([]);
   });
 
   it('beyond the limit of calls is refused, and later ones are not', async () => {

@@ -12,13 +12,14 @@ import {
   type Rule,
   wholeNumber,
 } from '@millrace/core/values';
-import { firstValueFrom, lastValueFrom, type Observable } from 'rxjs';
+import { firstValueFrom, lastValueFrom, noop, type Observable } from 'rxjs';
 import type { ApprovalQueue } from '../approvals/approval-queue.js';
 import { type MaskOptions, maskRules } from '../masks.js';
 import { approvalTokenRules } from '../parts/with-approval-tokens.js';
-import { createConversations, type OnDisconnect } from './conversations.js';
+import { createConversations } from './conversations.js';
 import type { Authenticator } from './guard.js';
 import { type AccessEntry, createRoutes } from './routes.js';
+import type { OnDisconnect } from './runs.js';
 
 /** Options of `chatServer`. */
 export interface ChatServerOptions extends Pick<MaskOptions, 'onToolError'> {
@@ -29,7 +30,8 @@ export interface ChatServerOptions extends Pick<MaskOptions, 'onToolError'> {
   readonly store?: { readonly calls: CallStore; readonly sessions: SessionStore };
   /**
    * Authenticates a request: returns or emits the id of its user, whose conversations no one else sees, or
-   * `undefined` to refuse it (401). Default: everybody is the same user, and only `hosts` of this machine are served.
+   * `undefined` to refuse it (401). Calls have it as `metadata.userId`. Default: everybody is the same user, and only
+   * `hosts` of this machine are served.
    */
   // eslint-disable-next-line rxjs-x/finnish -- Named as callbacks are.
   readonly user?: Authenticator;
@@ -81,8 +83,7 @@ export interface ChatServer {
  * and with a store the process may end. Resumes the calls of the store that have stopped.
  */
 export const chatServer = (agent: Agent, options: ChatServerOptions = {}): ChatServer => {
-  checkOptions('chatServer()', { agent }, { agent: having('with', 'an agent') }, ['agent']);
-  checkOptions('chatServer()', options, rules);
+  checkServer('chatServer()', agent, options);
   const given = defined(options);
   const { store, user, onError, onAccess } = given;
   const report = (error: MillraceError, callId?: string): void => {
@@ -99,7 +100,9 @@ export const chatServer = (agent: Agent, options: ChatServerOptions = {}): ChatS
   const respond$ = createRoutes(conversations, {
     path: path.replace(/\/+$/u, ''),
     user,
-    hosts: given.hosts ?? (user === undefined ? thisMachine : undefined),
+    hosts:
+      given.hosts?.map((host) => host.toLowerCase()) ??
+      (user === undefined ? thisMachine : undefined),
     origins: given.origins ?? [],
     aiSdk: given.aiSdk ?? 6,
     approvals: given.approvals,
@@ -119,25 +122,30 @@ export const chatServer = (agent: Agent, options: ChatServerOptions = {}): ChatS
   };
 };
 
+export const checkServer = (place: string, agent: unknown, options: object): void => {
+  checkOptions(place, { agent }, { agent: having('with', 'an agent') }, ['agent']);
+  checkOptions(place, options, rules);
+};
+
 const thisMachine = ['localhost', '127.0.0.1', '[::1]'];
 
-/** A callback of the program that throws must not stop the server. */
-const quietly = (call: () => void): void => {
+/** A callback of the program that throws or rejects must not stop the server. */
+const quietly = (call: () => unknown): void => {
   try {
-    call();
+    Promise.resolve(call()).catch(noop);
   } catch {
-    // It has nowhere to go.
+    // No one can handle it.
   }
 };
 
-const isTexts: Rule = [
-  (value) => Array.isArray(value) && value.every((it) => typeof it === 'string' && it !== ''),
-  'a list of strings',
+const isHosts: Rule = [
+  (value) =>
+    Array.isArray(value) && value.every((it) => /^(?:[^:/]+|\[[^\]/]+\])$/u.test(String(it))),
+  "a list of host names without ports, such as 'app.example'",
 ];
 
 const isOrigins: Rule = [
   (value) =>
-    isTexts[0](value) &&
     Array.isArray(value) &&
     value.every((it) => URL.canParse(String(it)) && new URL(String(it)).origin === it),
   "a list of origins, such as 'https://app.example'",
@@ -154,7 +162,7 @@ const rules: Readonly<Record<keyof ChatServerOptions, Rule>> = {
     (value) => typeof value === 'string' && /^(?:\/[\w.~-]+)*\/?$/u.test(value),
     "a path, such as '/api'",
   ],
-  hosts: isTexts,
+  hosts: isHosts,
   origins: isOrigins,
   onDisconnect: oneOf('continue', 'interrupt', 'abort'),
   aiSdk: [(value) => value === 6 || value === 7, '6 or 7'],
@@ -171,11 +179,15 @@ const rules: Readonly<Record<keyof ChatServerOptions, Rule>> = {
 const servers = new WeakMap<Agent, ChatServer>();
 
 /**
- * Answers one request with an agent: `chatServer(agent)` with its default options, which is created once for each
- * agent. For routes of a framework: `export const POST = (request: Request) => toResponse(request, agent)`.
+ * Answers one request with an agent, for routes of a framework: `POST = (request) => toResponse(request, agent, options)`.
+ * The server is created with the options of the first request of the agent; later ones are ignored.
  */
-export const toResponse = (request: Request, agent: Agent): Promise<Response> => {
-  const server = servers.get(agent) ?? chatServer(agent);
+export const toResponse = (
+  request: Request,
+  agent: Agent,
+  options?: ChatServerOptions,
+): Promise<Response> => {
+  const server = servers.get(agent) ?? chatServer(agent, options);
   servers.set(agent, server);
   return server.respond(request);
 };

@@ -2,21 +2,13 @@ import {
   type Agent,
   type AgentEvent,
   type Demand,
+  inProcessMemory,
   type Input,
   isEvent,
-  isMillraceError,
   type Message,
   MillraceError,
 } from '@millrace/core';
-import {
-  attach$,
-  type CallStore,
-  calls$,
-  journal,
-  prune$,
-  type ReadableCall,
-  replay$,
-} from '@millrace/core/journal';
+import { attach$, type CallStore, journal, prune$, replay$ } from '@millrace/core/journal';
 import {
   keepSessions,
   type KeptSession,
@@ -28,8 +20,8 @@ import {
   catchError,
   concat,
   concatMap,
+  defaultIfEmpty,
   defer,
-  distinct,
   EMPTY,
   filter,
   finalize,
@@ -40,7 +32,6 @@ import {
   mergeMap,
   type Observable,
   of,
-  pairwise,
   Subject,
   take,
   takeUntil,
@@ -48,10 +39,10 @@ import {
   throwError,
   toArray,
 } from 'rxjs';
-import { asked$, questionOf, type Run } from './question.js';
-
-/** The fate of a call whose last reader has gone: it continues, it is interrupted, or it is cut and forgotten. */
-export type OnDisconnect = 'continue' | 'interrupt' | 'abort';
+import { asError } from './guard.js';
+import { storedQuestion$ } from './question.js';
+import { createOpenSessions } from './open-sessions.js';
+import { createRuns, type OnDisconnect } from './runs.js';
 
 export interface ConversationsOptions {
   readonly store: { readonly calls: CallStore; readonly sessions: SessionStore };
@@ -68,41 +59,48 @@ export interface Asked {
   readonly input: Input;
   /** The call that the conversation continues after: later messages are taken back. `''`: all are. */
   readonly after?: string | undefined;
-  /** The place of the answer in the client, for clients that follow the call later. */
-  readonly client?: Run['client'];
+  readonly metadata: Readonly<Record<string, string>>;
+}
+
+/** A call that has not ended, with its question. */
+export interface Run {
+  readonly callId: string;
+  readonly question: readonly Message[];
+}
+
+/** The part of a call that a client must know if it joins late. */
+export interface Past {
+  /** Events that took back what was shown before: discarded attempts, and errors before it was resumed. */
+  readonly takenBack: readonly AgentEvent[];
+  /** The ids of the tool calls whose results it was asked with. */
+  readonly results: readonly string[];
 }
 
 /** The conversations of an agent. Their calls run on their own: readers come and go. */
 export interface Conversations {
   /** Starts a call, and emits its id once it runs or waits in the queue of its session. */
   start$(sessionId: string, asked: Asked): Observable<string>;
-  /** Follows a call of a session from its first event. Errors with `invalidResume` (404) if it has no such call. */
+  /**
+   * Follows a call of a session from its first event; the last one comes once the session is saved. Errors with
+   * `invalidResume` (404) if it has no such call.
+   */
   follow$(sessionId: string, callId: string, demand: Demand): Observable<AgentEvent>;
-  /** Emits the events of a call that took back what was shown before: discarded attempts, and errors before it was resumed. */
-  takenBack$(callId: string): Observable<readonly AgentEvent[]>;
+  /** Counts a reader of a call; returns the function to call once it has gone. */
+  join(sessionId: string, callId: string): () => void;
+  past$(callId: string): Observable<Past>;
   /** Emits the calls of a session that have not ended, or are not saved yet, the running one first. */
   runs$(sessionId: string): Observable<readonly Run[]>;
-  /** Interrupts the calls of a session; returns their number. */
-  stop(sessionId: string): number;
+  /** Interrupts the calls of a session, and emits their number. */
+  stop$(sessionId: string): Observable<number>;
   /** Adds a message to the running call, and emits whether it was delivered. */
   steer$(sessionId: string, input: Input): Observable<boolean>;
   /** The messages of the calls that have ended. */
   messages$(sessionId: string): Observable<readonly Message[]>;
-  /** Drains the calls, and completes. They are resumed when the store is opened again. */
+  /** Refuses new calls, drains the running ones, and completes. They are resumed when the store is opened again. */
   close$(timeoutMs?: number): Observable<never>;
 }
 
-interface OpenRun extends Run {
-  question: readonly Message[];
-  readonly session: KeptSession;
-  readonly stop$: Subject<void>;
-  readonly over$: AsyncSubject<void>;
-  readers: number;
-  /** Whether its last event has come. It is saved after that. */
-  hasEnded: boolean;
-}
-
-const pruneEveryMs = 3_600_000;
+const hourMs = 3_600_000;
 const waitMs = 10_000;
 
 export const createConversations = (
@@ -110,12 +108,14 @@ export const createConversations = (
   { store, onDisconnect, maxCalls, keepCallsMs, report }: ConversationsOptions,
 ): Conversations => {
   const durable = journal(store.calls);
-  const kept = keepSessions(agent, store.sessions, { journal: durable });
-  const runs = new Map<string, OpenRun>();
-  /** Sessions whose calls of earlier processes have been resumed. */
-  const resumed = new Map<string, Observable<unknown>>();
+  // Sessions with the same memory function would be those of another server, too.
+  const memory = inProcessMemory();
+  const kept = keepSessions(agent, store.sessions, { journal: durable, memory });
   const work$ = new Subject<Observable<unknown>>();
   const closed$ = new Subject<void>();
+  let status: 'open' | 'closing' | 'closed' = 'open';
+  let starting = 0;
+  let prunedAt = 0;
 
   const reportAs =
     (callId?: string) =>
@@ -123,137 +123,104 @@ export const createConversations = (
       report(asError(cause), callId);
       return EMPTY;
     };
-
-  const begin = (
-    callId: string,
-    session: KeptSession,
-    { question = [], client }: Partial<Pick<Run, 'question' | 'client'>> = {},
-  ): OpenRun => {
-    const run = {
-      callId,
-      sessionId: session.id,
-      session,
-      question,
-      client,
-      stop$: new Subject<void>(),
-      over$: new AsyncSubject<void>(),
-      readers: 0,
-      hasEnded: false,
-    };
-    runs.set(callId, run);
-    return run;
-  };
-  const end = (run: OpenRun): void => {
-    run.hasEnded = true;
-    runs.delete(run.callId);
-    run.over$.next();
-    run.over$.complete();
-  };
-  const see = (run: OpenRun, event: AgentEvent): void => {
-    if (event.callId !== run.callId) return;
-    if (isEvent(event, 'preCall')) run.question = event.input;
-    if (isEvent(event, 'postCall', 'error')) run.hasEnded = true;
-  };
-  const leave = (run: OpenRun): void => {
-    run.readers -= 1;
-    if (run.readers > 0 || run.hasEnded || onDisconnect === 'continue') return;
-    if (onDisconnect === 'interrupt') run.session.interrupt('The client has left.', run.callId);
-    else abort(run);
-  };
-  /** Cuts a call. Its record is removed, because it would be resumed. */
-  const abort = ({ callId, over$, stop$ }: OpenRun): void => {
+  const runs = createRuns(onDisconnect, ({ callId, over$ }) => {
+    // Its record is removed, because it would be resumed.
     work$.next(over$.pipe(concatMap(() => store.calls.driver.remove$(callId))));
-    stop$.next();
-  };
+  });
 
-  /** Continues the calls of a session that another process has left, one after the other. Emits when the first one runs. */
-  const resumed$ = (session: KeptSession): Observable<unknown> => {
-    const { id } = session;
-    const known$ = resumed.get(id);
-    if (known$ !== undefined) return known$;
-    const ready$ = new AsyncSubject<unknown>();
-    resumed.set(id, ready$);
-    let run: OpenRun | undefined;
-    work$.next(
-      session.resumeStream$().pipe(
-        tap((event) => {
-          if (event.parentId === undefined && run?.callId !== event.callId) {
-            if (run !== undefined) end(run);
-            run = begin(event.callId, session);
-          }
-          if (run !== undefined) see(run, event);
-          ready$.complete();
-        }),
-        catchError(reportAs()),
-        finalize(() => {
-          if (run !== undefined) end(run);
-          ready$.complete();
-        }),
-      ),
-    );
-    return ready$;
-  };
-  const opened$ = (sessionId: string): Observable<KeptSession> =>
-    kept
-      .open$(sessionId)
-      .pipe(concatMap((session) => concat(resumed$(session).pipe(ignoreElements()), of(session))));
+  const { opened$, existing$, recovered$ } = createOpenSessions({
+    agent,
+    store,
+    kept,
+    runs,
+    report,
+    work: (it$) => {
+      work$.next(it$);
+    },
+    assertOpen: () => {
+      if (status === 'closed') throw closing();
+      return status === 'open';
+    },
+  });
 
-  const stop = (sessionId: string): number => {
-    const open = ofSession(sessionId);
-    // Those that wait first: otherwise the next one would begin.
-    return open.toReversed().filter(({ session, callId }) => session.interrupt(undefined, callId))
-      .length;
-  };
-  const ofSession = (sessionId: string): readonly OpenRun[] =>
-    [...runs.values()].filter((run) => run.sessionId === sessionId);
-
-  const rewound$ = (session: KeptSession, after: string): Observable<never> =>
+  const locks = new Map<string, Observable<never>>();
+  /** Runs one piece of work after another for a session. */
+  const inTurn$ = <T>(sessionId: string, work: () => Observable<T>): Observable<T> =>
     defer(() => {
-      const open = ofSession(session.id);
-      stop(session.id);
-      return concat(
-        ...open.map(({ over$ }) => over$.pipe(ignoreElements())),
-        session
-          .saveState$()
-          .pipe(concatMap((state) => session.loadState$(stateAfter(state, after)))),
-        session.save$().pipe(ignoreElements()),
+      const before$ = locks.get(sessionId) ?? EMPTY;
+      const done$ = new AsyncSubject<never>();
+      const turn$ = concat(before$, done$);
+      locks.set(sessionId, turn$);
+      return concat(before$, defer(work)).pipe(
+        finalize(() => {
+          done$.complete();
+          if (locks.get(sessionId) === turn$) locks.delete(sessionId);
+        }),
       );
     });
 
-  const call$ = (session: KeptSession, { input, client }: Asked): Observable<string> =>
+  const rewound$ = (session: KeptSession, after: string): Observable<never> =>
+    session.saveState$().pipe(
+      concatMap((known) => {
+        const open = runs.ofSession(session.id);
+        // Throws before anything is stopped. The calls that are open are taken back in any case.
+        if (!open.some(({ callId }) => callId === after)) stateAfter(known, after);
+        runs.stop(session.id);
+        return concat(
+          ...open.map(({ over$ }) => over$.pipe(ignoreElements())),
+          session
+            .saveState$()
+            .pipe(concatMap((state) => session.loadState$(stateAfter(state, after)))),
+          session.save$().pipe(ignoreElements()),
+        );
+      }),
+    );
+
+  const call$ = (session: KeptSession, { input, metadata }: Asked): Observable<string> =>
     defer(() => {
       const begun$ = new AsyncSubject<string>();
       const callId = newCallId();
-      const run = begin(callId, session, { question: questionOf(callId, input), client });
+      const run = runs.begin(callId, session, input);
       let isBegun = false;
+      const begin = (): void => {
+        isBegun = true;
+        begun$.next(callId);
+        begun$.complete();
+      };
       work$.next(
-        session.stream$(input, { callId, onBusy: 'queue' }).pipe(
-          takeUntil(run.stop$),
+        session.stream$(input, { callId, onBusy: 'queue', metadata }).pipe(
           tap((event) => {
-            see(run, event);
-            isBegun = true;
-            begun$.next(callId);
-            begun$.complete();
+            // An error before all other events is that of the start: there is nothing to follow.
+            if (event.type !== 'error') begin();
           }),
           catchError((error: unknown) => {
-            if (isBegun) return reportAs(callId)(error);
+            run.failure = asError(error);
             // The client that asked gets it.
-            begun$.error(asError(error));
-            return EMPTY;
+            if (!isBegun) begun$.error(run.failure);
+            return isBegun ? reportAs(callId)(error) : EMPTY;
           }),
+          runs.tracked(run),
           finalize(() => {
-            end(run);
             begun$.complete();
           }),
         ),
       );
       const queued$ = session.queue.calls$.pipe(
         filter((calls) => calls.some((queued) => queued.callId === callId)),
+        tap(begin),
         map(() => callId),
         takeUntil(run.over$),
       );
       return merge(begun$, queued$).pipe(take(1));
     });
+
+  /** No timer keeps the process alive: each call looks whether it is time. */
+  const prune = (): void => {
+    const now = Date.now();
+    if (now - prunedAt < Math.min(hourMs, keepCallsMs)) return;
+    prunedAt = now;
+    work$.next(prune$(store.calls, { olderThanMs: keepCallsMs }));
+  };
 
   work$
     .pipe(
@@ -261,97 +228,125 @@ export const createConversations = (
       takeUntil(closed$),
     )
     .subscribe();
-  let prunedAt = 0;
-  /** No timer keeps the process alive: each call looks whether it is time. */
-  const prune = (): void => {
-    const now = Date.now();
-    if (now - prunedAt < pruneEveryMs) return;
-    prunedAt = now;
-    work$.next(prune$(store.calls, { olderThanMs: keepCallsMs }));
-  };
-  work$.next(
-    calls$(store.calls).pipe(
-      filter((call): call is ReadableCall => call.status === 'unfinished'),
-      filter((call) => call.agent === agent.name),
-      mergeMap(({ sessionId }) => (sessionId === undefined ? [] : [sessionId])),
-      distinct(),
-      mergeMap((sessionId) => opened$(sessionId).pipe(catchError(reportAs())), 4),
-    ),
-  );
+  work$.next(recovered$);
 
   return {
-    stop,
+    join: (sessionId, callId) => runs.join(sessionId, callId),
+    // After a call that is being started.
+    stop$: (sessionId) =>
+      inTurn$(sessionId, () => existing$(sessionId)).pipe(
+        map(() => runs.stop(sessionId)),
+        defaultIfEmpty(0),
+      ),
     runs$: (sessionId) =>
-      opened$(sessionId).pipe(
+      existing$(sessionId).pipe(
         concatMap(() =>
-          from(ofSession(sessionId)).pipe(
-            concatMap((run) => asked$(store.calls, run)),
+          from(runs.ofSession(sessionId)).pipe(
+            concatMap(({ callId, question }) =>
+              (question.length > 0 ? of(question) : storedQuestion$(store.calls, callId)).pipe(
+                map((found) => ({ callId, question: found })),
+              ),
+            ),
             toArray(),
           ),
         ),
+        defaultIfEmpty([]),
       ),
     start$: (sessionId, asked) =>
       defer(() => {
-        if (runs.size >= maxCalls) throw tooMany(maxCalls);
+        if (status !== 'open') throw closing();
+        if (runs.size + starting >= maxCalls) throw tooMany(maxCalls);
+        starting += 1;
         prune();
-        return opened$(sessionId).pipe(
-          concatMap((session) =>
-            concat(
-              asked.after === undefined ? EMPTY : rewound$(session, asked.after),
-              call$(session, asked),
+        return inTurn$(sessionId, () =>
+          opened$(sessionId).pipe(
+            concatMap((session) =>
+              concat(
+                asked.after === undefined ? EMPTY : rewound$(session, asked.after),
+                call$(session, asked),
+              ),
             ),
           ),
+        ).pipe(
+          finalize(() => {
+            starting -= 1;
+          }),
         );
       }),
     follow$: (sessionId, callId, demand) =>
       defer(() => {
         const run = runs.get(callId);
-        if (run !== undefined) run.readers += 1;
+        const saved$ = (event: AgentEvent): Observable<AgentEvent> =>
+          run === undefined
+            ? of(event)
+            : concat(
+                run.over$.pipe(ignoreElements()),
+                defer(() => {
+                  const { failure } = run;
+                  if (failure === undefined || event.type === 'error') return of(event);
+                  return throwError(() => failure);
+                }),
+              );
         return attach$(store.calls, callId, {
           demand,
           waitMs: run === undefined ? 0 : waitMs,
         }).pipe(
           catchError((error: unknown) => throwError(() => notFoundOr(asError(error)))),
-          tap((event) => {
-            if (event.callId === callId && event.sessionId !== sessionId) throw noSuchCall();
-          }),
-          finalize(() => {
-            if (run !== undefined) leave(run);
+          concatMap((event) => {
+            if (event.callId !== callId) return of(event);
+            if (event.sessionId !== sessionId) throw noSuchCall();
+            return isEvent(event, 'postCall', 'error') ? saved$(event) : of(event);
           }),
         );
       }),
-    takenBack$: (callId) =>
+    past$: (callId) =>
       replay$(store.calls, callId, { speed: Infinity }).pipe(
-        pairwise(),
-        // An error that is the last event is the end.
-        map(([event]) => event),
-        filter(
-          ({ type, callId: of }) =>
-            type === 'messageDiscarded' || (type === 'error' && of === callId),
-        ),
         toArray(),
-        catchError(() => of([])),
+        map((events) => pastOf(events, callId)),
+        catchError(() => of({ takenBack: [], results: [] })),
       ),
     steer$: (sessionId, input) =>
-      opened$(sessionId).pipe(
+      existing$(sessionId).pipe(
         concatMap((session) => session.steer$(input)),
-        map(({ status }) => status === 'delivered'),
+        map(({ status: outcome }) => outcome === 'delivered'),
+        defaultIfEmpty(false),
       ),
     messages$: (sessionId) =>
-      opened$(sessionId).pipe(
+      existing$(sessionId).pipe(
         concatMap((session) => session.saveState$()),
         map(({ messages }) => messages),
+        defaultIfEmpty([]),
       ),
     close$: (timeoutMs = 30_000) =>
-      concat(
-        kept.drain$({ timeoutMs }).pipe(ignoreElements()),
-        defer(() => {
-          closed$.next();
-          return EMPTY;
-        }),
-      ),
+      defer(() => {
+        if (status === 'open') status = 'closing';
+        return concat(
+          kept.drain$({ timeoutMs }).pipe(ignoreElements()),
+          defer(() => {
+            status = 'closed';
+            closed$.next();
+            return EMPTY;
+          }),
+        );
+      }),
   };
 };
+
+const pastOf = (events: readonly AgentEvent[], callId: string): Past => ({
+  // An error that is the last event is the end.
+  takenBack: events
+    .slice(0, -1)
+    .filter(
+      ({ type, callId: of }) => type === 'messageDiscarded' || (type === 'error' && of === callId),
+    ),
+  results: events.flatMap((event) =>
+    isEvent(event, 'preCall') && event.callId === callId
+      ? event.input.flatMap((message) =>
+          message.role === 'tool' ? message.content.map(({ toolCallId }) => toolCallId) : [],
+        )
+      : [],
+  ),
+});
 
 /** The state with only the messages up to the end of a call, and of the calls that brought results for its tools. */
 const stateAfter = (state: SessionState, after: string): SessionState => {
@@ -368,11 +363,17 @@ const stateAfter = (state: SessionState, after: string): SessionState => {
   return { ...state, messages, approvals: [], interrupted: false };
 };
 
+const unavailable = (message: string, userMessage: string): MillraceError =>
+  new MillraceError('busy', message, { status: 503, userMessage });
+
 const tooMany = (maxCalls: number): MillraceError =>
-  new MillraceError('busy', `The limit of ${maxCalls} calls ('maxCalls') is reached.`, {
-    status: 503,
-    userMessage: 'The server is busy. Try again later.',
-  });
+  unavailable(
+    `The limit of ${maxCalls} calls ('maxCalls') is reached.`,
+    'The server is busy. Try again later.',
+  );
+
+const closing = (): MillraceError =>
+  unavailable('The chat server is closing.', 'The server is restarting. Try again in a moment.');
 
 const noSuchCall = (): MillraceError =>
   new MillraceError('invalidResume', 'The conversation has no such call.', {
@@ -382,12 +383,5 @@ const noSuchCall = (): MillraceError =>
 
 const notFoundOr = (error: MillraceError): MillraceError =>
   error.code === 'invalidResume' ? noSuchCall() : error;
-
-const asError = (cause: unknown): MillraceError =>
-  isMillraceError(cause)
-    ? cause
-    : new MillraceError('unknown', cause instanceof Error ? cause.message : String(cause), {
-        cause,
-      });
 
 const newCallId = (): string => crypto.randomUUID().replaceAll('-', '').slice(0, 16);

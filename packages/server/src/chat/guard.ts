@@ -10,10 +10,10 @@ import {
   take,
 } from 'rxjs';
 
-/** Returns or emits the id of the user of a request; `undefined` to refuse it. */
-export type Authenticator = (
-  request: Request,
-) => string | undefined | ObservableInput<string | undefined>;
+/** Returns or emits the id of the user of a request; `undefined` or `null` to refuse it. */
+export type Authenticator = (request: Request) => UserId | ObservableInput<UserId>;
+
+type UserId = string | null | undefined;
 
 export const userOf$ = (
   request: Request,
@@ -22,12 +22,14 @@ export const userOf$ = (
   if (user === undefined) return of(undefined);
   return defer(() => {
     const found = user(request);
-    return typeof found === 'string' || found === undefined ? of(found) : from(found);
+    return typeof found === 'string' || found === undefined || found === null
+      ? of(found)
+      : from(found);
   }).pipe(
     take(1),
     defaultIfEmpty(undefined),
     map((id) => {
-      if (typeof id === 'string' && id !== '') return id;
+      if (typeof id === 'string' && id !== '') return id.replaceAll(/\p{Surrogate}/gu, '\ufffd');
       throw refused(401, 'You are not logged in.');
     }),
   );
@@ -36,7 +38,7 @@ export const userOf$ = (
 /** A page whose name points to this machine is still another site. */
 export const assertHost = ({ url }: Request, hosts: readonly string[] | undefined): void => {
   const { hostname } = new URL(url);
-  if (hosts === undefined || hosts.includes(hostname)) return;
+  if (hosts === undefined || hosts.includes(hostname.toLowerCase())) return;
   throw new MillraceError(
     'refused',
     `A request for the host '${hostname}' was refused. Name it in 'hosts', or authenticate users with 'user'.`,
@@ -84,13 +86,16 @@ const statuses: Readonly<Partial<Record<string, number>>> = {
 
 /** The status that a server of a model or of a tool has sent says nothing about this one. */
 export const failure = (cause: unknown, report: (error: MillraceError) => void): Response => {
-  const error = isMillraceError(cause)
-    ? cause
-    : new MillraceError('unknown', cause instanceof Error ? cause.message : String(cause), {
-        cause,
-      });
+  const error = asError(cause);
   const known = statuses[error.code];
   const status = known === undefined ? 500 : (error.status ?? known);
   if (status >= 500 || error.code === 'refused') report(error);
   return Response.json({ error: error.userMessage, code: error.code }, { status });
 };
+
+export const asError = (cause: unknown): MillraceError =>
+  isMillraceError(cause)
+    ? cause
+    : new MillraceError('unknown', cause instanceof Error ? cause.message : String(cause), {
+        cause,
+      });

@@ -37,7 +37,12 @@ export const toUiMessages = (messages: readonly Message[]): readonly HistoryUiMe
   const results = resultsIn(messages);
   let answer: HistoryUiPart[] | undefined;
   for (const message of messages) {
-    if (message.role === 'user') {
+    const before = shown.at(-1);
+    if (message.role === 'user' && answer !== undefined && before?.id === callOf(message)) {
+      // It was added to the running call.
+      const data = { messageId: message.id, text: textOf(message) };
+      answer.push({ type: 'data-steered', data });
+    } else if (message.role === 'user') {
       shown.push({ id: message.id, role: 'user', parts: message.content.flatMap(shownBlock) });
       answer = undefined;
     } else if (message.role === 'assistant') {
@@ -121,6 +126,23 @@ const resultsIn = (messages: readonly Message[]): Results => {
     }
   }
   return results;
+};
+
+/** The answer in a client that has brought results of its tools. */
+export interface Client {
+  readonly messageId?: string;
+  readonly clientResults?: readonly string[];
+}
+
+/** The message of a client with the tool calls that have these results. */
+export const clientOf = (
+  messages: readonly HistoryUiMessage[],
+  results: readonly string[],
+): Client => {
+  const isOne = ({ toolCallId }: HistoryUiPart): boolean =>
+    typeof toolCallId === 'string' && results.some((id) => toolCallId.endsWith(`/${id}`));
+  const message = messages.findLast(({ parts }) => parts.some(isOne));
+  return { clientResults: results, ...(message && { messageId: message.id }) };
 };
 
 /** A conversation as a client of AG-UI has it. */

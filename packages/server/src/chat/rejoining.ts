@@ -14,15 +14,46 @@ import {
 } from 'rxjs';
 
 /** The last event that a client has: the call, the number of discarded attempts that its stream omits, and the index. */
-export const lastSeen = ({
-  headers,
-}: Request):
-  { readonly callId: string; readonly omitted: number; readonly index: number } | undefined => {
+interface Seen {
+  readonly callId: string;
+  readonly omitted: number;
+  readonly index: number;
+}
+
+/** Reads `Last-Event-ID`; `undefined` without one, or for another call. */
+export const lastSeen = ({ headers }: Request, of?: string): Seen | undefined => {
   const [, callId, omitted, index] =
     /^([\w-][\w.@-]*):(\d{1,6}):(\d{1,9})$/u.exec(headers.get('last-event-id') ?? '') ?? [];
-  return callId === undefined
+  return callId === undefined || (of !== undefined && of !== callId)
     ? undefined
     : { callId, omitted: Number(omitted), index: Number(index) };
+};
+
+/** Calls a function once, when a stream has ended or was cancelled, even before its first read. */
+export const whenOver = <T>(stream: ReadableStream<T>, over: () => void): ReadableStream<T> => {
+  const reader = stream.getReader();
+  return new ReadableStream<T>(
+    {
+      pull: async (controller) => {
+        try {
+          const { done, value } = await reader.read();
+          if (!done) {
+            controller.enqueue(value);
+            return;
+          }
+          controller.close();
+        } catch (error) {
+          controller.error(error);
+        }
+        over();
+      },
+      cancel: (reason) => {
+        over();
+        return reader.cancel(reason);
+      },
+    },
+    { highWaterMark: 0 },
+  );
 };
 
 /**

@@ -11,7 +11,6 @@ import {
   concat,
   concatMap,
   defer,
-  finalize,
   from,
   map,
   type Observable,
@@ -41,9 +40,8 @@ import {
   wrongMethod,
 } from './guard.js';
 import type { Asked, Conversations } from './conversations.js';
-import { toAgUiMessages, toUiMessages } from './history.js';
-import type { Run } from './question.js';
-import { discardedIn, lastSeen, withHeartbeats, withoutTakenBack } from './rejoining.js';
+import { type Client, clientOf, toAgUiMessages, toUiMessages } from './history.js';
+import { discardedIn, lastSeen, whenOver, withHeartbeats, withoutTakenBack } from './rejoining.js';
 
 /** A response that has ended. */
 export interface AccessEntry {
@@ -92,7 +90,9 @@ export const createRoutes = (
   const body$ = (request: Request): Observable<unknown> =>
     defer(() => {
       if (!isJson(request)) throw refused(415, 'The content type must be application/json.');
-      return readBody(request, options.maxBytes);
+      return from(readBody(request, options.maxBytes)).pipe(
+        catchError(() => throwError(() => badRequest('its body is not UTF-8, or incomplete'))),
+      );
     }).pipe(
       map((text) => {
         if (text === undefined) throw refused(413, 'The request is too large.');
@@ -102,16 +102,15 @@ export const createRoutes = (
 
   const streamed = (
     { ended, request }: Visit,
-    run: Pick<Run, 'callId' | 'sessionId'>,
+    { callId, sessionId }: CallOfSession,
     protocol: Protocol,
     takenBack: readonly AgentEvent[] = [],
   ): Response => {
-    const { callId, sessionId } = run;
     const encoder = new TextEncoder();
-    const seen = lastSeen(request);
-    const seenIndex = seen?.callId === callId ? seen.index : -1;
+    const seen = lastSeen(request, callId);
     // A client that comes back continues what it has begun to read.
-    const omitted = seen?.callId === callId ? seen.omitted : discardedIn(takenBack).length;
+    const omitted = seen?.omitted ?? discardedIn(takenBack).length;
+    const leave = conversations.join(sessionId, callId);
     const bytes = toReadableStream((demand) =>
       conversations.follow$(sessionId, callId, demand).pipe(
         withoutTakenBack(takenBack, omitted),
@@ -120,39 +119,52 @@ export const createRoutes = (
           ...protocol.end,
           idOf: (index) => `${callId}:${omitted}:${index}`,
         }),
-        skip(seenIndex + 1),
+        skip(seen === undefined ? 0 : seen.index + 1),
         withHeartbeats(options.heartbeatMs, demand),
         map((text) => encoder.encode(text)),
-        finalize(() => {
-          ended(200, callId);
-        }),
       ),
     );
-    return new Response(bytes, { headers: protocol.headers });
+    return new Response(
+      whenOver(bytes, () => {
+        leave();
+        ended(200, callId);
+      }),
+      { headers: protocol.headers },
+    );
   };
-  /** Omits what was taken back before the client joined. */
+  /** Joins a call: without what was taken back before, and with the results that its client has brought. */
   const joined$ = (
     visit: Visit,
-    run: Pick<Run, 'callId' | 'sessionId'>,
-    protocol: Protocol,
+    call: CallOfSession,
+    protocolFor: (client: Client) => Protocol,
   ): Observable<Response> =>
     conversations
-      .takenBack$(run.callId)
-      .pipe(map((takenBack) => streamed(visit, run, protocol, takenBack)));
+      .past$(call.callId)
+      .pipe(
+        concatMap(({ takenBack, results }) =>
+          (results.length === 0
+            ? of({})
+            : conversations
+                .messages$(call.sessionId)
+                .pipe(map((messages) => clientOf(toUiMessages(messages), results)))
+          ).pipe(map((client) => streamed(visit, call, protocolFor(client), takenBack))),
+        ),
+      );
   const started$ = (
     visit: Visit,
     chatId: string,
-    asked: Asked,
+    asked: Pick<Asked, 'input' | 'after'>,
     protocol: Protocol,
   ): Observable<Response> => {
     const sessionId = visit.sessionOf(chatId);
+    const metadata = visit.user === undefined ? {} : { userId: visit.user };
     return conversations
-      .start$(sessionId, asked)
+      .start$(sessionId, { ...asked, metadata })
       .pipe(map((callId) => streamed(visit, { sessionId, callId }, protocol)));
   };
 
   const shared = { ...masks, ...(approvals && { approvals }) };
-  const uiMessages = (client: Run['client'] = {}): Protocol => ({
+  const uiMessages = (client: Client): Protocol => ({
     headers: uiMessageStreamHeaders,
     encode$: toUiMessageStream({ target: aiSdk, ...shared, ...client }),
     end: { last: '[DONE]' },
@@ -171,7 +183,7 @@ export const createRoutes = (
         body$(visit.request).pipe(
           concatMap((body) => {
             const { input, chatId, after, ...client } = inputOfUiMessages(body);
-            return started$(visit, chatId, { input, after, client }, uiMessages(client));
+            return started$(visit, chatId, { input, after }, uiMessages(client));
           }),
         ),
     ],
@@ -191,15 +203,17 @@ export const createRoutes = (
       (visit, chatId) =>
         defer(() => {
           const sessionId = visit.sessionOf(chatId);
-          const seen = lastSeen(visit.request);
-          return conversations.runs$(sessionId).pipe(
-            concatMap((runs) => {
-              const run = runs.find(({ callId }) => callId === seen?.callId) ?? runs[0];
-              const callId = seen?.callId ?? run?.callId;
-              return callId === undefined
+          const seen = lastSeen(visit.request)?.callId;
+          const callId$ =
+            seen === undefined
+              ? conversations.runs$(sessionId).pipe(map(([run]) => run?.callId))
+              : of(seen);
+          return callId$.pipe(
+            concatMap((callId) =>
+              callId === undefined
                 ? of(new Response(null, { status: 204 }))
-                : joined$(visit, { sessionId, callId }, uiMessages(run?.client));
-            }),
+                : joined$(visit, { sessionId, callId }, uiMessages),
+            ),
           );
         }),
     ],
@@ -207,7 +221,9 @@ export const createRoutes = (
       'POST',
       /^\/chat\/([^/]+)\/stop$/u,
       (visit, chatId) =>
-        of(Response.json({ stopped: conversations.stop(visit.sessionOf(chatId)) })),
+        conversations
+          .stop$(visit.sessionOf(chatId))
+          .pipe(map((stopped) => Response.json({ stopped }))),
     ],
     [
       'POST',
@@ -261,11 +277,21 @@ export const createRoutes = (
           { type: 'MESSAGES_SNAPSHOT', messages: toAgUiMessages(messages) },
         ];
         const end = { type: 'RUN_FINISHED', threadId, runId, outcome: { type: 'success' } };
-        const encode$ = (event$: Observable<AgentEvent>): Observable<object> =>
-          concat(begin, event$.pipe(toAgUi({ ...shared, threadId, runId }), skip(1)));
-        const protocol = { headers: agUiHeaders, encode$, end: {} };
-        if (running !== undefined) return joined$(visit, { sessionId, callId: running }, protocol);
+        if (running !== undefined) {
+          return joined$(visit, { sessionId, callId: running }, ({ clientResults }) => ({
+            ...agUi({ threadId, runId, ...(clientResults && { clientResults }) }),
+            encode$: (event$) =>
+              concat(
+                begin,
+                event$.pipe(
+                  toAgUi({ ...shared, threadId, runId, ...(clientResults && { clientResults }) }),
+                  skip(1),
+                ),
+              ),
+          }));
+        }
         const text = [...begin, end].map((event) => `data: ${JSON.stringify(event)}\n\n`).join('');
+        visit.ended(200);
         return of(new Response(text, { headers: agUiHeaders }));
       }),
     );
@@ -315,6 +341,11 @@ export const createRoutes = (
       );
     });
 };
+
+interface CallOfSession {
+  readonly sessionId: string;
+  readonly callId: string;
+}
 
 interface Protocol {
   readonly headers: Readonly<Record<string, string>>;

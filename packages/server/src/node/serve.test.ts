@@ -5,7 +5,7 @@ import { type ScriptedAnswer, scriptedModel, text } from '@millrace/core/testing
 import { DefaultChatTransport } from 'ai';
 import { createServer } from 'node:http';
 import { once } from 'node:events';
-import { firstValueFrom, lastValueFrom, ReplaySubject, Subject, takeUntil } from 'rxjs';
+import { firstValueFrom, lastValueFrom, of, ReplaySubject, Subject, takeUntil } from 'rxjs';
 import { answerAmong, answerIn, readStream, watched } from '../read-as-client.test-support.js';
 import { serve, type Served, type ServeOptions } from './index.js';
 
@@ -88,8 +88,10 @@ describe('a server on a port', () => {
     await once(other, 'listening');
     const address = other.address();
     const port = typeof address === 'object' ? (address?.port ?? 0) : 0;
+    // It does not touch the store that the other server may use.
+    const store = { calls: {}, sessions: { load$: () => of(undefined) } } as never;
     const agent = createAgent({ model: scriptedModel() });
-    await expect(firstValueFrom(serve(agent, { port }))).rejects.toMatchObject({
+    await expect(firstValueFrom(serve(agent, { port, store }))).rejects.toMatchObject({
       code: 'config',
       message: expect.stringContaining(`127.0.0.1:${port}`),
     });

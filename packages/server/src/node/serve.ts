@@ -6,6 +6,7 @@ import {
   AsyncSubject,
   concat,
   defer,
+  EMPTY,
   ignoreElements,
   noop,
   Observable,
@@ -14,7 +15,12 @@ import {
   tap,
   timer,
 } from 'rxjs';
-import { chatServer, type ChatServer, type ChatServerOptions } from '../chat/chat-server.js';
+import {
+  chatServer,
+  type ChatServer,
+  type ChatServerOptions,
+  checkServer,
+} from '../chat/chat-server.js';
 
 /** Options of `serve`. */
 export interface ServeOptions extends ChatServerOptions {
@@ -51,9 +57,16 @@ export const serve = (agent: Agent, options: ServeOptions = {}): Observable<Serv
       `serve() would let everybody in at '${host}'. Authenticate users with 'user', or leave out 'host'.`,
     );
   }
+  checkServer('serve()', agent, given);
   return new Observable((subscriber) => {
-    const chats = chatServer(agent, given);
-    const http = createServer(toNodeListener(chats));
+    // A server resumes calls, so it must not begin before it is known that it can listen.
+    let chats: ChatServer | undefined;
+    const http = createServer(
+      toNodeListener({
+        respond: (request) =>
+          chats?.respond(request) ?? Promise.resolve(new Response(null, { status: 503 })),
+      }),
+    );
     let isClosing = false;
     http.on('request', (_request, response) => {
       response.once('close', () => {
@@ -68,7 +81,7 @@ export const serve = (agent: Agent, options: ServeOptions = {}): Observable<Serv
         closed$.complete();
       });
       return concat(
-        chats.close$(closeMs === undefined ? {} : { timeoutMs: closeMs }),
+        chats?.close$(closeMs === undefined ? {} : { timeoutMs: closeMs }) ?? EMPTY,
         // The responses of calls that were cut are still being written.
         race(closed$, timer(lastWordsMs)).pipe(ignoreElements()),
       );
@@ -92,12 +105,13 @@ export const serve = (agent: Agent, options: ServeOptions = {}): Observable<Serv
       closing.unsubscribe();
       http.close();
       http.closeAllConnections();
-      chats.close$({ timeoutMs: 0 }).subscribe({ error: noop });
+      chats?.close$({ timeoutMs: 0 }).subscribe({ error: noop });
     });
     http.once('error', (cause) => {
       subscriber.error(cannotListen(cause, host, port));
     });
     http.listen(port, host, () => {
+      chats = chatServer(agent, given);
       const at = portOf(http);
       const name = host.includes(':') ? `[${host}]` : host;
       subscriber.next({ url: `http://${name}:${at}`, port: at, close$ });

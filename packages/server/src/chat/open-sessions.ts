@@ -1,0 +1,168 @@
+import type { Agent, AgentEvent, MillraceError } from '@millrace/core';
+import { type CallStore, calls$, type ReadableCall } from '@millrace/core/journal';
+import type { KeptSession, KeptSessions, SessionStore } from '@millrace/core/sessions';
+import {
+  AsyncSubject,
+  catchError,
+  concat,
+  concatMap,
+  defer,
+  EMPTY,
+  filter,
+  finalize,
+  from,
+  ignoreElements,
+  map,
+  merge,
+  mergeMap,
+  type Observable,
+  of,
+  Subject,
+  take,
+  takeUntil,
+  tap,
+  timer,
+  toArray,
+} from 'rxjs';
+import { asError } from './guard.js';
+import type { OpenRun, Runs } from './runs.js';
+
+interface OpenSessionsOptions {
+  readonly agent: Agent;
+  readonly store: { readonly calls: CallStore; readonly sessions: SessionStore };
+  readonly kept: KeptSessions;
+  readonly runs: Runs;
+  readonly report: (error: MillraceError, callId?: string) => void;
+  /** Runs in the scope of the server. */
+  readonly work: (work$: Observable<unknown>) => void;
+  /** Throws if the server is closed. Returns whether calls may be resumed. */
+  readonly assertOpen: () => boolean;
+}
+
+interface OpenSessions {
+  /** Opens a session, once its calls that other processes have left run again. */
+  readonly opened$: (sessionId: string) => Observable<KeptSession>;
+  /** As `opened$`, but completes without a session if it does not exist: reading must not create one. */
+  readonly existing$: (sessionId: string) => Observable<KeptSession>;
+  /** Looks for calls that other processes have left, and again while others run some. */
+  readonly recovered$: Observable<unknown>;
+}
+
+const lookAgainMs = 15_000;
+
+export const createOpenSessions = ({
+  agent,
+  store,
+  kept,
+  runs,
+  report,
+  work,
+  assertOpen,
+}: OpenSessionsOptions): OpenSessions => {
+  const reported = (error: unknown): Observable<never> => {
+    report(asError(error));
+    return EMPTY;
+  };
+  /** Sessions whose calls of earlier processes are being resumed, or have been. */
+  const resumed = new Map<string, Observable<unknown>>();
+  /** Continues the calls that another process has left, one after the other. Completes when the first one runs. */
+  const resumed$ = (session: KeptSession): Observable<unknown> => {
+    const { id } = session;
+    const known$ = resumed.get(id);
+    if (known$ !== undefined) return known$;
+    const ready$ = new AsyncSubject<unknown>();
+    resumed.set(id, ready$);
+    const stop$ = new Subject<void>();
+    let run: OpenRun | undefined;
+    const endRun = (): void => {
+      if (run !== undefined) runs.end(run);
+      run = undefined;
+    };
+    const attempt$ = (failedBefore?: string): Observable<AgentEvent> =>
+      session.resumeStream$().pipe(
+        tap((event) => {
+          if (event.parentId === undefined && run?.callId !== event.callId) {
+            endRun();
+            run = runs.begin(event.callId, session, '', stop$);
+          }
+          if (run !== undefined) runs.see(run, event);
+          ready$.complete();
+        }),
+        catchError((error: unknown) => {
+          const failed = run?.callId;
+          report(asError(error), failed);
+          endRun();
+          // A call that has failed is over: the next one follows.
+          if (failed !== undefined && failed !== failedBefore) return attempt$(failed);
+          resumed.delete(id);
+          return EMPTY;
+        }),
+      );
+    work(
+      attempt$().pipe(
+        takeUntil(stop$.pipe(tap(() => resumed.delete(id)))),
+        finalize(() => {
+          endRun();
+          ready$.complete();
+        }),
+      ),
+    );
+    return ready$;
+  };
+  const opened$ = (sessionId: string): Observable<KeptSession> =>
+    defer(() => {
+      const mayResume = assertOpen();
+      return kept
+        .open$(sessionId)
+        .pipe(
+          concatMap((session) =>
+            mayResume ? concat(resumed$(session).pipe(ignoreElements()), of(session)) : of(session),
+          ),
+        );
+    });
+  /** Sessions with calls that other processes have left. */
+  const left = new Set<string>();
+  const known$ = new AsyncSubject<never>();
+  const existing$ = (sessionId: string): Observable<KeptSession> =>
+    concat(
+      known$,
+      defer(() =>
+        resumed.has(sessionId) || left.has(sessionId)
+          ? of(true)
+          : store.sessions.load$(sessionId).pipe(
+              take(1),
+              map((stored) => stored !== undefined),
+            ),
+      ).pipe(concatMap((exists) => (exists ? opened$(sessionId) : EMPTY))),
+    );
+  const recover$ = (): Observable<unknown> =>
+    calls$(store.calls).pipe(
+      filter((call): call is ReadableCall => call.status !== 'unreadable'),
+      filter(({ callId, agent: name }) => name === agent.name && runs.get(callId) === undefined),
+      filter((call) => call.status === 'unfinished' || call.status === 'running'),
+      toArray(),
+      concatMap((found) => {
+        const isLeft = (call: ReadableCall): boolean => call.status === 'unfinished';
+        left.clear();
+        found.filter(isLeft).forEach(({ sessionId }) => {
+          if (sessionId !== undefined) left.add(sessionId);
+        });
+        known$.complete();
+        const opening$ = from([...left]).pipe(
+          mergeMap((sessionId) => {
+            if (runs.ofSession(sessionId).length === 0) resumed.delete(sessionId);
+            return opened$(sessionId).pipe(catchError(reported));
+          }, 4),
+        );
+        const again$ = timer(lookAgainMs).pipe(concatMap(recover$));
+        return merge(opening$, found.every(isLeft) ? EMPTY : again$);
+      }),
+    );
+
+  const recovered$ = defer(recover$).pipe(
+    finalize(() => {
+      known$.complete();
+    }),
+  );
+  return { opened$, existing$, recovered$ };
+};

@@ -1,0 +1,128 @@
+import {
+  type AgentEvent,
+  type Input,
+  isEvent,
+  type Message,
+  type MillraceError,
+} from '@millrace/core';
+import type { KeptSession } from '@millrace/core/sessions';
+import {
+  AsyncSubject,
+  finalize,
+  type MonoTypeOperatorFunction,
+  noop,
+  Subject,
+  takeUntil,
+  tap,
+} from 'rxjs';
+import { questionOf } from './question.js';
+
+/** The fate of a call whose last reader has gone: it continues, it is interrupted, or it is cut and forgotten. */
+export type OnDisconnect = 'continue' | 'interrupt' | 'abort';
+
+/** A call that has not ended, or is not saved yet. */
+export interface OpenRun {
+  readonly callId: string;
+  readonly session: KeptSession;
+  /** Empty until it is known, and for results of tools. */
+  question: readonly Message[];
+  /** Cuts it. */
+  readonly stop$: Subject<void>;
+  /** Emits once it has ended, and its session is saved. */
+  readonly over$: AsyncSubject<void>;
+  /** The error of the save after its last event. */
+  failure: MillraceError | undefined;
+  hasEnded: boolean;
+  readers: number;
+}
+
+/** The open calls of all conversations, and their readers. */
+export interface Runs {
+  readonly size: number;
+  get(callId: string): OpenRun | undefined;
+  ofSession(sessionId: string): readonly OpenRun[];
+  begin(callId: string, session: KeptSession, input?: Input, stop$?: Subject<void>): OpenRun;
+  /** Follows the events of a call until it is over. */
+  tracked(run: OpenRun): MonoTypeOperatorFunction<AgentEvent>;
+  see(run: OpenRun, event: AgentEvent): void;
+  end(run: OpenRun): void;
+  /** Counts a reader of a call of this session; returns the function to call once it has gone. */
+  join(sessionId: string, callId: string): () => void;
+  /** Interrupts the calls of a session; returns their number. */
+  stop(sessionId: string): number;
+}
+
+export const createRuns = (onDisconnect: OnDisconnect, onAbort: (run: OpenRun) => void): Runs => {
+  const runs = new Map<string, OpenRun>();
+  const ofSession = (sessionId: string): readonly OpenRun[] =>
+    [...runs.values()].filter(({ session }) => session.id === sessionId);
+  const see = (run: OpenRun, event: AgentEvent): void => {
+    if (event.callId !== run.callId) return;
+    if (isEvent(event, 'preCall')) run.question = event.input.filter(({ role }) => role === 'user');
+    if (isEvent(event, 'postCall', 'error')) run.hasEnded = true;
+  };
+  const end = (run: OpenRun): void => {
+    run.hasEnded = true;
+    runs.delete(run.callId);
+    run.over$.next();
+    run.over$.complete();
+  };
+  const leave = (run: OpenRun): void => {
+    run.readers -= 1;
+    if (run.readers > 0 || run.hasEnded || onDisconnect === 'continue') return;
+    if (onDisconnect === 'interrupt') {
+      run.session.interrupt('The client has left.', run.callId);
+    } else {
+      onAbort(run);
+      run.stop$.next();
+    }
+  };
+  return {
+    get size() {
+      return runs.size;
+    },
+    get: (callId) => runs.get(callId),
+    ofSession,
+    see,
+    end,
+    begin: (callId, session, input = '', stop$ = new Subject()) => {
+      const run: OpenRun = {
+        callId,
+        session,
+        question: questionOf(callId, input),
+        stop$,
+        over$: new AsyncSubject(),
+        failure: undefined,
+        hasEnded: false,
+        readers: 0,
+      };
+      runs.set(callId, run);
+      return run;
+    },
+    tracked: (run) => (event$) =>
+      event$.pipe(
+        takeUntil(run.stop$),
+        tap((event) => {
+          see(run, event);
+        }),
+        finalize(() => {
+          end(run);
+        }),
+      ),
+    join: (sessionId, callId) => {
+      const run = runs.get(callId);
+      if (run?.session.id !== sessionId) return noop;
+      run.readers += 1;
+      let isThere = true;
+      return () => {
+        if (isThere) leave(run);
+        isThere = false;
+      };
+    },
+    stop: (sessionId) =>
+      // Those that wait first: otherwise the next one would begin.
+      ofSession(sessionId)
+        .toReversed()
+        .filter(({ session, callId }) => session.interrupt(undefined, callId)).length,
+  };
+};
