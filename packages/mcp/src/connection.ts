@@ -17,7 +17,7 @@ import {
   timeout,
 } from 'rxjs';
 import { failureOf, isConnectionLost } from './failure.js';
-import type { HttpServer, Server, StdioServer } from './server.js';
+import type { HttpServer, Server, StdioServer } from './server-options.js';
 
 /** A connection to a server. */
 export interface Connection {

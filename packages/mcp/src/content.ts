@@ -13,7 +13,7 @@ import type {
   ReadResourceResult,
   ResourceLink,
 } from '@modelcontextprotocol/client';
-import { cleaned } from './failure.js';
+import { cleaned } from './text.js';
 
 /** The result of a tool. `structuredContent` becomes `details`, and the text if there is no other content. */
 export const outputOf = (

@@ -9,17 +9,8 @@ import {
   SdkHttpError,
   UnauthorizedError,
 } from '@modelcontextprotocol/client';
-import type { Server } from './server.js';
-
-/** Characters that hide or reorder text, and lone surrogates. Joiners, which scripts need, stay. */
-const unseen = /(?![\t\n\u200c\u200d])[\p{Cc}\p{Cf}\p{Cs}]/gu;
-
-/** Text of a server for models and people: no control or invisible characters, and a maximum length. */
-export const cleaned = (text: string, maxLength: number): string => {
-  const clean = text.slice(0, 2 * maxLength + 1_000).replace(unseen, '');
-  if (clean.length <= maxLength) return clean;
-  return `${clean.slice(0, maxLength).replace(/\p{Cs}$/u, '')}…`;
-};
+import type { Server } from './server-options.js';
+import { cleaned } from './text.js';
 
 /** The failure of a server as a typed error, without values of its headers and variables. */
 export const failureOf = (server: Server, doing: string, cause: unknown): MillraceError => {

@@ -8,5 +8,5 @@ export type {
   Sampler,
   StdioServer,
   ToolChange,
-} from './server.js';
+} from './server-options.js';
 export { mcpTools } from './tool-list.js';

@@ -23,7 +23,7 @@ import {
   timer,
 } from 'rxjs';
 import { failureOf } from './failure.js';
-import { type McpServer, type Server, serverOf } from './server.js';
+import { type McpServer, type Server, serverOf } from './server-options.js';
 import { backOff, createAdmission, toolLists$ } from './tool-list.js';
 
 /** The state of a server. */

@@ -25,9 +25,9 @@ import {
   toArray,
 } from 'rxjs';
 import { connect$, type Connection } from './connection.js';
-import { cleaned } from './failure.js';
-import { type McpServer, type Server, serverOf, type ToolChange } from './server.js';
-import { furtherTools, inputOf, type InputOfTool, safeName, toolOf } from './tools.js';
+import { type McpServer, type Server, serverOf, type ToolChange } from './server-options.js';
+import { cleaned, safeName } from './text.js';
+import { furtherTools, inputOf, type InputOfTool, toolOf } from './tools.js';
 
 /** The usable tools of a server, and why others are not. */
 export interface ToolList {

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { type JsonSchema, type Tool, tool, textBlock, toolOutput } from '@millrace/core';
 import { jsonSchema } from '@millrace/core/schema';
 import { isRecord } from '@millrace/core/values';
@@ -6,8 +5,9 @@ import type { CallToolResult, Progress, Tool as ListedTool } from '@modelcontext
 import { defer, finalize, map, merge, type Observable, Subject, take } from 'rxjs';
 import type { Connection } from './connection.js';
 import { outputOf, outputOfPrompt, outputOfResource } from './content.js';
-import { cleaned } from './failure.js';
-import type { Server } from './server.js';
+
+import type { Server } from './server-options.js';
+import { cleaned, safeName } from './text.js';
 
 export type InputOfTool = ReturnType<typeof jsonSchema>;
 
@@ -35,14 +35,6 @@ const readable = (schema: JsonSchema, maxLength: number): JsonSchema => {
     return [key, Array.isArray(value) ? value.map(part) : part(value)];
   });
   return Object.fromEntries(entries);
-};
-
-/** The name of a tool for the model: the prefix and the server's name, within the limits of all providers. */
-export const safeName = (prefix: string, name: string): string => {
-  const safe = `${prefix}${name}`.replace(/[^\w-]/g, '_');
-  if (safe.length <= 64) return safe;
-  const digest = createHash('sha256').update(name).digest('hex').slice(0, 8);
-  return `${safe.slice(0, 55)}_${digest}`;
 };
 
 /** Creates the tool that calls a listed tool over a connection. */

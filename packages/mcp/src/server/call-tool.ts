@@ -1,0 +1,295 @@
+import { createHash } from 'node:crypto';
+import {
+  type AgentEvent,
+  type ApprovalRequest,
+  type Approver,
+  type ContentBlock,
+  contextKey,
+  createAgent,
+  isEvent,
+  isMillraceError,
+  MillraceError,
+  type Model,
+  type ModelChunk,
+  sampleDeltas,
+  textBlock,
+  type Tool,
+  type ToolResultBlock,
+  type Verdict,
+} from '@millrace/core';
+import { isRecord } from '@millrace/core/values';
+import type { CallToolResult, ContentBlock as McpBlock } from '@modelcontextprotocol/server';
+import { catchError, defer, EMPTY, mergeMap, type Observable, of, tap } from 'rxjs';
+import { cleaned } from '../text.js';
+import type { Serving } from './serve-options.js';
+
+/** A question to the user of the client: whether a tool may run. */
+export interface Question {
+  /** The same for the same tool and input. */
+  readonly id: string;
+  readonly text: string;
+  /** An agent asks while it is at work, so that a call cannot start again from the answer. */
+  readonly isNested: boolean;
+}
+
+/** A client that calls a tool. */
+export interface Caller {
+  /** Labels of the call: `session` and `user`, if known. */
+  readonly metadata: Readonly<Record<string, string>>;
+  readonly ask$: (question: Question) => Observable<Verdict>;
+}
+
+export type Emission =
+  | { readonly type: 'progress'; readonly progress: Progress }
+  | { readonly type: 'result'; readonly result: CallToolResult };
+
+/** Progress that a client may show. */
+export interface Progress {
+  readonly progress?: number;
+  readonly total?: number;
+  readonly message?: string;
+}
+
+/**
+ * Runs a tool for a client through the loop of an agent, which validates the input, asks for approval and applies
+ * layers, retries and time-outs: the "model" of that agent is the client. Emits progress and one result; never errors.
+ */
+export const callTool$ = (
+  serving: Serving,
+  { tool, name }: { readonly tool: Tool; readonly name: string },
+  input: Readonly<Record<string, unknown>>,
+  { metadata, ask$ }: Caller,
+): Observable<Emission> =>
+  defer(() => {
+    const thrown: Thrown = {};
+    const { use = [], context = [], limits, timeouts } = serving;
+    const agent = createAgent({
+      name: serving.name,
+      model: oneCall(tool.name, input),
+      tools: [watched(tool, thrown)],
+      use,
+      context: [...context, asking.of(ask$)],
+      limits: {
+        maxIterations: 1,
+        onLimit: 'partial',
+        maxObservation: limits.result,
+        timeouts: { toolMs: timeouts.toolMs },
+      },
+    });
+    let hasResult = false;
+    return agent.stream$(`Run ${tool.name}.`, { metadata }).pipe(
+      sampleDeltas(progressGapMs),
+      tap((event) => {
+        if (isEvent(event, 'handlerError')) maskOf(serving, event.error);
+      }),
+      mergeMap((event): Observable<Emission> => {
+        if (isEvent(event, 'postActing') && event.agent.length === 1) {
+          hasResult = true;
+          const { last } = thrown;
+          return of(
+            ended(
+              last === undefined ? shown(serving, event.result) : failed(serving, name, last.error),
+            ),
+          );
+        }
+        if (isEvent(event, 'postCall') && event.agent.length === 1 && !hasResult) {
+          return of(ended(refused(`The tool '${name}' was not run.`)));
+        }
+        const progress = progressOf(event);
+        return progress === undefined ? EMPTY : of({ type: 'progress', progress });
+      }),
+      catchError((error: unknown) => of(ended(failed(serving, name, error)))),
+    );
+  });
+
+const progressGapMs = 100;
+
+const ended = (result: CallToolResult): Emission => ({ type: 'result', result });
+
+export const refused = (text: string): CallToolResult => ({
+  content: [{ type: 'text', text }],
+  isError: true,
+});
+
+/** A model whose only message is this tool call. */
+const oneCall = (name: string, input: Readonly<Record<string, unknown>>): Model => ({
+  name: 'client',
+  stream$: () =>
+    of<ModelChunk[]>({ type: 'toolCall', name, input }, { type: 'finish', finish: 'stop' }),
+});
+
+// ---------------------------------------------------------------- errors
+
+/** The error of the last attempt of a tool. The loop makes its message the result, but it may have secrets. */
+interface Thrown {
+  last?: { readonly error: unknown } | undefined;
+}
+
+const watched = (tool: Tool, thrown: Thrown): Tool => {
+  const watch = <T>(start: () => Observable<T>): Observable<T> =>
+    defer(() => {
+      thrown.last = undefined;
+      return start();
+    }).pipe(
+      tap({
+        error: (error: unknown) => {
+          thrown.last = { error };
+        },
+      }),
+    );
+  return {
+    ...tool,
+    validation$: (...given) => watch(() => tool.validation$(...given)),
+    run$: (...given) => watch(() => tool.run$(...given)),
+  };
+};
+
+const failed = (serving: Serving, name: string, error: unknown): CallToolResult => {
+  const userMessage = `The tool '${name}' failed.`;
+  return refused(maskOf(serving, errorOf(error, 'tool', userMessage)));
+};
+
+/** Any thrown value as a typed error. */
+export const errorOf = (
+  cause: unknown,
+  code: MillraceError['code'],
+  userMessage?: string,
+): MillraceError =>
+  isMillraceError(cause)
+    ? cause
+    : new MillraceError(code, cause instanceof Error ? cause.message : String(cause), {
+        cause,
+        ...(userMessage !== undefined && { userMessage }),
+      });
+
+/** Reports an error, and returns the text of it for clients. */
+export const maskOf = ({ onError }: Pick<Serving, 'onError'>, error: MillraceError): string => {
+  try {
+    const text = onError?.(error);
+    if (typeof text === 'string') return cleaned(text, mostError);
+    // An async callback cannot replace the text, and its rejection must not end the process.
+    if (text instanceof Promise) text.catch(() => undefined);
+  } catch {
+    // The text for clients stays the default.
+  }
+  return cleaned(error.userMessage, mostError);
+};
+
+const mostError = 2_000;
+
+// ---------------------------------------------------------------- results and progress
+
+const shown = (
+  { limits }: Serving,
+  { content, isError, suspended }: ToolResultBlock,
+): CallToolResult =>
+  suspended === undefined
+    ? { content: bounded(content, limits.result).map(blockOf), isError }
+    : refused('The tool waits for an external result, which cannot be provided here.');
+
+/** The first blocks up to a number of characters, media included, and a note on what is left out. */
+const bounded = (content: readonly ContentBlock[], most: number): readonly ContentBlock[] => {
+  const total = lengthOfAll(content);
+  let room = most;
+  const at = content.findIndex((block) => {
+    room -= lengthOf(block);
+    return room < 0;
+  });
+  const cut = content[at];
+  if (cut === undefined) return content;
+  const head = cut.type === 'text' ? cut.text.slice(0, room) : '';
+  const shownLength = total - lengthOfAll(content.slice(at)) + head.length;
+  const note = `[… ${total - shownLength} of ${total} characters omitted]`;
+  return [...content.slice(0, at), textBlock(head === '' ? note : `${head}\n${note}`)];
+};
+
+const lengthOfAll = (content: readonly ContentBlock[]): number =>
+  content.reduce((sum, block) => sum + lengthOf(block), 0);
+
+const lengthOf = (block: ContentBlock): number => {
+  if (block.type === 'text') return block.text.length;
+  return block.source.kind === 'base64' ? block.source.data.length : 0;
+};
+
+const blockOf = (block: ContentBlock): McpBlock => {
+  if (block.type === 'text') return { type: 'text', text: block.text };
+  const { source, type } = block;
+  const name = block.type === 'file' ? (block.name ?? 'file') : type;
+  if (source.kind === 'url') {
+    const { url: uri, mediaType: mimeType } = source;
+    return { type: 'resource_link', uri, name, ...(mimeType !== undefined && { mimeType }) };
+  }
+  const { data, mediaType: mimeType } = source;
+  if (type !== 'file') return { type, data, mimeType };
+  const uri = URL.canParse(name) ? name : `file:///${encodeURIComponent(name)}`;
+  return { type: 'resource', resource: { uri, blob: data, mimeType } };
+};
+
+/** Progress of the tool, and of the agent that a tool asks. Deeper agents are not shown. */
+const progressOf = (event: AgentEvent): Progress | undefined => {
+  if (event.agent.length > 2) return undefined;
+  if (isEvent(event, 'actingChunk')) return ofValue(event.value);
+  if (event.agent.length !== 2) return undefined;
+  if (isEvent(event, 'reasoningChunk', 'summaryChunk')) {
+    return event.kind === 'text' ? { message: cleaned(event.delta, mostMessage) } : undefined;
+  }
+  if (isEvent(event, 'preActing')) return { message: `Calling ${event.toolCall.name}.` };
+  return undefined;
+};
+
+const mostMessage = 1_000;
+
+const ofValue = (value: unknown): Progress => {
+  if (!isRecord(value)) return { message: cleaned(textOfValue(value), mostMessage) };
+  const { progress, total, message } = value;
+  if (typeof progress !== 'number' && typeof message !== 'string') {
+    return { message: cleaned(textOfValue(value), mostMessage) };
+  }
+  return {
+    ...(typeof progress === 'number' && Number.isFinite(progress) && { progress }),
+    ...(typeof total === 'number' && Number.isFinite(total) && { total }),
+    ...(typeof message === 'string' && { message: cleaned(message, mostMessage) }),
+  };
+};
+
+const textOfValue = (value: unknown): string => {
+  if (typeof value === 'string') return value;
+  try {
+    // It returns undefined for functions and symbols, despite its type.
+    const json: unknown = JSON.stringify(value);
+    return typeof json === 'string' ? json : '';
+  } catch {
+    return '';
+  }
+};
+
+// ---------------------------------------------------------------- approval
+
+const asking = contextKey<Caller['ask$']>('client of serveMcp()');
+
+/**
+ * An approver that asks the user of the MCP client, with a form that shows the input, or the diff of a file tool. A client that
+ * cannot ask (it does not support elicitation) denies the call. For tools that run in `serveMcp` or `mcpHandler`.
+ */
+export const approveByClient: Approver = (request) =>
+  request.context.get(asking)({
+    id: idOf(request),
+    text: `Run ${request.tool}?\n\n${previewOf(request)}`,
+    isNested: request.context.agent.length > 1,
+  });
+
+const idOf = ({ tool, input }: ApprovalRequest): string =>
+  `approve-${createHash('sha256')
+    .update(JSON.stringify([tool, input]))
+    .digest('hex')
+    .slice(0, 32)}`;
+
+const previewOf = (request: ApprovalRequest): string => {
+  const diff: unknown = 'diff' in request ? request.diff : undefined;
+  return cleaned(
+    typeof diff === 'string' ? diff : JSON.stringify(request.input, undefined, 2),
+    mostPreview,
+  );
+};
+
+const mostPreview = 4_000;

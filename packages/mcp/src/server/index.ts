@@ -1,0 +1,4 @@
+export { approveByClient } from './call-tool.js';
+export { type McpHandler, mcpHandler } from './mcp-handler.js';
+export { type Listening, serveMcp, type ServeMcpOptions } from './serve-mcp.js';
+export type { Access, HttpAccess, Served, ServingOptions } from './serve-options.js';

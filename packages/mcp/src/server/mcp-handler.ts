@@ -1,0 +1,305 @@
+import { randomUUID } from 'node:crypto';
+import { checkOptions } from '@millrace/core/values';
+import {
+  createMcpHandler,
+  hostHeaderValidationResponse,
+  isLegacyRequest,
+  originValidationResponse,
+  type McpServer,
+  WebStandardStreamableHTTPServerTransport,
+} from '@modelcontextprotocol/server';
+import {
+  asyncScheduler,
+  BehaviorSubject,
+  defer,
+  firstValueFrom,
+  from,
+  isObservable,
+  NEVER,
+  type Observable,
+  of,
+  type SchedulerLike,
+  skip,
+  Subscription,
+  switchMap,
+  take,
+  timer,
+} from 'rxjs';
+import { errorOf, maskOf } from './call-tool.js';
+import { createShared, type Shared } from './serving.js';
+import {
+  type Access,
+  accessRules,
+  type HttpAccess,
+  type Served,
+  type Serving,
+  type ServingOptions,
+  servingOf,
+  servingRules,
+} from './serve-options.js';
+
+/** Serves MCP in an HTTP server of your own. */
+export interface McpHandler {
+  /** Answers a request to any path. Never rejects. */
+  readonly fetch: (request: Request) => Promise<Response>;
+  /** Ends all sessions and cancels all calls. Later requests get the status 503. */
+  readonly close: () => void;
+}
+
+/**
+ * Creates a handler for Streamable HTTP from `Request` to `Response`, for Hono, Bun, Deno and other servers. Clients of versions up to 2025
+ * get sessions; the version of 2026-07-28 has none. Checks the headers `Host` and `Origin`, and the bearer token.
+ */
+export const mcpHandler = (
+  served: Served,
+  options: ServingOptions & HttpAccess = {},
+): McpHandler => {
+  checkOptions('mcpHandler()', options, { ...servingRules, ...accessRules });
+  const serving = servingOf('mcpHandler()', served, options);
+  return createHandler(serving, createShared(serving));
+};
+
+/** As `mcpHandler`, with checked options. */
+export const createHandler = (
+  serving: Serving,
+  shared: Shared,
+  scheduler: SchedulerLike = asyncScheduler,
+): McpHandler => {
+  const { message: maxRequestBodySize } = serving.limits;
+  const lifetime = new Subscription();
+  const sessions = createSessions(serving, shared, scheduler);
+  const modern = createMcpHandler(({ era }) => shared.create({ era }), {
+    legacy: 'reject',
+    maxRequestBodySize,
+    onerror: (error) => report(serving, error),
+  });
+  const follow = (): void => {
+    if (lifetime.closed || isFollowed) return;
+    isFollowed = true;
+    // Keeps the lists open, so that each request sees the current one.
+    lifetime.add(
+      shared.entries$.pipe(skip(1)).subscribe({
+        next: () => {
+          modern.notify.toolsChanged();
+          sessions.toolsChanged();
+        },
+        error: (error: unknown) => report(serving, error),
+      }),
+    );
+  };
+  let isFollowed = false;
+
+  const answer = async (request: Request): Promise<Response> => {
+    const refusal = refusalOf(serving, request);
+    if (refusal !== undefined) return refusal;
+    const access = await accessOf(serving, request);
+    if (access === false) return unauthorized();
+    const user = access === true ? undefined : access.user;
+    follow();
+    if (await isLegacyRequest(request, undefined, { maxRequestBodySize })) {
+      return sessions.answer(request, user);
+    }
+    return modern.fetch(request, user === undefined ? {} : { authInfo: authOf(user) });
+  };
+  return {
+    fetch: (request) => {
+      if (lifetime.closed) return Promise.resolve(problem(503, 'The server is closed.'));
+      return tracked(request, answer).catch((error: unknown) => {
+        report(serving, error);
+        return problem(500, 'Internal server error.');
+      });
+    },
+    close: () => {
+      lifetime.unsubscribe();
+      sessions.close();
+      modern.close().catch((error: unknown) => report(serving, error));
+    },
+  };
+};
+
+const report = (serving: Serving, cause: unknown): void =>
+  void maskOf(serving, errorOf(cause, 'invalidRequest'));
+
+const problem = (status: number, message: string, headers: Record<string, string> = {}): Response =>
+  Response.json(
+    { jsonrpc: '2.0', id: null, error: { code: status === 404 ? -32_001 : -32_000, message } },
+    { status, headers },
+  );
+
+// ---------------------------------------------------------------- access
+
+/** Against DNS rebinding: a page in a browser must not reach a server of this machine under a name of its own. */
+const refusalOf = (
+  { allowedHosts, allowedOrigins }: Serving,
+  request: Request,
+): Response | undefined => {
+  const host = request.headers.get('host') ?? new URL(request.url).host;
+  return (
+    hostHeaderValidationResponse(new Request(request.url, { headers: { host } }), [
+      ...allowedHosts,
+    ]) ?? originValidationResponse(request, [...allowedOrigins])
+  );
+};
+
+const accessOf = ({ authorize }: Serving, request: Request): Promise<Access> => {
+  const [, token] = /^Bearer +(\S+)$/i.exec(request.headers.get('authorization') ?? '') ?? [];
+  return firstValueFrom(
+    defer((): Observable<Access> => {
+      const access = authorize(token, request);
+      return typeof access === 'boolean' || isUser(access) ? of(access) : from(access);
+    }),
+    { defaultValue: false },
+  );
+};
+
+const isUser = (access: object): access is { readonly user: string } =>
+  'user' in access && !isObservable(access);
+
+const unauthorized = (): Response =>
+  problem(401, 'The bearer token is missing or not valid.', { 'www-authenticate': 'Bearer' });
+
+const authOf = (user: string) => ({ token: '', clientId: user, scopes: [] });
+
+// ---------------------------------------------------------------- responses
+
+/** Aborts the request when its client leaves before the end of the response. */
+const tracked = async (
+  request: Request,
+  answer: (request: Request) => Promise<Response>,
+): Promise<Response> => {
+  const left = new AbortController();
+  const signal = AbortSignal.any([request.signal, left.signal]);
+  return watched(await answer(new Request(request, { signal })), (isWhole) => {
+    if (!isWhole) left.abort();
+  });
+};
+
+/** Calls back once when the body has ended, or its reader leaves. */
+const watched = (response: Response, ended: (isWhole: boolean) => void): Response => {
+  const { body, status, statusText, headers } = response;
+  if (body === null) {
+    ended(true);
+    return response;
+  }
+  let isOver = false;
+  const over = (isWhole: boolean): void => {
+    if (!isOver) ended(isWhole);
+    isOver = true;
+  };
+  const reader: ReadableStreamDefaultReader<Uint8Array> = body.getReader();
+  const watchedBody = new ReadableStream<Uint8Array>({
+    pull: async (controller) => {
+      try {
+        const { done, value } = await reader.read();
+        if (!done) {
+          controller.enqueue(value);
+          return;
+        }
+        over(true);
+        controller.close();
+      } catch (error) {
+        over(false);
+        controller.error(error);
+      }
+    },
+    cancel: (reason) => {
+      over(false);
+      return reader.cancel(reason);
+    },
+  });
+  return new Response(watchedBody, { status, statusText, headers });
+};
+
+// ---------------------------------------------------------------- sessions
+
+interface Session {
+  readonly server: McpServer;
+  readonly transport: WebStandardStreamableHTTPServerTransport;
+  readonly user: string | undefined;
+  /** The number of its requests whose response has not ended. */
+  readonly open$: BehaviorSubject<number>;
+}
+
+/** The sessions of clients of versions up to 2025. */
+const createSessions = (serving: Serving, shared: Shared, scheduler: SchedulerLike) => {
+  const { limits, timeouts } = serving;
+  const sessions = new Map<string, Session>();
+  /** Requests for a new session count as well, until it turns out whether they are valid. */
+  const starting = new Set<Request>();
+
+  const start = async (user: string | undefined): Promise<Session> => {
+    const server = shared.create({ era: 'legacy' });
+    const transport = new WebStandardStreamableHTTPServerTransport({
+      sessionIdGenerator: randomUUID,
+      maxRequestBodySize: limits.message,
+      onsessioninitialized: (id) => {
+        sessions.set(id, session);
+        const idle = session.open$
+          .pipe(
+            switchMap((open) => (open > 0 ? NEVER : timer(timeouts.idleMs, scheduler))),
+            take(1),
+          )
+          .subscribe({
+            next: () => end(session),
+            error: (error: unknown) => report(serving, error),
+          });
+        server.server.onclose = () => {
+          sessions.delete(id);
+          idle.unsubscribe();
+        };
+      },
+    });
+    const session: Session = { server, transport, user, open$: new BehaviorSubject(0) };
+    await server.connect(transport);
+    return session;
+  };
+  const end = ({ server }: Session): void => {
+    server.close().catch((error: unknown) => report(serving, error));
+  };
+  const within = async (session: Session, request: Request): Promise<Response> => {
+    const { open$, transport, user } = session;
+    open$.next(open$.value + 1);
+    const response = await transport.handleRequest(
+      request,
+      user === undefined ? {} : { authInfo: authOf(user) },
+    );
+    return watched(response, () => open$.next(open$.value - 1));
+  };
+  const opened = async (request: Request, user: string | undefined): Promise<Response> => {
+    if (sessions.size + starting.size >= limits.sessions) {
+      return problem(503, 'Too many sessions are open. Try again later.', { 'retry-after': '60' });
+    }
+    starting.add(request);
+    try {
+      const session = await start(user);
+      const response = await within(session, request);
+      if (session.transport.sessionId === undefined) end(session);
+      return response;
+    } finally {
+      starting.delete(request);
+    }
+  };
+  return {
+    answer: (request: Request, user: string | undefined): Promise<Response> => {
+      const id = request.headers.get('mcp-session-id');
+      if (id === null && request.method === 'POST') return opened(request, user);
+      const session = id === null ? undefined : sessions.get(id);
+      // A session of another user does not exist for this one.
+      return session === undefined || session.user !== user
+        ? Promise.resolve(
+            id === null
+              ? problem(400, "The header 'Mcp-Session-Id' is missing.")
+              : problem(404, 'Session not found.'),
+          )
+        : within(session, request);
+    },
+    toolsChanged: (): void => {
+      for (const { server } of sessions.values()) {
+        server.sendToolListChanged();
+      }
+    },
+    close: (): void => {
+      for (const session of sessions.values()) end(session);
+    },
+  };
+};

@@ -1,0 +1,218 @@
+import { type Agent, type ContextEntry, MillraceError, type Tool, type Use } from '@millrace/core';
+import { jsonSchema } from '@millrace/core/schema';
+import { agentTool } from '@millrace/core/teams';
+import {
+  checkOptions,
+  defined,
+  isDelay,
+  isFunction,
+  isRecord,
+  isText,
+  type Rule,
+  wholeNumber,
+} from '@millrace/core/values';
+import { localhostAllowedHostnames, localhostAllowedOrigins } from '@modelcontextprotocol/server';
+import type { ToolAnnotations } from '@modelcontextprotocol/server';
+import { isObservable, type Observable, type ObservableInput, of } from 'rxjs';
+
+/** An agent, which is one tool; tools; or lists of tools that change. */
+export type Served = Agent | readonly Tool[] | Observable<readonly Tool[]>;
+
+/** Whether a request is admitted. `user` binds its session to that user, and is `metadata.user` of the calls. */
+export type Access = boolean | { readonly user: string };
+
+/** The description of a server, and how its tools run. */
+export interface ServingOptions {
+  /** The name of the server, and of the tool if it serves an agent. Default: the agent's name, or `millrace`. */
+  readonly name?: string;
+  /** The version that clients see. Default: `0.1.0`. */
+  readonly version?: string;
+  /** Explains to the client's model how to use the server. Default: none. */
+  readonly instructions?: string;
+  /** When to use the agent, for the client's model. Required for an agent, and for nothing else. */
+  readonly description?: string;
+  /** Hints for clients beside `idempotentHint`, and `destructiveHint` of tools that ask for approval. Default: none. */
+  readonly annotations?: (tool: Tool) => ToolAnnotations;
+  /** Layers around each run of a tool, such as `approval(approveByClient)`. Default: none. */
+  readonly use?: Use;
+  /** Values of context keys for the tools. Default: none. */
+  readonly context?: readonly ContextEntry[];
+  /**
+   * Called with each error, its cause included. A client gets the error's `userMessage`, or the string that this
+   * returns. Other return values and thrown errors are ignored.
+   */
+  readonly onError?: (error: MillraceError) => unknown;
+  readonly timeouts?: {
+    /** For each run of a tool without its own `timeoutMs`, in milliseconds. Default: 60,000. */
+    readonly toolMs?: number;
+    /** Until a session without an open request ends, in milliseconds. Default: 300,000. */
+    readonly idleMs?: number;
+  };
+  readonly limits?: {
+    /** Tool calls that run at a time, of all clients; further ones fail immediately. Default: 100. */
+    readonly calls?: number;
+    /** Sessions at a time over HTTP; further ones get the status 503. Default: 100. */
+    readonly sessions?: number;
+    /** Bytes of a message; a longer one gets the status 413, or ends the connection. Default: 4,194,304. */
+    readonly message?: number;
+    /** Characters of the text of a result; the rest is cut off. Default: 1,000,000. */
+    readonly result?: number;
+    /** Progress notifications for each call; further ones are dropped. Default: 1,000. */
+    readonly progress?: number;
+  };
+}
+
+/** Who may send requests over HTTP. */
+export interface HttpAccess {
+  /** Host names in the header `Host`, without ports. Default: `localhost`, `127.0.0.1` and `[::1]`. */
+  readonly allowedHosts?: readonly string[];
+  /** Host names in the header `Origin`, which browsers send, without scheme and port. Default: those of `allowedHosts`. */
+  readonly allowedOrigins?: readonly string[];
+  /** Decides on the bearer token of each request; `undefined` without one. Default: everyone is admitted. */
+  // eslint-disable-next-line rxjs-x/finnish -- Named as callbacks are.
+  readonly authorize?: (
+    token: string | undefined,
+    request: Request,
+  ) => Access | ObservableInput<Access>;
+}
+
+/** Options that are checked and complete. */
+export type Serving = Omit<ServingOptions, 'timeouts' | 'limits' | 'description'> &
+  Required<HttpAccess> & {
+    readonly name: string;
+    readonly version: string;
+    /** Emits the tools now and after each change. */
+    readonly tools$: Observable<readonly Tool[]>;
+    readonly canChange: boolean;
+    readonly timeouts: { readonly toolMs: number; readonly idleMs: number };
+    readonly limits: Readonly<
+      Record<'calls' | 'sessions' | 'message' | 'result' | 'progress', number>
+    >;
+  };
+
+const limits = {
+  calls: 100,
+  sessions: 100,
+  message: 4_194_304,
+  result: 1_000_000,
+  progress: 1_000,
+};
+const timeouts = { toolMs: 60_000, idleMs: 300_000 };
+
+/** Checks the options, and fills in the defaults. Throws a `config` error that names the fix. */
+export const servingOf = (
+  owner: string,
+  served: Served,
+  options: ServingOptions & HttpAccess,
+): Serving => {
+  const { description, ...given } = options;
+  const hosts = given.allowedHosts ?? localhostAllowedHostnames();
+  return {
+    authorize: () => true,
+    ...defined(given),
+    allowedHosts: hosts,
+    allowedOrigins: given.allowedOrigins ?? given.allowedHosts ?? localhostAllowedOrigins(),
+    ...toolsOf(owner, served, given.name, description),
+    version: given.version ?? '0.1.0',
+    timeouts: { ...timeouts, ...defined(given.timeouts) },
+    limits: { ...limits, ...defined(given.limits) },
+  };
+};
+
+const misuse = (message: string): MillraceError => new MillraceError('config', message);
+
+const toolsOf = (
+  owner: string,
+  served: Served,
+  name: string | undefined,
+  description: string | undefined,
+): Pick<Serving, 'name' | 'tools$' | 'canChange'> => {
+  if (isAgent(served)) {
+    if (description === undefined) {
+      throw misuse(`${owner} needs 'description' for an agent: when the client should ask it.`);
+    }
+    const tool = asTool(served, { name: name ?? served.name, description });
+    return { name: name ?? served.name, tools$: of([tool]), canChange: false };
+  }
+  if (description !== undefined) {
+    throw misuse(`${owner}: 'description' is for an agent. Tools have descriptions of their own.`);
+  }
+  if (isObservable(served)) return { name: name ?? 'millrace', tools$: served, canChange: true };
+  if (!isList(served)) {
+    throw misuse(`${owner} serves an agent, a list of tools or an Observable of such lists.`);
+  }
+  const twice = served.find((tool, at) => served.findIndex((it) => it.name === tool.name) !== at);
+  if (twice !== undefined) throw misuse(`${owner}: two tools are named '${twice.name}'.`);
+  return { name: name ?? 'millrace', tools$: of(served), canChange: false };
+};
+
+const isList = (served: Served): served is readonly Tool[] => Array.isArray(served);
+
+const isAgent = (served: Served): served is Agent => isRecord(served) && 'call$' in served;
+
+const question = jsonSchema({
+  type: 'object',
+  properties: {
+    question: {
+      type: 'string',
+      minLength: 1,
+      description: 'The complete question or task: the agent does not see your conversation.',
+    },
+  },
+  required: ['question'],
+  additionalProperties: false,
+});
+
+/** An agent as a tool of clients: a question in, the answer out. A call is not idempotent. */
+export const asTool = (
+  agent: Agent,
+  { name, description }: { readonly name: string; readonly description: string },
+): Tool => ({
+  ...agentTool(agent, { name, description, input: question, toPrompt: ({ question: it }) => it }),
+  idempotent: false,
+});
+
+// ---------------------------------------------------------------- checks
+
+/** A rule for an object of options. */
+export const within = (owner: string, inner: Readonly<Record<string, Rule>>): Rule => [
+  (value) => {
+    checkOptions(owner, value, inner);
+    return true;
+  },
+  'an object of options',
+];
+
+const names: Rule = [
+  (value) => Array.isArray(value) && value.every((it) => typeof it === 'string'),
+  'a list of host names',
+];
+const whole = wholeNumber(1);
+
+export const servingRules: Readonly<Record<keyof ServingOptions, Rule>> = {
+  name: [
+    (value) => typeof value === 'string' && /^[\w.-]{1,64}$/.test(value),
+    '1 to 64 letters, digits, _, . or -',
+  ],
+  version: isText,
+  instructions: isText,
+  description: isText,
+  annotations: isFunction,
+  use: [Array.isArray, 'a list of layers'],
+  context: [(value) => Array.isArray(value) && value.every(isRecord), 'a list of context entries'],
+  onError: isFunction,
+  timeouts: within("'timeouts'", { toolMs: isDelay, idleMs: isDelay }),
+  limits: within("'limits'", {
+    calls: whole,
+    sessions: whole,
+    message: whole,
+    result: whole,
+    progress: whole,
+  }),
+};
+
+export const accessRules: Readonly<Record<keyof HttpAccess, Rule>> = {
+  allowedHosts: names,
+  allowedOrigins: names,
+  authorize: isFunction,
+};
