@@ -1,7 +1,7 @@
 import { readFile as readText } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type Agent, type AgentOptions, createAgent } from '@millrace/core';
+import { type Agent, type AgentOptions, createAgent, type Tool } from '@millrace/core';
 
 /** The agent of the command. */
 export interface Assistant {
@@ -22,27 +22,36 @@ export interface AssistantOptions extends Pick<AgentOptions, 'model' | 'use'> {
   readonly findDocs?: (directory: string) => Promise<string | undefined>;
 }
 
-/** Creates an agent with a calculator, a clock, a search of Millrace's own docs, and a file reader. */
+/** Creates an agent with the tools of the assistant. */
 export const createAssistant = async ({
   directory,
   findDocs = findWorkspace,
   ...options
 }: AssistantOptions): Promise<Assistant> => {
+  const { tools, ...about } = await assistantTools({ directory, findDocs });
+  return { agent: createAgent({ ...options, name: assistantName, tools }), ...about };
+};
+
+/** Creates a calculator, a clock, a file reader, and a search of Millrace's own docs if it finds them. */
+export const assistantTools = async ({
+  directory,
+  findDocs = findWorkspace,
+}: Pick<AssistantOptions, 'directory' | 'findDocs'>): Promise<
+  Pick<Assistant, 'warnings' | 'sample'> & { readonly tools: readonly Tool[] }
+> => {
   const [{ calculator, clock, markdownFiles, readFile, searchDocuments }, docs] = await Promise.all(
     [import('@millrace/tools'), findDocs(directory)],
   );
   const tools = [calculator(), clock(), readFile({ root: directory })];
-  const agentWith = (...more: typeof tools) =>
-    createAgent({ ...options, name: assistantName, tools: [...tools, ...more] });
   if (docs === undefined) {
     const warning = 'The agent cannot search the Millrace docs, as they are not installed here.';
-    return { agent: agentWith(), warnings: [warning], sample: `${sample}?` };
+    return { tools, warnings: [warning], sample: `${sample}?` };
   }
   const search = searchDocuments({
     load: markdownFiles(docs, { exclude: isNoProse }),
     description: aboutDocs,
   });
-  return { agent: agentWith(search), warnings: [], sample: `${sample}, ${sampleSearch}?` };
+  return { tools: [...tools, search], warnings: [], sample: `${sample}, ${sampleSearch}?` };
 };
 
 const sample = 'What is 17.5% of 2349, what time is it in Tokyo';

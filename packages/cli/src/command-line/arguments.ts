@@ -57,5 +57,18 @@ export interface ForkArguments extends AnswerArguments {
   readonly edits: Readonly<Record<string, string>>;
 }
 
+export interface McpArguments extends Pick<PrintArguments, 'color'> {
+  readonly command: 'mcp';
+  /** Whether to serve the assistant as well. */
+  readonly agent: boolean;
+  /** The directory whose files may be read; empty if not given. */
+  readonly directory: string;
+  /** The port to listen on, 0 for a free one. Undefined serves over stdin and stdout. */
+  readonly http: number | undefined;
+  /** Empty if not given. */
+  readonly model: string;
+  readonly maxIterations: number | undefined;
+}
+
 export type Arguments =
-  AskArguments | RunsArguments | ReplayArguments | ResumeArguments | ForkArguments;
+  AskArguments | RunsArguments | ReplayArguments | ResumeArguments | ForkArguments | McpArguments;

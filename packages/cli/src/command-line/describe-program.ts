@@ -6,12 +6,13 @@ import {
   commandNames,
   forkHelp,
   helpHint,
+  mcpHelp,
   programHelp,
   replayHelp,
   resumeHelp,
   runsHelp,
 } from './help.js';
-import { notBlank, toEdits, toSpeed, wholeNumber } from './option-values.js';
+import { notBlank, toEdits, toPort, toSpeed, wholeNumber } from './option-values.js';
 import { optionsOf, toAnswer, toAsk, toPrint } from './to-arguments.js';
 
 /** Receives the parsed arguments. */
@@ -122,6 +123,30 @@ const addCommands = (program: Command, accept: Accept): Command => {
     if (at === '' && question === '') command.error(forkNeeds, { exitCode: 2 });
     accept({ command: 'fork', run, at, question, edits, ...toAnswer(command) });
   });
+
+  add('mcp', 'serve the tools to an MCP client, such as Claude Desktop', mcpHelp)
+    .option('--agent', 'serve the agent as well, as the tool ask_millrace')
+    .option('--directory <path>', 'read files in this directory (default: here)', notBlank)
+    .addOption(
+      new Option(
+        '--http [port]',
+        'listen on 127.0.0.1 (default: a free port) instead of stdin',
+      ).argParser(toPort),
+    )
+    .option('--model <name>', 'model of the agent (default: MILLRACE_MODEL, or a small one)')
+    .option('--max-iterations <number>', 'maximum number of reasoning steps', wholeNumber(1))
+    .option('--no-color', 'print without colour')
+    .action((_options: unknown, command: Command) => {
+      const given = optionsOf(command);
+      const { agent, directory = '', http, color, model = '', maxIterations } = given;
+      accept({
+        command: 'mcp',
+        agent: agent === true,
+        directory,
+        http: http === true ? 0 : http,
+        ...{ color, model, maxIterations },
+      });
+    });
   return program;
 };
 

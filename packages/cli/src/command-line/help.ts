@@ -1,4 +1,4 @@
-export const commandNames: readonly string[] = ['ask', 'runs', 'replay', 'resume', 'fork'];
+export const commandNames: readonly string[] = ['ask', 'runs', 'replay', 'resume', 'fork', 'mcp'];
 
 /** Ends every usage error. */
 export const helpHint = '(for more information: millrace --help)';
@@ -58,3 +58,15 @@ millrace runs <id> lists the steps.
   $ millrace fork 3f2a --at 2
   $ millrace fork 3f2a --at 2 --edit "1/0=It is 42."
   $ millrace fork 3f2a --question "And in Osaka?"`;
+
+export const mcpHelp = `
+Serves the calculator, the clock, the reader of files and the search of Millrace's docs until the
+client closes stdin, or until Ctrl-C or SIGTERM. Messages go to stderr. With --http, programs of this
+machine can connect; if MILLRACE_MCP_TOKEN is set, they must send it as a bearer token. Calls of the
+agent are not recorded. In the configuration of Claude Desktop and other clients:
+
+  { "mcpServers": { "millrace": { "command": "npx", "args": ["millrace", "mcp"] } } }
+
+  $ millrace mcp
+  $ millrace mcp --agent --directory ~/notes
+  $ millrace mcp --http 8808`;

@@ -16,6 +16,12 @@ export const toSpeed = (text: string): number => {
   throw new InvalidArgumentError('It must be a number above 0, or "max".');
 };
 
+export const toPort = (text: string): number => {
+  const port = wholeNumber(0)(text);
+  if (port < 65_536) return port;
+  throw new InvalidArgumentError('It must be a port, up to 65535.');
+};
+
 export const notBlank = (text: string): string => {
   if (text.trim() !== '') return text.trim();
   throw new InvalidArgumentError('It is empty.');

@@ -15,6 +15,15 @@ const answered = { ...printed, maxIterations: undefined, model: '', keepDays: un
 const nothing = { command: 'ask', question: '', session: '', ...answered };
 const listed = { command: 'runs', run: '', limit: 20, ...printed };
 const replayed = { command: 'replay', run: 'a', speed: 1, follow: false, ...printed };
+const served = {
+  command: 'mcp',
+  agent: false,
+  directory: '',
+  http: undefined,
+  color: true,
+  model: '',
+  maxIterations: undefined,
+};
 const forked = { command: 'fork', run: 'a', at: '', question: '', edits: {}, ...answered };
 
 describe('parseArguments', () => {
@@ -60,6 +69,11 @@ describe('parseArguments', () => {
       ['fork', 'a', '--at', '2', '--edit', '1/0=4=2+2', '--edit', '1/1='],
       { ...forked, at: '2', edits: { '1/0': '4=2+2', '1/1': '' } },
     ],
+    [['mcp'], served],
+    [['mcp', '--agent', '--http', '8808'], { ...served, agent: true, http: 8808 }],
+    [['mcp', '--http', '--directory', 'x'], { ...served, http: 0, directory: 'x' }],
+    [['mcp', '--model', 'm', '--no-color'], { ...served, model: 'm', color: false }],
+    [['what', 'is', 'mcp'], { ...nothing, question: 'what is mcp' }],
   ])('reads %j', (argv, given) => {
     expect(parsed(...argv)).toEqual({ out: '', err: '', result: { status: 'run', given } });
   });
@@ -83,7 +97,7 @@ describe('parseArguments', () => {
     expect(err).toBe('');
   });
 
-  it.each(['runs', 'replay', 'resume', 'fork'])('shows how %s is used', (name) => {
+  it.each(['runs', 'replay', 'resume', 'fork', 'mcp'])('shows how %s is used', (name) => {
     const { out, result } = parsed(name, '--help');
     expect(result).toEqual({ status: 'done', code: 0 });
     expect(out).toContain(`Usage: millrace ${name}`);
@@ -118,6 +132,8 @@ describe('parseArguments', () => {
     [['fork', 'a', '--at', '2', '--question', 'b'], 'cannot be used with'],
     [['fork', 'a', '--at', '2', '--edit', '1/0'], 'It must be a step and its result'],
     [['--session', ' ', 'a'], 'It is empty.'],
+    [['mcp', '--http', '65536'], 'It must be a port, up to 65535.'],
+    [['mcp', 'a'], 'millrace ask "mcp …"'],
   ])('refuses %j and says why', (argv, why) => {
     const { out, err, result } = parsed(...argv);
     expect(result).toEqual({ status: 'done', code: 2 });

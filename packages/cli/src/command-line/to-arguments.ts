@@ -18,6 +18,9 @@ export interface Options {
   readonly at?: string;
   readonly question?: string;
   readonly edit?: Readonly<Record<string, string>>;
+  readonly agent?: boolean;
+  readonly directory?: string;
+  readonly http?: number | true;
   readonly v?: boolean;
 }
 

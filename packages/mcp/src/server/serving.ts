@@ -90,7 +90,7 @@ export const createShared = (serving: Serving): Shared => {
     const mcp = new McpServer(
       { name, version },
       {
-        capabilities: { tools: { ...(canChange && { listChanged: true }) } },
+        capabilities: { tools: { listChanged: canChange } },
         ...(instructions !== undefined && { instructions }),
       },
     );
