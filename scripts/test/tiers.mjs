@@ -22,6 +22,7 @@ const plain = [
       'conformance/fault-server/',
       'conformance/fault-suite/',
       'conformance/flow-suite/',
+      'conformance/mcp-suite/',
       'bench/',
     ],
   },
