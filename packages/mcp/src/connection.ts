@@ -17,6 +17,7 @@ import {
   timeout,
 } from 'rxjs';
 import { failureOf, isConnectionLost } from './failure.js';
+import { cleaned } from './text.js';
 import type { HttpServer, Server, StdioServer } from './server-options.js';
 
 /** A connection to a server. */
@@ -119,12 +120,17 @@ const tooLong = ({ limits }: Server): string =>
 // ---------------------------------------------------------------- client
 
 const clientOf = (server: Server, changed: () => void): Client => {
-  const { onElicit, onSample, limits, http } = server;
+  const { onElicit, onElicitUrl, onSample, limits, http } = server;
   const client = new Client(
     { name: 'millrace', version: '0.1.0' },
     {
       capabilities: {
-        ...(onElicit && { elicitation: { form: { applyDefaults: true } } }),
+        ...((onElicit ?? onElicitUrl) && {
+          elicitation: {
+            ...(onElicit && { form: { applyDefaults: true } }),
+            ...(onElicitUrl && { url: {} }),
+          },
+        }),
         ...(onSample && { sampling: {} }),
       },
       listMaxPages: limits.pages,
@@ -133,10 +139,19 @@ const clientOf = (server: Server, changed: () => void): Client => {
       versionNegotiation: { mode: http === undefined ? 'legacy' : 'auto' },
     },
   );
-  if (onElicit) {
-    client.setRequestHandler('elicitation/create', ({ params }, { mcpReq: { signal } }) => {
-      if (params.mode === 'url') throw new Error('Only forms can be shown.');
-      return answered(signal, () => onElicit(params, signal));
+  if (onElicit ?? onElicitUrl) {
+    client.setRequestHandler('elicitation/create', async ({ params }, { mcpReq: { signal } }) => {
+      if (params.mode !== 'url') {
+        if (onElicit) return answered(signal, () => onElicit(params, signal));
+      } else {
+        const url = pageOf(params.url);
+        if (onElicitUrl && url !== undefined) {
+          const message = cleaned(params.message, limits.description);
+          const isOpened = await answered(signal, () => onElicitUrl({ message, url }, signal));
+          return { action: isOpened ? 'accept' : 'decline' };
+        }
+      }
+      throw new Error('It cannot be shown.');
     });
   }
   if (onSample) {
@@ -145,6 +160,12 @@ const clientOf = (server: Server, changed: () => void): Client => {
     );
   }
   return client;
+};
+
+/** The address of a web page, as a browser spells it; one with a password could disguise its host. Throws if it is not valid. */
+const pageOf = (address: string): string | undefined => {
+  const { href, protocol, username, password } = new URL(address);
+  return /^https?:$/.test(protocol) && username + password === '' ? href : undefined;
 };
 
 /** The first answer of a callback, unless the server cancels its question. */

@@ -8,5 +8,6 @@ export type {
   Sampler,
   StdioServer,
   ToolChange,
+  UrlElicitor,
 } from './server-options.js';
 export { mcpTools } from './tool-list.js';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from '@jest/globals';
 import { isEvent } from '@millrace/core';
-import { firstValueFrom } from 'rxjs';
+import { firstValueFrom, of } from 'rxjs';
 import { mcp, mcpTools } from './index.js';
 import { published, ran } from './servers.test-support.js';
 
@@ -67,6 +67,47 @@ describe('the server everything', () => {
     expect(resultOf('gzip-file-as-resource')).toMatchObject({
       result: { content: [{ type: 'file', source: { mediaType: 'application/gzip' } }] },
     });
+  });
+
+  it('has more tools for a client that answers questions and model requests', async () => {
+    const seen: unknown[] = [];
+    const asks = published('everything', ['stdio'], {
+      prefix: '',
+      onElicit: ({ requestedSchema }) => {
+        seen.push(Object.keys(requestedSchema.properties).length);
+        return of({ action: 'accept', content: { name: 'Ada', email: 'ada@example.com' } });
+      },
+      onElicitUrl: ({ url, message }) => {
+        seen.push([url, message]);
+        return of(true);
+      },
+      onSample: ({ maxTokens }) =>
+        of({
+          model: 'mine',
+          role: 'assistant',
+          content: { type: 'text', text: `up to ${maxTokens}` },
+        }),
+    });
+    const page = 'https://example.com/login';
+    const more: Inputs = {
+      'trigger-elicitation-request': {},
+      'trigger-sampling-request': { prompt: 'Hello', maxTokens: 7 },
+      'trigger-url-elicitation': { url: page, message: 'Log in.' },
+    };
+    const added = (await namesOf(asks)).filter((name) => !Object.hasOwn(inputs, name));
+    expect([...added].sort()).toEqual(Object.keys(more));
+    const { results } = await ran(
+      [mcp(asks)],
+      [
+        ...Object.entries(more),
+        ['trigger-url-elicitation', { url: 'file:///etc/passwd', message: 'Look.' }],
+        ['trigger-url-elicitation', { url: 'https://bank.com@evil.example/', message: 'Look.' }],
+      ],
+    );
+    expect(seen).toEqual([expect.any(Number), [page, 'Log in.']]);
+    expect(results['trigger-elicitation-request']).toContain('Ada');
+    expect(results['trigger-sampling-request']).toContain('up to 7');
+    expect(results['trigger-url-elicitation']).toContain('It cannot be shown.');
   });
 
   it('reports the progress of a long operation', async () => {

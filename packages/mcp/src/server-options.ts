@@ -18,6 +18,7 @@ import type {
   CreateMessageRequestParams,
   CreateMessageResult,
   ElicitRequestFormParams,
+  ElicitRequestURLParams,
   ElicitResult,
   OAuthClientProvider,
   Tool as ListedTool,
@@ -63,6 +64,15 @@ export type Elicitor = (
   signal: AbortSignal,
 ) => ObservableInput<ElicitResult>;
 
+/**
+ * Shows a page of the server to the user, who may be asked for what must not pass through the client, such as a
+ * password. Show its host, and open it only if the user agrees. Emits whether the user did; the page may still be open.
+ */
+export type UrlElicitor = (
+  request: Pick<ElicitRequestURLParams, 'message' | 'url'>,
+  signal: AbortSignal,
+) => ObservableInput<boolean>;
+
 /* eslint-disable @typescript-eslint/no-deprecated -- The protocol of 2026-07 deprecates sampling; servers still ask. */
 /** Emits the message of a model. The signal aborts when the server withdraws its request. */
 export type Sampler = (
@@ -95,6 +105,8 @@ export interface McpOptions {
   readonly onChanged?: ChangeDecider;
   /** Answers a question of the server to the user. Default: such questions are refused. */
   readonly onElicit?: Elicitor;
+  /** Asks the user to open a page of the server, with http or https. Default: such questions are refused. */
+  readonly onElicitUrl?: UrlElicitor;
   /** Answers a model request of the server. Default: such requests are refused. */
   readonly onSample?: Sampler;
   /* eslint-enable rxjs-x/finnish */
@@ -229,6 +241,7 @@ const rules: Readonly<Record<keyof McpOptions | 'stdio' | 'http', Rule>> = {
   wrap: isFunction,
   onChanged: isFunction,
   onElicit: isFunction,
+  onElicitUrl: isFunction,
   onSample: isFunction,
   onWarning: isFunction,
   timeouts: within({ connectMs: isDelay, toolMs: isDelay }),
