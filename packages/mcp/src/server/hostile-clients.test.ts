@@ -184,6 +184,16 @@ describe('sessions', () => {
     await sessionAt(url);
   });
 
+  it('are limited when their first messages arrive at the same time', async () => {
+    const { fetch, close } = mcpHandler([echo], { limits: { sessions: 2 } });
+    const first = { method: 'POST', headers: json, body: hello };
+    const answered = await Promise.all(
+      Array.from({ length: 5 }, () => fetch(new Request('http://localhost/mcp', first))),
+    );
+    expect(answered.map(({ status }) => status).sort()).toEqual([200, 200, 503, 503, 503]);
+    close();
+  });
+
   it('end when they are idle, and not while a request is open', async () => {
     const scheduler = new VirtualTimeScheduler();
     const options = servingOf('test', [echo], { timeouts: { idleMs: 1_000 } });
@@ -371,6 +381,8 @@ const waiting = (started$: Subject<void>, cancelled$: Subject<void>): Tool =>
   tool({
     name: 'wait',
     description: 'Waits.',
+    // Only a client that leaves ends it.
+    timeoutMs: 2_000_000_000,
     run: () =>
       new Observable(() => {
         started$.next();

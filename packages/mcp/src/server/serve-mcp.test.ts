@@ -12,9 +12,18 @@ import {
 } from '@millrace/core';
 import { scriptedModel, text, toolCall } from '@millrace/core/testing';
 import { jsonSchema } from '@millrace/core/schema';
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { BehaviorSubject, firstValueFrom, Observable, of, Subject, throwError } from 'rxjs';
 import { mcpTools } from '../index.js';
-import { closeAll, connected, overHttp, serving, textIn, ways } from './clients.test-support.js';
+import {
+  clientOf,
+  closeAll,
+  connected,
+  overHttp,
+  serving,
+  textIn,
+  ways,
+} from './clients.test-support.js';
 import { approveByClient, serveMcp, type ServeMcpOptions } from './index.js';
 
 afterEach(closeAll);
@@ -87,6 +96,7 @@ describe.each(ways)('over %s', (way) => {
     const waits = tool({
       name: 'wait',
       description: 'Waits.',
+      timeoutMs: 2_000_000_000,
       run: (_input, { signal }) =>
         new Observable(() => {
           started$.next();
@@ -229,13 +239,17 @@ describe('an agent that is served', () => {
 
   it('cannot ask with the version of 2026: the tool is refused, and nothing runs twice', async () => {
     const ran: string[] = [];
+    const asked: string[] = [];
     const tools = [requireApproval(recording(ran), approveByClient)];
     const { client } = await connected('http 2026', helper(tools), {
       ...ofAgent,
-      form: () => 'accept',
+      form: (message) => {
+        asked.push(message);
+        return 'accept';
+      },
     });
     expect(textIn(await client.callTool(ask))).toBe('Done.');
-    expect(ran).toEqual([]);
+    expect([ran, asked]).toEqual([[], []]);
   });
 
   it('fails with a message for users, and without its cause', async () => {
@@ -341,6 +355,20 @@ describe('serveMcp', () => {
     const { client } = await connected('http 2026', outer);
     const call = { name: 'echo', arguments: { word: 'twice' } };
     expect(textIn(await client.callTool(call))).toBe('You said twice.');
+  });
+
+  it.each(['http 2025', 'http 2026'] as const)('knows the user of a call over %s', async (way) => {
+    const who = tool({ name: 'who', description: 'Is.', run: (_, it) => it.metadata['user'] });
+    const url = await overHttp([who], {
+      authorize: async (token) => Promise.resolve(token !== undefined && { user: token }),
+    });
+    const client = clientOf(way);
+    const headers = { Authorization: 'Bearer ann' };
+    await client.connect(
+      new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } }),
+    );
+    expect(textIn(await client.callTool({ name: 'who' }))).toBe('ann');
+    await client.close();
   });
 
   it('errors with the error of the Observable of tools', async () => {

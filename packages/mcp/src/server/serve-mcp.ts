@@ -145,8 +145,14 @@ const overHttp$ = (
         return new Observable<Listening>((subscriber) => {
           const server = createServer((request, response) => {
             if (!isHostAllowed(request, response) || !isOriginAllowed(request, response)) return;
-            if (request.url?.split('?')[0] === path) void answer(withMethod(request), response);
-            else response.writeHead(404).end();
+            if (request.url?.split('?')[0] !== path) {
+              response.writeHead(404).end();
+              return;
+            }
+            answer(withMethod(request), response).catch((cause: unknown) => {
+              maskOf(serving, errorOf(cause, 'connection'));
+              response.destroy();
+            });
           });
           server.on('error', (cause) => subscriber.error(cannotListen(host, port, cause)));
           server.listen(port, host, () => {
