@@ -286,10 +286,11 @@ const idOf = ({ tool, input }: ApprovalRequest): string =>
 
 const previewOf = (request: ApprovalRequest): string => {
   const diff: unknown = 'diff' in request ? request.diff : undefined;
-  return cleaned(
-    typeof diff === 'string' ? diff : JSON.stringify(request.input, undefined, 2),
-    mostPreview,
-  );
+  const text = typeof diff === 'string' ? diff : JSON.stringify(request.input, undefined, 2);
+  const hidden = text.length - mostPreview;
+  return hidden > 0
+    ? `${cleaned(text, mostPreview)}\n[${hidden} more characters are not shown.]`
+    : cleaned(text, mostPreview);
 };
 
 const mostPreview = 4_000;

@@ -91,6 +91,8 @@ describe('a request over HTTP', () => {
     ['that nests 100,000 lists', 400, 'POST', '['.repeat(100_000) + ']'.repeat(100_000), {}],
     ['of another media type', 415, 'POST', hello, { 'content-type': 'text/plain' }],
     ['that accepts no events', 406, 'POST', hello, { accept: 'application/json' }],
+    ['of a page that asks for permission', 405, 'OPTIONS', '', { origin: 'http://localhost' }],
+    ['of another method', 405, 'PUT', hello, {}],
     ['without a session', 400, 'POST', message('tools/list'), {}],
     ['to listen without a session', 400, 'GET', '', {}],
     ['of an unknown session', 404, 'POST', message('tools/list'), { 'mcp-session-id': 'x' }],

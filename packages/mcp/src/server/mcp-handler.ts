@@ -92,6 +92,9 @@ export const createHandler = (
   const answer = async (request: Request): Promise<Response> => {
     const refusal = refusalOf(serving, request);
     if (refusal !== undefined) return refusal;
+    if (!methods.includes(request.method)) {
+      return problem(405, 'Method not allowed.', { allow: methods.join(', ') });
+    }
     const access = await accessOf(serving, request);
     if (access === false) return unauthorized();
     const user = access === true ? undefined : access.user;
@@ -116,6 +119,8 @@ export const createHandler = (
     },
   };
 };
+
+const methods: readonly string[] = ['GET', 'POST', 'DELETE'];
 
 const report = (serving: Serving, cause: unknown): void =>
   void maskOf(serving, errorOf(cause, 'invalidRequest'));

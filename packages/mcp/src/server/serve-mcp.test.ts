@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import {
   approval,
+  type Approver,
   contextKey,
   createAgent,
   MillraceError,
@@ -288,6 +289,35 @@ describe('serveMcp', () => {
       form: () => 'accept',
     });
     expect(textIn(await client.callTool({ name: 'where' }))).toBe('here');
+  });
+
+  it('says how much of a long input an approval does not show', async () => {
+    const asked: string[] = [];
+    const { client } = await connected('stdio 2025', [echo], {
+      use: [approval(approveByClient)],
+      form: (message) => {
+        asked.push(message);
+        return 'decline';
+      },
+    });
+    await client.callTool({ name: 'echo', arguments: { word: 'x'.repeat(5_000) } });
+    expect(asked[0]).toMatch(
+      /^Run echo\?\n\n\{\n {2}"word": "x+…\n\[1016 more characters are not shown\.\]$/,
+    );
+  });
+
+  it('shows the diff of a file tool for approval', async () => {
+    const asked: string[] = [];
+    const shown: Approver = (request) =>
+      approveByClient(Object.assign({}, request, { diff: '-old\n+new\u202e' }));
+    const { client } = await connected('stdio 2025', [requireApproval(echo, shown)], {
+      form: (message) => {
+        asked.push(message);
+        return 'accept';
+      },
+    });
+    await client.callTool({ name: 'echo', arguments: { word: 'x' } });
+    expect(asked).toEqual(['Run echo?\n\n-old\n+new']);
   });
 
   it('shows the text that onError returns', async () => {
