@@ -18,6 +18,7 @@ const plain = [
       'packages/cli/src/runs/',
       'packages/mcp/',
       'packages/server/src/node/',
+      'packages/tools/src/javascript/',
       'scripts/start\\.test',
       'conformance/fault-server/',
       'conformance/fault-suite/',

@@ -1,0 +1,150 @@
+// The program of a thread: runs the code in its `workerData` in QuickJS, and posts what it logs and its result. It
+// imports nothing of core, which would take longer to load than the sandbox.
+import { parentPort, workerData } from 'node:worker_threads';
+import type { QuickJSContext, QuickJSHandle, QuickJSSyncVariant } from 'quickjs-emscripten-core';
+import { showValue } from './show-value.js';
+
+/** A message of the thread: any number of `log`, then one of the others. */
+export type SandboxMessage =
+  | { readonly type: 'log'; readonly text: string }
+  | { readonly type: 'result' | 'failure'; readonly text: string }
+  | { readonly type: 'notInstalled' };
+
+/** The data of the thread. */
+export interface SandboxTask {
+  readonly code: string;
+  readonly memoryMb: number;
+  /** The maximum number of characters of everything that it posts. */
+  readonly maxLength: number;
+}
+
+/** The compiler has no types of this. */
+declare const WebAssembly: {
+  readonly Memory: new (limits: { readonly initial: number; readonly maximum: number }) => object;
+};
+
+const pagesPerMb = 16;
+/** Larger ones overflow the stack of the thread. */
+const stackBytes = 256 * 1024;
+
+const post = (message: SandboxMessage): void => parentPort?.postMessage(message);
+
+const load = async () => {
+  try {
+    const core = await import('quickjs-emscripten-core');
+    // Its types are those of a CommonJS module, which it is not.
+    const { default: variant }: { default: unknown } =
+      await import('@jitl/quickjs-wasmfile-release-sync');
+    return isVariant(variant) ? ([core, variant] as const) : undefined;
+  } catch {
+    return undefined;
+  }
+};
+
+const isVariant = (value: unknown): value is QuickJSSyncVariant =>
+  typeof value === 'object' && value !== null && 'type' in value && value.type === 'sync';
+
+const run = async ({ code, memoryMb, maxLength }: SandboxTask): Promise<void> => {
+  const loaded = await load();
+  if (loaded === undefined) {
+    post({ type: 'notInstalled' });
+    return;
+  }
+  const [{ newQuickJSWASMModuleFromVariant, newVariant }, variant] = loaded;
+  // A limit of QuickJS itself would not count typed arrays.
+  const wasmMemory = new WebAssembly.Memory({ initial: 256, maximum: memoryMb * pagesPerMb });
+  const engine = await newQuickJSWASMModuleFromVariant(newVariant(variant, { wasmMemory }));
+  const runtime = engine.newRuntime();
+  runtime.setMaxStackSize(stackBytes);
+  const context = runtime.newContext();
+  const show = showIn(context, maxLength);
+  addConsole(context, show, maxLength);
+  post(resultOf(context, code, show));
+};
+
+// ---------------------------------------------------------------- values of the sandbox
+
+type Show = (value: QuickJSHandle) => string;
+
+/** Shows a value of the sandbox. The function is created before the code runs, which cannot replace it. */
+const showIn = (context: QuickJSContext, maxLength: number): Show => {
+  const inside = context.unwrapResult(context.evalCode(`(${showValue.toString()})`, 'show.js'));
+  return (value) => {
+    const shown = context.callFunction(
+      inside,
+      context.undefined,
+      value,
+      context.newNumber(maxLength),
+    );
+    // The function catches what the value throws.
+    return shown.error === undefined
+      ? stringIn(context, shown.value, maxLength)
+      : 'InternalError: out of memory';
+  };
+};
+
+/** Copies a string out of the sandbox, unless it is longer than allowed. */
+const stringIn = (context: QuickJSContext, value: QuickJSHandle, maxLength: number): string => {
+  if (context.typeof(value) !== 'string') return '(This value cannot be shown.)';
+  // The length of a primitive string: the code cannot change it.
+  const length = context.getNumber(context.getProp(value, 'length'));
+  return length > 2 * maxLength + 1_000
+    ? `(A string of ${length} characters.)`
+    : context.getString(value);
+};
+
+const addConsole = (context: QuickJSContext, show: Show, maxLength: number): void => {
+  const state = { left: maxLength };
+  const log = context.newFunction('log', (...values) => {
+    if (state.left <= 0) return;
+    const line = `${values.map(show).join(' ')}\n`;
+    const isLast = line.length > state.left;
+    post({ type: 'log', text: isLast ? `${line.slice(0, state.left)}…\n` : line });
+    state.left -= line.length;
+  });
+  const console = context.newObject();
+  for (const name of ['log', 'info', 'warn', 'error', 'debug', 'trace', 'dir', 'table']) {
+    context.setProp(console, name, log);
+  }
+  context.setProp(context.global, 'console', console);
+};
+
+// ---------------------------------------------------------------- the run
+
+const resultOf = (context: QuickJSContext, code: string, show: Show): SandboxMessage => {
+  const failure = (error: QuickJSHandle): SandboxMessage => ({
+    type: 'failure',
+    text: show(error),
+  });
+  const evaluated = evaluate(context, code);
+  if (evaluated.error !== undefined) return failure(evaluated.error);
+  const jobs = context.runtime.executePendingJobs();
+  if (jobs.error !== undefined) return failure(jobs.error);
+  const state = context.getPromiseState(evaluated.value);
+  switch (state.type) {
+    case 'fulfilled':
+      return { type: 'result', text: show(state.value) };
+    case 'rejected':
+      return failure(state.error);
+    case 'pending':
+      return {
+        type: 'failure',
+        text: 'The promise never settles: there are no timers and no network.',
+      };
+  }
+};
+
+/** Evaluates a script. Code with `await` or `return` at the top is the body of an async function instead. */
+const evaluate = (context: QuickJSContext, code: string) => {
+  const isScript = context.evalCode(code, 'code.js', { compileOnly: true }).error === undefined;
+  const body = `(async () => {${code}\n})()`;
+  const isBody =
+    !isScript && context.evalCode(body, 'code.js', { compileOnly: true }).error === undefined;
+  return context.evalCode(isBody ? body : code, 'code.js');
+};
+
+const isTask = (value: unknown): value is SandboxTask =>
+  typeof value === 'object' && value !== null && 'code' in value && 'maxLength' in value;
+
+const given: unknown = workerData;
+if (isTask(given)) await run(given);
