@@ -277,7 +277,7 @@ describe('I5: the thread of run_javascript ends', () => {
   });
 });
 
-it('X13: names the command that installs the sandbox', async () => {
+it('names the command that installs the sandbox', async () => {
   const on = jest.spyOn(Worker.prototype, 'on').mockImplementation(function (
     this: Worker,
     name,
