@@ -104,9 +104,15 @@ const forBrowsers = {
 /** Most programs import the first; the packages of this repository import the second. */
 const isMain = ({ out }) => out === 'index' || out === 'values';
 
+/**
+ * Whether the main entries are one chunk, which every entry loads: those of core share so much that there would be dozens
+ * of chunks. Elsewhere there are few, and an entry loads only what it uses.
+ */
+const hasSharedChunk = (modules) => modules.some(({ out }) => out === 'values');
+
 /** The sources that loading the main entries evaluates, and the packages that these import and that need a gate. */
 async function sharedIn(folder, modules) {
-  if (modules.length === 1) return { sources: new Set(), gates: [] };
+  if (!hasSharedChunk(modules)) return { sources: new Set(), gates: [] };
   const entryPoints = modules.filter(isMain);
   const options = { ...optionsOf(folder), sourcemap: false, metafile: true };
   const { metafile } = await build({ ...options, entryPoints });
@@ -137,7 +143,7 @@ const inOneChunk = (folder, modules, { sources, gates }) => ({
   name: 'in one chunk',
   setup({ onLoad, onResolve }) {
     const sourceOf = (module) => join(folder, module.in);
-    const main = modules.filter(isMain).map(sourceOf);
+    const main = hasSharedChunk(modules) ? modules.filter(isMain).map(sourceOf) : [];
     const loaded = new Set(modules.map(sourceOf));
     onResolve({ filter: /^\./ }, ({ path, resolveDir, kind }) => {
       const source = join(resolveDir, path.replace(/\.js$/, '.ts'));
