@@ -1,2 +1,8 @@
 // A tool that sends e-mail.
-export { type Mail, type MailApprover, sendMail, type SendMailOptions } from './send-mail.js';
+export {
+  type Mail,
+  type MailApprover,
+  sendMail,
+  type SendMailOptions,
+  type SmtpServer,
+} from './send-mail.js';
