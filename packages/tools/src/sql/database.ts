@@ -91,9 +91,13 @@ const poolOf = async (connectionString: string): Promise<PostgresPool> => {
 
 // ---------------------------------------------------------------- a server
 
-/** Ends the other settings with the transaction. The last one lets the server notice a closed connection. */
+/**
+ * For this transaction. The last setting lets the server notice a closed connection: it exists since Postgres 14, and
+ * other systems than Linux may refuse it.
+ */
 const setLimits = `select set_config(name, case name when 'client_connection_check_interval' then '1000' else $1 end, true)
-  from pg_settings where name in ('statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout', 'client_connection_check_interval')`;
+  from pg_settings where name in ('statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout')
+    or (name = 'client_connection_check_interval' and version() like '%linux%')`;
 
 const onServer = (pool: () => Promise<PostgresPool>): Database => ({
   transaction$: (limits, work) =>
