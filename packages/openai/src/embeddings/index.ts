@@ -1,0 +1,1 @@
+export { type EmbeddingModel, embeddings, type EmbeddingsOptions } from './embeddings.js';
