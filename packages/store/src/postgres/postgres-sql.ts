@@ -5,6 +5,7 @@ import { closed } from '../closing.js';
 import { createPendingWork } from '../sql/pending-work.js';
 import { memoryStatements } from '../sql/memory-statements.js';
 import { migrate } from '../sql/migrate.js';
+import { migrationsOf } from '../sql/migrations.js';
 import { toSqlError } from '../sql/sql-error.js';
 import type { LazySql, Query, Sql } from '../sql/sql.js';
 
@@ -40,6 +41,8 @@ export const postgresSql = (
       const client = await pool.connect().catch((error: unknown) => {
         throw failed(error);
       });
+      // The statement in progress rejects as well; without a listener, the process would end.
+      client.on('error', ignore);
       const run: Query = async (text, values = []) =>
         (await client.query<Record<string, unknown>>(text, [...values])).rows;
       try {
@@ -55,9 +58,11 @@ export const postgresSql = (
           () => client.release(true),
         );
         throw failed(error);
+      } finally {
+        client.off('error', ignore);
       }
     };
-    await migrate({ query, transaction, schema });
+    await migrate({ query, transaction, schema }, migrationsOf(schema));
     const hasVectors = await makeVectors(query, schema);
     const channel = `${schema}_changes`;
     return {
@@ -112,6 +117,8 @@ const makeVectors = async (query: Query, schema: string): Promise<boolean> => {
   }
 };
 
+const ignore = (): void => undefined;
+
 const poolOf = (config: pg.PoolConfig): pg.Pool => {
   const pool = new pg.Pool({
     connectionTimeoutMillis: 10_000,
@@ -120,7 +127,7 @@ const poolOf = (config: pg.PoolConfig): pg.Pool => {
     ...config,
   });
   // The pool replaces a broken idle connection on the next use.
-  pool.on('error', () => undefined);
+  pool.on('error', ignore);
   return pool;
 };
 
