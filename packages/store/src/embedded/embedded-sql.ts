@@ -7,6 +7,7 @@ import { memoryStatements } from '../sql/memory-statements.js';
 import { closed } from '../closing.js';
 import { createPendingWork, type PendingWork } from '../sql/pending-work.js';
 import { migrate } from '../sql/migrate.js';
+import { migrationsOf } from '../sql/migrations.js';
 import { toSqlError } from '../sql/sql-error.js';
 import type { LazySql, Query, Sql } from '../sql/sql.js';
 import { engineError } from './engine-error.js';
@@ -54,7 +55,7 @@ export const embeddedSql = (
     if (!lock.start()) throw lost();
     try {
       const sql = sqlOf(database, { schema, hasVectors, lock, lost, failed, isClosed, pending });
-      await migrate(sql);
+      await migrate(sql, migrationsOf(schema));
       if (hasVectors) await sql.query(memoryStatements(schema).makeVectors);
       // No other process uses this database, so all leases are stale.
       await sql.query(`update ${schema}.calls set owner = null, expires_at = null`);

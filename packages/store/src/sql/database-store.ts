@@ -2,7 +2,7 @@ import { type CallStoreOptions, createCallStore } from '@millrace/core/journal';
 import { concat, defer, from, ignoreElements } from 'rxjs';
 import { createClosing } from '../closing.js';
 import type { DatabaseStore } from '../store.js';
-import type { LazySql } from './sql.js';
+import { databases, type LazySql } from './sql.js';
 import { sqlCalls, type SqlCallsOptions } from './sql-calls.js';
 import { sqlLongTermMemory, type StoredMemoryOptions } from './sql-long-term-memory.js';
 import { sqlMemory } from './sql-memory.js';
@@ -18,7 +18,7 @@ export const databaseStore = (
 ): DatabaseStore => {
   const closing = createClosing();
   const calls = closing.calls(sqlCalls(sql, { leaseMs, scheduler }));
-  return {
+  const store: DatabaseStore = {
     calls: createCallStore(calls, { scheduler, ...log }),
     memory: closing.memory(sqlMemory(sql)),
     sessions: closing.sessions(sqlSessions(sql)),
@@ -26,4 +26,6 @@ export const databaseStore = (
     // Release all leases before closing the connections.
     close$: () => concat(closing.close$(), defer(() => from(sql.close())).pipe(ignoreElements())),
   };
+  databases.set(store, { sql, scheduler });
+  return store;
 };

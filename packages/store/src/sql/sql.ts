@@ -1,4 +1,4 @@
-import type { Observable } from 'rxjs';
+import type { Observable, SchedulerLike } from 'rxjs';
 
 export type Row = Readonly<Record<string, unknown>>;
 
@@ -26,3 +26,9 @@ export interface LazySql {
   /** Does nothing if the database was never opened. */
   close(): Promise<void>;
 }
+
+/** The databases of stores, for parts that are loaded separately. */
+export const databases = new WeakMap<
+  object,
+  { readonly sql: LazySql; readonly scheduler: SchedulerLike }
+>();
