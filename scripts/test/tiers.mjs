@@ -19,6 +19,7 @@ const plain = [
       'packages/mcp/',
       'packages/server/src/node/',
       'packages/tools/src/javascript/',
+      'packages/retrieval/src/(documents/documents-in|embed/offline-embedder)\\.test',
       'scripts/start\\.test',
       'conformance/fault-server/',
       'conformance/fault-suite/',
