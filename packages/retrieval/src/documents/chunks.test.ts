@@ -139,6 +139,13 @@ describe('chunked', () => {
     }
   });
 
+  it('tears no pair where an overlap begins', () => {
+    const text = '🍵'.repeat(300);
+    const { chunks } = chunked(doc(text), bySize({ maxLength: 101, overlap: 33 }));
+    expect(chunks.length).toBeGreaterThan(5);
+    for (const { from, to } of chunks) expect([from % 2, to % 2]).toEqual([0, 0]);
+  });
+
   it('takes a function, and refuses spans that are not in the text', () => {
     const words: Chunker = ({ text }) =>
       Array.from(text.matchAll(/\w+/g), ({ 0: word, index }) => ({

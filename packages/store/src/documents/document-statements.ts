@@ -128,7 +128,7 @@ export const documentStatements = (schema: string) => {
       ) as found ${joined} where -found.distance >= $3::float8
       order by found.distance, found.document, found.position`,
     sources: `
-      select source from ${documents} where index_place = $1 and starts_with(source, $2) and hash <> ''
+      select source from ${documents} where index_place = $1 and starts_with(source, $2)
       order by source`,
     remove: `delete from ${documents} where index_place = $1 and key = any ($2::text[]) returning place`,
     removePrefix: `delete from ${documents} where index_place = $1 and starts_with(source, $2) returning place`,
