@@ -28,6 +28,10 @@ export const run = async (setting: Setting): Promise<number> => {
       const { forkRun } = await import('./runs/fork-run.js');
       return exitCodes[await forkRun({ ...setting, given })];
     }
+    case 'serve': {
+      const { runServe } = await import('./run-serve.js');
+      return exitCodes[await runServe({ ...setting, given })];
+    }
     case 'mcp': {
       const { runMcp } = await import('./run-mcp.js');
       return exitCodes[await runMcp({ ...setting, given })];

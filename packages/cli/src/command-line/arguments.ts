@@ -70,5 +70,19 @@ export interface McpArguments extends Pick<PrintArguments, 'color'> {
   readonly maxIterations: number | undefined;
 }
 
+export interface ServeArguments extends Pick<PrintArguments, 'color'>, StoreArguments {
+  readonly command: 'serve';
+  readonly port: number;
+  /** Empty if not given. */
+  readonly model: string;
+  readonly maxIterations: number | undefined;
+}
+
 export type Arguments =
-  AskArguments | RunsArguments | ReplayArguments | ResumeArguments | ForkArguments | McpArguments;
+  | AskArguments
+  | RunsArguments
+  | ReplayArguments
+  | ResumeArguments
+  | ForkArguments
+  | McpArguments
+  | ServeArguments;

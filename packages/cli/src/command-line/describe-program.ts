@@ -11,6 +11,7 @@ import {
   replayHelp,
   resumeHelp,
   runsHelp,
+  serveHelp,
 } from './help.js';
 import { notBlank, toEdits, toPort, toSpeed, wholeNumber } from './option-values.js';
 import { optionsOf, toAnswer, toAsk, toPrint } from './to-arguments.js';
@@ -146,6 +147,21 @@ const addCommands = (program: Command, accept: Accept): Command => {
         http: http === true ? 0 : http,
         ...{ color, model, maxIterations },
       });
+    });
+  const serve = add('serve', 'serve the assistant to chat clients over HTTP', serveHelp)
+    .option(
+      '--port <number>',
+      'listen on this port of 127.0.0.1 (default: 3000; 0: a free one)',
+      toPort,
+    )
+    .option('--model <name>', 'model of the agent (default: MILLRACE_MODEL, or a small one)')
+    .option('--max-iterations <number>', 'maximum number of reasoning steps', wholeNumber(1))
+    .option('--no-color', 'print without colour');
+  withStoreOption(serve)
+    .option('--no-store', 'keep conversations in memory only')
+    .action((_options: unknown, command: Command) => {
+      const { port = 3_000, color, model = '', maxIterations, store } = optionsOf(command);
+      accept({ command: 'serve', port, color, model, maxIterations, store });
     });
   return program;
 };

@@ -1,4 +1,12 @@
-export const commandNames: readonly string[] = ['ask', 'runs', 'replay', 'resume', 'fork', 'mcp'];
+export const commandNames: readonly string[] = [
+  'ask',
+  'runs',
+  'replay',
+  'resume',
+  'fork',
+  'mcp',
+  'serve',
+];
 
 /** Ends every usage error. */
 export const helpHint = '(for more information: millrace --help)';
@@ -58,6 +66,17 @@ millrace runs <id> lists the steps.
   $ millrace fork 3f2a --at 2
   $ millrace fork 3f2a --at 2 --edit "1/0=It is 42."
   $ millrace fork 3f2a --question "And in Osaka?"`;
+
+export const serveHelp = `
+Serves the assistant to chat clients of this machine until Ctrl-C or SIGTERM: the AI SDK's useChat at
+/api/chat, and AG-UI at /api/ag-ui. Conversations and runs are kept in --store, as described in
+millrace --help, so they outlast the server: the next one continues what this one has left. Messages
+go to stderr.
+
+  $ millrace serve
+  $ millrace serve --port 8080 --store ./chats
+  $ curl -N localhost:3000/api/chat -H 'content-type: application/json' \\
+      -d '{"id":"1","messages":[{"role":"user","parts":[{"type":"text","text":"2 + 2?"}]}]}'`;
 
 export const mcpHelp = `
 Serves the calculator, the clock, the reader of files and the search of Millrace's docs until the

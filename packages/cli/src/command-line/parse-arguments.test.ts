@@ -15,6 +15,15 @@ const answered = { ...printed, maxIterations: undefined, model: '', keepDays: un
 const nothing = { command: 'ask', question: '', session: '', ...answered };
 const listed = { command: 'runs', run: '', limit: 20, ...printed };
 const replayed = { command: 'replay', run: 'a', speed: 1, follow: false, ...printed };
+const chats = {
+  command: 'serve',
+  port: 3_000,
+  color: true,
+  model: '',
+  maxIterations: undefined,
+  store: undefined,
+};
+
 const served = {
   command: 'mcp',
   agent: false,
@@ -73,6 +82,9 @@ describe('parseArguments', () => {
     [['mcp', '--agent', '--http', '8808'], { ...served, agent: true, http: 8808 }],
     [['mcp', '--http', '--directory', 'x'], { ...served, http: 0, directory: 'x' }],
     [['mcp', '--model', 'm', '--no-color'], { ...served, model: 'm', color: false }],
+    [['serve'], chats],
+    [['serve', '--port', '0', '--store', 'x'], { ...chats, port: 0, store: 'x' }],
+    [['serve', '--no-store', '--model', 'm'], { ...chats, store: false, model: 'm' }],
     [['what', 'is', 'mcp'], { ...nothing, question: 'what is mcp' }],
   ])('reads %j', (argv, given) => {
     expect(parsed(...argv)).toEqual({ out: '', err: '', result: { status: 'run', given } });
@@ -97,7 +109,7 @@ describe('parseArguments', () => {
     expect(err).toBe('');
   });
 
-  it.each(['runs', 'replay', 'resume', 'fork', 'mcp'])('shows how %s is used', (name) => {
+  it.each(['runs', 'replay', 'resume', 'fork', 'mcp', 'serve'])('shows how %s is used', (name) => {
     const { out, result } = parsed(name, '--help');
     expect(result).toEqual({ status: 'done', code: 0 });
     expect(out).toContain(`Usage: millrace ${name}`);

@@ -21,6 +21,7 @@ export interface Options {
   readonly agent?: boolean;
   readonly directory?: string;
   readonly http?: number | true;
+  readonly port?: number;
   readonly v?: boolean;
 }
 

@@ -1,5 +1,6 @@
 import { type MemoryFactory, MillraceError } from '@millrace/core';
 import type { CallStore } from '@millrace/core/journal';
+import type { SessionStore } from '@millrace/core/sessions';
 import type { Store } from '@millrace/store';
 import { firstValueFrom, lastValueFrom, take } from 'rxjs';
 import type { StorePlace } from './store-place.js';
@@ -9,6 +10,8 @@ export interface RunStore {
   readonly store: CallStore;
   /** The conversations. */
   readonly memory: MemoryFactory;
+  /** The conversations of the server. */
+  readonly sessions: SessionStore;
   readonly place: StorePlace;
   readonly close: () => Promise<unknown>;
 }
@@ -29,7 +32,8 @@ export const openToWrite = async (place: StorePlace): Promise<RunStore> => {
 export const openRunStore = async (place: StorePlace): Promise<RunStore> => {
   const kept = await opened(place);
   const close = (): Promise<unknown> => lastValueFrom(kept.close$(), { defaultValue: undefined });
-  return { store: kept.calls, memory: kept.memory, place, close };
+  const { calls: store, memory, sessions } = kept;
+  return { store, memory, sessions, place, close };
 };
 
 const opened = async (place: StorePlace): Promise<Store> => {

@@ -1,0 +1,70 @@
+import { createAgent } from '@millrace/core';
+import type { AccessEntry, ChatServerOptions } from '@millrace/server/chat';
+import { serve } from '@millrace/server/node';
+import { concat, EMPTY, firstValueFrom, map, merge, of, switchMap, take } from 'rxjs';
+import type { Outcome } from './ask.js';
+import { chooseModel } from './choose-model.js';
+import type { ServeArguments } from './command-line/arguments.js';
+import { assistantTools } from './create-assistant.js';
+import { describeError } from './presentation/describe-error.js';
+import { openToWrite } from './runs/open-run-store.js';
+import { describePlace, storePlace } from './runs/store-place.js';
+import type { Setting } from './setting.js';
+
+/** Not that of the other commands: a server resumes the calls of its agent, and must not resume their runs. */
+const agentName = 'millrace-chat';
+
+/** As long as the other commands keep their runs. */
+const keepCallsMs = 30 * 86_400_000;
+
+/** Serves the assistant to chat clients until a signal arrives. Logs go to stderr. */
+export const runServe = async (setting: Setting<ServeArguments>): Promise<Outcome> => {
+  const { given, environment, errorTheme, debug } = setting;
+  const { env, models, stderr, interrupt$, terminate$ = EMPTY } = environment;
+  const print = (text: string): void => void stderr.write(`${errorTheme.colors.dim(text)}\n`);
+  const { tools, warnings } = await assistantTools({ directory: environment.directory });
+  warnings.forEach((warning) => stderr.write(`${errorTheme.colors.yellow(warning)}\n`));
+  const wanted = given.model || (env['MILLRACE_MODEL'] ?? '');
+  const name = wanted === '' ? undefined : wanted;
+  const { model, about } = await chooseModel({ env, name, pace: 30 }, models);
+  const { maxIterations } = given;
+  const limits = maxIterations === undefined ? {} : { limits: { maxIterations } };
+  const agent = createAgent({ name: agentName, model, tools, ...limits });
+
+  const place = storePlace(given.store, environment);
+  const kept = place.type === 'none' ? undefined : await openToWrite(place);
+  const options: ChatServerOptions = {
+    ...(kept && { store: { calls: kept.store, sessions: kept.sessions }, keepCallsMs }),
+    onError: (error) => void stderr.write(`${describeError(error, errorTheme, debug)}\n`),
+    onAccess: (entry) => {
+      print(lineOf(entry));
+    },
+  };
+  const where = kept === undefined ? 'in memory only' : `in ${describePlace(place)}`;
+  const served$ = serve(agent, { ...options, port: given.port, signals: [] });
+  const signal$ = merge(
+    interrupt$.pipe(map((): Outcome => 'interrupted')),
+    terminate$.pipe(map((): Outcome => 'terminated')),
+  );
+  const outcome$ = served$.pipe(
+    switchMap(({ url, close$ }) => {
+      print(`Serving chats at ${url}/api/chat with ${about}. Conversations are kept ${where}.`);
+      return signal$.pipe(
+        take(1),
+        // The second signal does not wait.
+        switchMap((outcome) => {
+          print('Closing: the running calls finish their step.');
+          return merge(concat(close$, of(outcome)), signal$);
+        }),
+      );
+    }),
+  );
+  try {
+    return await firstValueFrom(outcome$);
+  } finally {
+    await kept?.close();
+  }
+};
+
+const lineOf = ({ method, path, status, ms, callId }: AccessEntry): string =>
+  [method, path, status, `${Math.round(ms)} ms`, callId ?? ''].join(' ').trimEnd();
