@@ -44,6 +44,7 @@ beforeEach(() => {
       '.': entry('index', 'index'),
       './memory': entry('layers/memory/index', 'memory'),
       './journal': entry('journal/index', 'journal'),
+      './values': entry('values/index', 'values'),
       './package.json': './package.json',
     },
     bin: { core: 'dist/bundle/bin.js' },
@@ -64,6 +65,7 @@ beforeEach(() => {
     'packages/core/src/layers/memory/index.ts',
     "export { mark as sameMark } from '../../mark.js';\nexport const lazy = () => import('../../lazy.js');",
   );
+  write('packages/core/src/values/index.ts', "export { word as value } from '../word.js';");
   write('packages/core/src/journal/index.ts', "export { word } from '../word.js';");
   write('packages/core/src/lazy.ts', "export { mark } from './mark.js';");
   write(
@@ -95,6 +97,7 @@ it('writes what the main entry evaluates into one chunk, and one for what a prog
     'journal.js',
     'lazy-….js',
     'memory.js',
+    'values.js',
   ]);
 });
 
