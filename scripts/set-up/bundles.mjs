@@ -138,6 +138,7 @@ const isOfPackage = ({ kind, external }) => kind === 'import-statement' && exter
 /**
  * Lets each module that programs load by itself, an entry or a dynamic import, import all main entries. What these
  * evaluate is then one chunk: esbuild makes one for each set of entries that share sources, which would be dozens.
+ * Without a shared chunk, a module that is imported dynamically imports the one that does so, which is loaded by then.
  */
 const inOneChunk = (folder, modules, { sources, gates }) => ({
   name: 'in one chunk',
@@ -145,11 +146,19 @@ const inOneChunk = (folder, modules, { sources, gates }) => ({
     const sourceOf = (module) => join(folder, module.in);
     const main = hasSharedChunk(modules) ? modules.filter(isMain).map(sourceOf) : [];
     const loaded = new Set(modules.map(sourceOf));
-    onResolve({ filter: /^\./ }, ({ path, resolveDir, kind }) => {
+    const importers = new Map();
+    onResolve({ filter: /^\./ }, ({ path, importer, resolveDir, kind }) => {
       const source = join(resolveDir, path.replace(/\.js$/, '.ts'));
-      if (kind === 'dynamic-import') loaded.add(source);
+      if (kind === 'dynamic-import') {
+        loaded.add(source);
+        // A program waits for what it imports, so that must not import the program.
+        if (!hasSharedChunk(modules) && basename(importer) !== 'bin.ts') {
+          importers.set(source, importer);
+        }
+      }
       // Without side effects, an import of no name would be left out.
-      return sources.has(source) ? { path: source, sideEffects: true } : undefined;
+      const isKept = sources.has(source) || importers.get(importer) === source;
+      return isKept ? { path: source, sideEffects: true } : undefined;
     });
     onResolve({ filter: /^[^.]/ }, ({ path, importer, kind }) =>
       kind === 'import-statement' && gates.includes(path) && sources.has(importer)
@@ -159,6 +168,7 @@ const inOneChunk = (folder, modules, { sources, gates }) => ({
     onLoad({ filter: /\.ts$/ }, ({ path }) => {
       const text = markPure(path, readFileSync(path, 'utf8'));
       const others = loaded.has(path) ? main.filter((other) => other !== path) : [];
+      if (importers.has(path)) others.push(importers.get(path));
       const also = others
         .map((other) => `\nimport '${specifierOf(other, dirname(path))}';`)
         .join('');
