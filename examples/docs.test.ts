@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import ts from 'typescript';
+import { spawnSync } from 'node:child_process';
+import { basename, join } from 'node:path';
 import { type Printed, runAlone, runModules } from './run-modules.test-support.js';
 
 const root = join(import.meta.dirname, '..');
@@ -38,23 +38,34 @@ const compile = (): readonly string[] => {
   rmSync(work, { recursive: true, force: true });
   mkdirSync(work, { recursive: true });
   for (const { file, code } of blocks) writeFileSync(file, code);
-  const program = ts.createProgram(
-    blocks.map(({ file }) => file),
-    {
-      target: ts.ScriptTarget.ES2022,
-      lib: ['lib.es2023.d.ts'],
-      module: ts.ModuleKind.NodeNext,
-      strict: true,
-      skipLibCheck: true,
-      types: ['node'],
+  const project = join(work, 'tsconfig.json');
+  writeFileSync(
+    project,
+    JSON.stringify({ compilerOptions, files: blocks.map(({ file }) => file) }),
+  );
+  const compiler = join(root, 'node_modules/typescript7/bin/tsc');
+  const { stdout, stderr, status } = spawnSync(
+    process.execPath,
+    [compiler, '--project', project, '--pretty', 'false'],
+    { cwd: work, encoding: 'utf8' },
+  );
+  const problems = [...stdout.matchAll(/^(\S+\.ts)\((\d+),\d+\): (.*)$/gm)].map(
+    ([, name = '', line = '', message = '']) => {
+      const block = blocks.find(({ file }) => basename(file) === basename(name));
+      return `${block?.where ?? name}+${line}: ${message}`;
     },
   );
-  program.emit();
-  return ts.getPreEmitDiagnostics(program).map(({ file, start = 0, messageText }) => {
-    const block = blocks.find((it) => it.file === file?.fileName);
-    const line = file?.getLineAndCharacterOfPosition(start).line ?? 0;
-    return `${block?.where ?? ''}+${line + 1}: ${ts.flattenDiagnosticMessageText(messageText, '\n')}`;
-  });
+  if (status !== 0 && problems.length === 0) return [stdout + stderr];
+  return problems;
+};
+
+const compilerOptions = {
+  target: 'ES2022',
+  lib: ['es2023'],
+  module: 'NodeNext',
+  strict: true,
+  skipLibCheck: true,
+  types: ['node'],
 };
 
 const programOf = ({ file }: Block): string => file.replace(/ts$/, 'js');
