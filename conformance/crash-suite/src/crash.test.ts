@@ -17,12 +17,12 @@ const amounts: readonly (readonly [
   StoreName,
   { kills: number; callsPerTrial: number; atOnce: number },
 ])[] = [
-  ['files', { kills: shareOf(20, 6), callsPerTrial: 3, atOnce: 5 }],
-  ['embedded', { kills: shareOf(12, 3), callsPerTrial: 5, atOnce: 3 }],
-  ['postgres', { kills: shareOf(20, 6), callsPerTrial: 3, atOnce: 5 }],
+  ['files', { kills: shareOf(20, 4), callsPerTrial: 3, atOnce: 5 }],
+  ['embedded', { kills: shareOf(12, 1), callsPerTrial: 5, atOnce: 3 }],
+  ['postgres', { kills: shareOf(20, 4), callsPerTrial: 3, atOnce: 5 }],
 ];
 
-const rounds = shareOf(5, 2);
+const rounds = shareOf(5, 1);
 
 describe.each(amounts)('calls in %s', (store, amount) => {
   let bench: Bench;
