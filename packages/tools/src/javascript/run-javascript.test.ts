@@ -206,6 +206,13 @@ describe('X20: the process survives', () => {
     });
   });
 
+  it('many long values in one line, which together exceed the memory of the thread', async () => {
+    const code = `console.log(...Array.from({ length: 5_000 }, (_, i) => String.fromCharCode(97 + i % 26).repeat(9_990)))`;
+    const { isError, details } = await run(code);
+    expect(isError).toBe(false);
+    expect(String(Object(details).logged)).toMatch(/^a{9990} b{9}…$/u);
+  });
+
   it('long strings, and many', async () => {
     const short = { maxLength: 500 };
     expect((await run('"x".repeat(2e6)', short)).text).toBe(`${'x'.repeat(500)}…`);

@@ -93,11 +93,24 @@ const stringIn = (context: QuickJSContext, value: QuickJSHandle, maxLength: numb
     : context.getString(value);
 };
 
+/**
+ * Shows values until the text is longer than `maxLength`. All of them may be longer than the memory of the thread, and V8
+ * ends the process for one string that does not fit.
+ */
+const joined = (values: readonly QuickJSHandle[], show: Show, maxLength: number): string => {
+  let text = '';
+  for (const [index, value] of values.entries()) {
+    if (text.length > maxLength) break;
+    text += index === 0 ? show(value) : ` ${show(value)}`;
+  }
+  return text;
+};
+
 const addConsole = (context: QuickJSContext, show: Show, maxLength: number): void => {
   const state = { left: maxLength };
   const log = context.newFunction('log', (...values) => {
     if (state.left <= 0) return;
-    const line = `${values.map(show).join(' ')}\n`;
+    const line = `${joined(values, show, state.left)}\n`;
     const isLast = line.length > state.left;
     post({ type: 'log', text: isLast ? `${line.slice(0, state.left)}…\n` : line });
     state.left -= line.length;
