@@ -35,6 +35,8 @@ interface PostgresClient {
     readonly rowCount: number | null;
   }>;
   release(isBroken?: boolean): void;
+  on?(event: 'error', listener: () => void): unknown;
+  off?(event: 'error', listener: () => void): unknown;
 }
 
 interface Statement {
@@ -116,7 +118,13 @@ const runOnServer = async <T>(
   signal: AbortSignal,
 ): Promise<T> => {
   const client = await (await pool()).connect();
-  const release = once((isBroken: boolean) => client.release(isBroken));
+  // A pool listens to idle connections only: without a listener, one that is lost now would end the process.
+  client.on?.('error', ignore);
+  const release = once((isBroken: boolean) => {
+    client.release(isBroken);
+    // One that is closed may still report it.
+    if (!isBroken) client.off?.('error', ignore);
+  });
   const query: Query = async (text, values = []) => {
     const statement: Statement = { text, values: [...values], queryMode: 'extended' };
     const { rows, rowCount } = await client.query(statement);
@@ -129,18 +137,25 @@ const runOnServer = async <T>(
     await query(setLimits, [String(timeoutMs)]);
     const result = await work(query);
     await query(isReadOnly ? 'rollback' : 'commit');
-    // The end of a transaction does not release these.
-    await query('select pg_advisory_unlock_all()');
-    release(false);
+    await unlocked(query);
+    // A statement such as SET may have changed the connection for its next user.
+    release(!isReadOnly);
     return result;
   } catch (error) {
-    await query('rollback').then(
-      () => release(false),
-      () => release(true),
-    );
+    await query('rollback')
+      .then(() => unlocked(query))
+      .then(
+        () => release(!isReadOnly),
+        () => release(true),
+      );
     throw error;
   }
 };
+
+/** The end of a transaction does not release these. */
+const unlocked = (query: Query): Promise<unknown> => query('select pg_advisory_unlock_all()');
+
+const ignore = (): void => undefined;
 
 const once = <T>(action: (given: T) => void): ((given: T) => void) => {
   const state = { isDone: false };

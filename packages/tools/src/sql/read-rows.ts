@@ -41,8 +41,8 @@ export const readRows = async (query: Query, sql: string, limits: RowLimits): Pr
   return { rows: rows.slice(0, maxRows).map(cellsOf), isComplete: rows.length <= maxRows };
 };
 
-/** Models end a statement by a semicolon. */
-export const withoutSemicolon = (sql: string): string => sql.replace(/[\s;]+$/u, '');
+/** Models end a statement by a semicolon. The pattern is linear: it goes back from the end. */
+export const withoutSemicolon = (sql: string): string => /^.*[^\s;]/su.exec(sql)?.[0] ?? '';
 
 const cellsOf = ({ cells }: Row): Cells => {
   if (cells === null) return [];
@@ -74,7 +74,7 @@ export const rowsOutput = ({ rows, isComplete }: Rows, limits: RowLimits): ToolO
     return toolOutput({ content: '(No rows.)', details: { columns: [], rows: [], isComplete } });
   }
   const columns = first.map(([column]) => column);
-  const lines = [columns.map(shown).join(' | ')];
+  const lines = [columns.map(shown).join(' | ').slice(0, limits.maxLength)];
   const room = { left: limits.maxLength - length(lines[0]) };
   const fitting = rows.filter((row) => {
     const line = row.map(([, value]) => cell(value, limits.maxCell)).join(' | ');

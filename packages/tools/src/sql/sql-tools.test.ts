@@ -10,7 +10,9 @@ import {
 } from '@millrace/core/testing';
 import { startPostgres, type TestServer } from '@millrace/postgres-server';
 import pg from 'pg';
+import { VirtualTimeScheduler } from 'rxjs';
 import { runTool } from '../run-tool.test-support.js';
+import { withoutSemicolon } from './read-rows.js';
 import { sqlTools, type SqlToolsOptions } from './sql-tools.js';
 
 const tables = `
@@ -171,6 +173,8 @@ table mills -- Water mills.
     expect(await of('select * from generate_series(1, 3) as n')).toMatch(/\[3 rows\.\]$/u);
     expect(await of("select repeat('x', 10) as t")).toBe('t\nxxxxxxxxxx\n[1 row.]');
     expect(await of("select repeat('x', 100000) as t")).toBe('t\nxxxxxxxxxx…\n[1 row.]');
+    const names = Array.from({ length: 50 }, (_, n) => `${n} as c${n}`).join();
+    expect((await of(`select ${names}`)).split('\n')[0]).toHaveLength(100);
     const wide = Array.from({ length: 8 }, () => "'1234567890'").join();
     expect(await of(`values (${wide}), (${wide})`)).toMatch(/\[Only the first 0 rows\./u);
   });
@@ -275,14 +279,74 @@ describe('sql_query on a server', () => {
       'select pg_advisory_lock(7)',
       "select set_config('statement_timeout', '0', false), set_config('search_path', 'x', false)",
       "select pg_notify('x', 'y')",
+      'select pg_advisory_lock(8), 1 / (random() * 0)::int',
     ]) {
       await messageOf(sql);
+      expect(await state()).toEqual(before);
     }
-    expect(await state()).toEqual(before);
     const { text } = await query(
       "select current_setting('statement_timeout'), current_setting('search_path')",
     );
     expect(text).toContain('15s | "$user", public');
+  });
+
+  it('survives a statement that closes its connection', async () => {
+    const pool = poolOf();
+    const errors: string[] = [];
+    pool.on('acquire', (client) => {
+      const emit = client.emit.bind(client);
+      client.emit = (event: string, ...given: unknown[]) => {
+        if (event !== 'error') return Reflect.apply(emit, client, [event, ...given]) === true;
+        // Without a listener, it would end the process.
+        errors.push(client.listenerCount('error') === 0 ? 'unheard' : 'heard');
+        return true;
+      };
+    });
+    const sql = 'select pg_terminate_backend(pg_backend_pid())';
+    expect(await messageOf(sql, { postgres: pool })).toContain('terminating connection');
+    while (errors.length === 0) await new Promise(setImmediate);
+    expect(errors).not.toContain('unheard');
+    expect((await query('select 1 as one', { postgres: pool })).text).toContain('one');
+  });
+
+  it('spends no time on long white space', async () => {
+    const pattern = /[\s;]+$/u;
+    const sql = `select${' '.repeat(19_000)}1 as one ;\n; `;
+    expect((await query(sql)).text).toBe('one\n1\n[1 row.]');
+    expect(withoutSemicolon(sql)).toBe(sql.replace(pattern, ''));
+    const long = `x${' '.repeat(200_000)}x`;
+    const before = performance.now();
+    expect(withoutSemicolon(long)).toBe(long);
+    expect(performance.now() - before).toBeLessThan(1_000);
+    expect(withoutSemicolon(' ;; ')).toBe('');
+  });
+
+  it('has one time-out, also for the names in an error', async () => {
+    const failed = Object.assign(new Error('relation "x" does not exist'), { code: '42P01' });
+    const isDeclaration = ({ text }: { readonly text: string }) => text.startsWith('declare');
+    let connections = 0;
+    const postgres = {
+      connect: () => {
+        connections += 1;
+        if (connections > 1) return new Promise<never>(() => undefined);
+        return Promise.resolve({
+          release: () => undefined,
+          query: (given: { readonly text: string }) =>
+            isDeclaration(given)
+              ? Promise.reject(failed)
+              : Promise.resolve({ rows: [], rowCount: null }),
+        });
+      },
+    };
+    const scheduler = new VirtualTimeScheduler();
+    const failure = runTool(
+      named(sqlTools({ postgres }), 'sql_query'),
+      { sql: 'select 1' },
+      { scheduler },
+    ).catch((thrown: unknown) => thrown);
+    while (connections < 2) await new Promise(setImmediate);
+    scheduler.flush();
+    expect(await failure).toMatchObject({ code: 'timeout' });
   });
 
   it('stops a slow statement, on the server too', async () => {
@@ -414,11 +478,24 @@ describe('sql_execute', () => {
     expect(rows).toEqual([{ wheels: 2 }]);
   });
 
+  it('leaves no setting to the next user of the connection', async () => {
+    const pool = poolOf();
+    const tools = sqlTools({ postgres: pool, approve: true });
+    await runTool(named(tools, 'sql_execute'), { sql: 'set search_path = nowhere' });
+    expect((await pool.query('show search_path')).rows).toEqual([
+      { search_path: '"$user", public' },
+    ]);
+  });
+
   it('commits on PGlite, and reports the number of rows', async () => {
     const tools = sqlTools({ postgres: pglite, approve: true });
     const run = (sql: string) => runTool(named(tools, 'sql_execute'), { sql });
     expect((await run('create table t (x int)')).text).toMatch(/^Done/u);
     expect((await run('insert into t values (1), (2)')).text).toBe('Done: 2 rows.');
+    const large =
+      "insert into t values (2) returning 9007199254740993 as n, '{9007199254740993}'::int8[] as list";
+    expect((await run(large)).text).toContain('9007199254740993 | ');
+    await run('delete from t where ctid = (select max(ctid) from t)');
     await expect(run('insert into t values (3); drop table t')).rejects.toThrow(
       'multiple commands',
     );
@@ -435,6 +512,15 @@ describe('sqlTools', () => {
     [{ postgres: 'postgres://x/y', maxRows: 0 }, "'maxRows' must be"],
   ])('refuses the options %j', (options, message) => {
     expect(() => sqlTools(options as never)).toThrow(message);
+  });
+
+  it('does not show a URL that may contain a password', () => {
+    for (const postgres of [
+      'postgres://me:TOPSECRET@host:99999/x',
+      'mysql://me:TOPSECRET@host/x',
+    ]) {
+      expect(() => sqlTools({ postgres })).toThrow(/^(?!.*TOPSECRET).*'postgres' must be a URL/u);
+    }
   });
 
   it('reports a database that cannot be reached without its password', async () => {

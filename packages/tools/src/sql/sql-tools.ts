@@ -67,11 +67,17 @@ export const sqlTools = (options: SqlToolsOptions): readonly Tool[] => {
     : [...reading, requireApproval(executeTool(using, limits), approve)];
 };
 
-const isPostgres = (value: unknown): boolean =>
-  typeof value === 'string'
-    ? /^postgres(?:ql)?:\/\//u.test(value) && URL.canParse(value)
-    : isRecord(value) &&
-      (typeof value['connect'] === 'function' || typeof value['transaction'] === 'function');
+const isPostgres = (value: unknown): boolean => {
+  if (typeof value !== 'string') {
+    return (
+      isRecord(value) &&
+      (typeof value['connect'] === 'function' || typeof value['transaction'] === 'function')
+    );
+  }
+  if (/^postgres(?:ql)?:\/\//u.test(value) && URL.canParse(value)) return true;
+  // The message of other options quotes the value, and this one may contain a password.
+  throw new MillraceError('config', "sqlTools(): 'postgres' must be a URL such as postgres://….");
+};
 
 const rules: Readonly<Record<keyof SqlToolsOptions, Rule>> = {
   postgres: [isPostgres, 'a URL such as postgres://…, a pool of pg, or a database of PGlite'],
@@ -165,19 +171,15 @@ const executeTool = (using: Using, limits: RowLimits): Tool<{ readonly sql: stri
     }),
     run: ({ sql }, context) =>
       inTime(
-        using.database.transaction$(
-          { timeoutMs: using.timeoutMs, isReadOnly: false },
-          async (query) => {
+        using.database
+          .transaction$({ timeoutMs: using.timeoutMs, isReadOnly: false }, async (query) => {
             const { rows, affected } = await query(withoutSemicolon(sql));
             return { rows, affected };
-          },
-        ),
+          })
+          .pipe(catchError((error: unknown) => explained$(error, using, sql, 0))),
         using,
         context,
-      ).pipe(
-        catchError((error: unknown) => explained$(error, using, sql, 0)),
-        map(({ rows, affected }) => writtenOutput(rows, affected, limits)),
-      ),
+      ).pipe(map(({ rows, affected }) => writtenOutput(rows, affected, limits))),
   });
 
 const writtenOutput = (
@@ -199,7 +201,9 @@ const writtenOutput = (
 
 const textOfValue = (value: unknown): string | null => {
   if (value === null || value === undefined) return null;
-  return typeof value === 'string' ? value : JSON.stringify(value);
+  if (typeof value === 'string' || typeof value === 'bigint') return String(value);
+  // PGlite reads large integers as such.
+  return JSON.stringify(value, (_, it: unknown) => (typeof it === 'bigint' ? String(it) : it));
 };
 
 // ---------------------------------------------------------------- transactions
@@ -211,10 +215,12 @@ const read$ = <T>(
   work: (query: Query) => Promise<T>,
 ): Observable<T> =>
   inTime(
-    using.database.transaction$({ timeoutMs: using.timeoutMs, isReadOnly: true }, work),
+    using.database
+      .transaction$({ timeoutMs: using.timeoutMs, isReadOnly: true }, work)
+      .pipe(catchError((error: unknown) => explained$(error, using, sql, cursor.length))),
     using,
     context,
-  ).pipe(catchError((error: unknown) => explained$(error, using, sql, cursor.length)));
+  );
 
 const inTime = <T>(
   source$: Observable<T>,
