@@ -208,6 +208,16 @@ describe('send_mail', () => {
     });
   });
 
+  it('I5: sends nothing if it is unsubscribed before it has connected', async () => {
+    const mails = smtp.mails.length;
+    const start = () => create().run$(mail(), lentToolContext()).subscribe();
+    start().unsubscribe();
+    // The second one takes as long as the first would have.
+    await runTool(create(), mail());
+    await new Promise(setImmediate);
+    expect(smtp.mails).toHaveLength(mails + 1);
+  });
+
   it('I5: unsubscribing, and a time-out, close the connection', async () => {
     const silent = await openServer({}, true);
     const errors: unknown[] = [];

@@ -191,7 +191,11 @@ const check = (mail: Mail, isAllowed: IsAllowed): void => {
 const sent$ = (mail: Mail, options: SendMailOptions, timeoutMs: number): Observable<ToolOutput> =>
   new Observable((subscriber) => {
     const sockets: Socket[] = [];
-    send(mail, options, timeoutMs, sockets).then(
+    send(mail, options, timeoutMs, (socket) => {
+      sockets.push(socket);
+      // Unsubscribing may precede the connection.
+      if (subscriber.closed) socket.destroy(new Error('The call was ended.'));
+    }).then(
       (output) => {
         subscriber.next(output);
         subscriber.complete();
@@ -205,7 +209,7 @@ const send = async (
   { to, subject, text }: Mail,
   { server, from }: SendMailOptions,
   timeoutMs: number,
-  sockets: Socket[],
+  opened: (socket: Socket) => void,
 ): Promise<ToolOutput> => {
   const { createTransport } = await load();
   const { host, secure = false, port = secure ? 465 : 587, user, password } = server;
@@ -220,12 +224,12 @@ const send = async (
     socketTimeout: timeoutMs,
     getSocket: (_, callback) => {
       const socket = connect(port, host);
-      sockets.push(socket);
       socket.once('error', callback);
       socket.once('connect', () => {
         socket.off('error', callback);
         callback(null, { connection: socket });
       });
+      opened(socket);
     },
   });
   const sender = typeof from === 'string' ? { name: '', address: from } : from;
