@@ -7,8 +7,8 @@ import {
   createService,
   json$,
   keyRules,
-  oneLine,
   optionalKey,
+  reasonOf,
   type Service,
   serviceError,
   type ServiceOptions,
@@ -86,7 +86,11 @@ export const pubmed = (options: PubmedOptions = {}): Tool => {
         switchMap((json) => {
           const refused = textAt(json, 'esearchresult', 'ERROR');
           if (refused !== '') {
-            throw serviceError(service, 'invalidRequest', `refused: ${oneLine(refused, 300)}`);
+            throw serviceError(
+              service,
+              'invalidRequest',
+              `refused: ${reasonOf(service, refused, 300)}`,
+            );
           }
           const ids = listAt(json, 'esearchresult', 'idlist').filter((id) =>
             /^\d+$/u.test(String(id)),
@@ -195,7 +199,7 @@ const arxivPapers = (feed: unknown, service: Service): readonly Source[] => {
     const id = textAt(entry, 'id');
     const summary = contentOf(valueAt(entry, 'summary'));
     if (id.includes('/api/errors')) {
-      throw serviceError(service, 'invalidRequest', `refused: ${oneLine(summary, 300)}`);
+      throw serviceError(service, 'invalidRequest', `refused: ${reasonOf(service, summary, 300)}`);
     }
     const authors = authorsOf(listAt(entry, 'author').map((author) => textAt(author, 'name')));
     const category = textAt(entry, 'arxiv:primary_category', '@term');

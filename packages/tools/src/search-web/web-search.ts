@@ -8,7 +8,7 @@ import {
   createService,
   json$,
   keyRules,
-  oneLine,
+  reasonOf,
   requiredKey,
   serviceError,
   type ServiceOptions,
@@ -71,7 +71,7 @@ export const webSearch = (options: WebSearchOptions): Tool => {
           // Baidu reports errors with the status 200 as well.
           const refused = provider === 'baidu' ? textAt(json, 'code') : '';
           if (refused !== '' && refused !== '0') {
-            const why = oneLine(`${refused} ${textAt(json, 'message')}`, 300);
+            const why = reasonOf(service, `${refused} ${textAt(json, 'message')}`, 300);
             throw serviceError(service, 'invalidRequest', `refused: ${why}`);
           }
           return sourcesOutput(sourcesOf(found(json), 600, maxResults), maxLength);

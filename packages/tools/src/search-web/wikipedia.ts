@@ -7,6 +7,7 @@ import {
   createService,
   json$,
   oneLine,
+  reasonOf,
   serviceError,
   type ServiceOptions,
   serviceRules,
@@ -72,7 +73,11 @@ export const wikipedia = (options: WikipediaOptions = {}): Tool => {
         map((json) => {
           const refused = textAt(json, 'error', 'info');
           if (refused !== '') {
-            throw serviceError(service, 'invalidRequest', `refused: ${oneLine(refused, 300)}`);
+            throw serviceError(
+              service,
+              'invalidRequest',
+              `refused: ${reasonOf(service, refused, 300)}`,
+            );
           }
           const pages = [...listAt(json, 'query', 'pages')]
             .sort((a, b) => (numberAt(a, 'index') ?? 0) - (numberAt(b, 'index') ?? 0))

@@ -58,6 +58,16 @@ describe('the client of services', () => {
       'auth',
       'Mill answered with the status 401 Unauthorized: The key *** is wrong.',
     ],
+    [
+      answer(400, `{"message":"${'m'.repeat(190)} TOP/SECRET+key"}`),
+      'invalidRequest',
+      /m{190} \*\*\*\.$/u,
+    ],
+    [
+      answer(400, `{"message":"${'m'.repeat(195)}TOP/SECRET+key"}`),
+      'invalidRequest',
+      /m{195}\*\*\*\.$/u,
+    ],
     [answer(403, '{"detail":{"error":"no"}}'), 'auth', 'status 403 Forbidden: no.'],
     [
       answer(400, '{"error":true,"reason":"x\\ny"}'),
@@ -105,6 +115,7 @@ describe('the client of services', () => {
     ['30', 30_000, 'Try again in 30 s.'],
     ['0', 0, 'Try again in 0 s.'],
     ['Wed, 21 Oct 2015 07:28:00 GMT', 0, 'Try again in 0 s.'],
+    ['Fri, 31 Dec 9999 00:00:00 GMT', 2_147_483_647, 'Try again in 2147483.647 s.'],
     ['soon', undefined, /429 Too Many Requests\.$/u],
   ])('reads Retry-After: %s', async (header, retryAfterMs, message) => {
     vendor.answers = { '/wheel': answer(429, '', { 'retry-after': header }) };
@@ -165,7 +176,9 @@ describe('the client of services', () => {
   it.each(['ftp://x', 'x', 'http://user:pass@x/', 'https://x/?a=1', 'https://x/#a'])(
     'refuses the base URL %s',
     (baseUrl) => {
-      expect(() => stockQuote({ apiKey: key, baseUrl })).toThrow("'baseUrl' must be a URL");
+      expect(() => stockQuote({ apiKey: key, baseUrl })).toThrow(
+        /^(?!.*pass@).*'baseUrl' must be a URL/u,
+      );
     },
   );
 });

@@ -27,8 +27,16 @@ export interface ServiceOptions {
 
 export const serviceRules = {
   baseUrl: [
-    (value: unknown) => typeof value === 'string' && isWebAddress(value),
-    'a URL with http:// or https://, without a password and a query',
+    (value: unknown) => {
+      if (typeof value !== 'string') return false;
+      if (isWebAddress(value)) return true;
+      // The message of other options quotes the value, and this one may contain a password.
+      throw new MillraceError(
+        'config',
+        "'baseUrl' must be a URL with http:// or https://, without a password and a query.",
+      );
+    },
+    'a string',
   ],
   timeoutMs: isDelay,
   maxLength: wholeNumber(200),
@@ -202,6 +210,13 @@ export const serviceError = (
   more: { readonly status?: number; readonly retryAfterMs?: number; readonly cause?: unknown } = {},
 ): MillraceError => new MillraceError(code, `${name} ${withoutSecrets(what, secrets)}.`, more);
 
+/** Text of a service for an error, without secrets. They are removed first: a part of one could not be found. */
+export const reasonOf = (
+  { secrets }: Pick<Service, 'secrets'>,
+  text: string,
+  maxLength: number,
+): string => oneLine(withoutSecrets(text, secrets), maxLength);
+
 const withoutSecrets = (text: string, secrets: readonly string[]): string =>
   secrets
     .flatMap((secret) => [secret, encodeURIComponent(secret)])
@@ -210,7 +225,7 @@ const withoutSecrets = (text: string, secrets: readonly string[]): string =>
 const statusError = (service: Service, response: Response, text: string): MillraceError => {
   const { status } = response;
   const retryAfterMs = retryAfter(response.headers.get('retry-after'));
-  const reason = reasonIn(parsedJson(text));
+  const reason = reasonIn(service, parsedJson(text));
   const wait = retryAfterMs === undefined ? '' : `. Try again in ${retryAfterMs / 1_000} s`;
   return serviceError(
     service,
@@ -229,15 +244,15 @@ const codeOf = (status: number): MillraceError['code'] => {
   return status >= 500 ? 'server' : 'invalidRequest';
 };
 
-/** Seconds, or a date. */
+/** Seconds, or a date, up to the longest delay of a timer. */
 const retryAfter = (header: string | null): number | undefined => {
   if (header === null) return undefined;
   const ms = /^\d{1,7}$/u.test(header) ? Number(header) * 1_000 : Date.parse(header) - Date.now();
-  return Number.isFinite(ms) ? Math.max(0, Math.round(ms)) : undefined;
+  return Number.isFinite(ms) ? Math.min(Math.max(0, Math.round(ms)), 2 ** 31 - 1) : undefined;
 };
 
 /** The places where vendors explain an error. */
-const reasonIn = (json: unknown): string => {
+const reasonIn = (service: Service, json: unknown): string => {
   const places = [
     ...[
       ['error', 'message'],
@@ -249,7 +264,7 @@ const reasonIn = (json: unknown): string => {
     ...[['message'], ['detail'], ['reason']],
   ];
   const reason = places.map((path) => textAt(json, ...path)).find((it) => it !== '');
-  return reason === undefined ? '' : `: ${oneLine(reason, 200).replace(/\.$/u, '')}`;
+  return reason === undefined ? '' : `: ${reasonOf(service, reason, 200).replace(/\.$/u, '')}`;
 };
 
 const explained = (service: Service, error: unknown): MillraceError => {

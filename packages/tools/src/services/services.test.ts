@@ -253,6 +253,24 @@ Now (2026-11-26T17:00): light snow, -2.5 °C, feels like -7 °C, humidity 80%, w
     });
   });
 
+  it('is as short as it was asked for, whatever the service answers', async () => {
+    const long = { current: { time: 'x'.repeat(9_000) }, daily: { time: Array(9_000).fill('y') } };
+    vendor.answers = {
+      '/v1/search': { results: [{ name: 'Oslo', latitude: 1, longitude: 2 }] },
+      '/v1/forecast': long,
+    };
+    const short = weather({ provider: 'open-meteo', ...options });
+    const { text, output } = await runTool(short, { place: 'Oslo', days: 2 });
+    expect(text.length).toBeLessThan(200);
+    expect(Object(output.details).days).toHaveLength(2);
+    vendor.answers = {
+      ...vendor.answers,
+      '/v1/forecast': { current: { time: 'now' }, daily: { time: Array(7).fill('a'.repeat(50)) } },
+    };
+    const cut = weather({ provider: 'open-meteo', ...options, maxLength: 200 });
+    expect((await runTool(cut, { place: 'Oslo', days: 7 })).text).toHaveLength(200);
+  });
+
   it('asks QWeather with the key in a header', async () => {
     vendor.answers = qweather;
     const tool = weather({ provider: 'qweather', ...options });

@@ -42,6 +42,7 @@ export const weather = (options: WeatherOptions): Tool => {
   checkOptions('weather()', options, { ...keyRules, provider: oneOf('open-meteo', 'qweather') }, [
     'provider',
   ]);
+  const { maxLength = 8_000 } = options;
   const report$ = options.provider === 'qweather' ? qweather(options) : openMeteo(options);
   return tool({
     name: 'weather',
@@ -68,7 +69,7 @@ export const weather = (options: WeatherOptions): Tool => {
       additionalProperties: false,
     }),
     run: ({ place, days = 3 }, { scheduler }) =>
-      report$(place, days, scheduler).pipe(map(outputOf)),
+      report$(place, days, scheduler).pipe(map((report) => outputOf(report, maxLength))),
   });
 };
 
@@ -99,7 +100,7 @@ interface Day {
 
 type ReportOf = (place: string, days: number, scheduler: SchedulerLike) => Observable<Report>;
 
-const outputOf = (report: Report): ToolOutput => {
+const outputOf = (report: Report, maxLength: number): ToolOutput => {
   const { place, now, days } = report;
   const quantity = (name: string, value: number | null, unit: string): readonly string[] =>
     value === null ? [] : [`${name}${value}${unit}`];
@@ -119,10 +120,8 @@ const outputOf = (report: Report): ToolOutput => {
       ...quantity('precipitation ', day.precipitation, ' mm'),
     ].join(', '),
   );
-  return toolOutput({
-    content: [place, `Now (${now.time}): ${current.join(', ')}`, ...forecast].join('\n'),
-    details: report,
-  });
+  const content = [place, `Now (${now.time}): ${current.join(', ')}`, ...forecast].join('\n');
+  return toolOutput({ content: content.slice(0, maxLength), details: report });
 };
 
 /** `null` if the service has not measured it. */
@@ -166,20 +165,22 @@ const openMeteo = (options: WeatherOptions): ReportOf => {
           apikey: key,
         };
         return json$(service, { path: '/v1/forecast', query }, scheduler).pipe(
-          map((forecast) => openMeteoReport(placeIn(found, 'name', 'admin1', 'country'), forecast)),
+          map((forecast) =>
+            openMeteoReport(placeIn(found, 'name', 'admin1', 'country'), forecast, days),
+          ),
         );
       }),
     );
 };
 
-const openMeteoReport = (place: string, forecast: unknown): Report => {
+const openMeteoReport = (place: string, forecast: unknown, days: number): Report => {
   const now = valueAt(forecast, 'current');
   const daily = (name: string, index: number): number | null =>
     amountAt({ value: listAt(forecast, 'daily', name)[index] }, 'value');
   return {
     place,
     now: {
-      time: textAt(now, 'time'),
+      time: oneLine(textAt(now, 'time'), 50),
       weather: weatherOf(amountAt(now, 'weather_code')),
 
       temperature: amountAt(now, 'temperature_2m'),
@@ -188,14 +189,16 @@ const openMeteoReport = (place: string, forecast: unknown): Report => {
       windSpeed: amountAt(now, 'wind_speed_10m'),
       precipitation: amountAt(now, 'precipitation'),
     },
-    days: listAt(forecast, 'daily', 'time').map((date, index) => ({
-      date: textAt({ date }, 'date'),
-      weather: weatherOf(daily('weather_code', index)),
+    days: listAt(forecast, 'daily', 'time')
+      .slice(0, days)
+      .map((date, index) => ({
+        date: oneLine(textAt({ date }, 'date'), 50),
+        weather: weatherOf(daily('weather_code', index)),
 
-      low: daily('temperature_2m_min', index),
-      high: daily('temperature_2m_max', index),
-      precipitation: daily('precipitation_sum', index),
-    })),
+        low: daily('temperature_2m_min', index),
+        high: daily('temperature_2m_max', index),
+        precipitation: daily('precipitation_sum', index),
+      })),
   };
 };
 
@@ -273,7 +276,7 @@ const qweatherReport = (place: string, answer: unknown, daily: unknown, days: nu
   return {
     place,
     now: {
-      time: textAt(now, 'obsTime'),
+      time: oneLine(textAt(now, 'obsTime'), 50),
       weather: oneLine(textAt(now, 'text'), 50),
 
       temperature: amountAt(now, 'temp'),
@@ -285,7 +288,7 @@ const qweatherReport = (place: string, answer: unknown, daily: unknown, days: nu
     days: listAt(daily, 'daily')
       .slice(0, days)
       .map((day) => ({
-        date: textAt(day, 'fxDate'),
+        date: oneLine(textAt(day, 'fxDate'), 50),
         weather: oneLine(textAt(day, 'textDay'), 50),
 
         low: amountAt(day, 'tempMin'),
