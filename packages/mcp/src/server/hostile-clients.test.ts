@@ -9,13 +9,14 @@ import {
   Observable,
   of,
   range,
+  skip,
   Subject,
   throwError,
   VirtualTimeScheduler,
 } from 'rxjs';
 import { closeAll, connected, overHttp, serving, textIn } from './clients.test-support.js';
 import { createHandler } from './mcp-handler.js';
-import { mcpHandler, type ServingOptions } from './index.js';
+import { type Access, mcpHandler, type ServingOptions } from './index.js';
 import { createShared } from './serving.js';
 import { servingOf } from './serve-options.js';
 
@@ -153,6 +154,51 @@ describe('a request over HTTP', () => {
     expect(answered.status).toBe(500);
     expect(answered.body).not.toContain('secret');
     expect(errors.map((error) => error.message)).toEqual(['ldap://admin:secret@host']);
+  });
+});
+
+describe('a handler', () => {
+  const asked = (body: string, headers: Headers = {}): Request =>
+    new Request('http://localhost/mcp', { method: 'POST', headers: { ...json, ...headers }, body });
+
+  it.each<unknown>([
+    0,
+    '',
+    Number.NaN,
+    undefined,
+    null,
+    { id: 5 },
+    { user: undefined },
+    { user: '' },
+  ])('refuses a client for which authorize emits %j', async (access) => {
+    const { fetch, close } = mcpHandler([echo], { authorize: () => of(access as Access) });
+    expect((await fetch(asked(hello))).status).toBe(401);
+    close();
+  });
+
+  it('admits no client that it was still checking when it was closed', async () => {
+    const access$ = new Subject<boolean>();
+    const { fetch, close } = mcpHandler([echo], { authorize: () => access$ });
+    const answered = fetch(asked(hello));
+    while (!access$.observed) await new Promise(setImmediate);
+    close();
+    access$.next(true);
+    expect((await answered).status).toBe(503);
+  });
+
+  it('does not show what annotations throw', async () => {
+    const { fetch, close } = mcpHandler([echo], {
+      annotations: () => {
+        throw new Error('postgres://me:secret@host');
+      },
+    });
+    const begun = await fetch(asked(hello));
+    const session = { 'mcp-session-id': begun.headers.get('mcp-session-id') ?? '' };
+    const listed = await fetch(asked(message('tools/list'), session));
+    const text = await listed.text();
+    expect(text).toContain('-32603');
+    expect(text).not.toContain('secret');
+    close();
   });
 });
 
@@ -362,6 +408,20 @@ describe('over stdio', () => {
     const { end$ } = await serving([echo], { stdio, limits: { message: 1_000 } });
     stdio.input.write('x'.repeat(2_000));
     expect(await firstValueFrom(end$)).toBe('complete');
+  });
+
+  it('the end of the input cancels calls with the same id as well', async () => {
+    const started$ = new Subject<void>();
+    const cancelled$ = new Subject<void>();
+    const stdio = streams();
+    await serving([waiting(started$, cancelled$)], { stdio });
+    const started = firstValueFrom(started$.pipe(skip(1)));
+    const cancelled = firstValueFrom(cancelled$.pipe(skip(1)));
+    const call = message('tools/call', { name: 'wait' }, 2);
+    stdio.input.write(`${hello}\n${call}\n${call}\n`);
+    await started;
+    stdio.input.end();
+    await cancelled;
   });
 
   it('the end of the input cancels what runs, and completes', async () => {

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { checkOptions } from '@millrace/core/values';
+import { checkOptions, isRecord } from '@millrace/core/values';
 import {
   createMcpHandler,
   hostHeaderValidationResponse,
@@ -98,15 +98,16 @@ export const createHandler = (
     const access = await accessOf(serving, request);
     if (access === false) return unauthorized();
     const user = access === true ? undefined : access.user;
+    const isLegacy = await isLegacyRequest(request, undefined, { maxRequestBodySize });
+    // It may have been closed since the request arrived; what follows has the whole body, and does not wait.
+    if (lifetime.closed) return closedProblem();
     follow();
-    if (await isLegacyRequest(request, undefined, { maxRequestBodySize })) {
-      return sessions.answer(request, user);
-    }
+    if (isLegacy) return sessions.answer(request, user);
     return modern.fetch(request, user === undefined ? {} : { authInfo: authOf(user) });
   };
   return {
     fetch: (request) => {
-      if (lifetime.closed) return Promise.resolve(problem(503, 'The server is closed.'));
+      if (lifetime.closed) return Promise.resolve(closedProblem());
       return tracked(request, answer).catch((error: unknown) => {
         report(serving, error);
         return problem(500, 'Internal server error.');
@@ -131,6 +132,8 @@ const problem = (status: number, message: string, headers: Record<string, string
     { status, headers },
   );
 
+const closedProblem = (): Response => problem(503, 'The server is closed.');
+
 // ---------------------------------------------------------------- access
 
 /** Against DNS rebinding: a page in a browser must not reach a server of this machine under a name of its own. */
@@ -146,15 +149,19 @@ const refusalOf = (
   );
 };
 
-const accessOf = ({ authorize }: Serving, request: Request): Promise<Access> => {
+/** Anything but true and a user with a name is a refusal: programs without types return other values by mistake. */
+const accessOf = async ({ authorize }: Serving, request: Request): Promise<Access> => {
   const [, token] = /^Bearer +(\S+)$/i.exec(request.headers.get('authorization') ?? '') ?? [];
-  return firstValueFrom(
+  const access: unknown = await firstValueFrom(
     defer((): Observable<Access> => {
       const access = authorize(token, request);
       return typeof access === 'boolean' || isUser(access) ? of(access) : from(access);
     }),
     { defaultValue: false },
   );
+  if (!isRecord(access)) return access === true;
+  const { user } = access;
+  return typeof user === 'string' && user !== '' && { user };
 };
 
 const isUser = (access: object): access is { readonly user: string } =>
@@ -233,25 +240,27 @@ const createSessions = (serving: Serving, shared: Shared, scheduler: SchedulerLi
   const starting = new Set<Request>();
 
   const start = async (user: string | undefined): Promise<Session> => {
-    const server = shared.create({ era: 'legacy' });
+    const idle = new Subscription();
+    const server = shared.create({ era: 'legacy' }, () => {
+      sessions.delete(transport.sessionId ?? '');
+      idle.unsubscribe();
+    });
     const transport = new WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: randomUUID,
       maxRequestBodySize: limits.message,
       onsessioninitialized: (id) => {
         sessions.set(id, session);
-        const idle = session.open$
-          .pipe(
-            switchMap((open) => (open > 0 ? NEVER : timer(timeouts.idleMs, scheduler))),
-            take(1),
-          )
-          .subscribe({
-            next: () => end(session),
-            error: (error: unknown) => report(serving, error),
-          });
-        server.server.onclose = () => {
-          sessions.delete(id);
-          idle.unsubscribe();
-        };
+        idle.add(
+          session.open$
+            .pipe(
+              switchMap((open) => (open > 0 ? NEVER : timer(timeouts.idleMs, scheduler))),
+              take(1),
+            )
+            .subscribe({
+              next: () => end(session),
+              error: (error: unknown) => report(serving, error),
+            }),
+        );
       },
     });
     const session: Session = { server, transport, user, open$: new BehaviorSubject(0) };

@@ -104,9 +104,8 @@ const overStdio$ = (
       const transport = new StdioServerTransport(input, output, { maxBufferSize });
       const connection = serveStdio(
         ({ era }) => {
-          const server = shared.create({ era });
+          const server = shared.create({ era }, () => servers.delete(server));
           servers.add(server);
-          server.server.onclose = () => servers.delete(server);
           return server;
         },
         { transport, onerror: report },

@@ -52,8 +52,11 @@ import {
 } from './call-tool.js';
 import type { Serving } from './serve-options.js';
 
-/** Makes the protocol's server for a connection, or for a request without one. */
-export type ServerFactory = (context: Pick<McpRequestContext, 'era'>) => McpServer;
+/** Makes the protocol's server for a connection, or for a request without one. `onClosed` is called when it is closed. */
+export type ServerFactory = (
+  context: Pick<McpRequestContext, 'era'>,
+  onClosed?: () => void,
+) => McpServer;
 
 /** A tool with its name for clients. */
 interface Entry {
@@ -80,12 +83,14 @@ export const createShared = (serving: Serving): Shared => {
   );
   const running = { count: 0 };
   const current = (signal: AbortSignal): Promise<ReadonlyMap<string, Entry>> =>
-    firstValueFrom(entries$.pipe(takeUntil(aborted$(signal))), { defaultValue: new Map() }).catch(
-      (cause: unknown) => {
-        throw internal(serving, cause);
-      },
-    );
-  const create: ServerFactory = ({ era }) => {
+    firstValueFrom(entries$.pipe(takeUntil(aborted$(signal))), { defaultValue: new Map() });
+  // The SDK would send the message of any error.
+  const masked = (cause: unknown): never => {
+    throw internal(serving, cause);
+  };
+  const create: ServerFactory = ({ era }, onClosed) => {
+    // The SDK forgets the first of two calls with the same id, and does not abort it.
+    const closed = new AbortController();
     const { name, version, instructions, canChange } = serving;
     const mcp = new McpServer(
       { name, version },
@@ -97,18 +102,32 @@ export const createShared = (serving: Serving): Shared => {
     // Core has the schemas of the tools and checks their input, so they are not registered.
     const { server } = mcp;
     server.onerror = (error) => void maskOf(serving, errorOf(error, 'invalidRequest'));
-    server.setRequestHandler('tools/list', async (_request, { mcpReq: { signal } }) => ({
-      tools: [...(await current(signal)).values()].map((entry) => listedOf(serving, entry)),
-    }));
+    server.onclose = () => {
+      closed.abort();
+      onClosed?.();
+    };
+    server.setRequestHandler('tools/list', (_request, { mcpReq: { signal } }) =>
+      current(signal)
+        .then((entries) => ({
+          tools: [...entries.values()].map((entry) => listedOf(serving, entry)),
+        }))
+        .catch(masked),
+    );
     server.setRequestHandler('tools/call', async ({ params }, context) => {
-      const entry = (await current(context.mcpReq.signal)).get(params.name);
+      const entry = (await current(context.mcpReq.signal).catch(masked)).get(params.name);
       if (entry === undefined) {
         const text = `There is no tool '${params.name.slice(0, 128)}'.`;
         throw new ProtocolError(ProtocolErrorCode.InvalidParams, text);
       }
       const input = params.arguments ?? {};
       return lastValueFrom(
-        limited$(serving, running, answer$(serving, mcp, era, entry, input, context)),
+        limited$(
+          serving,
+          running,
+          answer$(serving, mcp, era, entry, input, context).pipe(
+            takeUntil(aborted$(closed.signal)),
+          ),
+        ),
         { defaultValue: refused('The call was cancelled.') },
       );
     });
@@ -154,7 +173,6 @@ const limited$ = (
     }
     running.count += 1;
     return result$.pipe(
-      // The SDK would send the message of any error.
       catchError((cause: unknown) => of(refused(maskOf(serving, errorOf(cause, 'unknown'))))),
       finalize(() => {
         running.count -= 1;
