@@ -39,9 +39,17 @@ export const createConverter = ({ timeoutMs, maxMemory }: ConverterLimits): Conv
     thread = undefined;
     isBusy = false;
   };
+  const start = (): Worker => {
+    const worker = startThread(maxMemory);
+    const forget = (): void => {
+      if (thread === worker) thread = undefined;
+    };
+    // A thread that fails between two files has no other listener: its error would end the process.
+    return worker.on('error', forget).on('exit', forget);
+  };
   const answer$ = (type: string, bytes: Uint8Array<ArrayBuffer>): Observable<Converted> =>
     new Observable((subscriber) => {
-      const worker = (thread ??= startThread(maxMemory));
+      const worker = (thread ??= start());
       const fail = (error: unknown): void => subscriber.error(new Error(failureOf(error)));
       const take = (result: unknown): void => {
         isBusy = false;

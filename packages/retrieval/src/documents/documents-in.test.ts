@@ -106,6 +106,18 @@ describe('documentsIn', () => {
     ]);
   });
 
+  it('reads the file after a PDF that fails again after it was read', async () => {
+    const broken = pdfOf([pageOf('one'), pageOf('two')]).toString('latin1');
+    await write({
+      // No object has this generation: for each page, pdf.js rejects a promise that it does not handle.
+      'a.pdf': Buffer.from(broken.replace('[4 0 R 6 0 R]', '[4 5 R 6 5 R]'), 'latin1'),
+      'b.pdf': pdfOf([pageOf('good')]),
+    });
+    const { documents, reports } = await readAll();
+    expect(documents.map(({ text }) => text.trim())).toEqual(['', 'good']);
+    expect(reports).toEqual([['a.pdf has no text, as if it were scanned.', 'a.pdf']]);
+  });
+
   it('stops a PDF that inflates to gigabytes, or takes too long, and reads the next file', async () => {
     await write({
       'a.pdf': pdfOf([' '.repeat(150_000_000)], true),

@@ -21,6 +21,10 @@ const pdfText = async (bytes: Uint8Array) => {
   }
 };
 
+// For a broken file, pdf.js rejects promises that it does not handle, even after the answer. They must not end the thread: the
+// next file would be lost, or the error would reach the program.
+process.on('unhandledRejection', () => undefined);
+
 parentPort?.on('message', (given: unknown) => {
   const convert = async (): Promise<unknown> => {
     if (!isRecord(given) || !(given['bytes'] instanceof Uint8Array)) return undefined;
