@@ -32,6 +32,11 @@ describe('byHeadings', () => {
     expect(textsOf(doc(text)).map(({ title }) => title)).toEqual(['A', 'B']);
   });
 
+  it('takes code in a line for no code block', () => {
+    const text = '# A\n```npm install```\n# B\n````\n# not one\n````\n# C\nc';
+    expect(textsOf(doc(text)).map(({ title }) => title)).toEqual(['A', 'B', 'C']);
+  });
+
   it('does not repeat a title that is the first heading', () => {
     expect(textsOf(doc('# Mill\nx', { title: 'Mill' }))).toEqual([
       { text: 'x', line: 2, title: 'Mill' },

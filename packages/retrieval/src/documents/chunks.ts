@@ -167,7 +167,8 @@ const stripMarkdown = (title: string): string =>
 const fenceAfter = (open: string | undefined, line: string): string | undefined => {
   const marks = /^\s*(`{3,}|~{3,})/u.exec(line)?.[1];
   if (marks === undefined) return open;
-  if (open === undefined) return marks;
+  // Not a fence: code in a line, as in ```npm install```.
+  if (open === undefined) return /^\s*`+[^`]+`/u.test(line) ? undefined : marks;
   return marks.startsWith(open) && line.trim() === marks ? undefined : open;
 };
 

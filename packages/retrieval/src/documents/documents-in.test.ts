@@ -150,6 +150,8 @@ describe('documentsIn', () => {
       'nested.html': `${'<div>'.repeat(20_000)}deep${'</div>'.repeat(20_000)}`,
       'nul.html': '<p>a\u0000b \ud800c',
       'latin.html': Buffer.from('<meta charset=iso-8859-1><p>M\xfchle', 'latin1'),
+      'unknown.html': '<meta charset=klingon><p>Mühle',
+      'wide.html': '<meta charset="utf-16"><p>Mühle',
       'undeclared.txt': Buffer.from('M\xfchle', 'latin1'),
     });
     const { documents, reports } = await readAll();
@@ -158,7 +160,7 @@ describe('documentsIn', () => {
     expect(texts['links.html']).toMatch(/\(\.\/b\.md\)[^]*https:\/\/x\.example\//u);
     expect(texts['links.html']).not.toMatch(/javascript|data:|vbscript|file:/iu);
     expect(texts['nested.html']).toContain('deep');
-    expect(texts['latin.html']).toBe('Mühle');
+    for (const name of ['latin', 'unknown', 'wide']) expect(texts[`${name}.html`]).toBe('Mühle');
     expect(texts['undeclared.txt']).toBe('Mühle');
   });
 
