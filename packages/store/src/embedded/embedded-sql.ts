@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { setImmediate } from 'node:timers/promises';
 import type { PGlite } from '@electric-sql/pglite';
 import { MillraceError } from '@millrace/core';
 import { Subject, type SchedulerLike } from 'rxjs';
@@ -113,17 +114,42 @@ const takenOver = (where: string): MillraceError =>
     `${where} was taken over by another process because this one sent no heartbeat. This process can no longer write to it: exit, or close the store and open it again.`,
   );
 
+/** How long statements may follow each other before the rest of the process gets a turn, in milliseconds. */
+const turnMs = 20;
+
+/**
+ * The engine works in this thread, and its promises settle without a turn of the event loop: thousands of statements in a
+ * row would stop all timers and sockets of the process, the heartbeat of the lock as well.
+ */
+const createTurns = (): (() => Promise<void>) => {
+  let since = performance.now();
+  let turn: Promise<void> | undefined;
+  return async () => {
+    if (turn === undefined && performance.now() - since < turnMs) return;
+    // All wait for the same one, so statements keep their order.
+    turn ??= setImmediate().then(() => {
+      since = performance.now();
+      turn = undefined;
+    });
+    await turn;
+  };
+};
+
 const sqlOf = (
   database: PGlite,
   { schema, hasVectors, lock, lost, failed, isClosed, pending }: SqlParts,
 ): Sql => {
   const changed$ = new Subject<string>();
+  const takeTurns = createTurns();
   /** Checks the lock first: a process that was suspended for long may have lost the database. */
   const guarded = async <T>(work: () => Promise<T>): Promise<T> => {
     if (isClosed() && !lock.isHeld()) throw closed();
-    if (!lock.isHeld()) throw lost();
     try {
-      return await pending.track(work);
+      return await pending.track(async () => {
+        await takeTurns();
+        if (!lock.isHeld()) throw lost();
+        return work();
+      });
     } catch (error) {
       throw failed(error);
     }
