@@ -32,7 +32,8 @@ export const checkId = (
   owner: string,
   id: unknown,
   code: 'config' | 'invalidRequest' = 'config',
+  what = 'an id',
 ): void => {
   if (typeof id === 'string' && id !== '' && id.length <= 16_384) return;
-  throw new MillraceError(code, `${owner} needs an id: a string of 1 to 16,384 characters.`);
+  throw new MillraceError(code, `${owner} needs ${what}: a string of 1 to 16,384 characters.`);
 };

@@ -390,7 +390,7 @@ describe('documentIndex', () => {
     expect(() => documentIndex(files as DatabaseStore)).toThrow('openEmbedded() or openPostgres()');
     const unnamed: object = { embedder: { embed$: () => EMPTY } };
     expect(() => documentIndex(store, unnamed)).toThrow('an id that names its model');
-    expect(() => documentIndex(store, { name: '' })).toThrow('needs an id');
+    expect(() => documentIndex(store, { name: '' })).toThrow('needs a name');
     expect(() => documentIndex(store, { language: "x'" })).toThrow('text search configuration');
     const other = openEmbedded(join(directory, 'other'), { onProgress: () => undefined });
     const index = documentIndex(other);

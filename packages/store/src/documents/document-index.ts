@@ -7,7 +7,6 @@ import {
   isFunction,
   isRecord,
   isText,
-  numberFrom,
   type Rule,
   wholeNumber,
 } from '@millrace/core/values';
@@ -120,7 +119,7 @@ export const documentIndex = (
   }
   checkOptions('documentIndex()', options, rules);
   const { name = 'documents', embedder, threshold = 0.3, language } = options;
-  checkId('An index of documents', name);
+  checkId('An index of documents', name, 'config', 'a name');
   const { batchSize = 64, embedderMs = 30_000 } = options;
   const tables = documentTables(database.sql, name, language);
   const settings: Settings = { name, embedder, language };
@@ -173,7 +172,7 @@ const rules: Readonly<Record<keyof DocumentIndexOptions, Rule>> = {
       value['id'] !== '',
     'an embedder with embed$() and an id that names its model',
   ],
-  threshold: numberFrom(0),
+  threshold: [(value) => typeof value === 'number' && value >= 0 && value <= 1, 'from 0 to 1'],
   language: [
     (value) => typeof value === 'string' && /^[a-z_]{1,60}$/.test(value),
     "a Postgres text search configuration, such as 'german'",
@@ -200,7 +199,8 @@ const withIndex$ = <T>(
   );
 
 const checkedRemoval = (which: Removal): Removal => {
-  if (which === 'all' || Array.isArray(which)) return which;
+  if (which === 'all') return which;
+  if (Array.isArray(which) && which.every((source) => typeof source === 'string')) return which;
   // An empty prefix would remove everything.
   if (isRecord(which) && typeof which.prefix === 'string' && which.prefix !== '') return which;
   throw new MillraceError('config', "remove$() takes a list of sources, { prefix } or 'all'.");
@@ -228,14 +228,17 @@ type Outcome = Pick<IndexProgress, 'source' | 'status' | 'chunks'>;
 
 /** Stores groups of documents in one index: looks them up, embeds what has changed, and writes one after the other. */
 const writerOf = (
-  { tables, settings: { name, embedder, language }, batchSize, limits }: Writing,
+  { tables, settings, batchSize, limits }: Writing,
   index: IndexRow,
 ): ((group: readonly IndexDocument[]) => Observable<Outcome>) => {
+  const { name, embedder, language } = settings;
   let { dimensions } = index;
   const confirmDimensions = async (vectors: readonly StoredVector[]): Promise<void> => {
     const [first] = vectors;
     if (embedder === undefined || first === undefined || first.dimensions === dimensions) return;
-    ({ dimensions } = await tables.setEmbedder(index, embedder.id, first.dimensions));
+    const recorded = await tables.setEmbedder(index, embedder.id, first.dimensions);
+    checkSettings(settings, recorded);
+    dimensions = recorded.dimensions;
     if (dimensions === first.dimensions) return;
     const found = `vectors of ${String(dimensions)} dimensions`;
     throw differs(name, found, `of ${first.dimensions}, as the embedder '${embedder.id}' returns`);

@@ -65,12 +65,12 @@ export const documentRow = (document: IndexDocument, settings: readonly unknown[
 /** Documents are made by the program: only the shape is checked. */
 const checkedDocument = (document: unknown): IndexDocument => {
   if (isDocument(document)) {
-    checkId('A document', document.source, 'invalidRequest');
+    checkId('A document', document.source, 'invalidRequest', 'a source');
     return document;
   }
   throw new MillraceError(
     'invalidRequest',
-    'An indexed document needs a source, its text, and chunks: a list of { from, to }.',
+    'An indexed document needs a source, its text, and chunks: a list of { from, to, title?, source? }.',
   );
 };
 
@@ -79,7 +79,11 @@ const isDocument = (value: unknown): value is IndexDocument =>
   typeof value['source'] === 'string' &&
   typeof value['text'] === 'string' &&
   Array.isArray(value['chunks']) &&
-  value['chunks'].every(isRecord);
+  value['chunks'].every(
+    (chunk) =>
+      isRecord(chunk) &&
+      [chunk['title'], chunk['source']].every((it = '') => typeof it === 'string'),
+  );
 
 const chunkRow = ({ source, text }: IndexDocument, chunk: IndexChunk): ChunkRow => {
   const { from, to, line = 0, title = '' } = chunk;

@@ -69,7 +69,7 @@ export const documentStatements = (schema: string) => {
     index: `select place, language, embedder, dimensions from ${indexes} where key = $1`,
     /** The first embedder that adds vectors stays that of the index. */
     setEmbedder: `
-      update ${indexes} set embedder = coalesce(embedder, $2), dimensions = coalesce(dimensions, $3::integer)
+      update ${indexes} set embedder = case when dimensions is null then $2 else embedder end, dimensions = coalesce(dimensions, $3::integer)
       where place = $1 returning embedder, dimensions`,
     hashes: `select key, hash from ${documents} where index_place = $1 and key = any ($2::text[])`,
     /** Locks the document until the end of the transaction. No row if the index was removed. */

@@ -28,7 +28,7 @@ export interface DocumentTables {
   /** Undefined if nothing was ever added. */
   find(): Promise<IndexRow | undefined>;
   make(): Promise<IndexRow>;
-  /** Records the embedder unless one is recorded, and returns the index with that which is. */
+  /** Records the embedder unless another one has added vectors, and returns the index with that which is recorded. */
   setEmbedder(index: IndexRow, embedder: string, dimensions?: number): Promise<IndexRow>;
   hashes(index: IndexRow, keys: readonly string[]): Promise<ReadonlyMap<string, string>>;
   /** Replaces a document in one transaction. Returns false if another process has stored the same content meanwhile. */

@@ -15,8 +15,8 @@ export const openIndex = async (tables: DocumentTables, settings: Settings): Pro
   checkSettings(settings, made);
   const { name, embedder } = settings;
   if (embedder === undefined) {
-    if (made.embedder === undefined) return made;
-    throw differs(name, `the embedder '${made.embedder}'`, 'none');
+    if (made.dimensions === undefined) return made;
+    throw differs(name, `the embedder '${String(made.embedder)}'`, 'none');
   }
   if (!made.sql.hasVectors) {
     throw new MillraceError(
@@ -34,7 +34,9 @@ export const checkSettings = ({ name, embedder, language }: Settings, index: Ind
   if (index.language !== language) {
     throw differs(name, languageOf(index.language), languageOf(language));
   }
-  if (embedder !== undefined && (index.embedder ?? embedder.id) !== embedder.id) {
+  // An embedder that never returned a vector does not count: its name may be wrong.
+  if (index.dimensions === undefined || embedder === undefined) return;
+  if (index.embedder !== embedder.id) {
     throw differs(name, `the embedder '${String(index.embedder)}'`, `'${embedder.id}'`);
   }
 };
