@@ -1,6 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { isMillraceError, toolOutput, toolResults } from '@millrace/core';
 import fc from 'fast-check';
+import { afterOfAgUi } from './ag-ui/input-of-ag-ui.js';
+import { placeOfUiMessages } from './ai-sdk/input-of-ui-messages.js';
 import { inputOfAgUi, inputOfUiMessages } from './index.js';
 
 const user = { id: '1', role: 'user' };
@@ -61,14 +63,18 @@ describe('what a client asks for', () => {
     const question = { ...user, parts: [{ type: 'text', text: 'Again?' }] };
     const again = { trigger: 'regenerate-message' };
     const later = { messages: [question, answer, question] };
-    expect(inputOfUiMessages(chat({ ...later })).after).toBeUndefined();
-    expect(inputOfUiMessages(chat({ ...later, ...again })).after).toBe('call-1');
-    expect(inputOfUiMessages(chat({ ...later, messageId: '1' })).after).toBe('call-1');
-    expect(inputOfUiMessages(chat(again)).after).toBe('');
-    expect(inputOfAgUi(agUi({ forwardedProps: { after: 'call-1' } })).after).toBe('call-1');
-    expect(inputOfAgUi(agUi({ forwardedProps: { after: '' } })).after).toBe('');
-    expect(inputOfAgUi(agUi({ forwardedProps: {} })).after).toBeUndefined();
-    expect(() => inputOfAgUi(agUi({ forwardedProps: { after: '../x' } }))).toThrow('malformed');
+    expect(placeOfUiMessages(chat({ ...later })).after).toBeUndefined();
+    expect(placeOfUiMessages(chat({ ...later, ...again })).after).toBe('call-1');
+    expect(placeOfUiMessages(chat({ ...later, messageId: '1' })).after).toBe('call-1');
+    expect(placeOfUiMessages(chat(again))).toMatchObject({ before: ['1'] });
+    expect(placeOfUiMessages(chat({ ...again, messageId: 'call-1' }))).toMatchObject({
+      before: ['call-1', '1'],
+    });
+    expect(placeOfUiMessages(chat(again)).after).toBeUndefined();
+    expect(afterOfAgUi(agUi({ forwardedProps: { after: 'call-1' } }))).toBe('call-1');
+    expect(afterOfAgUi(agUi({ forwardedProps: { after: '' } }))).toBe('');
+    expect(afterOfAgUi(agUi({ forwardedProps: {} }))).toBeUndefined();
+    expect(() => afterOfAgUi(agUi({ forwardedProps: { after: '../x' } }))).toThrow('malformed');
   });
 
   const use = { toolCallId: 'c/1/w', localId: 'w', toolName: 'where' };

@@ -25,11 +25,6 @@ export interface AgUiInput {
   readonly runId: string;
   /** The ids of the tool calls with results, if any. Pass them to `toAgUi`. */
   readonly clientResults?: readonly string[];
-  /**
-   * The call that the conversation continues after, `''` for its beginning: later messages were taken back. A client
-   * sends it as `forwardedProps: { after }`, because a list of messages does not say whether it lacks some.
-   */
-  readonly after?: string;
 }
 
 /**
@@ -48,14 +43,21 @@ export const inputOfAgUi = (body: unknown): AgUiInput => {
   if (fieldOf(last, 'role') === 'user') {
     const content = fieldOf(last, 'content');
     const input = typeof content === 'string' ? notBlank(content) : contentOfParts(content);
-    const after = fieldOf(fieldOf(body, 'forwardedProps'), 'after');
-    const from = after === '' || after === undefined ? after : idOf(after, 'forwardedProps.after');
-    return { input, threadId, runId, ...(from === undefined ? {} : { after: from }) };
+    return { input, threadId, runId };
   }
   if (fieldOf(last, 'role') !== 'tool') {
     throw badRequest('the last message must be a user or tool message');
   }
   return { ...resumeInput(resultsIn(messages)), threadId, runId };
+};
+
+/**
+ * The call that the conversation continues after, `''` for its beginning: later messages were taken back. A client sends
+ * it as `forwardedProps: { after }`, because a list of messages does not say whether it lacks some.
+ */
+export const afterOfAgUi = (body: unknown): string | undefined => {
+  const after = fieldOf(fieldOf(body, 'forwardedProps'), 'after');
+  return after === '' || after === undefined ? after : idOf(after, 'forwardedProps.after');
 };
 
 const contentOf = (message: unknown): string => {

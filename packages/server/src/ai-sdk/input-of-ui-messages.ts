@@ -22,11 +22,6 @@ export interface UiMessagesInput {
   readonly messageId?: string;
   /** The ids of the tool calls with results, if any. Pass them to `toUiMessageStream`. */
   readonly clientResults?: readonly string[];
-  /**
-   * With a message that was edited, or an answer that is generated again: the id of the call that the conversation
-   * continues after, `''` for its beginning. All later messages were taken back.
-   */
-  readonly after?: string;
 }
 
 /**
@@ -41,7 +36,7 @@ export const inputOfUiMessages = (body: unknown): UiMessagesInput => {
   const chatId = idOf(fieldOf(body, 'id'), 'id');
   const parts = fieldOf(last, 'parts');
   if (fieldOf(last, 'role') === 'user') {
-    return { input: contentOfParts(parts), chatId, ...takenBack(body, messages) };
+    return { input: contentOfParts(parts), chatId };
   }
   const messageId = fieldOf(last, 'id');
   if (fieldOf(last, 'role') !== 'assistant' || !Array.isArray(parts) || !isShortId(messageId)) {
@@ -50,12 +45,34 @@ export const inputOfUiMessages = (body: unknown): UiMessagesInput => {
   return { ...resumeInput(resultsIn(parts)), chatId, messageId };
 };
 
-/** The point at which a request cuts the conversation. The id of an assistant message is that of its call. */
-const takenBack = (body: unknown, messages: readonly unknown[]): Pick<UiMessagesInput, 'after'> => {
-  const isEdit = typeof fieldOf(body, 'messageId') === 'string';
-  if (!isEdit && fieldOf(body, 'trigger') !== 'regenerate-message') return {};
-  const before = messages.findLast((message) => fieldOf(message, 'role') === 'assistant');
-  return { after: before === undefined ? '' : idOf(fieldOf(before, 'id'), 'messages[].id') };
+/** The place of a request in its conversation. */
+export interface UiMessagesPlace {
+  /** The client's id of the user message. */
+  readonly questionId?: string;
+  /**
+   * With a message that was edited, or an answer that is generated again: the id of the call that the conversation
+   * continues after. All later messages were taken back.
+   */
+  readonly after?: string;
+  /** The same, if the request has no answer before: ids of messages of the first call that was taken back. */
+  readonly before?: readonly string[];
+}
+
+/** Reads the point at which a request cuts the conversation. The id of an assistant message is that of its call. */
+export const placeOfUiMessages = (body: unknown): UiMessagesPlace => {
+  const messages = messagesOf(body);
+  const questionId = fieldOf(messages.at(-1), 'id');
+  const question = isShortId(questionId) ? { questionId } : {};
+  const messageId = fieldOf(body, 'messageId');
+  const isAgain =
+    typeof messageId === 'string' || fieldOf(body, 'trigger') === 'regenerate-message';
+  if (!isAgain || fieldOf(messages.at(-1), 'role') !== 'user') return question;
+  const answer = messages.findLast((message) => fieldOf(message, 'role') === 'assistant');
+  if (answer !== undefined) {
+    return { ...question, after: idOf(fieldOf(answer, 'id'), 'messages[].id') };
+  }
+  // It may be the first question, or a client that sends its last message only.
+  return { ...question, before: [messageId, questionId].filter(isShortId) };
 };
 
 /**

@@ -320,6 +320,30 @@ describe('what the user takes back', () => {
     expect(linesIn(await chat.history())[0]).toBe('user: Q4?');
   });
 
+  it('S12: is found by a client that sends its last message only', async () => {
+    const chat = await conversation([text('A2, again.')], [text('A3.')]);
+    const [, , question, answer] = chat.messages;
+    const again = { id: 'a', trigger: 'regenerate-message', messages: [question] };
+    await (await chat.post('/chat', { ...again, messageId: answer?.id })).text();
+    expect(linesIn(await chat.history()).slice(1)).toEqual([
+      'assistant: A1.',
+      'user: Q2?',
+      'assistant: A2, again.',
+    ]);
+    // After a reload, a client has the ids of the server.
+    const { messages } = await chat.history();
+    const edited = { id: 'a', messageId: messages[2]?.id, messages: [messages[2]] };
+    await (await chat.post('/chat', edited)).text();
+    expect(linesIn(await chat.history()).slice(1)).toEqual([
+      'assistant: A1.',
+      'user: Q2?',
+      'assistant: A3.',
+    ]);
+    const unknown = { id: 'a', messageId: 'x', messages: [{ ...question, id: 'x' }] };
+    expect((await chat.post('/chat', unknown)).status).toBe(409);
+    expect(linesIn(await chat.history())).toHaveLength(4);
+  });
+
   it('S12: is an answer that still runs', async () => {
     const { answer, say } = held();
     const chat = chatOver([answer, [text('Better.')]]);

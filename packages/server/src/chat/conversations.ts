@@ -41,6 +41,7 @@ import {
 } from 'rxjs';
 import { asError } from './guard.js';
 import { storedQuestion$ } from './question.js';
+import { stateAfter, stateBefore } from './rewind.js';
 import { createOpenSessions } from './open-sessions.js';
 import { createRuns, type OnDisconnect } from './runs.js';
 
@@ -59,6 +60,10 @@ export interface Asked {
   readonly input: Input;
   /** The call that the conversation continues after: later messages are taken back. `''`: all are. */
   readonly after?: string | undefined;
+  /** The same, by ids of messages of the first call that is taken back. */
+  readonly before?: readonly string[] | undefined;
+  /** The client's id of the question. */
+  readonly questionId?: string | undefined;
   readonly metadata: Readonly<Record<string, string>>;
 }
 
@@ -102,6 +107,8 @@ export interface Conversations {
 
 const hourMs = 3_600_000;
 const waitMs = 10_000;
+/** Ids of clients that are kept: an older question is found by its own id. */
+const maxAsked = 10_000;
 
 export const createConversations = (
   agent: Agent,
@@ -159,28 +166,44 @@ export const createConversations = (
       );
     });
 
-  const rewound$ = (session: KeptSession, after: string): Observable<never> =>
+  /** The calls of questions, by session and the id that their client has given them. */
+  const asked = new Map<string, string>();
+  const keyOf = (sessionId: string, id: string): string => `${sessionId}\n${id}`;
+  const remember = (sessionId: string, id: string, callId: string): void => {
+    asked.set(keyOf(sessionId, id), callId);
+    const [oldest] = asked.keys();
+    if (asked.size > maxAsked && oldest !== undefined) asked.delete(oldest);
+  };
+  const rewound$ = (session: KeptSession, { after, before = [] }: Asked): Observable<never> =>
     session.saveState$().pipe(
       concatMap((known) => {
         const open = runs.ofSession(session.id);
+        const calls = before.map(
+          (id) => asked.get(keyOf(session.id, id)) ?? id.replace(/\/input\/.*$/su, ''),
+        );
+        const isRunning = open.some(({ callId }) => callId === after || calls.includes(callId));
+        const cut = (state: SessionState): SessionState =>
+          after === undefined ? stateBefore(state, calls, isRunning) : stateAfter(state, after);
         // Throws before anything is stopped. The calls that are open are taken back in any case.
-        if (!open.some(({ callId }) => callId === after)) stateAfter(known, after);
+        if (!isRunning) cut(known);
         runs.stop(session.id);
         return concat(
           ...open.map(({ over$ }) => over$.pipe(ignoreElements())),
-          session
-            .saveState$()
-            .pipe(concatMap((state) => session.loadState$(stateAfter(state, after)))),
+          session.saveState$().pipe(concatMap((state) => session.loadState$(cut(state)))),
           session.save$().pipe(ignoreElements()),
         );
       }),
     );
 
-  const call$ = (session: KeptSession, { input, metadata }: Asked): Observable<string> =>
+  const call$ = (
+    session: KeptSession,
+    { input, metadata, questionId }: Asked,
+  ): Observable<string> =>
     defer(() => {
       const begun$ = new AsyncSubject<string>();
       const callId = newCallId();
       const run = runs.begin(callId, session, input);
+      if (questionId !== undefined) remember(session.id, questionId, callId);
       let isBegun = false;
       const begin = (): void => {
         isBegun = true;
@@ -252,7 +275,7 @@ export const createConversations = (
         ),
         defaultIfEmpty([]),
       ),
-    start$: (sessionId, asked) =>
+    start$: (sessionId, request) =>
       defer(() => {
         if (status !== 'open') throw closing();
         if (runs.size + starting >= maxCalls) throw tooMany(maxCalls);
@@ -262,8 +285,10 @@ export const createConversations = (
           opened$(sessionId).pipe(
             concatMap((session) =>
               concat(
-                asked.after === undefined ? EMPTY : rewound$(session, asked.after),
-                call$(session, asked),
+                request.after === undefined && request.before === undefined
+                  ? EMPTY
+                  : rewound$(session, request),
+                call$(session, request),
               ),
             ),
           ),
@@ -347,21 +372,6 @@ const pastOf = (events: readonly AgentEvent[], callId: string): Past => ({
       : [],
   ),
 });
-
-/** The state with only the messages up to the end of a call, and of the calls that brought results for its tools. */
-const stateAfter = (state: SessionState, after: string): SessionState => {
-  const last = state.messages.findLastIndex(({ id }) => id.startsWith(`${after}/`));
-  if (after !== '' && last === -1) {
-    throw new MillraceError(
-      'conflict',
-      `The conversation has no call '${after}', so it cannot continue after it.`,
-      { status: 409, userMessage: 'The conversation has changed. Load it again.' },
-    );
-  }
-  const next = state.messages.findIndex(({ role }, at) => at > last && role === 'user');
-  const messages = next === -1 ? state.messages : state.messages.slice(0, next);
-  return { ...state, messages, approvals: [], interrupted: false };
-};
 
 const unavailable = (message: string, userMessage: string): MillraceError =>
   new MillraceError('busy', message, { status: 503, userMessage });

@@ -19,9 +19,9 @@ import {
   skip,
   throwError,
 } from 'rxjs';
-import { type AgUiInput, inputOfAgUi } from '../ag-ui/input-of-ag-ui.js';
+import { afterOfAgUi, type AgUiInput, inputOfAgUi } from '../ag-ui/input-of-ag-ui.js';
 import { toAgUi } from '../ag-ui/to-ag-ui.js';
-import { inputOfUiMessages } from '../ai-sdk/input-of-ui-messages.js';
+import { inputOfUiMessages, placeOfUiMessages } from '../ai-sdk/input-of-ui-messages.js';
 import { toUiMessageStream } from '../ai-sdk/to-ui-message-stream.js';
 import type { ApprovalQueue } from '../approvals/approval-queue.js';
 import { approvalsHandler } from '../approvals/approvals-handler.js';
@@ -153,7 +153,7 @@ export const createRoutes = (
   const started$ = (
     visit: Visit,
     chatId: string,
-    asked: Pick<Asked, 'input' | 'after'>,
+    asked: Omit<Asked, 'metadata'>,
     protocol: Protocol,
   ): Observable<Response> => {
     const sessionId = visit.sessionOf(chatId);
@@ -182,8 +182,9 @@ export const createRoutes = (
       (visit) =>
         body$(visit.request).pipe(
           concatMap((body) => {
-            const { input, chatId, after, ...client } = inputOfUiMessages(body);
-            return started$(visit, chatId, { input, after }, uiMessages(client));
+            const { input, chatId, ...client } = inputOfUiMessages(body);
+            const asked = { input, ...placeOfUiMessages(body) };
+            return started$(visit, chatId, asked, uiMessages(client));
           }),
         ),
     ],
@@ -242,8 +243,9 @@ export const createRoutes = (
       (visit) =>
         body$(visit.request).pipe(
           concatMap((body) => {
-            const { input, after, ...run } = inputOfAgUi(body);
-            return started$(visit, run.threadId, { input, after }, agUi(run));
+            const { input, ...run } = inputOfAgUi(body);
+            const asked = { input, after: afterOfAgUi(body) };
+            return started$(visit, run.threadId, asked, agUi(run));
           }),
         ),
     ],
