@@ -128,6 +128,12 @@ describe('embeddings', () => {
     expect(await embed(['a', 'bb'])).toEqual(['a', 'bb'].map(vectorOf));
   });
 
+  it('counts an empty text, and sends one beyond the limit alone', async () => {
+    const { asked, embed } = await serving(good, { batchTokens: 10 });
+    await embed(['x'.repeat(31), '', '']);
+    expect(asked.map(({ texts }) => texts.length)).toEqual([1, 2]);
+  });
+
   it('sends any texts in batches within both limits, in order', async () => {
     const { asked, embed } = await serving(good, { batchSize: 4, batchTokens: 10 });
     const text = fc.string({ unit: 'grapheme', maxLength: 40 });

@@ -158,7 +158,8 @@ const batchesOf = (
   const batches: string[][] = [];
   let left = 0;
   for (const text of texts) {
-    const tokens = Math.ceil(new TextEncoder().encode(text).length / bytesPerToken);
+    // An empty text is sent as a space.
+    const tokens = Math.max(1, Math.ceil(new TextEncoder().encode(text).length / bytesPerToken));
     const last = batches.at(-1);
     if (last === undefined || last.length >= batchSize || tokens > left) {
       batches.push([text]);
