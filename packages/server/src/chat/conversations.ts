@@ -8,7 +8,7 @@ import {
   type Message,
   MillraceError,
 } from '@millrace/core';
-import { attach$, type CallStore, journal, prune$, replay$ } from '@millrace/core/journal';
+import { attach$, type CallStore, journal, prune$ } from '@millrace/core/journal';
 import {
   keepSessions,
   type KeptSession,
@@ -40,7 +40,7 @@ import {
   toArray,
 } from 'rxjs';
 import { asError } from './guard.js';
-import { storedQuestion$ } from './question.js';
+import { type Past, pastOf$ } from './past.js';
 import { stateAfter, stateBefore } from './rewind.js';
 import { createOpenSessions } from './open-sessions.js';
 import { createRuns, type OnDisconnect } from './runs.js';
@@ -71,14 +71,6 @@ export interface Asked {
 export interface Run {
   readonly callId: string;
   readonly question: readonly Message[];
-}
-
-/** The part of a call that a client must know if it joins late. */
-export interface Past {
-  /** Events that took back what was shown before: discarded attempts, and errors before it was resumed. */
-  readonly takenBack: readonly AgentEvent[];
-  /** The ids of the tool calls whose results it was asked with. */
-  readonly results: readonly string[];
 }
 
 /** The conversations of an agent. Their calls run on their own: readers come and go. */
@@ -266,9 +258,11 @@ export const createConversations = (
         concatMap(() =>
           from(runs.ofSession(sessionId)).pipe(
             concatMap(({ callId, question }) =>
-              (question.length > 0 ? of(question) : storedQuestion$(store.calls, callId)).pipe(
-                map((found) => ({ callId, question: found })),
-              ),
+              question.length > 0
+                ? of({ callId, question })
+                : pastOf$(store.calls, callId).pipe(
+                    map((past) => ({ callId, question: past.question })),
+                  ),
             ),
             toArray(),
           ),
@@ -324,12 +318,7 @@ export const createConversations = (
           }),
         );
       }),
-    past$: (callId) =>
-      replay$(store.calls, callId, { speed: Infinity }).pipe(
-        toArray(),
-        map((events) => pastOf(events, callId)),
-        catchError(() => of({ takenBack: [], results: [] })),
-      ),
+    past$: (callId) => pastOf$(store.calls, callId),
     steer$: (sessionId, input) =>
       existing$(sessionId).pipe(
         concatMap((session) => session.steer$(input)),
@@ -356,22 +345,6 @@ export const createConversations = (
       }),
   };
 };
-
-const pastOf = (events: readonly AgentEvent[], callId: string): Past => ({
-  // An error that is the last event is the end.
-  takenBack: events
-    .slice(0, -1)
-    .filter(
-      ({ type, callId: of }) => type === 'messageDiscarded' || (type === 'error' && of === callId),
-    ),
-  results: events.flatMap((event) =>
-    isEvent(event, 'preCall') && event.callId === callId
-      ? event.input.flatMap((message) =>
-          message.role === 'tool' ? message.content.map(({ toolCallId }) => toolCallId) : [],
-        )
-      : [],
-  ),
-});
 
 const unavailable = (message: string, userMessage: string): MillraceError =>
   new MillraceError('busy', message, { status: 503, userMessage });

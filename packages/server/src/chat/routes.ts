@@ -280,17 +280,12 @@ export const createRoutes = (
         ];
         const end = { type: 'RUN_FINISHED', threadId, runId, outcome: { type: 'success' } };
         if (running !== undefined) {
-          return joined$(visit, { sessionId, callId: running }, ({ clientResults }) => ({
-            ...agUi({ threadId, runId, ...(clientResults && { clientResults }) }),
-            encode$: (event$) =>
-              concat(
-                begin,
-                event$.pipe(
-                  toAgUi({ ...shared, threadId, runId, ...(clientResults && { clientResults }) }),
-                  skip(1),
-                ),
-              ),
-          }));
+          return joined$(visit, { sessionId, callId: running }, ({ clientResults }) => {
+            const rest = agUi({ threadId, runId, ...(clientResults && { clientResults }) });
+            const encode$ = (event$: Observable<AgentEvent>): Observable<object> =>
+              concat(begin, event$.pipe(rest.encode$, skip(1)));
+            return { ...rest, encode$ };
+          });
         }
         const text = [...begin, end].map((event) => `data: ${JSON.stringify(event)}\n\n`).join('');
         visit.ended(200);

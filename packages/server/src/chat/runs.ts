@@ -1,10 +1,13 @@
 import {
   type AgentEvent,
+  type ContentBlock,
   type Input,
   isEvent,
   type Message,
   type MillraceError,
+  textBlock,
 } from '@millrace/core';
+import { isRecord } from '@millrace/core/values';
 import type { KeptSession } from '@millrace/core/sessions';
 import {
   AsyncSubject,
@@ -15,7 +18,6 @@ import {
   takeUntil,
   tap,
 } from 'rxjs';
-import { questionOf } from './question.js';
 
 /** The fate of a call whose last reader has gone: it continues, it is interrupted, or it is cut and forgotten. */
 export type OnDisconnect = 'continue' | 'interrupt' | 'abort';
@@ -51,6 +53,17 @@ export interface Runs {
   /** Interrupts the calls of a session; returns their number. */
   stop(sessionId: string): number;
 }
+
+/** The question of a call that waits for its turn. */
+const questionOf = (callId: string, input: Input): readonly Message[] => {
+  const content = typeof input === 'string' ? [textBlock(input)] : input;
+  return input !== '' && Array.isArray(content) && content.every(isContent)
+    ? [{ id: `${callId}/input/0`, role: 'user', content }]
+    : [];
+};
+
+const isContent = (part: unknown): part is ContentBlock =>
+  isRecord(part) && 'type' in part && part['type'] !== 'tool_result' && !('role' in part);
 
 export const createRuns = (onDisconnect: OnDisconnect, onAbort: (run: OpenRun) => void): Runs => {
   const runs = new Map<string, OpenRun>();

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { answerAmong, answerIn, readStream, watched } from '../read-as-client.test-support.js';
 
-/** Serves an agent over a directory of files. Its model says what it is told by environment variables. */
+/** Serves an agent over a directory of files. Its model says the text of an argument. */
 const script = `
 import { createAgent } from '@millrace/core';
 import { serve } from '@millrace/server/node';

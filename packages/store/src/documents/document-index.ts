@@ -11,6 +11,7 @@ import {
   wholeNumber,
 } from '@millrace/core/values';
 import {
+  bufferCount,
   catchError,
   concatMap,
   defer,
@@ -246,7 +247,8 @@ const writerOf = (
   const embedded$ = (texts: readonly string[]): Observable<readonly StoredVector[]> =>
     embedder === undefined
       ? of([])
-      : from(batchesOf(texts, batchSize)).pipe(
+      : from(texts).pipe(
+          bufferCount(batchSize),
           concatMap((batch) => vectors$(embedder, batch, limits)),
           concatMap((vectors) => from(confirmDimensions(vectors)).pipe(map(() => vectors))),
           reduce<readonly StoredVector[], StoredVector[]>((all, some) => [...all, ...some], []),
@@ -276,11 +278,6 @@ const writerOf = (
       );
     });
 };
-
-const batchesOf = <T>(items: readonly T[], size: number): readonly (readonly T[])[] =>
-  Array.from({ length: Math.ceil(items.length / size) }, (_, at) =>
-    items.slice(at * size, (at + 1) * size),
-  );
 
 const outcome = ({ source, chunks }: DocumentRow, isWritten: boolean): Outcome => ({
   source,

@@ -1,4 +1,5 @@
 import { toolOutput, type ToolOutput } from '@millrace/core';
+import { jsonSchema } from '@millrace/core/schema';
 import { oneLine, withoutTags } from '../services/service.js';
 
 /** A page or paper that a search has found. */
@@ -10,6 +11,17 @@ export interface Source {
   /** The date, the authors and the like, or `''`. */
   readonly note: string;
 }
+
+/** The input of a tool that searches. */
+export const queryInput = (description: string, ...examples: readonly string[]) =>
+  jsonSchema({
+    type: 'object',
+    properties: {
+      query: { type: 'string', minLength: 1, maxLength: 400, description, examples },
+    },
+    required: ['query'],
+    additionalProperties: false,
+  });
 
 /** Cleans what a service has found. Sources without a title, and with other URLs, are left out. */
 export const sourcesOf = (

@@ -182,7 +182,6 @@ const openMeteoReport = (place: string, forecast: unknown, days: number): Report
     now: {
       time: oneLine(textAt(now, 'time'), 50),
       weather: weatherOf(amountAt(now, 'weather_code')),
-
       temperature: amountAt(now, 'temperature_2m'),
       feelsLike: amountAt(now, 'apparent_temperature'),
       humidity: amountAt(now, 'relative_humidity_2m'),
@@ -194,7 +193,6 @@ const openMeteoReport = (place: string, forecast: unknown, days: number): Report
       .map((date, index) => ({
         date: oneLine(textAt({ date }, 'date'), 50),
         weather: weatherOf(daily('weather_code', index)),
-
         low: daily('temperature_2m_min', index),
         high: daily('temperature_2m_max', index),
         precipitation: daily('precipitation_sum', index),
@@ -278,7 +276,6 @@ const qweatherReport = (place: string, answer: unknown, daily: unknown, days: nu
     now: {
       time: oneLine(textAt(now, 'obsTime'), 50),
       weather: oneLine(textAt(now, 'text'), 50),
-
       temperature: amountAt(now, 'temp'),
       feelsLike: amountAt(now, 'feelsLike'),
       humidity: amountAt(now, 'humidity'),
@@ -290,7 +287,6 @@ const qweatherReport = (place: string, answer: unknown, daily: unknown, days: nu
       .map((day) => ({
         date: oneLine(textAt(day, 'fxDate'), 50),
         weather: oneLine(textAt(day, 'textDay'), 50),
-
         low: amountAt(day, 'tempMin'),
         high: amountAt(day, 'tempMax'),
         precipitation: amountAt(day, 'precip'),
