@@ -7,14 +7,13 @@ import {
   json$,
   keyRules,
   optionalKey,
-  refusal,
   type Service,
   serviceError,
   type ServiceOptions,
   serviceRules,
   text$,
 } from '../services/service.js';
-import { queryInput, type Source, sourcesOf, sourcesOutput } from './sources.js';
+import { queryInput, refusal, type Source, sourcesOf, sourcesOutput } from './sources.js';
 
 const maxPapers = 5;
 

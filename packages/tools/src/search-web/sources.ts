@@ -1,6 +1,6 @@
-import { toolOutput, type ToolOutput } from '@millrace/core';
+import { type MillraceError, toolOutput, type ToolOutput } from '@millrace/core';
 import { jsonSchema } from '@millrace/core/schema';
-import { oneLine, withoutTags } from '../services/service.js';
+import { oneLine, reasonOf, type Service, serviceError, withoutTags } from '../services/service.js';
 
 /** A page or paper that a search has found. */
 export interface Source {
@@ -22,6 +22,10 @@ export const queryInput = (description: string, ...examples: readonly string[]) 
     required: ['query'],
     additionalProperties: false,
   });
+
+/** The error for a search that a service refuses for a reason of its own. */
+export const refusal = (service: Service, reason: string): MillraceError =>
+  serviceError(service, 'invalidRequest', `refused: ${reasonOf(service, reason, 300)}`);
 
 /** Cleans what a service has found. Sources without a title, and with other URLs, are left out. */
 export const sourcesOf = (

@@ -7,12 +7,11 @@ import {
   createService,
   json$,
   keyRules,
-  refusal,
   requiredKey,
   type ServiceOptions,
   type ServiceRequest,
 } from '../services/service.js';
-import { queryInput, type Source, sourcesOf, sourcesOutput } from './sources.js';
+import { queryInput, refusal, type Source, sourcesOf, sourcesOutput } from './sources.js';
 
 /** Options of `webSearch`. */
 export interface WebSearchOptions extends ServiceOptions {

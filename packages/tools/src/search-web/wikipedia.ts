@@ -6,11 +6,10 @@ import {
   createService,
   json$,
   oneLine,
-  refusal,
   type ServiceOptions,
   serviceRules,
 } from '../services/service.js';
-import { queryInput, sourcesOf, sourcesOutput } from './sources.js';
+import { queryInput, refusal, sourcesOf, sourcesOutput } from './sources.js';
 
 /** Options of `wikipedia`. */
 export interface WikipediaOptions extends ServiceOptions {

@@ -211,15 +211,11 @@ export const serviceError = (
 ): MillraceError => new MillraceError(code, `${name} ${withoutSecrets(what, secrets)}.`, more);
 
 /** Text of a service for an error, without secrets. They are removed first: a part of one could not be found. */
-const reasonOf = ({ secrets }: Pick<Service, 'secrets'>, text: string, maxLength: number): string =>
-  oneLine(withoutSecrets(text, secrets), maxLength);
-
-/** The error for a request that a service refuses for a reason of its own. */
-export const refusal = (
-  service: Service,
-  reason: string,
-  code: MillraceError['code'] = 'invalidRequest',
-): MillraceError => serviceError(service, code, `refused: ${reasonOf(service, reason, 300)}`);
+export const reasonOf = (
+  { secrets }: Pick<Service, 'secrets'>,
+  text: string,
+  maxLength: number,
+): string => oneLine(withoutSecrets(text, secrets), maxLength);
 
 const withoutSecrets = (text: string, secrets: readonly string[]): string =>
   secrets
@@ -256,13 +252,18 @@ const retryAfter = (header: string | null): number | undefined => {
 };
 
 /** The places where vendors explain an error. */
-const places = [
-  ...['error.message', 'error.detail', 'detail.error', 'error.info'],
-  ...['error', 'message', 'detail', 'reason'],
-];
-
 const reasonIn = (service: Service, json: unknown): string => {
-  const reason = places.map((place) => textAt(json, ...place.split('.'))).find((it) => it !== '');
+  const places = [
+    ...[
+      ['error', 'message'],
+      ['error', 'detail'],
+      ['detail', 'error'],
+      ['error', 'info'],
+      ['error'],
+    ],
+    ...[['message'], ['detail'], ['reason']],
+  ];
+  const reason = places.map((path) => textAt(json, ...path)).find((it) => it !== '');
   return reason === undefined ? '' : `: ${reasonOf(service, reason, 200).replace(/\.$/u, '')}`;
 };
 

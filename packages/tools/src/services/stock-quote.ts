@@ -8,7 +8,7 @@ import {
   json$,
   keyRules,
   oneLine,
-  refusal,
+  reasonOf,
   requiredKey,
   type Service,
   serviceError,
@@ -61,9 +61,12 @@ export const stockQuote = (options: StockQuoteOptions = {}): Tool => {
 const quoteIn = (json: unknown, symbol: string, service: Service): ToolOutput => {
   // The vendor answers with the status 200 in any case.
   const limit = textAt(json, 'Information') || textAt(json, 'Note');
-  if (limit !== '') throw refusal(service, limit, 'rateLimited');
+  if (limit !== '')
+    throw serviceError(service, 'rateLimited', `refused: ${reasonOf(service, limit, 300)}`);
   const refused = textAt(json, 'Error Message');
-  if (refused !== '') throw refusal(service, refused);
+  if (refused !== '') {
+    throw serviceError(service, 'invalidRequest', `refused: ${reasonOf(service, refused, 300)}`);
+  }
   const quote = valueAt(json, 'Global Quote');
   const field = (name: string): string => oneLine(textAt(quote, name), 50);
   const details = {
