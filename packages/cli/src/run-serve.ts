@@ -1,4 +1,5 @@
 import { createAgent } from '@millrace/core';
+import { agUi } from '@millrace/server/ag-ui';
 import type { AccessEntry, ChatServerOptions } from '@millrace/server/chat';
 import { serve } from '@millrace/server/node';
 import { concat, EMPTY, firstValueFrom, map, merge, of, switchMap, take } from 'rxjs';
@@ -35,6 +36,7 @@ export const runServe = async (setting: Setting<ServeArguments>): Promise<Outcom
   const kept = place.type === 'none' ? undefined : await openToWrite(place);
   const options: ChatServerOptions = {
     ...(kept && { store: { calls: kept.store, sessions: kept.sessions }, keepCallsMs }),
+    protocols: [agUi()],
     onError: (error) => void stderr.write(`${describeError(error, errorTheme, debug)}\n`),
     onAccess: (entry) => {
       print(lineOf(entry));

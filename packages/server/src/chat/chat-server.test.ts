@@ -1,13 +1,16 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { createAgent, type ModelChunk, suspend, tool } from '@millrace/core';
+import { createAgent, type ModelChunk, suspend, textOf, tool } from '@millrace/core';
 import { createCallStore, inProcessCalls } from '@millrace/core/journal';
 import { inProcessSessions } from '@millrace/core/sessions';
 import { finish, type ScriptedAnswer, scriptedModel, text, toolCall } from '@millrace/core/testing';
 import { DefaultChatTransport, type UIMessage, type UIMessageChunk } from 'ai';
 import {
   concat,
+  concatMap,
   defer,
+  filter,
   firstValueFrom,
+  map,
   NEVER,
   type Observable,
   of,
@@ -17,7 +20,14 @@ import {
   throwError,
 } from 'rxjs';
 import { answerIn, linesOf, readStream } from '../read-as-client.test-support.js';
-import { chatServer, type ChatServer, type ChatServerOptions, toResponse } from './index.js';
+import {
+  type AccessEntry,
+  type ChatProtocol,
+  chatServer,
+  type ChatServer,
+  type ChatServerOptions,
+  toResponse,
+} from './index.js';
 
 const base = 'http://localhost/api';
 
@@ -791,6 +801,91 @@ describe('a failure', () => {
       expect.not.stringContaining('secret'),
     ]);
     expect(errors).toEqual(['store']);
+  });
+});
+
+describe('a protocol of the program', () => {
+  const plain: ChatProtocol = ({ agent }) => [
+    {
+      method: 'GET',
+      path: '/ask.txt/:chat',
+      answer$: ({ request, chat, ids, user }) => {
+        const { start$, follow$ } = chat(ids['chat'] ?? '');
+        return start$({ input: new URL(request.url).searchParams.get('q') ?? '' }).pipe(
+          concatMap((callId) => follow$(callId)),
+          filter((event) => event.type === 'postCall'),
+          map(({ reply, callId }) =>
+            Response.json([agent.name, user, callId, textOf(reply)], { status: 201 }),
+          ),
+        );
+      },
+    },
+    {
+      method: 'GET',
+      path: '/calls/:call',
+      answer$: ({ chatOf$, ids }) =>
+        chatOf$(ids['call'] ?? '').pipe(
+          concatMap(({ id, history$ }) =>
+            history$.pipe(map(({ messages }) => Response.json([id, messages.length]))),
+          ),
+        ),
+    },
+  ];
+  const userOf = ({ headers }: Request) => headers.get('authorization') ?? undefined;
+  const visit = (server: ChatServer, path: string, authorization: string, init: RequestInit = {}) =>
+    server.respond(new Request(`http://localhost${path}`, { ...init, headers: { authorization } }));
+
+  it('has routes of its own, for the same conversations and under the same guards', async () => {
+    const entries: AccessEntry[] = [];
+    const model = scriptedModel([text('One.')], [text('Two.')]);
+    const server = chatServer(createAgent({ name: 'helper', model }), {
+      protocols: [plain],
+      user: userOf,
+      onAccess: (entry) => entries.push(entry),
+    });
+    servers.push(server);
+    const asked = await visit(server, '/ask.txt/a?q=1', 'ann');
+    const answer = (await asked.json()) as string[];
+    expect([asked.status, answer]).toEqual([201, ['helper', 'ann', expect.anything(), 'One.']]);
+    const callId = answer[2] ?? '';
+    expect(await (await visit(server, `/calls/${callId}`, 'ann')).json()).toEqual(['a', 2]);
+    // Neither the users nor the dot of the path are patterns.
+    expect((await visit(server, `/calls/${callId}`, 'an')).status).toBe(404);
+    expect((await visit(server, '/calls/unknown', 'ann')).status).toBe(404);
+    expect((await visit(server, '/askXtxt/a?q=1', 'ann')).status).toBe(404);
+    expect((await visit(server, '/ask.txt/%ff?q=1', 'ann')).status).toBe(400);
+    expect((await server.respond(new Request('http://localhost/ask.txt/a'))).status).toBe(401);
+    const wrong = await visit(server, '/ask.txt/a', 'ann', { method: 'PUT' });
+    expect([wrong.status, wrong.headers.get('allow')]).toEqual([405, 'GET']);
+    const history = await visit(server, '/api/chat/a', 'ann');
+    expect(((await history.json()) as { messages: unknown[] }).messages).toHaveLength(2);
+    expect(entries.map(({ status }) => status)).toEqual([
+      201, 200, 404, 404, 404, 400, 401, 405, 200,
+    ]);
+  });
+
+  it('may answer with a stream of its own', async () => {
+    const entries: AccessEntry[] = [];
+    const streaming: ChatProtocol = () => [
+      {
+        method: 'GET',
+        path: '/raw',
+        answer$: () =>
+          of(
+            new Response('data: 1\n\n', {
+              headers: { 'content-type': 'text/event-stream; charset=utf-8' },
+            }),
+          ),
+      },
+    ];
+    const server = chatServer(createAgent({ name: 'helper', model: scriptedModel() }), {
+      protocols: [streaming],
+      onAccess: (entry) => entries.push(entry),
+    });
+    servers.push(server);
+    const response = await server.respond(new Request('http://localhost/raw'));
+    expect(entries).toEqual([]);
+    expect([await response.text(), entries.length]).toEqual(['data: 1\n\n', 1]);
   });
 });
 

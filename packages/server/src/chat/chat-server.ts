@@ -19,6 +19,7 @@ import { type MaskOptions, maskRules } from '../masks.js';
 import { approvalTokenRules } from '../parts/with-approval-tokens.js';
 import { createConversations } from './conversations.js';
 import type { Authenticator } from './guard.js';
+import { type ChatProtocol, isPath } from './protocol.js';
 import { type AccessEntry, createRoutes } from './routes.js';
 import type { OnDisconnect } from './runs.js';
 
@@ -36,8 +37,10 @@ export interface ChatServerOptions extends Pick<MaskOptions, 'onToolError'> {
    */
   // eslint-disable-next-line rxjs-x/finnish -- Named as callbacks are.
   readonly user?: Authenticator;
-  /** The path that all routes begin with. Default: `/api`. */
+  /** The path that the routes for the AI SDK and for approvals begin with. Default: `/api`. */
   readonly path?: string;
+  /** Further protocols, each with routes of its own, such as `agUi()` of `@millrace/server/ag-ui`. Default: none. */
+  readonly protocols?: readonly ChatProtocol[];
   /** Host names that requests may be made to, without ports. Default: `localhost` and its addresses; any, if there is a `user`. */
   readonly hosts?: readonly string[];
   /** Origins of other sites whose pages may use the server, such as `https://app.example`. Default: none. */
@@ -79,7 +82,7 @@ export interface ChatServer {
 }
 
 /**
- * Serves an agent to clients of the AI SDK (`/api/chat`) and of AG-UI (`/api/ag-ui`), on any runtime with `Request` and
+ * Serves an agent to clients of the AI SDK (`/api/chat`), and of further `protocols`, on any runtime with `Request` and
  * `Response`. Calls run on their own, one after another in each conversation: clients may leave, reload and join again,
  * and with a store the process may end. Resumes the calls of the store that have stopped.
  */
@@ -99,7 +102,9 @@ export const chatServer = (agent: Agent, options: ChatServerOptions = {}): ChatS
   });
   const { path = '/api' } = given;
   const respond$ = createRoutes(conversations, {
+    agent,
     path: path.replace(/\/+$/u, ''),
+    protocols: given.protocols ?? [],
     user,
     hosts:
       given.hosts?.map((host) => host.toLowerCase()) ??
@@ -159,9 +164,10 @@ const rules: Readonly<Record<keyof ChatServerOptions, Rule>> = {
     'a store, such as openFiles(directory) of @millrace/store',
   ],
   user: isFunction,
-  path: [
-    (value) => typeof value === 'string' && /^(?:\/[\w.~-]+)*\/?$/u.test(value),
-    "a path, such as '/api'",
+  path: isPath,
+  protocols: [
+    (value) => Array.isArray(value) && value.every((it) => typeof it === 'function'),
+    'a list of protocols',
   ],
   hosts: isHosts,
   origins: isOrigins,

@@ -8,7 +8,7 @@ import {
   type Message,
   MillraceError,
 } from '@millrace/core';
-import { attach$, type CallStore, journal, prune$ } from '@millrace/core/journal';
+import { attach$, type CallStore, journal, prune$, replay$ } from '@millrace/core/journal';
 import {
   keepSessions,
   type KeptSession,
@@ -81,10 +81,12 @@ export interface Conversations {
    * Follows a call of a session from its first event; the last one comes once the session is saved. Errors with
    * `invalidResume` (404) if it has no such call.
    */
-  follow$(sessionId: string, callId: string, demand: Demand): Observable<AgentEvent>;
+  follow$(sessionId: string, callId: string, demand?: Demand): Observable<AgentEvent>;
   /** Counts a reader of a call; returns the function to call once it has gone. */
   join(sessionId: string, callId: string): () => void;
   past$(callId: string): Observable<Past>;
+  /** Emits the session of a call; `undefined` if the call is not known. */
+  sessionOf$(callId: string): Observable<string | undefined>;
   /** Emits the calls of a session that have not ended, or are not saved yet, the running one first. */
   runs$(sessionId: string): Observable<readonly Run[]>;
   /** Interrupts the calls of a session, and emits their number. */
@@ -307,7 +309,7 @@ export const createConversations = (
                 }),
               );
         return attach$(store.calls, callId, {
-          demand,
+          ...(demand === undefined ? {} : { demand }),
           waitMs: run === undefined ? 0 : waitMs,
         }).pipe(
           catchError((error: unknown) => throwError(() => notFoundOr(asError(error)))),
@@ -319,6 +321,17 @@ export const createConversations = (
         );
       }),
     past$: (callId) => pastOf$(store.calls, callId),
+    sessionOf$: (callId) =>
+      defer(() => {
+        const run = runs.get(callId);
+        if (run !== undefined) return of(run.session.id);
+        return replay$(store.calls, callId, { speed: Infinity }).pipe(
+          map(({ sessionId }) => sessionId),
+          take(1),
+          catchError(() => EMPTY),
+          defaultIfEmpty(undefined),
+        );
+      }),
     steer$: (sessionId, input) =>
       existing$(sessionId).pipe(
         concatMap((session) => session.steer$(input)),

@@ -72,8 +72,12 @@ export const refused = (status: number, userMessage: string): MillraceError =>
 
 export const notFound = (): MillraceError => refused(404, 'There is nothing here.');
 
-export const wrongMethod = (routes: readonly (readonly [string, ...unknown[]])[]): MillraceError =>
-  refused(405, `Only ${routes.map(([method]) => method).join(' and ')} is allowed.`);
+export const wrongMethod = (routes: readonly { readonly method: string }[]): Response => {
+  const methods = routes.map(({ method }) => method);
+  const error = `Only ${methods.join(' and ')} is allowed.`;
+  const headers = { allow: methods.join(', ') };
+  return Response.json({ error, code: 'invalidRequest' }, { status: 405, headers });
+};
 
 const statuses: Readonly<Partial<Record<string, number>>> = {
   invalidRequest: 400,

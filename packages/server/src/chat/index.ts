@@ -1,5 +1,16 @@
 export { chatServer, type ChatServer, type ChatServerOptions, toResponse } from './chat-server.js';
 export type { Authenticator } from './guard.js';
 export type { HistoryUiMessage, HistoryUiPart } from './history.js';
+export type { Asked, Run } from './conversations.js';
+export type { Past } from './past.js';
+export type {
+  Chat,
+  ChatHistory,
+  ChatProtocol,
+  Route,
+  ServerOfRoutes,
+  StreamFormat,
+  Visit,
+} from './protocol.js';
 export type { AccessEntry } from './routes.js';
 export type { OnDisconnect } from './runs.js';

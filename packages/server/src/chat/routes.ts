@@ -1,34 +1,24 @@
-import { PROTOCOL_VERSION } from '@ag-ui/core';
-import {
-  type AgentEvent,
-  type Message,
-  type MillraceError,
-  toReadableStream,
-} from '@millrace/core';
+import { type Agent, type Message, type MillraceError, toReadableStream } from '@millrace/core';
 import { parsedJson } from '@millrace/core/values';
 import {
   catchError,
-  concat,
   concatMap,
   defer,
+  finalize,
   from,
   map,
   type Observable,
   of,
-  type OperatorFunction,
   skip,
   throwError,
 } from 'rxjs';
-import { afterOfAgUi, type AgUiInput, inputOfAgUi } from '../ag-ui/input-of-ag-ui.js';
-import { toAgUi } from '../ag-ui/to-ag-ui.js';
-import { inputOfUiMessages, placeOfUiMessages } from '../ai-sdk/input-of-ui-messages.js';
-import { toUiMessageStream } from '../ai-sdk/to-ui-message-stream.js';
 import type { ApprovalQueue } from '../approvals/approval-queue.js';
 import { approvalsHandler } from '../approvals/approvals-handler.js';
-import { badRequest, fieldOf, idOf, isJson, notBlank, readBody } from '../inbound.js';
+import { badRequest, idOf, isJson, readBody } from '../inbound.js';
 import type { MaskOptions } from '../masks.js';
-import { agUiHeaders, uiMessageStreamHeaders } from '../responses.js';
 import { toServerSentEvents } from '../to-server-sent-events.js';
+import { aiSdkRoutes } from './ai-sdk-routes.js';
+import type { Conversations } from './conversations.js';
 import {
   assertHost,
   type Authenticator,
@@ -39,8 +29,7 @@ import {
   userOf$,
   wrongMethod,
 } from './guard.js';
-import type { Asked, Conversations } from './conversations.js';
-import { type Client, clientOf, toAgUiMessages, toUiMessages } from './history.js';
+import type { Chat, ChatHistory, ChatProtocol, Visit } from './protocol.js';
 import { discardedIn, lastSeen, whenOver, withHeartbeats, withoutTakenBack } from './rejoining.js';
 
 /** A response that has ended. */
@@ -56,7 +45,9 @@ export interface AccessEntry {
 }
 
 interface RoutesOptions {
+  readonly agent: Agent;
   readonly path: string;
+  readonly protocols: readonly ChatProtocol[];
   // eslint-disable-next-line rxjs-x/finnish -- Named as callbacks are.
   readonly user: Authenticator | undefined;
   readonly hosts: readonly string[] | undefined;
@@ -70,226 +61,111 @@ interface RoutesOptions {
   readonly log: (entry: AccessEntry) => void;
 }
 
-/** A request of an authenticated user. */
-interface Visit {
+/** A request that is being answered. */
+interface Answering {
   readonly request: Request;
-  readonly user: string | undefined;
-  readonly sessionOf: (chatId: string) => string;
-  /** Called when the response has ended. */
+  user: string | undefined;
+  /** Called when the response has ended; later calls do nothing. */
   readonly ended: (status: number, callId?: string) => void;
+  /** The body of the response, if its end is awaited already. */
+  watched: ReadableStream | undefined;
 }
-
-type Answer = (visit: Visit, chatId: string) => Observable<Response>;
 
 export const createRoutes = (
   conversations: Conversations,
   options: RoutesOptions,
 ): ((request: Request) => Observable<Response>) => {
-  const { approvals, aiSdk, masks } = options;
-  const decide = approvals && approvalsHandler(approvals);
-  const body$ = (request: Request): Observable<unknown> =>
-    defer(() => {
-      if (!isJson(request)) throw refused(415, 'The content type must be application/json.');
-      return from(readBody(request, options.maxBytes)).pipe(
-        catchError(() => throwError(() => badRequest('its body is not UTF-8, or incomplete'))),
-      );
-    }).pipe(
-      map((text) => {
-        if (text === undefined) throw refused(413, 'The request is too large.');
-        return parsedJson(text);
-      }),
-    );
-
-  const streamed = (
-    { ended, request }: Visit,
-    { callId, sessionId }: CallOfSession,
-    protocol: Protocol,
-    takenBack: readonly AgentEvent[] = [],
-  ): Response => {
-    const encoder = new TextEncoder();
-    const seen = lastSeen(request, callId);
-    // A client that comes back continues what it has begun to read.
-    const omitted = seen?.omitted ?? discardedIn(takenBack).length;
-    const leave = conversations.join(sessionId, callId);
-    const bytes = toReadableStream((demand) =>
-      conversations.follow$(sessionId, callId, demand).pipe(
-        withoutTakenBack(takenBack, omitted),
-        protocol.encode$,
-        toServerSentEvents({
-          ...protocol.end,
-          idOf: (index) => `${callId}:${omitted}:${index}`,
-        }),
-        skip(seen === undefined ? 0 : seen.index + 1),
-        withHeartbeats(options.heartbeatMs, demand),
-        map((text) => encoder.encode(text)),
-      ),
-    );
-    return new Response(
-      whenOver(bytes, () => {
-        leave();
-        ended(200, callId);
-      }),
-      { headers: protocol.headers },
-    );
-  };
-  /** Joins a call: without what was taken back before, and with the results that its client has brought. */
-  const joined$ = (
-    visit: Visit,
-    call: CallOfSession,
-    protocolFor: (client: Client) => Protocol,
-  ): Observable<Response> =>
-    conversations
-      .past$(call.callId)
-      .pipe(
-        concatMap(({ takenBack, results }) =>
-          (results.length === 0
-            ? of({})
-            : conversations
-                .messages$(call.sessionId)
-                .pipe(map((messages) => clientOf(toUiMessages(messages), results)))
-          ).pipe(map((client) => streamed(visit, call, protocolFor(client), takenBack))),
-        ),
-      );
-  const started$ = (
-    visit: Visit,
-    chatId: string,
-    asked: Omit<Asked, 'metadata'>,
-    protocol: Protocol,
-  ): Observable<Response> => {
-    const sessionId = visit.sessionOf(chatId);
-    const metadata = visit.user === undefined ? {} : { userId: visit.user };
-    return conversations
-      .start$(sessionId, { ...asked, metadata })
-      .pipe(map((callId) => streamed(visit, { sessionId, callId }, protocol)));
-  };
-
-  const shared = { ...masks, ...(approvals && { approvals }) };
-  const uiMessages = (client: Client): Protocol => ({
-    headers: uiMessageStreamHeaders,
-    encode$: toUiMessageStream({ target: aiSdk, ...shared, ...client }),
-    end: { last: '[DONE]' },
-  });
-  const agUi = (run: Pick<AgUiInput, 'threadId' | 'runId' | 'clientResults'>): Protocol => ({
-    headers: agUiHeaders,
-    encode$: toAgUi({ ...shared, ...run }),
-    end: {},
-  });
-
-  const routes: readonly (readonly [method: string, path: RegExp, answer: Answer])[] = [
-    [
-      'POST',
-      /^\/chat$/u,
-      (visit) =>
-        body$(visit.request).pipe(
-          concatMap((body) => {
-            const { input, chatId, ...client } = inputOfUiMessages(body);
-            const asked = { input, ...placeOfUiMessages(body) };
-            return started$(visit, chatId, asked, uiMessages(client));
-          }),
-        ),
-    ],
-    [
-      'GET',
-      /^\/chat\/([^/]+)$/u,
-      (visit, chatId) =>
-        history$(conversations, visit.sessionOf(chatId)).pipe(
-          map(({ messages, running }) =>
-            Response.json({ id: chatId, messages: toUiMessages(messages), running }),
-          ),
-        ),
-    ],
-    [
-      'GET',
-      /^\/chat\/([^/]+)\/stream$/u,
-      (visit, chatId) =>
-        defer(() => {
-          const sessionId = visit.sessionOf(chatId);
-          const seen = lastSeen(visit.request)?.callId;
-          const callId$ =
-            seen === undefined
-              ? conversations.runs$(sessionId).pipe(map(([run]) => run?.callId))
-              : of(seen);
-          return callId$.pipe(
-            concatMap((callId) =>
-              callId === undefined
-                ? of(new Response(null, { status: 204 }))
-                : joined$(visit, { sessionId, callId }, uiMessages),
-            ),
-          );
-        }),
-    ],
-    [
-      'POST',
-      /^\/chat\/([^/]+)\/stop$/u,
-      (visit, chatId) =>
-        conversations
-          .stop$(visit.sessionOf(chatId))
-          .pipe(map((stopped) => Response.json({ stopped }))),
-    ],
-    [
-      'POST',
-      /^\/chat\/([^/]+)\/steer$/u,
-      (visit, chatId) =>
-        body$(visit.request).pipe(
-          concatMap((body) =>
-            conversations.steer$(visit.sessionOf(chatId), notBlank(fieldOf(body, 'text'))),
-          ),
-          map((delivered) => Response.json({ delivered })),
-        ),
-    ],
-    [
-      'POST',
-      /^\/ag-ui$/u,
-      (visit) =>
-        body$(visit.request).pipe(
-          concatMap((body) => {
-            const { input, ...run } = inputOfAgUi(body);
-            const asked = { input, after: afterOfAgUi(body) };
-            return started$(visit, run.threadId, asked, agUi(run));
-          }),
-        ),
-    ],
-    [
-      'POST',
-      /^\/ag-ui\/connect$/u,
-      (visit) =>
-        body$(visit.request).pipe(
-          concatMap((body) => {
-            const threadId = idOf(fieldOf(body, 'threadId'), 'threadId');
-            const runId = idOf(fieldOf(body, 'runId'), 'runId');
-            return connected$(visit, threadId, runId);
-          }),
-        ),
-    ],
-    [
-      'POST',
-      /^\/approvals$/u,
-      ({ request }) =>
-        decide === undefined ? throwError(() => notFound()) : from(decide(request)),
-    ],
+  const { path, agent, approvals, masks } = options;
+  const protocols = [
+    aiSdkRoutes(path, options.aiSdk),
+    ...(approvals === undefined ? [] : [approvalRoutes(path, approvals)]),
+    ...options.protocols,
   ];
+  const routes = protocols
+    .flatMap((protocol) => protocol({ agent, approvals, masks }))
+    .map((route) => ({ ...route, pattern: patternOf(route.path) }));
 
-  /** The messages of a conversation, then the rest of its running call. */
-  const connected$ = (visit: Visit, threadId: string, runId: string): Observable<Response> => {
-    const sessionId = visit.sessionOf(threadId);
-    return history$(conversations, sessionId).pipe(
-      concatMap(({ messages, running }) => {
-        const begin = [
-          { type: 'RUN_STARTED', threadId, runId, protocolVersion: PROTOCOL_VERSION },
-          { type: 'MESSAGES_SNAPSHOT', messages: toAgUiMessages(messages) },
-        ];
-        const end = { type: 'RUN_FINISHED', threadId, runId, outcome: { type: 'success' } };
-        if (running !== undefined) {
-          return joined$(visit, { sessionId, callId: running }, ({ clientResults }) => {
-            const rest = agUi({ threadId, runId, ...(clientResults && { clientResults }) });
-            const encode$ = (event$: Observable<AgentEvent>): Observable<object> =>
-              concat(begin, event$.pipe(rest.encode$, skip(1)));
-            return { ...rest, encode$ };
-          });
-        }
-        const text = [...begin, end].map((event) => `data: ${JSON.stringify(event)}\n\n`).join('');
-        visit.ended(200);
-        return of(new Response(text, { headers: agUiHeaders }));
+  const chatOf = (answering: Answering, id: string): Chat => {
+    const { request, user } = answering;
+    const sessionId = user === undefined ? id : `${encodeURIComponent(user)}/${id}`;
+    const follow$: Chat['follow$'] = (callId, demand) =>
+      defer(() => {
+        const leave = conversations.join(sessionId, callId);
+        return conversations.follow$(sessionId, callId, demand).pipe(finalize(leave));
+      });
+    return {
+      id,
+      follow$,
+      start$: (asked) => {
+        const metadata = user === undefined ? {} : { userId: user };
+        return conversations.start$(sessionId, { ...asked, metadata });
+      },
+      stream$: (callId, { headers, encode$, last }, past) => {
+        const takenBack = past?.takenBack ?? [];
+        const encoder = new TextEncoder();
+        const seen = lastSeen(request, callId);
+        // A client that comes back continues what it has begun to read.
+        const omitted = seen?.omitted ?? discardedIn(takenBack).length;
+        // From now on: until the body is read, nothing else may end the call.
+        const leave = conversations.join(sessionId, callId);
+        const bytes = toReadableStream((demand) =>
+          conversations.follow$(sessionId, callId, demand).pipe(
+            withoutTakenBack(takenBack, omitted),
+            encode$,
+            toServerSentEvents({
+              ...(last === undefined ? {} : { last }),
+              idOf: (index) => `${callId}:${omitted}:${index}`,
+            }),
+            skip(seen === undefined ? 0 : seen.index + 1),
+            withHeartbeats(options.heartbeatMs, demand),
+            map((text) => encoder.encode(text)),
+          ),
+        );
+        const body = whenOver(bytes, () => {
+          leave();
+          answering.ended(200, callId);
+        });
+        answering.watched = body;
+        return of(new Response(body, { headers }));
+      },
+      past$: (callId) => conversations.past$(callId),
+      history$: history$(conversations, sessionId),
+      runs$: conversations.runs$(sessionId),
+      stop$: () => conversations.stop$(sessionId),
+      steer$: (input) => conversations.steer$(sessionId, input),
+    };
+  };
+  const visitOf = (answering: Answering, ids: Visit['ids']): Visit => {
+    const { request, user } = answering;
+    return {
+      request,
+      user,
+      ids,
+      body$: body$(request, options.maxBytes),
+      chat: (id) => chatOf(answering, id),
+      chatOf$: (callId) =>
+        conversations.sessionOf$(callId).pipe(
+          map((sessionId) => {
+            const own = user === undefined ? '' : `${encodeURIComponent(user)}/`;
+            if (!sessionId?.startsWith(own)) throw notFound();
+            return chatOf(answering, sessionId.slice(own.length));
+          }),
+        ),
+    };
+  };
+  /** Errors with a refusal, before anything of the request is read. */
+  const answered$ = (answering: Answering, pathname: string): Observable<Response> => {
+    const { request } = answering;
+    const found = routes.filter(({ pattern }) => pattern.test(pathname));
+    const route = found.find(({ method }) => method === request.method);
+    if (route === undefined) {
+      return found.length === 0 ? throwError(() => notFound()) : of(wrongMethod(found));
+    }
+    const ids = idsIn(route.pattern, pathname);
+    return userOf$(request, options.user).pipe(
+      concatMap((id) => {
+        answering.user = id;
+        return route.answer$(visitOf(answering, ids));
       }),
     );
   };
@@ -299,72 +175,102 @@ export const createRoutes = (
       const began = performance.now();
       const { pathname } = new URL(request.url);
       const crossing = crossOrigin(request, options.origins);
-      let user: string | undefined;
-      const ended = (status: number, callId?: string): void => {
-        const ms = performance.now() - began;
-        const who = { ...(user === undefined ? {} : { user }), ...(callId && { callId }) };
-        options.log({ method: request.method, path: pathname, status, ms, ...who });
+      let hasEnded = false;
+      const answering: Answering = {
+        request,
+        user: undefined,
+        watched: undefined,
+        ended: (status, callId) => {
+          if (hasEnded) return;
+          hasEnded = true;
+          const ms = performance.now() - began;
+          const { user } = answering;
+          const who = { ...(user === undefined ? {} : { user }), ...(callId && { callId }) };
+          options.log({ method: request.method, path: pathname, status, ms, ...who });
+        },
       };
       return defer(() => {
         assertHost(request, options.hosts);
         if (crossing === undefined) throw refused(403, 'This origin may not use the server.');
         if (request.method === 'OPTIONS') return of(new Response(null, { status: 204 }));
-        if (!pathname.startsWith(`${options.path}/`)) throw notFound();
-        const path = pathname.slice(options.path.length);
-        const found = routes.filter(([, pattern]) => pattern.test(path));
-        const route = found.find(([method]) => method === request.method);
-        if (route === undefined) throw found.length === 0 ? notFound() : wrongMethod(found);
-        const [, pattern, answer] = route;
-        const [, part] = pattern.exec(path) ?? [];
-        const chatId = part === undefined ? '' : idOf(decoded(part), 'id');
-        return userOf$(request, options.user).pipe(
-          concatMap((id) => {
-            user = id;
-            const sessionOf = (chat: string): string =>
-              id === undefined ? chat : `${encodeURIComponent(id)}/${chat}`;
-            return answer({ request, user, sessionOf, ended }, chatId);
-          }),
-        );
+        return answered$(answering, pathname);
       }).pipe(
         catchError((cause: unknown) => of(failure(cause, options.report))),
-        map((response) => {
-          Object.entries(crossing ?? {}).forEach(([name, value]) => {
-            response.headers.set(name, value);
-          });
-          const isStream = response.headers.get('content-type') === 'text/event-stream';
-          if (!isStream || response.body === null) ended(response.status);
+        map((given) => {
+          const response = withHeaders(given, crossing ?? {});
+          const { body, status } = response;
+          const isStream = response.headers.get('content-type')?.startsWith('text/event-stream');
+          if (isStream !== true || body === null) answering.ended(status);
+          else if (body !== answering.watched) {
+            const watched = whenOver(body, () => {
+              answering.ended(status);
+            });
+            return new Response(watched, response);
+          }
           return response;
         }),
       );
     });
 };
 
-interface CallOfSession {
-  readonly sessionId: string;
-  readonly callId: string;
-}
+/** The headers of some responses, such as those of `fetch`, cannot be changed. */
+const withHeaders = (response: Response, added: Readonly<Record<string, string>>): Response => {
+  const entries = Object.entries(added);
+  if (entries.length === 0) return response;
+  const headers = new Headers(response.headers);
+  entries.forEach(([name, value]) => {
+    headers.set(name, value);
+  });
+  return new Response(response.body, { status: response.status, headers });
+};
 
-interface Protocol {
-  readonly headers: Readonly<Record<string, string>>;
-  readonly encode$: OperatorFunction<AgentEvent, object>;
-  readonly end: { readonly last?: string };
-}
+const approvalRoutes = (path: string, approvals: ApprovalQueue): ChatProtocol => {
+  const decide = approvalsHandler(approvals);
+  return () => [
+    {
+      method: 'POST',
+      path: `${path}/approvals`,
+      answer$: ({ request }) => from(decide(request)),
+    },
+  ];
+};
 
-interface History {
-  readonly messages: readonly Message[];
-  /** The call that runs. */
-  readonly running: string | undefined;
-}
+const body$ = (request: Request, maxBytes: number): Observable<unknown> =>
+  defer(() => {
+    if (!isJson(request)) throw refused(415, 'The content type must be application/json.');
+    return from(readBody(request, maxBytes)).pipe(
+      catchError(() => throwError(() => badRequest('its body is not UTF-8, or incomplete'))),
+    );
+  }).pipe(
+    map((text) => {
+      if (text === undefined) throw refused(413, 'The request is too large.');
+      return parsedJson(text);
+    }),
+  );
+
+const patternOf = (path: string): RegExp =>
+  new RegExp(
+    `^${path.replaceAll(/[.*+?^${}()|[\]\\]/gu, String.raw`\$&`).replaceAll(/:(\w+)/gu, '(?<$1>[^/]+)')}$`,
+    'u',
+  );
+
+const idsIn = (pattern: RegExp, pathname: string): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    Object.entries(pattern.exec(pathname)?.groups ?? {}).map(([name, part]) => [
+      name,
+      idOf(decoded(part), name),
+    ]),
+  );
 
 /** A conversation, with the questions of the calls that have not ended. */
-const history$ = (conversations: Conversations, sessionId: string): Observable<History> =>
+const history$ = (conversations: Conversations, sessionId: string): Observable<ChatHistory> =>
   conversations.messages$(sessionId).pipe(
     concatMap((messages) =>
       conversations.runs$(sessionId).pipe(
         map((runs) => ({
           messages: [
             ...messages.filter(({ id }) => !runs.some(({ callId }) => id.startsWith(`${callId}/`))),
-            ...runs.flatMap(({ question }) => question),
+            ...runs.flatMap(({ question }): readonly Message[] => question),
           ],
           running: runs[0]?.callId,
         })),

@@ -12,6 +12,7 @@ import { answerAmong, answerIn, readStream, watched } from '../read-as-client.te
 /** Serves an agent over a directory of files. Its model says the text of an argument. */
 const script = `
 import { createAgent } from '@millrace/core';
+import { agUi } from '@millrace/server/ag-ui';
 import { serve } from '@millrace/server/node';
 import { openFiles } from '@millrace/store';
 import { concat, NEVER, of } from 'rxjs';
@@ -22,7 +23,8 @@ const model = {
   name: 'told',
   stream$: () => concat(of(text), ends === 'yes' ? of({ type: 'finish', finish: 'stop' }) : NEVER),
 };
-serve(createAgent({ name: 'helper', model }), { port: 0, closeMs: 100, store: openFiles(directory) }).subscribe({
+const options = { port: 0, closeMs: 100, store: openFiles(directory), protocols: [agUi()] };
+serve(createAgent({ name: 'helper', model }), options).subscribe({
   next: ({ url }) => console.log(url),
   complete: () => console.log('closed'),
 });

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { HttpAgent } from '@ag-ui/client';
+import { agUi } from '../ag-ui/index.js';
 import { createAgent, type ModelChunk } from '@millrace/core';
 import { type ScriptedAnswer, scriptedModel, text } from '@millrace/core/testing';
 import { DefaultChatTransport } from 'ai';
@@ -18,7 +19,7 @@ const serving = async <T>(
   const over$ = new Subject<void>();
   const agent = createAgent({ name: 'helper', model: scriptedModel(...answers) });
   const served$ = new ReplaySubject<Served>(1);
-  serve(agent, { port: 0, signals: [], ...options })
+  serve(agent, { port: 0, signals: [], protocols: [agUi()], ...options })
     .pipe(takeUntil(over$))
     .subscribe(served$);
   try {

@@ -1,0 +1,74 @@
+import { PROTOCOL_VERSION } from '@ag-ui/core';
+import { checkOptions } from '@millrace/core/values';
+import { concat, concatMap, map, type Observable, skip } from 'rxjs';
+import { afterOfAgUi, type AgUiInput, inputOfAgUi } from './input-of-ag-ui.js';
+import { toAgUi } from './to-ag-ui.js';
+import { fieldOf, idOf } from '../inbound.js';
+import { agUiHeaders } from '../responses.js';
+import { joining$ } from '../chat/ai-sdk-routes.js';
+import { toAgUiMessages } from '../chat/history.js';
+import { type ChatProtocol, isPath, type StreamFormat, type Visit } from '../chat/protocol.js';
+
+type Run = Pick<AgUiInput, 'threadId' | 'runId' | 'clientResults'>;
+
+/**
+ * Serves clients of AG-UI 1.0: `chatServer(agent, { protocols: [agUi()] })`. `POST` to the `path` runs the agent, and `POST`
+ * to `connect` below it sends the messages of a conversation and the rest of its running answer. Default path: `/api/ag-ui`.
+ */
+export const agUi = (options: { readonly path?: string } = {}): ChatProtocol => {
+  checkOptions('agUi()', options, { path: isPath });
+  const { path = '/api/ag-ui' } = options;
+  return ({ approvals, masks }) => {
+    const formatOf = (run: Run): StreamFormat => ({
+      headers: agUiHeaders,
+      encode$: toAgUi({ ...masks, ...(approvals && { approvals }), ...run }),
+    });
+    const asked$ = ({ body$, chat }: Visit): Observable<Response> =>
+      body$.pipe(
+        concatMap((body) => {
+          const { input, ...run } = inputOfAgUi(body);
+          const { start$, stream$ } = chat(run.threadId);
+          return start$({ input, after: afterOfAgUi(body) }).pipe(
+            concatMap((callId) => stream$(callId, formatOf(run))),
+          );
+        }),
+      );
+    /** The messages of a conversation, then the rest of its running call. */
+    const connected$ = ({ body$, chat }: Visit): Observable<Response> =>
+      body$.pipe(
+        map((body) => ({
+          threadId: idOf(fieldOf(body, 'threadId'), 'threadId'),
+          runId: idOf(fieldOf(body, 'runId'), 'runId'),
+        })),
+        concatMap((run) => {
+          const joined = chat(run.threadId);
+          return joined.history$.pipe(
+            concatMap(({ messages, running }) => {
+              const begin = [
+                { type: 'RUN_STARTED', ...run, protocolVersion: PROTOCOL_VERSION },
+                { type: 'MESSAGES_SNAPSHOT', messages: toAgUiMessages(messages) },
+              ];
+              if (running === undefined) {
+                const end = { type: 'RUN_FINISHED', ...run, outcome: { type: 'success' } };
+                return [new Response(linesOf([...begin, end]), { headers: agUiHeaders })];
+              }
+              return joining$(joined, running, ({ clientResults }) => {
+                const rest = formatOf({ ...run, ...(clientResults && { clientResults }) });
+                return {
+                  ...rest,
+                  encode$: (event$) => concat(begin, event$.pipe(rest.encode$, skip(1))),
+                };
+              });
+            }),
+          );
+        }),
+      );
+    return [
+      { method: 'POST', path, answer$: asked$ },
+      { method: 'POST', path: `${path}/connect`, answer$: connected$ },
+    ];
+  };
+};
+
+const linesOf = (events: readonly object[]): string =>
+  events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join('');

@@ -1,0 +1,87 @@
+import type { Agent, AgentEvent, Demand, Input, Message } from '@millrace/core';
+import type { Rule } from '@millrace/core/values';
+import type { Observable, OperatorFunction } from 'rxjs';
+import type { ApprovalQueue } from '../approvals/approval-queue.js';
+import type { MaskOptions } from '../masks.js';
+import type { Asked, Run } from './conversations.js';
+import type { Past } from './past.js';
+
+/** A protocol of clients: creates its routes, once for each server. */
+export type ChatProtocol = (server: ServerOfRoutes) => readonly Route[];
+
+/** The server that routes belong to. */
+export interface ServerOfRoutes {
+  readonly agent: Agent;
+  readonly approvals: ApprovalQueue | undefined;
+  /** For the encoders: what clients see of errors. */
+  readonly masks: MaskOptions;
+}
+
+/** Answers requests for a path. Hosts, origins and users are checked before. */
+export interface Route {
+  readonly method: string;
+  /** From the root of the server. A part that begins with a colon stands for an id: `/api/chat/:id`. */
+  readonly path: string;
+  /** Emits the response. Errors with a `MillraceError` whose `status` and `userMessage` become a response. */
+  readonly answer$: (visit: Visit) => Observable<Response>;
+}
+
+/** A request of an authenticated user. */
+export interface Visit {
+  readonly request: Request;
+  readonly user: string | undefined;
+  /** The ids in the path. */
+  readonly ids: Readonly<Record<string, string>>;
+  /** Reads the body as JSON. Cold, once. Errors with `invalidRequest`: 400, 413 if it is too large, 415 if it is not JSON. */
+  readonly body$: Observable<unknown>;
+  /** A conversation of this user, by the id that its clients use. */
+  readonly chat: (id: string) => Chat;
+  /** The conversation of a call. Errors with 404 if it is not one of this user. */
+  readonly chatOf$: (callId: string) => Observable<Chat>;
+}
+
+/** A conversation of the user who asks. */
+export interface Chat {
+  readonly id: string;
+  /** Starts a call, and emits its id once it runs or waits for the earlier ones. */
+  readonly start$: (asked: Omit<Asked, 'metadata'>) => Observable<string>;
+  /**
+   * Emits the events of a call from the first one, as its reader: a call whose last reader unsubscribes gets
+   * `onDisconnect`. Completes once it has ended and is saved. Errors with `invalidResume` (404) if this conversation has no
+   * such call.
+   */
+  readonly follow$: (callId: string, demand?: Demand) => Observable<AgentEvent>;
+  /** Emits a response that streams a call as server-sent events, from the first one or from `Last-Event-ID` on. */
+  readonly stream$: (callId: string, format: StreamFormat, past?: Past) => Observable<Response>;
+  /** Emits the part of a call that a client must know if it joins late. */
+  readonly past$: (callId: string) => Observable<Past>;
+  /** The messages of the conversation, with the questions of its open calls. */
+  readonly history$: Observable<ChatHistory>;
+  /** The calls that have not ended, the running one first. */
+  readonly runs$: Observable<readonly Run[]>;
+  /** Interrupts the calls that have not ended, and emits their number. */
+  readonly stop$: () => Observable<number>;
+  /** Adds a message to the running call, and emits whether it was delivered. */
+  readonly steer$: (input: Input) => Observable<boolean>;
+}
+
+/** How a call is streamed. */
+export interface StreamFormat {
+  readonly headers: Readonly<Record<string, string>>;
+  /** Encodes the events, each object as one server-sent event. */
+  readonly encode$: OperatorFunction<AgentEvent, object>;
+  /** The data of a last event. */
+  readonly last?: string;
+}
+
+export interface ChatHistory {
+  readonly messages: readonly Message[];
+  /** The call that runs. */
+  readonly running: string | undefined;
+}
+
+/** An option of protocols. */
+export const isPath: Rule = [
+  (value) => typeof value === 'string' && /^(?:\/[\w.~-]+)*\/?$/u.test(value),
+  "a path, such as '/api'",
+];
