@@ -5,6 +5,7 @@ import {
   type BaseEvent,
   HttpAgent,
   type Message,
+  type RunAgentParameters,
   verifyEvents,
 } from '@ag-ui/client';
 import {
@@ -141,21 +142,21 @@ export const readAsAgUi = async (events: readonly object[]): Promise<ReadRun> =>
 };
 
 /** Runs an AG-UI client, and tells what it ended up with. */
-export const watched = async (agent: AbstractAgent): Promise<ReadRun> => {
+export const watched = async (
+  agent: AbstractAgent,
+  parameters: RunAgentParameters = {},
+): Promise<ReadRun> => {
   const errors: string[] = [];
   const events: BaseEvent[] = [];
   let outcome: string | undefined;
-  const ended = await agent.runAgent(
-    {},
-    {
-      onEvent: ({ event }) => void events.push(event),
-      onRunFinishedEvent: (params) => {
-        ({ outcome } = params);
-      },
-      onRunErrorEvent: ({ event }) => void errors.push(event.message),
-      onRunFailed: ({ error }) => void errors.push(`failed: ${String(error)}`),
+  const ended = await agent.runAgent(parameters, {
+    onEvent: ({ event }) => void events.push(event),
+    onRunFinishedEvent: (params) => {
+      ({ outcome } = params);
     },
-  );
+    onRunErrorEvent: ({ event }) => void errors.push(event.message),
+    onRunFailed: ({ error }) => void errors.push(`failed: ${String(error)}`),
+  });
   const result: unknown = ended.result;
   return { messages: agent.messages, events, errors, result, outcome };
 };

@@ -1,15 +1,20 @@
 import { PROTOCOL_VERSION } from '@ag-ui/core';
 import { checkOptions } from '@millrace/core/values';
 import { concat, concatMap, map, type Observable, skip } from 'rxjs';
-import { afterOfAgUi, type AgUiInput, inputOfAgUi } from './input-of-ag-ui.js';
-import { toAgUi } from './to-ag-ui.js';
+import { afterOfAgUi, type AgUiInput, inputOfAgUi, verdictsOfAgUi } from './input-of-ag-ui.js';
+import { agUiEvents } from './to-ag-ui.js';
 import { fieldOf, idOf } from '../inbound.js';
 import { agUiHeaders } from '../responses.js';
-import { joining$ } from '../chat/ai-sdk-routes.js';
+import { asked, decidedStream$, joining$ } from '../chat/continuing.js';
 import { toAgUiMessages } from '../chat/history.js';
 import { type ChatProtocol, isPath, type StreamFormat, type Visit } from '../chat/protocol.js';
 
 type Run = Pick<AgUiInput, 'threadId' | 'runId' | 'clientResults'>;
+
+const runOf = (body: unknown): Run => ({
+  threadId: idOf(fieldOf(body, 'threadId'), 'threadId'),
+  runId: idOf(fieldOf(body, 'runId'), 'runId'),
+});
 
 /**
  * Serves clients of AG-UI 1.0: `chatServer(agent, { protocols: [agUi()] })`. `POST` to the `path` runs the agent, and `POST`
@@ -19,29 +24,35 @@ export const agUi = (options: { readonly path?: string } = {}): ChatProtocol => 
   checkOptions('agUi()', options, { path: isPath });
   const { path = '/api/ag-ui' } = options;
   return ({ approvals, masks }) => {
-    const formatOf = (run: Run): StreamFormat => ({
+    const formatOf = (visit: Visit, run: Run, answered?: readonly string[]): StreamFormat => ({
       headers: agUiHeaders,
-      encode$: toAgUi({ ...masks, ...(approvals && { approvals }), ...run }),
+      encode$: agUiEvents({ ...masks, ...asked(visit, approvals, answered), ...run }),
+      isRest: answered !== undefined,
     });
-    const asked$ = ({ body$, chat }: Visit): Observable<Response> =>
-      body$.pipe(
+    const asked$ = (visit: Visit): Observable<Response> =>
+      visit.body$.pipe(
         concatMap((body) => {
+          const { chat } = visit;
+          const verdicts = verdictsOfAgUi(body);
+          if (verdicts.length > 0) {
+            const run = runOf(body);
+            return decidedStream$(chat(run.threadId), verdicts, (answered) =>
+              formatOf(visit, run, answered),
+            );
+          }
           const { input, ...run } = inputOfAgUi(body);
           const { start$, stream$ } = chat(run.threadId);
           return start$({ input, after: afterOfAgUi(body) }).pipe(
-            concatMap((callId) => stream$(callId, formatOf(run))),
+            concatMap((callId) => stream$(callId, formatOf(visit, run))),
           );
         }),
       );
     /** The messages of a conversation, then the rest of its running call. */
-    const connected$ = ({ body$, chat }: Visit): Observable<Response> =>
-      body$.pipe(
-        map((body) => ({
-          threadId: idOf(fieldOf(body, 'threadId'), 'threadId'),
-          runId: idOf(fieldOf(body, 'runId'), 'runId'),
-        })),
+    const connected$ = (visit: Visit): Observable<Response> =>
+      visit.body$.pipe(
+        map(runOf),
         concatMap((run) => {
-          const joined = chat(run.threadId);
+          const joined = visit.chat(run.threadId);
           return joined.history$.pipe(
             concatMap(({ messages, running }) => {
               const begin = [
@@ -53,7 +64,7 @@ export const agUi = (options: { readonly path?: string } = {}): ChatProtocol => 
                 return [new Response(linesOf([...begin, end]), { headers: agUiHeaders })];
               }
               return joining$(joined, running, ({ clientResults }) => {
-                const rest = formatOf({ ...run, ...(clientResults && { clientResults }) });
+                const rest = formatOf(visit, { ...run, ...(clientResults && { clientResults }) });
                 return {
                   ...rest,
                   encode$: (event$) => concat(begin, event$.pipe(rest.encode$, skip(1))),

@@ -1,4 +1,5 @@
 import type { Input } from '@millrace/core';
+import { readVerdict, type VerdictOfClient } from '../approvals/read-verdict.js';
 import {
   badRequest,
   type ClientResult,
@@ -49,6 +50,22 @@ export const inputOfAgUi = (body: unknown): AgUiInput => {
     throw badRequest('the last message must be a user or tool message');
   }
   return { ...resumeInput(resultsIn(messages)), threadId, runId };
+};
+
+/**
+ * Reads the verdicts in `resume`, on the interrupts that ended the run before: a payload of `true`, `false` or
+ * `{ approved, input?, reason? }`; `cancelled` denies. Empty if the request has an input instead.
+ */
+export const verdictsOfAgUi = (body: unknown): readonly VerdictOfClient[] => {
+  requireObject(body);
+  const resume = fieldOf(body, 'resume') ?? [];
+  if (!Array.isArray(resume)) throw badRequest("'resume' must be a list");
+  return resume.map((entry) => {
+    const toolCallId = fieldOf(entry, 'interruptId');
+    if (!isShortId(toolCallId)) throw badRequest("'interruptId' must be the id of an interrupt");
+    const isCancelled = fieldOf(entry, 'status') === 'cancelled';
+    return { ...readVerdict(isCancelled ? false : fieldOf(entry, 'payload')), toolCallId };
+  });
 };
 
 /**

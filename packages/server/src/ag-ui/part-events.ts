@@ -13,7 +13,7 @@ export interface Tag {
 }
 
 export const partEvents = (
-  part: Exclude<Part, PartOf<'callStart' | 'callEnd'>>,
+  part: Exclude<Part, PartOf<'callStart' | 'callEnd' | 'asks'>>,
   tag: Tag,
   masks: Masks,
 ): readonly AGUIEvent[] => {

@@ -1,11 +1,17 @@
-import { type AGUIEvent, EventType, PROTOCOL_VERSION, type TokenUsage } from '@ag-ui/core';
-import type { AgentEvent, Usage } from '@millrace/core';
+import {
+  type AGUIEvent,
+  EventType,
+  type Interrupt,
+  PROTOCOL_VERSION,
+  type TokenUsage,
+} from '@ag-ui/core';
+import type { AgentEvent, Reply, Usage } from '@millrace/core';
 import { checkOptions, isText, type Rule } from '@millrace/core/values';
 import type { OperatorFunction } from 'rxjs';
 import { createMasks, type MaskOptions, maskRules, type Masks } from '../masks.js';
 import { type ClientResultOptions, clientResultRules } from '../parts/client-results.js';
-import { encodeParts } from '../parts/encode-parts.js';
-import type { Part, PartOf, CallRef } from '../parts/part.js';
+import { encodeParts, type EncodingOptions } from '../parts/encode-parts.js';
+import type { AskedApproval, CallRef, Part, PartOf } from '../parts/part.js';
 import { type ApprovalTokenOptions, approvalTokenRules } from '../parts/with-approval-tokens.js';
 import { plainJson } from '../plain-json.js';
 import { millrace } from './metadata.js';
@@ -27,6 +33,13 @@ export interface AgUiOptions extends MaskOptions, ApprovalTokenOptions, ClientRe
  */
 export const toAgUi = (options: AgUiOptions = {}): OperatorFunction<AgentEvent, AGUIEvent> => {
   checkOptions('toAgUi()', options, rules);
+  return agUiEvents(options);
+};
+
+/** The same, for streams that end at approvals, too. */
+export const agUiEvents = (
+  options: AgUiOptions & Pick<EncodingOptions, 'asking'>,
+): OperatorFunction<AgentEvent, AGUIEvent> => {
   const masks = createMasks(options);
   return encodeParts(options, masks, (part) =>
     part.by.parentId === undefined
@@ -51,6 +64,10 @@ const rootEvents = (part: Part, options: AgUiOptions, masks: Masks): readonly AG
       return [{ type: EventType.RUN_STARTED, threadId, runId, protocolVersion: PROTOCOL_VERSION }];
     case 'callEnd':
       return [runEnd(part, threadId, runId, masks)];
+    case 'asks': {
+      const outcome = { type: 'interrupt', interrupts: part.asked.map(interruptOf) } as const;
+      return [{ type: EventType.RUN_FINISHED, threadId, runId, outcome }];
+    }
     default:
       return partEvents(part, {}, masks);
   }
@@ -82,11 +99,34 @@ const runEnd = (
   }
   return {
     ...finished,
-    outcome: { type: 'success' },
+    outcome: { type: 'success', ...pendingIn(end.reply) },
     metadata,
     ...(output === undefined ? {} : { result: plainJson(output) }),
   };
 };
+
+/** The tool calls whose results the client brings with its next request. */
+const pendingIn = ({ id, suspensions = [] }: Reply): { readonly pendingToolCallIds?: string[] } =>
+  suspensions.length === 0
+    ? {}
+    : { pendingToolCallIds: suspensions.map(({ toolCall }) => `${id}/${toolCall.id}`) };
+
+const interruptOf = ({ toolCallId, toolName, expiresAt }: AskedApproval): Interrupt => ({
+  id: toolCallId,
+  reason: 'tool_approval',
+  toolCallId,
+  message: `May the tool '${toolName}' run?`,
+  expiresAt: new Date(expiresAt).toISOString(),
+  responseSchema: {
+    type: 'object',
+    properties: {
+      approved: { type: 'boolean' },
+      reason: { type: 'string', description: 'For the model.' },
+      input: { type: 'object', description: 'Arguments to run it with.' },
+    },
+    required: ['approved'],
+  },
+});
 
 /** Totals include cached tokens. Omits zero counts, as the provider may not have reported them. */
 const usageOf = (usage: Usage): { readonly usage?: TokenUsage[] } => {
@@ -113,6 +153,8 @@ const subagentEvents = (part: Part, parentId: string, masks: Masks): readonly AG
       return [{ type: EventType.SUBAGENT_STARTED, subagentRunId, ...agentOf(part.by, parentId) }];
     case 'callEnd':
       return [endEvent(part, subagentRunId, masks)];
+    case 'asks':
+      return [];
     default:
       return partEvents(part, { subagentRunId }, masks);
   }

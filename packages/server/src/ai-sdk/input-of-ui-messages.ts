@@ -1,4 +1,5 @@
 import type { Input } from '@millrace/core';
+import { readVerdict, type VerdictOfClient } from '../approvals/read-verdict.js';
 import {
   badRequest,
   type ClientResult,
@@ -38,11 +39,37 @@ export const inputOfUiMessages = (body: unknown): UiMessagesInput => {
   if (fieldOf(last, 'role') === 'user') {
     return { input: contentOfParts(parts), chatId };
   }
+  const { messageId } = answerOfUiMessages(body);
+  if (!Array.isArray(parts)) throw badRequest('the last message must have a list of parts');
+  return { ...resumeInput(resultsIn(parts)), chatId, messageId };
+};
+
+/** The conversation and the assistant message that a request continues. */
+export const answerOfUiMessages = (
+  body: unknown,
+): { readonly id: string; readonly messageId: string } => {
+  const last = messagesOf(body).at(-1);
   const messageId = fieldOf(last, 'id');
-  if (fieldOf(last, 'role') !== 'assistant' || !Array.isArray(parts) || !isShortId(messageId)) {
+  if (fieldOf(last, 'role') !== 'assistant' || !isShortId(messageId)) {
     throw badRequest('the last message must be a user or assistant message');
   }
-  return { ...resumeInput(resultsIn(parts)), chatId, messageId };
+  return { id: idOf(fieldOf(body, 'id'), 'id'), messageId };
+};
+
+/**
+ * Reads the verdicts on tool calls that wait for approval: those of the last message, if it is an assistant message. Empty
+ * if the request has an input instead.
+ */
+export const verdictsOfUiMessages = (body: unknown): readonly VerdictOfClient[] => {
+  requireObject(body);
+  const last = messagesOf(body).at(-1);
+  const parts = fieldOf(last, 'parts');
+  if (fieldOf(last, 'role') !== 'assistant' || !Array.isArray(parts)) return [];
+  return parts.flatMap((part): readonly VerdictOfClient[] => {
+    const toolCallId = fieldOf(part, 'toolCallId');
+    if (fieldOf(part, 'state') !== 'approval-responded' || !isShortId(toolCallId)) return [];
+    return [{ ...readVerdict(fieldOf(part, 'approval')), toolCallId }];
+  });
 };
 
 /** The place of a request in its conversation. */

@@ -5,12 +5,13 @@ import { plainJson } from '../plain-json.js';
 import { notRun, outputOf } from '../tool-result.js';
 import type { VersionChunks } from './version-chunks.js';
 import { toolNoticeChunks } from './tool-notice-chunks.js';
+import type { uiMessageChunks } from './to-ui-message-stream.js';
 import type { CommonUiMessageChunk, PartMetadata } from './ui-message-chunk.js';
 
 /** Encodes a part of the outermost agent. */
 export const messageChunks = <Chunk>(
   part: Part,
-  messageId: string | undefined,
+  { messageId, asking }: Parameters<typeof uiMessageChunks>[0],
   reader: VersionChunks<Chunk>,
   masks: Masks,
 ): readonly (Chunk | CommonUiMessageChunk)[] => {
@@ -19,8 +20,16 @@ export const messageChunks = <Chunk>(
       return [{ type: 'start', messageId: messageId ?? part.by.callId }];
     case 'callEnd':
       return endOf(part, reader, masks);
+    case 'asks':
+      return [
+        ...part.asked.map(({ toolCallId }) => {
+          const request = { approvalId: toolCallId, toolCallId };
+          return { type: 'tool-approval-request', ...request } as const;
+        }),
+        { type: 'finish', finishReason: 'tool-calls' },
+      ];
     case 'stepStart':
-      return [{ type: 'start-step' }];
+      return part.isContinued === true ? [] : [{ type: 'start-step' }];
     case 'stepEnd':
       return [{ type: 'finish-step' }];
     case 'blockStart': {
@@ -52,6 +61,10 @@ export const messageChunks = <Chunk>(
       return [{ type: 'tool-output-available', toolCallId: part.id, output, preliminary: true }];
     }
     case 'toolEnd':
+      // The client has the approval that the denial belongs to.
+      if (part.outcome.status === 'denied' && asking?.answered.includes(part.id) === true) {
+        return [{ type: 'tool-output-denied', toolCallId: part.id }];
+      }
       return outcomeOf(part.id, part.outcome, reader, masks);
     case 'media':
       return [{ type: 'file', ...fileOf(part.block), providerMetadata: metadataOf(part) }];

@@ -3,7 +3,7 @@ import { checkOptions, isText, type Rule } from '@millrace/core/values';
 import type { OperatorFunction } from 'rxjs';
 import { createMasks, type MaskOptions, maskRules } from '../masks.js';
 import { type ClientResultOptions, clientResultRules } from '../parts/client-results.js';
-import { encodeParts } from '../parts/encode-parts.js';
+import { encodeParts, type EncodingOptions } from '../parts/encode-parts.js';
 import { type ApprovalTokenOptions, approvalTokenRules } from '../parts/with-approval-tokens.js';
 import { agentChunks } from './agent-chunks.js';
 import { messageChunks } from './message-chunks.js';
@@ -35,8 +35,15 @@ export function toUiMessageStream(
   options: UiMessageStreamOptions = {},
 ): OperatorFunction<AgentEvent, UiMessageChunk> | OperatorFunction<AgentEvent, UiMessageChunk<7>> {
   checkOptions('toUiMessageStream()', options, rules);
-  return options.target === 7 ? chunksFor(versions[7], options) : chunksFor(versions[6], options);
+  return uiMessageChunks(options);
 }
+
+/** The same, for streams that end at approvals, too. */
+export const uiMessageChunks = (
+  options: UiMessageStreamOptions & Pick<EncodingOptions, 'asking'>,
+):
+  OperatorFunction<AgentEvent, UiMessageChunk> | OperatorFunction<AgentEvent, UiMessageChunk<7>> =>
+  options.target === 7 ? chunksFor(versions[7], options) : chunksFor(versions[6], options);
 
 const isVersion: Rule = [(value) => value === 6 || value === 7, '6 or 7'];
 
@@ -50,12 +57,12 @@ const rules: Readonly<Record<keyof UiMessageStreamOptions, Rule>> = {
 
 const chunksFor = <Chunk>(
   reader: VersionChunks<Chunk>,
-  options: UiMessageStreamOptions,
+  options: Parameters<typeof uiMessageChunks>[0],
 ): OperatorFunction<AgentEvent, Chunk | CommonUiMessageChunk> => {
   const masks = createMasks(options);
   return encodeParts<Chunk | CommonUiMessageChunk>(options, masks, (part) =>
     part.by.parentId === undefined
-      ? messageChunks(part, options.messageId, reader, masks)
+      ? messageChunks(part, options, reader, masks)
       : agentChunks(part, masks),
   );
 };

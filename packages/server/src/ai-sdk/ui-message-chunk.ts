@@ -163,6 +163,12 @@ export type CommonUiMessageChunk =
       readonly providerMetadata?: { readonly millrace: { readonly denied: true } };
     }
   | {
+      readonly type: 'tool-approval-request';
+      readonly approvalId: string;
+      readonly toolCallId: string;
+    }
+  | { readonly type: 'tool-output-denied'; readonly toolCallId: string }
+  | {
       readonly type: 'file';
       readonly url: string;
       readonly mediaType: string;
@@ -181,7 +187,7 @@ export type CommonUiMessageChunk =
       readonly type: 'finish';
       readonly finishReason:
         'stop' | 'length' | 'content-filter' | 'tool-calls' | 'error' | 'other';
-      readonly messageMetadata: ReplyMetadata;
+      readonly messageMetadata?: ReplyMetadata;
     };
 
 /** Chunks for version 7 only. */
@@ -203,7 +209,6 @@ export type UiMessageChunk7 =
       readonly approvalId: string;
       readonly approved: false;
     }
-  | { readonly type: 'tool-output-denied'; readonly toolCallId: string }
   | {
       readonly type: 'finish';
       readonly finishReason: 'interrupted';

@@ -9,6 +9,12 @@ export interface ReadVerdict {
   readonly reason?: string;
 }
 
+/** The verdict on a tool call, in the request of a client that a stream has asked. */
+export interface VerdictOfClient extends ReadVerdict {
+  /** Its id in the client. */
+  readonly toolCallId: string;
+}
+
 /** In characters. The model reads the reason, so a client must not fill the context with it. */
 const maxReasonLength = 1000;
 

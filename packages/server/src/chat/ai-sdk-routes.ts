@@ -1,33 +1,56 @@
 import { concatMap, defer, map, type Observable, of } from 'rxjs';
-import { inputOfUiMessages, placeOfUiMessages } from '../ai-sdk/input-of-ui-messages.js';
-import { toUiMessageStream } from '../ai-sdk/to-ui-message-stream.js';
+import {
+  answerOfUiMessages,
+  inputOfUiMessages,
+  placeOfUiMessages,
+  verdictsOfUiMessages,
+} from '../ai-sdk/input-of-ui-messages.js';
+import { uiMessageChunks } from '../ai-sdk/to-ui-message-stream.js';
 import { fieldOf, notBlank } from '../inbound.js';
 import { uiMessageStreamHeaders } from '../responses.js';
-import { type Client, clientOf, toUiMessages } from './history.js';
-import type { Chat, ChatProtocol, StreamFormat, Visit } from './protocol.js';
+import { asked, decidedStream$, joining$ } from './continuing.js';
+import { type Client, toUiMessages } from './history.js';
+import type { ChatProtocol, StreamFormat, Visit } from './protocol.js';
 import { lastSeen } from './rejoining.js';
 
 /** The routes for clients of the AI SDK, below `path`. */
 export const aiSdkRoutes =
   (path: string, target: 6 | 7): ChatProtocol =>
   ({ approvals, masks }) => {
-    const formatFor = (client: Client): StreamFormat => ({
-      headers: uiMessageStreamHeaders,
-      encode$: toUiMessageStream({ target, ...masks, ...(approvals && { approvals }), ...client }),
-      last: '[DONE]',
-    });
-    const asked$ = ({ body$, chat }: Visit): Observable<Response> =>
-      body$.pipe(
+    const formatFor =
+      (visit: Visit) =>
+      (client: Client, answered?: readonly string[]): StreamFormat => ({
+        headers: uiMessageStreamHeaders,
+        encode$: uiMessageChunks({
+          target,
+          ...masks,
+          ...asked(visit, approvals, answered),
+          ...client,
+        }),
+        last: '[DONE]',
+        isRest: answered !== undefined,
+      });
+    const asked$ = (visit: Visit): Observable<Response> =>
+      visit.body$.pipe(
         concatMap((body) => {
+          const { chat } = visit;
+          const verdicts = verdictsOfUiMessages(body);
+          if (verdicts.length > 0) {
+            const { id, messageId } = answerOfUiMessages(body);
+            return decidedStream$(chat(id), verdicts, (answered) =>
+              formatFor(visit)({ messageId }, answered),
+            );
+          }
           const { input, chatId, ...client } = inputOfUiMessages(body);
           const { start$, stream$ } = chat(chatId);
           return start$({ input, ...placeOfUiMessages(body) }).pipe(
-            concatMap((callId) => stream$(callId, formatFor(client))),
+            concatMap((callId) => stream$(callId, formatFor(visit)(client))),
           );
         }),
       );
-    const joined$ = ({ request, chat, ids }: Visit): Observable<Response> =>
+    const joined$ = (visit: Visit): Observable<Response> =>
       defer(() => {
+        const { request, chat, ids } = visit;
         const { id = '' } = ids;
         const joinedChat = chat(id);
         const seen = lastSeen(request)?.callId;
@@ -37,7 +60,7 @@ export const aiSdkRoutes =
           concatMap((callId) =>
             callId === undefined
               ? of(new Response(null, { status: 204 }))
-              : joining$(joinedChat, callId, formatFor),
+              : joining$(joinedChat, callId, formatFor(visit)),
           ),
         );
       });
@@ -74,18 +97,3 @@ export const aiSdkRoutes =
       },
     ];
   };
-
-/** Joins a call: without what was taken back before, and with the results that its client has brought. */
-export const joining$ = (
-  { past$, history$, stream$ }: Chat,
-  callId: string,
-  formatFor: (client: Client) => StreamFormat,
-): Observable<Response> =>
-  past$(callId).pipe(
-    concatMap((past) =>
-      (past.results.length === 0
-        ? of({})
-        : history$.pipe(map(({ messages }) => clientOf(toUiMessages(messages), past.results)))
-      ).pipe(concatMap((client) => stream$(callId, formatFor(client), past))),
-    ),
-  );

@@ -82,8 +82,8 @@ export interface Conversations {
    * `invalidResume` (404) if it has no such call.
    */
   follow$(sessionId: string, callId: string, demand?: Demand): Observable<AgentEvent>;
-  /** Counts a reader of a call; returns the function to call once it has gone. */
-  join(sessionId: string, callId: string): () => void;
+  /** Counts a reader of a call; returns the function to call once it has left, or has read to the end. */
+  join(sessionId: string, callId: string): (how: 'ended' | 'cancelled') => void;
   past$(callId: string): Observable<Past>;
   /** Emits the session of a call; `undefined` if the call is not known. */
   sessionOf$(callId: string): Observable<string | undefined>;

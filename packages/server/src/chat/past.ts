@@ -10,6 +10,8 @@ export interface Past {
   readonly takenBack: readonly AgentEvent[];
   /** The ids of the tool calls whose results it was asked with. */
   readonly results: readonly string[];
+  /** The ids of its tool calls that wait for approval. */
+  readonly undecided: readonly string[];
 }
 
 /** Reads the events of a call so far, and keeps only these. */
@@ -25,7 +27,7 @@ export const pastOf$ = (store: CallStore, callId: string): Observable<Past> =>
     catchError(() => of(nothingPast)),
   );
 
-const nothingPast: Past = { question: [], takenBack: [], results: [] };
+const nothingPast: Past = { question: [], takenBack: [], results: [], undecided: [] };
 
 const pastAfter = (
   past: Past,
@@ -37,6 +39,11 @@ const pastAfter = (
   const isOwn = event.callId === callId;
   if (event.type === 'messageDiscarded' || (event.type === 'error' && isOwn && !isLast)) {
     return { ...past, takenBack: [...past.takenBack, event] };
+  }
+  if (isOwn && isEvent(event, 'approvalRequested', 'approvalDecided')) {
+    const { id } = event.toolCall;
+    const others = past.undecided.filter((it) => it !== id);
+    return { ...past, undecided: event.type === 'approvalRequested' ? [...others, id] : others };
   }
   if (!isOwn || !isEvent(event, 'preCall')) return past;
   return {

@@ -2,6 +2,7 @@ import type { Agent, AgentEvent, Demand, Input, Message } from '@millrace/core';
 import type { Rule } from '@millrace/core/values';
 import type { Observable, OperatorFunction } from 'rxjs';
 import type { ApprovalQueue } from '../approvals/approval-queue.js';
+import type { VerdictOfClient } from '../approvals/read-verdict.js';
 import type { MaskOptions } from '../masks.js';
 import type { Asked, Run } from './conversations.js';
 import type { Past } from './past.js';
@@ -53,6 +54,12 @@ export interface Chat {
   readonly follow$: (callId: string, demand?: Demand) => Observable<AgentEvent>;
   /** Emits a response that streams a call as server-sent events, from the first one or from `Last-Event-ID` on. */
   readonly stream$: (callId: string, format: StreamFormat, past?: Past) => Observable<Response>;
+  /**
+   * Decides on tool calls that wait for approval, and emits the id of their call. Verdicts that came before are ignored.
+   * Errors with `invalidResume`: 404 if this conversation has no such call, 410 if a tool call no longer waits, 422 if the
+   * tool rejects the new input.
+   */
+  readonly decide$: (verdicts: readonly VerdictOfClient[]) => Observable<string>;
   /** Emits the part of a call that a client must know if it joins late. */
   readonly past$: (callId: string) => Observable<Past>;
   /** The messages of the conversation, with the questions of its open calls. */
@@ -72,6 +79,8 @@ export interface StreamFormat {
   readonly encode$: OperatorFunction<AgentEvent, object>;
   /** The data of a last event. */
   readonly last?: string;
+  /** Whether it begins in the middle of the call: its events then have no ids. */
+  readonly isRest?: boolean;
 }
 
 export interface ChatHistory {

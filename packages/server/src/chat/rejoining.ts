@@ -29,8 +29,11 @@ export const lastSeen = ({ headers }: Request, of?: string): Seen | undefined =>
     : { callId, omitted: Number(omitted), index: Number(index) };
 };
 
-/** Calls a function once, when a stream has ended or was cancelled, even before its first read. */
-export const whenOver = <T>(stream: ReadableStream<T>, over: () => void): ReadableStream<T> => {
+/** Calls a function once, when a stream has ended or was cancelled by its reader, even before the first read. */
+export const whenOver = <T>(
+  stream: ReadableStream<T>,
+  over: (how: 'ended' | 'cancelled') => void,
+): ReadableStream<T> => {
   const reader = stream.getReader();
   return new ReadableStream<T>(
     {
@@ -45,10 +48,10 @@ export const whenOver = <T>(stream: ReadableStream<T>, over: () => void): Readab
         } catch (error) {
           controller.error(error);
         }
-        over();
+        over('ended');
       },
       cancel: (reason) => {
-        over();
+        over('cancelled');
         return reader.cancel(reason);
       },
     },

@@ -10,6 +10,7 @@ import {
   type Observable,
   of,
   skip,
+  tap,
   throwError,
 } from 'rxjs';
 import type { ApprovalQueue } from '../approvals/approval-queue.js';
@@ -18,6 +19,7 @@ import { badRequest, idOf, isJson, readBody } from '../inbound.js';
 import type { MaskOptions } from '../masks.js';
 import { toServerSentEvents } from '../to-server-sent-events.js';
 import { aiSdkRoutes } from './ai-sdk-routes.js';
+import { decided$ } from './decisions.js';
 import type { Conversations } from './conversations.js';
 import {
   assertHost,
@@ -91,7 +93,16 @@ export const createRoutes = (
     const follow$: Chat['follow$'] = (callId, demand) =>
       defer(() => {
         const leave = conversations.join(sessionId, callId);
-        return conversations.follow$(sessionId, callId, demand).pipe(finalize(leave));
+        return conversations.follow$(sessionId, callId, demand).pipe(
+          tap({
+            complete: () => {
+              leave('ended');
+            },
+          }),
+          finalize(() => {
+            leave('cancelled');
+          }),
+        );
       });
     return {
       id,
@@ -100,7 +111,11 @@ export const createRoutes = (
         const metadata = user === undefined ? {} : { userId: user };
         return conversations.start$(sessionId, { ...asked, metadata });
       },
-      stream$: (callId, { headers, encode$, last }, past) => {
+      decide$: (verdicts) =>
+        approvals === undefined
+          ? throwError(() => notFound())
+          : decided$(approvals, conversations, sessionId, verdicts),
+      stream$: (callId, { headers, encode$, last, isRest }, past) => {
         const takenBack = past?.takenBack ?? [];
         const encoder = new TextEncoder();
         const seen = lastSeen(request, callId);
@@ -114,15 +129,15 @@ export const createRoutes = (
             encode$,
             toServerSentEvents({
               ...(last === undefined ? {} : { last }),
-              idOf: (index) => `${callId}:${omitted}:${index}`,
+              ...(isRest === true ? {} : { idOf: (index) => `${callId}:${omitted}:${index}` }),
             }),
             skip(seen === undefined ? 0 : seen.index + 1),
             withHeartbeats(options.heartbeatMs, demand),
             map((text) => encoder.encode(text)),
           ),
         );
-        const body = whenOver(bytes, () => {
-          leave();
+        const body = whenOver(bytes, (how) => {
+          leave(how);
           answering.ended(200, callId);
         });
         answering.watched = body;

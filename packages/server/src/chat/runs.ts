@@ -48,8 +48,8 @@ export interface Runs {
   tracked(run: OpenRun): MonoTypeOperatorFunction<AgentEvent>;
   see(run: OpenRun, event: AgentEvent): void;
   end(run: OpenRun): void;
-  /** Counts a reader of a call of this session; returns the function to call once it has gone. */
-  join(sessionId: string, callId: string): () => void;
+  /** Counts a reader of a call of this session; returns the function to call once it has left, or has read to the end. */
+  join(sessionId: string, callId: string): (how: 'ended' | 'cancelled') => void;
   /** Interrupts the calls of a session; returns their number. */
   stop(sessionId: string): number;
 }
@@ -80,9 +80,9 @@ export const createRuns = (onDisconnect: OnDisconnect, onAbort: (run: OpenRun) =
     run.over$.next();
     run.over$.complete();
   };
-  const leave = (run: OpenRun): void => {
+  const leave = (run: OpenRun, how: 'ended' | 'cancelled'): void => {
     run.readers -= 1;
-    if (run.readers > 0 || run.hasEnded || onDisconnect === 'continue') return;
+    if (run.readers > 0 || run.hasEnded || how === 'ended' || onDisconnect === 'continue') return;
     if (onDisconnect === 'interrupt') {
       run.session.interrupt('The client has left.', run.callId);
     } else {
@@ -127,8 +127,8 @@ export const createRuns = (onDisconnect: OnDisconnect, onAbort: (run: OpenRun) =
       if (run?.session.id !== sessionId) return noop;
       run.readers += 1;
       let isThere = true;
-      return () => {
-        if (isThere) leave(run);
+      return (how) => {
+        if (isThere) leave(run, how);
         isThere = false;
       };
     },

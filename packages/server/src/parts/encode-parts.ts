@@ -7,21 +7,36 @@ import type { Part } from './part.js';
 import { toCallError, toParts } from './to-parts.js';
 import { type ApprovalTokenOptions, withApprovalTokens } from './with-approval-tokens.js';
 
+/** Ends streams at approvals. */
+export interface Asking {
+  /** The ids of the tool calls that the request of the client has answered. */
+  readonly answered: readonly string[];
+  readonly through: (
+    parts: OperatorFunction<AgentEvent, Part>,
+  ) => OperatorFunction<AgentEvent, Part>;
+}
+
+export interface EncodingOptions extends ApprovalTokenOptions, ClientResultOptions {
+  /** Default: the stream lasts as long as its call. */
+  readonly asking?: Asking;
+}
+
 /** Encodes the events of calls. Always completes: an error, even before any event, ends as the protocol requires. */
-export const encodeParts =
-  <Chunk>(
-    options: ApprovalTokenOptions & ClientResultOptions,
-    masks: Masks,
-    encode: (part: Part) => readonly Chunk[],
-  ): OperatorFunction<AgentEvent, Chunk> =>
-  (event$) =>
+export const encodeParts = <Chunk>(
+  options: EncodingOptions,
+  masks: Masks,
+  encode: (part: Part) => readonly Chunk[],
+): OperatorFunction<AgentEvent, Chunk> => {
+  const parts = toParts((error) => masks.error(error));
+  return (event$) =>
     event$.pipe(
-      toParts((error) => masks.error(error)),
+      options.asking?.through(parts) ?? parts,
       withoutClientResults(options),
       withApprovalTokens(options),
       concatMap(encode),
       catchError((cause: unknown) => encode(failure(cause))),
     );
+};
 
 /** The end of a call that failed before its first event. */
 const failure = (cause: unknown): Part => ({

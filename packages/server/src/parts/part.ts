@@ -71,6 +71,13 @@ export interface ApprovalToken {
   readonly expiresAt: number;
 }
 
+/** An approval that a stream ends with. */
+export interface AskedApproval extends ToolCallRef {
+  readonly by: CallRef;
+  /** Milliseconds since the epoch. */
+  readonly expiresAt: number;
+}
+
 export type CallEnd =
   | { readonly status: 'replied'; readonly reply: Reply }
   | { readonly status: 'failed'; readonly error: MillraceError }
@@ -80,7 +87,14 @@ export type CallEnd =
 type PartPayload =
   | { readonly type: 'callStart' }
   | { readonly type: 'callEnd'; readonly end: CallEnd; readonly usage: Usage }
-  | { readonly type: 'stepStart' | 'stepEnd'; readonly step: string }
+  /** Ends the stream, but not the call: it continues once the client has answered. */
+  | { readonly type: 'asks'; readonly asked: readonly AskedApproval[] }
+  | {
+      readonly type: 'stepStart' | 'stepEnd';
+      readonly step: string;
+      /** The client has the step from an earlier stream. */
+      readonly isContinued?: true;
+    }
   | ({ readonly type: 'blockStart' | 'blockEnd' } & BlockOf)
   | ({ readonly type: 'blockDelta'; readonly delta: string } & BlockOf)
   | {

@@ -15,6 +15,7 @@ import {
   takeUntil,
 } from 'rxjs';
 import type { ApprovalQueue } from '../approvals/approval-queue.js';
+import type { EncodingOptions } from './encode-parts.js';
 import type { Part, PartOf } from './part.js';
 
 /** Lets clients decide on approvals. */
@@ -33,13 +34,15 @@ export const approvalTokenRules: Readonly<Record<keyof ApprovalTokenOptions, Rul
 /** Repeats each approval request once it has a token, unless it is decided or its call ends first. */
 export const withApprovalTokens = ({
   approvals,
-}: ApprovalTokenOptions): MonoTypeOperatorFunction<Part> =>
+  asking,
+}: EncodingOptions): MonoTypeOperatorFunction<Part> =>
   approvals === undefined
     ? identity
     : connect((part$) =>
         part$.pipe(
           mergeMap((part) => {
             if (!isNotice(part, 'approvalRequested')) return of(part);
+            if (asking !== undefined && part.by.parentId === undefined) return of(part);
             const over$ = part$.pipe(filter(endsWaitOf(part)), defaultIfEmpty(part));
             return concat(of(part), tokenNotice$(part, approvals).pipe(takeUntil(over$)));
           }),

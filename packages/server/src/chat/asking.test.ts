@@ -1,0 +1,397 @@
+import { HttpAgent, type Interrupt } from '@ag-ui/client';
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { createAgent, requireApproval, suspend, tool } from '@millrace/core';
+import { createCallStore, inProcessCalls } from '@millrace/core/journal';
+import { jsonSchema } from '@millrace/core/schema';
+import { inProcessSessions } from '@millrace/core/sessions';
+import { finish, type ScriptedAnswer, scriptedModel, text, toolCall } from '@millrace/core/testing';
+import {
+  AbstractChat,
+  type ChatState,
+  type ChatStatus,
+  DefaultChatTransport,
+  isToolUIPart,
+  lastAssistantMessageIsCompleteWithApprovalResponses,
+  type ToolUIPart,
+  type UIMessage,
+} from 'ai';
+import { firstValueFrom, Subject, take } from 'rxjs';
+import { agUi } from '../ag-ui/index.js';
+import { queueOf } from '../approvals/asking.test-support.js';
+import { answerAmong, answerIn, isValidMessage, watched } from '../read-as-client.test-support.js';
+import { chatServer, type ChatServer, type ChatServerOptions } from './index.js';
+
+const servers: ChatServer[] = [];
+afterEach(() => Promise.all(servers.splice(0).map((server) => server.close({ timeoutMs: 0 }))));
+
+const input = jsonSchema({ type: 'object', properties: { amount: { type: 'number' } } });
+
+const payingServer = (answers: readonly ScriptedAnswer[], options: ChatServerOptions = {}) => {
+  const approvals = queueOf();
+  const paid: unknown[] = [];
+  const run = (amount: unknown) => {
+    paid.push(amount);
+    return 'Paid.';
+  };
+  const released$ = new Subject<string>();
+  const model = scriptedModel(...answers);
+  const tools = [
+    requireApproval(tool({ name: 'pay', description: 'Pays.', input, run }), approvals.approve),
+    tool({ name: 'slow', description: 'Waits.', run: () => released$.pipe(take(1)) }),
+    tool({ name: 'where', description: 'Asks the client.', run: () => suspend() }),
+  ];
+  const agent = createAgent({ name: 'payer', model, tools });
+  const server = chatServer(agent, { approvals, protocols: [agUi()], ...options });
+  servers.push(server);
+  return { server, approvals, paid, model, released$, agent };
+};
+
+const fetchOf =
+  ({ respond }: ChatServer) =>
+  (url: string | URL | Request, init?: RequestInit) =>
+    respond(new Request(String(url), init));
+
+class State implements ChatState<UIMessage> {
+  status: ChatStatus = 'ready';
+  error: Error | undefined;
+  messages: UIMessage[] = [];
+  pushMessage = (message: UIMessage): void => void this.messages.push(message);
+  popMessage = (): void => void this.messages.pop();
+  replaceMessage = (index: number, message: UIMessage): void => {
+    this.messages[index] = structuredClone(message);
+  };
+  snapshot = <T>(value: T): T => structuredClone(value);
+}
+
+/** What `useChat` is made of. */
+class Client extends AbstractChat<UIMessage> {
+  readonly asked$ = new Subject<void>();
+  constructor(server: ChatServer, sendsAlone = true) {
+    super({
+      id: 'a',
+      state: new State(),
+      transport: new DefaultChatTransport({
+        api: 'http://localhost/api/chat',
+        fetch: fetchOf(server),
+      }),
+      ...(sendsAlone && {
+        sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses,
+      }),
+      onFinish: () => {
+        this.asked$.next();
+      },
+    });
+  }
+
+  /** Until the next stream has ended. */
+  readonly ended = async (): Promise<void> => {
+    await firstValueFrom(this.asked$);
+    await new Promise(setImmediate);
+  };
+
+  get tools(): ToolUIPart[] {
+    return (this.lastMessage?.parts ?? []).filter(isToolUIPart) as ToolUIPart[];
+  }
+
+  readonly states = (): readonly string[] => this.tools.map(({ state }) => state);
+}
+
+const answerOf = ({ lastMessage }: Client): string =>
+  lastMessage === undefined ? '' : answerIn(lastMessage);
+
+const pays = [toolCall('pay', { amount: 5 }, 'p'), finish()];
+
+describe('the approval buttons of the AI SDK', () => {
+  it('let a tool run: the same message goes on', async () => {
+    const { server, paid } = payingServer([pays, [text('It is paid.')]]);
+    const client = new Client(server);
+    await client.sendMessage({ text: 'Pay 5.' });
+    expect([client.status, client.states(), paid]).toEqual(['ready', ['approval-requested'], []]);
+    const [id] = client.tools.map(({ approval }) => approval?.id ?? '');
+    const over = client.ended();
+    await client.addToolApprovalResponse({ id: id ?? '', approved: true });
+    await over;
+    expect([client.error, client.states(), paid]).toEqual([
+      undefined,
+      ['output-available'],
+      [{ amount: 5 }],
+    ]);
+    expect([client.messages.length, answerOf(client)]).toEqual([2, 'It is paid.']);
+    expect(await isValidMessage(client.messages[1] as UIMessage)).toBe(true);
+    // The message is that of the history.
+    const history = await fetchOf(server)('http://localhost/api/chat/a');
+    const { messages } = (await history.json()) as { messages: UIMessage[] };
+    expect(messages.map((message) => [message.id, answerIn(message)])[1]).toEqual([
+      client.messages[1]?.id,
+      'It is paid.',
+    ]);
+  });
+
+  it('deny a tool with a reason, which the model reads', async () => {
+    const { server, paid, model } = payingServer([pays, [text('Then not.')]]);
+    const client = new Client(server);
+    await client.sendMessage({ text: 'Pay 5.' });
+    const over = client.ended();
+    const id = client.tools[0]?.approval?.id ?? '';
+    await client.addToolApprovalResponse({ id, approved: false, reason: 'Too much.' });
+    await over;
+    expect([client.states(), paid, answerOf(client)]).toEqual([['output-denied'], [], 'Then not.']);
+    expect(JSON.stringify(model.requests[1])).toContain('Too much.');
+    expect(await isValidMessage(client.messages[1] as UIMessage)).toBe(true);
+  });
+
+  it('decide on several tools, while others have run to their end', async () => {
+    const calls = [
+      ...pays.slice(0, 1),
+      toolCall('slow', {}, 's'),
+      toolCall('pay', { amount: 7 }, 'q'),
+    ];
+    const { server, paid, released$ } = payingServer([[...calls, finish()], [text('Done.')]]);
+    const client = new Client(server);
+    const sent = client.sendMessage({ text: 'Pay twice.' });
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(client.status).toBe('streaming');
+    released$.next('Slow, but here.');
+    await sent;
+    expect(client.states()).toEqual([
+      'approval-requested',
+      'output-available',
+      'approval-requested',
+    ]);
+    const over = client.ended();
+    await client.addToolApprovalResponse({
+      id: client.tools[0]?.approval?.id ?? '',
+      approved: false,
+    });
+    expect(client.states()[0]).toBe('approval-responded');
+    await client.addToolApprovalResponse({
+      id: client.tools[2]?.approval?.id ?? '',
+      approved: true,
+    });
+    await over;
+    expect(client.states()).toEqual(['output-denied', 'output-available', 'output-available']);
+    expect([paid, answerOf(client)]).toEqual([[{ amount: 7 }], 'Done.']);
+  });
+
+  it('ask again in a later turn of the same call', async () => {
+    const { server, paid } = payingServer([
+      pays,
+      [toolCall('pay', { amount: 6 }, 'p'), finish()],
+      [text('Twice.')],
+    ]);
+    const client = new Client(server);
+    await client.sendMessage({ text: 'Pay 5, then 6.' });
+    for (const amount of [5, 6]) {
+      const open = client.tools.find(({ state }) => state === 'approval-requested');
+      expect(open?.input).toEqual({ amount });
+      const over = client.ended();
+      await client.addToolApprovalResponse({ id: open?.approval?.id ?? '', approved: true });
+      await over;
+    }
+    expect([client.error, paid.length, answerOf(client)]).toEqual([undefined, 2, 'Twice.']);
+    expect(client.messages).toHaveLength(2);
+  });
+
+  it('work after the client has lost the answer to its verdict: it sends it again', async () => {
+    const { server, paid } = payingServer([pays, [text('It is paid.')]]);
+    const client = new Client(server, false);
+    await client.sendMessage({ text: 'Pay 5.' });
+    await client.addToolApprovalResponse({
+      id: client.tools[0]?.approval?.id ?? '',
+      approved: true,
+    });
+    const body = JSON.stringify({ id: 'a', messages: client.messages });
+    const headers = { 'content-type': 'application/json' };
+    const post = () =>
+      fetchOf(server)('http://localhost/api/chat', { method: 'POST', headers, body });
+    const [first, second] = [await post(), await post()].map((response) => response.text());
+    expect((await first)?.match(/"delta":"It is paid."/gu)).toHaveLength(1);
+    expect((await second)?.match(/"delta":"It is paid."/gu)).toHaveLength(1);
+    expect(await first).not.toContain('"type":"tool-input-start"');
+    expect(paid).toHaveLength(1);
+  });
+
+  it('are shown again after a reload', async () => {
+    const { server } = payingServer([pays, [text('It is paid.')]]);
+    await new Client(server).sendMessage({ text: 'Pay 5.' });
+    const client = new Client(server);
+    await client.resumeStream();
+    expect(client.states()).toEqual(['approval-requested']);
+    const over = client.ended();
+    await client.addToolApprovalResponse({
+      id: client.tools[0]?.approval?.id ?? '',
+      approved: true,
+    });
+    await over;
+    expect([client.error, answerOf(client)]).toEqual([undefined, 'It is paid.']);
+  });
+
+  it('decide on a call that the next server has resumed', async () => {
+    const store = { calls: createCallStore(inProcessCalls()), sessions: inProcessSessions() };
+    const first = payingServer([pays], { store });
+    const client = new Client(first.server, false);
+    await client.sendMessage({ text: 'Pay 5.' });
+    await first.server.close({ timeoutMs: 0 });
+    await client.addToolApprovalResponse({
+      id: client.tools[0]?.approval?.id ?? '',
+      approved: true,
+    });
+    const second = payingServer([[text('It is paid.')]], { store });
+    const headers = { 'content-type': 'application/json' };
+    const body = JSON.stringify({ id: 'a', messages: client.messages });
+    const answer = await fetchOf(second.server)('http://localhost/api/chat', {
+      method: 'POST',
+      headers,
+      body,
+    });
+    const events = await answer.text();
+    expect(events).toContain('It is paid.');
+    expect(events).not.toContain('tool-approval-request');
+    expect([first.paid, second.paid]).toEqual([[], [{ amount: 5 }]]);
+  });
+
+  it('do not cut a call whose client has only been asked', async () => {
+    const { server, paid } = payingServer([pays, [text('It is paid.')]], { onDisconnect: 'abort' });
+    const client = new Client(server);
+    await client.sendMessage({ text: 'Pay 5.' });
+    const over = client.ended();
+    await client.addToolApprovalResponse({
+      id: client.tools[0]?.approval?.id ?? '',
+      approved: true,
+    });
+    await over;
+    expect([paid.length, answerOf(client)]).toEqual([1, 'It is paid.']);
+  });
+
+  it('are of no use to others, nor for unknown or ended calls', async () => {
+    const { server, approvals, paid } = payingServer([pays, [text('It is paid.')]], {
+      user: ({ headers }) => headers.get('authorization') ?? undefined,
+    });
+    const post = (user: string, chatId: string, toolCallId: string, verdict: object) =>
+      server.respond(
+        new Request('http://localhost/api/chat', {
+          method: 'POST',
+          headers: { 'content-type': 'application/json', authorization: user },
+          body: JSON.stringify({
+            id: chatId,
+            messages: [
+              {
+                id: 'm',
+                role: 'assistant',
+                parts: [{ toolCallId, state: 'approval-responded', approval: verdict }],
+              },
+            ],
+          }),
+        }),
+      );
+    const question = { id: 'q', role: 'user', parts: [{ type: 'text', text: 'Pay 5.' }] };
+    const asked = await server.respond(
+      new Request('http://localhost/api/chat', {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', authorization: 'ann' },
+        body: JSON.stringify({ id: 'a', messages: [question] }),
+      }),
+    );
+    const id = /"approvalId":"([^"]+)"/u.exec(await asked.text())?.[1] ?? '';
+    const yes = { id, approved: true };
+    expect((await post('bob', 'a', id, yes)).status).toBe(404);
+    expect((await post('ann', 'b', id, yes)).status).toBe(404);
+    expect((await post('ann', 'a', 'other/1/p', yes)).status).toBe(404);
+    expect((await post('ann', 'a', 'p', yes)).status).toBe(400);
+    expect((await post('ann', 'a', id, { id, approved: 'yes' })).status).toBe(400);
+    expect((await post('ann', 'a', id, { ...yes, reason: 1 })).status).toBe(400);
+    expect(paid).toEqual([]);
+    expect(await firstValueFrom(approvals.requests$)).toHaveLength(1);
+    await server.respond(
+      new Request('http://localhost/api/chat/a/stop', {
+        method: 'POST',
+        headers: { authorization: 'ann' },
+      }),
+    );
+    const late = await post('ann', 'a', id, yes);
+    expect([late.status, paid]).toEqual([410, []]);
+  });
+
+  it('are left out for a client that wants tokens', async () => {
+    const { server, paid } = payingServer([pays, [text('It is paid.')]]);
+    const headers = { 'content-type': 'application/json' };
+    const question = { id: 'q', role: 'user', parts: [{ type: 'text', text: 'Pay 5.' }] };
+    const asked = await fetchOf(server)('http://localhost/api/chat?approvals=token', {
+      method: 'POST',
+      headers,
+      body: JSON.stringify({ id: 'a', messages: [question] }),
+    });
+    const reader = asked.body?.pipeThrough(new TextDecoderStream()).getReader();
+    let seen = '';
+    let token: string | undefined;
+    while (token === undefined) {
+      seen += (await reader?.read())?.value ?? '';
+      token = /"token":"([^"]+)"/u.exec(seen)?.[1];
+    }
+    const body = JSON.stringify({ token, approved: true });
+    const decided = await fetchOf(server)('http://localhost/api/approvals', {
+      method: 'POST',
+      headers,
+      body,
+    });
+    expect(decided.status).toBe(204);
+    for (let next = await reader?.read(); next?.done === false; next = await reader?.read()) {
+      seen += next.value;
+    }
+    expect([paid.length, seen.includes('It is paid.'), seen.includes('approvalId')]).toEqual([
+      1,
+      true,
+      false,
+    ]);
+  });
+});
+
+describe('the interrupts of AG-UI', () => {
+  const asking = (server: ChatServer) =>
+    new HttpAgent({
+      url: 'http://localhost/api/ag-ui',
+      threadId: 'a',
+      initialMessages: [{ id: 'q', role: 'user', content: 'Pay 5.' }],
+      fetch: fetchOf(server),
+    });
+
+  it.each([
+    ['allow a tool', true, [{ amount: 5 }]],
+    ['allow it with other arguments', { approved: true, input: { amount: 1 } }, [{ amount: 1 }]],
+    ['deny it', { approved: false, reason: 'No.' }, []],
+    ['deny it by leaving', undefined, []],
+  ])('%s', async (_, payload, expected) => {
+    const { server, paid } = payingServer([pays, [text('Done.')]]);
+    const agent = asking(server);
+    const first = await watched(agent);
+    expect(first.errors).toEqual([]);
+    const [interrupt]: readonly Interrupt[] = agent.pendingInterrupts;
+    expect(interrupt).toMatchObject({ reason: 'tool_approval', toolCallId: interrupt?.id });
+    expect(new Date(interrupt?.expiresAt ?? 0).getTime()).toBeGreaterThan(Date.now());
+    const interruptId = interrupt?.id ?? '';
+    const answer =
+      payload === undefined
+        ? { interruptId, status: 'cancelled' as const }
+        : { interruptId, status: 'resolved' as const, payload };
+    const second = await watched(agent, { resume: [answer] });
+    expect([second.errors, agent.pendingInterrupts, paid]).toEqual([[], [], expected]);
+    expect(answerAmong(second)).toBe('Done.');
+    expect(agent.messages.filter(({ role }) => role === 'user')).toHaveLength(1);
+  });
+
+  it.each([
+    ['a verdict without a payload', [{ interruptId: 'a/1/p', status: 'resolved' }], 400],
+    ['something that is no list', { interruptId: 'a/1/p' }, 400],
+    ['an entry without an id', [{ status: 'resolved', payload: true }], 400],
+    ['two calls', ['a/1/p', 'b/1/p'].map((id) => ({ interruptId: id, status: 'cancelled' })), 400],
+    ['an unknown call', [{ interruptId: 'a/1/p', status: 'cancelled' }], 404],
+  ])('are refused: %s', async (_, resume, status) => {
+    const { server } = payingServer([]);
+    const response = await fetchOf(server)('http://localhost/api/ag-ui', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ threadId: 'a', runId: 'r', messages: [], resume }),
+    });
+    expect(response.status).toBe(status);
+  });
+});

@@ -1,0 +1,50 @@
+import { concatMap, map, type Observable, of } from 'rxjs';
+import type { ApprovalQueue } from '../approvals/approval-queue.js';
+import type { VerdictOfClient } from '../approvals/read-verdict.js';
+import type { EncodingOptions } from '../parts/encode-parts.js';
+import { askByMessage } from '../parts/until-asked.js';
+import { type Client, clientOf, toUiMessages } from './history.js';
+import type { Chat, StreamFormat, Visit } from './protocol.js';
+
+/** How the client of a request decides on approvals: with `?approvals=token` while it reads, else with its next request. */
+export const asked = (
+  { request }: Visit,
+  approvals: ApprovalQueue | undefined,
+  answered?: readonly string[],
+): Pick<EncodingOptions, 'approvals' | 'asking'> => {
+  if (approvals === undefined) return {};
+  return new URL(request.url).searchParams.get('approvals') === 'token'
+    ? { approvals }
+    : { approvals, asking: askByMessage(approvals, answered) };
+};
+
+/** Decides, and streams what comes after. */
+export const decidedStream$ = (
+  { decide$, past$, stream$ }: Chat,
+  verdicts: readonly VerdictOfClient[],
+  formatFor: (answered: readonly string[]) => StreamFormat,
+): Observable<Response> =>
+  decide$(verdicts).pipe(
+    concatMap((callId) =>
+      past$(callId).pipe(
+        concatMap((past) =>
+          stream$(callId, formatFor(verdicts.map(({ toolCallId }) => toolCallId)), past),
+        ),
+      ),
+    ),
+  );
+
+/** Joins a call: without what was taken back before, and with the results that its client has brought. */
+export const joining$ = (
+  { past$, history$, stream$ }: Chat,
+  callId: string,
+  formatFor: (client: Client) => StreamFormat,
+): Observable<Response> =>
+  past$(callId).pipe(
+    concatMap((past) =>
+      (past.results.length === 0
+        ? of({})
+        : history$.pipe(map(({ messages }) => clientOf(toUiMessages(messages), past.results)))
+      ).pipe(concatMap((client) => stream$(callId, formatFor(client), past))),
+    ),
+  );

@@ -1,0 +1,161 @@
+import { type AgentEvent, isEvent } from '@millrace/core';
+import {
+  concatMap,
+  connect,
+  defer,
+  EMPTY,
+  endWith,
+  filter,
+  first,
+  ignoreElements,
+  map,
+  merge,
+  type MonoTypeOperatorFunction,
+  type Observable,
+  type OperatorFunction,
+  switchMap,
+  takeUntil,
+  takeWhile,
+  tap,
+} from 'rxjs';
+import type { ApprovalQueue } from '../approvals/approval-queue.js';
+import type { Asking } from './encode-parts.js';
+import type { AskedApproval, Part, PartOf } from './part.js';
+
+/** The tool calls of a root call that wait for approval, if nothing else runs. */
+interface Rest {
+  readonly type: 'rest';
+  readonly waiting: readonly string[];
+}
+
+/**
+ * Ends a stream once its call waits for nothing but approvals that are in the queue: the client answers with its next
+ * request, as the SDKs of both protocols do. The stream of that request begins after the one that asked.
+ */
+export const askByMessage = (
+  approvals: Pick<ApprovalQueue, 'requests$'>,
+  answered: readonly string[] = [],
+): Asking => ({
+  answered,
+  through: (toParts) => (event$) =>
+    defer(() => {
+      const seen: Seen = { step: undefined, asked: new Map(), decided: new Set() };
+      return event$.pipe(
+        connect((shared$) => merge(shared$.pipe(toParts), shared$.pipe(rests))),
+        tap((item) => {
+          if (isPart(item)) see(seen, item);
+        }),
+        after(answered, seen),
+        untilAtRest(approvals, answered, seen),
+      );
+    }),
+});
+
+/** The root call so far. */
+interface Seen {
+  /** The open step. */
+  step: PartOf<'stepStart' | 'stepEnd'> | undefined;
+  /** By their ids in the call. */
+  readonly asked: Map<string, AskedApproval>;
+  readonly decided: Set<string>;
+}
+
+const see = (seen: Seen, part: Part): void => {
+  if (part.by.parentId !== undefined) return;
+  if (part.type === 'stepStart') seen.step = part;
+  if (part.type === 'stepEnd') seen.step = undefined;
+  if (part.type !== 'notice') return;
+  const { notice, by } = part;
+  if (notice.name === 'approvalDecided') seen.decided.add(notice.toolCallId);
+  if (notice.name !== 'approvalRequested') return;
+  const { toolCallId, toolName, localId } = notice;
+  seen.asked.set(localId, { toolCallId, toolName, localId, expiresAt: 0, by });
+};
+
+const rests: OperatorFunction<AgentEvent, Rest> = (event$) =>
+  defer(() => {
+    const running = new Set<string>();
+    const waiting = new Set<string>();
+    return event$.pipe(
+      filter(({ parentId }) => parentId === undefined),
+      map((event): Rest => {
+        if (isEvent(event, 'preActing')) running.add(event.toolCall.id);
+        if (isEvent(event, 'approvalRequested')) waiting.add(event.toolCall.id);
+        if (isEvent(event, 'approvalDecided', 'postActing')) waiting.delete(event.toolCall.id);
+        if (isEvent(event, 'postActing')) running.delete(event.toolCall.id);
+        const isAtRest = [...running].every((id) => waiting.has(id));
+        return { type: 'rest', waiting: isAtRest ? [...waiting] : [] };
+      }),
+    );
+  });
+
+const isPart = (item: Part | Rest): item is Part => item.type !== 'rest';
+const isRest = (item: Part | Rest): item is Rest => item.type === 'rest';
+
+/** Whether one of these tool calls was answered. Clients know it by a longer id. */
+const isAnswered = (answered: readonly string[], waiting: readonly string[]): boolean =>
+  waiting.some((id) => answered.some((it) => it.endsWith(`/${id}`)));
+
+/** Omits what the client has from the stream that asked, but for the beginnings of the call and of the open step. */
+const after =
+  (answered: readonly string[], seen: Seen): MonoTypeOperatorFunction<Part | Rest> =>
+  (item$) => {
+    let isOmitting = answered.length > 0;
+    return item$.pipe(
+      concatMap((item): readonly (Part | Rest)[] => {
+        if (!isOmitting) return [item];
+        if (isPart(item)) {
+          const isFrame = item.type === 'callStart' || item.type === 'callEnd';
+          return isFrame && item.by.parentId === undefined ? [item] : [];
+        }
+        if (!isAnswered(answered, item.waiting)) return [];
+        isOmitting = false;
+        return seen.step === undefined ? [item] : [{ ...seen.step, isContinued: true }, item];
+      }),
+    );
+  };
+
+const untilAtRest =
+  (
+    { requests$ }: Pick<ApprovalQueue, 'requests$'>,
+    answered: readonly string[],
+    seen: Seen,
+  ): OperatorFunction<Part | Rest, Part> =>
+  (item$) => {
+    const end$ = ({ waiting }: Rest): Observable<Part> => {
+      // The tools that were just answered run first.
+      const open = answered.filter((id) => !seen.decided.has(id));
+      if (waiting.length === 0 || isAnswered(open, waiting)) return EMPTY;
+      return requests$.pipe(
+        map((pending) =>
+          pending.flatMap(({ callId, toolCallId, expiresAt }): readonly AskedApproval[] => {
+            const use = waiting.includes(toolCallId) ? seen.asked.get(toolCallId) : undefined;
+            return use?.by.callId === callId ? [{ ...use, expiresAt }] : [];
+          }),
+        ),
+        first((pending) => pending.length === waiting.length),
+        concatMap((pending) => endOf(pending, seen)),
+      );
+    };
+    return item$.pipe(
+      connect((shared$) =>
+        merge(
+          shared$.pipe(filter(isPart)),
+          shared$.pipe(
+            filter(isRest),
+            switchMap(end$),
+            takeUntil(shared$.pipe(ignoreElements(), endWith(undefined))),
+          ),
+        ),
+      ),
+      takeWhile(({ type }) => type !== 'asks', true),
+    );
+  };
+
+const endOf = (asked: readonly AskedApproval[], { step }: Seen): readonly Part[] =>
+  asked
+    .slice(0, 1)
+    .flatMap(({ by }): readonly Part[] => [
+      ...(step === undefined ? [] : [{ ...step, type: 'stepEnd' } as const]),
+      { type: 'asks', by, asked },
+    ]);
