@@ -3,13 +3,8 @@ import type { AgentEvent } from '@millrace/core';
 import type { UIMessage, UIMessageChunk } from 'ai';
 import { expectTypeOf } from 'expect-type';
 import type { OperatorFunction } from 'rxjs';
-import {
-  type ApprovalQueue,
-  type MillraceData,
-  toAgUi,
-  toUiMessageStream,
-  type UiMessageChunk,
-} from './index.js';
+import type { ApprovalQueue } from './approvals/index.js';
+import { type MillraceData, toAgUi, toUiMessageStream, type UiMessageChunk } from './index.js';
 
 // The chunks are those of the SDK.
 expectTypeOf<UiMessageChunk>().toExtend<UIMessageChunk>();

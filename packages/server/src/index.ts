@@ -16,14 +16,6 @@ export type {
   UiMessageChunk,
   UiMessageChunk7,
 } from './ai-sdk/ui-message-chunk.js';
-export {
-  approvalQueue,
-  type ApprovalQueue,
-  type ApprovalQueueOptions,
-  type PendingApproval,
-} from './approvals/approval-queue.js';
-export type { ApprovalKey } from './approvals/approval-keys.js';
-export { approvalsHandler, type ApprovalsHandlerOptions } from './approvals/approvals-handler.js';
 export type { MaskOptions } from './masks.js';
 export type { SourceData } from './parts/part.js';
 export type { ApprovalTokenOptions } from './parts/with-approval-tokens.js';

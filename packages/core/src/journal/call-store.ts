@@ -42,6 +42,8 @@ import { callBegunBy, callOfStep, callStep, interruptStep, sessionIn } from './c
 export interface CallStore extends JournalStore {
   /** Reads complete records, although stored ones may share content. Deltas recorded together have one position. */
   readonly driver: CallStoreDriver;
+  /** Emits the `seq` of the last durable event of a call, whenever this store has written some. Hot. */
+  readonly written$: Observable<readonly [callId: string, seq: number]>;
 }
 
 export interface CallStoreOptions {
@@ -59,22 +61,29 @@ export const createCallStore = (
   { events = () => true, scheduler = asyncScheduler }: CallStoreOptions = {},
 ): CallStore => {
   const logs = createConversationLogs(driver, scheduler);
+  const durable$ = new Subject<readonly [string, number]>();
   return {
     driver: readable(driver, logs),
-    open$: (callId, run) => open$(driver, logs, callId, { events, scheduler }, run),
+    written$: durable$,
+    open$: (callId, run) => open$(driver, logs, callId, { events, scheduler, durable$ }, run),
   };
 };
+
+interface Writing {
+  readonly scheduler: SchedulerLike;
+  readonly durable$: Subject<readonly [callId: string, seq: number]>;
+}
 
 const open$ = <T>(
   driver: CallStoreDriver,
   logs: ConversationLogs,
   callId: string,
-  { events, scheduler }: Required<CallStoreOptions>,
+  { events, ...writing }: Required<CallStoreOptions> & Writing,
   run: (journal: OpenJournal) => Observable<T>,
 ): Observable<T> =>
   made$(() => {
     checkCallId(callId);
-    const { appender$, close$ } = openWriter(driver, callId, scheduler);
+    const { appender$, close$ } = openWriter(driver, callId, writing);
     return appender$.pipe(
       thenMap((appender) =>
         written$(driver, logs, callId).pipe(
@@ -250,17 +259,8 @@ const tooLong = (id: string): MillraceError =>
     `The step '${id.slice(0, 64)}…' has an id of ${id.length} characters; the maximum is ${maxId}. Calls may be nested too deeply.`,
   );
 
-interface OpenWriter {
-  readonly appender$: Observable<Appender>;
-  /** Releases the claim after all records are written, or cannot be. */
-  readonly close$: () => Observable<unknown>;
-}
-
-const openWriter = (
-  driver: CallStoreDriver,
-  callId: string,
-  scheduler: SchedulerLike,
-): OpenWriter => {
+/** `close$` releases the claim after all records are written, or cannot be. */
+const openWriter = (driver: CallStoreDriver, callId: string, { scheduler, durable$ }: Writing) => {
   const appender$ = new AsyncSubject<Appender>();
   let appender: Appender | undefined;
   const claim = driver
@@ -268,7 +268,7 @@ const openWriter = (
     .pipe(failAs('store', 'The journal could not be opened'))
     .subscribe({
       next: (granted) => {
-        appender = createAppender(granted, scheduler);
+        appender = createAppender(granted, scheduler, (seq) => durable$.next([callId, seq]));
         appender$.next(appender);
         appender$.complete();
       },
@@ -300,17 +300,14 @@ const highWaterMark = 1024;
 const deltaMs = 100;
 const mostDeltas = 64;
 
-interface Batch {
-  readonly records: NewRecord[];
-  readonly written$: Subject<void>;
-}
+type Wrote = (seq: number) => void;
 
-const createBatch = (): Batch => ({ records: [], written$: new Subject<void>() });
+const createBatch = () => ({ records: new Array<NewRecord>(), written$: new Subject<void>() });
 
-const createAppender = (claim: Claim, scheduler: SchedulerLike): Appender => {
+const createAppender = (claim: Claim, scheduler: SchedulerLike, wrote: Wrote): Appender => {
   const demand = createDemand(highWaterMark);
   let waiting = createBatch();
-  let writing: Batch | undefined;
+  let writing: ReturnType<typeof createBatch> | undefined;
   let failure: MillraceError | undefined;
   let position = 0;
   let backlog = 0;
@@ -333,6 +330,7 @@ const createAppender = (claim: Claim, scheduler: SchedulerLike): Appender => {
     demand.backlog(0);
     const complete = (): void => {
       writing = undefined;
+      wrote(records.at(-1)?.seq ?? 0);
       written$.next();
       written$.complete();
       write();

@@ -1,17 +1,16 @@
 import type { MillraceError } from '@millrace/core';
 import type { Masks } from '../masks.js';
-import type { MediaBlock, Notice, Part, PartOf, ToolOutcome } from '../parts/part.js';
+import type { Asking, MediaBlock, Notice, Part, PartOf, ToolOutcome } from '../parts/part.js';
 import { plainJson } from '../plain-json.js';
 import { notRun, outputOf } from '../tool-result.js';
 import type { VersionChunks } from './version-chunks.js';
 import { toolNoticeChunks } from './tool-notice-chunks.js';
-import type { uiMessageChunks } from './to-ui-message-stream.js';
 import type { CommonUiMessageChunk, PartMetadata } from './ui-message-chunk.js';
 
 /** Encodes a part of the outermost agent. */
 export const messageChunks = <Chunk>(
   part: Part,
-  { messageId, asking }: Parameters<typeof uiMessageChunks>[0],
+  { messageId, asking }: { readonly messageId?: string; readonly asking?: Asking },
   reader: VersionChunks<Chunk>,
   masks: Masks,
 ): readonly (Chunk | CommonUiMessageChunk)[] => {

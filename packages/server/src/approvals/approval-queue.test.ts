@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { createHash, createHmac } from 'node:crypto';
 import { inspect } from 'node:util';
 import { of, type Subscription, VirtualTimeScheduler } from 'rxjs';
-import { approvalQueue, type ApprovalQueueOptions, type PendingApproval } from '../index.js';
+import { approvalQueue, type ApprovalQueueOptions, type PendingApproval } from './index.js';
 import { asking$, queueOf, key, rejection, waiting, waitingNow } from './asking.test-support.js';
 
 const refusal = (status: number) => expect.objectContaining({ code: 'invalidResume', status });

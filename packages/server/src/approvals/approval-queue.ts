@@ -17,13 +17,20 @@ import {
   tap,
   timer,
 } from 'rxjs';
+import type { Conversations } from '../chat/conversations.js';
+import type { Asking } from '../parts/part.js';
 import { type ApprovalKey, keysOf } from './approval-keys.js';
+import { approvalsHandler } from './approvals-handler.js';
 import { type Claims, createNonce, hashOf, isShowable, plainArguments } from './claims.js';
-import { readVerdict } from './read-verdict.js';
+import { decided$ } from './decisions.js';
+import { readVerdict, type VerdictOfClient } from './read-verdict.js';
+import { askByMessage } from './until-asked.js';
 import { createTokenSigner, type TokenSigner } from './token-signer.js';
 import {
+  type ApprovalDesk,
   createPendingRequests,
   hasExpired,
+  type PendingApproval,
   type PendingRequest,
   type PendingRequests,
 } from './pending-requests.js';
@@ -39,36 +46,29 @@ export interface ApprovalQueueOptions {
   readonly expiresInMs?: number;
 }
 
-/** A tool call that waits for a decision. */
-export interface PendingApproval {
-  /** Authorizes its bearer to decide, once. */
-  readonly token: string;
-  readonly tool: string;
-  readonly toolCallId: string;
-  readonly callId: string;
-  readonly sessionId?: string;
-  /** The input as plain JSON, including preset values, before the tool's schema transforms it. */
-  readonly input: unknown;
-  /** Milliseconds since the epoch, by the scheduler of the call. */
-  readonly expiresAt: number;
-}
-
 /** Holds tool calls until a client approves or denies them. */
-export interface ApprovalQueue {
+export interface ApprovalQueue extends ApprovalDesk {
   /**
    * For `requireApproval(tool, queue.approve)`, or `approval(queue.approve)` of a call. Queues a request until its
    * verdict. A call that ends or is unsubscribed withdraws its requests immediately.
    */
   readonly approve: Approver;
-  /** Hot: emits the pending requests, oldest first, on subscribe and on every change. Never errors, never completes. */
-  readonly requests$: Observable<readonly PendingApproval[]>;
-  /**
-   * Decides, once per token; resolves after the call has received the verdict. Validates the verdict of the client: an
-   * `invalidRequest` error with status 400, or 422 if the tool rejects the input, leaves the token valid. Rejects with
-   * `invalidResume` if the token is not valid (status 401), was already used or has other arguments (409), or has
-   * expired or is no longer pending (410).
-   */
-  decide(token: string, verdict: Verdict): Promise<void>;
+  /** For `chatServer`. */
+  readonly chat: ChatApprovals;
+}
+
+/** Approvals in the streams of a chat server. */
+export interface ChatApprovals {
+  /** Answers a request that decides by a token. */
+  readonly respond: (request: Request) => Promise<Response>;
+  /** Ends streams at approvals. */
+  readonly asking: (answered?: readonly string[]) => Asking;
+  /** Decides on tool calls of one call of a session, and emits the id of the call. */
+  readonly decided$: (
+    conversations: Pick<Conversations, 'past$' | 'sessionOf$' | 'runs$'>,
+    sessionId: string,
+    verdicts: readonly VerdictOfClient[],
+  ) => Observable<string>;
 }
 
 /** Creates a queue for approvals by clients. Throws a `config` error if the key is missing or too short. */
@@ -77,8 +77,7 @@ export const approvalQueue = (options: ApprovalQueueOptions): ApprovalQueue => {
   const signer = createTokenSigner(keysOf(options.key));
   const pending = createPendingRequests<QueuedRequest>(maxOutcomes);
   const { expiresInMs = 300_000 } = options;
-  return {
-    approve: (request) => verdictOn$(signer, pending, request, expiresInMs),
+  const desk: ApprovalDesk = {
     requests$: pending.shown$,
     decide: async (token, given) => {
       const verdict = readVerdict(given);
@@ -90,6 +89,16 @@ export const approvalQueue = (options: ApprovalQueueOptions): ApprovalQueue => {
       if (!pending.settle(queued.claims.nonce, 'decided'))
         throw settledError(pending, queued.claims);
       queued.verdict$.next(verdict);
+    },
+  };
+  return {
+    ...desk,
+    approve: (request) => verdictOn$(signer, pending, request, expiresInMs),
+    chat: {
+      respond: approvalsHandler(desk),
+      asking: (answered) => askByMessage(desk, answered),
+      decided$: (conversations, sessionId, verdicts) =>
+        decided$(desk, conversations, sessionId, verdicts),
     },
   };
 };

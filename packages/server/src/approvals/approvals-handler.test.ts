@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Verdict } from '@millrace/core';
 import fc from 'fast-check';
-import { type ApprovalQueue, approvalsHandler, type ApprovalsHandlerOptions } from '../index.js';
+import { type ApprovalQueue, approvalsHandler, type ApprovalsHandlerOptions } from './index.js';
 import { asking$, queueOf, waiting } from './asking.test-support.js';
 
 const url = 'http://127.0.0.1/approvals';

@@ -1,7 +1,7 @@
 import { isMillraceError } from '@millrace/core';
 import { checkOptions, having, parsedJson, type Rule, wholeNumber } from '@millrace/core/values';
 import { badRequest, fieldOf, isJson, readBody, requireObject } from '../inbound.js';
-import type { ApprovalQueue } from './approval-queue.js';
+import type { ApprovalDesk } from './pending-requests.js';
 import { readVerdict } from './read-verdict.js';
 
 /** Options of `approvalsHandler`. */
@@ -17,7 +17,7 @@ export interface ApprovalsHandlerOptions {
  * that the tool rejects. Never rejects. The token is the only authorization.
  */
 export const approvalsHandler = (
-  desk: Pick<ApprovalQueue, 'decide'>,
+  desk: Pick<ApprovalDesk, 'decide'>,
   options: ApprovalsHandlerOptions = {},
 ): ((request: Request) => Promise<Response>) => {
   checkOptions('approvalsHandler()', { desk }, { desk: isApprovalQueue }, ['desk']);
@@ -39,7 +39,7 @@ const isApprovalQueue: Rule = having('decide', 'an approvalQueue()');
 const rules: Readonly<Record<keyof ApprovalsHandlerOptions, Rule>> = { maxBytes: wholeNumber(1) };
 
 const decided = async (
-  desk: Pick<ApprovalQueue, 'decide'>,
+  desk: Pick<ApprovalDesk, 'decide'>,
   request: Request,
   maxBytes: number,
 ): Promise<Response> => {

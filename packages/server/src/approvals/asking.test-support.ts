@@ -6,7 +6,7 @@ import {
   approvalQueue,
   type ApprovalQueueOptions,
   type PendingApproval,
-} from '../index.js';
+} from './index.js';
 
 export const key = 'a key of thirty-two bytes or more';
 

@@ -1,3 +1,4 @@
+import type { Verdict } from '@millrace/core';
 import {
   distinctUntilChanged,
   map,
@@ -7,6 +8,33 @@ import {
   type SchedulerLike,
   Subject,
 } from 'rxjs';
+
+/** A tool call that waits for a decision. */
+export interface PendingApproval {
+  /** Authorizes its bearer to decide, once. */
+  readonly token: string;
+  readonly tool: string;
+  readonly toolCallId: string;
+  readonly callId: string;
+  readonly sessionId?: string;
+  /** The input as plain JSON, including preset values, before the tool's schema transforms it. */
+  readonly input: unknown;
+  /** Milliseconds since the epoch, by the scheduler of the call. */
+  readonly expiresAt: number;
+}
+
+/** Decides on tool calls that wait for approval. */
+export interface ApprovalDesk {
+  /** Hot: emits the pending requests, oldest first, on subscribe and on every change. Never errors, never completes. */
+  readonly requests$: Observable<readonly PendingApproval[]>;
+  /**
+   * Decides, once per token; resolves after the call has received the verdict. Validates the verdict of the client: an
+   * `invalidRequest` error with status 400, or 422 if the tool rejects the input, leaves the token valid. Rejects with
+   * `invalidResume` if the token is not valid (status 401), was already used or has other arguments (409), or has
+   * expired or is no longer pending (410).
+   */
+  decide(token: string, verdict: Verdict): Promise<void>;
+}
 
 export interface PendingRequest {
   /** The public view of the request. */

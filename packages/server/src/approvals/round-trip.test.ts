@@ -6,12 +6,8 @@ import { jsonSchema } from '@millrace/core/schema';
 import { scriptedModel, text, toolCall } from '@millrace/core/testing';
 import { Hono } from 'hono';
 import { once } from 'node:events';
-import {
-  agUiResponse,
-  approvalsHandler,
-  type ApprovalQueue,
-  uiMessageStreamResponse,
-} from '../index.js';
+import { agUiResponse, uiMessageStreamResponse } from '../index.js';
+import { type ApprovalQueue, approvalsHandler } from './index.js';
 import { queueOf, waitingNow } from './asking.test-support.js';
 
 /** An agent that asks before it pays, behind both protocols and a route for decisions. */

@@ -9,6 +9,7 @@ import { uiMessageChunks } from '../ai-sdk/to-ui-message-stream.js';
 import { fieldOf, notBlank } from '../inbound.js';
 import { uiMessageStreamHeaders } from '../responses.js';
 import { asked, decidedStream$, joining$ } from './continuing.js';
+import { notFound } from './guard.js';
 import { type Client, toUiMessages } from './history.js';
 import type { ChatProtocol, StreamFormat, Visit } from './protocol.js';
 import { lastSeen } from './rejoining.js';
@@ -50,12 +51,19 @@ export const aiSdkRoutes =
       );
     const joined$ = (visit: Visit): Observable<Response> =>
       defer(() => {
-        const { request, chat, ids } = visit;
+        const { request, chat, chatOf$, ids } = visit;
         const { id = '' } = ids;
         const joinedChat = chat(id);
         const seen = lastSeen(request)?.callId;
         const callId$ =
-          seen === undefined ? joinedChat.runs$.pipe(map(([run]) => run?.callId)) : of(seen);
+          seen === undefined
+            ? joinedChat.runs$.pipe(map(([run]) => run?.callId))
+            : chatOf$(seen).pipe(
+                map((owner) => {
+                  if (owner.id !== id) throw notFound();
+                  return seen;
+                }),
+              );
         return callId$.pipe(
           concatMap((callId) =>
             callId === undefined

@@ -199,7 +199,11 @@ describe('a chat server', () => {
     const others = await chat.fetch(`${base}/chat/b/stream`, {
       headers: { 'last-event-id': ids[0] ?? '' },
     });
-    expect(await others.text()).toContain('There is no such answer.');
+    expect(others.status).toBe(404);
+    const unknown = await chat.fetch(`${base}/chat/a/stream`, {
+      headers: { 'last-event-id': 'unknown:0:1.0' },
+    });
+    expect(unknown.status).toBe(404);
   });
 
   it('runs the calls of a conversation one after another', async () => {
@@ -471,7 +475,7 @@ describe('a server that starts over the store of another one', () => {
       expect(await from(id)).toBe(rest);
     }
     // A client that had seen the broken attempt learns that it is void.
-    expect(await from(`${running}:0:0`)).toContain('data-discarded');
+    expect(await from(`${running}:0:1.0`)).toContain('data-discarded');
     await after.server.close();
   });
 });

@@ -16,7 +16,6 @@ import {
 import { firstValueFrom, lastValueFrom, noop, type Observable } from 'rxjs';
 import type { ApprovalQueue } from '../approvals/approval-queue.js';
 import { type MaskOptions, maskRules } from '../masks.js';
-import { approvalTokenRules } from '../parts/with-approval-tokens.js';
 import { createConversations } from './conversations.js';
 import type { Authenticator } from './guard.js';
 import { type ChatProtocol, isPath } from './protocol.js';
@@ -173,7 +172,7 @@ const rules: Readonly<Record<keyof ChatServerOptions, Rule>> = {
   origins: isOrigins,
   onDisconnect: oneOf('continue', 'interrupt', 'abort'),
   aiSdk: [(value) => value === 6 || value === 7, '6 or 7'],
-  approvals: approvalTokenRules.approvals,
+  approvals: [(queue) => isRecord(queue) && isRecord(queue['chat']), 'an approvalQueue()'],
   maxBytes: wholeNumber(1),
   maxCalls: wholeNumber(1),
   heartbeatMs: isDelay,

@@ -2,7 +2,6 @@ import { concatMap, map, type Observable, of } from 'rxjs';
 import type { ApprovalQueue } from '../approvals/approval-queue.js';
 import type { VerdictOfClient } from '../approvals/read-verdict.js';
 import type { EncodingOptions } from '../parts/encode-parts.js';
-import { askByMessage } from '../parts/until-asked.js';
 import { type Client, clientOf, toUiMessages } from './history.js';
 import type { Chat, StreamFormat, Visit } from './protocol.js';
 
@@ -15,7 +14,7 @@ export const asked = (
   if (approvals === undefined) return {};
   return new URL(request.url).searchParams.get('approvals') === 'token'
     ? { approvals }
-    : { approvals, asking: askByMessage(approvals, answered) };
+    : { approvals, asking: approvals.chat.asking(answered) };
 };
 
 /** Decides, and streams what comes after. */

@@ -3,6 +3,7 @@ import {
   type AgentEvent,
   type Demand,
   inProcessMemory,
+  openDemand,
   type Input,
   isEvent,
   type Message,
@@ -32,9 +33,11 @@ import {
   mergeMap,
   type Observable,
   of,
+  repeat,
   Subject,
   take,
   takeUntil,
+  takeWhile,
   tap,
   throwError,
   toArray,
@@ -43,7 +46,7 @@ import { asError } from './guard.js';
 import { type Past, pastOf$ } from './past.js';
 import { stateAfter, stateBefore } from './rewind.js';
 import { createOpenSessions } from './open-sessions.js';
-import { createRuns, type OnDisconnect } from './runs.js';
+import { createRuns, type OnDisconnect, type OpenRun } from './runs.js';
 
 export interface ConversationsOptions {
   readonly store: { readonly calls: CallStore; readonly sessions: SessionStore };
@@ -231,6 +234,33 @@ export const createConversations = (
       return merge(begun$, queued$).pipe(take(1));
     });
 
+  /** The events of a call: those of a reader that keeps up come from its run, all others from the store. */
+  const events$ = (
+    run: OpenRun | undefined,
+    callId: string,
+    demand: Demand = openDemand,
+  ): Observable<AgentEvent> => {
+    if (run === undefined) return attach$(store.calls, callId, { demand });
+    return defer(() => {
+      let afterSeq = 0;
+      let isStored = false;
+      const isInTail = (): boolean => run.tail.has(afterSeq);
+      const part$ = defer(() => {
+        isStored = !isInTail();
+        return isStored
+          ? attach$(store.calls, callId, { afterSeq, demand, waitMs }).pipe(
+              takeWhile(({ seq }) => !run.tail.has(seq), true),
+            )
+          : run.tail.follow$(afterSeq, demand);
+      }).pipe(
+        tap(({ seq }) => {
+          afterSeq = seq;
+        }),
+      );
+      return part$.pipe(repeat({ delay: () => (isStored === isInTail() ? of(true) : EMPTY) }));
+    });
+  };
+
   /** No timer keeps the process alive: each call looks whether it is time. */
   const prune = (): void => {
     const now = Date.now();
@@ -246,6 +276,13 @@ export const createConversations = (
     )
     .subscribe();
   work$.next(recovered$);
+  work$.next(
+    store.calls.written$.pipe(
+      tap(([callId, seq]) => {
+        runs.get(callId)?.tail.written(seq);
+      }),
+    ),
+  );
 
   return {
     join: (sessionId, callId) => runs.join(sessionId, callId),
@@ -308,10 +345,7 @@ export const createConversations = (
                   return throwError(() => failure);
                 }),
               );
-        return attach$(store.calls, callId, {
-          ...(demand === undefined ? {} : { demand }),
-          waitMs: run === undefined ? 0 : waitMs,
-        }).pipe(
+        return events$(run, callId, demand).pipe(
           catchError((error: unknown) => throwError(() => notFoundOr(asError(error)))),
           concatMap((event) => {
             if (event.callId !== callId) return of(event);

@@ -13,20 +13,42 @@ import {
   takeUntil,
 } from 'rxjs';
 
-/** The last event that a client has: the call, the number of discarded attempts that its stream omits, and the index. */
+/** The last object that a client has: its call, the number of discarded attempts that its stream omits, and its place. */
 interface Seen {
   readonly callId: string;
   readonly omitted: number;
+  /** Of the event that it encodes. */
+  readonly seq: number;
+  /** Among the objects of that event. */
   readonly index: number;
 }
 
 /** Reads `Last-Event-ID`; `undefined` without one, or for another call. */
 export const lastSeen = ({ headers }: Request, of?: string): Seen | undefined => {
-  const [, callId, omitted, index] =
-    /^([\w-][\w.@-]*):(\d{1,6}):(\d{1,9})$/u.exec(headers.get('last-event-id') ?? '') ?? [];
+  const [, callId, omitted, seq, index] =
+    /^([\w-][\w.@-]*):(\d{1,6}):(\d{1,9})\.(\d{1,6})$/u.exec(headers.get('last-event-id') ?? '') ??
+    [];
   return callId === undefined || (of !== undefined && of !== callId)
     ? undefined
-    : { callId, omitted: Number(omitted), index: Number(index) };
+    : { callId, omitted: Number(omitted), seq: Number(seq), index: Number(index) };
+};
+
+/** The places of the objects of a stream: an object of the same event has the same one in each stream of a call. */
+export const createPlace = (seen: Seen | undefined) => {
+  let seq = 0;
+  let index = -1;
+  return {
+    begin: (event: AgentEvent): void => {
+      ({ seq } = event);
+      index = -1;
+    },
+    /** Goes to the next object. Returns whether the client lacks it. */
+    next: (): boolean => {
+      index += 1;
+      return seen === undefined || seq > seen.seq || (seq === seen.seq && index > seen.index);
+    },
+    id: (): string => `${seq}.${index}`,
+  };
 };
 
 /** Calls a function once, when a stream has ended or was cancelled by its reader, even before the first read. */

@@ -4,22 +4,20 @@ import {
   catchError,
   concatMap,
   defer,
+  filter,
   finalize,
   from,
   map,
   type Observable,
   of,
-  skip,
   tap,
   throwError,
 } from 'rxjs';
 import type { ApprovalQueue } from '../approvals/approval-queue.js';
-import { approvalsHandler } from '../approvals/approvals-handler.js';
 import { badRequest, idOf, isJson, readBody } from '../inbound.js';
 import type { MaskOptions } from '../masks.js';
 import { toServerSentEvents } from '../to-server-sent-events.js';
 import { aiSdkRoutes } from './ai-sdk-routes.js';
-import { decided$ } from './decisions.js';
 import type { Conversations } from './conversations.js';
 import {
   assertHost,
@@ -32,7 +30,14 @@ import {
   wrongMethod,
 } from './guard.js';
 import type { Chat, ChatHistory, ChatProtocol, Visit } from './protocol.js';
-import { discardedIn, lastSeen, whenOver, withHeartbeats, withoutTakenBack } from './rejoining.js';
+import {
+  createPlace,
+  discardedIn,
+  lastSeen,
+  whenOver,
+  withHeartbeats,
+  withoutTakenBack,
+} from './rejoining.js';
 
 /** A response that has ended. */
 export interface AccessEntry {
@@ -114,11 +119,12 @@ export const createRoutes = (
       decide$: (verdicts) =>
         approvals === undefined
           ? throwError(() => notFound())
-          : decided$(approvals, conversations, sessionId, verdicts),
+          : approvals.chat.decided$(conversations, sessionId, verdicts),
       stream$: (callId, { headers, encode$, last, isRest }, past) => {
         const takenBack = past?.takenBack ?? [];
         const encoder = new TextEncoder();
         const seen = lastSeen(request, callId);
+        const place = createPlace(seen);
         // A client that comes back continues what it has begun to read.
         const omitted = seen?.omitted ?? discardedIn(takenBack).length;
         // From now on: until the body is read, nothing else may end the call.
@@ -126,12 +132,13 @@ export const createRoutes = (
         const bytes = toReadableStream((demand) =>
           conversations.follow$(sessionId, callId, demand).pipe(
             withoutTakenBack(takenBack, omitted),
+            tap(place.begin),
             encode$,
+            filter(place.next),
             toServerSentEvents({
               ...(last === undefined ? {} : { last }),
-              ...(isRest === true ? {} : { idOf: (index) => `${callId}:${omitted}:${index}` }),
+              ...(isRest === true ? {} : { idOf: () => `${callId}:${omitted}:${place.id()}` }),
             }),
-            skip(seen === undefined ? 0 : seen.index + 1),
             withHeartbeats(options.heartbeatMs, demand),
             map((text) => encoder.encode(text)),
           ),
@@ -239,16 +246,15 @@ const withHeaders = (response: Response, added: Readonly<Record<string, string>>
   return new Response(response.body, { status: response.status, headers });
 };
 
-const approvalRoutes = (path: string, approvals: ApprovalQueue): ChatProtocol => {
-  const decide = approvalsHandler(approvals);
-  return () => [
+const approvalRoutes =
+  (path: string, { chat }: ApprovalQueue): ChatProtocol =>
+  () => [
     {
       method: 'POST',
       path: `${path}/approvals`,
-      answer$: ({ request }) => from(decide(request)),
+      answer$: ({ request }) => from(chat.respond(request)),
     },
   ];
-};
 
 const body$ = (request: Request, maxBytes: number): Observable<unknown> =>
   defer(() => {

@@ -19,6 +19,8 @@ import {
   tap,
 } from 'rxjs';
 
+import { createTail, type Tail } from './tail.js';
+
 /** The fate of a call whose last reader has gone: it continues, it is interrupted, or it is cut and forgotten. */
 export type OnDisconnect = 'continue' | 'interrupt' | 'abort';
 
@@ -28,6 +30,8 @@ export interface OpenRun {
   readonly session: KeptSession;
   /** Empty until it is known, and for results of tools. */
   question: readonly Message[];
+  /** Its latest events. */
+  readonly tail: Tail;
   /** Cuts it. */
   readonly stop$: Subject<void>;
   /** Emits once it has ended, and its session is saved. */
@@ -70,12 +74,14 @@ export const createRuns = (onDisconnect: OnDisconnect, onAbort: (run: OpenRun) =
   const ofSession = (sessionId: string): readonly OpenRun[] =>
     [...runs.values()].filter(({ session }) => session.id === sessionId);
   const see = (run: OpenRun, event: AgentEvent): void => {
+    run.tail.push(event);
     if (event.callId !== run.callId) return;
     if (isEvent(event, 'preCall')) run.question = event.input.filter(({ role }) => role === 'user');
     if (isEvent(event, 'postCall', 'error')) run.hasEnded = true;
   };
   const end = (run: OpenRun): void => {
     run.hasEnded = true;
+    run.tail.end();
     runs.delete(run.callId);
     run.over$.next();
     run.over$.complete();
@@ -103,6 +109,7 @@ export const createRuns = (onDisconnect: OnDisconnect, onAbort: (run: OpenRun) =
         callId,
         session,
         question: questionOf(callId, input),
+        tail: createTail(),
         stop$,
         over$: new AsyncSubject(),
         failure: undefined,

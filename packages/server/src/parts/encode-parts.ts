@@ -5,21 +5,9 @@ import type { Masks } from '../masks.js';
 import { type ClientResultOptions, withoutClientResults } from './client-results.js';
 import type { Part } from './part.js';
 import { toCallError, toParts } from './to-parts.js';
-import { type ApprovalTokenOptions, withApprovalTokens } from './with-approval-tokens.js';
+import { type StreamApprovals, withApprovalTokens } from './with-approval-tokens.js';
 
-/** Ends streams at approvals. */
-export interface Asking {
-  /** The ids of the tool calls that the request of the client has answered. */
-  readonly answered: readonly string[];
-  readonly through: (
-    parts: OperatorFunction<AgentEvent, Part>,
-  ) => OperatorFunction<AgentEvent, Part>;
-}
-
-export interface EncodingOptions extends ApprovalTokenOptions, ClientResultOptions {
-  /** Default: the stream lasts as long as its call. */
-  readonly asking?: Asking;
-}
+export type EncodingOptions = StreamApprovals & ClientResultOptions;
 
 /** Encodes the events of calls. Always completes: an error, even before any event, ends as the protocol requires. */
 export const encodeParts = <Chunk>(

@@ -1,4 +1,5 @@
 import type {
+  AgentEvent,
   AudioBlock,
   EventOf,
   FileBlock,
@@ -7,6 +8,7 @@ import type {
   Reply,
   Usage,
 } from '@millrace/core';
+import type { OperatorFunction } from 'rxjs';
 
 /** The call that a part comes from. */
 export interface CallRef {
@@ -151,3 +153,12 @@ export type ToolOutcome =
 export type Part = PartPayload & { readonly by: CallRef };
 
 export type PartOf<Type extends Part['type']> = Extract<Part, { readonly type: Type }>;
+
+/** Ends streams at approvals. */
+export interface Asking {
+  /** The ids of the tool calls that the request of the client has answered. */
+  readonly answered: readonly string[];
+  readonly through: (
+    parts: OperatorFunction<AgentEvent, Part>,
+  ) => OperatorFunction<AgentEvent, Part>;
+}

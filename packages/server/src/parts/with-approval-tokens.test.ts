@@ -3,13 +3,8 @@ import type { AgentEvent } from '@millrace/core';
 import { marbles } from '@millrace/core/testing';
 import { filter, type Observable, type OperatorFunction } from 'rxjs';
 import { eventOf } from '../events.test-support.js';
-import {
-  type ApprovalQueue,
-  type ApprovalTokenOptions,
-  toAgUi,
-  toUiMessageStream,
-  type PendingApproval,
-} from '../index.js';
+import type { ApprovalQueue, PendingApproval } from '../approvals/index.js';
+import { type ApprovalTokenOptions, toAgUi, toUiMessageStream } from '../index.js';
 
 const toolCall = { type: 'tool_call', id: 'u', name: 'pay', input: { amount: 5 } } as const;
 const events: Readonly<Record<string, AgentEvent>> = {

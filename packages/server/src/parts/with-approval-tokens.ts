@@ -14,9 +14,8 @@ import {
   take,
   takeUntil,
 } from 'rxjs';
-import type { ApprovalQueue } from '../approvals/approval-queue.js';
-import type { EncodingOptions } from './encode-parts.js';
-import type { Part, PartOf } from './part.js';
+import type { ApprovalDesk } from '../approvals/pending-requests.js';
+import type { Asking, Part, PartOf } from './part.js';
 
 /** Lets clients decide on approvals. */
 export interface ApprovalTokenOptions {
@@ -24,7 +23,13 @@ export interface ApprovalTokenOptions {
    * The queue of the tools' approval requests. The stream then repeats each request with the token that decides on it,
    * so every client of the stream may decide. Default: none, the stream has no tokens.
    */
-  readonly approvals?: Pick<ApprovalQueue, 'requests$'>;
+  readonly approvals?: Pick<ApprovalDesk, 'requests$'>;
+}
+
+/** The same, and for streams that end at approvals. */
+export interface StreamApprovals extends ApprovalTokenOptions {
+  /** Default: the stream lasts as long as its call. */
+  readonly asking?: Asking;
 }
 
 export const approvalTokenRules: Readonly<Record<keyof ApprovalTokenOptions, Rule>> = {
@@ -35,7 +40,7 @@ export const approvalTokenRules: Readonly<Record<keyof ApprovalTokenOptions, Rul
 export const withApprovalTokens = ({
   approvals,
   asking,
-}: EncodingOptions): MonoTypeOperatorFunction<Part> =>
+}: StreamApprovals): MonoTypeOperatorFunction<Part> =>
   approvals === undefined
     ? identity
     : connect((part$) =>
@@ -66,7 +71,7 @@ const endsWaitOf =
 
 const tokenNotice$ = (
   part: NoticePart<'approvalRequested'>,
-  { requests$ }: Pick<ApprovalQueue, 'requests$'>,
+  { requests$ }: Pick<ApprovalDesk, 'requests$'>,
 ): Observable<Part> => {
   const { by, notice } = part;
   return requests$.pipe(

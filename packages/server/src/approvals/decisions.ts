@@ -13,18 +13,18 @@ import {
   throwError,
   timeout,
 } from 'rxjs';
-import type { ApprovalQueue } from '../approvals/approval-queue.js';
-import type { ReadVerdict, VerdictOfClient } from '../approvals/read-verdict.js';
+import type { Conversations } from '../chat/conversations.js';
 import { badRequest } from '../inbound.js';
-import type { Conversations } from './conversations.js';
+import type { ApprovalDesk } from './pending-requests.js';
+import type { ReadVerdict, VerdictOfClient } from './read-verdict.js';
 
 /** Until a call that was resumed asks again, in milliseconds. */
 const waitMs = 10_000;
 
 /** Decides on tool calls of one call of a session, and emits the id of the call. */
 export const decided$ = (
-  approvals: ApprovalQueue,
-  conversations: Conversations,
+  approvals: ApprovalDesk,
+  conversations: Pick<Conversations, 'past$' | 'sessionOf$' | 'runs$'>,
   sessionId: string,
   verdicts: readonly VerdictOfClient[],
 ): Observable<string> =>
@@ -53,7 +53,7 @@ export const decided$ = (
   });
 
 const decision$ = (
-  approvals: ApprovalQueue,
+  approvals: ApprovalDesk,
   callId: string,
   localId: string,
   verdict: ReadVerdict,

@@ -18,9 +18,8 @@ import {
   takeWhile,
   tap,
 } from 'rxjs';
-import type { ApprovalQueue } from '../approvals/approval-queue.js';
-import type { Asking } from './encode-parts.js';
-import type { AskedApproval, Part, PartOf } from './part.js';
+import type { ApprovalDesk } from './pending-requests.js';
+import type { AskedApproval, Asking, Part, PartOf } from '../parts/part.js';
 
 /** The tool calls of a root call that wait for approval, if nothing else runs. */
 interface Rest {
@@ -33,7 +32,7 @@ interface Rest {
  * request, as the SDKs of both protocols do. The stream of that request begins after the one that asked.
  */
 export const askByMessage = (
-  approvals: Pick<ApprovalQueue, 'requests$'>,
+  approvals: Pick<ApprovalDesk, 'requests$'>,
   answered: readonly string[] = [],
 ): Asking => ({
   answered,
@@ -117,7 +116,7 @@ const after =
 
 const untilAtRest =
   (
-    { requests$ }: Pick<ApprovalQueue, 'requests$'>,
+    { requests$ }: Pick<ApprovalDesk, 'requests$'>,
     answered: readonly string[],
     seen: Seen,
   ): OperatorFunction<Part | Rest, Part> =>
