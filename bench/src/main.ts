@@ -6,6 +6,7 @@ import { help } from './runner/help.js';
 import { readCommand } from './runner/read-command.js';
 import { runCommand } from './runner/run-command.js';
 import { UsageError } from './runner/usage-error.js';
+import { runServe } from './serve/serve-command.js';
 
 process.once('exit', killChildren);
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
@@ -14,8 +15,10 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
 
 const [first, ...rest] = process.argv.slice(2);
 const isChart = first === 'chart';
+const isServe = first === 'serve';
 try {
   if (isChart) console.log(writeChart(rest));
+  else if (isServe) await runServe(rest);
   else {
     const command = readCommand(process.argv.slice(2), installedPeers());
     if (command.isHelp) console.log(help);
@@ -23,7 +26,7 @@ try {
   }
 } catch (thrown) {
   if (!(thrown instanceof UsageError)) throw thrown;
-  const script = isChart ? 'bench:chart' : 'bench';
+  const script = isChart ? 'bench:chart' : isServe ? 'bench -- serve' : 'bench';
   console.error(`${thrown.message}\n\n\`npm run ${script} -- --help\` says what there is.`);
   process.exitCode = 2;
 }

@@ -16,6 +16,8 @@ Measures what adapters cost on the same work against a model on loopback, and pr
   --json FILE         writes everything that was measured to a file
   --help
 
+\`npm run bench -- serve --help\`: the same for the chat server.
+
 Scenarios:
 ${scenarios.map(({ letter, about }) => `  ${letter}  ${about}`).join('\n')}
 
