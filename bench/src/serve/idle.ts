@@ -37,7 +37,9 @@ export const idle = async ({ isSmall, onProgress }: ServeBench): Promise<ServeRe
   const results: Idle[] = [];
   const add = async (what: string, one: Promise<Idle>): Promise<void> => {
     onProgress(`idle: ${what}`);
-    results.push(await one);
+    const result = await one;
+    onProgress(`  ${shown(result.heldBytes / 1_000)} kB each, ${result.closed} closed`);
+    results.push(result);
   };
   await add(
     'no request',

@@ -29,13 +29,14 @@ export const withServer = async <T>(
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
     errors = `${errors}${text}`.slice(-2_000);
   });
+  const ended = new Promise<never>((_, reject) => {
+    child.once('exit', (code) =>
+      reject(new Error(`The server has ended (${code ?? 'killed'}). ${errors}`)),
+    );
+  });
+  ended.catch(() => undefined);
   const next = (): Promise<unknown> =>
-    new Promise((resolve, reject) => {
-      child.once('message', resolve);
-      child.once('exit', (code) =>
-        reject(new Error(`The server has ended (${code ?? 'killed'}). ${errors}`)),
-      );
-    });
+    Promise.race([ended, new Promise((resolve) => child.once('message', resolve))]);
   try {
     const started = await next();
     if (!isStarted(started)) throw new Error('The server does not say where it is.');

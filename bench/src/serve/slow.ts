@@ -29,16 +29,22 @@ export const slow = async ({ isSmall, onProgress }: ServeBench): Promise<ServeRe
   const counts = isSmall ? [0, 5] : [0, 50, 100, 200];
   const shared: Plan = {
     ...fastPlan,
-    ...(isSmall ? { deltas: 200 } : { deltas: 20_000 }),
-    ...{ size: 500, burst: 10, everyMs: 5, isStamped: true },
+    ...(isSmall ? { deltas: 200 } : { deltas: 5_000 }),
+    ...{ size: 1_000, burst: 5, everyMs: 5, isStamped: true },
   };
-  const own: Plan = { ...shared, deltas: isSmall ? 50 : 1_000, everyMs: 100 };
+  const own: Plan = {
+    ...shared,
+    ...{ deltas: isSmall ? 50 : 200, size: 10_000, burst: 2, everyMs: 100 },
+  };
   const results: Slow[] = [];
   for (const calls of ['one call', 'own calls'] as const) {
     for (const name of ['serve, in process', 'serve, files'] as const) {
       for (const readers of counts) {
         onProgress(`slow: ${name}, ${calls}, ${readers} readers`);
-        results.push(await measure(name, readers, calls, calls === 'one call' ? shared : own));
+        const result = await measure(name, readers, calls, calls === 'one call' ? shared : own);
+        const delays = [0.5, 0.99].map((part) => shown(quantile(result.delaysMs, part))).join(', ');
+        onProgress(`  delay ${delays} ms, ${shown(result.heldBytes / 1e6)} MB held`);
+        results.push(result);
       }
     }
   }
@@ -47,7 +53,7 @@ export const slow = async ({ isSmall, onProgress }: ServeBench): Promise<ServeRe
     tables: [
       {
         title: 'slow: clients that hardly read, beside one that does',
-        about: `one call: all follow one answer of ${shared.deltas} deltas of ${shared.size} characters, ${shared.burst} every ${shared.everyMs} ms. own calls: each has an answer of ${own.deltas} of these, ${own.burst} every ${own.everyMs} ms. Half of the slow ones read 8 bytes a second, the others nothing. delay: from the emission of a delta to its arrival at the fast reader. held: heap and buffers after a garbage collection once the fast reader has its answer, with the slow ones still there; each: what it is more than without slow ones, for each of them.`,
+        about: `one call: all follow one answer of ${shared.deltas} deltas of ${shared.size} characters, ${shared.burst} every ${shared.everyMs} ms. own calls: each has an answer of ${own.deltas} deltas of ${own.size}, ${own.burst} every ${own.everyMs} ms. Half of the slow ones read 8 bytes a second, the others nothing. delay: from the emission of a delta to its arrival at the fast reader. held: heap and buffers after a garbage collection once the fast reader has its answer, with the slow ones still there; each: what it is more than without slow ones, for each of them.`,
         columns: [
           { name: 'server', isWords: true },
           { name: 'answers', isWords: true },
