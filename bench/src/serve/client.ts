@@ -132,12 +132,18 @@ export const openMany = async (
   return sockets;
 };
 
-/** Resolves to all that a socket gets until it closes, or nothing has come for so long, as text. */
+/** Resolves to all that a socket gets until it closes, or nothing more has come for so long, as text. */
 export const wholeText = (socket: Socket, quietMs = 0): Promise<string> =>
   new Promise((resolve) => {
     let text = '';
     const done = (): void => resolve(text);
-    socket.on('data', (bytes: Buffer) => (text += bytes.toString('latin1')));
+    socket.on('data', (bytes: Buffer) => {
+      text += bytes.toString('latin1');
+      if (quietMs > 0) socket.setTimeout(quietMs);
+    });
     socket.once('close', done);
-    if (quietMs > 0) socket.setTimeout(quietMs, done);
+    if (quietMs > 0) socket.setTimeout(answerMs, done);
   });
+
+/** A busy machine may take long to begin an answer. */
+const answerMs = 5_000;

@@ -51,7 +51,7 @@ export const hostile = ({ isSmall, onProgress }: ServeBench): Promise<ServeRepor
         {
           title: `hostile: each ${times} times, on fresh connections`,
           about:
-            'status: of the answers. closed: the server ended the connection, within 300 ms of silence. right: the answer is what it must be. ms: the slowest, without this silence. growth: what the server holds more afterwards, for each; an ended call stays for 5 minutes.',
+            'status: of the answers. closed: the server ended the connection, within a second of silence. right: the answer is what it must be. ms: the slowest, without this silence. growth: what the server holds more afterwards, for each; an ended call stays for 5 minutes.',
           columns: [
             { name: 'request', isWords: true },
             { name: 'status', isWords: true },
@@ -82,7 +82,7 @@ const shortened = (statuses: readonly string[]): string => {
     : statuses.join(', ') || first;
 };
 
-const quietMs = 300;
+const quietMs = 1_000;
 
 const attackOnce = async (port: number, { send, isRight = () => true }: Attack) => {
   const socket = await open(port);
