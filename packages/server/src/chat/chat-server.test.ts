@@ -18,6 +18,7 @@ import {
   Subject,
   take,
   throwError,
+  toArray,
 } from 'rxjs';
 import { answerIn, linesOf, readStream } from '../read-as-client.test-support.js';
 import {
@@ -826,6 +827,12 @@ describe('a protocol of the program', () => {
     },
     {
       method: 'GET',
+      path: '/runs',
+      answer$: ({ chat }) =>
+        chat('a').runs$.pipe(map((runs) => Response.json(runs.map(({ callId }) => callId)))),
+    },
+    {
+      method: 'GET',
       path: '/calls/:call',
       answer$: ({ chatOf$, ids }) =>
         chatOf$(ids['call'] ?? '').pipe(
@@ -866,6 +873,61 @@ describe('a protocol of the program', () => {
     expect(entries.map(({ status }) => status)).toEqual([
       201, 200, 404, 404, 404, 400, 401, 405, 200,
     ]);
+  });
+
+  it('reads the events of a call so far, and stops one call', async () => {
+    const looking: ChatProtocol = () => [
+      {
+        method: 'GET',
+        path: '/calls/:call/:what',
+        answer$: ({ chat, ids: { call = '', what } }) => {
+          const { events$, stop$ } = chat('a');
+          if (what === 'stop') return stop$(call).pipe(map((stopped) => Response.json(stopped)));
+          return events$(call).pipe(
+            map(({ type }) => type),
+            toArray(),
+            map((types) => Response.json(types)),
+          );
+        },
+      },
+    ];
+    const { answer, say } = held();
+    const chat = chatOver([answer], { protocols: [plain, looking] });
+    const reader = await chat.begin('One?').then((stream) => {
+      say('On');
+      return readUntil(stream, 'On');
+    });
+    await chat.begin('Two?');
+    const [running, waiting] = (await (
+      await chat.fetch('http://localhost/runs')
+    ).json()) as string[];
+    const look = async (call: unknown, what: string): Promise<unknown> =>
+      (await chat.fetch(`http://localhost/calls/${String(call)}/${what}`)).json();
+    const soFar = (await look(running, 'events')) as string[];
+    expect([soFar.at(0), soFar.at(-1)]).toEqual(['preCall', 'reasoningChunk']);
+    expect(await look(waiting, 'events')).toEqual([]);
+    expect(await look('unknown', 'events')).toMatchObject({ code: 'invalidResume' });
+    expect([await look(waiting, 'stop'), await look('unknown', 'stop')]).toEqual([1, 0]);
+    expect(await (await chat.fetch('http://localhost/runs')).json()).toEqual([running]);
+    expect(await look(running, 'stop')).toBe(1);
+    await reader.cancel();
+  });
+
+  it('has a document that anyone may read', async () => {
+    const open: ChatProtocol = () => [
+      {
+        method: 'GET',
+        path: '/about',
+        isPublic: true,
+        answer$: ({ user }) => of(Response.json({ user })),
+      },
+    ];
+    const agent = createAgent({ name: 'helper', model: scriptedModel() });
+    const server = chatServer(agent, { protocols: [open], user: () => undefined });
+    servers.push(server);
+    const about = await server.respond(new Request('http://localhost/about'));
+    expect([about.status, await about.json()]).toEqual([200, {}]);
+    expect((await server.respond(new Request('http://localhost/api/chat/a'))).status).toBe(401);
   });
 
   it('may answer with a stream of its own', async () => {

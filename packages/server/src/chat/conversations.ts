@@ -85,6 +85,8 @@ export interface Conversations {
    * `invalidResume` (404) if it has no such call.
    */
   follow$(sessionId: string, callId: string, demand?: Demand): Observable<AgentEvent>;
+  /** Emits the events of a call so far, and completes. Errors as `follow$` does. */
+  events$(sessionId: string, callId: string): Observable<AgentEvent>;
   /** Counts a reader of a call; returns the function to call once it has left, or has read to the end. */
   join(sessionId: string, callId: string): (how: 'ended' | 'cancelled') => void;
   past$(callId: string): Observable<Past>;
@@ -92,8 +94,8 @@ export interface Conversations {
   sessionOf$(callId: string): Observable<string | undefined>;
   /** Emits the calls of a session that have not ended, or are not saved yet, the running one first. */
   runs$(sessionId: string): Observable<readonly Run[]>;
-  /** Interrupts the calls of a session, and emits their number. */
-  stop$(sessionId: string): Observable<number>;
+  /** Interrupts the calls of a session, or only this one, and emits their number. */
+  stop$(sessionId: string, callId?: string): Observable<number>;
   /** Adds a message to the running call, and emits whether it was delivered. */
   steer$(sessionId: string, input: Input): Observable<boolean>;
   /** The messages of the calls that have ended. */
@@ -235,7 +237,7 @@ export const createConversations = (
     });
 
   /** The events of a call: those of a reader that keeps up come from its run, all others from the store. */
-  const events$ = (
+  const live$ = (
     run: OpenRun | undefined,
     callId: string,
     demand: Demand = openDemand,
@@ -287,9 +289,9 @@ export const createConversations = (
   return {
     join: (sessionId, callId) => runs.join(sessionId, callId),
     // After a call that is being started.
-    stop$: (sessionId) =>
+    stop$: (sessionId, callId) =>
       inTurn$(sessionId, () => existing$(sessionId)).pipe(
-        map(() => runs.stop(sessionId)),
+        map(() => runs.stop(sessionId, callId)),
         defaultIfEmpty(0),
       ),
     runs$: (sessionId) =>
@@ -345,12 +347,26 @@ export const createConversations = (
                   return throwError(() => failure);
                 }),
               );
-        return events$(run, callId, demand).pipe(
+        return live$(run, callId, demand).pipe(
           catchError((error: unknown) => throwError(() => notFoundOr(asError(error)))),
           concatMap((event) => {
             if (event.callId !== callId) return of(event);
             if (event.sessionId !== sessionId) throw noSuchCall();
             return isEvent(event, 'postCall', 'error') ? saved$(event) : of(event);
+          }),
+        );
+      }),
+    events$: (sessionId, callId) =>
+      defer(() => {
+        const run = runs.get(callId);
+        return replay$(store.calls, callId, { speed: Infinity }).pipe(
+          catchError((cause: unknown) => {
+            const error = asError(cause);
+            const waits = error.code === 'invalidResume' && run?.session.id === sessionId;
+            return waits ? EMPTY : throwError(() => notFoundOr(error));
+          }),
+          tap((event) => {
+            if (event.callId === callId && event.sessionId !== sessionId) throw noSuchCall();
           }),
         );
       }),

@@ -60,7 +60,8 @@ export const crossOrigin = (
   return {
     'access-control-allow-origin': origin,
     'access-control-allow-methods': 'GET, POST',
-    'access-control-allow-headers': 'authorization, content-type, last-event-id, x-requested-with',
+    'access-control-allow-headers':
+      'a2a-extensions, a2a-version, authorization, content-type, last-event-id, x-requested-with',
     'access-control-allow-credentials': 'true',
     'access-control-max-age': '600',
     vary: 'origin',

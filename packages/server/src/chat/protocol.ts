@@ -23,6 +23,8 @@ export interface Route {
   readonly method: string;
   /** From the root of the server. A part that begins with a colon stands for an id: `/api/chat/:id`. */
   readonly path: string;
+  /** Answers without asking for the user: for a document that anyone may read. Default: false. */
+  readonly isPublic?: boolean;
   /** Emits the response. Errors with a `MillraceError` whose `status` and `userMessage` become a response. */
   readonly answer$: (visit: Visit) => Observable<Response>;
 }
@@ -52,6 +54,11 @@ export interface Chat {
    * such call.
    */
   readonly follow$: (callId: string, demand?: Demand) => Observable<AgentEvent>;
+  /**
+   * Emits the events of a call so far, and completes; not as its reader. None if the call waits for its turn. Errors with
+   * `invalidResume` (404) as `follow$` does.
+   */
+  readonly events$: (callId: string) => Observable<AgentEvent>;
   /** Emits a response that streams a call as server-sent events, from the first one or from `Last-Event-ID` on. */
   readonly stream$: (callId: string, format: StreamFormat, past?: Past) => Observable<Response>;
   /**
@@ -66,8 +73,8 @@ export interface Chat {
   readonly history$: Observable<ChatHistory>;
   /** The calls that have not ended, the running one first. */
   readonly runs$: Observable<readonly Run[]>;
-  /** Interrupts the calls that have not ended, and emits their number. */
-  readonly stop$: () => Observable<number>;
+  /** Interrupts the calls that have not ended, or only this one, and emits their number. */
+  readonly stop$: (callId?: string) => Observable<number>;
   /** Adds a message to the running call, and emits whether it was delivered. */
   readonly steer$: (input: Input) => Observable<boolean>;
 }

@@ -153,7 +153,8 @@ export const createRoutes = (
       past$: (callId) => conversations.past$(callId),
       history$: history$(conversations, sessionId),
       runs$: conversations.runs$(sessionId),
-      stop$: () => conversations.stop$(sessionId),
+      events$: (callId) => conversations.events$(sessionId, callId),
+      stop$: (callId) => conversations.stop$(sessionId, callId),
       steer$: (input) => conversations.steer$(sessionId, input),
     };
   };
@@ -184,6 +185,7 @@ export const createRoutes = (
       return found.length === 0 ? throwError(() => notFound()) : of(wrongMethod(found));
     }
     const ids = idsIn(route.pattern, pathname);
+    if (route.isPublic === true) return route.answer$(visitOf(answering, ids));
     return userOf$(request, options.user).pipe(
       concatMap((id) => {
         answering.user = id;

@@ -54,8 +54,8 @@ export interface Runs {
   end(run: OpenRun): void;
   /** Counts a reader of a call of this session; returns the function to call once it has left, or has read to the end. */
   join(sessionId: string, callId: string): (how: 'ended' | 'cancelled') => void;
-  /** Interrupts the calls of a session; returns their number. */
-  stop(sessionId: string): number;
+  /** Interrupts the calls of a session, or only this one; returns their number. */
+  stop(sessionId: string, only?: string): number;
 }
 
 /** The question of a call that waits for its turn. */
@@ -139,10 +139,11 @@ export const createRuns = (onDisconnect: OnDisconnect, onAbort: (run: OpenRun) =
         isThere = false;
       };
     },
-    stop: (sessionId) =>
+    stop: (sessionId, only) =>
       // Those that wait first: otherwise the next one would begin.
       ofSession(sessionId)
         .toReversed()
+        .filter(({ callId }) => only === undefined || callId === only)
         .filter(({ session, callId }) => session.interrupt(undefined, callId)).length,
   };
 };
