@@ -41,7 +41,7 @@ const rules = {
   'adapters-know-only-the-core': {
     from: {
       path: '^packages/',
-      pathNot: '^packages/(cli|openai|anthropic)/',
+      pathNot: '^packages/(cli|openai|anthropic|a2a)/',
     },
     to: {
       path: ours,
@@ -54,6 +54,17 @@ const rules = {
       path: ours,
       pathNot: modules('@millrace/core', '@millrace/wire', '@millrace/fault-server'),
     },
+  },
+  'a2a-knows-the-core-and-the-types-of-the-server': {
+    from: { path: '^packages/a2a/', pathNot: test },
+    to: {
+      path: ours,
+      pathNot: modules('@millrace/core', '@millrace/server'),
+    },
+  },
+  'a2a-takes-only-types-of-the-server': {
+    from: { path: '^packages/a2a/', pathNot: test },
+    to: { path: modules('@millrace/server'), dependencyTypesNot: ['type-only'] },
   },
   'only-tests-play-faults': {
     from: { path: '^packages/', pathNot: test },
@@ -68,6 +79,10 @@ const rules = {
   'only-mcp-speaks-the-protocol': {
     from: { path: '^packages/', pathNot: ['^packages/mcp/', test] },
     to: { path: modules('@modelcontextprotocol') },
+  },
+  'only-a2a-speaks-that-protocol': {
+    from: { path: '^packages/', pathNot: ['^packages/a2a/', test] },
+    to: { path: modules('@a2a-js/sdk') },
   },
 
   'core-imports-little': {

@@ -15,6 +15,7 @@ const plain = [
     paths: [
       'examples/',
       'packages/cli/src/(main|run-mcp|run-serve|vendors)\\.test',
+      'packages/a2a/src/server/kill\\.test',
       'packages/cli/src/runs/',
       'packages/mcp/',
       'packages/server/src/node/',

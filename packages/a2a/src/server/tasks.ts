@@ -1,0 +1,315 @@
+import { type SendMessageRequest, TaskState } from '@a2a-js/sdk';
+import {
+  PushNotificationNotSupportedError,
+  RequestMalformedError,
+  TaskNotCancelableError,
+  UnsupportedOperationError,
+} from '@a2a-js/sdk/errors';
+import { type AgentEvent, isEvent, suspensionsIn } from '@millrace/core';
+import type { ApprovalQueue } from '@millrace/server';
+import type { Chat, Visit } from '@millrace/server/chat';
+import {
+  concat,
+  concatMap,
+  connect,
+  defer,
+  EMPTY,
+  endWith,
+  filter,
+  from,
+  ignoreElements,
+  last,
+  map,
+  merge,
+  type Observable,
+  of,
+  type OperatorFunction,
+  reduce,
+  scan,
+  take,
+  takeUntil,
+  takeWhile,
+  tap,
+  toArray,
+} from 'rxjs';
+import { taskResponse } from '../parts.js';
+import {
+  cancelledResults,
+  checkedMessage,
+  contextIdOf,
+  decisionsIn,
+  inputOf,
+  resultsIn,
+} from './inbound.js';
+import {
+  type Change,
+  changeOf,
+  hasEnded,
+  isAtRest,
+  newTask,
+  taskOf,
+  type TaskView,
+  type Update,
+} from './task-view.js';
+
+interface TasksOptions {
+  readonly approvals: ApprovalQueue | undefined;
+  readonly progress: boolean;
+}
+
+/** A task with the call that works on it. */
+export interface OpenTask {
+  readonly chat: Chat;
+  /** The last call of the task. */
+  readonly callId: string;
+  /** The task so far. */
+  readonly view: TaskView;
+}
+
+/** The tasks of the user who asks. A task is a call, and the calls that resume it. */
+export interface Tasks {
+  /** Begins a task with a message, or brings the message to its task, and emits that. */
+  readonly sent$: (params: SendMessageRequest) => Observable<OpenTask>;
+  /** Emits a task. Errors with 404 if the user has no such task. */
+  readonly found$: (taskId: string) => Observable<OpenTask>;
+  /** Emits the task once it has ended or waits for the client. */
+  readonly settled$: (open: OpenTask) => Observable<TaskView>;
+  /** Emits a task that has not ended. */
+  readonly joined$: (taskId: string) => Observable<OpenTask>;
+  /** Emits the task once its call has ended. */
+  readonly cancelled$: (taskId: string) => Observable<TaskView>;
+  /** The task, and what happens to it after that. */
+  readonly updates: (open: OpenTask) => OperatorFunction<AgentEvent, Update>;
+}
+
+export const createTasks = (visit: Visit, { approvals, progress }: TasksOptions): Tasks => {
+  const pending$ = approvals?.requests$ ?? EMPTY;
+  /** Follows a task from its view on: the changes, up to the one with which it comes to rest. */
+  const changes =
+    (view: TaskView): OperatorFunction<AgentEvent, Change> =>
+    (event$) => {
+      const seen = view.seq;
+      const first: Change = { view, updates: [] };
+      return event$.pipe(
+        filter(({ seq }) => seq > seen),
+        connect((new$) =>
+          merge(
+            pending$.pipe(
+              map((pending) => ({ type: 'pending', pending }) as const),
+              takeUntil(new$.pipe(ignoreElements(), endWith(undefined))),
+            ),
+            new$,
+          ),
+        ),
+        scan((change, happening) => changeOf(change.view, happening, progress), first),
+        takeWhile((change) => !isAtRest(change.view), true),
+      );
+    };
+
+  const found$: Tasks['found$'] = (taskId) =>
+    visit.chatOf$(taskId).pipe(
+      concatMap((chat) =>
+        callsOf$(chat).pipe(
+          concatMap((calls) => {
+            const at = calls.indexOf(taskId);
+            const later = at === -1 ? [] : calls.slice(at + 1);
+            const begun = newTask(taskId, chat.id, Date.now());
+            return eventsOf$(chat, taskId).pipe(
+              map((events) => afterEvents(begun, events)),
+              concatMap((view) => resumed$({ chat, callId: taskId, view }, later)),
+            );
+          }),
+        ),
+      ),
+      concatMap((open) =>
+        hasEnded(open.view)
+          ? of(open)
+          : concat(of([]), pending$.pipe(take(1))).pipe(
+              last(),
+              map((pending) => changeOf(open.view, { type: 'pending', pending }, false)),
+              map(({ view }) => ({ ...open, view })),
+            ),
+      ),
+    );
+
+  /** Follows a task to the calls that resumed it. While it is suspended, its conversation takes nothing else. */
+  const resumed$ = (open: OpenTask, later: readonly string[]): Observable<OpenTask> => {
+    const { chat, view } = open;
+    const [callId, ...rest] = later;
+    if (callId === undefined || view.state !== TaskState.TASK_STATE_INPUT_REQUIRED) return of(open);
+    return eventsOf$(chat, callId).pipe(
+      concatMap((events) => {
+        if (events.length === 0) return of({ chat, callId, view: reopened(view) });
+        // The user has taken its question back.
+        if (!events.some(bringsResults)) return of({ ...open, view: takenBack(view) });
+        return resumed$({ chat, callId, view: afterEvents(reopened(view), events) }, rest);
+      }),
+    );
+  };
+
+  const settled$: Tasks['settled$'] = ({ chat, callId, view }) =>
+    isAtRest(view)
+      ? of(view)
+      : defer(() => chat.follow$(callId)).pipe(
+          changes(view),
+          reduce((_, change) => change.view, view),
+        );
+
+  const begun$ = (params: SendMessageRequest): Observable<OpenTask> => {
+    const message = checkedMessage(params.message);
+    const input = inputOf(message);
+    const { contextId } = message;
+    const chat = visit.chat(contextId === '' ? crypto.randomUUID() : contextIdOf(contextId));
+    return concat(
+      contextId === '' ? EMPTY : assertFree$(chat),
+      chat
+        .start$({ input })
+        .pipe(map((callId) => ({ chat, callId, view: newTask(callId, chat.id, Date.now()) }))),
+    );
+  };
+
+  const continued$ = (params: SendMessageRequest): Observable<OpenTask> => {
+    const message = checkedMessage(params.message);
+    return found$(message.taskId).pipe(
+      concatMap((open) => {
+        const { chat, view } = open;
+        if (message.contextId !== '' && message.contextId !== chat.id) {
+          throw new RequestMalformedError('The task belongs to another context.');
+        }
+        if (hasEnded(view)) {
+          throw new UnsupportedOperationError(
+            'The task has ended. Send the message without its id, with its contextId.',
+          );
+        }
+        const { waiting } = view;
+        if (waiting.length === 0) return steered$(open, params);
+        if (waiting.some(({ asks }) => asks === 'approval')) {
+          return decided$(open, params);
+        }
+        return chat
+          .start$({ input: resultsIn(message, waiting) })
+          .pipe(map((next) => ({ chat, callId: next, view: reopened(view) })));
+      }),
+    );
+  };
+
+  /** Adds a message to a task that is being worked on. */
+  const steered$ = (open: OpenTask, { message }: SendMessageRequest): Observable<OpenTask> =>
+    open.chat.runs$.pipe(
+      concatMap(([running]) =>
+        running?.callId === open.callId
+          ? open.chat.steer$(inputOf(checkedMessage(message)))
+          : of(false),
+      ),
+      map((delivered) => {
+        if (delivered) return open;
+        throw new UnsupportedOperationError('The task cannot take a message now.');
+      }),
+    );
+
+  const decided$ = (open: OpenTask, { message }: SendMessageRequest): Observable<OpenTask> =>
+    from(decisionsIn(checkedMessage(message), open.view.waiting)).pipe(
+      concatMap(({ token, verdict }) => from(approvals?.decide(token, verdict) ?? [])),
+      toArray(),
+      concatMap(() => found$(open.view.id)),
+    );
+
+  return {
+    found$,
+    settled$,
+    sent$: (params) =>
+      defer(() => {
+        if (params.configuration?.taskPushNotificationConfig !== undefined) {
+          throw new PushNotificationNotSupportedError();
+        }
+        return params.message?.taskId ? continued$(params) : begun$(params);
+      }),
+    joined$: (taskId) =>
+      found$(taskId).pipe(
+        map((open) => {
+          if (!hasEnded(open.view)) return open;
+          throw new UnsupportedOperationError('The task has ended.');
+        }),
+      ),
+    cancelled$: (taskId) =>
+      found$(taskId).pipe(
+        concatMap((open) => {
+          const { chat, callId, view } = open;
+          if (hasEnded(view)) throw new TaskNotCancelableError('The task has ended.');
+          const isSuspended = view.waiting.some(({ asks }) => asks === 'result');
+          const call$ = isSuspended
+            ? chat.start$({ input: cancelledResults(view.waiting) })
+            : of(callId);
+          return call$.pipe(
+            concatMap((call) =>
+              concat(
+                chat.stop$(call).pipe(ignoreElements()),
+                chat.follow$(call).pipe(ignoreElements()),
+              ),
+            ),
+            endWith(undefined),
+            concatMap(() => found$(taskId)),
+            map((ended) => ended.view),
+          );
+        }),
+      ),
+    updates: (open) => (event$) =>
+      concat(
+        of(taskResponse(taskOf(open.view))),
+        isAtRest(open.view)
+          ? EMPTY
+          : event$.pipe(
+              changes(open.view),
+              concatMap((change) => change.updates),
+            ),
+      ),
+  };
+};
+
+/** A task whose next call brings the answers of its client. Each call numbers its events from 1. */
+const reopened = (view: TaskView): TaskView => {
+  const { message: _question, ...rest } = view;
+  return { ...rest, state: TaskState.TASK_STATE_SUBMITTED, seq: 0 };
+};
+
+const takenBack = (view: TaskView): TaskView => ({
+  ...view,
+  state: TaskState.TASK_STATE_CANCELED,
+  waiting: [],
+});
+
+const afterEvents = (view: TaskView, events: readonly AgentEvent[]): TaskView =>
+  events.reduce((state, event) => changeOf(state, event, false).view, view);
+
+const bringsResults = (event: AgentEvent): boolean =>
+  isEvent(event, 'preCall') && event.input.some(({ role }) => role === 'tool');
+
+const eventsOf$ = (chat: Chat, callId: string): Observable<readonly AgentEvent[]> =>
+  chat.events$(callId).pipe(toArray());
+
+/** While a conversation waits for results, it takes nothing else. */
+const assertFree$ = ({ history$ }: Chat): Observable<never> =>
+  history$.pipe(
+    tap(({ messages, running }) => {
+      if (running !== undefined || suspensionsIn(messages).length === 0) return;
+      throw new UnsupportedOperationError(
+        'The conversation waits for an answer: send it with the id of the task that asks.',
+      );
+    }),
+    ignoreElements(),
+  );
+
+/** The calls of a conversation, in their order: those that have ended, then those that run or wait. */
+const callsOf$ = (chat: Chat): Observable<readonly string[]> =>
+  chat.history$.pipe(
+    concatMap(({ messages }) =>
+      chat.runs$.pipe(
+        map((runs) => [
+          ...new Set([
+            ...messages.map(({ id }) => id.slice(0, id.indexOf('/'))),
+            ...runs.map(({ callId }) => callId),
+          ]),
+        ]),
+      ),
+    ),
+  );
