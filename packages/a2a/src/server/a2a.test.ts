@@ -15,7 +15,7 @@ import {
 } from '@millrace/core';
 import { jsonSchema } from '@millrace/core/schema';
 import { finish, scriptedModel, text, toolCall } from '@millrace/core/testing';
-import { approvalQueue } from '@millrace/server';
+import { approvalQueue } from '@millrace/server/approvals';
 import { chatServer } from '@millrace/server/chat';
 import { concat, from, NEVER, of, ReplaySubject, throwError, timer } from 'rxjs';
 import { messageOf, textPart } from '../parts.js';

@@ -17,7 +17,7 @@ import {
   toolCallsOf,
 } from '@millrace/core';
 import { isRecord, parsedJson } from '@millrace/core/values';
-import type { ApprovalQueue } from '@millrace/server';
+import type { ApprovalQueue } from '@millrace/server/approvals';
 import type { ObservedValueOf } from 'rxjs';
 import { artifactOf, dataPart, messageOf, partOf, textPart } from '../parts.js';
 

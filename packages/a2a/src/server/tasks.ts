@@ -6,7 +6,7 @@ import {
   UnsupportedOperationError,
 } from '@a2a-js/sdk/errors';
 import { type AgentEvent, isEvent, suspensionsIn } from '@millrace/core';
-import type { ApprovalQueue } from '@millrace/server';
+import type { ApprovalQueue } from '@millrace/server/approvals';
 import type { Chat, Visit } from '@millrace/server/chat';
 import {
   concat,
