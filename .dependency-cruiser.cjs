@@ -30,7 +30,11 @@ const rules = {
     to: { path: '^(?:packages|conformance|bench)/', pathNot: '^$1/' },
   },
   'packages-declare-what-they-import': {
-    from: { path: '^(?:packages|conformance|bench)/', pathNot: test },
+    // The page is bundled with what it imports.
+    from: {
+      path: '^(?:packages|conformance|bench)/',
+      pathNot: [test, '^packages/chat-page/src/page/'],
+    },
     to: {
       dependencyTypes: ['npm-no-pkg', 'npm-dev', 'npm-unknown', 'unknown'],
       // An optional peer is told as one that is not there, too.
@@ -41,12 +45,16 @@ const rules = {
   'adapters-know-only-the-core': {
     from: {
       path: '^packages/',
-      pathNot: '^packages/(cli|openai|anthropic|a2a)/',
+      pathNot: '^packages/(a2a|chat-page|cli|openai|anthropic)/',
     },
     to: {
       path: ours,
       pathNot: modules('@millrace/core', '@millrace/fault-server', '@millrace/postgres-server'),
     },
+  },
+  'the-chat-page-knows-only-the-core-and-the-server': {
+    from: { path: '^packages/chat-page/', pathNot: test },
+    to: { path: ours, pathNot: modules('@millrace/core', '@millrace/server') },
   },
   'vendors-know-only-the-core-and-wire': {
     from: { path: '^packages/(openai|anthropic)/' },
@@ -185,7 +193,7 @@ module.exports = {
     enhancedResolveOptions: {
       exportsFields: ['exports'],
       conditionNames: ['types', 'import', 'default'],
-      extensions: ['.ts', '.js', '.d.ts'],
+      extensions: ['.ts', '.tsx', '.js', '.d.ts'],
     },
   },
 };

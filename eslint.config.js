@@ -16,7 +16,7 @@ export default tseslint.config(
   { ignores: ['**/dist/**', '**/temp/**'] },
   js.configs.recommended,
   {
-    files: ['**/*.ts'],
+    files: ['**/*.ts', '**/*.tsx'],
     extends: [
       tseslint.configs.strictTypeChecked,
       tseslint.configs.stylisticTypeChecked,
@@ -97,7 +97,7 @@ export default tseslint.config(
     },
   },
   {
-    files: ['scripts/**/*.mjs'],
+    files: ['scripts/**/*.mjs', 'packages/*/build.mjs'],
     languageOptions: {
       globals: {
         clearTimeout: 'readonly',

@@ -63,8 +63,11 @@ async function compile() {
     done: 'Built',
     failed: 'The build failed. Correct what it names; if that is not yours, try `npm run clean`.',
     work: async () => {
-      const compiled = await node(['node_modules/typescript7/bin/tsc', '-b', ...force], quiet);
-      return compiled.code === 0 ? bundle() : compiled;
+      const [compiled, page] = await Promise.all([
+        node(['node_modules/typescript7/bin/tsc', '-b', ...force], quiet),
+        node(['packages/chat-page/build.mjs'], quiet),
+      ]);
+      return [compiled, page].find((it) => it.code !== 0) ?? bundle();
     },
   });
   const built = code === 0 ? { sources } : {};

@@ -65,7 +65,7 @@ const withData = new Set([
   'packages/core/src/journal/recording.ts',
 ]);
 
-const isTest = (file) => /\.test(-d|-support|-data)?\.ts$/.test(file);
+const isTest = (file) => /\.test(-d|-support|-data)?\.tsx?$/.test(file);
 const read = (file) => readFileSync(join(root, file), 'utf8');
 
 const filesIn = (folder, pattern) =>
@@ -172,7 +172,7 @@ const faultsIn = (files, prose) =>
 /** The words in the packages that a user installs. */
 export const wordsInPackages = () =>
   faultsIn(
-    filesIn('packages', /\/src\/.*\.ts$/).filter((file) => !isTest(file)),
+    filesIn('packages', /\/src\/.*\.tsx?$/).filter((file) => !isTest(file)),
     proseOf,
   );
 

@@ -50,6 +50,12 @@ const plain = [
     ],
   },
   {
+    name: 'browser',
+    goal: 'the chat page in Chromium (CHROMIUM is its path)',
+    minutes: 1,
+    paths: ['packages/chat-page/src/browser/'],
+  },
+  {
     name: 'measures',
     goal: 'growth, leaks and the bench, one after the other',
     minutes: 1,

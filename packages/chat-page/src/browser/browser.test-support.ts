@@ -1,0 +1,135 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Agent, createAgent, type ModelChunk, type Tool } from '@millrace/core';
+import { type ScriptedAnswer, scriptedModel } from '@millrace/core/testing';
+import { type Served, serve, type ServeOptions } from '@millrace/server/node';
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import { firstValueFrom, ReplaySubject, Subject, Subscription } from 'rxjs';
+import { chatPage } from '../index.js';
+
+/** Ignored by git. */
+const screenshots = join(import.meta.dirname, '../../temp/screenshots');
+
+const programs = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
+
+const executablePath = (): string => {
+  const path = process.env['CHROMIUM'] ?? programs.find((program) => existsSync(program));
+  if (path !== undefined && existsSync(path)) return path;
+  throw new Error(
+    'The browser suite needs Chromium. Install it (apt-get install chromium), or set CHROMIUM to the path of a program.',
+  );
+};
+
+export const launch = (): Promise<Browser> =>
+  chromium.launch({
+    executablePath: executablePath(),
+    args: [
+      ...['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run'],
+      ...['--disable-background-networking', '--disable-component-update', '--disable-sync'],
+    ],
+  });
+
+/** A model that answers piece by piece, until it is ended. */
+export const held = () => {
+  const piece$ = new ReplaySubject<ModelChunk>(Infinity);
+  return {
+    say: (text: string) => {
+      piece$.next({ type: 'text', text });
+    },
+    next: (chunk: ModelChunk) => {
+      piece$.next(chunk);
+    },
+    end: () => {
+      piece$.next({ type: 'finish', finish: 'stop' });
+      piece$.complete();
+    },
+    answer: () => piece$,
+  };
+};
+
+export const agentOf = (answers: readonly ScriptedAnswer[], tools: readonly Tool[] = []): Agent =>
+  createAgent({ name: 'Helper', model: scriptedModel(...answers), tools });
+
+/** A person in front of the page. */
+export interface Visitor {
+  readonly page: Page;
+  readonly url: string;
+  readonly ask: (text: string) => Promise<void>;
+  /** Waits until the page shows this text, in the messages. */
+  readonly sees: (text: string | RegExp) => Promise<void>;
+  /** Waits until no answer runs. */
+  readonly isAnswered: () => Promise<void>;
+  readonly answers: () => Promise<readonly string[]>;
+  readonly screenshot: (name: string) => Promise<void>;
+}
+
+/** Opens pages, and closes them and their servers after a test. Errors of scripts and of the policy fail it. */
+export const visits = (browser: () => Browser) => {
+  const closing: (() => unknown)[] = [];
+  const errors: string[] = [];
+  const visit = async (url: string, options: BrowserContextOptions = {}): Promise<Visitor> => {
+    const context = await browser().newContext({ reducedMotion: 'reduce', ...options });
+    closing.unshift(() => context.close());
+    const page = await context.newPage();
+    page.setDefaultTimeout(15_000);
+    page.on('pageerror', (error) => errors.push(error.message));
+    page.on('console', (message) => {
+      if (/Content Security Policy|Trusted/u.test(message.text())) errors.push(message.text());
+    });
+    await page.goto(url);
+    const field = page.locator('#message');
+    const messages = page.locator('.messages');
+    return {
+      page,
+      url,
+      ask: async (text) => {
+        await field.fill(text);
+        await field.press('Enter');
+      },
+      sees: async (text) => {
+        await messages.getByText(text).last().waitFor();
+      },
+      isAnswered: async () => {
+        await page.locator('.answer[aria-busy=false]').last().waitFor();
+        await page.getByRole('button', { name: 'Send' }).waitFor();
+      },
+      answers: () => page.locator('.answer .markdown').allInnerTexts(),
+      screenshot: async (name) => {
+        await page.screenshot({ path: join(screenshots, `${name}.png`) });
+      },
+    };
+  };
+  return {
+    visit,
+    /** Serves an agent with the page, and opens it. */
+    open: async (
+      agent: Agent,
+      server: ServeOptions = {},
+      options: BrowserContextOptions = {},
+    ): Promise<Visitor> => {
+      const { url } = await listening(agent, server, closing);
+      return visit(url, options);
+    },
+    close: async (): Promise<readonly string[]> => {
+      for (const close of closing.splice(0)) await close();
+      return errors.splice(0);
+    },
+  };
+};
+
+const listening = (
+  agent: Agent,
+  options: ServeOptions,
+  closing: (() => unknown)[],
+): Promise<Served> => {
+  const served$ = new Subject<Served>();
+  const served = firstValueFrom(served$);
+  const subscription = new Subscription();
+  closing.push(() => {
+    subscription.unsubscribe();
+  });
+  subscription.add(
+    serve(agent, { port: 0, signals: [], protocols: [chatPage()], ...options }).subscribe(served$),
+  );
+  return served;
+};

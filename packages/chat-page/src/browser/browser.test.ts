@@ -1,0 +1,584 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { createAgent, MillraceError, requireApproval, suspend, tool } from '@millrace/core';
+import { retrieve } from '@millrace/core/retrieval';
+import { jsonSchema } from '@millrace/core/schema';
+import { agentTool } from '@millrace/core/teams';
+import { finish, scriptedModel, text, thinking, toolCall } from '@millrace/core/testing';
+import { approvalQueue } from '@millrace/server';
+import type { Browser } from 'playwright-core';
+import { of, Subject } from 'rxjs';
+import { agentOf, held, launch, visits, type Visitor } from './browser.test-support.js';
+
+let browser: Browser | undefined;
+beforeAll(async () => {
+  browser = await launch();
+});
+afterAll(() => browser?.close());
+
+const { open, visit, close } = visits(() => {
+  if (browser === undefined) throw new Error('There is no browser.');
+  return browser;
+});
+afterEach(async () => {
+  expect(await close()).toEqual([]);
+});
+
+const markdown = `## Fjords
+
+A **fjord** is a long, narrow inlet, *carved by a glacier*. See [Wikipedia](https://en.wikipedia.org/wiki/Fjord).
+
+1. The ice carves a valley.
+2. The sea floods it:
+   - first the mouth,
+   - then all of it.
+
+| Fjord | Length |
+| ----- | -----: |
+| Sognefjord | 205 km |
+| Hardangerfjord | 179 km |
+
+\`\`\`ts
+const depth = fjords.map(({ depth }) => depth).reduce(max, 0);
+\`\`\`
+
+> Quoted, with \`code\`.
+`;
+
+describe('an answer', () => {
+  it('is Markdown, without any HTML', async () => {
+    const hostile = `${markdown}\n<img src=x onerror="window.hit=1"> <script>window.hit=1</script> [x](javascript:window.hit=1)`;
+    const { ask, isAnswered, page, screenshot } = await open(agentOf([[text(hostile)]]));
+    await ask('What is a fjord?');
+    await isAnswered();
+    const answer = page.locator('.answer');
+    await answer.getByRole('table').waitFor();
+    expect(await answer.locator('h3, ol > li, ul > li, pre, blockquote').count()).toBe(7);
+    expect(await answer.locator('img, script, a[href^="javascript:"]').count()).toBe(0);
+    expect(await answer.innerText()).toContain('<script>window.hit=1</script>');
+    const link = answer.getByRole('link', { name: 'Wikipedia' });
+    expect(await link.getAttribute('rel')).toContain('noopener');
+    expect(await page.evaluate('window.hit')).toBeUndefined();
+    await screenshot('answer');
+  });
+
+  it('shows thinking, closed until it is opened', async () => {
+    const { ask, isAnswered, page, sees } = await open(
+      agentOf([[thinking('Hm, cold.'), text('Oslo.')]]),
+    );
+    await ask('?');
+    await isAnswered();
+    expect(await page.getByText('Hm, cold.').count()).toBe(0);
+    await page.getByText('Thoughts').click();
+    await sees('Hm, cold.');
+  });
+
+  it('streams thousands of pieces, and renders once a frame', async () => {
+    const { answer, say, end } = held();
+    const { ask, page, sees, answers, isAnswered } = await open(agentOf([answer]));
+    await ask('?');
+    await page.evaluate(() => {
+      const counted = window as unknown as { changes: number };
+      counted.changes = 0;
+      new MutationObserver(() => (counted.changes += 1)).observe(document.body, {
+        ...{ subtree: true, childList: true, characterData: true },
+      });
+    });
+    for (let at = 0; at < 5_000; at += 1) say(`word${at} `);
+    say('the end.');
+    end();
+    await sees('the end.');
+    await isAnswered();
+    expect((await answers())[0]?.split(' ')).toHaveLength(5_002);
+    const changes = await page.evaluate(() => (window as unknown as { changes: number }).changes);
+    expect(changes).toBeLessThan(1_000);
+  });
+
+  it('shows its sources', async () => {
+    const retriever = {
+      retrieve$: () => of([{ source: 'https://x.org/a', title: 'The source', text: 'Oslo.' }]),
+    };
+    const agent = createAgent({
+      ...{ name: 'Helper', model: scriptedModel([text('Oslo [1].')]) },
+      use: [retrieve(retriever)],
+    });
+    const { ask, isAnswered, page } = await open(agent);
+    await ask('?');
+    await isAnswered();
+    await page.getByText('Sources (1)').click();
+    const link = page.getByRole('link', { name: 'The source' });
+    expect(await link.getAttribute('href')).toBe('https://x.org/a');
+  });
+
+  it('shows an error, and tries again', async () => {
+    const broken = () => {
+      throw new MillraceError('refused', 'secret', { retryable: false });
+    };
+    const { ask, page, answers, screenshot, isAnswered } = await open(
+      agentOf([broken, [text('Better.')]]),
+    );
+    await ask('?');
+    const alert = page.getByRole('alert');
+    await alert.waitFor();
+    expect(await alert.innerText()).not.toContain('secret');
+    await screenshot('error');
+    await alert.getByRole('button', { name: 'Try again' }).click();
+    await page.getByText('Better.').first().waitFor();
+    await isAnswered();
+    expect(await answers()).toEqual(['Better.']);
+    expect(await alert.count()).toBe(0);
+  });
+
+  it('stops with Esc, and keeps its text', async () => {
+    const { answer, say } = held();
+    const { ask, page, sees, answers, isAnswered } = await open(agentOf([answer]));
+    await ask('?');
+    say('Half of it');
+    await sees('Half of it');
+    await page.keyboard.press('Escape');
+    await isAnswered();
+    await sees('Stopped.');
+    expect(await answers()).toEqual(['Half of it']);
+  });
+
+  it('is generated again, and its question is edited', async () => {
+    const { ask, page, sees, answers, isAnswered } = await open(
+      agentOf([[text('One.')], [text('Two.')], [text('Three.')]]),
+    );
+    await ask('Number?');
+    await isAnswered();
+    await page.getByRole('button', { name: 'Regenerate' }).click();
+    await sees('Two.');
+    await isAnswered();
+    expect(await answers()).toEqual(['Two.']);
+    await page.getByRole('button', { name: 'Edit' }).click();
+    await page.getByRole('textbox', { name: 'Edit your message' }).fill('Another number?');
+    await page.keyboard.press('Enter');
+    await sees('Three.');
+    await isAnswered();
+    expect(await answers()).toEqual(['Three.']);
+    expect(await page.locator('.question').allInnerTexts()).toEqual([
+      expect.stringContaining('Another number?'),
+    ]);
+  });
+
+  it('takes a picture along', async () => {
+    const model = scriptedModel([text('A dot.')]);
+    const { ask, page, isAnswered, screenshot } = await open(
+      createAgent({ name: 'Helper', model }),
+    );
+    const buffer = Buffer.from(
+      'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+      'base64',
+    );
+    await page
+      .locator('input[type=file]')
+      .setInputFiles({ name: 'dot.png', mimeType: 'image/png', buffer });
+    await page.getByRole('button', { name: 'Remove dot.png' }).waitFor();
+    await ask('What is it?');
+    await isAnswered();
+    await page.locator('.question img').waitFor();
+    expect(model.requests[0]?.messages.at(-1)?.content).toContainEqual({
+      type: 'image',
+      source: { kind: 'base64', mediaType: 'image/png', data: buffer.toString('base64') },
+    });
+    await page.reload();
+    await page.locator('.question img').waitFor();
+    await screenshot('picture');
+  });
+});
+
+const schema = jsonSchema({
+  type: 'object',
+  properties: { amount: { type: 'number', maximum: 100 } },
+  required: ['amount'],
+});
+
+describe('a tool', () => {
+  it('shows its arguments, progress and result', async () => {
+    const progress$ = new Subject<unknown>();
+    const upload = tool({
+      name: 'upload',
+      description: 'Uploads.',
+      input: jsonSchema({ type: 'object', properties: { file: { type: 'string' } } }),
+      run: () => progress$,
+    });
+    const { ask, page, sees, isAnswered, screenshot } = await open(
+      agentOf([[toolCall('upload', { file: 'a.txt' }), finish()], [text('Uploaded.')]], [upload]),
+    );
+    await ask('Upload!');
+    const card = page.getByRole('region', { name: 'Tool upload' });
+    await card.getByText('Running').waitFor();
+    progress$.next({ percent: 40 });
+    await card.getByText('"percent": 40').waitFor();
+    await sees('"file": "a.txt"');
+    await screenshot('tool');
+    progress$.next({ percent: 100 });
+    progress$.complete();
+    await card.getByText('Done').waitFor();
+    await isAnswered();
+  });
+
+  it('shows its failure', async () => {
+    const broken = tool({
+      name: 'broken',
+      description: 'Fails.',
+      run: (): string => {
+        throw new Error('secret');
+      },
+    });
+    const { ask, page, isAnswered } = await open(
+      agentOf([[toolCall('broken'), finish()], [text('It failed.')]], [broken]),
+    );
+    await ask('?');
+    await isAnswered();
+    const card = page.getByRole('region', { name: 'Tool broken' });
+    expect(await card.innerText()).toContain('Failed');
+    expect(await card.innerText()).toContain('The tool failed.');
+  });
+
+  it('shows the sub-agent that it runs', async () => {
+    const model = scriptedModel([text('Bergen is rainy.')]);
+    const weather = createAgent({ name: 'weather', model });
+    const ask = agentTool(weather, { description: 'Knows the weather.' });
+    const visitor = await open(
+      agentOf([[toolCall('weather', { user_prompt: '?' }), finish()], [text('Rain.')]], [ask]),
+    );
+    await visitor.ask('?');
+    await visitor.isAnswered();
+    await visitor.page.getByText('Agent').click();
+    await visitor.sees('Bergen is rainy.');
+    await visitor.screenshot('agent');
+  });
+
+  const paying = (): Promise<Visitor> => {
+    const approvals = approvalQueue({ key: 'a key of thirty-two bytes or more' });
+    const pay = requireApproval(
+      tool({
+        ...{ name: 'pay', description: 'Pays.', input: schema },
+        run: ({ amount }: { amount: number }) => `Paid ${amount}.`,
+      }),
+      approvals.approve,
+    );
+    const answers = [[toolCall('pay', { amount: 5 }), finish()], [text('That is all.')]];
+    return open(agentOf(answers, [pay]), { approvals });
+  };
+
+  it('runs when the user approves', async () => {
+    const { ask, page, sees, isAnswered, screenshot } = await paying();
+    await ask('Pay!');
+    const form = page.getByRole('form', { name: 'Approval of pay' });
+    await form.getByRole('button', { name: 'Approve' }).waitFor();
+    await screenshot('approval');
+    await form.getByRole('button', { name: 'Approve' }).click();
+    await sees('That is all.');
+    await isAnswered();
+    expect(await form.count()).toBe(0);
+    expect(await page.getByRole('region', { name: 'Tool pay' }).innerText()).toContain('Done');
+  });
+
+  it('does not run when the user denies, with a reason', async () => {
+    const { ask, page, isAnswered } = await paying();
+    await ask('Pay!');
+    await page.getByRole('button', { name: 'Deny …' }).click();
+    await page.getByLabel('Reason').fill('Too expensive.');
+    await page.keyboard.press('Enter');
+    await isAnswered();
+    expect(await page.getByRole('region', { name: 'Tool pay' }).innerText()).toContain('Denied');
+  });
+
+  it('runs with edited arguments, once they are valid', async () => {
+    const { ask, page, sees, isAnswered, screenshot } = await paying();
+    await ask('Pay!');
+    const form = page.getByRole('form', { name: 'Approval of pay' });
+    await form.getByRole('button', { name: 'Edit' }).click();
+    const field = form.getByRole('textbox');
+    const submit = form.getByRole('button', { name: 'Approve edited' });
+    await field.fill('{ "amount": ');
+    await submit.click();
+    await form.getByText('This is not valid JSON.').waitFor();
+    await field.fill('{ "amount": 500 }');
+    await submit.click();
+    await form
+      .getByRole('alert')
+      .getByText(/arguments|valid|amount/iu)
+      .waitFor();
+    await screenshot('approval-edit');
+    await field.fill('{ "amount": 7 }');
+    await submit.click();
+    await isAnswered();
+    await page.getByRole('region', { name: 'Tool pay' }).locator('summary').click();
+    await sees('Paid 7.');
+  });
+
+  it('that is suspended gets its result from the user, also after a reload', async () => {
+    const where = tool({
+      name: 'where',
+      description: 'Asks.',
+      run: () => suspend({ want: 'city' }),
+    });
+    const { ask, page, sees, answers, isAnswered, screenshot } = await open(
+      agentOf([[toolCall('where'), finish()], [text('You are in Oslo.')]], [where]),
+    );
+    await ask('Where am I?');
+    const form = page.getByRole('form', { name: 'Result of where' });
+    await form.waitFor();
+    await page.reload();
+    await form.getByRole('textbox').fill('Oslo');
+    await form.getByRole('button', { name: 'Send result' }).click();
+    await form.getByText('This is not valid JSON.').waitFor();
+    await screenshot('suspended');
+    await form.getByRole('textbox').fill('{ "city": "Oslo" }');
+    await form.getByRole('button', { name: 'Send result' }).click();
+    await sees('You are in Oslo.');
+    await isAnswered();
+    expect(await answers()).toEqual(['You are in Oslo.']);
+    expect(await form.count()).toBe(0);
+  });
+
+  it('gets a message of the user after it', async () => {
+    const done$ = new Subject<string>();
+    const wait = tool({ name: 'wait', description: 'Waits.', run: () => done$ });
+    const { ask, page, sees, isAnswered } = await open(
+      agentOf([[toolCall('wait'), finish()], [text('Oui.')]], [wait]),
+    );
+    await ask('Yes?');
+    await page.getByRole('region', { name: 'Tool wait' }).getByText('Running').waitFor();
+    const sent = page.waitForRequest(/steer$/u);
+    await ask('In French.');
+    await sent;
+    await sees('Waits for the next step of the answer');
+    // The request has reached the server once another one is answered.
+    await page.evaluate(() => fetch('/api/chat/other'));
+    done$.next('Done.');
+    done$.complete();
+    await sees('Oui.');
+    await isAnswered();
+    await page.getByRole('note', { name: 'You added' }).waitFor();
+    expect(await page.locator('.waiting').count()).toBe(0);
+  });
+});
+
+describe('conversations', () => {
+  it('are several, which can be renamed and removed', async () => {
+    const { ask, page, sees, isAnswered, answers, screenshot } = await open(
+      agentOf([[text('First answer.')], [text('Second answer.')]]),
+    );
+    await ask('First question?');
+    await isAnswered();
+    await page.getByRole('button', { name: 'New chat' }).click();
+    await ask('Second question?');
+    await sees('Second answer.');
+    await isAnswered();
+    const list = page.getByRole('navigation', { name: 'Conversations' });
+    expect(await list.getByRole('link').count()).toBe(2);
+    await list.getByRole('link', { name: 'First question?' }).click();
+    await sees('First answer.');
+    expect(await answers()).toEqual(['First answer.']);
+    await page.goBack();
+    await sees('Second answer.');
+    await list.getByRole('link', { name: 'First question?' }).hover();
+    await list.getByRole('button', { name: 'Rename First question?' }).click();
+    await list.getByRole('textbox', { name: 'Title' }).fill('My chat');
+    await page.keyboard.press('Enter');
+    await list.getByRole('link', { name: 'My chat' }).waitFor();
+    await screenshot('conversations');
+    page.once('dialog', (dialog) => void dialog.accept());
+    await list.getByRole('link', { name: 'My chat' }).hover();
+    await list.getByRole('button', { name: 'Remove My chat' }).click();
+    await list.getByRole('link', { name: 'My chat' }).waitFor({ state: 'detached' });
+    await page.reload();
+    await sees('Second answer.');
+    expect(await list.getByRole('link').count()).toBe(1);
+  });
+
+  it('are reloaded in mid-answer', async () => {
+    const { answer, say, end } = held();
+    const { ask, page, sees, answers, isAnswered } = await open(agentOf([answer]));
+    await ask('A story?');
+    say('Once ');
+    await sees('Once');
+    await page.reload();
+    await sees('Once');
+    say('upon a time.');
+    end();
+    await sees('Once upon a time.');
+    await isAnswered();
+    expect(await answers()).toEqual(['Once upon a time.']);
+  });
+
+  it('belong to the user of a cookie', async () => {
+    const user = ({ headers }: Request) => /user=(\w+)/u.exec(headers.get('cookie') ?? '')?.[1];
+    const { page, url, ask, sees } = await open(agentOf([[text('Hello Ann.')]]), { user });
+    expect(await page.locator('body').innerText()).toContain('You are not logged in.');
+    await page.context().addCookies([{ name: 'user', value: 'ann', url }]);
+    await page.goto(url);
+    await ask('Hello!');
+    await sees('Hello Ann.');
+  });
+});
+
+describe('a server that is killed in mid-answer', () => {
+  const script = `
+import { createAgent } from '@millrace/core';
+import { chatPage } from '@millrace/chat-page';
+import { serve } from '@millrace/server/node';
+import { openFiles } from '@millrace/store';
+import { concat, NEVER, of } from 'rxjs';
+const [, directory, port, says, ends] = process.argv;
+const last = ends === 'yes' ? of({ type: 'finish', finish: 'stop' }) : NEVER;
+const model = { name: 'told', stream$: () => concat(of({ type: 'text', text: says }), last) };
+const options = { port: Number(port), store: openFiles(directory), protocols: [chatPage()] };
+serve(createAgent({ name: 'Helper', model }), options).subscribe(({ url }) => console.log(url));
+`;
+  const children: ChildProcess[] = [];
+  afterEach(() => {
+    children.splice(0).forEach((child) => child.kill('SIGKILL'));
+  });
+  const start = async (directory: string, port: string, says: string, ends: 'yes' | 'no') => {
+    const child = spawn(
+      process.execPath,
+      ['--input-type=module', '-e', script, directory, port, says, ends],
+      { cwd: import.meta.dirname, stdio: ['ignore', 'pipe', 'inherit'] },
+    );
+    children.push(child);
+    const [url] = (await once(createInterface(child.stdout), 'line')) as [string];
+    return { url, child };
+  };
+
+  it('ends with one message when it is back, without the text of the broken attempt', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'millrace-page-'));
+    try {
+      const { url, child } = await start(directory, '0', 'Broken', 'no');
+      const { page, ask, sees, answers, isAnswered, screenshot } = await visit(url);
+      await ask('A story?');
+      await sees('Broken');
+      child.kill('SIGKILL');
+      await page.getByText('Reconnecting…').waitFor();
+      await screenshot('reconnecting');
+      await start(directory, new URL(url).port, 'Whole.', 'yes');
+      await sees('Whole.');
+      await isAnswered();
+      expect(await answers()).toEqual(['Whole.']);
+      expect(await page.getByText('Broken').count()).toBe(0);
+      expect(await page.getByText('Reconnecting…').count()).toBe(0);
+      await page.reload();
+      await sees('Whole.');
+      expect(await answers()).toEqual(['Whole.']);
+    } finally {
+      await rm(directory, { recursive: true, force: true });
+    }
+  });
+});
+
+describe('everyone', () => {
+  const axe = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
+
+  /** The rules that a page breaks. */
+  const violations = async ({ page }: Visitor): Promise<readonly string[]> => {
+    // A script of the test is no script of the page: it runs beside its policy.
+    await page.evaluate((await import('node:fs')).readFileSync(axe, 'utf8'));
+    const result = (await page.evaluate('axe.run()')) as {
+      violations: { id: string; nodes: { html: string; failureSummary?: string }[] }[];
+    };
+    return result.violations.map(
+      ({ id, nodes }) => `${id}: ${nodes[0]?.html} ${nodes[0]?.failureSummary}`,
+    );
+  };
+
+  it.each(['light', 'dark'] as const)('can use the page: %s', async (colorScheme) => {
+    const approvals = approvalQueue({ key: 'a key of thirty-two bytes or more' });
+    const pay = requireApproval(
+      tool({ name: 'pay', description: 'Pays.', input: schema, run: () => 'Paid.' }),
+      approvals.approve,
+    );
+    const visitor = await open(
+      agentOf(
+        [
+          [thinking('Hm.'), text(markdown)],
+          [text('I pay.'), toolCall('pay', { amount: 5 }), finish()],
+        ],
+        [pay],
+      ),
+      { approvals },
+      { colorScheme },
+    );
+    const { ask, isAnswered, page, screenshot } = visitor;
+    expect(await violations(visitor)).toEqual([]);
+    await screenshot(`welcome-${colorScheme}`);
+    await ask('What is a fjord?');
+    await isAnswered();
+    await page.getByText('Thoughts').click();
+    await ask('Pay!');
+    await page.getByRole('button', { name: 'Approve' }).waitFor();
+    expect(await violations(visitor)).toEqual([]);
+    await screenshot(`page-${colorScheme}`);
+  });
+
+  it('chooses the theme, and keeps it', async () => {
+    const { page } = await open(agentOf([]), {}, { colorScheme: 'light' });
+    const background = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+    const light = await background();
+    await page.getByRole('button', { name: 'Use the dark theme' }).click();
+    const dark = await background();
+    expect(dark).not.toBe(light);
+    await page.reload();
+    await page.getByRole('button', { name: 'Use the light theme' }).waitFor();
+    expect(await background()).toBe(dark);
+  });
+
+  it('can use the keyboard alone', async () => {
+    const { page, sees, isAnswered, answers } = await open(
+      agentOf([[text('One.')], [text('Two.')], [text('Three.')]]),
+    );
+    // The field has the focus from the start, and keeps it.
+    await page.keyboard.type('First line');
+    await page.keyboard.press('Shift+Enter');
+    await page.keyboard.type('second line');
+    await page.keyboard.press('Enter');
+    await sees('One.');
+    await isAnswered();
+    expect(await page.locator('.question p').innerText()).toBe('First line\nsecond line');
+    await page.keyboard.type('Again?');
+    await page.keyboard.press('Enter');
+    await sees('Two.');
+    await isAnswered();
+    const focused = () => page.evaluate(() => document.activeElement?.textContent ?? '');
+    for (let presses = 0; (await focused()) !== 'Regenerate' && presses < 40; presses += 1) {
+      await page.keyboard.press('Shift+Tab');
+    }
+    await page.keyboard.press('Enter');
+    await sees('Three.');
+    await isAnswered();
+    expect(await answers()).toEqual(['One.', 'Three.']);
+  });
+
+  it('hears the end of an answer, politely', async () => {
+    const { ask, page, isAnswered } = await open(agentOf([[text('It is *done*.')]]));
+    await ask('?');
+    await isAnswered();
+    await page.locator('[aria-live=polite]').getByText('It is *done*.').waitFor();
+  });
+
+  it('can use a narrow screen', async () => {
+    const { ask, page, isAnswered, screenshot } = await open(
+      agentOf([[text(markdown)]]),
+      {},
+      { viewport: { width: 360, height: 740 } },
+    );
+    await ask('What is a fjord?');
+    await isAnswered();
+    const width = await page.evaluate(() => document.documentElement.scrollWidth);
+    expect(width).toBe(360);
+    await screenshot('narrow');
+    await page.getByRole('button', { name: 'Conversations' }).click();
+    await page.getByRole('link', { name: 'What is a fjord?' }).waitFor();
+    await screenshot('narrow-list');
+  });
+});

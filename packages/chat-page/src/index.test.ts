@@ -1,0 +1,91 @@
+import { describe, expect, it } from '@jest/globals';
+import { createAgent } from '@millrace/core';
+import { scriptedModel } from '@millrace/core/testing';
+import { chatServer, type ChatServerOptions } from '@millrace/server/chat';
+import { chatPage, type ChatPageOptions } from './index.js';
+
+const pageOf = (options: ChatPageOptions = {}, server: ChatServerOptions = {}) => {
+  const agent = createAgent({ name: 'helper', model: scriptedModel() });
+  const { respond } = chatServer(agent, { protocols: [chatPage(options)], ...server });
+  return (path: string, headers: Readonly<Record<string, string>> = {}) =>
+    respond(new Request(`http://localhost${path}`, { headers }));
+};
+
+/** The scripts and styles of a document. */
+const filesIn = (document: string): readonly string[] =>
+  [...document.matchAll(/(?:src|href)="([^"]+\.(?:js|css))"/gu)].map(([, path]) => path ?? '');
+
+describe('the chat page', () => {
+  it('is a document with a strict policy, and nothing inline', async () => {
+    const response = await pageOf()('/');
+    expect(response.status).toBe(200);
+    const policy = response.headers.get('content-security-policy') ?? '';
+    expect(policy).toContain("default-src 'none'");
+    expect(policy).toContain("script-src 'self';");
+    expect(policy).toContain("require-trusted-types-for 'script'");
+    expect(policy).not.toContain('unsafe');
+    expect(response.headers.get('x-content-type-options')).toBe('nosniff');
+    const document = await response.text();
+    expect(document).toContain('<title>helper</title>');
+    expect(document).not.toMatch(/<script(?![^>]*\ssrc=)|<style|\son\w+=/u);
+  });
+
+  it('is loaded again only when it has changed', async () => {
+    const get = pageOf();
+    const first = await get('/');
+    const etag = first.headers.get('etag') ?? '';
+    expect(first.headers.get('cache-control')).toBe('no-cache');
+    const known = await get('/', { 'if-none-match': `W/${etag}` });
+    expect([known.status, await known.text()]).toEqual([304, '']);
+    const renamed = await pageOf({ title: 'Other' })('/', { 'if-none-match': etag });
+    expect(renamed.status).toBe(200);
+  });
+
+  it('has a script and a style that browsers keep, compressed or not', async () => {
+    const get = pageOf();
+    const files = filesIn(await (await get('/')).text());
+    expect(files).toHaveLength(2);
+    for (const path of files) {
+      expect(path).toMatch(/^\/page-[\w-]{8}\.(?:js|css)$/u);
+      const plain = await get(path);
+      expect(plain.headers.get('cache-control')).toContain('immutable');
+      expect(plain.headers.get('content-type')).toMatch(/^text\/(?:javascript|css)/u);
+      expect(plain.headers.get('content-encoding')).toBeNull();
+      const text = await plain.text();
+      const zipped = await get(path, { 'accept-encoding': 'br, gzip' });
+      expect(zipped.headers.get('content-encoding')).toBe('gzip');
+      const unzipped = zipped.body?.pipeThrough(new DecompressionStream('gzip'));
+      expect(await new Response(unzipped).text()).toBe(text);
+      const refused = await get(path, { 'accept-encoding': 'gzip;q=0, br' });
+      expect(refused.headers.get('content-encoding')).toBeNull();
+    }
+  });
+
+  it('may have another place, title and server', async () => {
+    const get = pageOf({ path: '/chat/', title: 'A <b>"&', api: '/agents/' });
+    expect((await get('/')).status).toBe(404);
+    const document = await (await get('/chat/')).text();
+    expect(document).toContain('<title>A &#60;b&#62;&#34;&#38;</title>');
+    expect(document).toContain('content="/agents"');
+    for (const path of filesIn(document)) {
+      expect(path).toMatch(/^\/chat\/page-/u);
+      expect((await get(path)).status).toBe(200);
+    }
+  });
+
+  it('is only for users, if the server has users', async () => {
+    const user = ({ headers }: Request) => (headers.get('cookie') === 'a=1' ? 'ann' : undefined);
+    const get = pageOf({}, { user });
+    expect((await get('/')).status).toBe(401);
+    expect((await get('/', { cookie: 'a=1' })).status).toBe(200);
+  });
+
+  it.each([
+    [{ path: 'chat' }, /^chatPage\(\): 'path' must be a path, such as '\/', not "chat"/],
+    [{ path: '' }, /'path' must be a path/],
+    [{ api: '/a b' }, /'api' must be a path/],
+    [{ name: 'x' }, /no option 'name'/],
+  ])('refuses wrong options: %j', (options, message) => {
+    expect(() => chatPage(options as ChatPageOptions)).toThrow(message);
+  });
+});

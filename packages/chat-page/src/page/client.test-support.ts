@@ -1,0 +1,132 @@
+import type { Agent } from '@millrace/core';
+import { chatServer, type ChatServer, type ChatServerOptions } from '@millrace/server/chat';
+import {
+  filter,
+  firstValueFrom,
+  from,
+  ReplaySubject,
+  Subject,
+  type Subscription,
+  take,
+} from 'rxjs';
+import type { ModelChunk } from '@millrace/core';
+import { type Command, type Conversation, conversation$, textPart } from './conversation.js';
+import { createServer } from './server.js';
+import { plainTextOf, type UiMessage } from './ui-message.js';
+
+/** A model that answers piece by piece, until it is ended. */
+export const held = () => {
+  const piece$ = new ReplaySubject<ModelChunk>(Infinity);
+  return {
+    say: (text: string) => piece$.next({ type: 'text', text }),
+    end: () => {
+      piece$.next({ type: 'finish', finish: 'stop' });
+      piece$.complete();
+    },
+    answer: () => piece$,
+  };
+};
+
+/** The network between a page and its server. */
+export interface Network {
+  server: ChatServer;
+  /** Ends the streams that are open, without their last event. */
+  readonly cut: () => void;
+  isDown: boolean;
+  readonly requests: string[];
+}
+
+const servers: ChatServer[] = [];
+
+/** Closes the servers, and restores `fetch`. */
+export const closeAll = async (): Promise<void> => {
+  await Promise.all(servers.splice(0).map((server) => server.close({ timeoutMs: 0 })));
+};
+
+export const networkTo = (agent: Agent, options: ChatServerOptions = {}): Network => {
+  const create = () => {
+    const server = chatServer(agent, options);
+    servers.push(server);
+    return server;
+  };
+  const cut$ = new Subject<void>();
+  const network: Network = {
+    server: create(),
+    cut: () => {
+      cut$.next();
+    },
+    isDown: false,
+    requests: [],
+  };
+  globalThis.fetch = async (input, init) => {
+    const path = String(input);
+    network.requests.push(`${init?.method ?? 'GET'} ${path}`);
+    if (network.isDown) throw new TypeError('fetch failed');
+    const response = await network.server.respond(new Request(`http://localhost${path}`, init));
+    if (response.body === null) return response;
+    return new Response(
+      response.body.pipeThrough(
+        new TransformStream({
+          start: (controller) => {
+            cut$.pipe(take(1)).subscribe(() => {
+              controller.error(new TypeError('network error'));
+            });
+          },
+        }),
+      ),
+      response,
+    );
+  };
+  return network;
+};
+
+/** The next turn of the event loop: microtasks alone would keep the server from answering. */
+const soon$ = () => from(new Promise((resolve) => setImmediate(resolve)));
+
+/** A page with a conversation. */
+export const pageOf = (id = 'a') => {
+  const command$ = new Subject<Command>();
+  const states: Conversation[] = [];
+  const state$ = new ReplaySubject<Conversation>(1);
+  let last = 0;
+  const server = createServer({ api: '/api', wait$: soon$ });
+  const subscription: Subscription = conversation$(
+    id,
+    { server, newId: () => `q${(last += 1)}` },
+    command$,
+  ).subscribe((state) => {
+    states.push(state);
+    state$.next(state);
+  });
+  const until = (isIt: (state: Conversation) => boolean): Promise<Conversation> =>
+    firstValueFrom(state$.pipe(filter(isIt)));
+  return {
+    server,
+    states,
+    until,
+    send: (command: Command) => {
+      command$.next(command);
+    },
+    begin: (text: string) => {
+      command$.next({ type: 'ask', parts: [textPart(text)] });
+    },
+    ready: () => until(({ status }) => status === 'ready'),
+    ask: async (text: string): Promise<Conversation> => {
+      await until(({ status }) => status === 'ready');
+      command$.next({ type: 'ask', parts: [textPart(text)] });
+      return until(({ status }) => status === 'ready');
+    },
+    /** Waits until the text of the last message contains this. */
+    shows: (text: string) =>
+      until(({ messages }) => plainTextOf(messages.at(-1) ?? nothing).includes(text)),
+    close: () => {
+      subscription.unsubscribe();
+    },
+  };
+};
+
+const nothing: UiMessage = { id: '', role: 'user', parts: [] };
+
+/** A line for each message. */
+export const linesOf = ({ messages }: Pick<Conversation, 'messages'>): readonly string[] =>
+  messages.map((message) => `${message.role}: ${plainTextOf(message)}`);

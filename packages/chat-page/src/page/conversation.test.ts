@@ -1,0 +1,339 @@
+import { afterAll, afterEach, describe, expect, it } from '@jest/globals';
+import {
+  createAgent,
+  MillraceError,
+  requireApproval,
+  suspend,
+  tool,
+  type Tool,
+} from '@millrace/core';
+import { createCallStore, inProcessCalls } from '@millrace/core/journal';
+import { jsonSchema } from '@millrace/core/schema';
+import { inProcessSessions } from '@millrace/core/sessions';
+import { finish, type ScriptedAnswer, scriptedModel, text, toolCall } from '@millrace/core/testing';
+import { approvalQueue } from '@millrace/server';
+import { lastValueFrom, ReplaySubject, Subject, firstValueFrom } from 'rxjs';
+import { closeAll, held, linesOf, networkTo, pageOf } from './client.test-support.js';
+import { isToolCall, type ToolPart, type UiMessage, waitingIn } from './ui-message.js';
+
+const { fetch } = globalThis;
+afterEach(closeAll);
+afterAll(() => {
+  globalThis.fetch = fetch;
+});
+
+const agentOf = (answers: readonly ScriptedAnswer[], tools: readonly Tool[] = []) =>
+  createAgent({ name: 'helper', model: scriptedModel(...answers), tools });
+
+/** Lets the event loop turn once. */
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+const toolsIn = (message: UiMessage | undefined): readonly ToolPart[] =>
+  (message?.parts ?? []).flatMap((part) => (part.type === 'tool' ? [part] : []));
+
+describe('a conversation', () => {
+  it('asks, and keeps what was said over a reload', async () => {
+    networkTo(agentOf([[text('Hello Ann.')], [text('You are Ann.')]]));
+    const page = pageOf();
+    await page.ask('I am Ann.');
+    const state = await page.ask('Who am I?');
+    expect(linesOf(state)).toEqual([
+      'user: I am Ann.',
+      'assistant: Hello Ann.',
+      'user: Who am I?',
+      'assistant: You are Ann.',
+    ]);
+    expect(state.messages.at(-1)?.end).toMatchObject({ reason: 'answer' });
+    expect(linesOf(await pageOf().ready())).toEqual(linesOf(state));
+  });
+
+  it('is reloaded in mid-answer, and joins it', async () => {
+    const { answer, say, end } = held();
+    networkTo(agentOf([answer]));
+    const first = pageOf();
+    await first.ready();
+    first.begin('A story?');
+    say('Once ');
+    await first.shows('Once');
+    first.close();
+    const second = pageOf();
+    await second.shows('Once');
+    say('upon a time.');
+    end();
+    const state = await second.ready();
+    expect(linesOf(state)).toEqual(['user: A story?', 'assistant: Once upon a time.']);
+  });
+
+  it('stops', async () => {
+    const { answer, say } = held();
+    networkTo(agentOf([answer]));
+    const page = pageOf();
+    await page.ready();
+    say('Half');
+    page.begin('?');
+    await page.shows('Half');
+    page.send({ type: 'stop' });
+    const { messages } = await page.ready();
+    expect(messages.at(-1)?.end).toMatchObject({ reason: 'interrupted' });
+  });
+
+  it('adds to the running answer, or asks if that has ended', async () => {
+    const started$ = new ReplaySubject<void>(1);
+    const done$ = new Subject<string>();
+    const wait = tool({
+      name: 'wait',
+      description: 'Waits.',
+      run: () => {
+        started$.next();
+        return firstValueFrom(done$);
+      },
+    });
+    const network = networkTo(
+      agentOf([[toolCall('wait'), finish()], [text('Oui.')], [text('Late.')]], [wait]),
+    );
+    const page = pageOf();
+    await page.ready();
+    page.begin('Yes?');
+    await firstValueFrom(started$);
+    page.send({ type: 'steer', text: 'In French.' });
+    await page.until(({ steering }) => steering.length === 1);
+    while (!network.requests.some((line) => line.includes('steer'))) await turn();
+    await turn();
+    done$.next('Done.');
+    const state = await page.ready();
+    expect(state.steering).toEqual([]);
+    expect(state.messages[1]?.parts).toContainEqual({ type: 'steered', text: 'In French.' });
+    page.send({ type: 'steer', text: 'And?' });
+    expect(linesOf(await page.shows('Late.')).at(-2)).toBe('user: And?');
+  });
+
+  it('generates an answer again, and edits a question, also after a reload', async () => {
+    const answers = ['A1.', 'A2.', 'A2, again.', 'A3.', 'A4.'].map((it) => [text(it)]);
+    networkTo(agentOf(answers));
+    const page = pageOf();
+    await page.ask('Q1?');
+    const { messages } = await page.ask('Q2?');
+    page.send({ type: 'regenerate', messageId: messages[3]?.id ?? '' });
+    await page.shows('again');
+    const again = await page.ready();
+    expect(linesOf(again).slice(2)).toEqual(['user: Q2?', 'assistant: A2, again.']);
+    page.send({ type: 'edit', messageId: again.messages[2]?.id ?? '', text: 'Q3?' });
+    await page.shows('A3.');
+    expect(linesOf(await page.ready()).slice(2)).toEqual(['user: Q3?', 'assistant: A3.']);
+    const reloaded = pageOf();
+    const { messages: loaded } = await reloaded.ready();
+    reloaded.send({ type: 'edit', messageId: loaded[0]?.id ?? '', text: 'Q4?' });
+    await reloaded.shows('A4.');
+    expect(linesOf(await reloaded.ready())).toEqual(['user: Q4?', 'assistant: A4.']);
+  });
+
+  it('loads the history when the server knows another one', async () => {
+    networkTo(agentOf([[text('A1.')], [text('A2.')], [text('Other.')]]));
+    const page = pageOf();
+    await page.ask('Q1?');
+    const { messages } = await page.ask('Q2?');
+    const other = pageOf();
+    const { messages: loaded } = await other.ready();
+    other.send({ type: 'edit', messageId: loaded[0]?.id ?? '', text: 'Q0?' });
+    await other.shows('Other.');
+    page.send({ type: 'edit', messageId: messages[2]?.id ?? '', text: 'Q3?' });
+    const state = await page.until(({ problem }) => problem !== undefined);
+    expect(state.problem?.text).toBe('The conversation has changed. Load it again.');
+    expect(linesOf(state)).toEqual(['user: Q0?', 'assistant: Other.']);
+  });
+
+  it('shows an error that can be tried again', async () => {
+    const broken = () => {
+      throw new MillraceError('refused', 'sk-secret', { retryable: false });
+    };
+    networkTo(agentOf([broken, [text('Better.')]]));
+    const page = pageOf();
+    const { messages } = await page.ask('?');
+    const { error } = messages.at(-1)?.end ?? {};
+    expect(error?.text).toMatch(/\w/u);
+    expect(error?.text).not.toContain('sk-secret');
+    page.send({ type: 'regenerate', messageId: messages.at(-1)?.id ?? '' });
+    expect(linesOf(await page.shows('Better.'))).toEqual(['user: ?', 'assistant: Better.']);
+  });
+
+  it('keeps a question that the server refuses, and sends it again', async () => {
+    const { answer, say, end } = held();
+    networkTo(agentOf([answer, [text('Now.')]]), { maxCalls: 1 });
+    const other = pageOf('b');
+    await other.ready();
+    other.begin('?');
+    await other.until(({ messages }) => messages.length === 2);
+    const page = pageOf();
+    const refused = await page.ask('Me, too?');
+    expect(refused.problem?.text).toMatch(/\w/u);
+    expect(linesOf(refused)).toEqual(['user: Me, too?']);
+    say('One.');
+    end();
+    await other.ready();
+    const { retry } = refused.problem ?? {};
+    if (retry !== undefined) page.send(retry);
+    await page.shows('Now.');
+    const { problem, ...state } = await page.ready();
+    expect(problem).toBeUndefined();
+    expect(linesOf(state)).toEqual(['user: Me, too?', 'assistant: Now.']);
+  });
+});
+
+describe('a lost connection', () => {
+  it('is continued after the last event, without a gap or a repetition', async () => {
+    const { answer, say, end } = held();
+    const network = networkTo(agentOf([answer]));
+    const page = pageOf();
+    await page.ready();
+    page.begin('Count.');
+    for (const number of ['one ', 'two ', 'three ']) {
+      say(number);
+      await page.shows(number);
+      network.isDown = number === 'two ';
+      network.cut();
+      await page.until(({ isReconnecting }) => isReconnecting);
+      network.isDown = false;
+    }
+    say('four.');
+    end();
+    const state = await page.ready();
+    expect(linesOf(state)).toEqual(['user: Count.', 'assistant: one two three four.']);
+    expect(state.isReconnecting).toBe(false);
+  });
+
+  it('ends with one message after a restart of the server, without the text of the broken attempt', async () => {
+    const store = { calls: createCallStore(inProcessCalls()), sessions: inProcessSessions() };
+    const { answer, say } = held();
+    const next = held();
+    const agent = agentOf([answer, next.answer]);
+    const network = networkTo(agent, { store });
+    const page = pageOf();
+    await page.ready();
+    page.begin('?');
+    say('Broken');
+    await page.shows('Broken');
+    network.isDown = true;
+    network.cut();
+    await network.server.close({ timeoutMs: 0 });
+    network.server = networkTo(agent, { store }).server;
+    next.say('Whole.');
+    next.end();
+    await page.shows('Whole.');
+    const state = await page.ready();
+    expect(linesOf(state)).toEqual(['user: ?', 'assistant: Whole.']);
+    expect(JSON.stringify(state)).not.toContain('Broken');
+    expect(linesOf(await pageOf().ready())).toEqual(linesOf(state));
+  });
+
+  it('before the answer, shows whether the question has arrived', async () => {
+    const network = networkTo(agentOf([[text('Yes.')]]));
+    const page = pageOf();
+    await page.ready();
+    network.isDown = true;
+    page.begin('Lost?');
+    await page.until(({ isReconnecting }) => isReconnecting);
+    network.isDown = false;
+    const state = await page.until(({ problem }) => problem !== undefined);
+    expect(linesOf(state)).toEqual(['user: Lost?']);
+    const { retry } = (await page.ready()).problem ?? {};
+    if (retry !== undefined) page.send(retry);
+    await page.shows('Yes.');
+    expect(linesOf(await page.ready())).toEqual(['user: Lost?', 'assistant: Yes.']);
+  });
+});
+
+describe('tools', () => {
+  const approvals = () => approvalQueue({ key: 'a key of thirty-two bytes or more' });
+  const schema = jsonSchema({
+    type: 'object',
+    properties: { amount: { type: 'number', maximum: 100 } },
+    required: ['amount'],
+  });
+
+  const asked = async () => {
+    const queue = approvals();
+    const pay = requireApproval(
+      tool({
+        name: 'pay',
+        description: 'Pays.',
+        input: schema,
+        run: ({ amount }: { amount: number }) => `Paid ${amount}.`,
+      }),
+      queue.approve,
+    );
+    const agent = agentOf([[toolCall('pay', { amount: 5 }), finish()], [text('Done.')]], [pay]);
+    networkTo(agent, { approvals: queue });
+    const page = pageOf();
+    await page.ready();
+    page.begin('Pay!');
+    const { messages } = await page.until(({ messages: shown }) =>
+      (shown.at(-1)?.parts ?? []).some(
+        (part) => part.type === 'approval' && part.data.token !== undefined,
+      ),
+    );
+    const [token = ''] = (messages.at(-1)?.parts ?? []).flatMap((part) =>
+      part.type === 'approval' ? [part.data.token ?? ''] : [],
+    );
+    const decide = (verdict: Parameters<typeof page.server.decide$>[1]) =>
+      lastValueFrom(page.server.decide$(token, verdict), { defaultValue: undefined });
+    return { page, decide };
+  };
+
+  it('run when the user approves, with edited arguments that are valid', async () => {
+    const { page, decide } = await asked();
+    await expect(decide({ approved: true, input: { amount: 500 } })).rejects.toMatchObject({
+      status: 422,
+    });
+    await decide({ approved: true, input: { amount: 7 } });
+    const { messages } = await page.ready();
+    expect(toolsIn(messages[1])).toMatchObject([
+      { state: 'done', input: { amount: 7 }, output: 'Paid 7.' },
+    ]);
+    await expect(decide({ approved: true })).rejects.toThrow(/\w/u);
+  });
+
+  it('do not run when the user denies', async () => {
+    const { page, decide } = await asked();
+    await decide({ approved: false, reason: 'Too much.' });
+    const { messages } = await page.ready();
+    expect(toolsIn(messages[1])).toMatchObject([{ state: 'denied' }]);
+  });
+
+  it('that are suspended get their results from the user, all together, also after a reload', async () => {
+    const where = tool({
+      name: 'where',
+      description: 'Asks.',
+      run: () => suspend({ for: 'city' }),
+    });
+    const agent = agentOf(
+      [[toolCall('where', {}, 'v'), toolCall('where', {}, 'w'), finish()], [text('Oslo.')]],
+      [where],
+    );
+    networkTo(agent);
+    const first = pageOf();
+    const before = await first.ask('Where am I?');
+    expect(before.messages[1]?.end?.reason).toBe('suspended');
+    const page = pageOf();
+    const { messages } = await page.ready();
+    const waiting = waitingIn(messages[1] ?? { id: '', role: 'user', parts: [] });
+    expect(waiting).toMatchObject([{ request: { for: 'city' } }, { localId: 'w' }]);
+    expect(waiting).toEqual(waitingIn(before.messages[1] ?? { id: '', role: 'user', parts: [] }));
+    const [one, two] = waiting.map(({ toolCallId }) => toolCallId);
+    page.send({ type: 'result', toolCallId: one ?? '', output: { city: 'Oslo' } });
+    expect(
+      (
+        await page.until(
+          ({ messages: [, it] }) =>
+            it?.parts.some((part) => isToolCall(one)(part) && part.state === 'done') === true,
+        )
+      ).status,
+    ).toBe('ready');
+    page.send({ type: 'failure', toolCallId: two ?? '', errorText: 'No.' });
+    const state = await page.shows('Oslo.');
+    expect(linesOf(await page.ready())).toEqual(['user: Where am I?', 'assistant: Oslo.']);
+    expect(toolsIn(state.messages[1])).toMatchObject([
+      { state: 'done', output: { city: 'Oslo' } },
+      { state: 'failed', errorText: 'No.' },
+    ]);
+  });
+});

@@ -1,0 +1,124 @@
+import { type ComponentChildren, createContext } from 'preact';
+import { useState } from 'preact/hooks';
+import type { Command } from './conversation.js';
+import type { Server } from './server.js';
+
+/** The actions of the parts of a message. */
+export interface Actions {
+  readonly send: (command: Command) => void;
+  readonly decide$: Server['decide$'];
+}
+
+export const ActionsContext = createContext<Actions | undefined>(undefined);
+
+const icons = {
+  plus: 'M12 5v14M5 12h14',
+  menu: 'M4 7h16M4 12h16M4 17h16',
+  pencil: 'M4 20l1-4L16 5l3 3L8 19z',
+  cross: 'M6 6l12 12M18 6L6 18',
+  moon: 'M20 14A8 8 0 1 1 10 4a6.5 6.5 0 0 0 10 10z',
+  sun: 'M12 8a4 4 0 1 0 0 8 4 4 0 0 0 0-8M12 2v2M12 20v2M2 12h2M20 12h2M5 5l1.5 1.5M17.5 17.5L19 19M19 5l-1.5 1.5M6.5 17.5L5 19',
+  check: 'M5 13l5 5L19 7',
+  denied: 'M5 12a7 7 0 1 0 14 0 7 7 0 1 0-14 0M7 7l10 10',
+  stop: 'M7 7h10v10H7z',
+  question: 'M9 9a3 3 0 1 1 4.5 2.6c-1 .6-1.5 1.2-1.5 2.4M12 18h.01',
+  down: 'M12 5v14M6 13l6 6 6-6',
+};
+
+export type IconName = keyof typeof icons;
+
+/** A drawing beside a label. */
+export const Icon = ({ name }: { readonly name: IconName }) => (
+  <svg viewBox="0 0 24 24" aria-hidden="true">
+    <path d={icons[name]} />
+  </svg>
+);
+
+/** Enter without Shift, unless it ends the input of a character. */
+export const isSend = ({ key, shiftKey, isComposing }: KeyboardEvent): boolean =>
+  key === 'Enter' && !shiftKey && !isComposing;
+
+export const Working = () => (
+  <p class="working" role="img" aria-label="Working">
+    <i />
+    <i />
+    <i />
+  </p>
+);
+
+export const Problem = ({
+  text,
+  retry,
+}: {
+  readonly text: string;
+  readonly retry?: () => void;
+}) => (
+  <div class="problem" role="alert">
+    <p>
+      <strong>Error:</strong> {text}
+    </p>
+    {retry !== undefined && (
+      <button type="button" onClick={retry}>
+        Try again
+      </button>
+    )}
+  </div>
+);
+
+/** Opens by itself while `isOpen`, until the user opens or closes it. */
+export const Fold = (props: {
+  readonly class?: string;
+  readonly title: ComponentChildren;
+  readonly isOpen?: boolean;
+  readonly children: ComponentChildren;
+}) => {
+  const [chosen, setChosen] = useState<boolean>();
+  const isOpen = chosen ?? props.isOpen ?? false;
+  return (
+    <details class={props.class} open={isOpen}>
+      <summary
+        onClick={(event) => {
+          event.preventDefault();
+          setChosen(!isOpen);
+        }}
+      >
+        {props.title}
+      </summary>
+      {isOpen && <div>{props.children}</div>}
+    </details>
+  );
+};
+
+const maxShown = 20_000;
+
+/** A value as JSON; text as it is. */
+export const Json = ({ label, value }: { readonly label: string; readonly value: unknown }) => {
+  const text = typeof value === 'string' ? value : JSON.stringify(value, null, 2);
+  if (text === '' || text === '{}') return null;
+  return (
+    <figure class="json">
+      <figcaption>{label}</figcaption>
+      <pre tabIndex={0}>{text.length > maxShown ? `${text.slice(0, maxShown)}…` : text}</pre>
+    </figure>
+  );
+};
+
+/** Copies text. Its label shows the outcome until it loses the focus. */
+export const CopyButton = ({ text }: { readonly text: string }) => {
+  const [label, setLabel] = useState('Copy');
+  const copy = () => {
+    navigator.clipboard.writeText(text).then(
+      () => {
+        setLabel('Copied');
+      },
+      () => {
+        setLabel('Not copied');
+      },
+    );
+  };
+  return (
+    <button type="button" class="quiet" onClick={copy} onBlur={() => setLabel('Copy')}>
+      {label}
+    </button>
+  );
+};
