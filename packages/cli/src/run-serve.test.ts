@@ -66,9 +66,19 @@ describe('millrace serve', () => {
     expect(await second.ended).toEqual([130, null]);
   });
 
-  it('keeps nothing with --no-store', async () => {
+  it('has a chat page, and keeps nothing with --no-store', async () => {
     const { url, err } = await serving('--no-store');
+    expect(err()).toContain(`Chat page: ${url}\n`);
+    const page = await fetch(url);
+    expect(page.headers.get('content-security-policy')).toContain("script-src 'self'");
+    expect(await page.text()).toContain('<title>Millrace</title>');
     expect((await fetch(`${url}/api/chat/1`)).status).toBe(200);
     expect(err()).toContain('in memory only');
+  });
+
+  it('has no page with --no-page', async () => {
+    const { url, err } = await serving('--no-store', '--no-page');
+    expect((await fetch(url)).status).toBe(404);
+    expect(err()).not.toContain('page');
   });
 });

@@ -1,3 +1,4 @@
+import { chatPage } from '@millrace/chat-page';
 import { createAgent } from '@millrace/core';
 import { agUi } from '@millrace/server/ag-ui';
 import type { AccessEntry, ChatServerOptions } from '@millrace/server/chat';
@@ -36,7 +37,7 @@ export const runServe = async (setting: Setting<ServeArguments>): Promise<Outcom
   const kept = place.type === 'none' ? undefined : await openToWrite(place);
   const options: ChatServerOptions = {
     ...(kept && { store: { calls: kept.store, sessions: kept.sessions }, keepCallsMs }),
-    protocols: [agUi()],
+    protocols: [agUi(), ...(given.page ? [chatPage({ title: 'Millrace' })] : [])],
     onError: (error) => void stderr.write(`${describeError(error, errorTheme, debug)}\n`),
     onAccess: (entry) => {
       print(lineOf(entry));
@@ -50,6 +51,7 @@ export const runServe = async (setting: Setting<ServeArguments>): Promise<Outcom
   );
   const outcome$ = served$.pipe(
     switchMap(({ url, close$ }) => {
+      if (given.page) stderr.write(`Chat page: ${url}\n`);
       print(`Serving chats at ${url}/api/chat with ${about}. Conversations are kept ${where}.`);
       return signal$.pipe(
         take(1),

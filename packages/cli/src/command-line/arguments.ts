@@ -76,6 +76,7 @@ export interface ServeArguments extends Pick<PrintArguments, 'color'>, StoreArgu
   /** Empty if not given. */
   readonly model: string;
   readonly maxIterations: number | undefined;
+  readonly page: boolean;
 }
 
 export type Arguments =

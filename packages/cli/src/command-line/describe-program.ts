@@ -159,9 +159,10 @@ const addCommands = (program: Command, accept: Accept): Command => {
     .option('--no-color', 'print without colour');
   withStoreOption(serve)
     .option('--no-store', 'keep conversations in memory only')
+    .option('--no-page', 'leave out the chat page at /')
     .action((_options: unknown, command: Command) => {
-      const { port = 3_000, color, model = '', maxIterations, store } = optionsOf(command);
-      accept({ command: 'serve', port, color, model, maxIterations, store });
+      const { port = 3_000, color, model = '', maxIterations, store, page } = optionsOf(command);
+      accept({ command: 'serve', port, color, model, maxIterations, store, page: page !== false });
     });
   return program;
 };

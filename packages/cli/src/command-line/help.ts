@@ -68,8 +68,8 @@ millrace runs <id> lists the steps.
   $ millrace fork 3f2a --question "And in Osaka?"`;
 
 export const serveHelp = `
-Serves the assistant to chat clients of this machine until Ctrl-C or SIGTERM: the AI SDK's useChat at
-/api/chat, and AG-UI at /api/ag-ui. Conversations and runs are kept in --store, as described in
+Serves the assistant to this machine until Ctrl-C or SIGTERM: a chat page at /, the AI SDK's useChat
+at /api/chat, and AG-UI at /api/ag-ui. Conversations and runs are kept in --store, as described in
 millrace --help, so they outlast the server: the next one continues what this one has left. Messages
 go to stderr.
 

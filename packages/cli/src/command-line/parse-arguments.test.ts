@@ -22,6 +22,7 @@ const chats = {
   model: '',
   maxIterations: undefined,
   store: undefined,
+  page: true,
 };
 
 const served = {
@@ -85,6 +86,7 @@ describe('parseArguments', () => {
     [['serve'], chats],
     [['serve', '--port', '0', '--store', 'x'], { ...chats, port: 0, store: 'x' }],
     [['serve', '--no-store', '--model', 'm'], { ...chats, store: false, model: 'm' }],
+    [['serve', '--no-page'], { ...chats, page: false }],
     [['what', 'is', 'mcp'], { ...nothing, question: 'what is mcp' }],
   ])('reads %j', (argv, given) => {
     expect(parsed(...argv)).toEqual({ out: '', err: '', result: { status: 'run', given } });

@@ -19,6 +19,7 @@ export interface Options {
   readonly question?: string;
   readonly edit?: Readonly<Record<string, string>>;
   readonly agent?: boolean;
+  readonly page?: boolean;
   readonly directory?: string;
   readonly http?: number | true;
   readonly port?: number;
