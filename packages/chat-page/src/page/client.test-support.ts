@@ -32,7 +32,8 @@ export interface Network {
   server: ChatServer;
   /** Ends the streams that are open, without their last event. */
   readonly cut: () => void;
-  isDown: boolean;
+  /** `proxy`: only the proxy in front of the server answers. */
+  isDown: boolean | 'proxy';
   readonly requests: string[];
 }
 
@@ -61,6 +62,7 @@ export const networkTo = (agent: Agent, options: ChatServerOptions = {}): Networ
   globalThis.fetch = async (input, init) => {
     const path = String(input);
     network.requests.push(`${init?.method ?? 'GET'} ${path}`);
+    if (network.isDown === 'proxy') return new Response('<h1>Bad gateway</h1>', { status: 502 });
     if (network.isDown) throw new TypeError('fetch failed');
     const response = await network.server.respond(new Request(`http://localhost${path}`, init));
     if (response.body === null) return response;

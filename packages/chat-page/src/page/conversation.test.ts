@@ -12,8 +12,9 @@ import { jsonSchema } from '@millrace/core/schema';
 import { inProcessSessions } from '@millrace/core/sessions';
 import { finish, type ScriptedAnswer, scriptedModel, text, toolCall } from '@millrace/core/testing';
 import { approvalQueue } from '@millrace/server';
-import { lastValueFrom, ReplaySubject, Subject, firstValueFrom } from 'rxjs';
+import { from, lastValueFrom, ReplaySubject, Subject, firstValueFrom } from 'rxjs';
 import { closeAll, held, linesOf, networkTo, pageOf } from './client.test-support.js';
+import { toEvents } from './server.js';
 import { isToolCall, type ToolPart, type UiMessage, waitingIn } from './ui-message.js';
 
 const { fetch } = globalThis;
@@ -186,12 +187,15 @@ describe('a lost connection', () => {
     const page = pageOf();
     await page.ready();
     page.begin('Count.');
+    let shown = 'assistant: ';
     for (const number of ['one ', 'two ', 'three ']) {
       say(number);
-      await page.shows(number);
-      network.isDown = number === 'two ';
+      shown += number;
+      expect(linesOf(await page.shows(number))).toEqual(['user: Count.', shown]);
+      network.isDown = number === 'two ' || (number === 'three ' && 'proxy');
       network.cut();
       await page.until(({ isReconnecting }) => isReconnecting);
+      await turn();
       network.isDown = false;
     }
     say('four.');
@@ -225,6 +229,25 @@ describe('a lost connection', () => {
     expect(linesOf(await pageOf().ready())).toEqual(linesOf(state));
   });
 
+  it('to a server that has forgotten the answer, ends', async () => {
+    const { answer, say } = held();
+    const network = networkTo(agentOf([answer]));
+    const page = pageOf();
+    await page.ready();
+    page.begin('?');
+    say('Half');
+    await page.shows('Half');
+    network.isDown = true;
+    network.cut();
+    await network.server.close({ timeoutMs: 0 });
+    networkTo(agentOf([[text('Better.')]]));
+    const { problem, ...state } = await page.ready();
+    expect(linesOf(state)).toEqual(['user: ?']);
+    if (problem?.retry !== undefined) page.send(problem.retry);
+    await page.shows('Better.');
+    expect(linesOf(await page.ready())).toEqual(['user: ?', 'assistant: Better.']);
+  });
+
   it('before the answer, shows whether the question has arrived', async () => {
     const network = networkTo(agentOf([[text('Yes.')]]));
     const page = pageOf();
@@ -239,6 +262,27 @@ describe('a lost connection', () => {
     if (retry !== undefined) page.send(retry);
     await page.shows('Yes.');
     expect(linesOf(await page.ready())).toEqual(['user: Lost?', 'assistant: Yes.']);
+  });
+});
+
+describe('a stream of events', () => {
+  it('may be cut anywhere', async () => {
+    const source =
+      ': hello\n\nid: a:0:1\ndata: {"a":\ndata: 1}\n\n: \n\nid: a:0:2\r\ndata:x\r\n\r\nid: 3\n\ndata: [DO';
+    const events = [
+      { id: 'a:0:1', data: '{"a":\n1}' },
+      { id: 'a:0:2', data: 'x' },
+    ];
+    for (let at = 0; at <= source.length; at += 1) {
+      for (const next of [at, Math.min(at + 3, source.length)]) {
+        const pieces = [source.slice(0, at), source.slice(at, next), source.slice(next)];
+        const read: unknown[] = [];
+        from(pieces)
+          .pipe(toEvents())
+          .subscribe((event) => read.push(event));
+        expect(read).toEqual(events);
+      }
+    }
   });
 });
 

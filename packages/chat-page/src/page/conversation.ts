@@ -201,7 +201,7 @@ export const conversation$ = (
     );
   });
 
-const lostQuestion = 'Your message has not reached the server.';
+const lostQuestion = 'The server does not have your message.';
 
 /** A question that was sent, and the problem if it is lost. */
 interface Asked {

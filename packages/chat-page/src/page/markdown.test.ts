@@ -213,6 +213,8 @@ describe('hostile Markdown', () => {
       expect(parseMarkdown(text).length).toBeGreaterThanOrEqual(pattern.trim() === '' ? 0 : 1);
       parseMarkdown(`a${text}b`);
     }
+    const deep = `${'*a '.repeat(size)}${'b* '.repeat(size)}`;
+    expect(allNodes(parseInline(deep)).length).toBeGreaterThan(1);
     // Quadratic time would be minutes.
     expect(performance.now() - began).toBeLessThan(10_000);
   });

@@ -269,7 +269,6 @@ const maxFrames = 60;
 export const parseInline = (text: string): readonly Node[] => {
   const frames: Frame[] = [{ mark: '', nodes: [] }];
   const open = new Map<string, number>();
-  const unclosed = new Set<number>();
   const add = (node: Node): void => void frames.at(-1)?.nodes.push(node);
   const count = (mark: string, by: number): void => void open.set(mark, (open.get(mark) ?? 0) + by);
   const push = (mark: string): void => {
@@ -332,16 +331,14 @@ export const parseInline = (text: string): readonly Node[] => {
   const readCode = (at: number): number => {
     const [run = ''] = match(/`+/uy, at) ?? [];
     const begin = at + run.length;
-    if (!unclosed.has(run.length)) {
-      const closing = new RegExp(`(?<!\`)${run}(?!\`)`, 'gu');
-      closing.lastIndex = begin;
-      const close = closing.exec(text);
-      if (close !== null) {
-        const code = text.slice(begin, close.index).replaceAll('\n', ' ');
-        add({ type: 'code', text: code.replace(/^ (.*[^ ].*) $/u, '$1') });
-        return closing.lastIndex;
-      }
-      unclosed.add(run.length);
+    // Few runs have no other of their length after them, so few search in vain.
+    const closing = new RegExp(`(?<!\`)${run}(?!\`)`, 'gu');
+    closing.lastIndex = begin;
+    const close = closing.exec(text);
+    if (close !== null) {
+      const code = text.slice(begin, close.index).replaceAll('\n', ' ');
+      add({ type: 'code', text: code.replace(/^ (.*[^ ].*) $/u, '$1') });
+      return closing.lastIndex;
     }
     add({ type: 'text', text: run });
     return begin;

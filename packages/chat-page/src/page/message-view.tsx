@@ -123,6 +123,7 @@ const EditForm = (props: {
 const Answer = ({ message, isLast, isBusy }: MessageProps) => {
   const { parts, end, notice } = message;
   const isRunning = isLast && isBusy;
+  const text = plainTextOf(message);
   const send = useContext(ActionsContext)?.send;
   const again = () => send?.({ type: 'regenerate', messageId: message.id });
   const note = notes.get(end?.reason ?? '');
@@ -141,7 +142,7 @@ const Answer = ({ message, isLast, isBusy }: MessageProps) => {
       )}
       {!isRunning && (
         <div class="actions">
-          <CopyButton text={plainTextOf(message)} />
+          {text !== '' && <CopyButton text={text} />}
           <button type="button" class="quiet" disabled={isBusy} onClick={again}>
             Regenerate
           </button>
@@ -296,11 +297,7 @@ const Tool = ({ part, message, isRunning }: PartProps<ToolPart>) => {
   );
   return (
     <section class="tool" aria-label={`Tool ${toolName}`}>
-      <Fold
-        class="card"
-        title={title}
-        isOpen={state === 'failed' || status === 'suspended' || (isOpen && hasOutput)}
-      >
+      <Fold class="card" title={title} isOpen={state === 'failed' || (isOpen && hasOutput)}>
         {input === undefined ? (
           <Json label="Arguments" value={inputText ?? ''} />
         ) : (

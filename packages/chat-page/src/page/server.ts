@@ -3,6 +3,7 @@ import {
   concat,
   concatMap,
   defer,
+  EMPTY,
   filter,
   from,
   ignoreElements,
@@ -93,9 +94,11 @@ export const createServer = ({ api, wait$ }: ServerOptions): Server => {
       })),
     );
   const resume$ = (chatId: string, seen: string | undefined): Observable<StreamEvent> =>
-    stream$(`${pathOf(chatId)}/stream?approvals=token`, {
-      headers: seen === undefined ? {} : { 'last-event-id': seen },
-    });
+    stream$(
+      `${pathOf(chatId)}/stream?approvals=token`,
+      { headers: seen === undefined ? {} : { 'last-event-id': seen } },
+      seen !== undefined,
+    );
 
   /** Reads a stream, and continues it after the last event that has arrived when it is lost. */
   const follow$ = (
@@ -178,7 +181,7 @@ interface StreamEvent {
 }
 
 /** Requests a stream. Errors if it ends before its last event. */
-const stream$ = (path: string, init: RequestInit): Observable<StreamEvent> =>
+const stream$ = (path: string, init: RequestInit, isResumed = false): Observable<StreamEvent> =>
   fromFetch(path, {
     credentials: 'same-origin',
     ...init,
@@ -192,7 +195,7 @@ const stream$ = (path: string, init: RequestInit): Observable<StreamEvent> =>
             takeWhile(({ done }) => !done),
             map(({ value = '' }) => value),
             toEvents(),
-            untilDone(),
+            untilDone(isResumed),
           );
         }),
       ),
@@ -223,18 +226,25 @@ const eventOf = (block: string): StreamEvent => {
   return { ...(id && { id }), ...(data.length > 0 && { data: data.join('\n') }) };
 };
 
-/** Ends at the protocol's last event; a stream that ends without it errors. */
-export const untilDone = (): OperatorFunction<StreamEvent, StreamEvent> => (event$) =>
-  defer(() => {
-    let isDone = false;
-    return concat(
-      event$.pipe(
-        tap(({ data }) => (isDone = data === '[DONE]')),
-        takeWhile(({ data }) => data !== '[DONE]'),
-      ),
-      defer(() => (isDone ? of() : throwError(() => new Error('The connection was lost.')))),
-    );
-  });
+/** Ends at the protocol's last event. A stream that ends without it errors; an empty one may be of a forgotten answer. */
+const untilDone =
+  (isResumed: boolean): OperatorFunction<StreamEvent, StreamEvent> =>
+  (event$) =>
+    defer(() => {
+      let last: StreamEvent | undefined;
+      return concat(
+        event$.pipe(
+          tap((event) => (last = event)),
+          takeWhile(({ data }) => data !== '[DONE]'),
+        ),
+        defer(() => {
+          if (last?.data === '[DONE]') return EMPTY;
+          return last === undefined && isResumed
+            ? of({})
+            : throwError(() => new Error('The connection was lost.'));
+        }),
+      );
+    });
 
 const chunksOf = (data: string): readonly Followed[] => {
   const chunk: unknown = JSON.parse(data);
