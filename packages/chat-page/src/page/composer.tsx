@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { type Command, textPart } from './conversation.js';
 import { Icon, isSend } from './pieces.js';
 import type { UiPart } from './ui-message.js';
@@ -16,7 +16,7 @@ export const Composer = (props: {
   const [problem, setProblem] = useState('');
   const field = useRef<HTMLTextAreaElement>(null);
   const picker = useRef<HTMLInputElement>(null);
-  useEffect(() => field.current?.focus(), []);
+  useLayoutEffect(() => field.current?.focus(), []);
   const submit = () => {
     const written = text.trim();
     if (isBusy && written !== '') send({ type: 'steer', text: written });
