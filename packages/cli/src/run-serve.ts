@@ -1,4 +1,5 @@
 import { chatPage } from '@millrace/chat-page';
+import { a2a } from '@millrace/a2a/server';
 import { createAgent } from '@millrace/core';
 import { agUi } from '@millrace/server/ag-ui';
 import type { AccessEntry, ChatServerOptions } from '@millrace/server/chat';
@@ -37,7 +38,7 @@ export const runServe = async (setting: Setting<ServeArguments>): Promise<Outcom
   const kept = place.type === 'none' ? undefined : await openToWrite(place);
   const options: ChatServerOptions = {
     ...(kept && { store: { calls: kept.store, sessions: kept.sessions }, keepCallsMs }),
-    protocols: [agUi(), ...(given.page ? [chatPage({ title: 'Millrace' })] : [])],
+    protocols: [agUi(), a2a(), ...(given.page ? [chatPage({ title: 'Millrace' })] : [])],
     onError: (error) => void stderr.write(`${describeError(error, errorTheme, debug)}\n`),
     onAccess: (entry) => {
       print(lineOf(entry));

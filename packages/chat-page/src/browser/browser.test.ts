@@ -11,7 +11,7 @@ import { retrieve } from '@millrace/core/retrieval';
 import { jsonSchema } from '@millrace/core/schema';
 import { agentTool } from '@millrace/core/teams';
 import { finish, scriptedModel, text, thinking, toolCall } from '@millrace/core/testing';
-import { approvalQueue } from '@millrace/server';
+import { approvalQueue } from '@millrace/server/approvals';
 import type { Browser } from 'playwright-core';
 import { of, Subject } from 'rxjs';
 import { agentOf, held, launch, visits, type Visitor } from './browser.test-support.js';

@@ -11,7 +11,7 @@ import { createCallStore, inProcessCalls } from '@millrace/core/journal';
 import { jsonSchema } from '@millrace/core/schema';
 import { inProcessSessions } from '@millrace/core/sessions';
 import { finish, type ScriptedAnswer, scriptedModel, text, toolCall } from '@millrace/core/testing';
-import { approvalQueue } from '@millrace/server';
+import { approvalQueue } from '@millrace/server/approvals';
 import { from, lastValueFrom, ReplaySubject, Subject, firstValueFrom } from 'rxjs';
 import { closeAll, held, linesOf, networkTo, pageOf } from './client.test-support.js';
 import { toEvents } from './server.js';

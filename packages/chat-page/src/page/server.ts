@@ -186,7 +186,11 @@ const stream$ = (path: string, init: RequestInit, isResumed = false): Observable
     credentials: 'same-origin',
     ...init,
     selector: (response) =>
-      accepted(response).pipe(
+      // A server that has forgotten the answer has nothing more of it.
+      (isResumed && response.status === 404
+        ? of(new Response(null, { status: 204 }))
+        : accepted(response)
+      ).pipe(
         mergeMap(({ status, body }) => {
           if (status === 204 || body === null) return of({});
           const reader = body.pipeThrough(new TextDecoderStream()).getReader();

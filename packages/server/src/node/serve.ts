@@ -123,7 +123,16 @@ const lastWordsMs = 1_000;
 
 /** A listener for `createServer` of `node:http`, or for Express: `app.use(toNodeListener(server))`. */
 export const toNodeListener = ({ respond }: Pick<ChatServer, 'respond'>): RequestListener =>
-  getRequestListener((request) => respond(request), { overrideGlobalObjects: false });
+  getRequestListener(async (request) => asStream(await respond(request)), {
+    overrideGlobalObjects: false,
+  });
+
+/** For the adapter, a stream: it would wait for a second event before it sends the first. */
+const asStream = (response: Response): Response => {
+  const isStream = response.headers.get('content-type')?.startsWith('text/event-stream');
+  if (isStream === true) response.headers.set('transfer-encoding', 'chunked');
+  return response;
+};
 
 const thisMachine = ['127.0.0.1', '::1', 'localhost'];
 
