@@ -4,6 +4,7 @@ import { createAgent } from '@millrace/core';
 import { agUi } from '@millrace/server/ag-ui';
 import type { AccessEntry, ChatServerOptions } from '@millrace/server/chat';
 import { serve } from '@millrace/server/node';
+import { openAi } from '@millrace/server/openai';
 import { concat, EMPTY, firstValueFrom, map, merge, of, switchMap, take } from 'rxjs';
 import type { Outcome } from './ask.js';
 import { chooseModel } from './choose-model.js';
@@ -38,7 +39,7 @@ export const runServe = async (setting: Setting<ServeArguments>): Promise<Outcom
   const kept = place.type === 'none' ? undefined : await openToWrite(place);
   const options: ChatServerOptions = {
     ...(kept && { store: { calls: kept.store, sessions: kept.sessions }, keepCallsMs }),
-    protocols: [agUi(), a2a(), ...(given.page ? [chatPage({ title: 'Millrace' })] : [])],
+    protocols: [agUi(), a2a(), openAi(), ...(given.page ? [chatPage({ title: 'Millrace' })] : [])],
     onError: (error) => void stderr.write(`${describeError(error, errorTheme, debug)}\n`),
     onAccess: (entry) => {
       print(lineOf(entry));

@@ -69,7 +69,7 @@ millrace runs <id> lists the steps.
 
 export const serveHelp = `
 Serves the assistant to this machine until Ctrl-C or SIGTERM: a chat page at /, the AI SDK's useChat
-at /api/chat, AG-UI at /api/ag-ui, and A2A at /api/a2a. Conversations and runs are kept in --store, as
+at /api/chat, AG-UI at /api/ag-ui, A2A at /api/a2a, and the OpenAI API at /v1. Conversations and runs are kept in --store, as
 described in millrace --help, so they outlast the server: the next one continues what this one has
 left. Messages go to stderr.
 

@@ -92,7 +92,9 @@ export const chatServer = (agent: Agent, options: ChatServerOptions = {}): ChatS
   const report = (error: MillraceError, callId?: string): void => {
     quietly(() => onError?.(error, callId));
   };
-  const conversations = createConversations(agent, {
+  const protocols = given.protocols ?? [];
+  const layers = protocols.flatMap(({ use = [] }) => use);
+  const conversations = createConversations(layers.length === 0 ? agent : agent.with(...layers), {
     store: store ?? { calls: createCallStore(inProcessCalls()), sessions: inProcessSessions() },
     onDisconnect: given.onDisconnect ?? 'continue',
     maxCalls: given.maxCalls ?? 1_000,
@@ -103,7 +105,7 @@ export const chatServer = (agent: Agent, options: ChatServerOptions = {}): ChatS
   const respond$ = createRoutes(conversations, {
     agent,
     path: path.replace(/\/+$/u, ''),
-    protocols: given.protocols ?? [],
+    protocols,
     user,
     hosts:
       given.hosts?.map((host) => host.toLowerCase()) ??

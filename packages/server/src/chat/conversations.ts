@@ -1,21 +1,18 @@
 import {
   type Agent,
   type AgentEvent,
+  type CallOptions,
   type Demand,
   inProcessMemory,
   openDemand,
   type Input,
   isEvent,
   type Message,
-  MillraceError,
+  type MillraceError,
 } from '@millrace/core';
+import { defined } from '@millrace/core/values';
 import { attach$, type CallStore, journal, prune$, replay$ } from '@millrace/core/journal';
-import {
-  keepSessions,
-  type KeptSession,
-  type SessionState,
-  type SessionStore,
-} from '@millrace/core/sessions';
+import { keepSessions, type KeptSession, type SessionStore } from '@millrace/core/sessions';
 import {
   AsyncSubject,
   catchError,
@@ -42,9 +39,10 @@ import {
   throwError,
   toArray,
 } from 'rxjs';
-import { asError } from './guard.js';
+import { asError, closing, noSuchCall, tooMany } from './guard.js';
+import { aloneCall$, type AskedAlone } from './alone.js';
 import { type Past, pastOf$ } from './past.js';
-import { stateAfter, stateBefore } from './rewind.js';
+import { createPlaces, type Placing } from './places.js';
 import { createOpenSessions } from './open-sessions.js';
 import { createRuns, type OnDisconnect, type OpenRun } from './runs.js';
 
@@ -59,15 +57,13 @@ export interface ConversationsOptions {
 }
 
 /** A request of a client for a call. */
-export interface Asked {
+export interface Asked extends Placing, Pick<CallOptions, 'request'> {
   readonly input: Input;
-  /** The call that the conversation continues after: later messages are taken back. `''`: all are. */
-  readonly after?: string | undefined;
-  /** The same, by ids of messages of the first call that is taken back. */
-  readonly before?: readonly string[] | undefined;
   /** The client's id of the question. */
   readonly questionId?: string | undefined;
   readonly metadata: Readonly<Record<string, string>>;
+  /** It continues when its readers have gone: `onDisconnect` has no effect. */
+  readonly continues?: boolean;
 }
 
 /** A call that has not ended, with its question. */
@@ -76,8 +72,17 @@ export interface Run {
   readonly question: readonly Message[];
 }
 
+export interface AloneCall {
+  /** Runs the call. Cold. */
+  readonly event$: (demand?: Demand) => Observable<AgentEvent>;
+  /** Gives its place back. */
+  readonly free: () => void;
+}
+
 /** The conversations of an agent. Their calls run on their own: readers come and go. */
 export interface Conversations {
+  /** Takes a place for a call without a conversation. Throws `busy` above `maxCalls`. */
+  alone(asked: AskedAlone): AloneCall;
   /** Starts a call, and emits its id once it runs or waits in the queue of its session. */
   start$(sessionId: string, asked: Asked): Observable<string>;
   /**
@@ -106,8 +111,6 @@ export interface Conversations {
 
 const hourMs = 3_600_000;
 const waitMs = 10_000;
-/** Ids of clients that are kept: an older question is found by its own id. */
-const maxAsked = 10_000;
 
 export const createConversations = (
   agent: Agent,
@@ -120,9 +123,20 @@ export const createConversations = (
   const work$ = new Subject<Observable<unknown>>();
   const closed$ = new Subject<void>();
   let status: 'open' | 'closing' | 'closed' = 'open';
-  let starting = 0;
+  let taken = 0;
   let prunedAt = 0;
 
+  /** Takes one of the places for calls; returns the function that gives it back. */
+  const takePlace = (): (() => void) => {
+    if (status !== 'open') throw closing();
+    if (runs.size + taken >= maxCalls) throw tooMany(maxCalls);
+    taken += 1;
+    let isTaken = true;
+    return () => {
+      if (isTaken) taken -= 1;
+      isTaken = false;
+    };
+  };
   const reportAs =
     (callId?: string) =>
     (cause: unknown): Observable<never> => {
@@ -165,44 +179,17 @@ export const createConversations = (
       );
     });
 
-  /** The calls of questions, by session and the id that their client has given them. */
-  const asked = new Map<string, string>();
-  const keyOf = (sessionId: string, id: string): string => `${sessionId}\n${id}`;
-  const remember = (sessionId: string, id: string, callId: string): void => {
-    asked.set(keyOf(sessionId, id), callId);
-    const [oldest] = asked.keys();
-    if (asked.size > maxAsked && oldest !== undefined) asked.delete(oldest);
-  };
-  const rewound$ = (session: KeptSession, { after, before = [] }: Asked): Observable<never> =>
-    session.saveState$().pipe(
-      concatMap((known) => {
-        const open = runs.ofSession(session.id);
-        const calls = before.map(
-          (id) => asked.get(keyOf(session.id, id)) ?? id.replace(/\/input\/.*$/su, ''),
-        );
-        const isRunning = open.some(({ callId }) => callId === after || calls.includes(callId));
-        const cut = (state: SessionState): SessionState =>
-          after === undefined ? stateBefore(state, calls, isRunning) : stateAfter(state, after);
-        // Throws before anything is stopped. The calls that are open are taken back in any case.
-        if (!isRunning) cut(known);
-        runs.stop(session.id);
-        return concat(
-          ...open.map(({ over$ }) => over$.pipe(ignoreElements())),
-          session.saveState$().pipe(concatMap((state) => session.loadState$(cut(state)))),
-          session.save$().pipe(ignoreElements()),
-        );
-      }),
-    );
-
+  const places = createPlaces(runs, opened$);
   const call$ = (
     session: KeptSession,
-    { input, metadata, questionId }: Asked,
+    { input, metadata, questionId, request, continues }: Asked,
   ): Observable<string> =>
     defer(() => {
       const begun$ = new AsyncSubject<string>();
       const callId = newCallId();
       const run = runs.begin(callId, session, input);
-      if (questionId !== undefined) remember(session.id, questionId, callId);
+      if (questionId !== undefined) places.remember(session.id, questionId, callId);
+      if (continues === true) runs.join(session.id, callId);
       let isBegun = false;
       const begin = (): void => {
         isBegun = true;
@@ -210,7 +197,7 @@ export const createConversations = (
         begun$.complete();
       };
       work$.next(
-        session.stream$(input, { callId, onBusy: 'queue', metadata }).pipe(
+        session.stream$(input, { ...defined({ request }), callId, onBusy: 'queue', metadata }).pipe(
           tap((event) => {
             // An error before all other events is that of the start: there is nothing to follow.
             if (event.type !== 'error') begin();
@@ -312,27 +299,22 @@ export const createConversations = (
       ),
     start$: (sessionId, request) =>
       defer(() => {
-        if (status !== 'open') throw closing();
-        if (runs.size + starting >= maxCalls) throw tooMany(maxCalls);
-        starting += 1;
+        const free = takePlace();
         prune();
         return inTurn$(sessionId, () =>
           opened$(sessionId).pipe(
-            concatMap((session) =>
-              concat(
-                request.after === undefined && request.before === undefined
-                  ? EMPTY
-                  : rewound$(session, request),
-                call$(session, request),
-              ),
-            ),
+            concatMap((session) => places.place$(session, request)),
+            concatMap((session) => call$(session, request)),
           ),
-        ).pipe(
-          finalize(() => {
-            starting -= 1;
-          }),
-        );
+        ).pipe(finalize(free));
       }),
+    alone: (asked) => ({
+      free: takePlace(),
+      event$: (demand) =>
+        aloneCall$(agent, newCallId(), { ...asked, ...(demand && { demand }) }, report).pipe(
+          takeUntil(closed$),
+        ),
+    }),
     follow$: (sessionId, callId, demand) =>
       defer(() => {
         const run = runs.get(callId);
@@ -408,24 +390,6 @@ export const createConversations = (
       }),
   };
 };
-
-const unavailable = (message: string, userMessage: string): MillraceError =>
-  new MillraceError('busy', message, { status: 503, userMessage });
-
-const tooMany = (maxCalls: number): MillraceError =>
-  unavailable(
-    `The limit of ${maxCalls} calls ('maxCalls') is reached.`,
-    'The server is busy. Try again later.',
-  );
-
-const closing = (): MillraceError =>
-  unavailable('The chat server is closing.', 'The server is restarting. Try again in a moment.');
-
-const noSuchCall = (): MillraceError =>
-  new MillraceError('invalidResume', 'The conversation has no such call.', {
-    status: 404,
-    userMessage: 'There is no such answer.',
-  });
 
 const notFoundOr = (error: MillraceError): MillraceError =>
   error.code === 'invalidResume' ? noSuchCall() : error;

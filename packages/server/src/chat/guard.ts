@@ -80,6 +80,24 @@ export const wrongMethod = (routes: readonly { readonly method: string }[]): Res
   return Response.json({ error, code: 'invalidRequest' }, { status: 405, headers });
 };
 
+const unavailable = (message: string, userMessage: string): MillraceError =>
+  new MillraceError('busy', message, { status: 503, userMessage });
+
+export const tooMany = (maxCalls: number): MillraceError =>
+  unavailable(
+    `The limit of ${maxCalls} calls ('maxCalls') is reached.`,
+    'The server is busy. Try again later.',
+  );
+
+export const closing = (): MillraceError =>
+  unavailable('The chat server is closing.', 'The server is restarting. Try again in a moment.');
+
+export const noSuchCall = (): MillraceError =>
+  new MillraceError('invalidResume', 'The conversation has no such call.', {
+    status: 404,
+    userMessage: 'There is no such answer.',
+  });
+
 const statuses: Readonly<Partial<Record<string, number>>> = {
   invalidRequest: 400,
   invalidResume: 409,
@@ -89,14 +107,24 @@ const statuses: Readonly<Partial<Record<string, number>>> = {
   refused: 421,
 };
 
+/** Creates the response for an error that a client may see. */
+export type ToResponse = (error: MillraceError, status: number) => Response;
+
 /** The status that a server of a model or of a tool has sent says nothing about this one. */
-export const failure = (cause: unknown, report: (error: MillraceError) => void): Response => {
+export const failure = (
+  cause: unknown,
+  report: (error: MillraceError) => void,
+  toResponse: ToResponse = asJson,
+): Response => {
   const error = asError(cause);
   const known = statuses[error.code];
   const status = known === undefined ? 500 : (error.status ?? known);
   if (status >= 500 || error.code === 'refused') report(error);
-  return Response.json({ error: error.userMessage, code: error.code }, { status });
+  return toResponse(error, status);
 };
+
+const asJson: ToResponse = ({ userMessage: error, code }, status) =>
+  Response.json({ error, code }, { status });
 
 export const asError = (cause: unknown): MillraceError =>
   isMillraceError(cause)

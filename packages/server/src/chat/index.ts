@@ -1,9 +1,13 @@
 export { chatServer, type ChatServer, type ChatServerOptions, toResponse } from './chat-server.js';
 export type { Authenticator } from './guard.js';
 export type { HistoryUiMessage, HistoryUiPart } from './history.js';
+export type { AskedAlone } from './alone.js';
 export type { Asked, Run } from './conversations.js';
 export type { Past } from './past.js';
+export type { Placing } from './places.js';
 export type {
+  AskedOfChat,
+  CallAlone,
   Chat,
   ChatHistory,
   ChatProtocol,

@@ -1,14 +1,20 @@
-import type { Agent, AgentEvent, Demand, Input, Message } from '@millrace/core';
+import type { Agent, AgentEvent, Demand, Input, Message, Use } from '@millrace/core';
 import type { Rule } from '@millrace/core/values';
 import type { Observable, OperatorFunction } from 'rxjs';
 import type { ApprovalQueue } from '../approvals/approval-queue.js';
 import type { VerdictOfClient } from '../approvals/read-verdict.js';
 import type { MaskOptions } from '../masks.js';
+import type { AskedAlone } from './alone.js';
 import type { Asked, Run } from './conversations.js';
+import type { ToResponse } from './guard.js';
 import type { Past } from './past.js';
 
 /** A protocol of clients: creates its routes, once for each server. */
-export type ChatProtocol = (server: ServerOfRoutes) => readonly Route[];
+export interface ChatProtocol {
+  (server: ServerOfRoutes): readonly Route[];
+  /** Layers of every call of the server. They read the `metadata` of a call, which a resumed one still has. */
+  readonly use?: Use;
+}
 
 /** The server that routes belong to. */
 export interface ServerOfRoutes {
@@ -27,6 +33,8 @@ export interface Route {
   readonly isPublic?: boolean;
   /** Emits the response. Errors with a `MillraceError` whose `status` and `userMessage` become a response. */
   readonly answer$: (visit: Visit) => Observable<Response>;
+  /** Creates the response for an error, also of the guard. Default: a JSON `{ error, code }`. */
+  readonly failed?: ToResponse;
 }
 
 /** A request of an authenticated user. */
@@ -41,13 +49,26 @@ export interface Visit {
   readonly chat: (id: string) => Chat;
   /** The conversation of a call. Errors with 404 if it is not one of this user. */
   readonly chatOf$: (callId: string) => Observable<Chat>;
+  /**
+   * Emits a call outside of all conversations, to be read once. It counts towards `maxCalls`, and nothing of it is stored.
+   * Errors with `busy` (503) above them.
+   */
+  readonly alone$: (asked: AskedAlone) => Observable<CallAlone>;
+}
+
+/** A call that its reader cuts by leaving. */
+export interface CallAlone {
+  /** Runs the call, and emits its events. */
+  readonly follow$: Observable<AgentEvent>;
+  /** Emits a response that runs the call, and streams its events. */
+  readonly stream$: (format: StreamFormat) => Observable<Response>;
 }
 
 /** A conversation of the user who asks. */
 export interface Chat {
   readonly id: string;
   /** Starts a call, and emits its id once it runs or waits for the earlier ones. */
-  readonly start$: (asked: Omit<Asked, 'metadata'>) => Observable<string>;
+  readonly start$: (asked: AskedOfChat) => Observable<string>;
   /**
    * Emits the events of a call from the first one, as its reader: a call whose last reader unsubscribes gets
    * `onDisconnect`. Completes once it has ended and is saved. Errors with `invalidResume` (404) if this conversation has no
@@ -78,6 +99,9 @@ export interface Chat {
   /** Adds a message to the running call, and emits whether it was delivered. */
   readonly steer$: (input: Input) => Observable<boolean>;
 }
+
+/** A request for a call. The server adds the id of the user to its metadata. */
+export type AskedOfChat = Omit<Asked, 'metadata'> & Partial<Pick<Asked, 'metadata'>>;
 
 /** How a call is streamed. */
 export interface StreamFormat {

@@ -1,4 +1,10 @@
-import { type Agent, type Message, type MillraceError, toReadableStream } from '@millrace/core';
+import {
+  type Agent,
+  type Demand,
+  type Message,
+  type MillraceError,
+  toReadableStream,
+} from '@millrace/core';
 import { parsedJson } from '@millrace/core/values';
 import {
   catchError,
@@ -7,9 +13,11 @@ import {
   filter,
   finalize,
   from,
+  fromEvent,
   map,
   type Observable,
   of,
+  takeUntil,
   tap,
   throwError,
 } from 'rxjs';
@@ -29,7 +37,16 @@ import {
   userOf$,
   wrongMethod,
 } from './guard.js';
-import type { Chat, ChatHistory, ChatProtocol, Visit } from './protocol.js';
+import type { AskedAlone } from './alone.js';
+import type {
+  CallAlone,
+  Chat,
+  ChatHistory,
+  ChatProtocol,
+  Route,
+  StreamFormat,
+  Visit,
+} from './protocol.js';
 import {
   createPlace,
   discardedIn,
@@ -72,6 +89,7 @@ interface RoutesOptions {
 interface Answering {
   readonly request: Request;
   user: string | undefined;
+  route: Route | undefined;
   /** Called when the response has ended; later calls do nothing. */
   readonly ended: (status: number, callId?: string) => void;
   /** The body of the response, if its end is awaited already. */
@@ -92,9 +110,45 @@ export const createRoutes = (
     .flatMap((protocol) => protocol({ agent, approvals, masks }))
     .map((route) => ({ ...route, pattern: patternOf(route.path) }));
 
+  const streamed = (
+    answering: Answering,
+    headers: StreamFormat['headers'],
+    text$: (demand: Demand) => Observable<string>,
+    leave: (how: 'ended' | 'cancelled') => void,
+    callId?: string,
+  ): Response => {
+    const encoder = new TextEncoder();
+    const bytes = toReadableStream((demand) =>
+      text$(demand).pipe(
+        withHeartbeats(options.heartbeatMs, demand),
+        map((text) => encoder.encode(text)),
+      ),
+    );
+    const body = whenOver(bytes, (how) => {
+      leave(how);
+      answering.ended(200, callId);
+    });
+    answering.watched = body;
+    return new Response(body, { headers });
+  };
+  const aloneOf = (answering: Answering, asked: AskedAlone): CallAlone => {
+    const { user, request } = answering;
+    const metadata = { ...asked.metadata, ...(user === undefined ? {} : { userId: user }) };
+    const { event$, free } = conversations.alone({ ...asked, metadata });
+    return {
+      follow$: event$().pipe(takeUntil(fromEvent(request.signal, 'abort')), finalize(free)),
+      stream$: ({ headers, encode$, last }) => {
+        const toText = toServerSentEvents(last === undefined ? {} : { last });
+        const text$ = (demand: Demand) => event$(demand).pipe(encode$, toText);
+        return of(streamed(answering, headers, text$, free));
+      },
+    };
+  };
   const chatOf = (answering: Answering, id: string): Chat => {
     const { request, user } = answering;
-    const sessionId = user === undefined ? id : `${encodeURIComponent(user)}/${id}`;
+    const sessionOf = (chatId: string): string =>
+      user === undefined ? chatId : `${encodeURIComponent(user)}/${chatId}`;
+    const sessionId = sessionOf(id);
     const follow$: Chat['follow$'] = (callId, demand) =>
       defer(() => {
         const leave = conversations.join(sessionId, callId);
@@ -113,8 +167,12 @@ export const createRoutes = (
       id,
       follow$,
       start$: (asked) => {
-        const metadata = user === undefined ? {} : { userId: user };
-        return conversations.start$(sessionId, { ...asked, metadata });
+        const { from } = asked;
+        return conversations.start$(sessionId, {
+          ...asked,
+          ...(from && { from: { ...from, otherwise: sessionOf(from.otherwise) } }),
+          metadata: { ...asked.metadata, ...(user === undefined ? {} : { userId: user }) },
+        });
       },
       decide$: (verdicts) =>
         approvals === undefined
@@ -122,14 +180,13 @@ export const createRoutes = (
           : approvals.chat.decided$(conversations, sessionId, verdicts),
       stream$: (callId, { headers, encode$, last, isRest }, past) => {
         const takenBack = past?.takenBack ?? [];
-        const encoder = new TextEncoder();
         const seen = lastSeen(request, callId);
         const place = createPlace(seen);
         // A client that comes back continues what it has begun to read.
         const omitted = seen?.omitted ?? discardedIn(takenBack).length;
         // From now on: until the body is read, nothing else may end the call.
         const leave = conversations.join(sessionId, callId);
-        const bytes = toReadableStream((demand) =>
+        const text$ = (demand: Demand): Observable<string> =>
           conversations.follow$(sessionId, callId, demand).pipe(
             withoutTakenBack(takenBack, omitted),
             tap(place.begin),
@@ -139,16 +196,8 @@ export const createRoutes = (
               ...(last === undefined ? {} : { last }),
               ...(isRest === true ? {} : { idOf: () => `${callId}:${omitted}:${place.id()}` }),
             }),
-            withHeartbeats(options.heartbeatMs, demand),
-            map((text) => encoder.encode(text)),
-          ),
-        );
-        const body = whenOver(bytes, (how) => {
-          leave(how);
-          answering.ended(200, callId);
-        });
-        answering.watched = body;
-        return of(new Response(body, { headers }));
+          );
+        return of(streamed(answering, headers, text$, leave, callId));
       },
       past$: (callId) => conversations.past$(callId),
       history$: history$(conversations, sessionId),
@@ -166,6 +215,7 @@ export const createRoutes = (
       ids,
       body$: body$(request, options.maxBytes),
       chat: (id) => chatOf(answering, id),
+      alone$: (asked) => defer(() => of(aloneOf(answering, asked))),
       chatOf$: (callId) =>
         conversations.sessionOf$(callId).pipe(
           map((sessionId) => {
@@ -184,6 +234,7 @@ export const createRoutes = (
     if (route === undefined) {
       return found.length === 0 ? throwError(() => notFound()) : of(wrongMethod(found));
     }
+    answering.route = route;
     const ids = idsIn(route.pattern, pathname);
     if (route.isPublic === true) return route.answer$(visitOf(answering, ids));
     return userOf$(request, options.user).pipe(
@@ -203,6 +254,7 @@ export const createRoutes = (
       const answering: Answering = {
         request,
         user: undefined,
+        route: undefined,
         watched: undefined,
         ended: (status, callId) => {
           if (hasEnded) return;
@@ -219,7 +271,7 @@ export const createRoutes = (
         if (request.method === 'OPTIONS') return of(new Response(null, { status: 204 }));
         return answered$(answering, pathname);
       }).pipe(
-        catchError((cause: unknown) => of(failure(cause, options.report))),
+        catchError((cause: unknown) => of(failure(cause, options.report, answering.route?.failed))),
         map((given) => {
           const response = withHeaders(given, crossing ?? {});
           const { body, status } = response;

@@ -1,0 +1,126 @@
+import {
+  addTools,
+  type Agent,
+  type Layer,
+  output,
+  suspend,
+  textOf,
+  type Tool,
+  tool,
+} from '@millrace/core';
+import { isRecord, parsedJson } from '@millrace/core/values';
+import { of } from 'rxjs';
+
+/** The wishes of a request beside its messages. They are kept in the metadata of its call, so a resumed call has them, too. */
+export interface AskedFor {
+  /** Added to the instructions of the agent. */
+  readonly instructions?: string;
+  /** Tools that the client runs. */
+  readonly tools?: readonly ClientTool[];
+  /** The JSON Schema of the answer. */
+  readonly format?: Readonly<Record<string, unknown>>;
+  /** Fields of a response that repeat its request. */
+  readonly repeated?: Readonly<Record<string, unknown>>;
+}
+
+declare module '@millrace/core' {
+  interface Events {
+    /** The wishes of the request of a call, for later readers of the call. */
+    readonly openAiRequest: { readonly asked: AskedFor };
+  }
+}
+
+/** A tool that the client runs, from its request. */
+export interface ClientTool {
+  readonly name: string;
+  readonly description: string;
+  /** The JSON Schema of its arguments: an object. */
+  readonly parameters: Readonly<Record<string, unknown>>;
+}
+
+/** Tools that suspend: their results come with a later request. */
+export const clientToolsOf = (tools: readonly ClientTool[]): readonly Tool[] =>
+  tools.map(({ name, description, parameters }) =>
+    tool({
+      name,
+      description,
+      input: unchecked(parameters),
+      idempotent: true,
+      run: () => suspend(),
+    }),
+  );
+
+/** Nothing is compiled from the schema of a stranger. The model gets it, and the client validates. */
+const unchecked = (jsonSchema: Readonly<Record<string, unknown>>) => ({
+  jsonSchema,
+  validation$: (value: unknown) =>
+    of(
+      isRecord(value)
+        ? ({ valid: true, value, input: value } as const)
+        : ({ valid: false, problems: ['it is not a JSON object'] } as const),
+    ),
+});
+
+const key = 'openai';
+
+export const metadataOf = (asked: AskedFor): Readonly<Record<string, string>> => ({
+  [key]: JSON.stringify(asked),
+});
+
+/** The wishes of the request of a call; `undefined` if it came by another protocol. */
+export const askedForIn = (metadata: Readonly<Record<string, string>>): AskedFor | undefined => {
+  const text = Object.hasOwn(metadata, key) ? metadata[key] : undefined;
+  const asked: unknown = text === undefined ? undefined : parsedJson(text);
+  return isAskedFor(asked) ? asked : undefined;
+};
+
+/** Only this file writes it. */
+const isAskedFor = (value: unknown): value is AskedFor => isRecord(value);
+
+/** Apply the wishes of its request to each call. */
+export const askedForLayers: readonly Layer[] = [
+  {
+    name: 'openAiTools',
+    // As `addTools`.
+    priority: 54,
+    call: (context) => (next) => (call) => {
+      const { tools = [] } = askedForIn(context.call.metadata) ?? {};
+      if (tools.length === 0) return next(call);
+      return addTools(...clientToolsOf(tools)).call?.(context)(next)(call) ?? next(call);
+    },
+  },
+  {
+    name: 'openAiRequest',
+    // Within `conversation`, which sets those of the agent.
+    priority: 61,
+    call: (context) => (next) => (call) => {
+      const asked = askedForIn(context.call.metadata);
+      if (asked?.repeated !== undefined) context.hooks.report(0, { type: 'openAiRequest', asked });
+      const added = asked?.instructions;
+      if (added === undefined) return next(call);
+      const { instructions: own = '' } = call;
+      return next({ ...call, instructions: own === '' ? added : `${own}\n\n${added}` });
+    },
+  },
+  {
+    name: 'openAiFormat',
+    // As `output`.
+    priority: -Number.MAX_VALUE,
+    call: (context) => (next) => (call) => {
+      const { format } = askedForIn(context.call.metadata) ?? {};
+      if (format === undefined) return next(call);
+      return output(unchecked(format)).call?.(context)(next)(call) ?? next(call);
+    },
+  },
+];
+
+/** The names of the tools of an agent, which no tool of a client may have. */
+export const namesOf = (entries: Agent['tools']): readonly string[] =>
+  entries.flatMap((entry) => ('tools' in entry ? namesOf(entry.tools) : [entry.name]));
+
+/** The text of an answer. One in a form is the JSON alone, without what the model has written around it. */
+export const answerText = (
+  reply: Parameters<typeof textOf>[0] & { readonly output?: unknown },
+  { format }: AskedFor,
+): string =>
+  format === undefined || reply.output === undefined ? textOf(reply) : JSON.stringify(reply.output);

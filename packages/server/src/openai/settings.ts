@@ -1,0 +1,179 @@
+import type { CallOptions, Reply, Usage } from '@millrace/core';
+import { isRecord } from '@millrace/core/values';
+import { fieldOf } from '../inbound.js';
+import type { AskedFor, ClientTool } from './asked-for.js';
+import { assertShallow, refuse } from './refusals.js';
+
+/** The settings that requests of both interfaces have. */
+export interface Settings extends Pick<AskedFor, 'tools' | 'format'> {
+  readonly request: NonNullable<CallOptions['request']>;
+  readonly isStream: boolean;
+}
+
+/** The names of the fields that differ. */
+interface Fields {
+  readonly maxTokens: readonly string[];
+  /** The function of a tool: chat completions wrap it. */
+  readonly functionOf: (tool: unknown) => unknown;
+  /** The form of the answer: its `type`, and the place of a schema. */
+  readonly form: { readonly param: string; readonly type: unknown; readonly schema: unknown };
+}
+
+/** The agent, as its model. */
+export interface Served {
+  readonly model: string;
+  readonly toolNames: ReadonlySet<string>;
+}
+
+export const settingsOf = (
+  body: unknown,
+  { model, toolNames }: Served,
+  fields: Fields,
+): Settings => {
+  if (!isRecord(body)) throw refuse('The body must be a JSON object.');
+  assertShallow(body);
+  const asked = fieldOf(body, 'model') ?? model;
+  if (asked !== model) {
+    const message = `The model does not exist. This server has '${model}'.`;
+    throw refuse(message, 'model', 'model_not_found', 404);
+  }
+  const { choice, tools } = toolsOf(body, fields, toolNames);
+  const format = formatOf(fields.form);
+  const temperature = numberIn(body, 'temperature', 0, 2);
+  const stop = stopOf(fieldOf(body, 'stop') ?? undefined);
+  const maxTokens = fields.maxTokens
+    .map((name) => numberIn(body, name, 1, Number.MAX_SAFE_INTEGER))
+    .find((it) => it !== undefined);
+  return {
+    isStream: flagIn(body, 'stream'),
+    ...(tools.length > 0 && { tools }),
+    ...(format && { format }),
+    request: {
+      ...(temperature !== undefined && { temperature }),
+      ...(maxTokens !== undefined && { maxTokens: Math.floor(maxTokens) }),
+      ...(stop && { stopSequences: stop }),
+      ...(choice && { toolChoice: choice }),
+    },
+  };
+};
+
+const numberIn = (body: unknown, name: string, least: number, most: number): number | undefined => {
+  const value = fieldOf(body, name) ?? undefined;
+  if (value === undefined) return undefined;
+  if (typeof value === 'number' && value >= least && value <= most) return value;
+  throw refuse(`'${name}' must be a number from ${least} to ${most}.`, name);
+};
+
+export const flagIn = (body: unknown, name: string, otherwise = false): boolean => {
+  const value = fieldOf(body, name) ?? otherwise;
+  if (typeof value === 'boolean') return value;
+  throw refuse(`'${name}' must be true or false.`, name);
+};
+
+const stopOf = (stop: unknown): readonly string[] | undefined => {
+  if (stop === undefined) return undefined;
+  const list: readonly unknown[] = Array.isArray(stop) ? stop : [stop];
+  const texts = list.filter((it) => typeof it === 'string').filter((it) => it !== '');
+  if (texts.length === list.length && list.length <= 4) return texts;
+  throw refuse("'stop' must be a string, or up to 4 of them.", 'stop');
+};
+
+const maxTools = 128;
+
+interface Tools {
+  readonly tools: readonly ClientTool[];
+  readonly choice?: NonNullable<Settings['request']['toolChoice']>;
+}
+
+const toolsOf = (body: unknown, { functionOf }: Fields, taken: ReadonlySet<string>): Tools => {
+  const given = fieldOf(body, 'tools') ?? [];
+  if (!Array.isArray(given) || given.length > maxTools) {
+    throw refuse(`'tools' must be a list of up to ${maxTools} tools.`, 'tools');
+  }
+  const tools = given.map((it: unknown) => clientTool(it, functionOf(it)));
+  const names = new Set(tools.map(({ name }) => name));
+  const twice = names.size < tools.length ? 'Two tools have the same name.' : undefined;
+  const known = [...names].find((name) => taken.has(name));
+  const problem = known === undefined ? twice : `The server has a tool '${known}' already.`;
+  if (problem !== undefined) throw refuse(problem, 'tools');
+  const choice = fieldOf(body, 'tool_choice') ?? 'auto';
+  switch (choice) {
+    case 'auto':
+      return { tools };
+    case 'none':
+      // Those of the agent are not the client's to forbid.
+      return { tools: [] };
+    case 'required':
+      return { tools, choice: 'required' };
+    default: {
+      const name = fieldOf(functionOf(choice), 'name');
+      if (typeof name === 'string' && names.has(name)) return { tools, choice: { name } };
+      throw refuse("'tool_choice' must be auto, none, required, or one of 'tools'.", 'tool_choice');
+    }
+  }
+};
+
+const clientTool = (tool: unknown, declared: unknown): ClientTool => {
+  const name = fieldOf(declared, 'name');
+  const description = fieldOf(declared, 'description');
+  const parameters = fieldOf(declared, 'parameters') ?? { type: 'object', properties: {} };
+  if (fieldOf(tool, 'type') !== 'function') {
+    throw refuse('Only tools of the type function are supported.', 'tools');
+  }
+  if (typeof name !== 'string' || !/^[\w-]{1,64}$/u.test(name)) {
+    throw refuse('The name of a tool must be up to 64 letters, digits, _ and -.', 'tools');
+  }
+  if (!isRecord(parameters) || parameters['type'] !== 'object') {
+    throw refuse(`The parameters of '${name}' must have the type object.`, 'tools');
+  }
+  const text = typeof description === 'string' ? description.trim() : '';
+  return { name, description: text === '' ? name : text, parameters };
+};
+
+const formatOf = ({ type = 'text', schema, param }: Fields['form']): AskedFor['format'] => {
+  switch (type) {
+    case 'text':
+      return undefined;
+    case 'json_object':
+      return { type: 'object' };
+    case 'json_schema':
+      if (isRecord(schema) && schema['type'] === 'object') return schema;
+      throw refuse('The schema must have the type object at its root.', param);
+    default:
+      throw refuse('The type must be text, json_object or json_schema.', param);
+  }
+};
+
+/** Why an answer is not whole; `undefined` if it is. */
+export const shortfallOf = ({ reason, finish }: Reply): 'length' | 'content_filter' | undefined => {
+  if (reason === 'refused' || finish === 'filtered' || finish === 'refusal')
+    return 'content_filter';
+  const isShort = finish === 'length' || limits.some((it) => it === reason);
+  return isShort ? 'length' : undefined;
+};
+
+const limits = ['truncated', 'maxIterations', 'budget'];
+
+/** Token counts as OpenAI has them: the input includes what its cache gave. */
+export const tokensOf = ({
+  inputTokens,
+  outputTokens,
+  cacheReadTokens,
+  cacheWriteTokens,
+}: Usage) => {
+  const input = inputTokens + cacheReadTokens + cacheWriteTokens;
+  return {
+    input,
+    output: outputTokens,
+    total: input + outputTokens,
+    cached: cacheReadTokens,
+    written: cacheWriteTokens,
+  };
+};
+
+export const eventStreamHeaders: Readonly<Record<string, string>> = {
+  'content-type': 'text/event-stream; charset=utf-8',
+  'cache-control': 'no-cache',
+  // Proxies that buffer responses would delay the stream.
+  'x-accel-buffering': 'no',
+};
