@@ -3,6 +3,8 @@ import { checkOptions } from '@millrace/core/values';
 import { concat, concatMap, map, type Observable, skip } from 'rxjs';
 import { afterOfAgUi, type AgUiInput, inputOfAgUi, verdictsOfAgUi } from './input-of-ag-ui.js';
 import { agUiEvents } from './to-ag-ui.js';
+import { metadataOf, wishes } from './wishes.js';
+import { namesOf } from '../client-tools.js';
 import { fieldOf, idOf } from '../inbound.js';
 import { agUiHeaders } from '../responses.js';
 import { asked, decidedStream$, joining$ } from '../chat/continuing.js';
@@ -18,12 +20,14 @@ const runOf = (body: unknown): Run => ({
 
 /**
  * Serves clients of AG-UI 1.0: `chatServer(agent, { protocols: [agUi()] })`. `POST` to the `path` runs the agent, and `POST`
- * to `connect` below it sends the messages of a conversation and the rest of its running answer. Default path: `/api/ag-ui`.
+ * to `connect` below it sends the messages of a conversation and the rest of its running answer. The `tools` of a request are
+ * added to its call, and suspend; its `context` is added to the instructions. Default path: `/api/ag-ui`.
  */
 export const agUi = (options: { readonly path?: string } = {}): ChatProtocol => {
   checkOptions('agUi()', options, { path: isPath });
   const { path = '/api/ag-ui' } = options;
-  return ({ approvals, masks }) => {
+  const protocol: ChatProtocol = ({ agent, approvals, masks }) => {
+    const taken = new Set(namesOf(agent.tools));
     const formatOf = (visit: Visit, run: Run, answered?: readonly string[]): StreamFormat => ({
       headers: agUiHeaders,
       encode$: agUiEvents({ ...masks, ...asked(visit, approvals, answered), ...run }),
@@ -42,7 +46,8 @@ export const agUi = (options: { readonly path?: string } = {}): ChatProtocol => 
           }
           const { input, ...run } = inputOfAgUi(body);
           const { start$, stream$ } = chat(run.threadId);
-          return start$({ input, after: afterOfAgUi(body) }).pipe(
+          const question = { input, after: afterOfAgUi(body), metadata: metadataOf(body, taken) };
+          return start$(question).pipe(
             concatMap((callId) => stream$(callId, formatOf(visit, run))),
           );
         }),
@@ -79,6 +84,7 @@ export const agUi = (options: { readonly path?: string } = {}): ChatProtocol => 
       { method: 'POST', path: `${path}/connect`, answer$: connected$ },
     ];
   };
+  return Object.assign(protocol, { use: wishes });
 };
 
 const linesOf = (events: readonly object[]): string =>

@@ -5,7 +5,7 @@ import {
   PROTOCOL_VERSION,
   type TokenUsage,
 } from '@ag-ui/core';
-import type { AgentEvent, Reply, Usage } from '@millrace/core';
+import type { AgentEvent, Usage } from '@millrace/core';
 import { checkOptions, isText, type Rule } from '@millrace/core/values';
 import type { OperatorFunction } from 'rxjs';
 import { createMasks, type MaskOptions, maskRules, type Masks } from '../masks.js';
@@ -99,17 +99,14 @@ const runEnd = (
   }
   return {
     ...finished,
-    outcome: { type: 'success', ...pendingIn(end.reply) },
+    outcome: {
+      type: 'success',
+      ...(end.pending.length > 0 && { pendingToolCallIds: [...end.pending] }),
+    },
     metadata,
     ...(output === undefined ? {} : { result: plainJson(output) }),
   };
 };
-
-/** The tool calls whose results the client brings with its next request. */
-const pendingIn = ({ id, suspensions = [] }: Reply): { readonly pendingToolCallIds?: string[] } =>
-  suspensions.length === 0
-    ? {}
-    : { pendingToolCallIds: suspensions.map(({ toolCall }) => `${id}/${toolCall.id}`) };
 
 const interruptOf = ({ toolCallId, toolName, expiresAt }: AskedApproval): Interrupt => ({
   id: toolCallId,

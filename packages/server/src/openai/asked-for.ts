@@ -1,15 +1,6 @@
-import {
-  addTools,
-  type Agent,
-  type Layer,
-  output,
-  suspend,
-  textOf,
-  type Tool,
-  tool,
-} from '@millrace/core';
+import { type Layer, output, textOf } from '@millrace/core';
 import { isRecord, parsedJson } from '@millrace/core/values';
-import { of } from 'rxjs';
+import { type ClientTool, clientTools, unchecked, withInstructions } from '../client-tools.js';
 
 /** The wishes of a request beside its messages. They are kept in the metadata of its call, so a resumed call has them, too. */
 export interface AskedFor {
@@ -30,37 +21,6 @@ declare module '@millrace/core' {
   }
 }
 
-/** A tool that the client runs, from its request. */
-export interface ClientTool {
-  readonly name: string;
-  readonly description: string;
-  /** The JSON Schema of its arguments: an object. */
-  readonly parameters: Readonly<Record<string, unknown>>;
-}
-
-/** Tools that suspend: their results come with a later request. */
-export const clientToolsOf = (tools: readonly ClientTool[]): readonly Tool[] =>
-  tools.map(({ name, description, parameters }) =>
-    tool({
-      name,
-      description,
-      input: unchecked(parameters),
-      idempotent: true,
-      run: () => suspend(),
-    }),
-  );
-
-/** Nothing is compiled from the schema of a stranger. The model gets it, and the client validates. */
-const unchecked = (jsonSchema: Readonly<Record<string, unknown>>) => ({
-  jsonSchema,
-  validation$: (value: unknown) =>
-    of(
-      isRecord(value)
-        ? ({ valid: true, value, input: value } as const)
-        : ({ valid: false, problems: ['it is not a JSON object'] } as const),
-    ),
-});
-
 const key = 'openai';
 
 export const metadataOf = (asked: AskedFor): Readonly<Record<string, string>> => ({
@@ -79,16 +39,7 @@ const isAskedFor = (value: unknown): value is AskedFor => isRecord(value);
 
 /** Apply the wishes of its request to each call. */
 export const askedForLayers: readonly Layer[] = [
-  {
-    name: 'openAiTools',
-    // As `addTools`.
-    priority: 54,
-    call: (context) => (next) => (call) => {
-      const { tools = [] } = askedForIn(context.call.metadata) ?? {};
-      if (tools.length === 0) return next(call);
-      return addTools(...clientToolsOf(tools)).call?.(context)(next)(call) ?? next(call);
-    },
-  },
+  clientTools('openAiTools', (metadata) => askedForIn(metadata)?.tools ?? []),
   {
     name: 'openAiRequest',
     // Within `conversation`, which sets those of the agent.
@@ -97,9 +48,7 @@ export const askedForLayers: readonly Layer[] = [
       const asked = askedForIn(context.call.metadata);
       if (asked?.repeated !== undefined) context.hooks.report(0, { type: 'openAiRequest', asked });
       const added = asked?.instructions;
-      if (added === undefined) return next(call);
-      const { instructions: own = '' } = call;
-      return next({ ...call, instructions: own === '' ? added : `${own}\n\n${added}` });
+      return next(added === undefined ? call : withInstructions(call, added));
     },
   },
   {
@@ -113,10 +62,6 @@ export const askedForLayers: readonly Layer[] = [
     },
   },
 ];
-
-/** The names of the tools of an agent, which no tool of a client may have. */
-export const namesOf = (entries: Agent['tools']): readonly string[] =>
-  entries.flatMap((entry) => ('tools' in entry ? namesOf(entry.tools) : [entry.name]));
 
 /** The text of an answer. One in a form is the JSON alone, without what the model has written around it. */
 export const answerText = (

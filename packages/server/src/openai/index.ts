@@ -1,7 +1,8 @@
 import { checkOptions, isText } from '@millrace/core/values';
 import { defer, of } from 'rxjs';
 import { type ChatProtocol, isPath, type Route } from '../chat/protocol.js';
-import { askedForLayers, namesOf } from './asked-for.js';
+import { namesOf } from '../client-tools.js';
+import { askedForLayers } from './asked-for.js';
 import { chatCompletionRoutes } from './chat-completions.js';
 import { refusal, refuse } from './refusals.js';
 import { responseRoutes } from './responses.js';

@@ -1,7 +1,8 @@
 import type { CallOptions, Reply, Usage } from '@millrace/core';
 import { isRecord } from '@millrace/core/values';
 import { fieldOf } from '../inbound.js';
-import type { AskedFor, ClientTool } from './asked-for.js';
+import { type ClientTool, readClientTools } from '../client-tools.js';
+import type { AskedFor } from './asked-for.js';
 import { assertShallow, refuse } from './refusals.js';
 
 /** The settings that requests of both interfaces have. */
@@ -78,8 +79,6 @@ const stopOf = (stop: unknown): readonly string[] | undefined => {
   throw refuse("'stop' must be a string, or up to 4 of them.", 'stop');
 };
 
-const maxTools = 128;
-
 interface Tools {
   readonly tools: readonly ClientTool[];
   readonly choice?: NonNullable<Settings['request']['toolChoice']>;
@@ -87,15 +86,13 @@ interface Tools {
 
 const toolsOf = (body: unknown, { functionOf }: Fields, taken: ReadonlySet<string>): Tools => {
   const given = fieldOf(body, 'tools') ?? [];
-  if (!Array.isArray(given) || given.length > maxTools) {
-    throw refuse(`'tools' must be a list of up to ${maxTools} tools.`, 'tools');
+  const isOther = (it: unknown): boolean => fieldOf(it, 'type') !== 'function';
+  if (Array.isArray(given) && given.some(isOther)) {
+    throw refuse('Only tools of the type function are supported.', 'tools');
   }
-  const tools = given.map((it: unknown) => clientTool(it, functionOf(it)));
+  const tools = readClientTools(Array.isArray(given) ? given.map(functionOf) : given, taken);
+  if (typeof tools === 'string') throw refuse(tools, 'tools');
   const names = new Set(tools.map(({ name }) => name));
-  const twice = names.size < tools.length ? 'Two tools have the same name.' : undefined;
-  const known = [...names].find((name) => taken.has(name));
-  const problem = known === undefined ? twice : `The server has a tool '${known}' already.`;
-  if (problem !== undefined) throw refuse(problem, 'tools');
   const choice = fieldOf(body, 'tool_choice') ?? 'auto';
   switch (choice) {
     case 'auto':
@@ -111,23 +108,6 @@ const toolsOf = (body: unknown, { functionOf }: Fields, taken: ReadonlySet<strin
       throw refuse("'tool_choice' must be auto, none, required, or one of 'tools'.", 'tool_choice');
     }
   }
-};
-
-const clientTool = (tool: unknown, declared: unknown): ClientTool => {
-  const name = fieldOf(declared, 'name');
-  const description = fieldOf(declared, 'description');
-  const parameters = fieldOf(declared, 'parameters') ?? { type: 'object', properties: {} };
-  if (fieldOf(tool, 'type') !== 'function') {
-    throw refuse('Only tools of the type function are supported.', 'tools');
-  }
-  if (typeof name !== 'string' || !/^[\w-]{1,64}$/u.test(name)) {
-    throw refuse('The name of a tool must be up to 64 letters, digits, _ and -.', 'tools');
-  }
-  if (!isRecord(parameters) || parameters['type'] !== 'object') {
-    throw refuse(`The parameters of '${name}' must have the type object.`, 'tools');
-  }
-  const text = typeof description === 'string' ? description.trim() : '';
-  return { name, description: text === '' ? name : text, parameters };
 };
 
 const formatOf = ({ type = 'text', schema, param }: Fields['form']): AskedFor['format'] => {

@@ -17,6 +17,8 @@ export interface CallParts {
   take(event: AgentEvent): readonly Part[];
   /** Ends everything that is open. */
   close(): readonly Part[];
+  /** The ids in the client of its suspended tool calls. */
+  readonly pending: readonly string[];
   /** The current or last message. */
   readonly latest: ShownMessage | undefined;
   /** Treats a message that another call has shown for this one as its own. */
@@ -36,6 +38,7 @@ export const createCallParts = (by: CallRef): CallParts => {
   let suspended: ShownMessage | undefined;
   let edits = 0;
   const denied = new Set<string>();
+  const pending: string[] = [];
 
   const endMessage = (): readonly Part[] => {
     const parts = message?.close() ?? [];
@@ -135,6 +138,7 @@ export const createCallParts = (by: CallRef): CallParts => {
 
   return {
     by,
+    pending,
     close,
     get latest() {
       return message ?? latest;
@@ -199,11 +203,10 @@ export const createCallParts = (by: CallRef): CallParts => {
         }
         case 'suspended': {
           const { request } = event;
-          return notify(event.toolCall, event, (use) => ({
-            name: 'suspended',
-            ...use,
-            request,
-          }));
+          return notify(event.toolCall, event, (use) => {
+            pending.push(use.toolCallId);
+            return { name: 'suspended', ...use, request };
+          });
         }
         case 'postActing': {
           const shown = actingMessage(event);

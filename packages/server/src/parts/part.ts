@@ -81,7 +81,12 @@ export interface AskedApproval extends ToolCallRef {
 }
 
 export type CallEnd =
-  | { readonly status: 'replied'; readonly reply: Reply }
+  | {
+      readonly status: 'replied';
+      readonly reply: Reply;
+      /** The ids in the client of the tool calls whose results it brings. */
+      readonly pending: readonly string[];
+    }
   | { readonly status: 'failed'; readonly error: MillraceError }
   /** Without an error if the stream of events ended before the call did. */
   | { readonly status: 'aborted'; readonly error?: MillraceError };

@@ -86,7 +86,7 @@ export const createRunParts = (isJoined = false): RunParts => {
         call.usage = addUsage(call.usage, event.usage);
       }
       const parts = attribute(call, call.parts.take(event));
-      const end = endOf(event);
+      const end = endOf(event, call.parts.pending);
       if (end === undefined) return [...start, ...parts];
       // Sub-agents end before their parent, even without events of their own.
       const orphans = [...calls.values()].filter((it) => isBelow(it, event.callId));
@@ -144,8 +144,8 @@ const toolCallIdOf = (callId: string, above: CallParts): string | undefined => {
   );
 };
 
-const endOf = (event: AgentEvent): CallEnd | undefined => {
-  if (event.type === 'postCall') return { status: 'replied', reply: event.reply };
+const endOf = (event: AgentEvent, pending: readonly string[]): CallEnd | undefined => {
+  if (event.type === 'postCall') return { status: 'replied', reply: event.reply, pending };
   if (event.type !== 'error') return undefined;
   const { error } = event;
   return error.code === 'aborted' ? { status: 'aborted', error } : { status: 'failed', error };

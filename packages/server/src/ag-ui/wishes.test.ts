@@ -1,0 +1,130 @@
+import { HttpAgent, type Tool } from '@ag-ui/client';
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { createAgent, tool } from '@millrace/core';
+import { createCallStore, inProcessCalls } from '@millrace/core/journal';
+import { inProcessSessions } from '@millrace/core/sessions';
+import { finish, type ScriptedAnswer, scriptedModel, text, toolCall } from '@millrace/core/testing';
+import { NEVER } from 'rxjs';
+import { chatServer, type ChatServer, type ChatServerOptions } from '../chat/index.js';
+import { answerAmong, watched } from '../read-as-client.test-support.js';
+import { agUi } from './index.js';
+
+const servers: ChatServer[] = [];
+afterEach(() => Promise.all(servers.splice(0).map((server) => server.close({ timeoutMs: 0 }))));
+
+const serving = (answers: readonly ScriptedAnswer[], options: ChatServerOptions = {}) => {
+  const model = scriptedModel(...answers);
+  const own = tool({ name: 'own', description: 'Of the server.', run: () => 'Done.' });
+  const agent = createAgent({ name: 'a', model, tools: [own], instructions: 'Be kind.' });
+  const server = chatServer(agent, { protocols: [agUi()], ...options });
+  servers.push(server);
+  const fetch = (url: string | URL | Request, init?: RequestInit) =>
+    server.respond(new Request(String(url), init));
+  const client = new HttpAgent({
+    url: 'http://localhost/api/ag-ui',
+    threadId: 'a',
+    initialMessages: [{ id: 'q', role: 'user', content: 'Where am I?' }],
+    fetch,
+  });
+  return { model, server, client, fetch };
+};
+
+const where: Tool = {
+  name: 'where',
+  description: 'Where the user is.',
+  parameters: { type: 'object', properties: { exact: { type: 'boolean' } } },
+};
+const asks = [toolCall('where', { exact: true }, 'w'), toolCall('own', {}, 'o'), finish()];
+
+describe('the tools of an AG-UI client', () => {
+  it('are offered to the model, run in the client, and continue the conversation', async () => {
+    const { client, model } = serving([asks, [text('In Oslo.')]]);
+    const first = await watched(client, { tools: [where] });
+    expect([first.errors, first.outcome]).toEqual([[], 'success']);
+    expect(model.requests[0]?.tools?.map(({ name }) => name)).toEqual(['own', 'where']);
+    expect(model.requests[0]?.tools?.[1]?.inputSchema).toEqual(where.parameters);
+    const finished = first.events.at(-1) as { outcome?: { pendingToolCallIds?: string[] } };
+    const [pending = '', ...others] = finished.outcome?.pendingToolCallIds ?? [];
+    expect([pending.endsWith('/w'), others]).toEqual([true, []]);
+    client.addMessage({ id: 'r', role: 'tool', toolCallId: pending, content: '{"city":"Oslo"}' });
+    const second = await watched(client, { tools: [where] });
+    expect([second.errors, answerAmong(second)]).toEqual([[], 'In Oslo.']);
+    expect(JSON.stringify(model.requests[1]?.messages)).toContain('Oslo');
+  });
+
+  it('are those of each request', async () => {
+    const { client, model } = serving([[text('One.')], [text('Two.')]]);
+    await watched(client, { tools: [where] });
+    client.addMessage({ id: 'q2', role: 'user', content: 'And now?' });
+    await watched(client);
+    expect(model.requests.map(({ tools }) => tools?.length)).toEqual([2, 1]);
+  });
+
+  it('are still there when the next server resumes the call', async () => {
+    const store = { calls: createCallStore(inProcessCalls()), sessions: inProcessSessions() };
+    const first = serving([() => NEVER], { store });
+    const body = {
+      ...{ threadId: 'a', runId: 'r', tools: [where], context: [], state: {} },
+      messages: [{ id: 'q', role: 'user', content: 'Where am I?' }],
+    };
+    const headers = { 'content-type': 'application/json' };
+    await first.fetch('http://localhost/api/ag-ui', {
+      method: 'POST',
+      headers,
+      body: JSON.stringify(body),
+    });
+    await first.server.close({ timeoutMs: 0 });
+    const second = serving([[text('Nowhere.')]], { store });
+    const joined = new HttpAgent({
+      url: 'http://localhost/api/ag-ui/connect',
+      threadId: 'a',
+      fetch: second.fetch,
+    });
+    expect(answerAmong(await watched(joined))).toBe('Nowhere.');
+    expect(second.model.requests[0]?.tools?.map(({ name }) => name)).toEqual(['own', 'where']);
+  });
+
+  it.each([
+    ['no list', {}],
+    ['one without a name', [{ description: '?' }]],
+    ['one with a strange name', [{ name: 'a b' }]],
+    ['parameters that are no object', [{ name: 'a', parameters: { type: 'string' } }]],
+    ['two of one name', [where, where]],
+    ['one that the server has', [{ ...where, name: 'own' }]],
+    ['too many', Array.from({ length: 129 }, (_, at) => ({ ...where, name: `t${at}` }))],
+  ])('are refused: %s', async (_, tools) => {
+    const { fetch, model } = serving([]);
+    const messages = [{ id: 'q', role: 'user', content: '?' }];
+    const refused = await fetch('http://localhost/api/ag-ui', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ threadId: 'a', runId: 'r', messages, tools }),
+    });
+    expect([refused.status, model.requests.length]).toEqual([400, 0]);
+  });
+});
+
+describe('the context of an AG-UI client', () => {
+  it('is added to the instructions', async () => {
+    const { client, model } = serving([[text('In Oslo.')]]);
+    await watched(client, { context: [{ description: 'The city', value: 'Oslo' }] });
+    expect(model.requests[0]?.system).toBe(
+      'Be kind.\n\nThe application of the user says:\nThe city: Oslo',
+    );
+  });
+
+  it.each([
+    ['no list', {}],
+    ['one without a value', [{ description: '?' }]],
+    ['too long', [{ description: '?', value: 'x'.repeat(100_000) }]],
+  ])('is refused: %s', async (_, context) => {
+    const { fetch } = serving([]);
+    const messages = [{ id: 'q', role: 'user', content: '?' }];
+    const refused = await fetch('http://localhost/api/ag-ui', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ threadId: 'a', runId: 'r', messages, context }),
+    });
+    expect(refused.status).toBe(400);
+  });
+});
