@@ -21,7 +21,6 @@ import {
   defer,
   finalize,
   from,
-  fromEvent,
   lastValueFrom,
   map,
   type Observable,
@@ -36,7 +35,7 @@ import { taskOf } from './task-view.js';
 
 /** Answers a JSON-RPC request of either version. Errors if the server is to blame. */
 export const answered$ = (
-  { request }: Visit,
+  { request, left$ }: Visit,
   body: unknown,
   tasks: Tasks,
   card: AgentCard,
@@ -50,7 +49,7 @@ export const answered$ = (
     const promised = <T>(value$: Observable<T>): Promise<T> =>
       lastValueFrom(
         value$.pipe(
-          takeUntil(fromEvent(request.signal, 'abort')),
+          takeUntil(left$),
           throwIfEmpty(() => new UnsupportedOperationError('The client has left.')),
           catchError((error: unknown) => {
             const refusal = refusalOf(error);

@@ -8,7 +8,7 @@ import {
 } from '../client-tools.js';
 import { badRequest, fieldOf } from '../inbound.js';
 
-/** What a request wants beside its messages. It is kept in the metadata of its call, so a resumed one has it, too. */
+/** The wishes of a request beside its messages. They are kept in the metadata of its call, so a resumed one has them, too. */
 interface Wishes {
   readonly tools: readonly ClientTool[];
   /** Added to the instructions of the agent; may be empty. */

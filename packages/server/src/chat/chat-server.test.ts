@@ -955,6 +955,96 @@ describe('a protocol of the program', () => {
   });
 });
 
+describe('a call that is cut before it is durable', () => {
+  it('shows no more than the next server can take back', async () => {
+    const driver = inProcessCalls();
+    let isFull = false;
+    const claim$: typeof driver.claim$ = (id) =>
+      driver.claim$(id).pipe(
+        map((claim) => ({
+          append$: (records) =>
+            isFull
+              ? throwError(() => new Error('secret: the disk is full'))
+              : claim.append$(records),
+        })),
+      );
+    const store = {
+      calls: createCallStore({ ...driver, claim$ }),
+      sessions: inProcessSessions(),
+    };
+    const { answer, say, end } = held();
+    const errors: string[] = [];
+    const chat = chatOver([answer], { store, onError: ({ code }) => errors.push(code) });
+    chat.say('A story?');
+    const asked = await chat.post('/chat', { id: 'a', messages: chat.messages });
+    say('old0 ');
+    const reader = asked.body?.pipeThrough(new TextDecoderStream()).getReader();
+    let seen = '';
+    while (!seen.includes('old0')) seen += (await reader?.read())?.value ?? '';
+    isFull = true;
+    for (let at = 1; at <= 300; at += 1) say(`old${at} `);
+    end();
+    for (let next = await reader?.read(); next?.done === false; next = await reader?.read()) {
+      seen += next.value;
+    }
+    expect(Number(/.*old(\d+)/su.exec(seen)?.[1])).toBeLessThanOrEqual(64);
+    expect(seen).toContain('"type":"error"');
+    expect(seen).not.toContain('secret');
+    expect(errors).toContain('store');
+  });
+});
+
+describe('the limits of a user', () => {
+  const asking = (options: ChatServerOptions) => {
+    const server = chatServer(
+      createAgent({
+        name: 'helper',
+        model: scriptedModel(
+          () => NEVER,
+          () => NEVER,
+          () => NEVER,
+        ),
+      }),
+      {
+        user: ({ headers }) => headers.get('authorization') ?? undefined,
+        ...options,
+      },
+    );
+    servers.push(server);
+    let chats = 0;
+    return async (authorization: string) => {
+      chats += 1;
+      const messages = [{ id: 'q', role: 'user', parts: [{ type: 'text', text: '?' }] }];
+      const { status, headers } = await server.respond(
+        new Request(`${base}/chat`, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json', authorization },
+          body: JSON.stringify({ id: `chat-${chats}`, messages }),
+        }),
+      );
+      return [status, Number(headers.get('retry-after') ?? 0)];
+    };
+  };
+
+  it('bound the calls that run', async () => {
+    const ask = asking({ maxCallsPerUser: 1 });
+    expect(await ask('ann')).toEqual([200, 0]);
+    expect(await ask('ann')).toEqual([429, 0]);
+    expect(await ask('an')).toEqual([200, 0]);
+    expect(await ask('a')).toEqual([200, 0]);
+  });
+
+  it('bound the calls in a minute', async () => {
+    const ask = asking({ callsPerMinute: 1 });
+    expect(await ask('ann')).toEqual([200, 0]);
+    const [status, seconds] = await ask('ann');
+    expect(status).toBe(429);
+    expect(seconds).toBeGreaterThan(50);
+    expect(seconds).toBeLessThanOrEqual(60);
+    expect(await ask('bob')).toEqual([200, 0]);
+  });
+});
+
 describe('a silent stream', () => {
   it('has comments, so that proxies keep it open', async () => {
     const chat = chatOver([() => NEVER], { heartbeatMs: 1 });

@@ -21,9 +21,10 @@ import type { Authenticator } from './guard.js';
 import { type ChatProtocol, isPath } from './protocol.js';
 import { type AccessEntry, createRoutes } from './routes.js';
 import type { OnDisconnect } from './runs.js';
+import type { UserLimits } from './user-limits.js';
 
 /** Options of `chatServer`. */
-export interface ChatServerOptions extends Pick<MaskOptions, 'onToolError'> {
+export interface ChatServerOptions extends Pick<MaskOptions, 'onToolError'>, UserLimits {
   /**
    * Where conversations and calls are kept, such as `openFiles(directory)` of `@millrace/store`: they then outlast the
    * process, and calls that it left are resumed. Close it after the server. Default: in this process only.
@@ -98,6 +99,7 @@ export const chatServer = (agent: Agent, options: ChatServerOptions = {}): ChatS
     store: store ?? { calls: createCallStore(inProcessCalls()), sessions: inProcessSessions() },
     onDisconnect: given.onDisconnect ?? 'continue',
     maxCalls: given.maxCalls ?? 1_000,
+    userLimits: given,
     keepCallsMs: given.keepCallsMs ?? (store === undefined ? 300_000 : 86_400_000),
     report,
   });
@@ -177,6 +179,8 @@ const rules: Readonly<Record<keyof ChatServerOptions, Rule>> = {
   approvals: [(queue) => isRecord(queue) && isRecord(queue['chat']), 'an approvalQueue()'],
   maxBytes: wholeNumber(1),
   maxCalls: wholeNumber(1),
+  maxCallsPerUser: wholeNumber(1),
+  callsPerMinute: wholeNumber(1),
   heartbeatMs: isDelay,
   keepCallsMs: numberFrom(0),
   onError: isFunction,

@@ -15,6 +15,7 @@ import { attach$, type CallStore, journal, prune$, replay$ } from '@millrace/cor
 import { keepSessions, type KeptSession, type SessionStore } from '@millrace/core/sessions';
 import {
   AsyncSubject,
+  BehaviorSubject,
   catchError,
   concat,
   concatMap,
@@ -37,19 +38,22 @@ import {
   takeWhile,
   tap,
   throwError,
+  timer,
   toArray,
 } from 'rxjs';
-import { asError, closing, noSuchCall, tooMany } from './guard.js';
+import { asError, closing, noSuchCall, sessionsOf, tooMany } from './guard.js';
 import { aloneCall$, type AskedAlone } from './alone.js';
 import { type Past, pastOf$ } from './past.js';
 import { createPlaces, type Placing } from './places.js';
 import { createOpenSessions } from './open-sessions.js';
+import { createUserLimits, type UserLimits } from './user-limits.js';
 import { createRuns, type OnDisconnect, type OpenRun } from './runs.js';
 
 export interface ConversationsOptions {
   readonly store: { readonly calls: CallStore; readonly sessions: SessionStore };
   readonly onDisconnect: OnDisconnect;
   readonly maxCalls: number;
+  readonly userLimits: UserLimits;
   /** Ended calls are removed from the store this long after their end, in milliseconds. */
   readonly keepCallsMs: number;
   /** Called with the error of a call, once, even if it has no reader, and with errors of the store. */
@@ -114,7 +118,7 @@ const waitMs = 10_000;
 
 export const createConversations = (
   agent: Agent,
-  { store, onDisconnect, maxCalls, keepCallsMs, report }: ConversationsOptions,
+  { store, onDisconnect, maxCalls, userLimits, keepCallsMs, report }: ConversationsOptions,
 ): Conversations => {
   const durable = journal(store.calls);
   // Sessions with the same memory function would be those of another server, too.
@@ -126,14 +130,30 @@ export const createConversations = (
   let taken = 0;
   let prunedAt = 0;
 
+  const takeOfUser = createUserLimits(userLimits);
   /** Takes one of the places for calls; returns the function that gives it back. */
-  const takePlace = (): (() => void) => {
+  const takePlace = ({ metadata }: Pick<Asked, 'metadata'>): (() => void) => {
     if (status !== 'open') throw closing();
     if (runs.size + taken >= maxCalls) throw tooMany(maxCalls);
+    const { userId = '' } = metadata;
+    const free = takeOfUser(userId, runs.countOf(userId === '' ? '' : sessionsOf(userId)));
     taken += 1;
     let isTaken = true;
     return () => {
+      free();
       if (isTaken) taken -= 1;
+      isTaken = false;
+    };
+  };
+  /** The number of calls without a conversation. */
+  const alone$ = new BehaviorSubject(0);
+  const takeAlone = (asked: AskedAlone): (() => void) => {
+    const free = takePlace(asked);
+    alone$.next(alone$.value + 1);
+    let isTaken = true;
+    return () => {
+      free();
+      if (isTaken) alone$.next(alone$.value - 1);
       isTaken = false;
     };
   };
@@ -183,11 +203,14 @@ export const createConversations = (
   const call$ = (
     session: KeptSession,
     { input, metadata, questionId, request, continues }: Asked,
+    free: () => void,
   ): Observable<string> =>
     defer(() => {
       const begun$ = new AsyncSubject<string>();
       const callId = newCallId();
       const run = runs.begin(callId, session, input);
+      // It is counted as a run now.
+      free();
       if (questionId !== undefined) places.remember(session.id, questionId, callId);
       if (continues === true) runs.join(session.id, callId);
       let isBegun = false;
@@ -299,17 +322,17 @@ export const createConversations = (
       ),
     start$: (sessionId, request) =>
       defer(() => {
-        const free = takePlace();
+        const free = takePlace(request);
         prune();
         return inTurn$(sessionId, () =>
           opened$(sessionId).pipe(
             concatMap((session) => places.place$(session, request)),
-            concatMap((session) => call$(session, request)),
+            concatMap((session) => call$(session, request, free)),
           ),
         ).pipe(finalize(free));
       }),
     alone: (asked) => ({
-      free: takePlace(),
+      free: takeAlone(asked),
       event$: (demand) =>
         aloneCall$(agent, newCallId(), { ...asked, ...(demand && { demand }) }, report).pipe(
           takeUntil(closed$),
@@ -329,12 +352,21 @@ export const createConversations = (
                   return throwError(() => failure);
                 }),
               );
-        return live$(run, callId, demand).pipe(
+        let hasEnded = false;
+        // Its end has not become durable, or its store has failed.
+        const cut$ = defer(() => {
+          const failure = hasEnded ? undefined : run?.failure;
+          return failure === undefined || failure.code === 'aborted'
+            ? EMPTY
+            : throwError(() => failure);
+        });
+        return concat(live$(run, callId, demand), cut$).pipe(
           catchError((error: unknown) => throwError(() => notFoundOr(asError(error)))),
           concatMap((event) => {
             if (event.callId !== callId) return of(event);
             if (event.sessionId !== sessionId) throw noSuchCall();
-            return isEvent(event, 'postCall', 'error') ? saved$(event) : of(event);
+            hasEnded = isEvent(event, 'postCall', 'error');
+            return hasEnded ? saved$(event) : of(event);
           }),
         );
       }),
@@ -380,7 +412,14 @@ export const createConversations = (
       defer(() => {
         if (status === 'open') status = 'closing';
         return concat(
-          kept.drain$({ timeoutMs }).pipe(ignoreElements()),
+          merge(
+            kept.drain$({ timeoutMs }).pipe(ignoreElements()),
+            alone$.pipe(
+              takeWhile((count) => count > 0),
+              takeUntil(timer(timeoutMs)),
+              ignoreElements(),
+            ),
+          ),
           defer(() => {
             status = 'closed';
             closed$.next();

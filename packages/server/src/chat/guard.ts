@@ -35,6 +35,9 @@ export const userOf$ = (
   );
 };
 
+/** The beginning of the ids of the sessions of a user. */
+export const sessionsOf = (user: string): string => `${encodeURIComponent(user)}/`;
+
 /** A page whose name points to this machine is still another site. */
 export const assertHost = ({ url }: Request, hosts: readonly string[] | undefined): void => {
   const { hostname } = new URL(url);
@@ -120,7 +123,12 @@ export const failure = (
   const known = statuses[error.code];
   const status = known === undefined ? 500 : (error.status ?? known);
   if (status >= 500 || error.code === 'refused') report(error);
-  return toResponse(error, status);
+  const response = toResponse(error, status);
+  const { code, retryAfterMs } = error;
+  if (code === 'busy' && retryAfterMs !== undefined) {
+    response.headers.set('retry-after', String(Math.ceil(retryAfterMs / 1_000)));
+  }
+  return response;
 };
 
 const asJson: ToResponse = ({ userMessage: error, code }, status) =>

@@ -41,6 +41,8 @@ export interface Route {
 export interface Visit {
   readonly request: Request;
   readonly user: string | undefined;
+  /** Emits once the client has left, and completes. */
+  readonly left$: Observable<unknown>;
   /** The ids in the path. */
   readonly ids: Readonly<Record<string, string>>;
   /** Reads the body as JSON. Cold, once. Errors with `invalidRequest`: 400, 413 if it is too large, 415 if it is not JSON. */

@@ -17,6 +17,7 @@ import {
   map,
   type Observable,
   of,
+  take,
   takeUntil,
   tap,
   throwError,
@@ -34,6 +35,7 @@ import {
   failure,
   notFound,
   refused,
+  sessionsOf,
   userOf$,
   wrongMethod,
 } from './guard.js';
@@ -136,7 +138,7 @@ export const createRoutes = (
     const metadata = { ...asked.metadata, ...(user === undefined ? {} : { userId: user }) };
     const { event$, free } = conversations.alone({ ...asked, metadata });
     return {
-      follow$: event$().pipe(takeUntil(fromEvent(request.signal, 'abort')), finalize(free)),
+      follow$: event$().pipe(takeUntil(left$(request)), finalize(free)),
       stream$: ({ headers, encode$, last }) => {
         const toText = toServerSentEvents(last === undefined ? {} : { last });
         const text$ = (demand: Demand) => event$(demand).pipe(encode$, toText);
@@ -212,6 +214,7 @@ export const createRoutes = (
     return {
       request,
       user,
+      left$: left$(request),
       ids,
       body$: body$(request, options.maxBytes),
       chat: (id) => chatOf(answering, id),
@@ -219,7 +222,7 @@ export const createRoutes = (
       chatOf$: (callId) =>
         conversations.sessionOf$(callId).pipe(
           map((sessionId) => {
-            const own = user === undefined ? '' : `${encodeURIComponent(user)}/`;
+            const own = user === undefined ? '' : sessionsOf(user);
             if (!sessionId?.startsWith(own)) throw notFound();
             return chatOf(answering, sessionId.slice(own.length));
           }),
@@ -322,6 +325,9 @@ const body$ = (request: Request, maxBytes: number): Observable<unknown> =>
       return parsedJson(text);
     }),
   );
+
+const left$ = ({ signal }: Request): Observable<unknown> =>
+  defer(() => (signal.aborted ? of(true) : fromEvent(signal, 'abort').pipe(take(1))));
 
 const patternOf = (path: string): RegExp =>
   new RegExp(

@@ -47,6 +47,8 @@ export interface Runs {
   readonly size: number;
   get(callId: string): OpenRun | undefined;
   ofSession(sessionId: string): readonly OpenRun[];
+  /** The number of calls whose sessions begin with this. */
+  countOf(prefix: string): number;
   begin(callId: string, session: KeptSession, input?: Input, stop$?: Subject<void>): OpenRun;
   /** Follows the events of a call until it is over. */
   tracked(run: OpenRun): MonoTypeOperatorFunction<AgentEvent>;
@@ -102,6 +104,8 @@ export const createRuns = (onDisconnect: OnDisconnect, onAbort: (run: OpenRun) =
     },
     get: (callId) => runs.get(callId),
     ofSession,
+    countOf: (prefix) =>
+      [...runs.values()].filter(({ session }) => session.id.startsWith(prefix)).length,
     see,
     end,
     begin: (callId, session, input = '', stop$ = new Subject()) => {

@@ -53,10 +53,13 @@ describe('the tail of a call', () => {
     expect(seqs.at(-1)).toBe(101);
   });
 
-  it('shows all that is left at the end, and completes', () => {
+  it('completes at the end, without what has not become durable', () => {
     const tail = createTail();
     const reader = followed(tail);
     tail.push(eventAt(1));
+    tail.written(1);
+    tail.push(eventAt(2));
+    expect(reader).toEqual({ seqs: [1], isOver: false });
     tail.end();
     expect(reader).toEqual({ seqs: [1], isOver: true });
     expect(followed(tail, 1)).toEqual({ seqs: [], isOver: true });
@@ -128,6 +131,7 @@ describe('the tail of a call', () => {
             if (action === 'read' && tail.has(after))
               readers.push({ ...followed(tail, after), after });
           }
+          tail.written(seq);
           tail.end();
           for (const { seqs, after } of readers) {
             expect(seqs).toEqual(seqs.map((_, index) => after + 1 + index));

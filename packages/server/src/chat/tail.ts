@@ -10,7 +10,7 @@ export interface Tail {
   push(event: AgentEvent): void;
   /** The event with this `seq` is durable, and all before. */
   written(seq: number): void;
-  /** No more events will come. */
+  /** No more events will come, nor become durable. */
   end(): void;
   /** Whether it has all events after the one with this `seq`. */
   has(afterSeq: number): boolean;
@@ -44,7 +44,7 @@ export const createTail = (): Tail => {
   const isShown = (index: number): boolean => {
     const event = at(index);
     if (event === undefined) return false;
-    if (index < durable || hasEnded) return true;
+    if (index < durable) return true;
     return messageIn(event) === known && known !== undefined && event.seq <= durableSeq + mostAhead;
   };
   const settle = (): void => {
@@ -89,7 +89,7 @@ export const createTail = (): Tail => {
             next += 1;
             yield at(next - 1);
           }
-          if (next < omitted || (hasEnded && next === total())) yield undefined;
+          if (next < omitted || (hasEnded && !isShown(next))) yield undefined;
         }
         return merge(demand.open$, changed$).pipe(
           exhaustMap(shown),

@@ -4,7 +4,7 @@ import { finish, scriptedModel, text, thinking, toolCall } from '@millrace/core/
 import { createAgent } from '@millrace/core';
 import OpenAI from 'openai';
 import type { ChatCompletionChunk, ChatCompletionMessageParam } from 'openai/resources';
-import { map, throwError } from 'rxjs';
+import { map, Subject, throwError } from 'rxjs';
 import { chatServer } from '../chat/index.js';
 import { clientOf, closeServers, held, post, serving, weather } from './client-of.test-support.js';
 import { openAi } from './index.js';
@@ -28,6 +28,44 @@ const read = async (stream: AsyncIterable<ChatCompletionChunk>) => {
     finish: choices.flatMap((it) => it.finish_reason ?? []),
   };
 };
+
+describe('a call without a conversation', () => {
+  it('runs to its end when the server closes', async () => {
+    const { answer, say, end } = held();
+    const { client, server } = serving([answer]);
+    say('Half');
+    const stream = await client.chat.completions.create({
+      ...{ model: 'helper', stream: true },
+      messages: [{ role: 'user', content: '?' }],
+    });
+    const closed = server.close();
+    say(' and whole.');
+    end();
+    let all = '';
+    for await (const { choices } of stream) all += choices[0]?.delta.content ?? '';
+    await closed;
+    expect(all).toBe('Half and whole.');
+  });
+
+  it('does not begin for a client that has left while its user was checked', async () => {
+    const checked$ = new Subject<string>();
+    const { answer, isHeard } = held();
+    const { server } = serving([answer], {}, { user: () => checked$, maxCalls: 1 });
+    const leaving = new AbortController();
+    const answered = server.respond(
+      new Request('http://localhost/v1/chat/completions', {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ model: 'helper', messages: [{ role: 'user', content: '?' }] }),
+        signal: leaving.signal,
+      }),
+    );
+    leaving.abort();
+    checked$.next('ann');
+    await answered;
+    expect(isHeard()).toBe(false);
+  });
+});
 
 describe('an agent as a model', () => {
   it('is listed, and found by its name', async () => {

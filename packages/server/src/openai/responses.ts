@@ -9,7 +9,6 @@ import {
   endWith,
   filter,
   forkJoin,
-  fromEvent,
   ignoreElements,
   map,
   type Observable,
@@ -136,9 +135,7 @@ export const responseRoutes = (
         visit.chatOf$(callId).pipe(
           concatMap((chat) => {
             if (isStream) return chat.stream$(callId, formatOf(chat.id));
-            const whole$ = chat
-              .follow$(callId)
-              .pipe(takeUntil(fromEvent(visit.request.signal, 'abort')), responseOf(chat.id));
+            const whole$ = chat.follow$(callId).pipe(takeUntil(visit.left$), responseOf(chat.id));
             // The call may not have begun yet.
             const { repeated } = request.asked;
             const begun$ = current$(chat, callId).pipe(map((it) => ({ ...it, ...repeated })));

@@ -1,0 +1,55 @@
+import { describe, expect, it } from '@jest/globals';
+import { createUserLimits } from './user-limits.js';
+
+describe('the limits of users', () => {
+  it('count what is taken and what runs, until it is given back', () => {
+    const take = createUserLimits({ maxCallsPerUser: 3 });
+    const free = take('a', 1);
+    take('a', 1);
+    expect(() => take('a', 1)).toThrow('too many open questions');
+    expect(take('b', 2)).toBeDefined();
+    free();
+    free();
+    expect(take('a', 1)).toBeDefined();
+    expect(() => take('a', 1)).toThrow('too many open questions');
+  });
+
+  it('let calls of a minute come at once, and then evenly', () => {
+    let now = 0;
+    const take = createUserLimits({ callsPerMinute: 6 }, () => now);
+    const starts = (): number => {
+      for (let count = 0; ; count += 1) {
+        try {
+          take('a', 0);
+        } catch {
+          return count;
+        }
+      }
+    };
+    expect(starts()).toBe(6);
+    now = 9_999;
+    expect(starts()).toBe(0);
+    now = 10_000;
+    expect(starts()).toBe(1);
+    now = 1_000_000;
+    expect(starts()).toBe(6);
+    try {
+      take('a', 0);
+    } catch (error) {
+      expect(error).toMatchObject({ code: 'busy', status: 429, retryAfterMs: 10_000 });
+    }
+  });
+
+  it('keep a bounded number of users', () => {
+    let now = 0;
+    const take = createUserLimits({ callsPerMinute: 60 }, () => now);
+    for (let user = 0; user < 30_000; user += 1) {
+      now += 1;
+      take(String(user), 0)();
+    }
+    // Those of the last second only.
+    expect(() => {
+      for (let count = 0; count < 60; count += 1) take('29999', 0);
+    }).toThrow('too often');
+  });
+});
