@@ -42,8 +42,8 @@ import { callBegunBy, callOfStep, callStep, interruptStep, sessionIn } from './c
 export interface CallStore extends JournalStore {
   /** Reads complete records, although stored ones may share content. Deltas recorded together have one position. */
   readonly driver: CallStoreDriver;
-  /** Emits the `seq` of the last durable event of a call, whenever this store has written some. Hot. */
-  readonly written$: Observable<readonly [callId: string, seq: number]>;
+  /** Emits the `seq` of the last durable event of a call, whenever this store has written some. Hot. Not with a filter. */
+  readonly written$?: Observable<readonly [callId: string, seq: number]>;
 }
 
 export interface CallStoreOptions {
@@ -58,14 +58,15 @@ export interface CallStoreOptions {
 
 export const createCallStore = (
   driver: CallStoreDriver,
-  { events = () => true, scheduler = asyncScheduler }: CallStoreOptions = {},
+  { events, scheduler = asyncScheduler }: CallStoreOptions = {},
 ): CallStore => {
   const logs = createConversationLogs(driver, scheduler);
   const durable$ = new Subject<readonly [string, number]>();
   return {
     driver: readable(driver, logs),
-    written$: durable$,
-    open$: (callId, run) => open$(driver, logs, callId, { events, scheduler, durable$ }, run),
+    ...(events === undefined && { written$: durable$ }),
+    open$: (callId, run) =>
+      open$(driver, logs, callId, { events: events ?? (() => true), scheduler, durable$ }, run),
   };
 };
 

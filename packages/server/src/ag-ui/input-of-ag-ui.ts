@@ -1,5 +1,5 @@
 import type { Input } from '@millrace/core';
-import { readVerdict, type VerdictOfClient } from '../approvals/read-verdict.js';
+import { questionOf, readVerdict, type VerdictOfClient } from '../approvals/read-verdict.js';
 import {
   badRequest,
   type ClientResult,
@@ -61,10 +61,10 @@ export const verdictsOfAgUi = (body: unknown): readonly VerdictOfClient[] => {
   const resume = fieldOf(body, 'resume') ?? [];
   if (!Array.isArray(resume)) throw badRequest("'resume' must be a list");
   return resume.map((entry) => {
-    const toolCallId = fieldOf(entry, 'interruptId');
-    if (!isShortId(toolCallId)) throw badRequest("'interruptId' must be the id of an interrupt");
+    const id = fieldOf(entry, 'interruptId');
+    if (!isShortId(id)) throw badRequest("'interruptId' must be the id of an interrupt");
     const isCancelled = fieldOf(entry, 'status') === 'cancelled';
-    return { ...readVerdict(isCancelled ? false : fieldOf(entry, 'payload')), toolCallId };
+    return { ...readVerdict(isCancelled ? false : fieldOf(entry, 'payload')), ...questionOf(id) };
   });
 };
 

@@ -108,8 +108,13 @@ const runEnd = (
   };
 };
 
-const interruptOf = ({ toolCallId, toolName, expiresAt }: AskedApproval): Interrupt => ({
-  id: toolCallId,
+const interruptOf = ({
+  questionId,
+  toolCallId,
+  toolName,
+  expiresAt,
+}: AskedApproval): Interrupt => ({
+  id: questionId,
   reason: 'tool_approval',
   toolCallId,
   message: `May the tool '${toolName}' run?`,

@@ -1,5 +1,5 @@
 import type { Input } from '@millrace/core';
-import { readVerdict, type VerdictOfClient } from '../approvals/read-verdict.js';
+import { questionOf, readVerdict, type VerdictOfClient } from '../approvals/read-verdict.js';
 import {
   badRequest,
   type ClientResult,
@@ -66,9 +66,10 @@ export const verdictsOfUiMessages = (body: unknown): readonly VerdictOfClient[] 
   const parts = fieldOf(last, 'parts');
   if (fieldOf(last, 'role') !== 'assistant' || !Array.isArray(parts)) return [];
   return parts.flatMap((part): readonly VerdictOfClient[] => {
-    const toolCallId = fieldOf(part, 'toolCallId');
-    if (fieldOf(part, 'state') !== 'approval-responded' || !isShortId(toolCallId)) return [];
-    return [{ ...readVerdict(fieldOf(part, 'approval')), toolCallId }];
+    const approval = fieldOf(part, 'approval');
+    const id = fieldOf(approval, 'id');
+    if (fieldOf(part, 'state') !== 'approval-responded' || !isShortId(id)) return [];
+    return [{ ...readVerdict(approval), ...questionOf(id) }];
   });
 };
 

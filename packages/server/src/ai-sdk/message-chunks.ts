@@ -21,8 +21,8 @@ export const messageChunks = <Chunk>(
       return endOf(part, reader, masks);
     case 'asks':
       return [
-        ...part.asked.map(({ toolCallId }) => {
-          const request = { approvalId: toolCallId, toolCallId };
+        ...part.asked.map(({ toolCallId, questionId }) => {
+          const request = { approvalId: questionId, toolCallId };
           return { type: 'tool-approval-request', ...request } as const;
         }),
         { type: 'finish', finishReason: 'tool-calls' },

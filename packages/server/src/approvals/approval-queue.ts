@@ -29,6 +29,7 @@ import { createTokenSigner, type TokenSigner } from './token-signer.js';
 import {
   type ApprovalDesk,
   createPendingRequests,
+  decidedAlready,
   hasExpired,
   type PendingApproval,
   type PendingRequest,
@@ -221,7 +222,7 @@ const refusal = (message: string, status: number): MillraceError =>
 /** No key has signed the token. Does not reveal whether it is unknown, truncated or altered. */
 const invalidToken = (): MillraceError => refusal('This approval is not valid.', 401);
 
-const alreadyDecided = (): MillraceError => refusal('This request has already been decided.', 409);
+const alreadyDecided = (): MillraceError => refusal(decidedAlready, 409);
 
 const argumentsChanged = (): MillraceError =>
   refusal('The request has changed since it was shown for approval.', 409);

@@ -1,11 +1,12 @@
-import { MillraceError } from '@millrace/core';
+import { isMillraceError, MillraceError } from '@millrace/core';
 import {
+  catchError,
   concat,
   concatMap,
   defer,
+  EMPTY,
   from,
   ignoreElements,
-  map,
   mergeMap,
   type Observable,
   of,
@@ -14,8 +15,9 @@ import {
   timeout,
 } from 'rxjs';
 import type { Conversations } from '../chat/conversations.js';
+import type { Past } from '../chat/past.js';
 import { badRequest } from '../inbound.js';
-import type { ApprovalDesk } from './pending-requests.js';
+import { type ApprovalDesk, decidedAlready } from './pending-requests.js';
 import type { ReadVerdict, VerdictOfClient } from './read-verdict.js';
 
 /** Until a call that was resumed asks again, in milliseconds. */
@@ -29,44 +31,71 @@ export const decided$ = (
   verdicts: readonly VerdictOfClient[],
 ): Observable<string> =>
   defer(() => {
-    const read = verdicts.map(({ toolCallId, ...verdict }) => ({ ...idsIn(toolCallId), verdict }));
+    const read = verdicts.map(({ toolCallId, question, ...verdict }) => ({
+      ...idsIn(toolCallId),
+      question,
+      verdict,
+    }));
     const [callId = '', ...others] = new Set(read.map((it) => it.callId));
     if (callId === '' || others.length > 0) throw badRequest('it has verdicts on several calls');
-    const ended$ = conversations.past$(callId);
+    const past$ = conversations.past$(callId);
     return conversations.sessionOf$(callId).pipe(
       concatMap((owner) => {
         if (owner !== sessionId) throw noLonger(404);
         // Opens the session: a call that another process has left is resumed.
         return conversations.runs$(sessionId);
       }),
-      concatMap((runs) => ended$.pipe(map(({ undecided }) => ({ runs, undecided })))),
-      concatMap(({ runs, undecided }) => {
-        const isOpen = runs.some((run) => run.callId === callId);
-        const open = read.filter(({ localId }) => undecided.includes(localId));
-        if (open.length > 0 && !isOpen) throw noLonger(410);
-        const decisions = open.map(({ localId, verdict }) =>
-          decision$(approvals, callId, localId, verdict),
-        );
-        return concat(...decisions, of(callId));
-      }),
+      concatMap((runs) =>
+        past$.pipe(
+          concatMap(({ questions }) => {
+            const open = read.filter((answer) => isOpen(questions, answer));
+            if (open.length > 0 && !runs.some((run) => run.callId === callId)) throw noLonger(410);
+            const decisions = open.map((answer) => decision$(approvals, past$, answer));
+            return concat(...decisions, of(callId));
+          }),
+        ),
+      ),
     );
   });
 
+interface Answer {
+  readonly callId: string;
+  readonly localId: string;
+  readonly question: number;
+  readonly verdict: ReadVerdict;
+}
+
+const isOpen = (questions: Past['questions'], { localId, question }: Answer): boolean => {
+  const last = questions.get(localId);
+  return last?.isOpen === true && last.question === question;
+};
+
+/** Decides, unless another client has decided meanwhile. */
 const decision$ = (
   approvals: ApprovalDesk,
-  callId: string,
-  localId: string,
-  verdict: ReadVerdict,
-): Observable<never> =>
-  approvals.requests$.pipe(
+  past$: Observable<Past>,
+  answer: Answer,
+): Observable<never> => {
+  const { callId, localId, verdict } = answer;
+  const late$ = past$.pipe(
+    concatMap(({ questions }) =>
+      isOpen(questions, answer) ? throwError(() => noLonger(410)) : EMPTY,
+    ),
+  );
+  return approvals.requests$.pipe(
     mergeMap((pending) =>
       pending.filter((it) => it.callId === callId && it.toolCallId === localId),
     ),
     take(1),
-    timeout({ first: waitMs, with: () => throwError(() => noLonger(410)) }),
+    timeout({ first: waitMs, with: () => late$ }),
     concatMap(({ token }) => from(approvals.decide(token, verdict))),
+    catchError((error: unknown) => {
+      if (isMillraceError(error) && error.message === decidedAlready) return EMPTY;
+      throw error;
+    }),
     ignoreElements(),
   );
+};
 
 /** The ids of the call and of the tool call within it: clients know `call/message/tool`. */
 const idsIn = (toolCallId: string): { readonly callId: string; readonly localId: string } => {

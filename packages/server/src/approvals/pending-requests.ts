@@ -23,6 +23,9 @@ export interface PendingApproval {
   readonly expiresAt: number;
 }
 
+/** The message of the error for a token that has decided. */
+export const decidedAlready = 'This request has already been decided.';
+
 /** Decides on tool calls that wait for approval. */
 export interface ApprovalDesk {
   /** Hot: emits the pending requests, oldest first, on subscribe and on every change. Never errors, never completes. */

@@ -13,7 +13,18 @@ export interface ReadVerdict {
 export interface VerdictOfClient extends ReadVerdict {
   /** Its id in the client. */
   readonly toolCallId: string;
+  /** The question on this tool call that it answers, from 1: a tool with several approvers is asked about again. */
+  readonly question: number;
 }
+
+/** The id of a question in the client: that of the tool call, and from the second question on its number. */
+export const questionId = (toolCallId: string, question: number): string =>
+  question === 1 ? toolCallId : `${toolCallId}?${question}`;
+
+export const questionOf = (id: string): Pick<VerdictOfClient, 'toolCallId' | 'question'> => {
+  const [, toolCallId = id, question = '1'] = /^(.+)\?(\d{1,4})$/u.exec(id) ?? [];
+  return { toolCallId, question: Number(question) };
+};
 
 /** In characters. The model reads the reason, so a client must not fill the context with it. */
 const maxReasonLength = 1000;

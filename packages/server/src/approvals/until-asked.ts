@@ -19,6 +19,7 @@ import {
   tap,
 } from 'rxjs';
 import type { ApprovalDesk } from './pending-requests.js';
+import { questionId } from './read-verdict.js';
 import type { AskedApproval, Asking, Part, PartOf } from '../parts/part.js';
 
 /** The tool calls of a root call that wait for approval, if nothing else runs. */
@@ -38,7 +39,7 @@ export const askByMessage = (
   answered,
   through: (toParts) => (event$) =>
     defer(() => {
-      const seen: Seen = { step: undefined, asked: new Map(), decided: new Set() };
+      const seen: Seen = { step: undefined, asked: new Map(), decided: new Map() };
       return event$.pipe(
         connect((shared$) => merge(shared$.pipe(toParts), shared$.pipe(rests))),
         tap((item) => {
@@ -56,7 +57,8 @@ interface Seen {
   step: PartOf<'stepStart' | 'stepEnd'> | undefined;
   /** By their ids in the call. */
   readonly asked: Map<string, AskedApproval>;
-  readonly decided: Set<string>;
+  /** The number of verdicts, by the ids in the client. */
+  readonly decided: Map<string, number>;
 }
 
 const see = (seen: Seen, part: Part): void => {
@@ -65,10 +67,12 @@ const see = (seen: Seen, part: Part): void => {
   if (part.type === 'stepEnd') seen.step = undefined;
   if (part.type !== 'notice') return;
   const { notice, by } = part;
-  if (notice.name === 'approvalDecided') seen.decided.add(notice.toolCallId);
+  const decided = 'toolCallId' in notice ? (seen.decided.get(notice.toolCallId) ?? 0) : 0;
+  if (notice.name === 'approvalDecided') seen.decided.set(notice.toolCallId, decided + 1);
   if (notice.name !== 'approvalRequested') return;
   const { toolCallId, toolName, localId } = notice;
-  seen.asked.set(localId, { toolCallId, toolName, localId, expiresAt: 0, by });
+  const id = questionId(toolCallId, decided + 1);
+  seen.asked.set(localId, { toolCallId, toolName, localId, questionId: id, expiresAt: 0, by });
 };
 
 const rests: OperatorFunction<AgentEvent, Rest> = (event$) =>

@@ -39,6 +39,10 @@ const payingServer = (answers: readonly ScriptedAnswer[], options: ChatServerOpt
     requireApproval(tool({ name: 'pay', description: 'Pays.', input, run }), approvals.approve),
     tool({ name: 'slow', description: 'Waits.', run: () => released$.pipe(take(1)) }),
     tool({ name: 'where', description: 'Asks the client.', run: () => suspend() }),
+    requireApproval(
+      requireApproval(tool({ name: 'twice', description: 'Pays.', run }), approvals.approve),
+      approvals.approve,
+    ),
   ];
   const agent = createAgent({ name: 'payer', model, tools });
   const server = chatServer(agent, { approvals, protocols: [agUi()], ...options });
@@ -267,7 +271,7 @@ describe('the approval buttons of the AI SDK', () => {
     const { server, approvals, paid } = payingServer([pays, [text('It is paid.')]], {
       user: ({ headers }) => headers.get('authorization') ?? undefined,
     });
-    const post = (user: string, chatId: string, toolCallId: string, verdict: object) =>
+    const post = (user: string, chatId: string, id: string, verdict: object) =>
       server.respond(
         new Request('http://localhost/api/chat', {
           method: 'POST',
@@ -278,7 +282,7 @@ describe('the approval buttons of the AI SDK', () => {
               {
                 id: 'm',
                 role: 'assistant',
-                parts: [{ toolCallId, state: 'approval-responded', approval: verdict }],
+                parts: [{ state: 'approval-responded', approval: { ...verdict, id } }],
               },
             ],
           }),
@@ -293,12 +297,12 @@ describe('the approval buttons of the AI SDK', () => {
       }),
     );
     const id = /"approvalId":"([^"]+)"/u.exec(await asked.text())?.[1] ?? '';
-    const yes = { id, approved: true };
+    const yes = { approved: true };
     expect((await post('bob', 'a', id, yes)).status).toBe(404);
     expect((await post('ann', 'b', id, yes)).status).toBe(404);
     expect((await post('ann', 'a', 'other/1/p', yes)).status).toBe(404);
     expect((await post('ann', 'a', 'p', yes)).status).toBe(400);
-    expect((await post('ann', 'a', id, { id, approved: 'yes' })).status).toBe(400);
+    expect((await post('ann', 'a', id, { approved: 'yes' })).status).toBe(400);
     expect((await post('ann', 'a', id, { ...yes, reason: 1 })).status).toBe(400);
     expect(paid).toEqual([]);
     expect(await firstValueFrom(approvals.requests$)).toHaveLength(1);
@@ -310,6 +314,62 @@ describe('the approval buttons of the AI SDK', () => {
     );
     const late = await post('ann', 'a', id, yes);
     expect([late.status, paid]).toEqual([410, []]);
+  });
+
+  it('answer each question on a tool call once', async () => {
+    const { server, paid } = payingServer([
+      [toolCall('twice', {}, 't'), finish()],
+      [text('Done.')],
+    ]);
+    const client = new Client(server, false);
+    await client.sendMessage({ text: 'Pay.' });
+    const id = client.tools[0]?.approval?.id ?? '';
+    await client.addToolApprovalResponse({ id, approved: true });
+    const post = async (messages: readonly UIMessage[]) => {
+      const answer = await fetchOf(server)('http://localhost/api/chat', {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ id: 'a', messages }),
+      });
+      return answer.text();
+    };
+    const second = await post(client.messages);
+    expect(second).toContain(`"approvalId":"${id}?2"`);
+    // The answer was lost: the same verdict comes again.
+    expect(await post(client.messages)).toContain(`"approvalId":"${id}?2"`);
+    expect(paid).toEqual([]);
+    const answered = JSON.stringify(client.messages).replaceAll(`"id":"${id}"`, `"id":"${id}?2"`);
+    expect(await post(JSON.parse(answered) as UIMessage[])).toContain('Done.');
+    expect(paid).toHaveLength(1);
+  });
+
+  it('let two clients decide at once: the later verdict is ignored', async () => {
+    const { server, paid } = payingServer([pays, [text('It is paid.')]]);
+    const client = new Client(server, false);
+    await client.sendMessage({ text: 'Pay 5.' });
+    const id = client.tools[0]?.approval?.id ?? '';
+    const bodies = [true, false].map((approved) =>
+      JSON.stringify({
+        id: 'a',
+        messages: [
+          {
+            id: 'm',
+            role: 'assistant',
+            parts: [{ state: 'approval-responded', approval: { id, approved } }],
+          },
+        ],
+      }),
+    );
+    const headers = { 'content-type': 'application/json' };
+    const answers = await Promise.all(
+      bodies.map((body) =>
+        fetchOf(server)('http://localhost/api/chat', { method: 'POST', headers, body }),
+      ),
+    );
+    expect(answers.map(({ status }) => status)).toEqual([200, 200]);
+    const texts = await Promise.all(answers.map((answer) => answer.text()));
+    expect(texts.every((it) => it.includes('It is paid.'))).toBe(true);
+    expect(paid).toHaveLength(1);
   });
 
   it('are left out for a client that wants tokens', async () => {

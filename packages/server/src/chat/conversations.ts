@@ -253,6 +253,8 @@ export const createConversations = (
     demand: Demand = openDemand,
   ): Observable<AgentEvent> => {
     if (run === undefined) return attach$(store.calls, callId, { demand });
+    // A store with a filter records less than the run shows.
+    if (written$ === undefined) return attach$(store.calls, callId, { demand, waitMs });
     return defer(() => {
       let afterSeq = 0;
       let isStored = false;
@@ -288,8 +290,9 @@ export const createConversations = (
     )
     .subscribe();
   work$.next(recovered$);
+  const { written$ } = store.calls;
   work$.next(
-    store.calls.written$.pipe(
+    (written$ ?? EMPTY).pipe(
       tap(([callId, seq]) => {
         runs.get(callId)?.tail.written(seq);
       }),
@@ -392,7 +395,10 @@ export const createConversations = (
         return replay$(store.calls, callId, { speed: Infinity }).pipe(
           map(({ sessionId }) => sessionId),
           take(1),
-          catchError(() => EMPTY),
+          catchError((error: unknown) => {
+            if (asError(error).code === 'invalidResume') return EMPTY;
+            throw error;
+          }),
           defaultIfEmpty(undefined),
         );
       }),

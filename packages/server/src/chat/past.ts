@@ -1,4 +1,4 @@
-import { type AgentEvent, isEvent, type Message } from '@millrace/core';
+import { type AgentEvent, isEvent, isMillraceError, type Message } from '@millrace/core';
 import { type CallStore, replay$ } from '@millrace/core/journal';
 import { catchError, endWith, type Observable, of, pairwise, reduce } from 'rxjs';
 
@@ -10,8 +10,8 @@ export interface Past {
   readonly takenBack: readonly AgentEvent[];
   /** The ids of the tool calls whose results it was asked with. */
   readonly results: readonly string[];
-  /** The ids of its tool calls that wait for approval. */
-  readonly undecided: readonly string[];
+  /** The last questions on its tool calls, by their ids in the call. */
+  readonly questions: ReadonlyMap<string, { readonly question: number; readonly isOpen: boolean }>;
 }
 
 /** Reads the events of a call so far, and keeps only these. */
@@ -24,10 +24,13 @@ export const pastOf$ = (store: CallStore, callId: string): Observable<Past> =>
       (past, [event, next]) => pastAfter(past, callId, event, next === undefined),
       nothingPast,
     ),
-    catchError(() => of(nothingPast)),
+    catchError((error: unknown) => {
+      if (isMillraceError(error) && error.code === 'invalidResume') return of(nothingPast);
+      throw error;
+    }),
   );
 
-const nothingPast: Past = { question: [], takenBack: [], results: [], undecided: [] };
+const nothingPast: Past = { question: [], takenBack: [], results: [], questions: new Map() };
 
 const pastAfter = (
   past: Past,
@@ -42,8 +45,14 @@ const pastAfter = (
   }
   if (isOwn && isEvent(event, 'approvalRequested', 'approvalDecided')) {
     const { id } = event.toolCall;
-    const others = past.undecided.filter((it) => it !== id);
-    return { ...past, undecided: event.type === 'approvalRequested' ? [...others, id] : others };
+    const { question, isOpen } = past.questions.get(id) ?? { question: 0, isOpen: false };
+    const isAsked = event.type === 'approvalRequested';
+    // A call that is resumed asks the open question again.
+    const now = { question: isOpen ? question : question + 1, isOpen: isAsked };
+    return {
+      ...past,
+      questions: new Map(past.questions).set(id, isAsked ? now : { ...now, question }),
+    };
   }
   if (!isOwn || !isEvent(event, 'preCall')) return past;
   return {

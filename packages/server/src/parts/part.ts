@@ -75,6 +75,8 @@ export interface ApprovalToken {
 
 /** An approval that a stream ends with. */
 export interface AskedApproval extends ToolCallRef {
+  /** The id of the question in the client. */
+  readonly questionId: string;
   readonly by: CallRef;
   /** Milliseconds since the epoch. */
   readonly expiresAt: number;
