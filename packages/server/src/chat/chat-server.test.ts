@@ -20,6 +20,7 @@ import {
   throwError,
   toArray,
 } from 'rxjs';
+import { userLimits } from '../limits/index.js';
 import { answerIn, linesOf, readStream } from '../read-as-client.test-support.js';
 import {
   type AccessEntry,
@@ -1027,7 +1028,7 @@ describe('the limits of a user', () => {
   };
 
   it('bound the calls that run', async () => {
-    const ask = asking({ maxCallsPerUser: 1 });
+    const ask = asking({ limits: userLimits({ calls: 1 }) });
     expect(await ask('ann')).toEqual([200, 0]);
     expect(await ask('ann')).toEqual([429, 0]);
     expect(await ask('an')).toEqual([200, 0]);
@@ -1035,7 +1036,7 @@ describe('the limits of a user', () => {
   });
 
   it('bound the calls in a minute', async () => {
-    const ask = asking({ callsPerMinute: 1 });
+    const ask = asking({ limits: userLimits({ perMinute: 1 }) });
     expect(await ask('ann')).toEqual([200, 0]);
     const [status, seconds] = await ask('ann');
     expect(status).toBe(429);

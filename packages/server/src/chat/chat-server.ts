@@ -15,16 +15,16 @@ import {
 } from '@millrace/core/values';
 import { firstValueFrom, lastValueFrom, noop, type Observable } from 'rxjs';
 import type { ApprovalQueue } from '../approvals/approval-queue.js';
+import type { UserLimits } from '../limits/index.js';
 import { type MaskOptions, maskRules } from '../masks.js';
 import { createConversations } from './conversations.js';
 import type { Authenticator } from './guard.js';
 import { type ChatProtocol, isPath } from './protocol.js';
 import { type AccessEntry, createRoutes } from './routes.js';
 import type { OnDisconnect } from './runs.js';
-import type { UserLimits } from './user-limits.js';
 
 /** Options of `chatServer`. */
-export interface ChatServerOptions extends Pick<MaskOptions, 'onToolError'>, UserLimits {
+export interface ChatServerOptions extends Pick<MaskOptions, 'onToolError'> {
   /**
    * Where conversations and calls are kept, such as `openFiles(directory)` of `@millrace/store`: they then outlast the
    * process, and calls that it left are resumed. Close it after the server. Default: in this process only.
@@ -55,6 +55,8 @@ export interface ChatServerOptions extends Pick<MaskOptions, 'onToolError'>, Use
   readonly maxBytes?: number;
   /** The maximum number of calls that run or wait; another one is refused (503). Default: 1,000. */
   readonly maxCalls?: number;
+  /** The limits of each user, such as `userLimits()` of `@millrace/server/limits` (429). Default: none. */
+  readonly limits?: UserLimits;
   /** Silence after which a stream sends a comment, so proxies keep it open, in milliseconds. Default: 15,000. */
   readonly heartbeatMs?: number;
   /** Removes ended calls from the store this long after their end, in milliseconds; conversations stay. Default: a day; 5 minutes without a store. */
@@ -99,7 +101,7 @@ export const chatServer = (agent: Agent, options: ChatServerOptions = {}): ChatS
     store: store ?? { calls: createCallStore(inProcessCalls()), sessions: inProcessSessions() },
     onDisconnect: given.onDisconnect ?? 'continue',
     maxCalls: given.maxCalls ?? 1_000,
-    userLimits: given,
+    limits: given.limits,
     keepCallsMs: given.keepCallsMs ?? (store === undefined ? 300_000 : 86_400_000),
     report,
   });
@@ -179,8 +181,7 @@ const rules: Readonly<Record<keyof ChatServerOptions, Rule>> = {
   approvals: [(queue) => isRecord(queue) && isRecord(queue['chat']), 'an approvalQueue()'],
   maxBytes: wholeNumber(1),
   maxCalls: wholeNumber(1),
-  maxCallsPerUser: wholeNumber(1),
-  callsPerMinute: wholeNumber(1),
+  limits: isFunction,
   heartbeatMs: isDelay,
   keepCallsMs: numberFrom(0),
   onError: isFunction,

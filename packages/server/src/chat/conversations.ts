@@ -41,19 +41,19 @@ import {
   timer,
   toArray,
 } from 'rxjs';
-import { asError, closing, noSuchCall, sessionsOf, tooMany } from './guard.js';
+import { asError, closing, noSuchCall, once, sessionsOf, tooMany } from './guard.js';
+import type { UserLimits } from '../limits/index.js';
 import { aloneCall$, type AskedAlone } from './alone.js';
 import { type Past, pastOf$ } from './past.js';
 import { createPlaces, type Placing } from './places.js';
 import { createOpenSessions } from './open-sessions.js';
-import { createUserLimits, type UserLimits } from './user-limits.js';
 import { createRuns, type OnDisconnect, type OpenRun } from './runs.js';
 
 export interface ConversationsOptions {
   readonly store: { readonly calls: CallStore; readonly sessions: SessionStore };
   readonly onDisconnect: OnDisconnect;
   readonly maxCalls: number;
-  readonly userLimits: UserLimits;
+  readonly limits: UserLimits | undefined;
   /** Ended calls are removed from the store this long after their end, in milliseconds. */
   readonly keepCallsMs: number;
   /** Called with the error of a call, once, even if it has no reader, and with errors of the store. */
@@ -118,7 +118,7 @@ const waitMs = 10_000;
 
 export const createConversations = (
   agent: Agent,
-  { store, onDisconnect, maxCalls, userLimits, keepCallsMs, report }: ConversationsOptions,
+  { store, onDisconnect, maxCalls, limits, keepCallsMs, report }: ConversationsOptions,
 ): Conversations => {
   const durable = journal(store.calls);
   // Sessions with the same memory function would be those of another server, too.
@@ -130,32 +130,27 @@ export const createConversations = (
   let taken = 0;
   let prunedAt = 0;
 
-  const takeOfUser = createUserLimits(userLimits);
   /** Takes one of the places for calls; returns the function that gives it back. */
   const takePlace = ({ metadata }: Pick<Asked, 'metadata'>): (() => void) => {
     if (status !== 'open') throw closing();
     if (runs.size + taken >= maxCalls) throw tooMany(maxCalls);
     const { userId = '' } = metadata;
-    const free = takeOfUser(userId, runs.countOf(userId === '' ? '' : sessionsOf(userId)));
+    const free = limits?.(userId, runs.countOf(userId === '' ? '' : sessionsOf(userId)));
     taken += 1;
-    let isTaken = true;
-    return () => {
-      free();
-      if (isTaken) taken -= 1;
-      isTaken = false;
-    };
+    return once(() => {
+      free?.();
+      taken -= 1;
+    });
   };
   /** The number of calls without a conversation. */
   const alone$ = new BehaviorSubject(0);
   const takeAlone = (asked: AskedAlone): (() => void) => {
     const free = takePlace(asked);
     alone$.next(alone$.value + 1);
-    let isTaken = true;
-    return () => {
+    return once(() => {
       free();
-      if (isTaken) alone$.next(alone$.value - 1);
-      isTaken = false;
-    };
+      alone$.next(alone$.value - 1);
+    });
   };
   const reportAs =
     (callId?: string) =>

@@ -71,6 +71,18 @@ export const crossOrigin = (
   };
 };
 
+/** A function that does its work at the first call only. */
+export const once = <Given extends readonly unknown[]>(
+  work: (...given: Given) => void,
+): ((...given: Given) => void) => {
+  let left: typeof work | undefined = work;
+  return (...given) => {
+    const now = left;
+    left = undefined;
+    now?.(...given);
+  };
+};
+
 export const refused = (status: number, userMessage: string): MillraceError =>
   new MillraceError('invalidRequest', userMessage, { status, userMessage });
 

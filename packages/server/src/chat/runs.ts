@@ -19,6 +19,7 @@ import {
   tap,
 } from 'rxjs';
 
+import { once } from './guard.js';
 import { createTail, type Tail } from './tail.js';
 
 /** The fate of a call whose last reader has gone: it continues, it is interrupted, or it is cut and forgotten. */
@@ -137,11 +138,9 @@ export const createRuns = (onDisconnect: OnDisconnect, onAbort: (run: OpenRun) =
       const run = runs.get(callId);
       if (run?.session.id !== sessionId) return noop;
       run.readers += 1;
-      let isThere = true;
-      return (how) => {
-        if (isThere) leave(run, how);
-        isThere = false;
-      };
+      return once((how) => {
+        leave(run, how);
+      });
     },
     stop: (sessionId, only) =>
       // Those that wait first: otherwise the next one would begin.

@@ -1,25 +1,31 @@
 import { MillraceError } from '@millrace/core';
+import { checkOptions, wholeNumber } from '@millrace/core/values';
 
-/** The limits of each user. */
-export interface UserLimits {
-  /** The maximum number of calls of a user that run or wait; another one is refused (429). Default: 100. */
-  readonly maxCallsPerUser?: number;
-  /** The maximum number of calls that a user may start in a minute; another one is refused (429). Default: none. */
-  readonly callsPerMinute?: number;
+/**
+ * Lets a user start a call, or throws a `busy` error with its `status` (429). `open` is the number of calls of the user that
+ * run or wait. Returns the function that is called once the call has become one of these, or has ended.
+ */
+export type UserLimits = (user: string, open: number) => () => void;
+
+/** Options of `userLimits`. */
+export interface UserLimitsOptions {
+  /** The maximum number of calls of a user that run or wait. Default: 100. */
+  readonly calls?: number;
+  /** The maximum number of calls that a user may start in a minute. Default: no limit. */
+  readonly perMinute?: number;
 }
 
 /** How many users are kept whose calls of the last minute are counted. */
 const mostKept = 10_000;
 const minuteMs = 60_000;
 
-/**
- * Takes places for calls of users; `open` is the number of calls of the user that run or wait. Returns the function that
- * gives the place back, for a call that has become one of these, or has ended.
- */
-export const createUserLimits = (
-  { maxCallsPerUser = 100, callsPerMinute = Infinity }: UserLimits,
+/** Limits the calls of each user, in this process: `chatServer(agent, { user, limits: userLimits({ perMinute: 20 }) })`. */
+export const userLimits = (
+  options: UserLimitsOptions = {},
   now: () => number = Date.now,
-): ((user: string, open: number) => () => void) => {
+): UserLimits => {
+  checkOptions('userLimits()', options, { calls: wholeNumber(1), perMinute: wholeNumber(1) });
+  const { calls = 100, perMinute = Infinity } = options;
   const taken = new Map<string, number>();
   /** When a user may start the next call, if calls came evenly. */
   const due = new Map<string, number>();
@@ -35,12 +41,12 @@ export const createUserLimits = (
     }
   };
   return (user, open) => {
-    if (open + (taken.get(user) ?? 0) >= maxCallsPerUser) {
+    if (open + (taken.get(user) ?? 0) >= calls) {
       throw tooMany('You have too many open questions. Wait for an answer.');
     }
-    if (callsPerMinute !== Infinity) {
+    if (perMinute !== Infinity) {
       const at = now();
-      const next = Math.max(due.get(user) ?? at, at) + minuteMs / callsPerMinute;
+      const next = Math.max(due.get(user) ?? at, at) + minuteMs / perMinute;
       const waitMs = next - at - minuteMs;
       if (waitMs > 0) throw tooMany('You ask too often. Try again later.', waitMs);
       forget(at);

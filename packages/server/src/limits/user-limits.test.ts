@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
-import { createUserLimits } from './user-limits.js';
+import { userLimits } from './index.js';
 
 describe('the limits of users', () => {
   it('count what is taken and what runs, until it is given back', () => {
-    const take = createUserLimits({ maxCallsPerUser: 3 });
+    const take = userLimits({ calls: 3 });
     const free = take('a', 1);
     take('a', 1);
     expect(() => take('a', 1)).toThrow('too many open questions');
@@ -16,7 +16,7 @@ describe('the limits of users', () => {
 
   it('let calls of a minute come at once, and then evenly', () => {
     let now = 0;
-    const take = createUserLimits({ callsPerMinute: 6 }, () => now);
+    const take = userLimits({ perMinute: 6 }, () => now);
     const starts = (): number => {
       for (let count = 0; ; count += 1) {
         try {
@@ -42,7 +42,7 @@ describe('the limits of users', () => {
 
   it('keep a bounded number of users', () => {
     let now = 0;
-    const take = createUserLimits({ callsPerMinute: 60 }, () => now);
+    const take = userLimits({ perMinute: 60 }, () => now);
     for (let user = 0; user < 30_000; user += 1) {
       now += 1;
       take(String(user), 0)();
