@@ -3,6 +3,7 @@ import {
   type Agent,
   type CallInfo,
   type Layer,
+  MillraceError,
   suspend,
   type Tool,
   tool,
@@ -68,6 +69,14 @@ export const clientTools = (
   call: (context) => (next) => (call) => {
     const tools = toolsIn(context.call.metadata);
     if (tools.length === 0) return next(call);
+    const { names } = call.toolkit.current;
+    const taken = tools.find((it) => names.includes(it.name))?.name;
+    if (taken !== undefined) {
+      throw new MillraceError('invalidRequest', `The server has a tool '${taken}' already.`, {
+        status: 400,
+        userMessage: `The server has a tool '${taken}' already.`,
+      });
+    }
     return addTools(...tools.map(suspending)).call?.(context)(next)(call) ?? next(call);
   },
 });

@@ -237,6 +237,14 @@ describe('what a client asks for', () => {
       }),
     );
   });
+
+  it('reads a data URL without an end in no time', () => {
+    const url = `data:a/b;${';base64'.repeat(200_000)}`;
+    const messages = [{ role: 'user', parts: [{ type: 'file', url }] }];
+    const began = performance.now();
+    expect(() => inputOfUiMessages({ id: 'a', messages })).toThrow('as base64 data');
+    expect(performance.now() - began).toBeLessThan(2_000);
+  });
 });
 
 const thrownBy = (act: () => unknown): unknown => {

@@ -77,9 +77,12 @@ const blockOf = (part: unknown): ContentBlock => {
 
 /** The bytes of a data URL. Other URLs are refused: the server of a model may fetch them from its own network. */
 const sourceAt = (url: unknown): MediaSource | undefined => {
-  const [, mimeType, value] =
-    typeof url === 'string' ? (/^data:([^;,]+)[^,]*;base64,(.+)$/u.exec(url) ?? []) : [];
-  return sourceOf({ type: 'data', value, mimeType });
+  if (typeof url !== 'string' || !url.startsWith('data:')) return undefined;
+  const comma = url.indexOf(',');
+  const [mimeType, ...parameters] = url.slice('data:'.length, Math.max(0, comma)).split(';');
+  return parameters.at(-1) === 'base64'
+    ? sourceOf({ type: 'data', value: url.slice(comma + 1), mimeType })
+    : undefined;
 };
 
 const sourceOf = (source: unknown): MediaSource | undefined => {

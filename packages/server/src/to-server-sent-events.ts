@@ -5,8 +5,8 @@ import { concat, EMPTY, map, of, type OperatorFunction } from 'rxjs';
 export interface ServerSentEventsOptions {
   /** The data of a final event, such as `[DONE]` for the AI SDK. Default: none. */
   readonly last?: string;
-  /** Returns the id of an event, by its index from 0, for `Last-Event-ID`. Default: events have no ids. */
-  readonly idOf?: (index: number) => string;
+  /** Returns the id of an event, by its index from 0, for `Last-Event-ID`, or `undefined` for none. Default: events have no ids. */
+  readonly idOf?: (index: number) => string | undefined;
 }
 
 /** Encodes each value as a server-sent event: a `data:` line with its JSON, and an empty line. */
@@ -15,7 +15,10 @@ export const toServerSentEvents = (
 ): OperatorFunction<object, string> => {
   checkOptions('toServerSentEvents()', options, rules);
   const { last, idOf } = options;
-  const idLine = (index: number): string => (idOf === undefined ? '' : `id: ${idOf(index)}\n`);
+  const idLine = (index: number): string => {
+    const id = idOf?.(index);
+    return id === undefined ? '' : `id: ${id}\n`;
+  };
   return (value$) =>
     concat(
       value$.pipe(map((value, index) => `${idLine(index)}data: ${JSON.stringify(value)}\n\n`)),

@@ -70,6 +70,8 @@ export const answered$ = (
         return opened$.pipe(
           concatMap((open) =>
             open.chat.stream$(open.callId, {
+              // It begins with a snapshot.
+              isRest: true,
               headers: streamHeaders,
               encode$: (event$) => rpc.encoded$(handler, event$.pipe(tasks.updates(open))),
             }),

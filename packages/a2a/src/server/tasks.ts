@@ -242,10 +242,14 @@ export const createTasks = (visit: Visit, { approvals, progress }: TasksOptions)
             : of(callId);
           return call$.pipe(
             concatMap((call) =>
-              concat(
-                chat.stop$(call).pipe(ignoreElements()),
-                chat.follow$(call).pipe(ignoreElements()),
-              ),
+              // One that runs nowhere would never end.
+              chat
+                .stop$(call)
+                .pipe(
+                  concatMap((stopped) =>
+                    stopped === 0 ? EMPTY : chat.follow$(call).pipe(ignoreElements()),
+                  ),
+                ),
             ),
             endWith(undefined),
             concatMap(() => found$(taskId)),

@@ -1,5 +1,5 @@
 import type { Input } from '@millrace/core';
-import { questionOf, readVerdict, type VerdictOfClient } from '../approvals/read-verdict.js';
+import type { VerdictOfClient } from '../approvals/read-verdict.js';
 import {
   badRequest,
   type ClientResult,
@@ -64,7 +64,7 @@ export const verdictsOfAgUi = (body: unknown): readonly VerdictOfClient[] => {
     const id = fieldOf(entry, 'interruptId');
     if (!isShortId(id)) throw badRequest("'interruptId' must be the id of an interrupt");
     const isCancelled = fieldOf(entry, 'status') === 'cancelled';
-    return { ...readVerdict(isCancelled ? false : fieldOf(entry, 'payload')), ...questionOf(id) };
+    return { id, verdict: isCancelled ? false : fieldOf(entry, 'payload') };
   });
 };
 

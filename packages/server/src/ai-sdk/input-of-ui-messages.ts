@@ -1,5 +1,5 @@
 import type { Input } from '@millrace/core';
-import { questionOf, readVerdict, type VerdictOfClient } from '../approvals/read-verdict.js';
+import type { VerdictOfClient } from '../approvals/read-verdict.js';
 import {
   badRequest,
   type ClientResult,
@@ -69,7 +69,7 @@ export const verdictsOfUiMessages = (body: unknown): readonly VerdictOfClient[] 
     const approval = fieldOf(part, 'approval');
     const id = fieldOf(approval, 'id');
     if (fieldOf(part, 'state') !== 'approval-responded' || !isShortId(id)) return [];
-    return [{ ...readVerdict(approval), ...questionOf(id) }];
+    return [{ id, verdict: approval }];
   });
 };
 

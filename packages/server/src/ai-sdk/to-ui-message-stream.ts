@@ -55,7 +55,7 @@ const rules: Readonly<Record<keyof UiMessageStreamOptions, Rule>> = {
   ...clientResultRules,
 };
 
-const chunksFor = <Chunk>(
+const chunksFor = <Chunk extends object>(
   reader: VersionChunks<Chunk>,
   options: Parameters<typeof uiMessageChunks>[0],
 ): OperatorFunction<AgentEvent, Chunk | CommonUiMessageChunk> => {

@@ -18,7 +18,7 @@ import type { Conversations } from '../chat/conversations.js';
 import type { Past } from '../chat/past.js';
 import { badRequest } from '../inbound.js';
 import { type ApprovalDesk, decidedAlready } from './pending-requests.js';
-import type { ReadVerdict, VerdictOfClient } from './read-verdict.js';
+import { questionOf, type ReadVerdict, readVerdict, type VerdictOfClient } from './read-verdict.js';
 
 /** Until a call that was resumed asks again, in milliseconds. */
 const waitMs = 10_000;
@@ -31,11 +31,10 @@ export const decided$ = (
   verdicts: readonly VerdictOfClient[],
 ): Observable<string> =>
   defer(() => {
-    const read = verdicts.map(({ toolCallId, question, ...verdict }) => ({
-      ...idsIn(toolCallId),
-      question,
-      verdict,
-    }));
+    const read = verdicts.map(({ id, verdict }) => {
+      const { toolCallId, question } = questionOf(id);
+      return { ...idsIn(toolCallId), question, verdict: readVerdict(verdict) };
+    });
     const [callId = '', ...others] = new Set(read.map((it) => it.callId));
     if (callId === '' || others.length > 0) throw badRequest('it has verdicts on several calls');
     const past$ = conversations.past$(callId);

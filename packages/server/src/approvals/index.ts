@@ -7,4 +7,4 @@ export {
 export type { ApprovalKey } from './approval-keys.js';
 export type { ApprovalDesk, PendingApproval } from './pending-requests.js';
 export { approvalsHandler, type ApprovalsHandlerOptions } from './approvals-handler.js';
-export type { ReadVerdict, VerdictOfClient } from './read-verdict.js';
+export type { VerdictOfClient } from './read-verdict.js';

@@ -9,11 +9,16 @@ export interface ReadVerdict {
   readonly reason?: string;
 }
 
-/** The verdict on a tool call, in the request of a client that a stream has asked. */
-export interface VerdictOfClient extends ReadVerdict {
-  /** Its id in the client. */
+/** The verdict of a client that a stream has asked, as it was sent. */
+export interface VerdictOfClient {
+  /** The id of the question. */
+  readonly id: string;
+  readonly verdict: unknown;
+}
+
+/** The tool call and the number of a question on it, from 1: a tool with several approvers is asked about again. */
+export interface Question {
   readonly toolCallId: string;
-  /** The question on this tool call that it answers, from 1: a tool with several approvers is asked about again. */
   readonly question: number;
 }
 
@@ -21,7 +26,7 @@ export interface VerdictOfClient extends ReadVerdict {
 export const questionId = (toolCallId: string, question: number): string =>
   question === 1 ? toolCallId : `${toolCallId}?${question}`;
 
-export const questionOf = (id: string): Pick<VerdictOfClient, 'toolCallId' | 'question'> => {
+export const questionOf = (id: string): Question => {
   const [, toolCallId = id, question = '1'] = /^(.+)\?(\d{1,4})$/u.exec(id) ?? [];
   return { toolCallId, question: Number(question) };
 };

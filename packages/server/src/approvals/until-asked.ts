@@ -19,7 +19,7 @@ import {
   tap,
 } from 'rxjs';
 import type { ApprovalDesk } from './pending-requests.js';
-import { questionId } from './read-verdict.js';
+import { questionId, questionOf } from './read-verdict.js';
 import type { AskedApproval, Asking, Part, PartOf } from '../parts/part.js';
 
 /** The tool calls of a root call that wait for approval, if nothing else runs. */
@@ -34,12 +34,18 @@ interface Rest {
  */
 export const askByMessage = (
   approvals: Pick<ApprovalDesk, 'requests$'>,
-  answered: readonly string[] = [],
-): Asking => ({
-  answered,
-  through: (toParts) => (event$) =>
+  questions: readonly string[] = [],
+): Asking => {
+  const answered = questions.map((id) => questionOf(id).toolCallId);
+  return { answered, through: through(approvals, answered) };
+};
+
+const through =
+  (approvals: Pick<ApprovalDesk, 'requests$'>, answered: readonly string[]): Asking['through'] =>
+  (toParts) =>
+  (event$) =>
     defer(() => {
-      const seen: Seen = { step: undefined, asked: new Map(), decided: new Map() };
+      const seen: Seen = { callId: '', step: undefined, asked: new Map(), decided: new Map() };
       return event$.pipe(
         connect((shared$) => merge(shared$.pipe(toParts), shared$.pipe(rests))),
         tap((item) => {
@@ -48,11 +54,11 @@ export const askByMessage = (
         after(answered, seen),
         untilAtRest(approvals, answered, seen),
       );
-    }),
-});
+    });
 
 /** The root call so far. */
 interface Seen {
+  callId: string;
   /** The open step. */
   step: PartOf<'stepStart' | 'stepEnd'> | undefined;
   /** By their ids in the call. */
@@ -63,6 +69,7 @@ interface Seen {
 
 const see = (seen: Seen, part: Part): void => {
   if (part.by.parentId !== undefined) return;
+  seen.callId = part.by.callId;
   if (part.type === 'stepStart') seen.step = part;
   if (part.type === 'stepEnd') seen.step = undefined;
   if (part.type !== 'notice') return;
@@ -131,11 +138,17 @@ const untilAtRest =
       if (waiting.length === 0 || isAnswered(open, waiting)) return EMPTY;
       return requests$.pipe(
         map((pending) =>
-          pending.flatMap(({ callId, toolCallId, expiresAt }): readonly AskedApproval[] => {
-            const use = waiting.includes(toolCallId) ? seen.asked.get(toolCallId) : undefined;
-            return use?.by.callId === callId ? [{ ...use, expiresAt }] : [];
-          }),
+          // Those of the call that the events have not come to are counted, too.
+          pending.flatMap(
+            ({ callId, toolCallId, expiresAt }): readonly (AskedApproval | undefined)[] => {
+              if (callId !== seen.callId) return [];
+              const use = waiting.includes(toolCallId) ? seen.asked.get(toolCallId) : undefined;
+              return [use && { ...use, expiresAt }];
+            },
+          ),
         ),
+        filter((pending) => pending.length === waiting.length),
+        map((pending) => pending.filter((it) => it !== undefined)),
         first((pending) => pending.length === waiting.length),
         concatMap((pending) => endOf(pending, seen)),
       );
@@ -159,6 +172,6 @@ const endOf = (asked: readonly AskedApproval[], { step }: Seen): readonly Part[]
   asked
     .slice(0, 1)
     .flatMap(({ by }): readonly Part[] => [
-      ...(step === undefined ? [] : [{ ...step, type: 'stepEnd' } as const]),
+      ...(step === undefined ? [] : [{ ...step, type: 'stepEnd', isContinued: true } as const]),
       { type: 'asks', by, asked },
     ]);

@@ -230,6 +230,43 @@ describe('the approval buttons of the AI SDK', () => {
     expect([client.error, answerOf(client)]).toEqual([undefined, 'It is paid.']);
   });
 
+  it('are all shown again after a reload, and after a lost connection', async () => {
+    const calls = ['p', 'q', 'r'].map((id) => toolCall('pay', { amount: 1 }, id));
+    const { server } = payingServer([[...calls, finish()], [text('Done.')]]);
+    const question = { id: 'q', role: 'user', parts: [{ type: 'text', text: 'Pay.' }] };
+    const asked = await fetchOf(server)('http://localhost/api/chat', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ id: 'a', messages: [question] }),
+    });
+    const requests = (stream: string) => stream.match(/"tool-approval-request"/gu)?.length;
+    const whole = await asked.text();
+    expect(requests(whole)).toBe(3);
+    const ids = [undefined, ...Array.from(whole.matchAll(/^id: (.+)$/gmu), ([, id]) => id)];
+    for (const id of ids) {
+      const headers: Record<string, string> = id === undefined ? {} : { 'last-event-id': id };
+      const rest = await fetchOf(server)('http://localhost/api/chat/a/stream', { headers });
+      const events = await rest.text();
+      expect([id, requests(events)]).toEqual([id, 3]);
+      expect(events).toContain('"type":"finish"');
+    }
+  });
+
+  it('keep a call that another client leaves meanwhile', async () => {
+    const { server, paid } = payingServer([pays, [text('It is paid.')]], { onDisconnect: 'abort' });
+    const client = new Client(server);
+    await client.sendMessage({ text: 'Pay 5.' });
+    const other = await fetchOf(server)('http://localhost/api/chat/a/stream?approvals=token');
+    await other.body?.cancel();
+    const over = client.ended();
+    await client.addToolApprovalResponse({
+      id: client.tools[0]?.approval?.id ?? '',
+      approved: true,
+    });
+    await over;
+    expect([paid.length, answerOf(client)]).toEqual([1, 'It is paid.']);
+  });
+
   it('decide on a call that the next server has resumed', async () => {
     const store = { calls: createCallStore(inProcessCalls()), sessions: inProcessSessions() };
     const first = payingServer([pays], { store });

@@ -26,9 +26,7 @@ export const decidedStream$ = (
   decide$(verdicts).pipe(
     concatMap((callId) =>
       past$(callId).pipe(
-        concatMap((past) =>
-          stream$(callId, formatFor(verdicts.map(({ toolCallId }) => toolCallId)), past),
-        ),
+        concatMap((past) => stream$(callId, formatFor(verdicts.map(({ id }) => id)), past)),
       ),
     ),
   );

@@ -46,7 +46,7 @@ import type { UserLimits } from '../limits/index.js';
 import { aloneCall$, type AskedAlone } from './alone.js';
 import { type Past, pastOf$ } from './past.js';
 import { createPlaces, type Placing } from './places.js';
-import { createOpenSessions } from './open-sessions.js';
+import { createOpenSessions, lookAgainMs } from './open-sessions.js';
 import { createRuns, type OnDisconnect, type OpenRun } from './runs.js';
 
 export interface ConversationsOptions {
@@ -184,12 +184,21 @@ export const createConversations = (
     defer(() => {
       const before$ = locks.get(sessionId) ?? EMPTY;
       const done$ = new AsyncSubject<never>();
-      const turn$ = concat(before$, done$);
-      locks.set(sessionId, turn$);
-      return concat(before$, defer(work)).pipe(
+      locks.set(sessionId, done$);
+      let hasWaited = false;
+      const over = (): void => {
+        done$.complete();
+        if (locks.get(sessionId) === done$) locks.delete(sessionId);
+      };
+      const turn$ = defer(() => {
+        hasWaited = true;
+        return work();
+      });
+      return concat(before$, turn$).pipe(
         finalize(() => {
-          done$.complete();
-          if (locks.get(sessionId) === turn$) locks.delete(sessionId);
+          // One that leaves the line early is over when those before it are.
+          if (hasWaited) over();
+          else work$.next(before$.pipe(finalize(over)));
         }),
       );
     });
@@ -222,6 +231,10 @@ export const createConversations = (
           }),
           catchError((error: unknown) => {
             run.failure = asError(error);
+            // Its record is unfinished: once the store works again, the call is resumed.
+            if (run.failure.code === 'store') {
+              work$.next(timer(lookAgainMs).pipe(concatMap(() => recovered$)));
+            }
             // The client that asked gets it.
             if (!isBegun) begun$.error(run.failure);
             return isBegun ? reportAs(callId)(error) : EMPTY;
@@ -254,10 +267,14 @@ export const createConversations = (
       let afterSeq = 0;
       let isStored = false;
       const isInTail = (): boolean => run.tail.has(afterSeq);
+      /** The error that an earlier run of the call has ended with. */
+      const isEarlierEnd = (event: AgentEvent): boolean =>
+        event.type === 'error' && event.callId === callId && event.seq <= (run.tail.begin ?? 0);
       const part$ = defer(() => {
         isStored = !isInTail();
         return isStored
           ? attach$(store.calls, callId, { afterSeq, demand, waitMs }).pipe(
+              filter((event) => !isEarlierEnd(event)),
               takeWhile(({ seq }) => !run.tail.has(seq), true),
             )
           : run.tail.follow$(afterSeq, demand);
@@ -266,7 +283,13 @@ export const createConversations = (
           afterSeq = seq;
         }),
       );
-      return part$.pipe(repeat({ delay: () => (isStored === isInTail() ? of(true) : EMPTY) }));
+      const again = (): Observable<unknown> => {
+        const { begin } = run.tail;
+        // The stored part has ended with an earlier run: the numbers up to the next one are left out.
+        if (isStored && !isInTail() && !run.hasEnded && begin !== undefined) afterSeq = begin;
+        return isStored === isInTail() ? of(true) : EMPTY;
+      };
+      return part$.pipe(repeat({ delay: again }));
     });
   };
 

@@ -4,7 +4,7 @@ export type { HistoryUiMessage, HistoryUiPart } from './history.js';
 export type { AskedAlone } from './alone.js';
 export type { Asked, Run } from './conversations.js';
 export type { Past } from './past.js';
-export type { Placing } from './places.js';
+export type { Placing, Prepare } from './places.js';
 export type {
   AskedOfChat,
   CallAlone,

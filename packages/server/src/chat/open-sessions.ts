@@ -48,7 +48,7 @@ interface OpenSessions {
   readonly recovered$: Observable<unknown>;
 }
 
-const lookAgainMs = 15_000;
+export const lookAgainMs = 15_000;
 
 export const createOpenSessions = ({
   agent,

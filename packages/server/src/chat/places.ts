@@ -1,8 +1,6 @@
-import type { Message } from '@millrace/core';
 import type { KeptSession, SessionState } from '@millrace/core/sessions';
 import { concat, concatMap, defer, ignoreElements, type Observable, of } from 'rxjs';
-import { refused } from './guard.js';
-import { messagesThrough, stateAfter, stateBefore } from './rewind.js';
+import { stateAfter, stateBefore } from './rewind.js';
 import type { Runs } from './runs.js';
 
 /** The place of a call in a conversation. Default: its end. */
@@ -11,11 +9,20 @@ export interface Placing {
   readonly after?: string | undefined;
   /** The same, by ids of messages of the first call that is taken back. */
   readonly before?: readonly string[] | undefined;
-  /** The call that it continues after. If there are later ones, it begins the conversation `otherwise` with the messages up to that call. */
-  readonly from?: { readonly callId: string; readonly otherwise: string } | undefined;
-  /** The messages before the input, of a conversation that begins with it. */
-  readonly history?: readonly Message[] | undefined;
+  /** Prepares the conversation of the call instead, and emits that or another one. */
+  // eslint-disable-next-line rxjs-x/finnish -- Named as callbacks are.
+  readonly prepare?: Prepare | undefined;
 }
+
+export type Prepare = (
+  session: KeptSession,
+  others: {
+    /** Opens a conversation, by its session or, for protocols, by the id that its clients use. */
+    readonly open$: (id: string) => Observable<KeptSession>;
+    /** The calls of a session that have not ended. */
+    readonly running: (sessionId: string) => readonly { readonly callId: string }[];
+  },
+) => Observable<KeptSession>;
 
 interface Places {
   /** Keeps the client's id of a question. */
@@ -54,27 +61,6 @@ export const createPlaces = (
         );
       }),
     );
-  const begun$ = (session: KeptSession, messages: readonly Message[]): Observable<never> =>
-    concat(
-      session.saveState$().pipe(concatMap((state) => session.loadState$({ ...state, messages }))),
-      session.save$().pipe(ignoreElements()),
-    );
-  const continued$ = (
-    session: KeptSession,
-    { callId, otherwise }: NonNullable<Placing['from']>,
-  ): Observable<KeptSession> =>
-    session.saveState$().pipe(
-      concatMap((state) => {
-        const open = runs.ofSession(session.id);
-        if (open.some((run) => run.callId === callId)) throw stillRuns();
-        const messages = messagesThrough(state, callId);
-        const isLast = open.length === 0 && messages.length === state.messages.length;
-        if (isLast) return of(session);
-        return opened$(otherwise).pipe(
-          concatMap((fork) => concat(begun$(fork, messages), of(fork))),
-        );
-      }),
-    );
   return {
     remember: (sessionId, id, callId) => {
       asked.set(keyOf(sessionId, id), callId);
@@ -83,15 +69,13 @@ export const createPlaces = (
     },
     place$: (session, placing) =>
       defer(() => {
-        const { after, before, from, history = [] } = placing;
-        if (from !== undefined) return continued$(session, from);
-        if (after !== undefined || before !== undefined) {
-          return concat(rewound$(session, placing), of(session));
+        const { after, before, prepare } = placing;
+        if (prepare !== undefined) {
+          return prepare(session, { open$: opened$, running: (id) => runs.ofSession(id) });
         }
-        return history.length === 0 ? of(session) : concat(begun$(session, history), of(session));
+        return after === undefined && before === undefined
+          ? of(session)
+          : concat(rewound$(session, placing), of(session));
       }),
   };
 };
-
-const stillRuns = () =>
-  refused(409, 'The earlier answer is still in progress. Continue after its end.');

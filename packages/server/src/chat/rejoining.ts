@@ -12,6 +12,7 @@ import {
   type MonoTypeOperatorFunction,
   takeUntil,
 } from 'rxjs';
+import { placeless } from '../parts/encode-parts.js';
 
 /** The last object that a client has: its call, the number of discarded attempts that its stream omits, and its place. */
 interface Seen {
@@ -37,17 +38,20 @@ export const lastSeen = ({ headers }: Request, of?: string): Seen | undefined =>
 export const createPlace = (seen: Seen | undefined) => {
   let seq = 0;
   let index = -1;
+  let isPlaceless = false;
   return {
     begin: (event: AgentEvent): void => {
       ({ seq } = event);
       index = -1;
     },
     /** Goes to the next object. Returns whether the client lacks it. */
-    next: (): boolean => {
+    next: (object: object): boolean => {
+      isPlaceless = placeless.has(object);
+      if (isPlaceless) return true;
       index += 1;
       return seen === undefined || seq > seen.seq || (seq === seen.seq && index > seen.index);
     },
-    id: (): string => `${seq}.${index}`,
+    id: (): string | undefined => (isPlaceless ? undefined : `${seq}.${index}`),
   };
 };
 

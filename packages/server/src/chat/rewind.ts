@@ -24,22 +24,12 @@ export const stateAfter = (state: SessionState, after: string): SessionState => 
   );
 };
 
-/** The messages up to the last one of a call. */
-export const messagesThrough = (
-  { messages }: SessionState,
-  callId: string,
-): SessionState['messages'] => {
-  const last = messages.findLastIndex(({ id }) => id.startsWith(`${callId}/`));
-  if (last === -1) throw changed(callId);
-  return messages.slice(0, last + 1);
-};
-
 const cutAt = (state: SessionState, at: number): SessionState => {
   const messages = at === -1 ? state.messages : state.messages.slice(0, at);
   return { ...state, messages, approvals: [], interrupted: false };
 };
 
-const changed = (call: string): MillraceError =>
+export const changed = (call: string): MillraceError =>
   new MillraceError('conflict', `The conversation has no call '${call}' to continue at.`, {
     status: 409,
     userMessage: 'The conversation has changed. Load it again.',

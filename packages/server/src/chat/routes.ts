@@ -169,10 +169,13 @@ export const createRoutes = (
       id,
       follow$,
       start$: (asked) => {
-        const { from } = asked;
+        const { prepare } = asked;
         return conversations.start$(sessionId, {
           ...asked,
-          ...(from && { from: { ...from, otherwise: sessionOf(from.otherwise) } }),
+          prepare:
+            prepare &&
+            ((session, { open$, ...others }) =>
+              prepare(session, { ...others, open$: (chatId) => open$(sessionOf(chatId)) })),
           metadata: { ...asked.metadata, ...(user === undefined ? {} : { userId: user }) },
         });
       },
@@ -182,12 +185,16 @@ export const createRoutes = (
           : approvals.chat.decided$(conversations, sessionId, verdicts),
       stream$: (callId, { headers, encode$, last, isRest }, past) => {
         const takenBack = past?.takenBack ?? [];
-        const seen = lastSeen(request, callId);
+        const seen = isRest === true ? undefined : lastSeen(request, callId);
         const place = createPlace(seen);
         // A client that comes back continues what it has begun to read.
         const omitted = seen?.omitted ?? discardedIn(takenBack).length;
         // From now on: until the body is read, nothing else may end the call.
         const leave = conversations.join(sessionId, callId);
+        const idOf = (): string | undefined => {
+          const id = place.id();
+          return id === undefined ? undefined : `${callId}:${omitted}:${id}`;
+        };
         const text$ = (demand: Demand): Observable<string> =>
           conversations.follow$(sessionId, callId, demand).pipe(
             withoutTakenBack(takenBack, omitted),
@@ -196,7 +203,7 @@ export const createRoutes = (
             filter(place.next),
             toServerSentEvents({
               ...(last === undefined ? {} : { last }),
-              ...(isRest === true ? {} : { idOf: () => `${callId}:${omitted}:${place.id()}` }),
+              ...(isRest === true ? {} : { idOf }),
             }),
           );
         return of(streamed(answering, headers, text$, leave, callId));

@@ -40,6 +40,8 @@ export interface OpenRun {
   /** The error of the save after its last event. */
   failure: MillraceError | undefined;
   hasEnded: boolean;
+  /** The tool calls that wait for approval. */
+  readonly asked: Set<string>;
   readers: number;
 }
 
@@ -78,6 +80,8 @@ export const createRuns = (onDisconnect: OnDisconnect, onAbort: (run: OpenRun) =
     [...runs.values()].filter(({ session }) => session.id === sessionId);
   const see = (run: OpenRun, event: AgentEvent): void => {
     run.tail.push(event);
+    if (isEvent(event, 'approvalRequested')) run.asked.add(`${event.callId}/${event.toolCall.id}`);
+    if (isEvent(event, 'approvalDecided')) run.asked.delete(`${event.callId}/${event.toolCall.id}`);
     if (event.callId !== run.callId) return;
     if (isEvent(event, 'preCall')) run.question = event.input.filter(({ role }) => role === 'user');
     if (isEvent(event, 'postCall', 'error')) run.hasEnded = true;
@@ -92,6 +96,8 @@ export const createRuns = (onDisconnect: OnDisconnect, onAbort: (run: OpenRun) =
   const leave = (run: OpenRun, how: 'ended' | 'cancelled'): void => {
     run.readers -= 1;
     if (run.readers > 0 || run.hasEnded || how === 'ended' || onDisconnect === 'continue') return;
+    // Its client may have been asked, and comes back with the answer.
+    if (run.asked.size > 0) return;
     if (onDisconnect === 'interrupt') {
       run.session.interrupt('The client has left.', run.callId);
     } else {
@@ -119,6 +125,7 @@ export const createRuns = (onDisconnect: OnDisconnect, onAbort: (run: OpenRun) =
         over$: new AsyncSubject(),
         failure: undefined,
         hasEnded: false,
+        asked: new Set(),
         readers: 0,
       };
       runs.set(callId, run);

@@ -96,15 +96,13 @@ describe('the tail of a call', () => {
         isOver = true;
       },
     });
-    for (let seq = 1; seq < 5_000; seq += 1) {
+    for (let seq = 1; seq < 10_000; seq += 1) {
       tail.push(eventAt(seq));
       tail.written(seq);
     }
     expect([seqs, isOver, tail.has(1)]).toEqual([[1], true, false]);
-    expect(tail.has(4_990)).toBe(true);
-    expect(followed(tail, 4_990).seqs).toEqual([
-      4991, 4992, 4993, 4994, 4995, 4996, 4997, 4998, 4999,
-    ]);
+    expect(tail.has(9_990)).toBe(true);
+    expect(followed(tail, 9_997).seqs).toEqual([9_998, 9_999]);
   });
 
   it('does not have what came before the call was resumed', () => {

@@ -12,6 +12,8 @@ export interface Tail {
   written(seq: number): void;
   /** No more events will come, nor become durable. */
   end(): void;
+  /** The `seq` before its first event, if it still has that. The events before belong to earlier runs of the call. */
+  readonly begin: number | undefined;
   /** Whether it has all events after the one with this `seq`. */
   has(afterSeq: number): boolean;
   /**
@@ -22,7 +24,7 @@ export interface Tail {
 }
 
 /** The number of events that are kept at least. */
-const mostKept = 512;
+const mostKept = 4_096;
 
 /** The number of deltas that a store merges into one record. */
 const mostAhead = 64;
@@ -78,6 +80,9 @@ export const createTail = (): Tail => {
     end: () => {
       hasEnded = true;
       changed$.next();
+    },
+    get begin() {
+      return omitted === 0 ? omittedSeq : undefined;
     },
     has: (afterSeq) => omittedSeq <= afterSeq,
     follow$: (afterSeq, demand = openDemand) =>

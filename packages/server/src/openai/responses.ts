@@ -25,6 +25,7 @@ import { encodeParts } from '../parts/encode-parts.js';
 import { type AskedFor, metadataOf } from './asked-for.js';
 import { conversationOf, entriesOfInput } from './messages.js';
 import { refusal, refuse } from './refusals.js';
+import { beginWith, continueAfter } from './forks.js';
 import {
   createResponseEncoder,
   type ResponseEncoder,
@@ -121,13 +122,13 @@ export const responseRoutes = (
     const started$ = defer(() => {
       const how = { ...call, continues: isBackground };
       if (request.previous !== undefined) {
-        const from = { callId: request.previous, otherwise: own };
+        const prepare = continueAfter(request.previous, own);
         return responseChat$(visit, request.previous, 'previous_response_id').pipe(
-          concatMap((chat) => chat.start$({ ...how, input: messages, from })),
+          concatMap((chat) => chat.start$({ ...how, input: messages, prepare })),
         );
       }
       return conversation === undefined
-        ? visit.chat(own).start$({ ...how, input, history: history.map(withId) })
+        ? visit.chat(own).start$({ ...how, input, prepare: beginWith(history.map(withId)) })
         : visit.chat(conversation).start$({ ...how, input: messages });
     });
     return started$.pipe(

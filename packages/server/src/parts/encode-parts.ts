@@ -10,7 +10,7 @@ import { type StreamApprovals, withApprovalTokens } from './with-approval-tokens
 export type EncodingOptions = StreamApprovals & ClientResultOptions;
 
 /** Encodes the events of calls. Always completes: an error, even before any event, ends as the protocol requires. */
-export const encodeParts = <Chunk>(
+export const encodeParts = <Chunk extends object>(
   options: EncodingOptions,
   masks: Masks,
   encode: (part: Part) => readonly Chunk[],
@@ -21,10 +21,25 @@ export const encodeParts = <Chunk>(
       options.asking?.through(parts) ?? parts,
       withoutClientResults(options),
       withApprovalTokens(options),
-      concatMap(encode),
+      concatMap((part) => {
+        const chunks = encode(part);
+        if (isFromQueue(part)) chunks.forEach((chunk) => placeless.add(chunk));
+        return chunks;
+      }),
       catchError((cause: unknown) => encode(failure(cause))),
     );
 };
+
+/**
+ * Objects that come from the queue of approvals, not from an event: they have no place among the events of a call. A client
+ * may get them again, and replaces them.
+ */
+export const placeless = new WeakSet<object>();
+
+const isFromQueue = (part: Part): boolean =>
+  part.type === 'asks' ||
+  (part.type === 'stepEnd' && part.isContinued === true) ||
+  (part.type === 'notice' && 'approvalToken' in part.notice);
 
 /** The end of a call that failed before its first event. */
 const failure = (cause: unknown): Part => ({
