@@ -23,6 +23,7 @@ const plain = [
       'conformance/fault-suite/',
       'conformance/flow-suite/',
       'conformance/mcp-suite/',
+      'conformance/client-suite/',
     ],
   },
   {

@@ -1,0 +1,50 @@
+import { deepEqual } from 'node:assert/strict';
+import type { RowId } from './rows.js';
+import type { Stage } from './stage.js';
+
+/** Why a cell has no check: the protocol has no such thing, or the server has not. */
+export interface Missing {
+  readonly missing: 'protocol' | 'server';
+  readonly reason: string;
+}
+
+/** Plays a client, asserts what it ended with, and resolves to that in a few words. */
+export type Check = (stage: Stage) => Promise<string>;
+
+/** A client. */
+export interface Column {
+  readonly name: string;
+  /** The package and its version. */
+  readonly version: string;
+  readonly aiSdk?: 6 | 7;
+  readonly cells: Readonly<Record<RowId, Check | Missing>>;
+}
+
+export const notInProtocol = (reason: string): Missing => ({ missing: 'protocol', reason });
+
+export const notBuilt = (reason: string): Missing => ({ missing: 'server', reason });
+
+/** A picture, in base64. */
+export const picture = 'AAEC';
+
+export const picturesIn = ({ model }: Stage): readonly unknown[] =>
+  (model.requests[0]?.messages[0]?.content ?? []).filter(({ type }) => type === 'image');
+
+export const thePicture = [
+  { type: 'image', source: { kind: 'base64', mediaType: 'image/png', data: picture } },
+];
+
+/** The text of the messages that the model got last. */
+export const textsAsked = ({ model }: Stage): readonly string[] =>
+  (model.requests.at(-1)?.messages ?? []).map(({ content }) =>
+    content.map((block) => (block.type === 'text' ? block.text : block.type)).join(''),
+  );
+
+/** Fails unless both are the same as JSON. */
+export const same = (actual: unknown, expected: unknown): void => {
+  deepEqual(jsonOf(actual), jsonOf(expected));
+};
+
+// An array keeps its length, and `undefined` is not lost from it.
+const jsonOf = (value: unknown): unknown =>
+  JSON.parse(JSON.stringify([value], (_, it: unknown) => (it === undefined ? 'undefined' : it)));

@@ -1,0 +1,164 @@
+import { MillraceError, requireApproval, suspend, tool } from '@millrace/core';
+import { jsonSchema } from '@millrace/core/schema';
+import { finish, type ScriptedAnswer, text, toolCall } from '@millrace/core/testing';
+import type { ServeOptions } from '@millrace/server/node';
+import { BehaviorSubject, filter, map, of, take, throwError } from 'rxjs';
+import type { Scene } from './stage.js';
+
+/** A row of the table: the scene that is played for every client, and what its client must end with. */
+export interface Row {
+  readonly name: string;
+  readonly about: string;
+  readonly scene: Scene;
+}
+
+const pay = [toolCall('pay', { amount: 5 }, 'p'), finish()];
+const afterOne = [[text('Hello.')], [text('One.')], [text('Two.')]];
+const held =
+  (options: ServeOptions = {}, before: readonly ScriptedAnswer[] = []): Scene =>
+  ({ held: { answer$ } }) => ({ answers: [...before, answer$], options });
+
+const city = jsonSchema({ type: 'object', properties: { city: { type: 'string' } } });
+
+/** Both runs of this tool end once both have begun. */
+const lookTogether = () => {
+  const begun$ = new BehaviorSubject(0);
+  const bothBegun$ = begun$.pipe(
+    filter((begun) => begun === 2),
+    take(1),
+  );
+  return tool({
+    name: 'look',
+    description: 'Looks at the weather.',
+    input: city,
+    run: ({ city: where = '' }) => {
+      begun$.next(begun$.value + 1);
+      return bothBegun$.pipe(map(() => `Rain in ${where}.`));
+    },
+  });
+};
+
+export const rows = {
+  good: {
+    name: 'good run',
+    about: 'The answer is streamed in two parts, and ends whole.',
+    scene: () => ({ answers: [[text('Hello'), text(' Ann.')]] }),
+  },
+  parallel: {
+    name: 'parallel tools',
+    about: 'Two calls of a tool run at the same time, then the answer follows.',
+    scene: () => ({
+      answers: [
+        [toolCall('look', { city: 'Oslo' }, 'a'), toolCall('look', { city: 'Rome' }, 'b')],
+        [text('Rain in both.')],
+      ],
+      agent: { tools: [lookTogether()] },
+    }),
+  },
+  toolError: {
+    name: 'tool error',
+    about: 'A tool throws. The client learns that it failed, not why, and gets the answer.',
+    scene: () => ({
+      answers: [[toolCall('broken', {}, 'a')], [text('It is broken.')]],
+      agent: {
+        tools: [
+          tool({
+            name: 'broken',
+            description: 'Fails.',
+            run: () => throwError(() => new Error('secret')),
+          }),
+        ],
+      },
+    }),
+  },
+  denial: {
+    name: 'denial',
+    about: 'The server denies a tool call. The client learns that, not why, and gets the answer.',
+    scene: ({ pays }) => ({
+      answers: [pay, [text('Then not.')]],
+      agent: {
+        tools: [requireApproval(pays, () => of({ approved: false, reason: 'secret' }))],
+      },
+    }),
+  },
+  approval: {
+    name: 'approval',
+    about: 'A tool waits until the client approves it by the means of its protocol. It runs once.',
+    scene: ({ pays, approvals }) => ({
+      answers: [pay, [text('It is paid.')]],
+      agent: { tools: [requireApproval(pays, approvals.approve)] },
+    }),
+  },
+  suspended: {
+    name: 'suspended tool',
+    about: 'A tool of the agent suspends, and the client brings its result.',
+    scene: () => ({
+      answers: [[toolCall('where', {}, 'w'), finish()], [text('You are in Oslo.')]],
+      agent: {
+        tools: [
+          tool({
+            name: 'where',
+            description: 'Asks the client where the user is.',
+            run: () => suspend('Where are you?'),
+          }),
+        ],
+      },
+    }),
+  },
+  clientTool: {
+    name: 'client tool',
+    about: 'The request defines a tool, which the client runs. Its result continues the call.',
+    scene: () => ({
+      answers: [[toolCall('weather', { city: 'Oslo' }, 'w'), finish()], [text('It rains.')]],
+    }),
+  },
+  regenerate: {
+    name: 'regenerate',
+    about: 'The second answer is made again. The model sees the first question and answer only.',
+    scene: () => ({ answers: afterOne }),
+  },
+  edit: {
+    name: 'edit',
+    about: 'The second question is replaced. The model does not see the first version.',
+    scene: () => ({ answers: afterOne }),
+  },
+  picture: {
+    name: 'picture in',
+    about: 'A message has a picture, which reaches the model as it is.',
+    scene: () => ({ answers: [[text('A cat.')]] }),
+  },
+  fault: {
+    name: 'model fault',
+    about: "The model fails. The client's own error state has the message for users.",
+    scene: () => ({
+      answers: [
+        () => throwError(() => new MillraceError('server', 'secret', { retryable: false })),
+      ],
+    }),
+  },
+  interrupt: {
+    name: 'interrupt',
+    about: 'The call is stopped in the middle of its answer. The text so far stays.',
+    scene: held(),
+  },
+  abort: {
+    name: 'abort',
+    about: 'The client leaves in the middle of the answer, and the model is unsubscribed.',
+    scene: held({ onDisconnect: 'abort' }),
+  },
+  resume: {
+    name: 'resume',
+    about: 'The connection is lost in the middle of an answer. The client ends with all of it.',
+    scene: held(),
+  },
+  reload: {
+    name: 'reload',
+    about: 'A new client loads the conversation, and joins the answer that is running.',
+    scene: held({}, [[text('Hello.')]]),
+  },
+} satisfies Readonly<Record<string, Row>>;
+
+export type RowId = keyof typeof rows;
+
+// eslint-disable-next-line @typescript-eslint/consistent-type-assertions -- The keys of an object literal.
+export const rowIds = Object.keys(rows) as readonly RowId[];

@@ -1,0 +1,16 @@
+import { createAgent, type Model, tool } from '@millrace/core';
+import { jsonSchema } from '@millrace/core/schema';
+import { finish, text } from '@millrace/core/testing';
+import { of } from 'rxjs';
+
+/** Stands in for a model of a provider. */
+export const model: Model = { name: 'greeter', stream$: () => of(text('Hello Ann.'), finish()) };
+
+export const agent = createAgent({ name: 'helper', model });
+
+export const pay = tool({
+  name: 'pay',
+  description: 'Pays a bill.',
+  input: jsonSchema({ type: 'object', properties: { amount: { type: 'number' } } }),
+  run: () => 'Paid.',
+});
