@@ -40,6 +40,13 @@ export const textsAsked = ({ model }: Stage): readonly string[] =>
     content.map((block) => (block.type === 'text' ? block.text : block.type)).join(''),
   );
 
+/** The reason of a denial. */
+export const reason = 'Too much.';
+
+/** The last message of the last request to the model: the results of tools. */
+export const resultsAsked = ({ model }: Stage): string =>
+  JSON.stringify(model.requests.at(-1)?.messages.at(-1));
+
 /** Fails unless both are the same as JSON. */
 export const same = (actual: unknown, expected: unknown): void => {
   deepEqual(jsonOf(actual), jsonOf(expected));

@@ -22,10 +22,12 @@ if (words.some((word) => word !== '--write')) {
 async function play(isWritten: boolean): Promise<number> {
   const columns = await allColumns();
   const cells: Played[] = [];
+  const problems: string[] = [];
+  // A client may still run when its cell is found wrong.
+  process.on('unhandledRejection', (error) => problems.push(`Unhandled: ${String(error)}`));
   for (const row of rowIds) {
     for (const column of columns) cells.push(await playCell(row, column));
   }
-  const problems: string[] = [];
   for (const kind of kinds) {
     const problem = await problemOf(kind);
     if (problem !== undefined) problems.push(problem);

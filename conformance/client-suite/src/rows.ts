@@ -14,6 +14,13 @@ export interface Row {
 
 const pay = [toolCall('pay', { amount: 5 }, 'p'), finish()];
 const afterOne = [[text('Hello.')], [text('One.')], [text('Two.')]];
+/** A tool that waits for the client. */
+const asking =
+  (answer: string): Scene =>
+  ({ pays, approvals }) => ({
+    answers: [pay, [text(answer)]],
+    agent: { tools: [requireApproval(pays, approvals.approve)] },
+  });
 const held =
   (options: ServeOptions = {}, before: readonly ScriptedAnswer[] = []): Scene =>
   ({ held: { answer$ } }) => ({ answers: [...before, answer$], options });
@@ -73,7 +80,8 @@ export const rows = {
   },
   denial: {
     name: 'denial',
-    about: 'The server denies a tool call. The client learns that, not why, and gets the answer.',
+    about:
+      'A rule of the server denies a tool call. The client learns that, not why, and gets the answer.',
     scene: ({ pays }) => ({
       answers: [pay, [text('Then not.')]],
       agent: {
@@ -84,10 +92,18 @@ export const rows = {
   approval: {
     name: 'approval',
     about: 'A tool waits until the client approves it by the means of its protocol. It runs once.',
-    scene: ({ pays, approvals }) => ({
-      answers: [pay, [text('It is paid.')]],
-      agent: { tools: [requireApproval(pays, approvals.approve)] },
-    }),
+    scene: asking('It is paid.'),
+  },
+  refusal: {
+    name: 'approval denied',
+    about:
+      'The client denies it with a reason. The tool does not run, and the model gets the reason.',
+    scene: asking('Then not.'),
+  },
+  lateApproval: {
+    name: 'approval after a reload',
+    about: 'A new client loads the conversation, sees what waits, and approves it.',
+    scene: asking('It is paid.'),
   },
   suspended: {
     name: 'suspended tool',

@@ -63,12 +63,17 @@ export const markdownTable = (lines: readonly (readonly string[])[]): string => 
   return [first, rule, ...others].join('\n');
 };
 
-/** What each cell without a check lacks, and what is wrong. */
-export const notesOf = (cells: readonly Played[], results: readonly Played['result'][]) =>
-  cells
-    .filter(({ result }) => results.includes(result))
-    .map(({ row, column, says }) => `- ${rows[row].name}, ${column.name}: ${says}`)
+/** What cells of these results say, those of a column that say the same together. */
+export const notesOf = (cells: readonly Played[], results: readonly Played['result'][]): string => {
+  const chosen = cells.filter(({ result }) => results.includes(result));
+  const keyOf = ({ column, says }: Played) => `${column.name}: ${says}`;
+  return [...new Set(chosen.map(keyOf))]
+    .map((key) => {
+      const names = chosen.filter((cell) => keyOf(cell) === key).map(({ row }) => rows[row].name);
+      return `- ${names.join(', ')}, ${key}`;
+    })
     .join('\n');
+};
 
 export const summaryOf = (cells: readonly Played[]): string => {
   const count = (wanted: Played['result']) =>

@@ -10,7 +10,16 @@ import {
 } from '@a2a-js/sdk';
 import { type Client, ClientFactory } from '@a2a-js/sdk/client';
 import { TaskNotFoundError } from '@a2a-js/sdk/errors';
-import { same, type Column, notInProtocol, picture, picturesIn, thePicture } from '../column.js';
+import {
+  same,
+  type Column,
+  notInProtocol,
+  picture,
+  picturesIn,
+  thePicture,
+  reason,
+  resultsAsked,
+} from '../column.js';
 import { isRecord } from '@millrace/core/values';
 import type { Stage } from '../stage.js';
 
@@ -25,7 +34,7 @@ const partOf = (content: NonNullable<Part['content']>, mediaType: string): Part 
 
 let count = 0;
 const saying = (
-  text: string,
+  said: string | object,
   { taskId = '', more = [] }: { readonly taskId?: string; readonly more?: readonly Part[] } = {},
 ): SendMessageRequest => {
   count += 1;
@@ -34,7 +43,12 @@ const saying = (
     contextId: '',
     taskId,
     role: Role.ROLE_USER,
-    parts: [partOf({ $case: 'text', value: text }, 'text/plain'), ...more],
+    parts: [
+      typeof said === 'string'
+        ? partOf({ $case: 'text', value: said }, 'text/plain')
+        : partOf({ $case: 'data', value: said }, 'application/json'),
+      ...more,
+    ],
     metadata: undefined,
     extensions: [],
     referenceTaskIds: [],
@@ -153,7 +167,9 @@ export const a2aColumn = (version: string): Column => ({
       return 'answer, progress';
     },
     toolError: async (stage) => {
-      const { tools } = await answers(stage, 'It is broken.');
+      const { id, tools } = await answers(stage, 'It is broken.');
+      const found = await (await clientOf(stage)).getTask({ tenant: '', id });
+      same(JSON.stringify(found).includes('secret'), false);
       same(tools, ['started', 'failed']);
       return 'answer, progress';
     },
@@ -171,13 +187,30 @@ export const a2aColumn = (version: string): Column => ({
       same(stage.paid, [{ amount: 5 }]);
       return 'input-required';
     },
+    refusal: async (stage) => {
+      const client = await clientOf(stage);
+      const { id } = await read(client.sendMessageStream(saying('Hi')));
+      await answers(stage, 'Then not.', saying({ approved: false, reason }, { taskId: id }));
+      same(stage.paid, []);
+      match(resultsAsked(stage), /Too much/);
+      return 'data part';
+    },
+    lateApproval: async (stage) => {
+      const { id } = await read((await clientOf(stage)).sendMessageStream(saying('Hi')));
+      const { status } = await (await clientOf(stage)).getTask({ tenant: '', id });
+      same(stateOf(status?.state), 'input_required');
+      match(textOf(status?.message?.parts), /^Approve the tool 'pay'\?/);
+      await answers(stage, 'It is paid.', saying('yes', { taskId: id }));
+      same(stage.paid, [{ amount: 5 }]);
+      return 'getTask';
+    },
     suspended: async (stage) => {
       const client = await clientOf(stage);
       const { id, state, says } = await read(client.sendMessageStream(saying('Hi')));
       same([state, says], ['input_required', 'Where are you?']);
       const ended = await answers(stage, 'You are in Oslo.', saying('Oslo', { taskId: id }));
       same(ended.id, id);
-      match(JSON.stringify(stage.model.requests[1]?.messages.at(-1)), /Oslo/);
+      match(resultsAsked(stage), /Oslo/);
       return 'input-required';
     },
     clientTool: notInProtocol('A message has no definitions of tools.'),
@@ -194,7 +227,7 @@ export const a2aColumn = (version: string): Column => ({
       const client = await clientOf(stage);
       const { state, says } = await read(client.sendMessageStream(saying('Hi')));
       same(state, 'failed');
-      match(says, /^The service did not respond/);
+      match(says, /^The service did not respond as expected\. Please try again\.$/);
       same(stage.errors, ['server']);
       return "state 'failed'";
     },

@@ -2,23 +2,27 @@ import { match } from 'node:assert/strict';
 import {
   type BaseEvent,
   EventType,
+  getRunOutcome,
   HttpAgent,
   type HttpAgentConfig,
   type Message,
   type RunAgentInput,
   type RunAgentParameters,
+  type RunFinishedEvent,
   verifyEvents,
 } from '@ag-ui/client';
 import { filter, firstValueFrom, from, map, Subject } from 'rxjs';
 import {
   same,
   type Column,
-  notBuilt,
   picture,
   picturesIn,
   textsAsked,
   thePicture,
+  reason,
+  resultsAsked,
 } from '../column.js';
+import { weather } from './chat-completions.js';
 import type { Stage } from '../stage.js';
 
 /** The client, with the route that the server has for `connectAgent`. */
@@ -54,10 +58,15 @@ const runOf = (
   const changed$ = new Subject<void>();
   const errors: string[] = [];
   let outcome = 'none';
+  let pending: readonly string[] = [];
   const subscriber = {
     onEvent: ({ event }: { event: BaseEvent }) => void events.push(event),
     onMessagesChanged: () => changed$.next(),
-    onRunFinishedEvent: (end: { outcome: string }) => void (outcome = end.outcome),
+    onRunFinishedEvent: (end: { outcome: string; event: RunFinishedEvent }) => {
+      ({ outcome } = end);
+      const ended = getRunOutcome(end.event);
+      pending = ended?.type === 'success' ? (ended.pendingToolCallIds ?? []) : [];
+    },
     onRunErrorEvent: ({ event }: { event: { message: string } }) => void errors.push(event.message),
     onRunFailed: ({ error }: { error: Error }) => void errors.push(`failed: ${error.message}`),
   };
@@ -76,7 +85,7 @@ const runOf = (
       ),
     ended: async () => {
       await running;
-      return { events, errors, outcome, complaints: complaintsOf(events) };
+      return { events, errors, outcome, pending, complaints: complaintsOf(events) };
     },
   };
 };
@@ -126,10 +135,14 @@ const twoAnswers = async (stage: Stage): Promise<Client> => {
 /** The id of the call that made a message: the beginning of its id. */
 const callOf = (message: Message | undefined): string => message?.id.split('/')[0] ?? '';
 
-/** Brings the result of the tool call that is open. */
-const bringResult = (agent: Client, content: string): void => {
-  const [toolCall] = toolCallsIn(agent);
-  agent.addMessage({ id: 'r1', role: 'tool', toolCallId: toolCall?.id ?? '', content });
+/** Brings the result of the tool call that waits for it. */
+const bringResult = (
+  agent: Client,
+  { errors, complaints, outcome, pending }: Awaited<ReturnType<ReturnType<typeof runOf>['ended']>>,
+  content: string,
+): void => {
+  same([errors, complaints, outcome, pending.length], [[], [], 'success', 1]);
+  agent.addMessage({ id: 'r1', role: 'tool', toolCallId: pending[0] ?? '', content });
 };
 
 export const agUiColumn = (version: string): Column => ({
@@ -187,15 +200,52 @@ export const agUiColumn = (version: string): Column => ({
       same([agent.pendingInterrupts, stage.paid], [[], [{ amount: 5 }]]);
       return 'interrupt, resume';
     },
+    refusal: async (stage) => {
+      const agent = clientOf(stage, [user('Hi')]);
+      await runs(agent, '', {}, 'interrupt');
+      const interruptId = agent.pendingInterrupts[0]?.id ?? '';
+      await runs(agent, 'Then not.', {
+        resume: [{ interruptId, status: 'resolved', payload: { approved: false, reason } }],
+      });
+      same([agent.pendingInterrupts, stage.paid], [[], []]);
+      match(resultsAsked(stage), /Too much/);
+      return 'interrupt, resume';
+    },
+    lateApproval: async (stage) => {
+      await runs(clientOf(stage, [user('Hi')]), '', {}, 'interrupt');
+      const agent = clientOf(stage, []);
+      const { errors, complaints, outcome } = await runOf(agent, {}, 'connect').ended();
+      same([errors, complaints, outcome], [[], [], 'interrupt']);
+      same(
+        agent.messages.map(({ role }) => role),
+        ['user', 'assistant'],
+      );
+      const interruptId = agent.pendingInterrupts[0]?.id ?? '';
+      await runs(agent, 'It is paid.', {
+        resume: [{ interruptId, status: 'resolved', payload: true }],
+      });
+      same([agent.pendingInterrupts, stage.paid], [[], [{ amount: 5 }]]);
+      return 'connectAgent, resume';
+    },
     suspended: async (stage) => {
       const agent = clientOf(stage, [user('Hi')]);
-      await runOf(agent).ended();
-      bringResult(agent, 'Oslo');
+      bringResult(agent, await runOf(agent).ended(), 'Oslo');
       await runs(agent, 'You are in Oslo.');
-      match(JSON.stringify(stage.model.requests[1]?.messages.at(-1)), /Oslo/);
+      match(resultsAsked(stage), /Oslo/);
       return 'tool message';
     },
-    clientTool: notBuilt('The tools of a `RunAgentInput` are ignored.'),
+    clientTool: async (stage) => {
+      const agent = clientOf(stage, [user('Hi')]);
+      const tools = [weather];
+      bringResult(agent, await runOf(agent, { tools }).ended(), 'Rain.');
+      same(
+        toolCallsIn(agent).map((it) => [it.function.name, it.function.arguments]),
+        [['weather', '{"city":"Oslo"}']],
+      );
+      await runs(agent, 'It rains.', { tools });
+      match(resultsAsked(stage), /Rain/);
+      return 'tools, tool message';
+    },
     regenerate: async (stage) => {
       const agent = await twoAnswers(stage);
       const after = callOf(agent.messages[1]);
@@ -227,7 +277,7 @@ export const agUiColumn = (version: string): Column => ({
     fault: async (stage) => {
       const agent = clientOf(stage, [user('Hi')]);
       const { errors, complaints, events } = await runOf(agent).ended();
-      match(errors.join(), /^The service did not respond/);
+      match(errors.join(), /^The service did not respond as expected\. Please try again\.$/);
       same([complaints, stage.errors], [[], ['server']]);
       same(events.at(-1)?.type, EventType.RUN_ERROR);
       return 'RUN_ERROR';

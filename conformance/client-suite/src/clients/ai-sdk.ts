@@ -10,6 +10,8 @@ import {
   picturesIn,
   textsAsked,
   thePicture,
+  reason,
+  resultsAsked,
 } from '../column.js';
 import { isRecord } from '@millrace/core/values';
 import type { Stage } from '../stage.js';
@@ -134,6 +136,11 @@ export const aiSdk = (sdk: typeof AiSdk, major: 6 | 7, version: string): Column 
     await chat.sendMessage({ text: 'Hi' });
     return chat;
   };
+  const historyOf = async ({ url }: Stage): Promise<UIMessage[]> => {
+    const history: unknown = await (await fetch(`${url}/api/chat/chat-1`)).json();
+    const messages = isRecord(history) ? history['messages'] : undefined;
+    return sdk.validateUIMessages({ messages });
+  };
   const twoAnswers = async (stage: Stage): Promise<Chat> => {
     const chat = await asked(stage);
     await chat.sendMessage({ text: '1?' });
@@ -195,6 +202,35 @@ export const aiSdk = (sdk: typeof AiSdk, major: 6 | 7, version: string): Column 
         same([statesIn(chat), stage.paid], [['output-available'], [{ amount: 5 }]]);
         return 'addToolApprovalResponse';
       },
+      refusal: async (stage) => {
+        const chat = await asked(stage, {
+          sendAutomaticallyWhen: sdk.lastAssistantMessageIsCompleteWithApprovalResponses,
+        });
+        const ended = chat.ended();
+        const id = toolsIn(chat)[0]?.approval?.id ?? '';
+        await chat.addToolApprovalResponse({ id, approved: false, reason });
+        await ended;
+        await isWell(chat, 'Then not.');
+        same([statesIn(chat), stage.paid], [['output-denied'], []]);
+        match(resultsAsked(stage), /Too much/);
+        return 'output-denied';
+      },
+      lateApproval: async (stage) => {
+        await asked(stage);
+        const chat = chatOf(stage, {
+          messages: await historyOf(stage),
+          sendAutomaticallyWhen: sdk.lastAssistantMessageIsCompleteWithApprovalResponses,
+        });
+        await chat.resumeStream();
+        same([statesIn(chat), stage.paid, chat.messages.length], [['approval-requested'], [], 2]);
+        const ended = chat.ended();
+        const id = toolsIn(chat)[0]?.approval?.id ?? '';
+        await chat.addToolApprovalResponse({ id, approved: true });
+        await ended;
+        await isWell(chat, 'It is paid.');
+        same([statesIn(chat), stage.paid], [['output-available'], [{ amount: 5 }]]);
+        return 'history, resumeStream';
+      },
       suspended: async (stage) => {
         const chat = await asked(stage, {
           sendAutomaticallyWhen: sdk.lastAssistantMessageIsCompleteWithToolCalls,
@@ -206,7 +242,7 @@ export const aiSdk = (sdk: typeof AiSdk, major: 6 | 7, version: string): Column 
         await ended;
         await isWell(chat, 'You are in Oslo.');
         same(statesIn(chat), ['output-available']);
-        match(JSON.stringify(stage.model.requests[1]?.messages.at(-1)), /Oslo/);
+        match(resultsAsked(stage), /Oslo/);
         return 'addToolOutput';
       },
       clientTool: notInProtocol(
@@ -240,7 +276,10 @@ export const aiSdk = (sdk: typeof AiSdk, major: 6 | 7, version: string): Column 
       fault: async (stage) => {
         const chat = await asked(stage);
         same(chat.status, 'error');
-        match(chat.error?.message ?? '', /^The service did not respond/);
+        match(
+          chat.error?.message ?? '',
+          /^The service did not respond as expected\. Please try again\.$/,
+        );
         same(stage.errors, ['server']);
         return "status 'error'";
       },
@@ -296,11 +335,7 @@ export const aiSdk = (sdk: typeof AiSdk, major: 6 | 7, version: string): Column 
         stage.held.say('Once ');
         await before.shows('Once ');
         await before.stop();
-        const history: unknown = await (await fetch(`${stage.url}/api/chat/chat-1`)).json();
-        const messages = await sdk.validateUIMessages({
-          messages: isRecord(history) ? history['messages'] : undefined,
-        });
-        const chat = chatOf(stage, { messages });
+        const chat = chatOf(stage, { messages: await historyOf(stage) });
         const resumed = chat.resumeStream();
         await chat.shows('Once ');
         stage.held.say('more.');

@@ -13,6 +13,7 @@ import {
   picturesIn,
   textsAsked,
   thePicture,
+  resultsAsked,
 } from '../column.js';
 import { openAiOf, weather } from './chat-completions.js';
 import type { Stage } from '../stage.js';
@@ -55,6 +56,10 @@ const begun = async (client: OpenAI, stage: Stage, more: Partial<Asked> = {}) =>
 const deltasIn = (events: readonly ResponseStreamEvent[]): string =>
   events.map((it) => (it.type === 'response.output_text.delta' ? it.delta : '')).join('');
 
+const noApprovals = notBuilt(
+  'The interface has `mcp_approval_request`, which the server does not send: the call waits until the approval expires.',
+);
+
 export const responses = (version: string): Column => ({
   name: 'openai, responses',
   version,
@@ -88,9 +93,9 @@ export const responses = (version: string): Column => ({
       );
       return 'mcp_call.error';
     },
-    approval: notBuilt(
-      'The interface has `mcp_approval_request`, which the server does not send: the call waits until the approval expires.',
-    ),
+    approval: noApprovals,
+    refusal: noApprovals,
+    lateApproval: noApprovals,
     suspended: async (stage) => {
       const first = await ask(stage, { input: 'Hi' });
       const [call] = first.output;
@@ -100,7 +105,7 @@ export const responses = (version: string): Column => ({
         previous_response_id: first.id,
         input: [{ type: 'function_call_output', call_id: call.call_id, output: 'Oslo' }],
       });
-      match(JSON.stringify(stage.model.requests[1]?.messages.at(-1)), /Oslo/);
+      match(resultsAsked(stage), /Oslo/);
       return 'function_call';
     },
     clientTool: async (stage) => {
@@ -114,7 +119,7 @@ export const responses = (version: string): Column => ({
         input: [{ type: 'function_call_output', call_id: call.call_id, output: 'Rain.' }],
         tools,
       });
-      match(JSON.stringify(stage.model.requests[1]?.messages.at(-1)), /Rain\./);
+      match(resultsAsked(stage), /Rain\./);
       return 'function_call';
     },
     regenerate: async (stage) => {
@@ -153,7 +158,7 @@ export const responses = (version: string): Column => ({
     fault: async (stage) => {
       const { status, error } = await ask(stage, { input: 'Hi' });
       same([status, error?.code], ['failed', 'server_error']);
-      match(error?.message ?? '', /^The service did not respond/);
+      match(error?.message ?? '', /^The service did not respond as expected\. Please try again\.$/);
       same(stage.errors, ['server']);
       return "status 'failed'";
     },
@@ -176,16 +181,16 @@ export const responses = (version: string): Column => ({
     resume: async (stage) => {
       const client = openAiOf(stage);
       const { id, seen } = await begun(client, stage);
-      const rest = client.responses.stream({
-        response_id: id,
-        starting_after: seen.at(-1)?.sequence_number ?? 0,
-      });
-      const later: ResponseStreamEvent[] = [];
-      rest.on('event', (event) => later.push(event));
       stage.held.say('more.');
       stage.held.end();
-      same((await rest.finalResponse()).output_text, 'Once more.');
-      same(deltasIn([...seen, ...later]), 'Once more.');
+      const rest = await client.responses.retrieve(id, {
+        stream: true,
+        starting_after: seen.at(-1)?.sequence_number ?? 0,
+      });
+      for await (const event of rest) seen.push(event);
+      const last = seen.at(-1);
+      same([last?.type, deltasIn(seen)], ['response.completed', 'Once more.']);
+      same((await client.responses.retrieve(id)).output_text, 'Once more.');
       return 'starting_after';
     },
     reload: async (stage) => {
