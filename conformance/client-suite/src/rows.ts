@@ -164,7 +164,8 @@ export const rows = {
   },
   resume: {
     name: 'resume',
-    about: 'The connection is lost in the middle of an answer. The client ends with all of it.',
+    about:
+      'The client loses its connection, or leaves, in the middle of an answer. It ends with all of it.',
     scene: held(),
   },
   reload: {
