@@ -1,10 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { createAgent, MillraceError, requireApproval, suspend, tool } from '@millrace/core';
 import { retrieve } from '@millrace/core/retrieval';
@@ -22,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => browser?.close());
 
-const { open, visit, close } = visits(() => {
+const { open, close } = visits(() => {
   if (browser === undefined) throw new Error('There is no browser.');
   return browser;
 });
@@ -421,59 +415,6 @@ describe('conversations', () => {
     await page.goto(url);
     await ask('Hello!');
     await sees('Hello Ann.');
-  });
-});
-
-describe('a server that is killed in mid-answer', () => {
-  const script = `
-import { createAgent } from '@millrace/core';
-import { chatPage } from '@millrace/chat-page';
-import { serve } from '@millrace/server/node';
-import { openFiles } from '@millrace/store';
-import { concat, NEVER, of } from 'rxjs';
-const [, directory, port, says, ends] = process.argv;
-const last = ends === 'yes' ? of({ type: 'finish', finish: 'stop' }) : NEVER;
-const model = { name: 'told', stream$: () => concat(of({ type: 'text', text: says }), last) };
-const options = { port: Number(port), store: openFiles(directory), protocols: [chatPage()] };
-serve(createAgent({ name: 'Helper', model }), options).subscribe(({ url }) => console.log(url));
-`;
-  const children: ChildProcess[] = [];
-  afterEach(() => {
-    children.splice(0).forEach((child) => child.kill('SIGKILL'));
-  });
-  const start = async (directory: string, port: string, says: string, ends: 'yes' | 'no') => {
-    const child = spawn(
-      process.execPath,
-      ['--input-type=module', '-e', script, directory, port, says, ends],
-      { cwd: import.meta.dirname, stdio: ['ignore', 'pipe', 'inherit'] },
-    );
-    children.push(child);
-    const [url] = (await once(createInterface(child.stdout), 'line')) as [string];
-    return { url, child };
-  };
-
-  it('ends with one message when it is back, without the text of the broken attempt', async () => {
-    const directory = await mkdtemp(join(tmpdir(), 'millrace-page-'));
-    try {
-      const { url, child } = await start(directory, '0', 'Broken', 'no');
-      const { page, ask, sees, answers, isAnswered, screenshot } = await visit(url);
-      await ask('A story?');
-      await sees('Broken');
-      child.kill('SIGKILL');
-      await page.getByText('Reconnecting…').waitFor();
-      await screenshot('reconnecting');
-      await start(directory, new URL(url).port, 'Whole.', 'yes');
-      await sees('Whole.');
-      await isAnswered();
-      expect(await answers()).toEqual(['Whole.']);
-      expect(await page.getByText('Broken').count()).toBe(0);
-      expect(await page.getByText('Reconnecting…').count()).toBe(0);
-      await page.reload();
-      await sees('Whole.');
-      expect(await answers()).toEqual(['Whole.']);
-    } finally {
-      await rm(directory, { recursive: true, force: true });
-    }
   });
 });
 
