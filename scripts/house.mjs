@@ -185,7 +185,7 @@ function publicNames(folder, modules) {
 /** The names that no example, page or other package mentions. */
 function unnamed(names, folder) {
   const sources = workspaces(root)
-    .filter((other) => other !== folder && other !== 'examples')
+    .filter((other) => other !== folder && !other.startsWith('examples'))
     .flatMap((other) => filesIn(`${other}/src`, /\.ts$/));
   const pages = [
     'README.md',
