@@ -6,7 +6,7 @@ import { jsonSchema } from '@millrace/core/schema';
 import { agentTool } from '@millrace/core/teams';
 import { finish, scriptedModel, text, thinking, toolCall } from '@millrace/core/testing';
 import { approvalQueue } from '@millrace/server/approvals';
-import type { Browser } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { of, Subject } from 'rxjs';
 import { agentOf, held, launch, visits, type Visitor } from './browser.test-support.js';
 
@@ -44,6 +44,20 @@ const depth = fjords.map(({ depth }) => depth).reduce(max, 0);
 
 > Quoted, with \`code\`.
 `;
+
+const axe = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
+
+/** The rules that a page breaks. */
+const violations = async (page: Page): Promise<readonly string[]> => {
+  // A script of the test is no script of the page: it runs beside its policy.
+  await page.evaluate((await import('node:fs')).readFileSync(axe, 'utf8'));
+  const result = (await page.evaluate('axe.run()')) as {
+    violations: { id: string; nodes: { html: string; failureSummary?: string }[] }[];
+  };
+  return result.violations.map(
+    ({ id, nodes }) => `${id}: ${nodes[0]?.html} ${nodes[0]?.failureSummary}`,
+  );
+};
 
 describe('an answer', () => {
   it('is Markdown, without any HTML', async () => {
@@ -323,7 +337,12 @@ describe('a tool', () => {
     await ask('Where am I?');
     const form = page.getByRole('form', { name: 'Result of where' });
     await form.waitFor();
+    const message = page.locator('#message');
     await page.reload();
+    await form.waitFor();
+    expect(await message.isDisabled()).toBe(true);
+    await page.getByRole('status').getByText('The tool where needs its result').waitFor();
+    expect(await violations(page)).toEqual([]);
     await form.getByRole('textbox').fill('Oslo');
     await form.getByRole('button', { name: 'Send result' }).click();
     await form.getByText('This is not valid JSON.').waitFor();
@@ -334,6 +353,7 @@ describe('a tool', () => {
     await isAnswered();
     expect(await answers()).toEqual(['You are in Oslo.']);
     expect(await form.count()).toBe(0);
+    expect(await message.evaluate((field) => field === document.activeElement)).toBe(true);
   });
 
   it('gets a message of the user after it', async () => {
@@ -419,20 +439,6 @@ describe('conversations', () => {
 });
 
 describe('everyone', () => {
-  const axe = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
-
-  /** The rules that a page breaks. */
-  const violations = async ({ page }: Visitor): Promise<readonly string[]> => {
-    // A script of the test is no script of the page: it runs beside its policy.
-    await page.evaluate((await import('node:fs')).readFileSync(axe, 'utf8'));
-    const result = (await page.evaluate('axe.run()')) as {
-      violations: { id: string; nodes: { html: string; failureSummary?: string }[] }[];
-    };
-    return result.violations.map(
-      ({ id, nodes }) => `${id}: ${nodes[0]?.html} ${nodes[0]?.failureSummary}`,
-    );
-  };
-
   it.each(['light', 'dark'] as const)('can use the page: %s', async (colorScheme) => {
     const approvals = approvalQueue({ key: 'a key of thirty-two bytes or more' });
     const pay = requireApproval(
@@ -451,14 +457,14 @@ describe('everyone', () => {
       { colorScheme },
     );
     const { ask, isAnswered, page, screenshot } = visitor;
-    expect(await violations(visitor)).toEqual([]);
+    expect(await violations(visitor.page)).toEqual([]);
     await screenshot(`welcome-${colorScheme}`);
     await ask('What is a fjord?');
     await isAnswered();
     await page.getByText('Thoughts').click();
     await ask('Pay!');
     await page.getByRole('button', { name: 'Approve' }).waitFor();
-    expect(await violations(visitor)).toEqual([]);
+    expect(await violations(visitor.page)).toEqual([]);
     await screenshot(`page-${colorScheme}`);
   });
 

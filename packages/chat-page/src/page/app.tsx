@@ -8,7 +8,7 @@ import { newId, useLatest, useWindowEvent } from './hooks.js';
 import { MessageView } from './message-view.js';
 import { ActionsContext, Icon, Problem, Working } from './pieces.js';
 import type { Server } from './server.js';
-import { isToolCall, plainTextOf, type UiMessage } from './ui-message.js';
+import { isToolCall, plainTextOf, type UiMessage, waitingIn } from './ui-message.js';
 
 /** The page: the list of conversations, and the chosen one. Its id is the fragment of the URL. */
 export const App = ({ server, name }: { readonly server: Server; readonly name: string }) => {
@@ -114,6 +114,7 @@ const Chat = ({ id, name, isNew, server, use }: ChatProps) => {
     if (event.key === 'Escape' && isBusy && !event.defaultPrevented) send({ type: 'stop' });
   });
   const messages = state?.messages ?? [];
+  const waiting = messages.slice(-1).flatMap(waitingIn)[0]?.toolName;
   const list = useStickyScroll([state]);
   return (
     <ActionsContext.Provider value={actions}>
@@ -156,7 +157,7 @@ const Chat = ({ id, name, isNew, server, use }: ChatProps) => {
         {state?.isReconnecting === true ? 'Connection lost. Reconnecting…' : ''}
       </p>
       <Announcer state={state} />
-      <Composer isBusy={isBusy} send={send} />
+      <Composer isBusy={isBusy} waiting={isBusy ? undefined : waiting} send={send} />
     </ActionsContext.Provider>
   );
 };

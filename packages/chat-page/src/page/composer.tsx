@@ -5,18 +5,21 @@ import type { UiPart } from './ui-message.js';
 
 type FilePart = Extract<UiPart, { type: 'file' }>;
 
-/** The field for messages. While an answer runs, it adds to that. */
+/** The field for messages. While an answer runs, it adds to that; while a tool waits for its result, it is disabled. */
 export const Composer = (props: {
   readonly isBusy: boolean;
+  /** The tool that waits for a result of the user. */
+  readonly waiting: string | undefined;
   readonly send: (command: Command) => void;
 }) => {
-  const { isBusy, send } = props;
+  const { isBusy, waiting, send } = props;
+  const isDisabled = waiting !== undefined;
   const [text, setText] = useState('');
   const [files, setFiles] = useState<readonly FilePart[]>([]);
   const [problem, setProblem] = useState('');
   const field = useRef<HTMLTextAreaElement>(null);
   const picker = useRef<HTMLInputElement>(null);
-  useLayoutEffect(() => field.current?.focus(), []);
+  useLayoutEffect(() => field.current?.focus(), [isDisabled]);
   const submit = () => {
     const written = text.trim();
     if (isBusy && written !== '') send({ type: 'steer', text: written });
@@ -28,6 +31,7 @@ export const Composer = (props: {
     field.current?.focus();
   };
   const attach = (list: FileList | undefined | null) => {
+    if (isDisabled) return;
     const pictures = [...(list ?? [])].filter(({ type }) => type.startsWith('image/'));
     if (pictures.length === 0) return;
     setProblem('');
@@ -72,6 +76,11 @@ export const Composer = (props: {
           {problem}
         </p>
       )}
+      {isDisabled && (
+        <p class="notice" role="status">
+          The tool <b>{waiting}</b> needs its result, above, before you can send a message.
+        </p>
+      )}
       <div class="field">
         <input
           ref={picker}
@@ -90,7 +99,7 @@ export const Composer = (props: {
           class="icon"
           aria-label="Attach pictures"
           title="Attach pictures"
-          disabled={isBusy}
+          disabled={isBusy || isDisabled}
           onClick={() => picker.current?.click()}
         >
           <Icon name="plus" />
@@ -99,6 +108,7 @@ export const Composer = (props: {
           id="message"
           ref={field}
           rows={1}
+          disabled={isDisabled}
           aria-label={isBusy ? 'Add to the running answer' : 'Your message'}
           placeholder={isBusy ? 'Add to the running answer …' : 'Your message …'}
           value={text}
@@ -116,7 +126,7 @@ export const Composer = (props: {
           </button>
         )}
         {(!isBusy || text.trim() !== '') && (
-          <button type="submit" class="primary">
+          <button type="submit" class="primary" disabled={isDisabled}>
             {isBusy ? 'Add' : 'Send'}
           </button>
         )}
