@@ -23,7 +23,6 @@ const plain = [
       'conformance/fault-suite/',
       'conformance/flow-suite/',
       'conformance/mcp-suite/',
-      'conformance/client-suite/',
     ],
   },
   {
@@ -34,11 +33,16 @@ const plain = [
   },
   {
     name: 'long',
-    goal: 'what takes long or tests the tests: growth of logs, signals, kills of an embedded database, the bench',
+    goal: 'what takes long or tests the tests: growth of logs, signals, kills of an embedded database, real clients, the bench',
     minutes: 4,
     paths: [
       'bench/',
+      'conformance/client-suite/',
       'conformance/fault-server/',
+      'conformance/flow-suite/src/slow/',
+      'packages/a2a/src/(a2a-tool|server/kill)\\.test',
+      'packages/chat-page/src/page/conversation\\.test',
+      'packages/server/src/(clients|scenarios)\\.test',
       'packages/mcp/src/published\\.test',
       'packages/retrieval/src/(documents/documents-in|embed/offline-embedder)\\.test',
       'packages/store/src/documents/document-(faults|index)\\.test',

@@ -166,7 +166,7 @@ const rules: Readonly<Record<keyof ChatServerOptions, Rule>> = {
   store: [
     (value) =>
       isRecord(value) && isRecord(value['calls']) && having('load$', '')[0](value['sessions']),
-    'a store, such as openFiles(directory) of @millrace/store',
+    'a store, such as openFiles(directory)',
   ],
   user: isFunction,
   path: isPath,

@@ -32,6 +32,7 @@ import {
   type Observable,
   of,
   repeat,
+  retry,
   Subject,
   take,
   takeUntil,
@@ -135,13 +136,25 @@ export const createConversations = (
     if (status !== 'open') throw closing();
     if (runs.size + taken >= maxCalls) throw tooMany(maxCalls);
     const { userId = '' } = metadata;
-    const free = limits?.(userId, runs.countOf(userId === '' ? '' : sessionsOf(userId)));
+    const own = userId === '' ? '' : sessionsOf(userId);
+    const free = limits?.(
+      userId,
+      runs.all().filter(({ session }) => session.id.startsWith(own)).length,
+    );
     taken += 1;
     return once(() => {
       free?.();
       taken -= 1;
     });
   };
+  /** Completes once a call that was cut has no writer, within a second: the next server must not take it for one that runs. */
+  const released$ = ({ callId }: OpenRun): Observable<never> =>
+    store.calls.driver.claim$(callId).pipe(
+      take(1),
+      retry({ count: 100, delay: 10 }),
+      ignoreElements(),
+      catchError(() => EMPTY),
+    );
   /** The number of calls without a conversation. */
   const alone$ = new BehaviorSubject(0);
   const takeAlone = (asked: AskedAlone): (() => void) => {
@@ -445,9 +458,10 @@ export const createConversations = (
             ),
           ),
           defer(() => {
+            const cut = runs.all();
             status = 'closed';
             closed$.next();
-            return EMPTY;
+            return merge(...cut.map(released$));
           }),
         );
       }),

@@ -44,8 +44,8 @@ export const assertHost = ({ url }: Request, hosts: readonly string[] | undefine
   if (hosts === undefined || hosts.includes(hostname.toLowerCase())) return;
   throw new MillraceError(
     'refused',
-    `A request for the host '${hostname}' was refused. Name it in 'hosts', or authenticate users with 'user'.`,
-    { status: 421, userMessage: 'This server does not serve this host.' },
+    `The host '${hostname}' was refused. Name it in 'hosts', or authenticate users with 'user'.`,
+    { status: 421, userMessage: 'This host is not served.' },
   );
 };
 

@@ -50,8 +50,7 @@ export interface Runs {
   readonly size: number;
   get(callId: string): OpenRun | undefined;
   ofSession(sessionId: string): readonly OpenRun[];
-  /** The number of calls whose sessions begin with this. */
-  countOf(prefix: string): number;
+  all(): readonly OpenRun[];
   begin(callId: string, session: KeptSession, input?: Input, stop$?: Subject<void>): OpenRun;
   /** Follows the events of a call until it is over. */
   tracked(run: OpenRun): MonoTypeOperatorFunction<AgentEvent>;
@@ -76,8 +75,9 @@ const isContent = (part: unknown): part is ContentBlock =>
 
 export const createRuns = (onDisconnect: OnDisconnect, onAbort: (run: OpenRun) => void): Runs => {
   const runs = new Map<string, OpenRun>();
+  const all = (): readonly OpenRun[] => [...runs.values()];
   const ofSession = (sessionId: string): readonly OpenRun[] =>
-    [...runs.values()].filter(({ session }) => session.id === sessionId);
+    all().filter(({ session }) => session.id === sessionId);
   const see = (run: OpenRun, event: AgentEvent): void => {
     run.tail.push(event);
     if (isEvent(event, 'approvalRequested')) run.asked.add(`${event.callId}/${event.toolCall.id}`);
@@ -111,8 +111,7 @@ export const createRuns = (onDisconnect: OnDisconnect, onAbort: (run: OpenRun) =
     },
     get: (callId) => runs.get(callId),
     ofSession,
-    countOf: (prefix) =>
-      [...runs.values()].filter(({ session }) => session.id.startsWith(prefix)).length,
+    all,
     see,
     end,
     begin: (callId, session, input = '', stop$ = new Subject()) => {
