@@ -105,7 +105,7 @@ export const tooMany = (maxCalls: number): MillraceError =>
   );
 
 export const closing = (): MillraceError =>
-  unavailable('The chat server is closing.', 'The server is restarting. Try again in a moment.');
+  unavailable('The chat server is closing.', 'The server is restarting. Try again.');
 
 export const noSuchCall = (): MillraceError =>
   new MillraceError('invalidResume', 'The conversation has no such call.', {

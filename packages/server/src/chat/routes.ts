@@ -277,7 +277,7 @@ export const createRoutes = (
       };
       return defer(() => {
         assertHost(request, options.hosts);
-        if (crossing === undefined) throw refused(403, 'This origin may not use the server.');
+        if (crossing === undefined) throw refused(403, 'This origin is not allowed.');
         if (request.method === 'OPTIONS') return of(new Response(null, { status: 204 }));
         return answered$(answering, pathname);
       }).pipe(
