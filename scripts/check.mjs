@@ -4,12 +4,9 @@ import { npm } from './run.mjs';
 
 const each = ['--workspaces', '--if-present'];
 const slow = ['processes', 'stores'].flatMap((tier) => ['--tier', tier]);
-/** CI lints what is published and the scripts; tests are linted here. */
-const lint =
-  process.env.MILLRACE_LINT === 'product' ? ['--', '--ignore-pattern', '**/*.test*.ts'] : [];
 const steps = [
   { name: 'build', goal: 'the packages compile', args: ['run', 'build'], alone: true },
-  { name: 'lint', goal: 'eslint finds no fault', args: ['run', 'lint', ...lint] },
+  { name: 'lint', goal: 'eslint finds no fault', args: ['run', 'lint'] },
   { name: 'contents', goal: 'npm can publish the packages', args: ['run', 'contents'] },
   { name: 'format', goal: 'prettier would change nothing', args: ['run', 'format'] },
   { name: 'api', goal: 'the API reports are up to date', args: ['run', 'api:check', ...each] },

@@ -6,7 +6,7 @@ import type { ServeBench, ServeReport } from './row.js';
 import { type ServerName, serverNames } from './server.js';
 import { withServer } from './server-process.js';
 
-/** What came of so many conversations at once. */
+/** The result for a number of conversations at once. */
 interface Crowd {
   readonly conversations: number;
   /** CPU of an event, in microseconds. */

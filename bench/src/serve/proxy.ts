@@ -14,7 +14,7 @@ import { withServer } from './server-process.js';
 
 const nginx = '/usr/sbin/nginx';
 
-/** What a client behind a proxy got of an answer that began late. */
+/** The part of a late answer that a client behind a proxy received. */
 interface Behind {
   readonly way: string;
   readonly heartbeatMs: number;
@@ -25,7 +25,7 @@ interface Behind {
   readonly rejoined: boolean | undefined;
 }
 
-/** What a model that is silent for longer than the timeout of nginx does to a client behind it. */
+/** Measures a client behind nginx whose model is silent for longer than the timeout of nginx. */
 export const proxy = async ({ isSmall, onProgress }: ServeBench): Promise<ServeReport> => {
   if (!existsSync(nginx)) throw new Error(`There is no ${nginx}: apt-get install nginx.`);
   const silentMs = isSmall ? 1_800 : 70_000;

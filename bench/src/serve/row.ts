@@ -8,7 +8,7 @@ export interface ServeBench {
   readonly onProgress: (what: string) => void;
 }
 
-/** What came of a row. */
+/** The result of a row. */
 export interface ServeReport {
   readonly tables: readonly Table[];
   /** Everything that was measured, as plain JSON. */

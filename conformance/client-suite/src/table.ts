@@ -2,7 +2,7 @@ import type { Check, Column } from './column.js';
 import { playOn } from './stage.js';
 import { type RowId, rowIds, rows } from './rows.js';
 
-/** What came of a cell. */
+/** The result of a cell. */
 export interface Played {
   readonly row: RowId;
   readonly column: Column;

@@ -278,7 +278,7 @@ describe('the tools of an agent over A2A', () => {
         ...{ state: 'input_required', answer: '' },
         says: 'Which city?{"toolCallId":"a","tool":"ask","request":{"question":"Which city?"}}',
       });
-      // Whoever joins gets the question.
+      // A client that joins gets the question.
       const joined = await readStream(client.resubscribeTask({ tenant: '', id: taskId }));
       expect(joined.lines).toEqual(['task input_required']);
       const other = client.sendMessage(saying('Well?', { contextId }));

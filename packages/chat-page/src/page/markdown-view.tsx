@@ -1,6 +1,7 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { useMemo, useRef } from 'preact/hooks';
-import { type Block, type Node, parseMarkdown } from './markdown.js';
+import { type Block, parseMarkdown } from './markdown.js';
+import type { Node } from './markdown-inline.js';
 import { CopyButton } from './pieces.js';
 
 /** Text as Markdown. While it grows, only its last block is parsed and rendered again. */

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { type Block, type Node, parseInline, parseMarkdown } from './markdown.js';
+import { type Block, parseMarkdown } from './markdown.js';
+import { type Node, parseInline } from './markdown-inline.js';
 
 const nodesOf = (text: string): readonly Node[] => parseMarkdown(text).map(({ node }) => node);
 

@@ -1,5 +1,5 @@
 import { useContext, useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { safeUrl } from './markdown.js';
+import { safeUrl } from './markdown-inline.js';
 import { Markdown } from './markdown-view.js';
 import {
   ActionsContext,

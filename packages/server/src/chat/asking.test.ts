@@ -15,7 +15,7 @@ import {
   type ToolUIPart,
   type UIMessage,
 } from 'ai';
-import { firstValueFrom, Subject, take } from 'rxjs';
+import { filter, firstValueFrom, Subject, take } from 'rxjs';
 import { agUi } from '../ag-ui/index.js';
 import { queueOf } from '../approvals/asking.test-support.js';
 import { answerAmong, answerIn, isValidMessage, watched } from '../read-as-client.test-support.js';
@@ -150,10 +150,13 @@ describe('the approval buttons of the AI SDK', () => {
       toolCall('slow', {}, 's'),
       toolCall('pay', { amount: 7 }, 'q'),
     ];
-    const { server, paid, released$ } = payingServer([[...calls, finish()], [text('Done.')]]);
+    const { server, approvals, paid, released$ } = payingServer([
+      [...calls, finish()],
+      [text('Done.')],
+    ]);
     const client = new Client(server);
     const sent = client.sendMessage({ text: 'Pay twice.' });
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await firstValueFrom(approvals.requests$.pipe(filter(({ length }) => length === 2)));
     expect(client.status).toBe('streaming');
     released$.next('Slow, but here.');
     await sent;

@@ -4,14 +4,12 @@ import {
   type CallOptions,
   type Demand,
   inProcessMemory,
-  openDemand,
   type Input,
-  isEvent,
   type Message,
   type MillraceError,
 } from '@millrace/core';
 import { defined } from '@millrace/core/values';
-import { attach$, type CallStore, journal, prune$, replay$ } from '@millrace/core/journal';
+import { type CallStore, journal, prune$ } from '@millrace/core/journal';
 import { keepSessions, type KeptSession, type SessionStore } from '@millrace/core/sessions';
 import {
   AsyncSubject,
@@ -31,21 +29,20 @@ import {
   mergeMap,
   type Observable,
   of,
-  repeat,
   retry,
   Subject,
   take,
   takeUntil,
   takeWhile,
   tap,
-  throwError,
   timer,
   toArray,
 } from 'rxjs';
-import { asError, closing, noSuchCall, once, sessionsOf, tooMany } from './guard.js';
+import { asError, closing, once, sessionsOf, tooMany } from './guard.js';
 import type { UserLimits } from '../limits/index.js';
 import { aloneCall$, type AskedAlone } from './alone.js';
-import { type Past, pastOf$ } from './past.js';
+import { pastOf$ } from './past.js';
+import { createReading, type Reading } from './reading.js';
 import { createPlaces, type Placing } from './places.js';
 import { createOpenSessions, lookAgainMs } from './open-sessions.js';
 import { createRuns, type OnDisconnect, type OpenRun } from './runs.js';
@@ -85,23 +82,13 @@ export interface AloneCall {
 }
 
 /** The conversations of an agent. Their calls run on their own: readers come and go. */
-export interface Conversations {
+export interface Conversations extends Reading {
   /** Takes a place for a call without a conversation. Throws `busy` above `maxCalls`. */
   alone(asked: AskedAlone): AloneCall;
   /** Starts a call, and emits its id once it runs or waits in the queue of its session. */
   start$(sessionId: string, asked: Asked): Observable<string>;
-  /**
-   * Follows a call of a session from its first event; the last one comes once the session is saved. Errors with
-   * `invalidResume` (404) if it has no such call.
-   */
-  follow$(sessionId: string, callId: string, demand?: Demand): Observable<AgentEvent>;
-  /** Emits the events of a call so far, and completes. Errors as `follow$` does. */
-  events$(sessionId: string, callId: string): Observable<AgentEvent>;
   /** Counts a reader of a call; returns the function to call once it has left, or has read to the end. */
   join(sessionId: string, callId: string): (how: 'ended' | 'cancelled') => void;
-  past$(callId: string): Observable<Past>;
-  /** Emits the session of a call; `undefined` if the call is not known. */
-  sessionOf$(callId: string): Observable<string | undefined>;
   /** Emits the calls of a session that have not ended, or are not saved yet, the running one first. */
   runs$(sessionId: string): Observable<readonly Run[]>;
   /** Interrupts the calls of a session, or only this one, and emits their number. */
@@ -115,7 +102,6 @@ export interface Conversations {
 }
 
 const hourMs = 3_600_000;
-const waitMs = 10_000;
 
 export const createConversations = (
   agent: Agent,
@@ -135,10 +121,10 @@ export const createConversations = (
   const takePlace = ({ metadata }: Pick<Asked, 'metadata'>): (() => void) => {
     if (status !== 'open') throw closing();
     if (runs.size + taken >= maxCalls) throw tooMany(maxCalls);
-    const { userId = '' } = metadata;
-    const own = userId === '' ? '' : sessionsOf(userId);
+    const { userId } = metadata;
+    const own = sessionsOf(userId);
     const free = limits?.(
-      userId,
+      userId ?? '',
       runs.all().filter(({ session }) => session.id.startsWith(own)).length,
     );
     taken += 1;
@@ -267,45 +253,6 @@ export const createConversations = (
       return merge(begun$, queued$).pipe(take(1));
     });
 
-  /** The events of a call: those of a reader that keeps up come from its run, all others from the store. */
-  const live$ = (
-    run: OpenRun | undefined,
-    callId: string,
-    demand: Demand = openDemand,
-  ): Observable<AgentEvent> => {
-    if (run === undefined) return attach$(store.calls, callId, { demand });
-    // A store with a filter records less than the run shows.
-    if (written$ === undefined) return attach$(store.calls, callId, { demand, waitMs });
-    return defer(() => {
-      let afterSeq = 0;
-      let isStored = false;
-      const isInTail = (): boolean => run.tail.has(afterSeq);
-      /** The error that an earlier run of the call has ended with. */
-      const isEarlierEnd = (event: AgentEvent): boolean =>
-        event.type === 'error' && event.callId === callId && event.seq <= (run.tail.begin ?? 0);
-      const part$ = defer(() => {
-        isStored = !isInTail();
-        return isStored
-          ? attach$(store.calls, callId, { afterSeq, demand, waitMs }).pipe(
-              filter((event) => !isEarlierEnd(event)),
-              takeWhile(({ seq }) => !run.tail.has(seq), true),
-            )
-          : run.tail.follow$(afterSeq, demand);
-      }).pipe(
-        tap(({ seq }) => {
-          afterSeq = seq;
-        }),
-      );
-      const again = (): Observable<unknown> => {
-        const { begin } = run.tail;
-        // The stored part has ended with an earlier run: the numbers up to the next one are left out.
-        if (isStored && !isInTail() && !run.hasEnded && begin !== undefined) afterSeq = begin;
-        return isStored === isInTail() ? of(true) : EMPTY;
-      };
-      return part$.pipe(repeat({ delay: again }));
-    });
-  };
-
   /** No timer keeps the process alive: each call looks whether it is time. */
   const prune = (): void => {
     const now = Date.now();
@@ -321,9 +268,8 @@ export const createConversations = (
     )
     .subscribe();
   work$.next(recovered$);
-  const { written$ } = store.calls;
   work$.next(
-    (written$ ?? EMPTY).pipe(
+    (store.calls.written$ ?? EMPTY).pipe(
       tap(([callId, seq]) => {
         runs.get(callId)?.tail.written(seq);
       }),
@@ -331,6 +277,7 @@ export const createConversations = (
   );
 
   return {
+    ...createReading(store.calls, runs),
     join: (sessionId, callId) => runs.join(sessionId, callId),
     // After a call that is being started.
     stop$: (sessionId, callId) =>
@@ -372,67 +319,6 @@ export const createConversations = (
           takeUntil(closed$),
         ),
     }),
-    follow$: (sessionId, callId, demand) =>
-      defer(() => {
-        const run = runs.get(callId);
-        const saved$ = (event: AgentEvent): Observable<AgentEvent> =>
-          run === undefined
-            ? of(event)
-            : concat(
-                run.over$.pipe(ignoreElements()),
-                defer(() => {
-                  const { failure } = run;
-                  if (failure === undefined || event.type === 'error') return of(event);
-                  return throwError(() => failure);
-                }),
-              );
-        let hasEnded = false;
-        // Its end has not become durable, or its store has failed.
-        const cut$ = defer(() => {
-          const failure = hasEnded ? undefined : run?.failure;
-          return failure === undefined || failure.code === 'aborted'
-            ? EMPTY
-            : throwError(() => failure);
-        });
-        return concat(live$(run, callId, demand), cut$).pipe(
-          catchError((error: unknown) => throwError(() => notFoundOr(asError(error)))),
-          concatMap((event) => {
-            if (event.callId !== callId) return of(event);
-            if (event.sessionId !== sessionId) throw noSuchCall();
-            hasEnded = isEvent(event, 'postCall', 'error');
-            return hasEnded ? saved$(event) : of(event);
-          }),
-        );
-      }),
-    events$: (sessionId, callId) =>
-      defer(() => {
-        const run = runs.get(callId);
-        return replay$(store.calls, callId, { speed: Infinity }).pipe(
-          catchError((cause: unknown) => {
-            const error = asError(cause);
-            const waits = error.code === 'invalidResume' && run?.session.id === sessionId;
-            return waits ? EMPTY : throwError(() => notFoundOr(error));
-          }),
-          tap((event) => {
-            if (event.callId === callId && event.sessionId !== sessionId) throw noSuchCall();
-          }),
-        );
-      }),
-    past$: (callId) => pastOf$(store.calls, callId),
-    sessionOf$: (callId) =>
-      defer(() => {
-        const run = runs.get(callId);
-        if (run !== undefined) return of(run.session.id);
-        return replay$(store.calls, callId, { speed: Infinity }).pipe(
-          map(({ sessionId }) => sessionId),
-          take(1),
-          catchError((error: unknown) => {
-            if (asError(error).code === 'invalidResume') return EMPTY;
-            throw error;
-          }),
-          defaultIfEmpty(undefined),
-        );
-      }),
     steer$: (sessionId, input) =>
       existing$(sessionId).pipe(
         concatMap((session) => session.steer$(input)),
@@ -467,8 +353,5 @@ export const createConversations = (
       }),
   };
 };
-
-const notFoundOr = (error: MillraceError): MillraceError =>
-  error.code === 'invalidResume' ? noSuchCall() : error;
 
 const newCallId = (): string => crypto.randomUUID().replaceAll('-', '').slice(0, 16);

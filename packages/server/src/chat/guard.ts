@@ -35,8 +35,9 @@ export const userOf$ = (
   );
 };
 
-/** The beginning of the ids of the sessions of a user. */
-export const sessionsOf = (user: string): string => `${encodeURIComponent(user)}/`;
+/** The beginning of the ids of the sessions of a user; empty without users. */
+export const sessionsOf = (user: string | undefined): string =>
+  user === undefined ? '' : `${encodeURIComponent(user)}/`;
 
 /** A page whose name points to this machine is still another site. */
 export const assertHost = ({ url }: Request, hosts: readonly string[] | undefined): void => {

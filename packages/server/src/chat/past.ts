@@ -16,7 +16,7 @@ export interface Past {
 
 /** Reads the events of a call so far, and keeps only these. */
 export const pastOf$ = (store: CallStore, callId: string): Observable<Past> =>
-  replay$(store, callId, { speed: Infinity }).pipe(
+  recorded$(store, callId).pipe(
     // An error that is the last event is the end.
     endWith(undefined),
     pairwise(),
@@ -24,11 +24,23 @@ export const pastOf$ = (store: CallStore, callId: string): Observable<Past> =>
       (past, [event, next]) => pastAfter(past, callId, event, next === undefined),
       nothingPast,
     ),
-    catchError((error: unknown) => {
-      if (isMillraceError(error) && error.code === 'invalidResume') return of(nothingPast);
-      throw error;
-    }),
+    unlessUnknown(() => of(nothingPast)),
   );
+
+/** The events of a call so far. */
+export const recorded$ = (store: CallStore, callId: string): Observable<AgentEvent> =>
+  replay$(store, callId, { speed: Infinity });
+
+/** Continues with another Observable if the store has no such call. A store that fails is an error. */
+export const unlessUnknown =
+  <Other>(instead: () => Observable<Other>) =>
+  <T>(read$: Observable<T>): Observable<T | Other> =>
+    read$.pipe(
+      catchError((error: unknown) => {
+        if (isMillraceError(error) && error.code === 'invalidResume') return instead();
+        throw error;
+      }),
+    );
 
 const nothingPast: Past = { question: [], takenBack: [], results: [], questions: new Map() };
 

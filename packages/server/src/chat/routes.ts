@@ -41,6 +41,7 @@ import {
 } from './guard.js';
 import type { AskedAlone } from './alone.js';
 import type {
+  AskedOfChat,
   CallAlone,
   Chat,
   ChatHistory,
@@ -135,7 +136,7 @@ export const createRoutes = (
   };
   const aloneOf = (answering: Answering, asked: AskedAlone): CallAlone => {
     const { user, request } = answering;
-    const metadata = { ...asked.metadata, ...(user === undefined ? {} : { userId: user }) };
+    const metadata = metadataOf(asked, user);
     const { event$, free } = conversations.alone({ ...asked, metadata });
     return {
       follow$: event$().pipe(takeUntil(left$(request)), finalize(free)),
@@ -148,8 +149,7 @@ export const createRoutes = (
   };
   const chatOf = (answering: Answering, id: string): Chat => {
     const { request, user } = answering;
-    const sessionOf = (chatId: string): string =>
-      user === undefined ? chatId : `${encodeURIComponent(user)}/${chatId}`;
+    const sessionOf = (chatId: string): string => `${sessionsOf(user)}${chatId}`;
     const sessionId = sessionOf(id);
     const follow$: Chat['follow$'] = (callId, demand) =>
       defer(() => {
@@ -176,7 +176,7 @@ export const createRoutes = (
             prepare &&
             ((session, { open$, ...others }) =>
               prepare(session, { ...others, open$: (chatId) => open$(sessionOf(chatId)) })),
-          metadata: { ...asked.metadata, ...(user === undefined ? {} : { userId: user }) },
+          metadata: metadataOf(asked, user),
         });
       },
       decide$: (verdicts) =>
@@ -229,7 +229,7 @@ export const createRoutes = (
       chatOf$: (callId) =>
         conversations.sessionOf$(callId).pipe(
           map((sessionId) => {
-            const own = user === undefined ? '' : sessionsOf(user);
+            const own = sessionsOf(user);
             if (!sessionId?.startsWith(own)) throw notFound();
             return chatOf(answering, sessionId.slice(own.length));
           }),
@@ -298,6 +298,14 @@ export const createRoutes = (
       );
     });
 };
+
+const metadataOf = (
+  { metadata }: Pick<AskedOfChat, 'metadata'>,
+  user: string | undefined,
+): Readonly<Record<string, string>> => ({
+  ...metadata,
+  ...(user === undefined ? {} : { userId: user }),
+});
 
 /** The headers of some responses, such as those of `fetch`, cannot be changed. */
 const withHeaders = (response: Response, added: Readonly<Record<string, string>>): Response => {

@@ -1,13 +1,8 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { HttpAgent } from '@ag-ui/client';
 import { DefaultChatTransport } from 'ai';
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { answerAmong, answerIn, readStream, watched } from '../read-as-client.test-support.js';
+import { inDirectory, killServers, startServer } from './server-process.test-support.js';
 
 /** Serves an agent over a directory of files. Its model says the text of an argument. */
 const script = `
@@ -30,25 +25,10 @@ serve(createAgent({ name: 'helper', model }), options).subscribe({
 });
 `;
 
-const children: ChildProcess[] = [];
-afterEach(() => {
-  children.splice(0).forEach((child) => child.kill('SIGKILL'));
-});
+afterEach(killServers);
 
-const start = async (directory: string, says: string, ends: 'yes' | 'no') => {
-  const arguments_ = ['--input-type=module', '-e', script, directory, says, ends];
-  const child = spawn(process.execPath, arguments_, {
-    cwd: import.meta.dirname,
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  children.push(child);
-  const lines: string[] = [];
-  const reader = createInterface(child.stdout).on('line', (line) => lines.push(line));
-  const exited = once(child, 'exit');
-  const line = once(reader, 'line');
-  await Promise.race([line, exited.then(() => Promise.reject(new Error('It did not start.')))]);
-  return { child, url: lines[0] ?? '', exited, lines };
-};
+const start = (directory: string, says: string, ends: 'yes' | 'no') =>
+  startServer(script, directory, says, ends);
 
 const asking = (url: string) =>
   new DefaultChatTransport({ api: `${url}/api/chat` }).sendMessages({
@@ -60,15 +40,6 @@ const asking = (url: string) =>
   });
 const joining = (url: string) =>
   new DefaultChatTransport({ api: `${url}/api/chat` }).reconnectToStream({ chatId: 'a' });
-
-const inDirectory = async (test: (directory: string) => Promise<void>): Promise<void> => {
-  const directory = await mkdtemp(join(tmpdir(), 'millrace-server-'));
-  try {
-    await test(directory);
-  } finally {
-    await rm(directory, { recursive: true, force: true });
-  }
-};
 
 describe('a server over a directory of files', () => {
   it('is killed in the middle of an answer: every client of the next one ends with the same one message', () =>

@@ -1,12 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { createAgent, type ModelChunk } from '@millrace/core';
 import { scriptedModel, text } from '@millrace/core/testing';
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import OpenAI from 'openai';
 import type { ResponseStreamEvent } from 'openai/resources/responses/responses';
 import {
@@ -20,6 +14,7 @@ import {
 } from 'rxjs';
 import { openAi } from '../openai/index.js';
 import { serve, type Served } from './index.js';
+import { inDirectory, killServers, startServer } from './server-process.test-support.js';
 
 const model = 'helper';
 const clientOf = (url: string) => new OpenAI({ apiKey: 'none', baseURL: `${url}/v1` });
@@ -47,22 +42,10 @@ const options = { port: 0, closeMs: 100, store: openFiles(directory), protocols:
 serve(createAgent({ name: 'helper', model }), options).subscribe(({ url }) => console.log(url));
 `;
 
-const children: ChildProcess[] = [];
-afterEach(() => {
-  children.splice(0).forEach((child) => child.kill('SIGKILL'));
-});
+afterEach(killServers);
 
 const start = async (directory: string, says: string, ends: 'yes' | 'no') => {
-  const arguments_ = ['--input-type=module', '-e', script, directory, says, ends];
-  const child = spawn(process.execPath, arguments_, {
-    cwd: import.meta.dirname,
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  children.push(child);
-  const exited = once(child, 'exit');
-  const line = once(createInterface(child.stdout), 'line');
-  const failed = exited.then(() => Promise.reject(new Error('It did not start.')));
-  const [url] = (await Promise.race([line, failed])) as [string];
+  const { child, url, exited } = await startServer(script, directory, says, ends);
   return { client: clientOf(url), kill: () => child.kill('SIGKILL') && exited };
 };
 
@@ -80,9 +63,8 @@ const read = async (stream: AsyncIterable<ResponseStreamEvent>, wanted?: string)
 };
 
 describe('a response of a server that is killed in its middle', () => {
-  it('is continued by the next one, and ends without the text of the broken attempt', async () => {
-    const directory = await mkdtemp(join(tmpdir(), 'millrace-server-'));
-    try {
+  it('is continued by the next one, and ends without the text of the broken attempt', () =>
+    inDirectory(async (directory) => {
       const first = await start(directory, 'Broken', 'no');
       const { id } = await first.client.responses.create({
         model,
@@ -130,10 +112,7 @@ describe('a response of a server that is killed in its middle', () => {
       });
       const next = client.responses.create({ model, input: '?', previous_response_id: id });
       expect((await next).output_text.trim()).toBe('Whole');
-    } finally {
-      await rm(directory, { recursive: true, force: true });
-    }
-  });
+    }));
 });
 
 describe('a server on a port', () => {

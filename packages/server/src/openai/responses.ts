@@ -149,7 +149,7 @@ export const responseRoutes = (
 
   const retrieved$ = (visit: Visit): Observable<Response> =>
     defer(() => {
-      const callId = callIdIn(visit.ids);
+      const callId = callIdOf(visit.ids['id']);
       const { searchParams } = new URL(visit.request.url);
       const isStream = searchParams.get('stream') === 'true';
       const after = Number(searchParams.get('starting_after') ?? -1);
@@ -171,7 +171,7 @@ export const responseRoutes = (
     });
   const cancelled$ = (visit: Visit): Observable<Response> =>
     defer(() => {
-      const callId = callIdIn(visit.ids);
+      const callId = callIdOf(visit.ids['id']);
       return responseChat$(visit, callId).pipe(
         concatMap((chat) =>
           concat(
@@ -221,9 +221,9 @@ const withErrors = (past: Past): Past => ({
   takenBack: past.takenBack.filter(({ type }) => type === 'error'),
 });
 
-const callIdIn = ({ id = '' }: Visit['ids']): string => {
-  const [, callId] = /^resp_([\w-]+)$/u.exec(id) ?? [];
-  if (callId === undefined) throw noSuchResponse();
+const callIdOf = (id: unknown, param?: string): string => {
+  const [, callId] = /^resp_([\w-]+)$/u.exec(typeof id === 'string' ? id : '') ?? [];
+  if (callId === undefined) throw noSuchResponse(param);
   return callId;
 };
 
@@ -292,10 +292,7 @@ const readRequest = (body: unknown, served: Served) => {
 
 const previousIn = (body: unknown): string | undefined => {
   const id = fieldOf(body, 'previous_response_id') ?? undefined;
-  if (id === undefined) return undefined;
-  const [, callId] = /^resp_([\w-]+)$/u.exec(typeof id === 'string' ? id : '') ?? [];
-  if (callId === undefined) throw noSuchResponse('previous_response_id');
-  return callId;
+  return id === undefined ? undefined : callIdOf(id, 'previous_response_id');
 };
 
 const conversationIn = (body: unknown): string | undefined => {

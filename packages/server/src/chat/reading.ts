@@ -1,0 +1,147 @@
+import {
+  type AgentEvent,
+  type Demand,
+  isEvent,
+  type MillraceError,
+  openDemand,
+} from '@millrace/core';
+import { attach$, type CallStore } from '@millrace/core/journal';
+import {
+  catchError,
+  concat,
+  concatMap,
+  defaultIfEmpty,
+  defer,
+  EMPTY,
+  filter,
+  ignoreElements,
+  map,
+  type Observable,
+  of,
+  repeat,
+  take,
+  takeWhile,
+  tap,
+  throwError,
+} from 'rxjs';
+import { asError, noSuchCall } from './guard.js';
+import { type Past, pastOf$, recorded$, unlessUnknown } from './past.js';
+import type { OpenRun, Runs } from './runs.js';
+
+/** Reads the calls of all conversations. */
+export interface Reading {
+  /**
+   * Follows a call of a session from its first event; the last one comes once the session is saved. Errors with
+   * `invalidResume` (404) if it has no such call.
+   */
+  follow$(sessionId: string, callId: string, demand?: Demand): Observable<AgentEvent>;
+  /** Emits the events of a call so far, and completes. Errors as `follow$` does. */
+  events$(sessionId: string, callId: string): Observable<AgentEvent>;
+  past$(callId: string): Observable<Past>;
+  /** Emits the session of a call; `undefined` if the call is not known. */
+  sessionOf$(callId: string): Observable<string | undefined>;
+}
+
+/** How long a reader waits for the record of a call that runs, in milliseconds. */
+const waitMs = 10_000;
+
+export const createReading = (store: CallStore, runs: Pick<Runs, 'get'>): Reading => ({
+  follow$: (sessionId, callId, demand = openDemand) =>
+    defer(() => {
+      const run = runs.get(callId);
+      let hasEnded = false;
+      // Its end has not become durable, or its store has failed.
+      const cut$ = defer(() => {
+        const failure = hasEnded ? undefined : run?.failure;
+        return failure === undefined || failure.code === 'aborted'
+          ? EMPTY
+          : throwError(() => failure);
+      });
+      return concat(events$(store, run, callId, demand), cut$).pipe(
+        catchError((error: unknown) => throwError(() => notFoundOr(asError(error)))),
+        concatMap((event) => {
+          if (event.callId !== callId) return of(event);
+          if (event.sessionId !== sessionId) throw noSuchCall();
+          hasEnded = isEvent(event, 'postCall', 'error');
+          return hasEnded && run !== undefined ? saved$(run, event) : of(event);
+        }),
+      );
+    }),
+  events$: (sessionId, callId) =>
+    defer(() => {
+      const isOwn = runs.get(callId)?.session.id === sessionId;
+      return recorded$(store, callId).pipe(
+        // It may not have begun.
+        unlessUnknown(() => (isOwn ? EMPTY : throwError(() => noSuchCall()))),
+        tap((event) => {
+          if (event.callId === callId && event.sessionId !== sessionId) throw noSuchCall();
+        }),
+      );
+    }),
+  past$: (callId) => pastOf$(store, callId),
+  sessionOf$: (callId) =>
+    defer(() => {
+      const run = runs.get(callId);
+      if (run !== undefined) return of(run.session.id);
+      return recorded$(store, callId).pipe(
+        map(({ sessionId }) => sessionId),
+        take(1),
+        unlessUnknown(() => EMPTY),
+        defaultIfEmpty(undefined),
+      );
+    }),
+});
+
+/** The last event, once the session is saved, or the error of the save. */
+const saved$ = (run: OpenRun, event: AgentEvent): Observable<AgentEvent> =>
+  concat(
+    run.over$.pipe(ignoreElements()),
+    defer(() => {
+      const { failure } = run;
+      if (failure === undefined || event.type === 'error') return of(event);
+      return throwError(() => failure);
+    }),
+  );
+
+/** The events of a call: those of a reader that keeps up come from its run, all others from the store. */
+const events$ = (
+  store: CallStore,
+  run: OpenRun | undefined,
+  callId: string,
+  demand: Demand,
+): Observable<AgentEvent> => {
+  if (run === undefined) return attach$(store, callId, { demand });
+  // A store with a filter records less than the run shows.
+  if (store.written$ === undefined) return attach$(store, callId, { demand, waitMs });
+  return defer(() => {
+    let afterSeq = 0;
+    let isStored = false;
+    const isInTail = (): boolean => run.tail.has(afterSeq);
+    /** The error that an earlier run of the call has ended with. */
+    const isEarlierEnd = (event: AgentEvent): boolean =>
+      event.type === 'error' && event.callId === callId && event.seq <= (run.tail.begin ?? 0);
+    const part$ = defer(() => {
+      isStored = !isInTail();
+      return isStored
+        ? attach$(store, callId, { afterSeq, demand, waitMs }).pipe(
+            filter((event) => !isEarlierEnd(event)),
+            takeWhile(({ seq }) => !run.tail.has(seq), true),
+          )
+        : run.tail.follow$(afterSeq, demand);
+    }).pipe(
+      tap(({ seq }) => {
+        afterSeq = seq;
+      }),
+    );
+    const again = (): Observable<unknown> => {
+      const { begin } = run.tail;
+      // The stored part has ended with an earlier run: the numbers up to the next one are left out.
+      if (isStored && !isInTail() && !run.hasEnded && begin !== undefined) afterSeq = begin;
+      return isStored === isInTail() ? of(true) : EMPTY;
+    };
+    return part$.pipe(repeat({ delay: again }));
+  });
+};
+
+const notFoundOr = (error: MillraceError): MillraceError =>
+  error.code === 'invalidResume' ? noSuchCall() : error;
