@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import { createAgent } from '@millrace/core';
+import { createAgent, type Model, type ModelChunk } from '@millrace/core';
 import { scriptedModel, text } from '@millrace/core/testing';
+import { concatMap, filter, take } from 'rxjs';
 import { agUiResponse, type OpenCall, uiMessageStreamResponse } from './index.js';
 
 const calling = (): OpenCall => {
@@ -33,6 +34,33 @@ describe('a response', () => {
     expect(opened).toBe(0);
     await agUiResponse(open).text();
     expect(opened).toBe(1);
+  });
+
+  it('sends what comes together as one chunk, and reads no further than a slow client', async () => {
+    let sent = 0;
+    const model: Model = {
+      name: 'eager',
+      stream$: (_, { demand }) =>
+        demand.open$.pipe(
+          filter(Boolean),
+          concatMap(function* (): Generator<ModelChunk> {
+            for (; demand.isOpen && sent < 1_000; sent += 1) yield { type: 'text', text: 'word ' };
+            if (sent === 1_000) yield { type: 'finish', finish: 'stop' };
+          }),
+          take(1_001),
+        ),
+    };
+    const agent = createAgent({ model });
+    const body = uiMessageStreamResponse((demand) => agent.stream$('?', { demand })).body;
+    const chunks: string[] = [];
+    for await (const chunk of body ?? []) {
+      // The first deltas wait for the first read.
+      if (chunks.length === 1) expect(sent).toBeLessThan(100);
+      chunks.push(new TextDecoder().decode(chunk));
+    }
+    expect(chunks.join('').split('"delta":"word "')).toHaveLength(1_001);
+    expect(chunks.length).toBeGreaterThan(1_000 / 16);
+    expect(chunks.length).toBeLessThan(1_000 / 8);
   });
 
   it('refuses what is no call, and options that do not exist, at once', () => {

@@ -1,9 +1,9 @@
-import { type AgentEvent, type Demand, toReadableStream } from '@millrace/core';
+import type { AgentEvent, Demand } from '@millrace/core';
 import { checkOptions, isFunction } from '@millrace/core/values';
-import { defer, map, type Observable, type OperatorFunction } from 'rxjs';
+import { defer, type Observable, type OperatorFunction } from 'rxjs';
 import { type AgUiOptions, toAgUi } from './ag-ui/to-ag-ui.js';
 import { toUiMessageStream, type UiMessageStreamOptions } from './ai-sdk/to-ui-message-stream.js';
-import { toServerSentEvents } from './to-server-sent-events.js';
+import { toBody, toServerSentEvents } from './to-server-sent-events.js';
 
 const eventStream = {
   'content-type': 'text/event-stream',
@@ -47,13 +47,6 @@ const response = (
 ): Response => {
   checkOptions('A response', { open }, { open: isFunction }, ['open']);
   const toText = toServerSentEvents(end);
-  const encoder = new TextEncoder();
-  const bytes = toReadableStream((demand) =>
-    defer(() => open(demand)).pipe(
-      toProtocol,
-      toText,
-      map((text) => encoder.encode(text)),
-    ),
-  );
+  const bytes = toBody((demand) => defer(() => open(demand)).pipe(toProtocol, toText));
   return new Response(bytes, { headers });
 };

@@ -1,5 +1,20 @@
 import { checkOptions, isFunction, type Rule } from '@millrace/core/values';
-import { concat, EMPTY, map, of, type OperatorFunction } from 'rxjs';
+import { type Demand, toReadableStream } from '@millrace/core';
+import {
+  asapScheduler,
+  auditTime,
+  buffer,
+  bufferCount,
+  concat,
+  connect,
+  EMPTY,
+  filter,
+  map,
+  merge,
+  type Observable,
+  of,
+  type OperatorFunction,
+} from 'rxjs';
 
 /** Options of `toServerSentEvents`. */
 export interface ServerSentEventsOptions {
@@ -36,3 +51,27 @@ const rules: Readonly<Record<keyof ServerSentEventsOptions, Rule>> = {
   last: isLine,
   idOf: isFunction,
 };
+
+/** Encodes the texts as the body of a response. Those that come together are one chunk. */
+export const toBody = (
+  text$: (demand: Demand) => Observable<string>,
+): ReadableStream<Uint8Array<ArrayBuffer>> => {
+  const encoder = new TextEncoder();
+  return toReadableStream(
+    (demand) =>
+      text$(demand).pipe(
+        connect((each$) =>
+          each$.pipe(
+            buffer(
+              merge(each$.pipe(auditTime(0, asapScheduler)), each$.pipe(bufferCount(mostTogether))),
+            ),
+          ),
+        ),
+        filter((texts) => texts.length > 0),
+        map((texts) => encoder.encode(texts.join(''))),
+      ),
+    { highWaterMark: 4 },
+  );
+};
+
+const mostTogether = 16;

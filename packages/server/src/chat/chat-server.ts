@@ -91,34 +91,33 @@ export interface ChatServer {
 export const chatServer = (agent: Agent, options: ChatServerOptions = {}): ChatServer => {
   checkServer('chatServer()', agent, options);
   const given = defined(options);
-  const { store, user, onError, onAccess } = given;
+  const { onError, onAccess } = given;
   const report = (error: MillraceError, callId?: string): void => {
     quietly(() => onError?.(error, callId));
   };
   const protocols = given.protocols ?? [];
   const layers = protocols.flatMap(({ use = [] }) => use);
   const conversations = createConversations(layers.length === 0 ? agent : agent.with(...layers), {
-    store: store ?? { calls: createCallStore(inProcessCalls()), sessions: inProcessSessions() },
-    onDisconnect: given.onDisconnect ?? 'continue',
-    maxCalls: given.maxCalls ?? 1_000,
-    limits: given.limits,
-    keepCallsMs: given.keepCallsMs ?? (store === undefined ? 300_000 : 86_400_000),
+    store: { calls: createCallStore(inProcessCalls()), sessions: inProcessSessions() },
+    onDisconnect: 'continue',
+    maxCalls: 1_000,
+    keepCallsMs: given.store === undefined ? 300_000 : 86_400_000,
+    ...given,
     report,
   });
   const { path = '/api' } = given;
   const respond$ = createRoutes(conversations, {
+    origins: [],
+    aiSdk: 6,
+    maxBytes: 4_000_000,
+    heartbeatMs: 15_000,
+    ...given,
     agent,
     path: path.replace(/\/+$/u, ''),
     protocols,
-    user,
     hosts:
       given.hosts?.map((host) => host.toLowerCase()) ??
-      (user === undefined ? thisMachine : undefined),
-    origins: given.origins ?? [],
-    aiSdk: given.aiSdk ?? 6,
-    approvals: given.approvals,
-    maxBytes: given.maxBytes ?? 4_000_000,
-    heartbeatMs: given.heartbeatMs ?? 15_000,
+      (given.user === undefined ? thisMachine : undefined),
     masks: defined({ onToolError: given.onToolError }),
     report,
     log: (entry) => {

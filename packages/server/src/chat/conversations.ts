@@ -51,7 +51,7 @@ export interface ConversationsOptions {
   readonly store: { readonly calls: CallStore; readonly sessions: SessionStore };
   readonly onDisconnect: OnDisconnect;
   readonly maxCalls: number;
-  readonly limits: UserLimits | undefined;
+  readonly limits?: UserLimits;
   /** Ended calls are removed from the store this long after their end, in milliseconds. */
   readonly keepCallsMs: number;
   /** Called with the error of a call, once, even if it has no reader, and with errors of the store. */
@@ -114,23 +114,24 @@ export const createConversations = (
   const work$ = new Subject<Observable<unknown>>();
   const closed$ = new Subject<void>();
   let status: 'open' | 'closing' | 'closed' = 'open';
-  let taken = 0;
+  /** The number of calls that begin, or have no conversation. */
+  const taken$ = new BehaviorSubject(0);
   let prunedAt = 0;
 
   /** Takes one of the places for calls; returns the function that gives it back. */
   const takePlace = ({ metadata }: Pick<Asked, 'metadata'>): (() => void) => {
     if (status !== 'open') throw closing();
-    if (runs.size + taken >= maxCalls) throw tooMany(maxCalls);
+    if (runs.size + taken$.value >= maxCalls) throw tooMany(maxCalls);
     const { userId } = metadata;
     const own = sessionsOf(userId);
     const free = limits?.(
       userId ?? '',
       runs.all().filter(({ session }) => session.id.startsWith(own)).length,
     );
-    taken += 1;
+    taken$.next(taken$.value + 1);
     return once(() => {
       free?.();
-      taken -= 1;
+      taken$.next(taken$.value - 1);
     });
   };
   /** Completes once a call that was cut has no writer, within a second: the next server must not take it for one that runs. */
@@ -141,16 +142,6 @@ export const createConversations = (
       ignoreElements(),
       catchError(() => EMPTY),
     );
-  /** The number of calls without a conversation. */
-  const alone$ = new BehaviorSubject(0);
-  const takeAlone = (asked: AskedAlone): (() => void) => {
-    const free = takePlace(asked);
-    alone$.next(alone$.value + 1);
-    return once(() => {
-      free();
-      alone$.next(alone$.value - 1);
-    });
-  };
   const reportAs =
     (callId?: string) =>
     (cause: unknown): Observable<never> => {
@@ -313,7 +304,7 @@ export const createConversations = (
         ).pipe(finalize(free));
       }),
     alone: (asked) => ({
-      free: takeAlone(asked),
+      free: takePlace(asked),
       event$: (demand) =>
         aloneCall$(agent, newCallId(), { ...asked, ...(demand && { demand }) }, report).pipe(
           takeUntil(closed$),
@@ -337,7 +328,7 @@ export const createConversations = (
         return concat(
           merge(
             kept.drain$({ timeoutMs }).pipe(ignoreElements()),
-            alone$.pipe(
+            taken$.pipe(
               takeWhile((count) => count > 0),
               takeUntil(timer(timeoutMs)),
               ignoreElements(),

@@ -9,7 +9,6 @@ import { attach$, type CallStore } from '@millrace/core/journal';
 import {
   catchError,
   concat,
-  concatMap,
   defaultIfEmpty,
   defer,
   EMPTY,
@@ -49,22 +48,18 @@ export const createReading = (store: CallStore, runs: Pick<Runs, 'get'>): Readin
   follow$: (sessionId, callId, demand = openDemand) =>
     defer(() => {
       const run = runs.get(callId);
-      let hasEnded = false;
-      // Its end has not become durable, or its store has failed.
-      const cut$ = defer(() => {
-        const failure = hasEnded ? undefined : run?.failure;
-        return failure === undefined || failure.code === 'aborted'
-          ? EMPTY
-          : throwError(() => failure);
-      });
-      return concat(events$(store, run, callId, demand), cut$).pipe(
-        catchError((error: unknown) => throwError(() => notFoundOr(asError(error)))),
-        concatMap((event) => {
-          if (event.callId !== callId) return of(event);
+      let last: AgentEvent | undefined;
+      const event$ = events$(store, run, callId, demand).pipe(
+        filter((event) => {
+          if (event.callId !== callId) return true;
           if (event.sessionId !== sessionId) throw noSuchCall();
-          hasEnded = isEvent(event, 'postCall', 'error');
-          return hasEnded && run !== undefined ? saved$(run, event) : of(event);
+          last = isEvent(event, 'postCall', 'error') ? event : undefined;
+          return last === undefined || run === undefined;
         }),
+      );
+      const end$ = defer(() => (run === undefined ? EMPTY : saved$(run, last)));
+      return concat(event$, end$).pipe(
+        catchError((error: unknown) => throwError(() => notFoundOr(asError(error)))),
       );
     }),
   events$: (sessionId, callId) =>
@@ -93,13 +88,15 @@ export const createReading = (store: CallStore, runs: Pick<Runs, 'get'>): Readin
 });
 
 /** The last event, once the session is saved, or the error of the save. */
-const saved$ = (run: OpenRun, event: AgentEvent): Observable<AgentEvent> =>
+const saved$ = (run: OpenRun, last: AgentEvent | undefined): Observable<AgentEvent> =>
   concat(
     run.over$.pipe(ignoreElements()),
     defer(() => {
       const { failure } = run;
-      if (failure === undefined || event.type === 'error') return of(event);
-      return throwError(() => failure);
+      // Without a last event, its end has not become durable, or its store has failed.
+      const isKnown = last === undefined ? failure?.code === 'aborted' : last.type === 'error';
+      if (failure !== undefined && !isKnown) throw failure;
+      return last === undefined ? EMPTY : of(last);
     }),
   );
 

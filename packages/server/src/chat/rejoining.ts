@@ -1,18 +1,17 @@
 import type { AgentEvent, Demand } from '@millrace/core';
 import {
-  connect,
   defer,
   endWith,
   filter,
   identity,
-  ignoreElements,
   interval,
   map,
   merge,
   type MonoTypeOperatorFunction,
-  takeUntil,
+  takeWhile,
 } from 'rxjs';
 import { placeless } from '../parts/encode-parts.js';
+import { once } from './guard.js';
 
 /** The last object that a client has: its call, the number of discarded attempts that its stream omits, and its place. */
 interface Seen {
@@ -60,6 +59,7 @@ export const whenOver = <T>(
   stream: ReadableStream<T>,
   over: (how: 'ended' | 'cancelled') => void,
 ): ReadableStream<T> => {
+  const end = once(over);
   const reader = stream.getReader();
   return new ReadableStream<T>(
     {
@@ -74,10 +74,10 @@ export const whenOver = <T>(
         } catch (error) {
           controller.error(error);
         }
-        over('ended');
+        end('ended');
       },
       cancel: (reason) => {
-        over('cancelled');
+        end('cancelled');
         return reader.cancel(reason);
       },
     },
@@ -116,14 +116,13 @@ export const discardedIn = (events: readonly AgentEvent[]): readonly string[] =>
   events.flatMap((event) => (event.type === 'messageDiscarded' ? [event.messageId] : []));
 
 /** Sends a comment at an interval, so that proxies do not take silence for the end. */
-export const withHeartbeats = (ms: number, demand: Demand): MonoTypeOperatorFunction<string> =>
-  connect((text$) =>
+export const withHeartbeats =
+  (ms: number, demand: Demand): MonoTypeOperatorFunction<string> =>
+  (text$) =>
     merge(
-      text$,
+      text$.pipe(endWith(undefined)),
       interval(ms).pipe(
         filter(() => demand.isOpen),
         map(() => ': \n\n'),
-        takeUntil(text$.pipe(ignoreElements(), endWith(undefined))),
       ),
-    ),
-  );
+    ).pipe(takeWhile((text) => text !== undefined));

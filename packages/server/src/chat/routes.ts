@@ -1,10 +1,4 @@
-import {
-  type Agent,
-  type Demand,
-  type Message,
-  type MillraceError,
-  toReadableStream,
-} from '@millrace/core';
+import type { Agent, Demand, Message, MillraceError } from '@millrace/core';
 import { parsedJson } from '@millrace/core/values';
 import {
   catchError,
@@ -25,7 +19,7 @@ import {
 import type { ApprovalQueue } from '../approvals/approval-queue.js';
 import { badRequest, idOf, isJson, readBody } from '../inbound.js';
 import type { MaskOptions } from '../masks.js';
-import { toServerSentEvents } from '../to-server-sent-events.js';
+import { toBody, toServerSentEvents } from '../to-server-sent-events.js';
 import { aiSdkRoutes } from './ai-sdk-routes.js';
 import type { Conversations } from './conversations.js';
 import {
@@ -76,11 +70,11 @@ interface RoutesOptions {
   readonly path: string;
   readonly protocols: readonly ChatProtocol[];
   // eslint-disable-next-line rxjs-x/finnish -- Named as callbacks are.
-  readonly user: Authenticator | undefined;
+  readonly user?: Authenticator;
   readonly hosts: readonly string[] | undefined;
   readonly origins: readonly string[];
   readonly aiSdk: 6 | 7;
-  readonly approvals: ApprovalQueue | undefined;
+  readonly approvals?: ApprovalQueue;
   readonly maxBytes: number;
   readonly heartbeatMs: number;
   readonly masks: MaskOptions;
@@ -88,15 +82,15 @@ interface RoutesOptions {
   readonly log: (entry: AccessEntry) => void;
 }
 
+type Leave = (how: 'ended' | 'cancelled') => void;
+
 /** A request that is being answered. */
 interface Answering {
   readonly request: Request;
   user: string | undefined;
   route: Route | undefined;
-  /** Called when the response has ended; later calls do nothing. */
-  readonly ended: (status: number, callId?: string) => void;
-  /** The body of the response, if its end is awaited already. */
-  watched: ReadableStream | undefined;
+  /** The call that the response streams, and what is called when its reader has left or has read to the end. */
+  streams: { readonly callId?: string; readonly leave: Leave } | undefined;
 }
 
 export const createRoutes = (
@@ -117,21 +111,12 @@ export const createRoutes = (
     answering: Answering,
     headers: StreamFormat['headers'],
     text$: (demand: Demand) => Observable<string>,
-    leave: (how: 'ended' | 'cancelled') => void,
-    callId?: string,
+    streams: Answering['streams'],
   ): Response => {
-    const encoder = new TextEncoder();
-    const bytes = toReadableStream((demand) =>
-      text$(demand).pipe(
-        withHeartbeats(options.heartbeatMs, demand),
-        map((text) => encoder.encode(text)),
-      ),
+    answering.streams = streams;
+    const body = toBody((demand) =>
+      text$(demand).pipe(withHeartbeats(options.heartbeatMs, demand)),
     );
-    const body = whenOver(bytes, (how) => {
-      leave(how);
-      answering.ended(200, callId);
-    });
-    answering.watched = body;
     return new Response(body, { headers });
   };
   const aloneOf = (answering: Answering, asked: AskedAlone): CallAlone => {
@@ -143,7 +128,7 @@ export const createRoutes = (
       stream$: ({ headers, encode$, last }) => {
         const toText = toServerSentEvents(last === undefined ? {} : { last });
         const text$ = (demand: Demand) => event$(demand).pipe(encode$, toText);
-        return of(streamed(answering, headers, text$, free));
+        return of(streamed(answering, headers, text$, { leave: free }));
       },
     };
   };
@@ -206,7 +191,7 @@ export const createRoutes = (
               ...(isRest === true ? {} : { idOf }),
             }),
           );
-        return of(streamed(answering, headers, text$, leave, callId));
+        return of(streamed(answering, headers, text$, { callId, leave }));
       },
       past$: (callId) => conversations.past$(callId),
       history$: history$(conversations, sessionId),
@@ -260,20 +245,18 @@ export const createRoutes = (
       const began = performance.now();
       const { pathname } = new URL(request.url);
       const crossing = crossOrigin(request, options.origins);
-      let hasEnded = false;
       const answering: Answering = {
         request,
         user: undefined,
         route: undefined,
-        watched: undefined,
-        ended: (status, callId) => {
-          if (hasEnded) return;
-          hasEnded = true;
-          const ms = performance.now() - began;
-          const { user } = answering;
-          const who = { ...(user === undefined ? {} : { user }), ...(callId && { callId }) };
-          options.log({ method: request.method, path: pathname, status, ms, ...who });
-        },
+        streams: undefined,
+      };
+      const ended = (status: number): void => {
+        const ms = performance.now() - began;
+        const { user, streams } = answering;
+        const callId = streams?.callId;
+        const who = { ...(user === undefined ? {} : { user }), ...(callId && { callId }) };
+        options.log({ method: request.method, path: pathname, status, ms, ...who });
       };
       return defer(() => {
         assertHost(request, options.hosts);
@@ -283,17 +266,22 @@ export const createRoutes = (
       }).pipe(
         catchError((cause: unknown) => of(failure(cause, options.report, answering.route?.failed))),
         map((given) => {
-          const response = withHeaders(given, crossing ?? {});
-          const { body, status } = response;
-          const isStream = response.headers.get('content-type')?.startsWith('text/event-stream');
-          if (isStream !== true || body === null) answering.ended(status);
-          else if (body !== answering.watched) {
-            const watched = whenOver(body, () => {
-              answering.ended(status);
-            });
-            return new Response(watched, response);
+          const { body, status } = given;
+          // The headers of some responses, such as those of `fetch`, cannot be changed.
+          const headers = new Headers(given.headers);
+          const added = Object.entries(crossing ?? {});
+          added.forEach(([name, value]) => {
+            headers.set(name, value);
+          });
+          if (body === null || !isEventStream(headers)) {
+            ended(status);
+            return added.length === 0 ? given : new Response(body, { status, headers });
           }
-          return response;
+          const watched = whenOver(body, (how) => {
+            answering.streams?.leave(how);
+            ended(status);
+          });
+          return new Response(watched, { status, headers });
         }),
       );
     });
@@ -307,16 +295,8 @@ const metadataOf = (
   ...(user === undefined ? {} : { userId: user }),
 });
 
-/** The headers of some responses, such as those of `fetch`, cannot be changed. */
-const withHeaders = (response: Response, added: Readonly<Record<string, string>>): Response => {
-  const entries = Object.entries(added);
-  if (entries.length === 0) return response;
-  const headers = new Headers(response.headers);
-  entries.forEach(([name, value]) => {
-    headers.set(name, value);
-  });
-  return new Response(response.body, { status: response.status, headers });
-};
+const isEventStream = (headers: Headers): boolean =>
+  headers.get('content-type')?.startsWith('text/event-stream') === true;
 
 const approvalRoutes =
   (path: string, { chat }: ApprovalQueue): ChatProtocol =>

@@ -1,5 +1,5 @@
 import { type AgentEvent, type Demand, openDemand } from '@millrace/core';
-import { defer, exhaustMap, merge, type Observable, Subject, takeWhile } from 'rxjs';
+import { merge, Observable, Subject } from 'rxjs';
 
 /**
  * The latest events of a call that runs here, so that its readers need not read the store. No reader sees what a crash
@@ -86,20 +86,27 @@ export const createTail = (): Tail => {
     },
     has: (afterSeq) => omittedSeq <= afterSeq,
     follow$: (afterSeq, demand = openDemand) =>
-      defer(() => {
+      new Observable((subscriber) => {
         const first = events.findIndex(({ seq }) => seq > afterSeq);
         let next = first === -1 ? total() : omitted + first;
-        function* shown(): Generator<AgentEvent | undefined> {
-          while (demand.isOpen && next >= omitted && isShown(next)) {
+        let isPassing = false;
+        const pass = (): void => {
+          if (isPassing) return;
+          isPassing = true;
+          while (demand.isOpen && !subscriber.closed && isShown(next)) {
+            const event = at(next);
             next += 1;
-            yield at(next - 1);
+            if (event !== undefined) subscriber.next(event);
           }
-          if (next < omitted || (hasEnded && !isShown(next))) yield undefined;
-        }
-        return merge(demand.open$, changed$).pipe(
-          exhaustMap(shown),
-          takeWhile((event) => event !== undefined),
-        );
+          isPassing = false;
+          if (next < omitted || (hasEnded && !isShown(next))) subscriber.complete();
+        };
+        return merge(demand.open$, changed$).subscribe({
+          next: pass,
+          error: (error: unknown) => {
+            subscriber.error(error);
+          },
+        });
       }),
   };
 };
