@@ -154,7 +154,7 @@ export const sessionIn = (
   records: readonly (Pick<NewRecord, 'name' | 'text'> | undefined)[],
 ): string | undefined => {
   const begins = records.find((record) => record?.name === `${callId}/${callStep}`);
-  const begun = parsedJson(begins?.text ?? '');
+  const begun = begins === undefined ? begins : parsedJson(begins.text);
   const { sessionId } = isRecord(begun) ? begun : {};
   return typeof sessionId === 'string' ? sessionId : undefined;
 };

@@ -7,17 +7,18 @@ import type { CallStoreDriver, RecordRange, StoredRecord } from './call-store-dr
 /** Stores calls in this process. `now` is the clock, in milliseconds since the epoch; default: `Date.now`. */
 export const inProcessCalls = (now: () => number = Date.now): CallStoreDriver => {
   const calls = new Map<string, KeptCall>();
+  const sessions = new Map<string, Set<KeptCall>>();
   const changed$ = new Subject<string>();
   let place = 0;
-  const begun = (): KeptCall => {
+  const begun = (callId: string): KeptCall => {
     place += 1;
     const at = now();
-    return { place, createdAt: at, updatedAt: at, records: [], isOpen: false };
+    return { callId, place, createdAt: at, updatedAt: at, records: [], isOpen: false };
   };
   return {
     claim$: (callId) =>
       new Observable((subscriber) => {
-        const call = calls.get(callId) ?? begun();
+        const call = calls.get(callId) ?? begun(callId);
         if (call.isOpen) throw taken(callId);
         calls.set(callId, call);
         call.isOpen = true;
@@ -35,7 +36,9 @@ export const inProcessCalls = (now: () => number = Date.now): CallStoreDriver =>
                 const position = call.records.length + 1;
                 call.records.push(Object.freeze({ ...record, position }));
               }
-              call.sessionId ??= sessionIn(callId, records);
+              const id = sessionIn(callId, records);
+              if (id !== undefined) sessions.set(id, (sessions.get(id) ?? new Set()).add(call));
+              call.sessionId ??= id;
               call.updatedAt = now();
               changed$.next(callId);
             }),
@@ -49,28 +52,26 @@ export const inProcessCalls = (now: () => number = Date.now): CallStoreDriver =>
       }),
     changes$: (callId) => changed$.pipe(filter((changed) => changed === callId)),
     list$: (of) =>
-      defer(() => [
-        [...calls]
-          .filter(([, { sessionId }]) => of === undefined || sessionId === of)
-          .sort(([, a], [, b]) =>
-            of === undefined ? b.updatedAt - a.updatedAt : b.place - a.place,
-          )
-          .map(([callId, { records, sessionId: _, ...call }]) => ({
-            callId,
-            ...call,
-            ...endsOf(records),
-          })),
-      ]),
+      defer(() => {
+        const listed = of === undefined ? [...calls.values()] : [...(sessions.get(of) ?? [])];
+        listed.sort((a, b) => (of === undefined ? b.updatedAt - a.updatedAt : b.place - a.place));
+        return [listed.map(({ records, sessionId: _, ...it }) => ({ ...it, ...endsOf(records) }))];
+      }),
     remove$: (callId) =>
       defer((): Observable<unknown> => {
-        if (calls.get(callId)?.isOpen === true) throw taken(callId);
+        const call = calls.get(callId);
+        if (call?.isOpen === true) throw taken(callId);
         calls.delete(callId);
+        const others = sessions.get(call?.sessionId ?? '');
+        if (call !== undefined) others?.delete(call);
+        if (others?.size === 0) sessions.delete(call?.sessionId ?? '');
         return of(undefined);
       }),
   };
 };
 
 interface KeptCall {
+  readonly callId: string;
   readonly createdAt: number;
   readonly records: StoredRecord[];
   updatedAt: number;
@@ -85,8 +86,7 @@ const isIn =
     (kind === undefined || record.kind === kind) && record.seq > afterSeq;
 
 const endsOf = (records: readonly StoredRecord[]) => {
-  const [first] = records;
-  const last = records.at(-1);
+  const [first, last] = [records[0], records.at(-1)];
   return first === undefined || last === undefined ? {} : { first, last };
 };
 

@@ -75,7 +75,7 @@ export interface KeepSessionsOptions {
   readonly journal?: Journal<CallStore>;
   /** Creates the memory of an open session. It needs `replace$`. Default: one in this process. */
   readonly memory?: MemoryFactory;
-  /** Opening a session closes those without calls for so many milliseconds. Default: 1,800,000 (30 minutes). */
+  /** Opening a session closes those without calls for so many milliseconds, or a sixteenth more. Default: 1,800,000 (30 minutes). */
   readonly idleMs?: number;
   readonly scheduler?: Pick<SchedulerLike, 'now'>;
 }
@@ -106,7 +106,7 @@ export const keepSessions = <Output>(
     defer(() => {
       const opened = all.open(sessionId, given);
       const session = journal === undefined ? opened : opened.with(journal);
-      if (session.memory.replace$ === undefined) throw memoryWithoutReplace();
+      if (session.memory.replace$ === undefined) throw misuse(withoutReplace);
       const handle = { agent, session, journal, track$, saved$: saving.track$ };
       return opened$(session).pipe(map((open) => keptSession(handle, open)));
     });
@@ -129,10 +129,8 @@ export const keepSessions = <Output>(
   };
 };
 
-const memoryWithoutReplace = () =>
-  misuse(
-    "keepSessions() needs a memory with 'replace$'. The session store persists the messages: omit 'memory', or wrap inProcessMemory(). A persistent memory does not need keepSessions().",
-  );
+const withoutReplace =
+  "keepSessions() needs a memory with 'replace$'. The session store persists the messages: omit 'memory', or wrap inProcessMemory(). A persistent memory does not need keepSessions().";
 
 const isJournal: Rule = [
   (value) => having('resume$', '')[0](value) && isRecord(value) && isStoreOfCalls(value['store']),
@@ -238,8 +236,11 @@ const createOpenSessions = (
     open.set(id, opening$);
     return opening$;
   };
+  let lookAt = 0;
   return (session) => {
-    const idle = [...opened.values()].filter(({ opened }) => opened.isIdle());
+    const known = idling.now() < lookAt ? [] : [...opened.values()];
+    if (known.length > 0) lookAt = idling.now() + idling.idleMs / 16;
+    const idle = known.filter(({ opened }) => opened.isIdle());
     return concat(
       from(idle).pipe(concatMap((it) => it.opened.close$(it.session).pipe(ignoringErrors))),
       defer(() => openOnce$(session)).pipe(concatMap((opened) => opened.use$(of(opened)))),
