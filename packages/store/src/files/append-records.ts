@@ -1,5 +1,6 @@
 import type { NewRecord } from '@millrace/core/journal';
 import { exists } from './file-system.js';
+import { syncDirectory } from './make-directory.js';
 import { endIn, type LaterSegments } from './later-segments.js';
 import type { OpenSegment } from './open-segment.js';
 import { writeBatch } from './read-batches.js';
@@ -10,25 +11,31 @@ export type AppendRecords = (records: readonly NewRecord[]) => Promise<boolean>;
 
 export const appendTo = (
   directory: string,
-  { file, number, cursor }: OpenSegment,
+  { file, ino, number, cursor }: OpenSegment,
   laterSegments: LaterSegments,
   now: () => number,
 ): AppendRecords => {
   const path = segmentPath(directory, number);
-  const end = { ...cursor, isTorn: false };
-  const isLast = async (): Promise<boolean> =>
-    (await exists(path, (await file.stat()).ino)) &&
-    !(await exists(segmentPath(directory, number + 1)));
+  const end = { ...cursor, isTorn: false, isOnDisk: false };
+  const next = segmentPath(directory, number + 1);
+  const isLast = async (): Promise<boolean> => {
+    const [isOwn, isSealed] = await Promise.all([exists(path, ino), exists(next)]);
+    return isOwn && !isSealed;
+  };
   const write = async (bytes: Buffer, isSafe: boolean): Promise<void> => {
     // Remove the partial output of a failed write.
     if (end.isTorn) await file.truncate(end.offset);
     end.isTorn = true;
     await file.appendFile(bytes);
     if (isSafe) await file.datasync();
+    // The file itself, with its head.
+    if (isSafe && !end.isOnDisk) await syncDirectory(directory);
+    end.isOnDisk ||= isSafe;
     end.isTorn = false;
   };
   return async (records) => {
-    if (!(await isLast())) return false;
+    // What another writer has counted must not be removed.
+    if ((records.length === 0 || end.isTorn) && !(await isLast())) return false;
     if (records.length === 0) return true;
     const at = now();
     const dated = records.map((record, index) => ({

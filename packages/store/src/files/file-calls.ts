@@ -76,6 +76,8 @@ export const callsIn = (
   const cursors = createCursorCache();
   const written$ = new Subject<string>();
   const claimed = new Set<string>();
+  /** Claimed calls without records. */
+  const fresh = new Set<string>();
   const now = (): number => scheduler.now();
   const listed = (calls: Calls, portion = 50) =>
     listCalls(root, calls, laterSegments, leaseMs, portion);
@@ -113,7 +115,12 @@ export const callsIn = (
         leaseMs,
         scheduler,
       });
-      return merge(held$, lost$).pipe(finalize(() => claimed.delete(path)));
+      return merge(held$, lost$).pipe(
+        finalize(() => {
+          claimed.delete(path);
+          fresh.delete(path);
+        }),
+      );
     });
   const begin = async (
     callId: string,
@@ -123,10 +130,12 @@ export const callsIn = (
   ): Promise<HeldCall> => {
     const segment = await openSegment(path, callId, now());
     if (segment === undefined) throw lost(callId, path);
+    if (segment.cursor.position === 0) fresh.add(path);
     const write = appendTo(path, segment, laterSegments, now);
     const append: AppendRecords = async (records) => {
       const sessionId = sessionIn(callId, records);
       if (sessionId !== undefined) await sessionIndex.add(sessionId, callId);
+      if (records.length > 0) fresh.delete(path);
       return write(records);
     };
     return heldCall(callId, lock, segment, append, onLost, () => lost(callId, path));
@@ -158,6 +167,7 @@ export const callsIn = (
     read$: (callId, range = {}) =>
       at$(callId, (path) =>
         fromPull(async function* () {
+          if (fresh.has(path)) return;
           const from = await cursors.find(path, range);
           for await (const { records, cursor } of readCall(path, from, laterSegments)) {
             await cursors.remember(path, cursor);

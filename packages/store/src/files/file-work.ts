@@ -18,7 +18,7 @@ export const partsOf = (directory: string): ((name: string) => Part) => {
   return (name) => {
     const root = resolve(store, name);
     const noteExisting = (): void => {
-      for (const it of [store, root]) if (existsSync(it)) known.add(it);
+      for (const it of [store, root]) if (!known.has(it) && existsSync(it)) known.add(it);
     };
     const check = (needed = store): void => {
       noteExisting();

@@ -37,10 +37,11 @@ export const syncDirectory = async (directory: string): Promise<void> => {
   }
 };
 
-/** Creates a file that must not exist yet, readable only by this user. It is on disk when this resolves. */
+/** Creates a file that must not exist yet, readable only by this user. Its text is on disk when this resolves. */
 export const writeNew = async (path: string, text: string): Promise<void> => {
   const file = await open(path, 'wx', 0o600);
   try {
+    if (text === '') return;
     await file.writeFile(text);
     await file.datasync();
   } finally {

@@ -3,7 +3,7 @@ import { type FileHandle, open, rm } from 'node:fs/promises';
 import { MillraceError } from '@millrace/core';
 import { alreadyExists, ignoreErrors, isNotFound } from './file-system.js';
 import { writeLine } from './line.js';
-import { makeDirectory, syncDirectory } from './make-directory.js';
+import { makeDirectory } from './make-directory.js';
 import type { Cursor } from './read-batches.js';
 import { beginning, readSegmentFrom } from './read-call.js';
 import {
@@ -18,6 +18,7 @@ import {
 export interface OpenSegment {
   readonly number: number;
   readonly file: FileHandle;
+  readonly ino: number;
   /** After its head. */
   readonly cursor: Cursor;
   /** Removes the segment of a call without records, and with it the call. Requires the lock. */
@@ -46,11 +47,10 @@ export const openSegment = async (
     const head: SegmentHead = { format: 1, callId, after: position, ends, at: now };
     const line = Buffer.from(writeLine('head', head));
     await file.appendFile(line);
-    await file.datasync();
-    await syncDirectory(directory);
+    const { ino } = await file.stat();
     const cursor = { ...beginning, segment: number, offset: line.length, line: 1, position };
     const remove = (): void => ignoreErrors(() => removeSegment(directory, number));
-    return { number, file, cursor, remove };
+    return { number, file, ino, cursor, remove };
   } catch (error) {
     await file.close();
     await rm(segmentPath(directory, number), { force: true });

@@ -1,6 +1,6 @@
 import { mkdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { alreadyExists, exists, readNames, ifMissing } from './file-system.js';
+import { alreadyExists, exists, readNames, ifMissing, isNotFound } from './file-system.js';
 import { processStatus, newHolderId } from './holder-id.js';
 import { makeDirectory, syncDirectory } from './make-directory.js';
 
@@ -18,16 +18,24 @@ export const createStaging = (root: string, check?: () => void): Staging => {
   const state: { swept?: Promise<unknown> } = {};
   const ready = async (): Promise<void> => {
     check?.();
-    await makeDirectory(directory);
     // Leftovers only cost disk space.
     await (state.swept ??= sweep(directory).catch(() => undefined));
+  };
+  const make = async (path: string, isAgain = false): Promise<void> => {
+    try {
+      await mkdir(path, { mode: 0o700 });
+    } catch (error) {
+      if (isAgain || !isNotFound(error)) throw error;
+      await makeDirectory(directory);
+      await make(path, true);
+    }
   };
   return {
     create: async (path, fill) => {
       await ready();
       const made = join(directory, newHolderId());
       try {
-        await mkdir(made, { mode: 0o700 });
+        await make(made);
         await fill(made);
         await rename(made, path);
         return true;
@@ -40,6 +48,7 @@ export const createStaging = (root: string, check?: () => void): Staging => {
     discard: async (path) => {
       if (!(await exists(path))) return;
       await ready();
+      await makeDirectory(directory);
       const away = join(directory, newHolderId());
       if (!(await tryRename(path, away))) return;
       await syncDirectory(dirname(path));
