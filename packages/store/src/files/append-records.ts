@@ -1,6 +1,7 @@
+import { dirname } from 'node:path';
 import type { NewRecord } from '@millrace/core/journal';
 import { exists } from './file-system.js';
-import { syncDirectory } from './make-directory.js';
+import { syncDirectories } from './make-directory.js';
 import { endIn, type LaterSegments } from './later-segments.js';
 import type { OpenSegment } from './open-segment.js';
 import { writeBatch } from './read-batches.js';
@@ -16,6 +17,7 @@ export const appendTo = (
   now: () => number,
 ): AppendRecords => {
   const path = segmentPath(directory, number);
+  /** `isOnDisk`: the segment itself, and the directory of the call. */
   const end = { ...cursor, isTorn: false, isOnDisk: false };
   const next = segmentPath(directory, number + 1);
   const isLast = async (): Promise<boolean> => {
@@ -27,10 +29,11 @@ export const appendTo = (
     if (end.isTorn) await file.truncate(end.offset);
     end.isTorn = true;
     await file.appendFile(bytes);
-    if (isSafe) await file.datasync();
-    // The file itself, with its head.
-    if (isSafe && !end.isOnDisk) await syncDirectory(directory);
-    end.isOnDisk ||= isSafe;
+    if (isSafe) {
+      const places = end.isOnDisk ? [] : [directory, dirname(directory)];
+      await Promise.all([file.datasync(), syncDirectories(...places)]);
+      end.isOnDisk = true;
+    }
     end.isTorn = false;
   };
   return async (records) => {

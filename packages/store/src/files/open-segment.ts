@@ -3,7 +3,7 @@ import { type FileHandle, open, rm } from 'node:fs/promises';
 import { MillraceError } from '@millrace/core';
 import { alreadyExists, ignoreErrors, isNotFound } from './file-system.js';
 import { writeLine } from './line.js';
-import { makeDirectory } from './make-directory.js';
+import { makeUnsynced } from './make-directory.js';
 import type { Cursor } from './read-batches.js';
 import { beginning, readSegmentFrom } from './read-call.js';
 import {
@@ -31,7 +31,7 @@ export const openSegment = async (
   callId: string,
   now: number,
 ): Promise<OpenSegment | undefined> => {
-  await makeDirectory(directory);
+  await makeUnsynced(directory);
   const earlier = await segmentNumbers(directory);
   const number = (earlier.at(-1) ?? 0) + 1;
   const file = await createSegment(segmentPath(directory, number));

@@ -5,7 +5,7 @@ import { storedName } from '../stored-name.js';
 import type { Staging } from './staging.js';
 import { isNotFound, exists, readNames } from './file-system.js';
 import type { NamedCall } from './list-calls.js';
-import { makeDirectory, syncDirectory } from './make-directory.js';
+import { makeDirectory, makeUnsynced, syncDirectories, syncDirectory } from './make-directory.js';
 
 /**
  * The index of calls by session: an empty file `.sessions/<session>/<place>.<call>` for each call. It is created before
@@ -45,11 +45,11 @@ export const createSessionIndex = (
     return join(indexRoot, storedName(sessionId));
   };
   const addEntry = async (directory: string, name: string): Promise<void> => {
-    await makeDirectory(directory);
+    await makeUnsynced(directory);
     const entries = await entriesIn(directory);
     if (entries.some((it) => it.name === name)) return;
     await write(directory, name, (entries[0]?.place ?? 0) + 1);
-    await syncDirectory(directory);
+    await syncDirectories(directory, indexRoot);
   };
   return {
     add: async (sessionId, callId) => {
