@@ -1,4 +1,4 @@
-import { concatMap, defer, map, type Observable, of } from 'rxjs';
+import { concatMap, map, type Observable, of } from 'rxjs';
 import {
   answerOfUiMessages,
   inputOfUiMessages,
@@ -49,29 +49,27 @@ export const aiSdkRoutes =
           );
         }),
       );
-    const joined$ = (visit: Visit): Observable<Response> =>
-      defer(() => {
-        const { request, chat, chatOf$, ids } = visit;
-        const { id = '' } = ids;
-        const joinedChat = chat(id);
-        const seen = lastSeen(request)?.callId;
-        const callId$ =
-          seen === undefined
-            ? joinedChat.runs$.pipe(map(([run]) => run?.callId))
-            : chatOf$(seen).pipe(
-                map((owner) => {
-                  if (owner.id !== id) throw notFound();
-                  return seen;
-                }),
-              );
-        return callId$.pipe(
-          concatMap((callId) =>
-            callId === undefined
-              ? of(new Response(null, { status: 204 }))
-              : joining$(joinedChat, callId, formatFor(visit)),
-          ),
-        );
-      });
+    const joined$ = (visit: Visit): Observable<Response> => {
+      const { id = '' } = visit.ids;
+      const joined = visit.chat(id);
+      const seen = lastSeen(visit.request)?.callId;
+      const callId$ =
+        seen === undefined
+          ? joined.runs$.pipe(map(([run]) => run?.callId))
+          : visit.chatOf$(seen).pipe(
+              map((owner) => {
+                if (owner.id !== id) throw notFound();
+                return seen;
+              }),
+            );
+      return callId$.pipe(
+        concatMap((callId) =>
+          callId === undefined
+            ? of(new Response(null, { status: 204 }))
+            : joining$(joined, callId, formatFor(visit)),
+        ),
+      );
+    };
     const chat = `${path}/chat`;
     return [
       { method: 'POST', path: chat, answer$: asked$ },

@@ -603,6 +603,18 @@ describe('a server that is closed', () => {
     expect((await chat.post('/chat', ask)).status).toBe(503);
     await Promise.all([closed, readStream(stream)]);
   });
+
+  it('refuses a call that it cuts before it has begun', async () => {
+    const store = {
+      calls: createCallStore(inProcessCalls()),
+      sessions: { ...inProcessSessions(), load$: () => NEVER },
+    };
+    const chat = chatOver([[text('Yes.')]], { store });
+    const ask = { id: 'a', messages: [{ role: 'user', parts: [{ type: 'text', text: '?' }] }] };
+    const asked = chat.post('/chat', ask);
+    await chat.server.close({ timeoutMs: 0 });
+    expect((await asked).status).toBe(503);
+  });
 });
 
 describe('tools of a client', () => {

@@ -35,6 +35,7 @@ import {
   takeUntil,
   takeWhile,
   tap,
+  throwIfEmpty,
   timer,
   toArray,
 } from 'rxjs';
@@ -301,7 +302,7 @@ export const createConversations = (
             concatMap((session) => places.place$(session, request)),
             concatMap((session) => call$(session, request, free)),
           ),
-        ).pipe(finalize(free));
+        ).pipe(takeUntil(closed$), throwIfEmpty(closing), finalize(free));
       }),
     alone: (asked) => ({
       free: takePlace(asked),

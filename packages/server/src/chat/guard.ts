@@ -1,14 +1,5 @@
 import { isMillraceError, MillraceError } from '@millrace/core';
-import {
-  defaultIfEmpty,
-  defer,
-  from,
-  map,
-  type Observable,
-  type ObservableInput,
-  of,
-  take,
-} from 'rxjs';
+import { defer, first, from, map, type Observable, type ObservableInput, of } from 'rxjs';
 
 /** Returns or emits the id of the user of a request; `undefined` or `null` to refuse it. */
 export type Authenticator = (request: Request) => UserId | ObservableInput<UserId>;
@@ -26,8 +17,7 @@ export const userOf$ = (
       ? of(found)
       : from(found);
   }).pipe(
-    take(1),
-    defaultIfEmpty(undefined),
+    first(null, undefined),
     map((id) => {
       if (typeof id === 'string' && id !== '') return id.replaceAll(/\p{Surrogate}/gu, '\ufffd');
       throw refused(401, 'You are not logged in.');
