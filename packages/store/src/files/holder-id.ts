@@ -6,7 +6,7 @@ export type ProcessStatus = 'alive' | 'gone' | 'unknown';
 
 /** A unique id that identifies this process: machine, process id, start time and a UUID. */
 export const newHolderId = (): string =>
-  [machine() ?? 'any', process.pid, readProcess(process.pid)?.start ?? 0, randomUUID()].join('.');
+  [machine() ?? 'any', process.pid, ownStart() ?? 0, randomUUID()].join('.');
 
 export const isHolderId = (name: string): boolean => pattern.test(name);
 
@@ -26,8 +26,16 @@ export const processStatus = (name: string): ProcessStatus => {
 
 const pattern = /^([0-9a-f]{16}|any)\.(\d+)\.(\d+)\.[0-9a-f-]{36}$/;
 
+/** Reads what does not change while the process runs, at its first use. */
+const readOnce = <T>(read: () => T): (() => T) => {
+  let known: { readonly value: T } | undefined;
+  return () => (known ??= { value: read() }).value;
+};
+
+const ownStart = readOnce(() => readProcess(process.pid)?.start);
+
 /** Identifies the current boot and PID namespace; undefined on systems without `/proc`. */
-const machine = (): string | undefined => {
+const machine = readOnce((): string | undefined => {
   try {
     const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
     const seen = readlinkSync('/proc/self/ns/pid');
@@ -35,7 +43,7 @@ const machine = (): string | undefined => {
   } catch {
     return undefined;
   }
-};
+});
 
 const isRunning = (id: number): boolean => {
   try {

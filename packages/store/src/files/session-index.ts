@@ -1,9 +1,10 @@
+import { existsSync } from 'node:fs';
 import { rmdir, unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { sessionIn, type StoredCall } from '@millrace/core/journal';
 import { storedName } from '../stored-name.js';
 import type { Staging } from './staging.js';
-import { isNotFound, exists, readNames } from './file-system.js';
+import { isNotFound, readNames } from './file-system.js';
 import type { NamedCall } from './list-calls.js';
 import { makeDirectory, makeUnsynced, syncDirectories, syncDirectory } from './make-directory.js';
 
@@ -41,7 +42,7 @@ export const createSessionIndex = (
     for (const directory of sessions) await syncDirectory(directory);
   };
   const directoryOf = async (sessionId: string): Promise<string> => {
-    if (!(await exists(indexRoot))) await staging.create(indexRoot, fill);
+    if (!existsSync(indexRoot)) await staging.create(indexRoot, fill);
     return join(indexRoot, storedName(sessionId));
   };
   const addEntry = async (directory: string, name: string): Promise<void> => {
