@@ -9,7 +9,13 @@ export type Node =
   | { readonly type: 'link'; readonly href: string; readonly nodes: readonly Node[] }
   | { readonly type: 'heading'; readonly depth: number; readonly nodes: readonly Node[] }
   | { readonly type: 'list'; readonly start?: number; readonly items: readonly Item[] }
-  | { readonly type: 'table'; readonly head: Row; readonly rows: readonly Row[] }
+  | {
+      readonly type: 'table';
+      readonly head: Row;
+      readonly rows: readonly Row[];
+      /** Of each column; `undefined` is on the left. */
+      readonly align: readonly ('right' | 'center' | undefined)[];
+    }
   | {
       readonly type: 'group' | 'paragraph' | 'quote' | 'strong' | 'emphasis' | 'deleted';
       readonly nodes: readonly Node[];

@@ -80,7 +80,9 @@ const view = (node: Node, key: number): JSX.Element => {
             <thead>
               <tr>
                 {node.head.map((cell, at) => (
-                  <th key={at}>{views(cell)}</th>
+                  <th key={at} class={node.align[at]}>
+                    {views(cell)}
+                  </th>
                 ))}
               </tr>
             </thead>
@@ -88,7 +90,9 @@ const view = (node: Node, key: number): JSX.Element => {
               {node.rows.map((row, at) => (
                 <tr key={at}>
                   {row.map((cell, column) => (
-                    <td key={column}>{views(cell)}</td>
+                    <td key={column} class={node.align[column]}>
+                      {views(cell)}
+                    </td>
                   ))}
                 </tr>
               ))}

@@ -102,6 +102,17 @@ describe('Markdown blocks', () => {
   });
 });
 
+describe('the columns of a table', () => {
+  it.each([
+    ['|---|:---|---:|:-:|', [undefined, undefined, 'right', 'center']],
+    ['--- | -: | :- | :---:', [undefined, 'right', undefined, 'center']],
+  ])('are aligned as their rule says: %s', (rule, align) => {
+    expect(nodesOf(`| a | b | c | d |\n${rule}\n| 1 | 2 |`)).toMatchObject([
+      { type: 'table', align },
+    ]);
+  });
+});
+
 describe('hostile Markdown', () => {
   it('has no HTML: it is text', () => {
     const html =

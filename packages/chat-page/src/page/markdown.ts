@@ -128,8 +128,14 @@ const readTable = (lines: Lines, at: number): Read | undefined => {
     const cells = cellsOf(line);
     return head.map((_, column) => parseInline(cells[column] ?? ''));
   });
-  return [{ type: 'table', head: head.map(parseInline), rows }, end];
+  return [
+    { type: 'table', head: head.map(parseInline), rows, align: cellsOf(rule).map(alignOf) },
+    end,
+  ];
 };
+
+const alignOf = (cell: string) =>
+  !cell.endsWith(':') ? undefined : cell.startsWith(':') ? 'center' : 'right';
 
 const cellsOf = (line: string): readonly string[] =>
   line
