@@ -70,6 +70,13 @@ describe('an answer', () => {
     expect(await answer.locator('h3, ol > li, ul > li, pre, blockquote').count()).toBe(7);
     expect(await answer.locator('img, script, a[href^="javascript:"]').count()).toBe(0);
     expect(await answer.innerText()).toContain('<script>window.hit=1</script>');
+    const alignOf = (name: string) =>
+      answer
+        .locator(`:is(th, td):text-is('${name}')`)
+        .evaluate((cell) => getComputedStyle(cell).textAlign);
+    expect(await Promise.all(['Fjord', '205 km', 'Length'].map(alignOf))).toEqual([
+      ...['left', 'right', 'right'],
+    ]);
     const link = answer.getByRole('link', { name: 'Wikipedia' });
     expect(await link.getAttribute('rel')).toContain('noopener');
     expect(await page.evaluate('window.hit')).toBeUndefined();
@@ -284,9 +291,17 @@ describe('a tool', () => {
     const form = page.getByRole('form', { name: 'Approval of pay' });
     await form.getByRole('button', { name: 'Approve' }).waitFor();
     await screenshot('approval');
+    // Disabled buttons cannot be reached, and could not give their reason.
+    const edit = page.locator('.question').getByRole('button', { name: 'Edit' });
+    expect(await edit.getAttribute('aria-disabled')).toBe('true');
+    expect(await edit.getAttribute('title')).toBe('The tool pay needs your approval first.');
+    await edit.focus();
+    await page.keyboard.press('Enter');
+    expect(await page.getByRole('textbox', { name: 'Edit your message' }).count()).toBe(0);
     await form.getByRole('button', { name: 'Approve' }).click();
     await sees('That is all.');
     await isAnswered();
+    expect(await edit.getAttribute('aria-disabled')).toBe('false');
     expect(await form.count()).toBe(0);
     expect(await page.getByRole('region', { name: 'Tool pay' }).innerText()).toContain('Done');
   });
@@ -376,6 +391,51 @@ describe('a tool', () => {
     await isAnswered();
     await page.getByRole('note', { name: 'You added' }).waitFor();
     expect(await page.locator('.waiting').count()).toBe(0);
+  });
+});
+
+describe('a message', () => {
+  it('that is sent without a connection stays, over a reload, and is sent once', async () => {
+    const model = scriptedModel([text('One.')], [text('Two.')]);
+    const visitor = await open(createAgent({ name: 'Helper', model }));
+    const { ask, page, sees, isAnswered, answers, screenshot } = visitor;
+    await ask('First?');
+    await isAnswered();
+    await page.context().setOffline(true);
+    await ask('Second?');
+    await sees('The server has not confirmed this message.');
+    const again = page.getByRole('button', { name: 'Try again' });
+    await again.click();
+    await page.getByText('The server cannot be reached.').waitFor();
+    await sees('Second?');
+    await page.getByText('Reconnecting…').waitFor({ state: 'detached' });
+    expect(await violations(page)).toEqual([]);
+    await screenshot('unsent');
+    await page.context().setOffline(false);
+    await page.reload();
+    await sees('Second?');
+    await again.click();
+    await sees('Two.');
+    await isAnswered();
+    expect(await answers()).toEqual(['One.', 'Two.']);
+    expect(await page.locator('.question .bubble').allInnerTexts()).toEqual(['First?', 'Second?']);
+    expect([await again.count(), model.requests.length]).toEqual([0, 2]);
+    await page.reload();
+    await sees('Two.');
+    expect(await page.locator('.question .bubble').allInnerTexts()).toEqual(['First?', 'Second?']);
+  });
+
+  it('can be discarded instead', async () => {
+    const { ask, page, sees } = await open(agentOf([]));
+    await page.context().setOffline(true);
+    await ask('Never mind?');
+    await sees('Never mind?');
+    await page.getByRole('button', { name: 'Discard' }).click();
+    await page.locator('.question').waitFor({ state: 'detached' });
+    await page.context().setOffline(false);
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await page.getByRole('alert').waitFor({ state: 'detached' });
+    expect(await page.locator('.question').count()).toBe(0);
   });
 });
 

@@ -1,14 +1,15 @@
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useContext, useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { Subject } from 'rxjs';
 import { ChatList, ThemeButton } from './chat-list.js';
 import { type ChatEntry, isChatId, readChats, withUse, writeChats } from './chats.js';
 import { Composer } from './composer.js';
 import { type Command, type Conversation, conversation$ } from './conversation.js';
 import { newId, useLatest, useWindowEvent } from './hooks.js';
-import { MessageView } from './message-view.js';
-import { ActionsContext, Icon, Problem, Working } from './pieces.js';
+import { Bubble, MessageView } from './message-view.js';
+import { ActionsContext, Icon, Problem, QuietButton, Working } from './pieces.js';
 import type { Server } from './server.js';
 import { isToolCall, plainTextOf, type UiMessage, waitingIn } from './ui-message.js';
+import { draftsIn } from './unsent.js';
 
 /** The page: the list of conversations, and the chosen one. Its id is the fragment of the URL. */
 export const App = ({ server, name }: { readonly server: Server; readonly name: string }) => {
@@ -102,10 +103,13 @@ interface ChatProps {
 
 const Chat = ({ id, name, isNew, server, use }: ChatProps) => {
   const command$ = useMemo(() => new Subject<Command>(), []);
-  const state = useLatest(() => conversation$(id, { server, newId }, command$), []);
+  const state = useLatest(
+    () => conversation$(id, { server, newId, drafts: draftsIn(sessionStorage) }, command$),
+    [],
+  );
   const send = (command: Command) => {
     const text = command.type === 'ask' ? plainTextOf({ ...noMessage, parts: command.parts }) : '';
-    if (command.type !== 'stop' && command.type !== 'load') use(text);
+    if (!/^(?:stop|load|discard)$/u.test(command.type)) use(text);
     command$.next(command);
   };
   const actions = useMemo(() => ({ send, decide$: server.decide$ }), []);
@@ -114,13 +118,22 @@ const Chat = ({ id, name, isNew, server, use }: ChatProps) => {
     if (event.key === 'Escape' && isBusy && !event.defaultPrevented) send({ type: 'stop' });
   });
   const messages = state?.messages ?? [];
+  const unsent = state?.unsent ?? [];
+  const asked = messages.slice(-1).map(approvalIn)[0];
+  const busy = !isBusy
+    ? undefined
+    : asked === undefined
+      ? 'Wait for the end of the answer, or stop it.'
+      : `The tool ${asked} needs your approval first.`;
+  const isSending = isBusy && state.sending !== undefined;
+  const isLost = state?.isReconnecting === true;
   const waiting = messages.slice(-1).flatMap(waitingIn)[0]?.toolName;
   const list = useStickyScroll([state]);
   return (
     <ActionsContext.Provider value={actions}>
       <div class="messages" ref={list.ref} onScroll={list.onScroll} tabIndex={-1}>
         <div class="column">
-          {messages.length === 0 && (isNew || state?.status === 'ready') && (
+          {messages.length + unsent.length === 0 && (isNew || state?.status === 'ready') && (
             <div class="welcome">
               <h2>{name}</h2>
               <p>Ask anything. Enter sends, Shift+Enter starts a new line, Esc stops the answer.</p>
@@ -130,11 +143,25 @@ const Chat = ({ id, name, isNew, server, use }: ChatProps) => {
             <MessageView
               key={message.id}
               message={message}
-              isLast={at === messages.length - 1}
-              isBusy={isBusy}
+              isLast={!isSending && at === messages.length - 1}
+              busy={busy}
             />
           ))}
-          {isBusy && messages.at(-1)?.role === 'user' && <Working />}
+          {unsent.map((message) => (
+            <UnsentView
+              key={`unsent ${message.id}`}
+              message={message}
+              isSending={isSending && !isLost && state.sending.id === message.id}
+              blocked={
+                waiting === undefined || message.kind === 'edit'
+                  ? isLost
+                    ? undefined
+                    : busy
+                  : `The tool ${waiting} needs its result first.`
+              }
+            />
+          ))}
+          {isBusy && !isLost && (isSending || messages.at(-1)?.role === 'user') && <Working />}
           {state?.steering.map((text, at) => (
             <div key={at} class="question waiting">
               <div class="bubble">
@@ -154,7 +181,7 @@ const Chat = ({ id, name, isNew, server, use }: ChatProps) => {
         </button>
       )}
       <p class="connection" role="status">
-        {state?.isReconnecting === true ? 'Connection lost. Reconnecting…' : ''}
+        {isLost ? 'Connection lost. Reconnecting…' : ''}
       </p>
       <Announcer state={state} />
       <Composer isBusy={isBusy} waiting={isBusy ? undefined : waiting} send={send} />
@@ -167,6 +194,31 @@ const noMessage = { id: '', role: 'user' } as const;
 const retryOf = ({ problem }: Conversation, send: (command: Command) => void) => {
   const retry = problem?.retry;
   return retry === undefined ? {} : { retry: () => send(retry) };
+};
+
+/** A message that the server is not known to have. */
+const UnsentView = (props: {
+  readonly message: UiMessage;
+  readonly isSending: boolean;
+  /** Why it cannot be sent now. */
+  readonly blocked: string | undefined;
+}) => {
+  const { message, isSending, blocked } = props;
+  const send = useContext(ActionsContext)?.send;
+  const act = (type: 'retry' | 'discard') => () => send?.({ type, messageId: message.id });
+  return (
+    <article class={isSending ? 'question' : 'question waiting'} aria-label="You">
+      <h2 class="hidden">You</h2>
+      <Bubble message={message} />
+      {!isSending && (
+        <div class="actions">
+          <small role="alert">The server has not confirmed this message.</small>
+          <QuietButton label="Try again" blocked={blocked} act={act('retry')} />
+          <QuietButton label="Discard" blocked={undefined} act={act('discard')} />
+        </div>
+      )}
+    </article>
+  );
 };
 
 /** Keeps the end in view while it grows, unless the user has scrolled up. */

@@ -13,6 +13,7 @@ import type { ModelChunk } from '@millrace/core';
 import { type Command, type Conversation, conversation$, textPart } from './conversation.js';
 import { createServer } from './server.js';
 import { plainTextOf, type UiMessage } from './ui-message.js';
+import type { Unsent } from './unsent.js';
 
 /** A model that answers piece by piece, until it is ended. */
 export const held = () => {
@@ -32,9 +33,11 @@ export interface Network {
   server: ChatServer;
   /** Ends the streams that are open, without their last event. */
   readonly cut: () => void;
-  /** `proxy`: only the proxy in front of the server answers. */
-  isDown: boolean | 'proxy';
+  /** `proxy`: only the proxy in front of the server answers. `answers`: requests arrive, and their answers are lost. */
+  isDown: boolean | 'proxy' | 'answers';
   readonly requests: string[];
+  /** The ids of the questions that have arrived. */
+  readonly asked: string[];
 }
 
 const servers: ChatServer[] = [];
@@ -58,13 +61,19 @@ export const networkTo = (agent: Agent, options: ChatServerOptions = {}): Networ
     },
     isDown: false,
     requests: [],
+    asked: [],
   };
   globalThis.fetch = async (input, init) => {
     const path = String(input);
     network.requests.push(`${init?.method ?? 'GET'} ${path}`);
     if (network.isDown === 'proxy') return new Response('<h1>Bad gateway</h1>', { status: 502 });
-    if (network.isDown) throw new TypeError('fetch failed');
+    if (network.isDown === true) throw new TypeError('fetch failed');
+    if (path.startsWith('/api/chat?')) {
+      const { messages } = JSON.parse(String(init?.body)) as { messages: { id: string }[] };
+      network.asked.push(messages.at(-1)?.id ?? '');
+    }
     const response = await network.server.respond(new Request(`http://localhost${path}`, init));
+    if (network.isDown === 'answers') throw new TypeError('network error');
     if (response.body === null) return response;
     return new Response(
       response.body.pipeThrough(
@@ -85,8 +94,11 @@ export const networkTo = (agent: Agent, options: ChatServerOptions = {}): Networ
 /** The next turn of the event loop: microtasks alone would keep the server from answering. */
 const soon$ = () => from(new Promise((resolve) => setImmediate(resolve)));
 
+/** What a tab keeps: pages with the same one are reloads of it. */
+export const tabOf = () => new Map<string, readonly Unsent[]>();
+
 /** A page with a conversation. */
-export const pageOf = (id = 'a') => {
+export const pageOf = (id = 'a', tab = tabOf()) => {
   const command$ = new Subject<Command>();
   const states: Conversation[] = [];
   const state$ = new ReplaySubject<Conversation>(1);
@@ -94,7 +106,14 @@ export const pageOf = (id = 'a') => {
   const server = createServer({ api: '/api', wait$: soon$ });
   const subscription: Subscription = conversation$(
     id,
-    { server, newId: () => `q${(last += 1)}` },
+    {
+      server,
+      newId: () => `q${(last += 1)}`,
+      drafts: {
+        read: (of) => tab.get(of) ?? [],
+        write: (of, unsent) => void tab.set(of, unsent),
+      },
+    },
     command$,
   ).subscribe((state) => {
     states.push(state);
@@ -111,6 +130,10 @@ export const pageOf = (id = 'a') => {
     },
     begin: (text: string) => {
       command$.next({ type: 'ask', parts: [textPart(text)] });
+    },
+    /** Sends the unsent message of a state again. */
+    retry: ({ unsent: [message] }: Conversation) => {
+      command$.next({ type: 'retry', messageId: message?.id ?? '' });
     },
     ready: () => until(({ status }) => status === 'ready'),
     ask: async (text: string): Promise<Conversation> => {
@@ -129,6 +152,10 @@ export const pageOf = (id = 'a') => {
 
 const nothing: UiMessage = { id: '', role: 'user', parts: [] };
 
-/** A line for each message. */
+/** A line for each message of the server. */
 export const linesOf = ({ messages }: Pick<Conversation, 'messages'>): readonly string[] =>
   messages.map((message) => `${message.role}: ${plainTextOf(message)}`);
+
+/** The text of each message that the server is not known to have. */
+export const unsentOf = ({ unsent }: Pick<Conversation, 'unsent'>): readonly string[] =>
+  unsent.map(plainTextOf);

@@ -13,7 +13,15 @@ import { inProcessSessions } from '@millrace/core/sessions';
 import { finish, type ScriptedAnswer, scriptedModel, text, toolCall } from '@millrace/core/testing';
 import { approvalQueue } from '@millrace/server/approvals';
 import { from, lastValueFrom, ReplaySubject, Subject, firstValueFrom } from 'rxjs';
-import { closeAll, held, linesOf, networkTo, pageOf } from './client.test-support.js';
+import {
+  closeAll,
+  held,
+  linesOf,
+  networkTo,
+  pageOf,
+  tabOf,
+  unsentOf,
+} from './client.test-support.js';
 import { toEvents } from './server.js';
 import { isToolCall, type ToolPart, type UiMessage, waitingIn } from './ui-message.js';
 
@@ -167,15 +175,14 @@ describe('a conversation', () => {
     const page = pageOf();
     const refused = await page.ask('Me, too?');
     expect(refused.problem?.text).toMatch(/\w/u);
-    expect(linesOf(refused)).toEqual(['user: Me, too?']);
+    expect(unsentOf(refused)).toEqual(['Me, too?']);
     say('One.');
     end();
     await other.ready();
-    const { retry } = refused.problem ?? {};
-    if (retry !== undefined) page.send(retry);
+    page.retry(refused);
     await page.shows('Now.');
     const { problem, ...state } = await page.ready();
-    expect(problem).toBeUndefined();
+    expect([problem, state.unsent]).toEqual([undefined, []]);
     expect(linesOf(state)).toEqual(['user: Me, too?', 'assistant: Now.']);
   });
 });
@@ -241,14 +248,35 @@ describe('a lost connection', () => {
     network.cut();
     await network.server.close({ timeoutMs: 0 });
     networkTo(agentOf([[text('Better.')]]));
-    const { problem, ...state } = await page.ready();
-    expect(linesOf(state)).toEqual(['user: ?']);
-    if (problem?.retry !== undefined) page.send(problem.retry);
+    const state = await page.ready();
+    expect([linesOf(state), unsentOf(state)]).toEqual([[], ['?']]);
+    page.retry(state);
     await page.shows('Better.');
     expect(linesOf(await page.ready())).toEqual(['user: ?', 'assistant: Better.']);
   });
 
-  it('before the answer, shows whether the question has arrived', async () => {
+  it('before the answer, keeps the question, which is sent once, under its id', async () => {
+    const network = networkTo(agentOf([[text('Yes.')]]));
+    const page = pageOf();
+    await page.ready();
+    network.isDown = true;
+    page.begin('Lost?');
+    const lost = await page.until(({ isReconnecting }) => isReconnecting);
+    expect([linesOf(lost), unsentOf(lost)]).toEqual([[], ['Lost?']]);
+    page.retry(lost);
+    const failed = await page.ready();
+    expect(unsentOf(failed)).toEqual(['Lost?']);
+    expect(failed.problem?.text).toBe('The server cannot be reached.');
+    network.isDown = false;
+    page.retry(failed);
+    await page.shows('Yes.');
+    const state = await page.ready();
+    expect(linesOf(state)).toEqual(['user: Lost?', 'assistant: Yes.']);
+    expect([state.unsent, state.problem]).toEqual([[], undefined]);
+    expect(network.asked).toEqual([lost.unsent[0]?.id]);
+  });
+
+  it('looks by itself whether the question has arrived', async () => {
     const network = networkTo(agentOf([[text('Yes.')]]));
     const page = pageOf();
     await page.ready();
@@ -256,12 +284,159 @@ describe('a lost connection', () => {
     page.begin('Lost?');
     await page.until(({ isReconnecting }) => isReconnecting);
     network.isDown = false;
-    const state = await page.until(({ problem }) => problem !== undefined);
-    expect(linesOf(state)).toEqual(['user: Lost?']);
-    const { retry } = (await page.ready()).problem ?? {};
-    if (retry !== undefined) page.send(retry);
+    const back = await page.ready();
+    expect([unsentOf(back), back.isReconnecting, back.sending]).toEqual([
+      ['Lost?'],
+      false,
+      undefined,
+    ]);
+  });
+
+  it('does not send a question again that has arrived, also after one that has failed', async () => {
+    const broken = () => {
+      throw new MillraceError('refused', 'secret', { retryable: false });
+    };
+    const network = networkTo(agentOf([broken, [text('Yes.')], [text('Twice.')]]));
+    const page = pageOf();
+    await page.ask('Failed?');
+    network.isDown = 'answers';
+    page.begin('Arrived?');
+    const lost = await page.until(({ isReconnecting }) => isReconnecting);
+    network.isDown = false;
+    page.retry(lost);
     await page.shows('Yes.');
-    expect(linesOf(await page.ready())).toEqual(['user: Lost?', 'assistant: Yes.']);
+    const state = await page.ready();
+    expect(linesOf(state)).toEqual(['user: Failed?', 'user: Arrived?', 'assistant: Yes.']);
+    expect([state.unsent, network.asked.length]).toEqual([[], 2]);
+  });
+
+  it('keeps a question from before the history was known, and adds it to the end', async () => {
+    const network = networkTo(agentOf([[text('A1.')], [text('A2.')]]));
+    await pageOf().ask('Q?');
+    network.isDown = true;
+    const page = pageOf();
+    await page.until(({ problem }) => problem !== undefined);
+    page.begin('Q?');
+    const failed = await page.until(({ unsent }) => unsent.length > 0);
+    network.isDown = false;
+    page.send({ type: 'load' });
+    const loaded = await page.until(({ messages }) => messages.length > 0);
+    expect([linesOf(loaded), unsentOf(loaded)]).toEqual([['user: Q?', 'assistant: A1.'], ['Q?']]);
+    page.retry(failed);
+    await page.shows('A2.');
+    expect(linesOf(await page.ready()).slice(2)).toEqual(['user: Q?', 'assistant: A2.']);
+    expect(network.asked.length).toBe(2);
+  });
+
+  it('keeps an addition to the answer', async () => {
+    const { answer, say, end } = held();
+    const network = networkTo(agentOf([answer, [text('Oui.')]]));
+    const page = pageOf();
+    await page.ready();
+    page.begin('?');
+    say('Half');
+    await page.shows('Half');
+    network.isDown = true;
+    network.cut();
+    page.send({ type: 'steer', text: 'In French.' });
+    const lost = await page.until(({ unsent }) => unsent.length > 0);
+    expect([unsentOf(lost), lost.steering]).toEqual([['In French.'], []]);
+    network.isDown = false;
+    end();
+    page.retry(await page.ready());
+    await page.shows('Oui.');
+    const state = await page.ready();
+    expect(linesOf(state).slice(2)).toEqual(['user: In French.', 'assistant: Oui.']);
+    expect(state.unsent).toEqual([]);
+  });
+
+  it('does not send an addition again that the answer has taken', async () => {
+    const done$ = new Subject<string>();
+    const wait = tool({ name: 'wait', description: 'Waits.', run: () => firstValueFrom(done$) });
+    const network = networkTo(
+      agentOf([[toolCall('wait'), finish()], [text('Oui.')], [text('Twice.')]], [wait]),
+    );
+    const page = pageOf();
+    await page.ready();
+    page.begin('?');
+    await page.until(({ messages }) => toolsIn(messages.at(-1))[0]?.state === 'running');
+    network.isDown = 'answers';
+    page.send({ type: 'steer', text: 'In French.' });
+    while (!network.requests.some((line) => line.includes('steer'))) await turn();
+    await turn();
+    done$.next('Done.');
+    const lost = await page.until(({ unsent }) => unsent.length > 0);
+    network.isDown = false;
+    await page.shows('Oui.');
+    await page.ready();
+    page.retry(lost);
+    const state = await page.until(({ unsent }) => unsent.length === 0);
+    expect(linesOf(state)).toEqual(['user: ?', 'assistant: Oui.']);
+    expect(network.asked.length).toBe(1);
+  });
+
+  it('keeps an edit beside the question that it replaces', async () => {
+    const network = networkTo(agentOf([[text('A1.')], [text('A2.')], [text('A3.')]]));
+    const page = pageOf();
+    await page.ask('Q1?');
+    const { messages } = await page.ask('Q2?');
+    network.isDown = true;
+    page.send({ type: 'edit', messageId: messages[0]?.id ?? '', text: 'Q3?' });
+    await page.until(({ isReconnecting }) => isReconnecting);
+    network.isDown = false;
+    const back = await page.ready();
+    expect([linesOf(back).length, unsentOf(back)]).toEqual([4, ['Q3?']]);
+    page.retry(back);
+    await page.shows('A3.');
+    const state = await page.ready();
+    expect(linesOf(state)).toEqual(['user: Q3?', 'assistant: A3.']);
+    expect([state.unsent, linesOf(await pageOf().ready())]).toEqual([[], linesOf(state)]);
+  });
+
+  it('keeps a message over a reload and another conversation, until it is discarded', async () => {
+    const network = networkTo(agentOf([]));
+    const tab = tabOf();
+    const page = pageOf('a', tab);
+    await page.ready();
+    network.isDown = true;
+    page.begin('Lost?');
+    await page.until(({ isReconnecting }) => isReconnecting);
+    page.close();
+    network.isDown = false;
+    expect(unsentOf(await pageOf('b', tab).ready())).toEqual([]);
+    const again = pageOf('a', tab);
+    const state = await again.ready();
+    expect(unsentOf(state)).toEqual(['Lost?']);
+    again.send({ type: 'discard', messageId: state.unsent[0]?.id ?? '' });
+    expect(unsentOf(await again.until(({ unsent }) => unsent.length === 0))).toEqual([]);
+    expect(unsentOf(await pageOf('a', tab).ready())).toEqual([]);
+  });
+});
+
+describe('a tool that waits for its result', () => {
+  it.each(['edit', 'regenerate'] as const)('is taken back: %s', async (type) => {
+    const where = tool({ name: 'where', description: 'Asks.', run: () => suspend({}) });
+    networkTo(agentOf([[toolCall('where'), finish()], [text('Anew.')], [text('More.')]], [where]));
+    const page = pageOf();
+    const { messages } = await page.ask('Where?');
+    expect(messages.flatMap(waitingIn)).toHaveLength(1);
+    const messageId = messages[type === 'edit' ? 0 : 1]?.id ?? '';
+    page.send({ type, messageId, text: 'What?' });
+    await page.shows('Anew.');
+    const state = await page.ready();
+    const question = type === 'edit' ? 'user: What?' : 'user: Where?';
+    expect(linesOf(state)).toEqual([question, 'assistant: Anew.']);
+    expect([state.unsent, state.messages.flatMap(waitingIn)]).toEqual([[], []]);
+    expect(linesOf(await page.ask('More?')).at(-1)).toBe('assistant: More.');
+  });
+
+  it('does not get a message instead', async () => {
+    const where = tool({ name: 'where', description: 'Asks.', run: () => suspend({}) });
+    const network = networkTo(agentOf([[toolCall('where'), finish()]], [where]));
+    const page = pageOf();
+    await page.ask('Where?');
+    const state = await page.ask('Hello?');
+    expect([unsentOf(state), network.asked.length]).toEqual([['Hello?'], 1]);
   });
 });
 

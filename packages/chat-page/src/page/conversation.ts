@@ -4,14 +4,12 @@ import {
   concat,
   defer,
   EMPTY,
-  exhaustMap,
   filter,
   map,
   merge,
   mergeMap,
   type Observable,
   of,
-  type OperatorFunction,
   startWith,
   Subject,
   switchMap,
@@ -19,6 +17,7 @@ import {
 } from 'rxjs';
 import { type Followed, type History, Refusal, type Server } from './server.js';
 import {
+  isQuestion,
   isToolCall,
   type UiMessage,
   type UiPart,
@@ -26,28 +25,43 @@ import {
   withChunk,
   withStart,
 } from './ui-message.js';
+import { type Drafts, hasArrived, neverSent, type Unsent } from './unsent.js';
 
 /** A conversation, as the page shows it. */
 export interface Conversation {
   readonly id: string;
-  /** `answering` from a question to the end of its answer. */
+  /** `loading` until the history is known; `answering` from a question to the end of its answer. */
   readonly status: 'loading' | 'ready' | 'answering';
   /** The connection was lost, and is tried again. */
   readonly isReconnecting: boolean;
   readonly messages: readonly UiMessage[];
+  /** Messages that the server is not known to have: they come after all others. */
+  readonly unsent: readonly Unsent[];
+  /** The request whose answer has not begun. */
+  readonly sending?: Sending | undefined;
   /** Messages for the running answer that it has not taken yet. */
   readonly steering: readonly string[];
   /** Why the last request has failed, and the command that tries it again. */
   readonly problem?: { readonly text: string; readonly retry?: Command };
 }
 
+/** The conversation once the answer to a request begins: these messages, and the unsent one with this id. */
+interface Sending {
+  readonly messages: readonly UiMessage[];
+  readonly id?: string;
+}
+
 /** An action of the user. */
 export type Command =
-  | { readonly type: 'ask'; readonly parts: readonly UiPart[]; readonly id?: string }
+  | { readonly type: 'ask'; readonly parts: readonly UiPart[] }
   /** Generates an answer again, and removes all after it. */
   | { readonly type: 'regenerate'; readonly messageId: string }
   /** Replaces the text of a question, and removes all after it. */
   | { readonly type: 'edit'; readonly messageId: string; readonly text: string }
+  /** Sends an unsent message, unless the server has it. */
+  | { readonly type: 'retry'; readonly messageId: string }
+  /** Removes an unsent message. */
+  | { readonly type: 'discard'; readonly messageId: string }
   /** The result of a suspended tool call, or the reason for its failure. */
   | { readonly type: 'result'; readonly toolCallId: string; readonly output: unknown }
   | { readonly type: 'failure'; readonly toolCallId: string; readonly errorText: string }
@@ -63,34 +77,34 @@ const set =
 
 /**
  * Loads a conversation, joins its running answer, and performs commands. Emits each state, many a second while an answer
- * arrives. Never completes or errors: failures are a `problem`. Cold.
+ * arrives. Never completes or errors: failures are a `problem`, and messages that may not have arrived are `unsent`. Cold.
  */
 export const conversation$ = (
   id: string,
-  { server, newId }: { readonly server: Server; readonly newId: () => string },
+  options: { readonly server: Server; readonly newId: () => string; readonly drafts: Drafts },
   command$: Observable<Command>,
 ): Observable<Conversation> =>
   defer(() => {
+    const { server, newId, drafts } = options;
     const state$ = new BehaviorSubject<Conversation>({
       ...{ id, status: 'loading', isReconnecting: false, messages: [], steering: [] },
+      unsent: drafts.read(id),
     });
     const own$ = new Subject<Command>();
     const all$ = merge(command$, own$);
 
-    /** Loads the history, and joins the running answer. A question that it lacks is kept, to be sent again. */
-    const load$ = (asked?: Asked): Observable<Update> =>
+    /** Loads the history, and joins the running answer. */
+    const load$ = (): Observable<Update> =>
       defer(() => server.history$(id)).pipe(
         mergeMap(({ messages, isRunning }: History) =>
-          asked !== undefined && messages.length < state$.value.messages.length
-            ? of(set({ messages: [...messages, asked.question], problem: asked.lost }))
-            : concat(
-                of(set({ messages, isReconnecting: false })),
-                isRunning ? answer$(() => server.join$(id)) : of(set({ status: 'ready' })),
-              ),
+          concat(
+            of(loaded(messages)),
+            isRunning ? answer$(() => server.join$(id)) : of(set({ status: 'ready' })),
+          ),
         ),
       );
-    /** Follows an answer to its end. */
-    const answer$ = (open$: () => Observable<Followed>, asked?: Asked): Observable<Update> =>
+    /** Follows an answer to its end. If the server forgets it, its question is unsent again. */
+    const answer$ = (open$: () => Observable<Followed>, asked?: Unsent): Observable<Update> =>
       concat(
         of(cleared({ status: 'answering' })),
         defer(open$).pipe(
@@ -103,52 +117,75 @@ export const conversation$ = (
               case 'back':
                 return of(set({ isReconnecting: false }));
               case 'gone':
-                return load$(asked);
+                return asked === undefined ? load$() : concat(of(added(asked)), load$());
             }
           }),
         ),
-        of(set({ status: 'ready', isReconnecting: false })),
+        of(set({ status: 'ready', ...settled })),
       );
-    const send$ = (messages: readonly UiMessage[], body: object, asked?: Asked) =>
+    const request$ = (messages: readonly UiMessage[], body: object, asked?: Unsent) =>
       concat(
-        of(set({ messages })),
+        of(set({ sending: { messages, ...(asked && { id: asked.id }) } })),
         answer$(() => server.ask$(id, body), asked),
       );
+    /** Sends an unsent message, unless it has turned out that it has arrived. */
+    const send$ = (messageId: string): Observable<Update> =>
+      defer(() => {
+        const { messages, unsent } = state$.value;
+        const message = unsent.find((it) => it.id === messageId);
+        if (message === undefined) return EMPTY;
+        const isEdit = message.kind === 'edit';
+        const replaced = isEdit ? messages.filter(isQuestion)[message.after] : undefined;
+        if (replaced !== undefined) {
+          const kept = messages.slice(0, messages.indexOf(replaced));
+          const place = placeOf([...kept, { ...message, id: replaced.id }]);
+          return request$(kept, { ...place, messageId: replaced.id }, message);
+        }
+        // The conversation takes no other message before the results.
+        if (messages.slice(-1).flatMap(waitingIn).length > 0) return EMPTY;
+        const sent = { ...message, after: messages.filter(isQuestion).length };
+        return concat(of(added(sent)), request$(messages, { messages: [requestOf(sent)] }, sent));
+      });
 
     const perform$ = (command: Command): Observable<Update> => {
-      const { messages } = state$.value;
+      const { messages, status } = state$.value;
       switch (command.type) {
         case 'load':
           return load$();
         case 'ask': {
-          const { parts, id: sent = newId() } = command;
-          const question: UiMessage = { id: sent, role: 'user', parts };
-          const lost = { text: lostQuestion, retry: { ...command, id: sent } };
-          const others = messages.filter((message) => message.id !== sent);
-          const body = { messages: [requestOf(question)] };
-          return send$([...others, question], body, { question, lost });
+          const asked = newId();
+          const { parts } = command;
+          const question = { id: asked, parts, kind: 'question', after: neverSent } as const;
+          const known$ = status === 'ready' ? EMPTY : load$();
+          return concat(of(added(question)), known$, send$(asked));
         }
+        case 'discard':
+          return concat(of(removed(command.messageId)), load$());
+        case 'retry':
+          return concat(load$(), send$(command.messageId));
         case 'regenerate': {
           const at = messages.findIndex((message) => message.id === command.messageId);
-          const upTo = messages[at]?.role === 'user' ? at + 1 : at;
-          const kept = messages.slice(0, upTo);
+          const kept = messages.slice(0, at);
           const { messageId } = command;
-          return send$(kept, { ...placeOf(kept), trigger: 'regenerate-message', messageId });
+          const body = { ...placeOf(kept), trigger: 'regenerate-message', messageId };
+          return request$(kept, body);
         }
         case 'edit': {
-          const at = messages.findIndex((message) => message.id === command.messageId);
-          const question = messages[at];
+          const question = messages.find((message) => message.id === command.messageId);
           if (question === undefined) return EMPTY;
-          const kept = [...messages.slice(0, at), withText(question, command.text)];
-          return send$(kept, { ...placeOf(kept), messageId: question.id });
+          const after = messages.filter(isQuestion).indexOf(question);
+          const { parts } = withText(question, command.text);
+          const edited = { id: question.id, parts, kind: 'edit', after } as const;
+          return concat(of(added(edited)), send$(question.id));
         }
         case 'result':
         case 'failure': {
           const answered = messages.map((message) => withResult(message, command));
           const last = answered.at(-1);
-          if (last === undefined || waitingIn(last).length > 0)
-            return of(set({ messages: answered }));
-          return send$(answered, { messages: [requestOf(last)] });
+          const shown$ = of(set({ messages: answered }));
+          return last === undefined || waitingIn(last).length > 0
+            ? shown$
+            : concat(shown$, request$(answered, { messages: [requestOf(last)] }));
         }
         default:
           return EMPTY;
@@ -157,14 +194,20 @@ export const conversation$ = (
     const beside$ = (command: Command): Observable<Update> => {
       if (command.type !== 'steer') return EMPTY;
       const { text } = command;
+      const taken = steering((waiting) => waiting.filter((_, at) => at !== waiting.indexOf(text)));
       return concat(
         of(steering((waiting) => [...waiting, text])),
         server.steer$(id, text).pipe(
           tap((isDelivered) => {
             if (!isDelivered) own$.next({ type: 'ask', parts: [textPart(text)] });
           }),
-          map(() => steering((waiting) => waiting.filter((_, at) => at !== waiting.indexOf(text)))),
-          refusals(steering((waiting) => waiting.filter((it) => it !== text))),
+          map(() => taken),
+          catchError((error: unknown) => {
+            const after = state$.value.messages.filter(isQuestion).length;
+            const parts = [textPart(text)];
+            const addition = { id: newId(), parts, kind: 'addition', after } as const;
+            return of(taken, added(addition), set({ problem: problemOf(error) }));
+          }),
         ),
       );
     };
@@ -176,9 +219,14 @@ export const conversation$ = (
         switchMap((command) =>
           perform$(command).pipe(
             catchError((error: unknown) => {
-              const retry = retryOf(command, state$.value.messages);
-              const problem = { ...problemOf(error), ...(retry && { retry }) };
-              const failed = set({ status: 'ready', isReconnecting: false, problem });
+              const { status, unsent } = state$.value;
+              const canLoad = command.type === 'load' || !(error instanceof Refusal);
+              const retry = { type: 'load' } as const;
+              const failed = set({
+                status: status === 'loading' ? status : 'ready',
+                ...settled,
+                problem: { ...problemOf(error), ...(canLoad && unsent.length === 0 && { retry }) },
+              });
               const isStale = error instanceof Refusal && error.status === 409;
               return isStale
                 ? concat(load$(), of(set({ problem: problemOf(error) }))).pipe(
@@ -192,29 +240,48 @@ export const conversation$ = (
       all$.pipe(mergeMap(beside$)),
       all$.pipe(
         filter(({ type }) => type === 'stop'),
-        exhaustMap(() => server.stop$(id).pipe(refusals())),
+        switchMap(() =>
+          server
+            .stop$(id)
+            .pipe(catchError((error: unknown) => of(set({ problem: problemOf(error) })))),
+        ),
       ),
     ).pipe(
-      map((update) => update(state$.value)),
+      map((update) => {
+        const before = state$.value;
+        const next = update(before);
+        if (next.unsent !== before.unsent) drafts.write(id, next.unsent);
+        return next;
+      }),
       tap(state$),
       startWith(state$.value),
     );
   });
 
-const lostQuestion = 'The server does not have your message.';
+/** Nothing is on its way. */
+const settled = { isReconnecting: false, sending: undefined } as const;
 
-/** A question that was sent, and the problem if it is lost. */
-interface Asked {
-  readonly question: UiMessage;
-  readonly lost: NonNullable<Conversation['problem']>;
-}
+/** The state with the history. */
+const loaded =
+  (messages: readonly UiMessage[]): Update =>
+  (state) =>
+    cleared({
+      messages,
+      ...settled,
+      unsent: state.unsent.filter((message) => !hasArrived(message, messages)),
+    })(state);
 
-/** A question that was refused is in the list already: it is sent again under its id. */
-const retryOf = (command: Command, messages: readonly UiMessage[]): Command | undefined => {
-  if (command.type === 'load') return command;
-  const last = messages.at(-1);
-  return command.type === 'ask' && last?.role === 'user' ? { ...command, id: last.id } : undefined;
-};
+const removed =
+  (id: string | undefined): Update =>
+  (state) => ({ ...state, unsent: state.unsent.filter((message) => message.id !== id) });
+
+/** The state with an unsent message, instead of an earlier one with its id. */
+const added =
+  (message: Omit<Unsent, 'role'>): Update =>
+  (state) => {
+    const { unsent } = removed(message.id)(state);
+    return cleared({ unsent: [...unsent, { role: 'user', ...message }] })(state);
+  };
 
 /** Sets the state, and forgets the last problem. */
 const cleared =
@@ -229,17 +296,21 @@ const problemOf = (error: unknown): { readonly text: string } => ({
   text: error instanceof Refusal ? error.message : 'The server cannot be reached.',
 });
 
-const refusals = (also: Update = (state) => state): OperatorFunction<Update, Update> =>
-  catchError((error: unknown) => of(also, set({ problem: problemOf(error) })));
-
 const chunkUpdate =
   (chunk: { readonly type: string; readonly messageId?: unknown }): Update =>
   (state) => {
-    const { messages } = state;
+    const { messages, sending, unsent } = state;
     if (chunk.type === 'start') {
-      return typeof chunk.messageId === 'string'
-        ? { ...state, messages: withStart(messages, chunk.messageId) }
-        : state;
+      const sent = unsent.filter((message) => message.id === sending?.id);
+      const known = [
+        ...(sending?.messages ?? messages),
+        ...sent.map(({ id, role, parts }) => ({ id, role, parts })),
+      ];
+      return {
+        ...removed(sending?.id)(state),
+        sending: undefined,
+        messages: typeof chunk.messageId === 'string' ? withStart(known, chunk.messageId) : known,
+      };
     }
     const last = messages.at(-1);
     return last?.role === 'assistant'

@@ -1,5 +1,15 @@
 import { useEffect, useState } from 'preact/hooks';
-import { animationFrameScheduler, type Observable, throttleTime } from 'rxjs';
+import { Observable, throttle } from 'rxjs';
+
+/** The next frame. */
+const frame$ = new Observable((subscriber) => {
+  const id = requestAnimationFrame((ms) => {
+    subscriber.next(ms);
+  });
+  return () => {
+    cancelAnimationFrame(id);
+  };
+});
 
 /** Renders with the latest value of an Observable, once a frame. Subscribes again when `inputs` change. */
 export const useLatest = <T>(
@@ -9,7 +19,7 @@ export const useLatest = <T>(
   const [value, setValue] = useState<{ readonly of: readonly unknown[]; readonly latest: T }>();
   useEffect(() => {
     const subscription = create$()
-      .pipe(throttleTime(0, animationFrameScheduler, { leading: true, trailing: true }))
+      .pipe(throttle(() => frame$, { leading: true, trailing: true }))
       .subscribe({
         next: (latest) => {
           setValue({ of: inputs, latest });

@@ -1,14 +1,25 @@
 import { render } from 'preact';
-import { fromEvent, race, timer } from 'rxjs';
+import { Observable, takeUntil, timer } from 'rxjs';
 import { App } from './app.js';
 import { createServer } from './server.js';
 
 const maxWaitMs = 10_000;
 
+/** The network is back. */
+const online$ = new Observable((subscriber) => {
+  const emit = (event: Event) => {
+    subscriber.next(event);
+  };
+  window.addEventListener('online', emit);
+  return () => {
+    window.removeEventListener('online', emit);
+  };
+});
+
 /** Half a second, twice as long after each failure, or until the network is back. */
 const wait$ = (failures: number) => {
   const ms = Math.min(500 * 2 ** failures, maxWaitMs);
-  return race(timer(ms * (0.75 + Math.random() / 2)), fromEvent(window, 'online'));
+  return timer(ms * (0.75 + Math.random() / 2)).pipe(takeUntil(online$));
 };
 
 const api = document.querySelector<HTMLMetaElement>('meta[name=millrace-api]')?.content ?? '/api';

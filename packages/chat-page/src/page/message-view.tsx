@@ -10,6 +10,7 @@ import {
   isSend,
   Json,
   Problem,
+  QuietButton,
   Working,
 } from './pieces.js';
 import { ApprovalForm, ResultForm } from './tool-forms.js';
@@ -28,26 +29,25 @@ interface MessageProps {
   readonly message: UiMessage;
   /** Whether it is the last one. */
   readonly isLast: boolean;
-  /** Whether an answer is running. */
-  readonly isBusy: boolean;
+  /** Why the conversation cannot be changed: an answer is running. */
+  readonly busy: string | undefined;
 }
 
 /** A message, rendered again only when it changes. */
-export const MessageView = ({ message, isLast, isBusy }: MessageProps) =>
+export const MessageView = ({ message, isLast, busy }: MessageProps) =>
   useMemo(
     () =>
       message.role === 'user' ? (
-        <Question message={message} isBusy={isBusy} />
+        <Question message={message} busy={busy} />
       ) : (
-        <Answer message={message} isLast={isLast} isBusy={isBusy} />
+        <Answer message={message} isLast={isLast} busy={busy} />
       ),
-    [message, isLast, isBusy],
+    [message, isLast, busy],
   );
 
-const Question = ({ message, isBusy }: Omit<MessageProps, 'isLast'>) => {
+const Question = ({ message, busy }: Omit<MessageProps, 'isLast'>) => {
   const [isEdited, setEdited] = useState(false);
   const send = useContext(ActionsContext)?.send;
-  const text = plainTextOf(message);
   const save = (edited: string) => {
     setEdited(false);
     send?.({ type: 'edit', messageId: message.id, text: edited });
@@ -56,21 +56,26 @@ const Question = ({ message, isBusy }: Omit<MessageProps, 'isLast'>) => {
     <article class="question" aria-label="You">
       <h2 class="hidden">You</h2>
       {isEdited ? (
-        <EditForm text={text} save={save} cancel={() => setEdited(false)} />
+        <EditForm text={plainTextOf(message)} save={save} cancel={() => setEdited(false)} />
       ) : (
         <>
-          <div class="bubble">
-            {message.parts.map((part, at) => part.type === 'file' && <File key={at} part={part} />)}
-            {text !== '' && <p>{text}</p>}
-          </div>
+          <Bubble message={message} />
           <div class="actions">
-            <button type="button" class="quiet" disabled={isBusy} onClick={() => setEdited(true)}>
-              Edit
-            </button>
+            <QuietButton label="Edit" blocked={busy} act={() => setEdited(true)} />
           </div>
         </>
       )}
     </article>
+  );
+};
+
+export const Bubble = ({ message }: Pick<MessageProps, 'message'>) => {
+  const text = plainTextOf(message);
+  return (
+    <div class="bubble">
+      {message.parts.map((part, at) => part.type === 'file' && <File key={at} part={part} />)}
+      {text !== '' && <p>{text}</p>}
+    </div>
   );
 };
 
@@ -120,9 +125,9 @@ const EditForm = (props: {
   );
 };
 
-const Answer = ({ message, isLast, isBusy }: MessageProps) => {
+const Answer = ({ message, isLast, busy }: MessageProps) => {
   const { parts, end, notice } = message;
-  const isRunning = isLast && isBusy;
+  const isRunning = isLast && busy !== undefined;
   const text = plainTextOf(message);
   const send = useContext(ActionsContext)?.send;
   const again = () => send?.({ type: 'regenerate', messageId: message.id });
@@ -138,14 +143,12 @@ const Answer = ({ message, isLast, isBusy }: MessageProps) => {
       {notice !== undefined && <p class="notice">{notice}</p>}
       {note !== undefined && <p class="notice">{note}</p>}
       {end?.error !== undefined && (
-        <Problem text={end.error.text} {...(isLast && !isBusy && { retry: again })} />
+        <Problem text={end.error.text} {...(isLast && !isRunning && { retry: again })} />
       )}
       {!isRunning && (
         <div class="actions">
           {text !== '' && <CopyButton text={text} />}
-          <button type="button" class="quiet" disabled={isBusy} onClick={again}>
-            Regenerate
-          </button>
+          <QuietButton label="Regenerate" blocked={busy} act={again} />
           {end?.tokens !== undefined && <small>{end.tokens.toLocaleString()} tokens</small>}
         </div>
       )}
@@ -298,11 +301,7 @@ const Tool = ({ part, message, isRunning }: PartProps<ToolPart>) => {
   return (
     <section class="tool" aria-label={`Tool ${toolName}`}>
       <Fold class="card" title={title} isOpen={state === 'failed' || (isOpen && hasOutput)}>
-        {input === undefined ? (
-          <Json label="Arguments" value={inputText ?? ''} />
-        ) : (
-          <Json label="Arguments" value={input} />
-        )}
+        <Json label="Arguments" value={input ?? inputText ?? ''} />
         {hasOutput && <Json label={state === 'running' ? 'Progress' : 'Result'} value={output} />}
         {errorText !== undefined && <p class="failure">{errorText}</p>}
       </Fold>

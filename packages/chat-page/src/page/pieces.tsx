@@ -46,6 +46,25 @@ export const Working = () => (
   </p>
 );
 
+/** A quiet button. While something keeps it from acting, it can still be reached, and gives the reason. */
+export const QuietButton = (props: {
+  readonly label: string;
+  readonly blocked: string | undefined;
+  readonly act: () => void;
+}) => (
+  <button
+    type="button"
+    class="quiet"
+    aria-disabled={props.blocked !== undefined}
+    title={props.blocked}
+    onClick={() => {
+      if (props.blocked === undefined) props.act();
+    }}
+  >
+    {props.label}
+  </button>
+);
+
 export const Problem = ({
   text,
   retry,

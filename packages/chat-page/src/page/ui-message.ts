@@ -463,6 +463,8 @@ const toolOf = (toolName: string, part: Fields): ToolPart => ({
   ...optional('errorText', part['errorText']),
 });
 
+export const isQuestion = ({ role }: UiMessage): boolean => role === 'user';
+
 /** The text of a message, without thinking. */
 export const plainTextOf = ({ parts }: UiMessage): string =>
   parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n\n');
