@@ -1,6 +1,6 @@
 import { PROTOCOL_VERSION } from '@ag-ui/core';
 import { checkOptions } from '@millrace/core/values';
-import { concat, concatMap, map, type Observable, skip } from 'rxjs';
+import { concat, concatMap, type Observable, skip } from 'rxjs';
 import { afterOfAgUi, type AgUiInput, inputOfAgUi, verdictsOfAgUi } from './input-of-ag-ui.js';
 import { agUiEvents } from './to-ag-ui.js';
 import { metadataOf, wishes } from './wishes.js';
@@ -8,7 +8,7 @@ import { namesOf } from '../client-tools.js';
 import { fieldOf, idOf } from '../inbound.js';
 import { agUiHeaders } from '../responses.js';
 import { asked, decidedStream$, joining$ } from '../chat/continuing.js';
-import { toAgUiMessages } from '../chat/history.js';
+import { type AgUiMessage, toAgUiMessages } from '../chat/history.js';
 import { type ChatProtocol, isPath, type StreamFormat, type Visit } from '../chat/protocol.js';
 
 type Run = Pick<AgUiInput, 'threadId' | 'runId' | 'clientResults'>;
@@ -55,14 +55,14 @@ export const agUi = (options: { readonly path?: string } = {}): ChatProtocol => 
     /** The messages of a conversation, then the rest of its running call. */
     const connected$ = (visit: Visit): Observable<Response> =>
       visit.body$.pipe(
-        map(runOf),
-        concatMap((run) => {
+        concatMap((body) => {
+          const run = runOf(body);
           const joined = visit.chat(run.threadId);
           return joined.history$.pipe(
             concatMap(({ messages, running }) => {
               const begin = [
                 { type: 'RUN_STARTED', ...run, protocolVersion: PROTOCOL_VERSION },
-                { type: 'MESSAGES_SNAPSHOT', messages: toAgUiMessages(messages) },
+                ...snapshots(toAgUiMessages(messages), body),
               ];
               if (running === undefined) {
                 const end = { type: 'RUN_FINISHED', ...run, outcome: { type: 'success' } };
@@ -85,6 +85,20 @@ export const agUi = (options: { readonly path?: string } = {}): ChatProtocol => 
     ];
   };
   return Object.assign(protocol, { use: wishes });
+};
+
+/**
+ * A client keeps the order of the messages that it has, and thoughts that a snapshot without any leaves out: also those of a
+ * broken attempt, and those that the stream repeats. If its messages are not the first ones of the conversation, a snapshot
+ * with nothing but an empty thought removes them, whose id and place the first message takes.
+ */
+const snapshots = (messages: readonly AgUiMessage[], body: unknown): readonly object[] => {
+  const type = 'MESSAGES_SNAPSHOT';
+  const known = fieldOf(body, 'messages');
+  const isBegin =
+    !Array.isArray(known) || known.every((it, at) => fieldOf(it, 'id') === messages[at]?.id);
+  const empty = messages.slice(0, 1).map(({ id }) => ({ id, role: 'reasoning', content: '' }));
+  return [...(isBegin ? [] : [{ type, messages: empty }]), { type, messages }];
 };
 
 const linesOf = (events: readonly object[]): string =>

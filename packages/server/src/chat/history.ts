@@ -145,10 +145,15 @@ export const clientOf = (
   return { clientResults: results, ...(message && { messageId: message.id }) };
 };
 
+export interface AgUiMessage {
+  readonly id: string;
+  readonly [field: string]: unknown;
+}
+
 /** A conversation as a client of AG-UI has it. */
-export const toAgUiMessages = (messages: readonly Message[]): readonly object[] => {
+export const toAgUiMessages = (messages: readonly Message[]): readonly AgUiMessage[] => {
   const results = resultsIn(messages);
-  return messages.flatMap((message): readonly object[] => {
+  return messages.flatMap((message): readonly AgUiMessage[] => {
     switch (message.role) {
       case 'user':
         return [{ id: message.id, role: 'user', content: agUiContent(message.content) }];
@@ -160,7 +165,7 @@ export const toAgUiMessages = (messages: readonly Message[]): readonly object[] 
   });
 };
 
-const agUiAnswer = (message: AssistantMessage, results: Results): readonly object[] => {
+const agUiAnswer = (message: AssistantMessage, results: Results): readonly AgUiMessage[] => {
   const thoughts = message.content.flatMap((block) =>
     block.type === 'thinking' && block.text !== '' ? [block.text] : [],
   );
@@ -195,7 +200,7 @@ const agUiToolCall = (message: AssistantMessage, toolCall: ToolCallBlock): objec
   },
 });
 
-const agUiResult = (toolCallId: string, result: ToolResultBlock): object => ({
+const agUiResult = (toolCallId: string, result: ToolResultBlock): AgUiMessage => ({
   id: resultIdOf(toolCallId),
   role: 'tool',
   toolCallId,
