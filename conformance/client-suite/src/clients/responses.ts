@@ -8,9 +8,9 @@ import type {
 import {
   same,
   type Column,
-  notBuilt,
   picture,
   picturesIn,
+  reason,
   textsAsked,
   thePicture,
   resultsAsked,
@@ -56,9 +56,23 @@ const begun = async (client: OpenAI, stage: Stage, more: Partial<Asked> = {}) =>
 const deltasIn = (events: readonly ResponseStreamEvent[]): string =>
   events.map((it) => (it.type === 'response.output_text.delta' ? it.delta : '')).join('');
 
-const noApprovals = notBuilt(
-  'The interface has `mcp_approval_request`, which the server does not send: the call waits until the approval expires.',
-);
+/** A response that ends with an approval request. */
+const asksIn = ({ id, status, output }: Response) => {
+  const [request] = output.filter((item) => item.type === 'mcp_approval_request');
+  same([status, request?.name, request?.arguments], ['completed', 'pay', '{"amount":5}']);
+  const decision = (approve: boolean, more: { readonly reason?: string } = {}): Asked => ({
+    previous_response_id: id,
+    input: [
+      {
+        type: 'mcp_approval_response',
+        approval_request_id: request?.id ?? '',
+        approve,
+        ...more,
+      },
+    ],
+  });
+  return decision;
+};
 
 export const responses = (version: string): Column => ({
   name: 'openai, responses',
@@ -93,9 +107,30 @@ export const responses = (version: string): Column => ({
       );
       return 'mcp_call.error';
     },
-    approval: noApprovals,
-    refusal: noApprovals,
-    lateApproval: noApprovals,
+    approval: async (stage) => {
+      const decision = asksIn(await ask(stage, { input: 'Hi' }));
+      same(stage.paid, []);
+      const { output } = await answers(stage, 'It is paid.', decision(true));
+      same([output[0]?.type, stage.paid], ['mcp_call', [{ amount: 5 }]]);
+      return 'mcp_approval_request';
+    },
+    refusal: async (stage) => {
+      const decision = asksIn(await ask(stage, { input: 'Hi' }));
+      const response = await answers(stage, 'Then not.', decision(false, { reason }));
+      same(
+        [toolsIn(response).map(({ output, error }) => [output, error]), stage.paid],
+        [[[null, 'This tool call was denied.']], []],
+      );
+      match(resultsAsked(stage), /Too much/);
+      return 'mcp_call.error';
+    },
+    lateApproval: async (stage) => {
+      const { id } = await ask(stage, { input: 'Hi' });
+      const decision = asksIn(await openAiOf(stage).responses.retrieve(id));
+      await answers(stage, 'It is paid.', decision(true));
+      same(stage.paid, [{ amount: 5 }]);
+      return 'retrieve';
+    },
     suspended: async (stage) => {
       const first = await ask(stage, { input: 'Hi' });
       const [call] = first.output;

@@ -18,6 +18,7 @@ import {
   timer,
 } from 'rxjs';
 import type { Conversations } from '../chat/conversations.js';
+import { type OpenAiApprovals, openAiApprovals } from '../openai/decisions.js';
 import type { Asking } from '../parts/part.js';
 import { type ApprovalKey, keysOf } from './approval-keys.js';
 import { approvalsHandler } from './approvals-handler.js';
@@ -70,6 +71,8 @@ export interface ChatApprovals {
     sessionId: string,
     verdicts: readonly VerdictOfClient[],
   ) => Observable<string>;
+  /** Approvals in responses of the OpenAI API. */
+  readonly openAi: OpenAiApprovals;
 }
 
 /** Creates a queue for approvals by clients. Throws a `config` error if the key is missing or too short. */
@@ -100,6 +103,7 @@ export const approvalQueue = (options: ApprovalQueueOptions): ApprovalQueue => {
       asking: (answered) => askByMessage(desk, answered),
       decided$: (conversations, sessionId, verdicts) =>
         decided$(desk, conversations, sessionId, verdicts),
+      openAi: openAiApprovals(desk),
     },
   };
 };

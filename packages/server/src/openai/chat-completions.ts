@@ -12,7 +12,7 @@ import {
 import type { Route, Visit } from '../chat/protocol.js';
 import { fieldOf } from '../inbound.js';
 import { createMasks, type MaskOptions } from '../masks.js';
-import { encodeParts } from '../parts/encode-parts.js';
+import { encodeParts } from './encode-parts.js';
 import type { Part, PartOf } from '../parts/part.js';
 import { answerText, type AskedFor, metadataOf } from './asked-for.js';
 import { conversationOf, entriesOfChat } from './messages.js';
@@ -151,7 +151,7 @@ const toChunks =
         }
       };
       return event$.pipe(
-        encodeParts<object>({}, masks, encode),
+        encodeParts<object>(masks, encode),
         takeWhile((it) => !('error' in it), true),
       );
     });
@@ -180,7 +180,7 @@ const toCompletion =
       const masks = createMasks(hooks);
       const created = secondsNow();
       return event$.pipe(
-        encodeParts({}, masks, (part): readonly Part[] =>
+        encodeParts(masks, (part): readonly Part[] =>
           part.by.parentId === undefined ? [part] : [],
         ),
         reduce(withPart, { texts: new Map(), thoughts: '', end: undefined } satisfies Answer),

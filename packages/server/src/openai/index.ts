@@ -1,9 +1,11 @@
+import type { Layer } from '@millrace/core';
 import { checkOptions, isText } from '@millrace/core/values';
 import { defer, of } from 'rxjs';
 import { type ChatProtocol, isPath, type Route } from '../chat/protocol.js';
 import { namesOf } from '../client-tools.js';
 import { askedForLayers } from './asked-for.js';
 import { chatCompletionRoutes } from './chat-completions.js';
+import type { OpenAiApprovals } from './decisions.js';
 import { refusal, refuse } from './refusals.js';
 import { responseRoutes } from './responses.js';
 
@@ -22,17 +24,31 @@ export interface OpenAiOptions {
 export const openAi = (options: OpenAiOptions = {}): ChatProtocol => {
   checkOptions('openAi()', options, { path: isPath, model: isText });
   const path = (options.path ?? '/v1').replace(/\/+$/u, '');
-  const protocol: ChatProtocol = ({ agent, masks }) => {
+  const queues = new Set<OpenAiApprovals>();
+  const protocol: ChatProtocol = ({ agent, approvals, masks }) => {
+    const asked = approvals?.chat.openAi;
+    if (asked !== undefined) queues.add(asked);
     const model = options.model ?? agent.name;
-    const served = { model, toolNames: new Set(namesOf(agent.tools)) };
+    const served = { model, toolNames: new Set(namesOf(agent.tools)), approvals: asked };
     return [
       ...modelRoutes(path, model),
       ...chatCompletionRoutes(path, served, masks),
       ...responseRoutes(path, served, masks),
     ];
   };
-  return Object.assign(protocol, { use: askedForLayers });
+  return Object.assign(protocol, { use: [...askedForLayers, asking(queues)] });
 };
+
+/** The layers of the queues of its servers, which are known when these create their routes. */
+const asking = (queues: ReadonlySet<OpenAiApprovals>): Layer => ({
+  name: 'openAiAsks',
+  // Further out than the journal, which delays the step after the one that ends.
+  priority: 20,
+  step: (context) => (next) =>
+    [...queues].reduce((inner, { layer }) => layer.step(context)(inner), next),
+  open: (context) => (call$) =>
+    [...queues].reduce((inner$, { layer }) => layer.open(context)(inner$), call$),
+});
 
 const modelRoutes = (path: string, id: string): readonly Route[] => {
   const created = Math.floor(Date.now() / 1_000);

@@ -65,6 +65,8 @@ const itemEntries = (item: unknown, place: string): readonly Entry[] => {
       return [callEntry(id, item, place), resultEntry(id, text, place, output === null)];
     }
     case 'reasoning':
+    case 'mcp_approval_request':
+    case 'mcp_approval_response':
       return [];
     default:
       throw refuse('Items of this type are not supported.', `${place}.type`);

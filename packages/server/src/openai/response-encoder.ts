@@ -1,16 +1,23 @@
-import { type AgentEvent, isEvent, type MillraceError, textOf, type Usage } from '@millrace/core';
+import { type AgentEvent, isEvent, noUsage, textOf } from '@millrace/core';
 import type { Masks } from '../masks.js';
 import type { Part, PartOf } from '../parts/part.js';
 import { plainJson } from '../plain-json.js';
 import { denied, notRun } from '../tool-result.js';
 import { answerText, type AskedFor } from './asked-for.js';
-import { shortfallOf, tokensOf } from './settings.js';
+import type { Asking } from './asks.js';
+import { placeOf, responseIdOf, type ResponseRef } from './response-ids.js';
+import { codeOf, fixedFields, outputText, summaryText, usageOf } from './response-fields.js';
+import { shortfallOf } from './settings.js';
 
 export interface EncoderOptions {
   readonly model: string;
   readonly masks: Masks;
   /** The id of the conversation; `undefined` for a call without one. */
   readonly conversation: string | undefined;
+  /** `undefined` without approvals. */
+  readonly asking: Asking | undefined;
+  /** As in its id. */
+  readonly decided: ResponseRef['decided'];
   /** The ids of messages that are known to be discarded. Their content is left out. Each attempt has its own id. */
   readonly discarded: readonly string[];
 }
@@ -25,11 +32,13 @@ export interface ResponseEvent {
 
 /** Encodes a call as a response and its events. */
 export interface ResponseEncoder {
-  /** Learns from an event, before its parts. */
-  note(event: AgentEvent): void;
+  /** Learns from an event, before its parts. Returns whether there may be more: not after approval requests. */
+  note(event: AgentEvent): boolean;
   take(part: Part): readonly ResponseEvent[];
   /** The response so far. */
-  response(): Readonly<Record<string, unknown>>;
+  readonly response: () => Readonly<Record<string, unknown>>;
+  /** Whether it has ended with approval requests. */
+  readonly hasAsked: () => boolean;
 }
 
 type Status = 'queued' | 'in_progress' | 'completed' | 'incomplete' | 'failed' | 'cancelled';
@@ -54,7 +63,7 @@ const mostPerEvent = 1_000;
 type Unnumbered = Readonly<Record<string, unknown>> & { readonly type: string };
 
 export const createResponseEncoder = (options: EncoderOptions): ResponseEncoder => {
-  const { model, masks, conversation, discarded } = options;
+  const { model, masks, asking, conversation, decided, discarded } = options;
   const items: Shown[] = [];
   const tools = new Map<string, Shown>();
   /** The messages of tool calls. */
@@ -71,29 +80,17 @@ export const createResponseEncoder = (options: EncoderOptions): ResponseEncoder 
     status: 'in_progress',
   };
 
+  const hasAsked = (): boolean => asking?.requests !== undefined;
   const response = () => ({
-    id: responseIdOf(callId),
-    object: 'response',
-    created_at: callId === '' ? Math.floor(Date.now() / 1_000) : times[0],
-    background: false,
-    error: null,
-    incomplete_details: null,
-    instructions: null,
-    max_output_tokens: null,
-    metadata: {},
+    id: responseIdOf({ callId, decided }),
+    ...fixedFields,
+    created_at: times[0] === 0 ? Math.floor(Date.now() / 1_000) : times[0],
     model,
-    parallel_tool_calls: true,
-    previous_response_id: null,
-    reasoning: { effort: null, summary: null },
     store: conversation !== undefined,
-    temperature: null,
-    text: { format: { type: 'text' } },
-    tool_choice: 'auto',
-    tools: [],
-    top_p: null,
-    truncation: 'disabled',
-    usage: null,
     ...asked.repeated,
+    ...(decided.length > 0 && {
+      previous_response_id: responseIdOf({ callId, decided: decided.slice(0, -1) }),
+    }),
     conversation: conversation === undefined ? null : { id: conversation },
     output: items.filter(({ isVoid }) => !isVoid).map(({ item }) => item),
     ...ended,
@@ -115,7 +112,7 @@ export const createResponseEncoder = (options: EncoderOptions): ResponseEncoder 
   const at = ({ id, index }: Shown) => ({ item_id: id, output_index: index });
   const add = (prefix: string, messageId: string, item: object): readonly [Shown, Unnumbered] => {
     const index = items.length;
-    const id = `${prefix}_${callId}_${index}`;
+    const id = `${prefix}_${placeOf({ callId, decided })}_${index}`;
     const isOmitted = discarded.includes(messageId);
     const shown = {
       index,
@@ -211,19 +208,23 @@ export const createResponseEncoder = (options: EncoderOptions): ResponseEncoder 
 
   const isOfClient = (name: string): boolean =>
     asked.tools?.some((it) => it.name === name) === true;
-  const toolInput = ({ id, name, input }: PartOf<'toolInput' | 'toolEdit'>) => {
+  const toolInput = ({
+    id,
+    name,
+    input,
+  }: Pick<PartOf<'toolInput' | 'toolEdit'>, 'id' | 'name' | 'input'>): readonly Unnumbered[] => {
     const before = settled();
     const text = typeof input === 'string' ? input : JSON.stringify(plainJson(input));
     const known = tools.get(id);
     if (known !== undefined) known.item = { ...known.item, arguments: text };
     if (known !== undefined || isOfClient(name)) return before;
-    const item = { name, server_label: model, output: null, error: null };
-    const messageId = messageIds.get(id) ?? '';
-    const [shown, added] = add('mcp', messageId, {
+    const question = asking?.decidedOn(id);
+    const [shown, added] = add('mcp', messageIds.get(id) ?? '', {
       type: 'mcp_call',
       status: 'in_progress',
       arguments: '',
-      ...item,
+      ...{ name, server_label: model, output: null, error: null },
+      approval_request_id: question?.itemId ?? null,
     });
     tools.set(id, shown);
     shown.item = { ...shown.item, arguments: text };
@@ -236,12 +237,17 @@ export const createResponseEncoder = (options: EncoderOptions): ResponseEncoder 
     ];
   };
   const toolEnd = ({ id, outcome }: PartOf<'toolEnd'>): readonly Unnumbered[] => {
+    if (hasAsked()) return [];
+    // It may have waited for its turn while the response before asked.
+    const isNew = outcome.status !== 'notRun' && !tools.has(id);
+    const before = isNew ? toolInput({ ...outcome.event.toolCall, id }) : [];
     const shown = tools.get(id);
     tools.delete(id);
-    if (shown === undefined) return [];
+    if (shown === undefined) return before;
     if (outcome.status === 'done') {
       const output = textOf(outcome.event.result);
       return [
+        ...before,
         { type: 'response.mcp_call.completed', ...at(shown) },
         done(shown, { status: 'completed', output }),
       ];
@@ -253,6 +259,7 @@ export const createResponseEncoder = (options: EncoderOptions): ResponseEncoder 
           ? denied
           : notRun;
     return [
+      ...before,
       { type: 'response.mcp_call.failed', ...at(shown) },
       done(shown, { status: 'failed', error }),
     ];
@@ -265,6 +272,18 @@ export const createResponseEncoder = (options: EncoderOptions): ResponseEncoder 
     shown.isVoid = true;
     return [done(shown, { status: 'incomplete' })];
   };
+
+  const afterDecision = (id: string): readonly Unnumbered[] => {
+    const question = asking?.decidedOn(id);
+    return question === undefined ? [] : toolInput({ ...question.toolCall, id });
+  };
+  const approvalRequests = (requests: readonly object[]): readonly Unnumbered[] => [
+    ...[...tools.keys()].flatMap(suspended),
+    ...requests.flatMap((item) => {
+      const [shown, added] = add('mcpr', '', item);
+      return [added, done(shown, {})];
+    }),
+  ];
 
   const functionCalls = (part: PartOf<'callEnd'>): readonly Unnumbered[] => {
     const { end } = part;
@@ -298,7 +317,12 @@ export const createResponseEncoder = (options: EncoderOptions): ResponseEncoder 
   const callEnd = (part: PartOf<'callEnd'>): readonly Unnumbered[] => {
     const { end, usage } = part;
     const before = [...settled(), ...formed(part), ...functionCalls(part)];
-    const whole = { usage: usageOf(usage), completed_at: times[1] };
+    const whole = { usage: usageOf(usage, asking?.spent ?? noUsage), completed_at: times[1] };
+    if (asking?.requests !== undefined) {
+      const requests = approvalRequests(asking.requests);
+      ended = { status: 'completed', ...whole };
+      return [...before, ...requests, { type: 'response.completed', response: response() }];
+    }
     if (end.status === 'aborted') return before;
     if (end.status === 'failed') {
       const error = { code: codeOf(end.error), message: masks.error(end.error) };
@@ -339,8 +363,11 @@ export const createResponseEncoder = (options: EncoderOptions): ResponseEncoder 
         return toolInput(part);
       case 'toolEnd':
         return toolEnd(part);
-      case 'notice':
-        return part.notice.name === 'suspended' ? suspended(part.notice.toolCallId) : [];
+      case 'notice': {
+        const { notice } = part;
+        if (notice.name === 'approvalDecided') return afterDecision(notice.toolCallId);
+        return notice.name === 'suspended' ? suspended(notice.toolCallId) : [];
+      }
       case 'callEnd':
         return callEnd(part);
       default:
@@ -350,49 +377,26 @@ export const createResponseEncoder = (options: EncoderOptions): ResponseEncoder 
 
   return {
     response,
+    hasAsked,
     note: (event) => {
       // Not consecutive: an event has the same numbers whenever it is read, although a crash takes back some events.
       sequence = event.seq * mostPerEvent;
-      const seconds = Math.floor(event.at / 1_000);
-      times = [callId === '' ? seconds : times[0], seconds];
       if (callId === '') callId = event.callId;
       if (isEvent(event, 'openAiRequest') && event.callId === callId) ({ asked } = event);
+      asking?.note(event);
+      if (asking?.hasStarted === false) return true;
+      const seconds = Math.floor(event.at / 1_000);
+      times = [times[0] === 0 ? seconds : times[0], seconds];
+      return !hasAsked();
     },
     take: (part) => {
       if (part.by.parentId !== undefined || part.type === 'callStart') return [];
       // Left out after they have got their numbers, so these stay the same.
+      if (asking?.hasStarted === false) {
+        if (part.type === 'toolStart') messageIds.set(part.id, part.messageId);
+        return [];
+      }
       return [...begun(), ...encode(part)].map(numbered).filter((event) => !('isOmitted' in event));
     },
   };
-};
-
-export const responseIdOf = (callId: string): string => `resp_${callId}`;
-
-const outputText = (text: string) => ({ type: 'output_text', text, annotations: [], logprobs: [] });
-
-const summaryText = (text: string) => ({ type: 'summary_text', text });
-
-const usageOf = (usage: Usage) => {
-  const { input, output, total, cached, written } = tokensOf(usage);
-  return {
-    input_tokens: input,
-    input_tokens_details: { cached_tokens: cached, cache_write_tokens: written },
-    output_tokens: output,
-    output_tokens_details: { reasoning_tokens: 0 },
-    total_tokens: total,
-  };
-};
-
-const codeOf = ({ code }: MillraceError): string => {
-  switch (code) {
-    case 'rateLimited':
-      return 'rate_limit_exceeded';
-    case 'guardRejected':
-    case 'contextTooLong':
-    case 'invalidRequest':
-    case 'invalidResume':
-      return 'invalid_prompt';
-    default:
-      return 'server_error';
-  }
 };

@@ -6,32 +6,34 @@ import {
   concatMap,
   defer,
   EMPTY,
-  endWith,
   filter,
   forkJoin,
   ignoreElements,
   map,
+  type MonoTypeOperatorFunction,
   type Observable,
+  of,
   type OperatorFunction,
   takeUntil,
-  tap,
+  takeWhile,
 } from 'rxjs';
-import type { Chat, Route, StreamFormat, Visit } from '../chat/protocol.js';
 import type { Past } from '../chat/past.js';
-import { discardedIn, withoutTakenBack } from '../chat/rejoining.js';
+import type { Chat, Route, StreamFormat, Visit } from '../chat/protocol.js';
+import { discardedIn } from '../chat/rejoining.js';
 import { fieldOf, idOf } from '../inbound.js';
 import { createMasks, type MaskOptions } from '../masks.js';
-import { encodeParts } from '../parts/encode-parts.js';
+import { encodeParts } from './encode-parts.js';
 import { type AskedFor, metadataOf } from './asked-for.js';
-import { conversationOf, entriesOfInput } from './messages.js';
+import { type Begun, withErrors } from './decisions.js';
+import { type Conversation, conversationOf, entriesOfInput } from './messages.js';
 import { refusal, refuse } from './refusals.js';
 import { beginWith, continueAfter } from './forks.js';
 import {
   createResponseEncoder,
   type ResponseEncoder,
   type ResponseEvent,
-  responseIdOf,
 } from './response-encoder.js';
+import { noSuchResponse, refOf, type ResponseRef, responseIdOf } from './response-ids.js';
 import { eventStreamHeaders, flagIn, type Served, settingsOf } from './settings.js';
 
 /** The part of a stream that a client lacks. */
@@ -48,54 +50,63 @@ export const responseRoutes = (
   served: Served,
   masks: MaskOptions,
 ): readonly Route[] => {
-  const encoderOf = (conversation: string | undefined, discarded: readonly string[]) =>
+  const encoderOf = (
+    conversation: string | undefined,
+    decided: ResponseRef['decided'] = [],
+    discarded: readonly string[] = [],
+  ) =>
     createResponseEncoder({
       model: served.model,
       masks: createMasks(masks),
+      // A response outside of all conversations cannot be continued.
+      asking:
+        conversation === undefined
+          ? undefined
+          : served.approvals?.createAsking(served.model, decided.at(-1)),
       conversation,
+      decided,
       discarded,
     });
   const formatOf = (
     conversation: string | undefined,
+    decided?: ResponseRef['decided'],
     { after, discarded } = fromBeginning,
   ): StreamFormat => ({
     headers: eventStreamHeaders,
     encode$: (event$) =>
       defer(() =>
         event$.pipe(
-          encoded(encoderOf(conversation, discarded), masks),
+          encoded(encoderOf(conversation, decided, discarded), masks),
           filter(({ sequence_number }) => sequence_number > after),
         ),
       ),
   });
-  /** Emits the response that these events make. */
-  const responseOf =
-    (conversation: string | undefined): OperatorFunction<AgentEvent, ResponseObject> =>
+  /** Emits the encoder of these events after them. */
+  const read =
+    (
+      conversation?: string,
+      decided?: ResponseRef['decided'],
+    ): OperatorFunction<AgentEvent, ResponseEncoder> =>
     (event$) =>
       defer(() => {
-        const encoder = encoderOf(conversation, []);
-        return event$.pipe(
-          encoded(encoder, masks),
-          ignoreElements(),
-          endWith(undefined),
-          map(() => encoder.response()),
-        );
+        const encoder = encoderOf(conversation, decided);
+        return concat(event$.pipe(encoded(encoder, masks), ignoreElements()), of(encoder));
       });
-  /** Emits the response of a call as it is now. */
+  /** Emits a response as it is now. */
   const current$ = (
     { id, events$, past$, runs$ }: Chat,
-    callId: string,
+    { callId, decided }: ResponseRef,
   ): Observable<ResponseObject> =>
     forkJoin([past$(callId), runs$]).pipe(
       concatMap(([past, runs]) => {
         const place = runs.findIndex((run) => run.callId === callId);
         return events$(callId).pipe(
-          withoutTakenBack(past.takenBack, 0),
-          responseOf(id),
-          map((response) => ({
-            ...response,
-            id: responseIdOf(callId),
-            ...(place !== -1 && { status: place === 0 ? 'in_progress' : 'queued' }),
+          withoutErrors(past),
+          read(id, decided),
+          map(({ response, hasAsked }) => ({
+            ...response(),
+            id: responseIdOf({ callId, decided }),
+            ...(place !== -1 && !hasAsked() && { status: place === 0 ? 'in_progress' : 'queued' }),
           })),
         );
       }),
@@ -103,76 +114,66 @@ export const responseRoutes = (
 
   const begin$ = (visit: Visit, body: unknown): Observable<Response> => {
     const request = readRequest(body, served);
-    const { isStream, conversation } = request;
-    const { messages, history, input } = request.messages;
-    const call = { request: request.request, metadata: metadataOf(request.asked) };
+    const { isStream, isBackground, asked } = request;
     if (!request.isStored) {
+      const { input, history } = request.messages;
+      const call = { request: request.request, metadata: metadataOf(asked), input, history };
       return visit
-        .alone$({ ...call, input, history })
+        .alone$(call)
         .pipe(
           concatMap(({ stream$, follow$ }) =>
-            isStream
-              ? stream$(formatOf(undefined))
-              : follow$.pipe(responseOf(undefined), map(asJson)),
+            isStream ? stream$(formatOf(undefined)) : follow$.pipe(read(), map(asJson)),
           ),
         );
     }
-    const { isBackground } = request;
-    const own = newChatId();
-    const started$ = defer(() => {
-      const how = { ...call, continues: isBackground };
-      if (request.previous !== undefined) {
-        const prepare = continueAfter(request.previous, own);
-        return responseChat$(visit, request.previous, 'previous_response_id').pipe(
-          concatMap((chat) => chat.start$({ ...how, input: messages, prepare })),
-        );
-      }
-      return conversation === undefined
-        ? visit.chat(own).start$({ ...how, input, prepare: beginWith(history.map(withId)) })
-        : visit.chat(conversation).start$({ ...how, input: messages });
-    });
-    return started$.pipe(
-      concatMap((callId) =>
-        visit.chatOf$(callId).pipe(
-          concatMap((chat) => {
-            if (isStream) return chat.stream$(callId, formatOf(chat.id));
-            const whole$ = chat.follow$(callId).pipe(takeUntil(visit.left$), responseOf(chat.id));
-            // The call may not have begun yet.
-            const { repeated } = request.asked;
-            const begun$ = current$(chat, callId).pipe(map((it) => ({ ...it, ...repeated })));
-            return (isBackground ? begun$ : whole$).pipe(map(asJson));
-          }),
-        ),
-      ),
+    return begun$(visit, served, request).pipe(
+      concatMap(({ chat, ref, errors }) => {
+        const { callId, decided } = ref;
+        if (isStream) return chat.stream$(callId, formatOf(chat.id, decided), errors);
+        if (isBackground) {
+          // The call may not have begun yet.
+          const { repeated } = asked;
+          return current$(chat, ref).pipe(map((it) => Response.json({ ...it, ...repeated })));
+        }
+        return chat
+          .follow$(callId)
+          .pipe(takeUntil(visit.left$), withoutErrors(errors), read(chat.id, decided), map(asJson));
+      }),
     );
   };
 
   const retrieved$ = (visit: Visit): Observable<Response> =>
     defer(() => {
-      const callId = callIdOf(visit.ids['id']);
+      const ref = refOf(visit.ids['id']);
+      const { callId, decided } = ref;
       const { searchParams } = new URL(visit.request.url);
       const isStream = searchParams.get('stream') === 'true';
       const after = Number(searchParams.get('starting_after') ?? -1);
       if (!Number.isInteger(after)) {
         throw refuse("'starting_after' must be the number of an event.", 'starting_after');
       }
-      return responseChat$(visit, callId).pipe(
+      return responseChat$(visit, served, ref).pipe(
         concatMap((chat) =>
           isStream
             ? chat.past$(callId).pipe(
                 concatMap((past) => {
                   const reading = { after, discarded: discardedIn(past.takenBack) };
-                  return chat.stream$(callId, formatOf(chat.id, reading), withErrors(past));
+                  return chat.stream$(
+                    callId,
+                    formatOf(chat.id, decided, reading),
+                    withErrors(past),
+                  );
                 }),
               )
-            : current$(chat, callId).pipe(map(asJson)),
+            : current$(chat, ref).pipe(map((it) => Response.json(it))),
         ),
       );
     });
   const cancelled$ = (visit: Visit): Observable<Response> =>
     defer(() => {
-      const callId = callIdOf(visit.ids['id']);
-      return responseChat$(visit, callId).pipe(
+      const ref = refOf(visit.ids['id']);
+      const { callId } = ref;
+      return responseChat$(visit, served, ref).pipe(
         concatMap((chat) =>
           concat(
             chat.stop$(callId).pipe(
@@ -181,10 +182,10 @@ export const responseRoutes = (
               catchError(() => EMPTY),
               ignoreElements(),
             ),
-            current$(chat, callId),
+            current$(chat, ref),
           ),
         ),
-        map(asJson),
+        map((it) => Response.json(it)),
       );
     });
 
@@ -201,7 +202,40 @@ export const responseRoutes = (
   ];
 };
 
-const asJson = (response: ResponseObject): Response => Response.json(response);
+const asJson = ({ response }: ResponseEncoder): Response => Response.json(response());
+
+/** Begins a response. */
+const begun$ = (
+  visit: Visit,
+  served: Served,
+  request: ReturnType<typeof readRequest>,
+): Observable<Begun<Chat>> => {
+  const { decisions, previous, conversation, isBackground } = request;
+  const { approvals } = served;
+  if (approvals !== undefined && decisions.length > 0) {
+    return approvals.decided$(visit, decisions, previous, conversation);
+  }
+  const { messages, history, input } = request.messages;
+  const metadata = metadataOf(request.asked);
+  const how = { request: request.request, metadata, continues: isBackground };
+  const own = newChatId();
+  const started$ = defer(() => {
+    if (previous !== undefined) {
+      const prepare = continueAfter(previous.callId, own);
+      return responseChat$(visit, served, previous, 'previous_response_id').pipe(
+        concatMap((chat) => chat.start$({ ...how, input: messages, prepare })),
+      );
+    }
+    return conversation === undefined
+      ? visit.chat(own).start$({ ...how, input, prepare: beginWith(history.map(withId)) })
+      : visit.chat(conversation).start$({ ...how, input: messages });
+  });
+  return started$.pipe(
+    concatMap((callId) =>
+      visit.chatOf$(callId).pipe(map((chat) => ({ chat, ref: { callId, decided: [] } }))),
+    ),
+  );
+};
 
 type ResponseObject = ReturnType<ResponseEncoder['response']>;
 
@@ -209,31 +243,31 @@ const encoded =
   (encoder: ResponseEncoder, masks: MaskOptions): OperatorFunction<AgentEvent, ResponseEvent> =>
   (event$) =>
     event$.pipe(
-      tap((event) => {
-        encoder.note(event);
-      }),
-      encodeParts({}, createMasks(masks), (part) => encoder.take(part)),
+      takeWhile((event) => encoder.note(event), true),
+      encodeParts(createMasks(masks), (part) => encoder.take(part)),
     );
 
-/** Only the errors before a call was resumed: the encoder empties what was discarded, so numbers stay the same. */
-const withErrors = (past: Past): Past => ({
-  ...past,
-  takenBack: past.takenBack.filter(({ type }) => type === 'error'),
-});
+/** Omits the errors before a call was resumed. */
+const withoutErrors = (past?: Past): MonoTypeOperatorFunction<AgentEvent> =>
+  filter(
+    ({ type, seq }) => type !== 'error' || past?.takenBack.some((it) => it.seq === seq) !== true,
+  );
 
-const callIdOf = (id: unknown, param?: string): string => {
-  const [, callId] = /^resp_([\w-]+)$/u.exec(typeof id === 'string' ? id : '') ?? [];
-  if (callId === undefined) throw noSuchResponse(param);
-  return callId;
-};
-
-const noSuchResponse = (param: string | null = null) =>
-  refuse('There is no such response.', param, 'not_found', 404);
-
-const responseChat$ = (visit: Visit, callId: string, param?: string): Observable<Chat> =>
-  visit.chatOf$(callId).pipe(
+/** The conversation of a response. Errors with 404 if it is not one of this user. */
+const responseChat$ = (
+  visit: Visit,
+  { approvals }: Served,
+  ref: ResponseRef,
+  param?: string,
+): Observable<Chat> =>
+  visit.chatOf$(ref.callId).pipe(
     catchError((error: unknown) => {
       throw isMillraceError(error) && error.status === 404 ? noSuchResponse(param) : error;
+    }),
+    concatMap((chat) => {
+      if (ref.decided.length === 0) return of(chat);
+      if (approvals === undefined) throw noSuchResponse(param);
+      return approvals.questionsOf$(chat, ref).pipe(map(() => chat));
     }),
   );
 
@@ -265,7 +299,10 @@ const readRequest = (body: unknown, served: Served) => {
       'store',
     );
   }
-  const messages = conversationOf(entriesOfInput(fieldOf(body, 'input')), continues);
+  const items = fieldOf(body, 'input');
+  const decisions = served.approvals?.decisionsIn(items, continues) ?? [];
+  const messages =
+    decisions.length > 0 ? noMessages : conversationOf(entriesOfInput(items), continues);
   const given = fieldOf(body, 'instructions') ?? undefined;
   if (given !== undefined && typeof given !== 'string') {
     throw refuse("'instructions' must be a string.", 'instructions');
@@ -274,25 +311,33 @@ const readRequest = (body: unknown, served: Served) => {
   const asked: AskedFor = {
     ...asks,
     ...(instructions.length > 0 && { instructions: instructions.join('\n\n') }),
-    repeated: {
-      background: isBackground,
-      instructions: given ?? null,
-      max_output_tokens: request.maxTokens ?? null,
-      metadata: metadataIn(body),
-      previous_response_id: previous === undefined ? null : responseIdOf(previous),
-      store: isStored,
-      temperature: request.temperature ?? null,
-      text: { format: format ?? { type: 'text' } },
-      tool_choice: fieldOf(body, 'tool_choice') ?? 'auto',
-      tools: fieldOf(body, 'tools') ?? [],
-    },
+    // An answered question continues its call.
+    ...(decisions.length === 0 && {
+      repeated: {
+        background: isBackground,
+        instructions: given ?? null,
+        max_output_tokens: request.maxTokens ?? null,
+        metadata: metadataIn(body),
+        previous_response_id: previous === undefined ? null : responseIdOf(previous),
+        store: isStored,
+        temperature: request.temperature ?? null,
+        text: { format: format ?? { type: 'text' } },
+        tool_choice: fieldOf(body, 'tool_choice') ?? 'auto',
+        tools: fieldOf(body, 'tools') ?? [],
+      },
+    }),
   };
-  return { request, isStream, isStored, isBackground, previous, conversation, messages, asked };
+  return {
+    ...{ request, isStream, isStored, isBackground },
+    ...{ previous, conversation, messages, decisions, asked },
+  };
 };
 
-const previousIn = (body: unknown): string | undefined => {
+const noMessages: Conversation = { instructions: undefined, messages: [], input: [], history: [] };
+
+const previousIn = (body: unknown): ResponseRef | undefined => {
   const id = fieldOf(body, 'previous_response_id') ?? undefined;
-  return id === undefined ? undefined : callIdOf(id, 'previous_response_id');
+  return id === undefined ? undefined : refOf(id, 'previous_response_id');
 };
 
 const conversationIn = (body: unknown): string | undefined => {

@@ -3,6 +3,7 @@ import { isRecord } from '@millrace/core/values';
 import { fieldOf } from '../inbound.js';
 import { type ClientTool, readClientTools } from '../client-tools.js';
 import type { AskedFor } from './asked-for.js';
+import type { OpenAiApprovals } from './decisions.js';
 import { assertShallow, refuse } from './refusals.js';
 
 /** The settings that requests of both interfaces have. */
@@ -24,6 +25,7 @@ interface Fields {
 export interface Served {
   readonly model: string;
   readonly toolNames: ReadonlySet<string>;
+  readonly approvals: OpenAiApprovals | undefined;
 }
 
 export const settingsOf = (
