@@ -17,8 +17,9 @@ export const appendTo = (
   now: () => number,
 ): AppendRecords => {
   const path = segmentPath(directory, number);
-  /** `isOnDisk`: the segment itself, and the directory of the call. */
-  const end = { ...cursor, isTorn: false, isOnDisk: false };
+  const end = { ...cursor, isTorn: false };
+  /** Where the call and its segment are not on disk yet. */
+  const unsynced = [directory, dirname(directory)];
   const next = segmentPath(directory, number + 1);
   // In this thread: they take microseconds, where the result of a thread of their own takes longer than the write.
   const isLast = (): boolean =>
@@ -29,16 +30,15 @@ export const appendTo = (
     end.isTorn = true;
     await file.appendFile(bytes);
     if (isSafe) {
-      const places = end.isOnDisk ? [] : [directory, dirname(directory)];
-      await Promise.all([file.datasync(), syncDirectories(...places)]);
-      end.isOnDisk = true;
+      await Promise.all([file.datasync(), syncDirectories(...unsynced)]);
+      unsynced.length = 0;
     }
     end.isTorn = false;
   };
   return async (records) => {
+    if (records.length === 0) return isLast();
     // What another writer has counted must not be removed.
-    if ((records.length === 0 || end.isTorn) && !isLast()) return false;
-    if (records.length === 0) return true;
+    if (end.isTorn && !isLast()) return false;
     const at = now();
     const dated = records.map((record, index) => ({
       ...record,

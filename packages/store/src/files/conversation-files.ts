@@ -7,7 +7,7 @@ import { damaged } from './damage.js';
 import { alreadyExists, readNames, ifMissing } from './file-system.js';
 import { newHolderId } from './holder-id.js';
 import { readLine, writeLine } from './line.js';
-import { makeDirectory, syncDirectory, writeNew } from './make-directory.js';
+import { makeDirectory, syncDirectories, writeNew } from './make-directory.js';
 import { lineEnd, segmentNumbers, segmentPath } from './segments.js';
 
 /**
@@ -91,7 +91,7 @@ const tryCreate = async (directory: string, number: number, text: string): Promi
   try {
     await writeNew(made, text);
     await link(made, segmentPath(directory, number));
-    await syncDirectory(directory);
+    await syncDirectories(directory);
     return true;
   } catch (error) {
     if (alreadyExists(error)) return false;

@@ -34,10 +34,10 @@ import { checkId, storedName } from '../stored-name.js';
 import { callInUse } from '../closing.js';
 import { type AppendRecords, appendTo } from './append-records.js';
 import { createStaging } from './staging.js';
-import { directoryMissing, exists, statIfExists } from './file-system.js';
+import { directoryMissing, statIfExists } from './file-system.js';
 import { type FileLock, tryLock } from './file-lock.js';
 import { type Part, partsOf } from './file-work.js';
-import { heldCall, type HeldCall } from './held-call.js';
+import { type ClaimedCall, heldCall, type HeldCall } from './held-call.js';
 import { createCursorCache } from './cursor-cache.js';
 import { laterSegmentsOn } from './later-segments.js';
 import { type Calls, listCalls, newestCalls, undated } from './list-calls.js';
@@ -75,9 +75,7 @@ export const callsIn = (
   const laterSegments = laterSegmentsOn(scheduler);
   const cursors = createCursorCache();
   const written$ = new Subject<string>();
-  const claimed = new Set<string>();
-  /** Claimed calls without records. */
-  const fresh = new Set<string>();
+  const claimed = new Map<string, ClaimedCall>();
   const now = (): number => scheduler.now();
   const listed = (calls: Calls, portion = 50) =>
     listCalls(root, calls, laterSegments, leaseMs, portion);
@@ -90,18 +88,19 @@ export const callsIn = (
   const hold$ = <Held extends { release(): void }>(
     callId: string,
     path: string,
-    begin: (lock: FileLock, onLost: () => void) => Promise<Held>,
+    begin: (lock: FileLock, onLost: () => void, call: ClaimedCall) => Promise<Held>,
   ): Observable<Held> =>
     defer(() => {
       if (claimed.has(path)) throw callInUse(callId);
-      claimed.add(path);
+      const call: ClaimedCall = { isEmpty: false };
+      claimed.set(path, call);
       const lost$ = new Subject<never>();
       const onLost = (): void => lost$.error(lost(callId, path));
       const attempt = async (seen?: ObservedHolder): Promise<LeaseAttempt<Held>> => {
         const tried = await tryLock(`${path}.lock`, staging, { leaseMs, onLost }, seen);
         if (!('lease' in tried)) return tried;
         try {
-          return { lease: await begin(tried.lease, onLost) };
+          return { lease: await begin(tried.lease, onLost, call) };
         } catch (error) {
           tried.lease.release();
           throw error;
@@ -115,30 +114,25 @@ export const callsIn = (
         leaseMs,
         scheduler,
       });
-      return merge(held$, lost$).pipe(
-        finalize(() => {
-          claimed.delete(path);
-          fresh.delete(path);
-        }),
-      );
+      return merge(held$, lost$).pipe(finalize(() => claimed.delete(path)));
     });
   const begin = async (
     callId: string,
     path: string,
     lock: FileLock,
     onLost: () => void,
+    call: ClaimedCall,
   ): Promise<HeldCall> => {
     const segment = await openSegment(path, callId, now());
     if (segment === undefined) throw lost(callId, path);
-    if (segment.cursor.position === 0) fresh.add(path);
+    call.isEmpty = segment.cursor.position === 0;
     const write = appendTo(path, segment, laterSegments, now);
     const append: AppendRecords = async (records) => {
       const sessionId = sessionIn(callId, records);
       if (sessionId !== undefined) await sessionIndex.add(sessionId, callId);
-      if (records.length > 0) fresh.delete(path);
       return write(records);
     };
-    return heldCall(callId, lock, segment, append, onLost, () => lost(callId, path));
+    return heldCall(callId, lock, call, segment, append, onLost, () => lost(callId, path));
   };
   const discard = async (callId: string, path: string): Promise<void> => {
     for await (const [call] of listed([{ name: storedName(callId) }])) {
@@ -154,7 +148,7 @@ export const callsIn = (
   return {
     claim$: (callId) =>
       at$(callId, (path) =>
-        hold$(callId, path, (lock, onLost) => begin(callId, path, lock, onLost)).pipe(
+        hold$(callId, path, (...held) => begin(callId, path, ...held)).pipe(
           map(({ claim }) => ({
             append$: (records) =>
               claim.append$(records).pipe(
@@ -167,7 +161,7 @@ export const callsIn = (
     read$: (callId, range = {}) =>
       at$(callId, (path) =>
         fromPull(async function* () {
-          if (fresh.has(path)) return;
+          if (claimed.get(path)?.isEmpty === true) return;
           const from = await cursors.find(path, range);
           for await (const { records, cursor } of readCall(path, from, laterSegments)) {
             await cursors.remember(path, cursor);
@@ -189,12 +183,12 @@ export const callsIn = (
     // Needs only the lock, so it removes damaged calls too.
     remove$: (callId) =>
       at$(callId, (path) =>
-        from(exists(path)).pipe(
-          filter(Boolean),
-          switchMap(() => hold$(callId, path, (lock) => Promise.resolve(lock))),
-          switchMap(() => discard(callId, path)),
-          take(1),
-        ),
+        existsSync(path)
+          ? hold$(callId, path, (lock) => Promise.resolve(lock)).pipe(
+              switchMap(() => discard(callId, path)),
+              take(1),
+            )
+          : EMPTY,
       ),
   };
 };

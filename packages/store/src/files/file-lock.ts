@@ -110,14 +110,11 @@ const heldLock = (path: string, own: string, first: string, onLost: () => void):
     release,
     start: () => {
       const started = join(path, own);
-      try {
-        if (state.file !== started) renameSync(state.file, started);
-      } catch (error) {
-        if (isNotFound(error)) return false;
-        throw error;
-      }
-      state.file = started;
-      return true;
+      ignoreErrors(() => {
+        renameSync(state.file, started);
+        state.file = started;
+      });
+      return isHeld();
     },
   };
 };

@@ -7,7 +7,10 @@ import { isRecord } from '@millrace/core/values';
 export const errorCode = (error: unknown): string | undefined =>
   isRecord(error) && typeof error['code'] === 'string' ? error['code'] : undefined;
 
-export const isNotFound = (error: unknown): boolean => errorCode(error) === 'ENOENT';
+export const hasCode = (error: unknown, ...codes: readonly string[]): boolean =>
+  codes.includes(errorCode(error) ?? '');
+
+export const isNotFound = (error: unknown): boolean => hasCode(error, 'ENOENT');
 
 /** Resolves to `other` if the work rejects with `ENOENT`. */
 export const ifMissing = <T, Other>(work: Promise<T>, other: Other): Promise<T | Other> =>
@@ -18,12 +21,6 @@ export const ifMissing = <T, Other>(work: Promise<T>, other: Other): Promise<T |
 
 export const statIfExists = (path: string): Promise<Stats | undefined> =>
   ifMissing(stat(path), undefined);
-
-/** Whether a file or directory exists; with `ino`, whether it is the file with that inode number. */
-export const exists = async (path: string, ino?: number): Promise<boolean> => {
-  const found = await statIfExists(path);
-  return found !== undefined && (ino === undefined || found.ino === ino);
-};
 
 /** The entries of a directory; empty if it does not exist. */
 export const readNames = (directory: string): Promise<readonly string[]> =>
@@ -36,8 +33,7 @@ export const storedDirectories = async (root: string): Promise<readonly string[]
     .map(({ name }) => name);
 
 /** Whether the file already exists, or the directory already exists and is not empty. */
-export const alreadyExists = (error: unknown): boolean =>
-  ['EEXIST', 'ENOTEMPTY'].includes(errorCode(error) ?? '');
+export const alreadyExists = (error: unknown): boolean => hasCode(error, 'EEXIST', 'ENOTEMPTY');
 
 /** Maps a file system error to a `store` error that says how to fix it. */
 export const toStoreError =

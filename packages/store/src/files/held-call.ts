@@ -5,6 +5,12 @@ import type { AppendRecords } from './append-records.js';
 import type { FileLock } from './file-lock.js';
 import type { OpenSegment } from './open-segment.js';
 
+/** A call that this process has claimed, or is about to. */
+export interface ClaimedCall {
+  /** Whether it is known to have no records. */
+  isEmpty: boolean;
+}
+
 /** A call that this process has claimed for writing. */
 export interface HeldCall {
   readonly claim: Claim;
@@ -16,21 +22,22 @@ export interface HeldCall {
 export const heldCall = (
   callId: string,
   lock: FileLock,
-  { file, cursor, remove }: OpenSegment,
+  call: ClaimedCall,
+  { file, remove }: OpenSegment,
   append: AppendRecords,
   onLost: () => void,
   lost: () => Error,
 ): HeldCall => {
-  const state = { isHeld: true, isWriting: false, isEmpty: cursor.position === 0 };
+  const state = { isHeld: true, isWriting: false };
   const end = (): void => {
     // A call without records does not exist.
-    if (state.isEmpty && lock.isHeld()) remove();
+    if (call.isEmpty && lock.isHeld()) remove();
     lock.release();
     file.close().catch(() => undefined);
   };
   const write = async (records: readonly NewRecord[]): Promise<void> => {
     state.isWriting = true;
-    if (records.length > 0) state.isEmpty = false;
+    if (records.length > 0) call.isEmpty = false;
     try {
       if (await append(records)) return;
       onLost();

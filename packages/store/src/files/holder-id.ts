@@ -4,9 +4,14 @@ import { errorCode } from './file-system.js';
 
 export type ProcessStatus = 'alive' | 'gone' | 'unknown';
 
+/** Does not change while the process runs. */
+let own: string | undefined;
+
 /** A unique id that identifies this process: machine, process id, start time and a UUID. */
-export const newHolderId = (): string =>
-  [machine() ?? 'any', process.pid, ownStart() ?? 0, randomUUID()].join('.');
+export const newHolderId = (): string => {
+  own ??= [machine() ?? 'any', process.pid, readProcess(process.pid)?.start ?? 0].join('.');
+  return `${own}.${randomUUID()}`;
+};
 
 export const isHolderId = (name: string): boolean => pattern.test(name);
 
@@ -26,16 +31,8 @@ export const processStatus = (name: string): ProcessStatus => {
 
 const pattern = /^([0-9a-f]{16}|any)\.(\d+)\.(\d+)\.[0-9a-f-]{36}$/;
 
-/** Reads what does not change while the process runs, at its first use. */
-const readOnce = <T>(read: () => T): (() => T) => {
-  let known: { readonly value: T } | undefined;
-  return () => (known ??= { value: read() }).value;
-};
-
-const ownStart = readOnce(() => readProcess(process.pid)?.start);
-
 /** Identifies the current boot and PID namespace; undefined on systems without `/proc`. */
-const machine = readOnce((): string | undefined => {
+const machine = (): string | undefined => {
   try {
     const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
     const seen = readlinkSync('/proc/self/ns/pid');
@@ -43,7 +40,7 @@ const machine = readOnce((): string | undefined => {
   } catch {
     return undefined;
   }
-});
+};
 
 const isRunning = (id: number): boolean => {
   try {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { isMillraceError } from '@millrace/core';
 import type { StoredCall, StoredRecord } from '@millrace/core/journal';
 import { parseStoredName } from '../stored-name.js';
-import { errorCode, storedDirectories, statIfExists } from './file-system.js';
+import { hasCode, storedDirectories, statIfExists } from './file-system.js';
 import { isLocked } from './file-lock.js';
 import { endIn, type LaterSegments } from './later-segments.js';
 import { readLine } from './line.js';
@@ -16,18 +16,11 @@ export type NamedCall = Pick<StoredCall, 'place'> & { readonly name: string };
 
 export type Calls = AsyncIterable<NamedCall> | Iterable<NamedCall>;
 
-/** Calls that are examined in parallel. */
-const concurrency = 32;
-
 /** Lists calls, the most recently written first. May omit a call that is written meanwhile. */
 export async function* newestCalls(root: string): AsyncGenerator<NamedCall> {
   const names = await storedDirectories(root);
-  const dated: { readonly name: string; readonly at: number }[] = [];
-  for (let first = 0; first < names.length; first += concurrency) {
-    const some = names.slice(first, first + concurrency).map((name) => datedName(root, name));
-    dated.push(...(await Promise.all(some)).flatMap((it) => it ?? []));
-  }
-  yield* dated.sort((a, b) => b.at - a.at);
+  const dated = await Promise.all(names.map((name) => datedName(root, name)));
+  yield* dated.flatMap((it) => it ?? []).sort((a, b) => b.at - a.at);
 }
 
 const datedName = async (root: string, name: string) => {
@@ -85,7 +78,7 @@ const listedCall = async (
 const isOfOneCall = (error: unknown): boolean =>
   isMillraceError(error)
     ? error.code === 'invalidState'
-    : ['EACCES', 'EPERM', 'EIO', 'EISDIR', 'ENOTDIR', 'ELOOP'].includes(errorCode(error) ?? '');
+    : hasCode(error, 'EACCES', 'EPERM', 'EIO', 'EISDIR', 'ENOTDIR', 'ELOOP');
 
 /** A directory name holds only a part of a long id. Such a call is not listed if no head can be read. */
 const idInHeads = async (path: string): Promise<string | undefined> => {

@@ -48,5 +48,5 @@ export const headIn = (path: string, bytes: Buffer): SessionHead => {
 const broken = (path: string): MillraceError =>
   new MillraceError(
     'invalidState',
-    `${path} fails its checksum: the file was damaged, truncated or edited. Restore it from a backup, or delete its directory to start the session over.`,
+    `${path} fails its checksum: the file was damaged, truncated or edited. Restore the directory from a backup, or delete it to start over.`,
   );

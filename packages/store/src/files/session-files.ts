@@ -4,7 +4,7 @@ import { basename, dirname, join } from 'node:path';
 import { MillraceError } from '@millrace/core';
 import type { Staging } from './staging.js';
 import { isNotFound, readNames } from './file-system.js';
-import { syncDirectory, writeNew } from './make-directory.js';
+import { syncDirectories, writeNew } from './make-directory.js';
 import { headIn, readSessionFile, writeHead } from './session-file.js';
 
 /**
@@ -42,7 +42,7 @@ export const readPointer = async (
   if (tries > 0) return readPointer(directory, tries - 1);
   throw new MillraceError(
     'invalidState',
-    `${directory} has no .current file, which names the current state. Restore the directory from a backup, or delete it to start the session over.`,
+    `${directory} has no .current file, which names the current state. Restore the directory from a backup, or delete it to start over.`,
   );
 };
 
@@ -76,7 +76,7 @@ const readCurrent = async <T>(
     if (pointer.name !== missing) return readCurrent(directory, read, pointer.name);
     throw new MillraceError(
       'invalidState',
-      `${path} is missing, which is the state of the session. Restore it from a backup, or delete the directory to start the session over.`,
+      `${path} is missing, which is the state of the session. Restore the directory from a backup, or delete it to start over.`,
     );
   }
 };
@@ -113,9 +113,9 @@ const makeSession = async (
   const isMade = await staging.create(directory, async (made) => {
     await writeNew(join(made, `${name}.json`), text);
     await writeNew(join(made, `${name}.current`), '');
-    await syncDirectory(made);
+    await syncDirectories(made);
   });
-  if (isMade) await syncDirectory(dirname(directory));
+  if (isMade) await syncDirectories(dirname(directory));
   return isMade;
 };
 
@@ -129,14 +129,14 @@ const replaceState = async (
   try {
     await writeNew(state, text);
     // The state must reach the disk before the pointer does.
-    await syncDirectory(directory);
+    await syncDirectories(directory);
     await rename(join(directory, `${before}.current`), join(directory, `${name}.current`));
   } catch (error) {
     await rm(state, { force: true });
     if (isNotFound(error)) return false;
     throw error;
   }
-  await syncDirectory(directory);
+  await syncDirectories(directory);
   return true;
 };
 

@@ -6,7 +6,7 @@ import { storedName } from '../stored-name.js';
 import type { Staging } from './staging.js';
 import { isNotFound, readNames } from './file-system.js';
 import type { NamedCall } from './list-calls.js';
-import { makeDirectory, makeUnsynced, syncDirectories, syncDirectory } from './make-directory.js';
+import { makeUnsynced, syncDirectories } from './make-directory.js';
 
 /**
  * The index of calls by session: an empty file `.sessions/<session>/<place>.<call>` for each call. It is created before
@@ -28,18 +28,17 @@ export const createSessionIndex = (
 ): SessionIndex => {
   const indexRoot = join(root, '.sessions');
   const fill = async (made: string): Promise<void> => {
-    const sessions = new Set([made]);
     for await (const calls of list()) {
       for (const call of calls) {
         const sessionId = sessionOf(call);
         if (sessionId === undefined) continue;
         const directory = join(made, storedName(sessionId));
-        await makeDirectory(directory);
+        await makeUnsynced(directory);
         await write(directory, storedName(call.callId), Math.floor(call.createdAt));
-        sessions.add(directory);
+        await syncDirectories(directory);
       }
     }
-    for (const directory of sessions) await syncDirectory(directory);
+    await syncDirectories(made);
   };
   const directoryOf = async (sessionId: string): Promise<string> => {
     if (!existsSync(indexRoot)) await staging.create(indexRoot, fill);

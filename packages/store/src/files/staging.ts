@@ -1,8 +1,9 @@
+import { existsSync } from 'node:fs';
 import { mkdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { alreadyExists, exists, readNames, ifMissing, isNotFound } from './file-system.js';
+import { alreadyExists, readNames, ifMissing } from './file-system.js';
 import { processStatus, newHolderId } from './holder-id.js';
-import { makeDirectory, syncDirectory } from './make-directory.js';
+import { makeDirectory, syncDirectories } from './make-directory.js';
 
 /** A staging directory: directories are built here before they appear, and moved here before they are deleted. */
 export interface Staging {
@@ -15,27 +16,21 @@ export interface Staging {
 /** Stages in `.aside` under `root`, unless `check` throws. Deletes the leftovers of crashes before the first use. */
 export const createStaging = (root: string, check?: () => void): Staging => {
   const directory = join(root, '.aside');
-  const state: { swept?: Promise<unknown> } = {};
+  let isSwept = false;
   const ready = async (): Promise<void> => {
     check?.();
+    if (isSwept) return;
+    await makeDirectory(directory);
     // Leftovers only cost disk space.
-    await (state.swept ??= sweep(directory).catch(() => undefined));
-  };
-  const make = async (path: string, isAgain = false): Promise<void> => {
-    try {
-      await mkdir(path, { mode: 0o700 });
-    } catch (error) {
-      if (isAgain || !isNotFound(error)) throw error;
-      await makeDirectory(directory);
-      await make(path, true);
-    }
+    await sweep(directory).catch(() => undefined);
+    isSwept = true;
   };
   return {
     create: async (path, fill) => {
       await ready();
       const made = join(directory, newHolderId());
       try {
-        await make(made);
+        await mkdir(made, { mode: 0o700, recursive: true });
         await fill(made);
         await rename(made, path);
         return true;
@@ -46,12 +41,12 @@ export const createStaging = (root: string, check?: () => void): Staging => {
       }
     },
     discard: async (path) => {
-      if (!(await exists(path))) return;
+      if (!existsSync(path)) return;
       await ready();
       await makeDirectory(directory);
       const away = join(directory, newHolderId());
       if (!(await tryRename(path, away))) return;
-      await syncDirectory(dirname(path));
+      await syncDirectories(dirname(path));
       await rm(away, { recursive: true, force: true, maxRetries: 3 });
     },
   };
