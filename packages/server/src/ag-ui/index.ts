@@ -4,6 +4,8 @@ import { concat, concatMap, type Observable, skip } from 'rxjs';
 import { afterOfAgUi, type AgUiInput, inputOfAgUi, verdictsOfAgUi } from './input-of-ag-ui.js';
 import { agUiEvents } from './to-ag-ui.js';
 import { metadataOf, wishes } from './wishes.js';
+
+export { agUiState } from './wishes.js';
 import { namesOf } from '../client-tools.js';
 import { fieldOf, idOf } from '../inbound.js';
 import { agUiHeaders } from '../responses.js';
@@ -21,7 +23,7 @@ const runOf = (body: unknown): Run => ({
 /**
  * Serves clients of AG-UI 1.0: `chatServer(agent, { protocols: [agUi()] })`. `POST` to the `path` runs the agent, and `POST`
  * to `connect` below it sends the messages of a conversation and the rest of its running answer. The `tools` of a request are
- * added to its call, and suspend; its `context` is added to the instructions. Default path: `/api/ag-ui`.
+ * added to its call, and suspend; its `context` and its `state` are added to the instructions. Default path: `/api/ag-ui`.
  */
 export const agUi = (options: { readonly path?: string } = {}): ChatProtocol => {
   checkOptions('agUi()', options, { path: isPath });
