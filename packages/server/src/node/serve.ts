@@ -8,9 +8,11 @@ import {
   defer,
   EMPTY,
   ignoreElements,
+  merge,
   noop,
   Observable,
   race,
+  ReplaySubject,
   Subscription,
   tap,
   timer,
@@ -21,8 +23,10 @@ import {
   type ChatServerOptions,
   checkServer,
 } from '../chat/chat-server.js';
+import type { ChatProtocol } from '../chat/protocol.js';
+import type { UpgradeProtocol } from '../web-socket/web-socket-chat.js';
 
-/** Options of `serve`. */
+/** Options of `serve`. Of its `protocols`, `webSocketChat()` of `@millrace/server/web-socket` takes over connections. */
 export interface ServeOptions extends ChatServerOptions {
   /** Default: 3000. With 0, the system chooses a free one. */
   readonly port?: number;
@@ -58,6 +62,8 @@ export const serve = (agent: Agent, options: ServeOptions = {}): Observable<Serv
     );
   }
   checkServer('serve()', agent, given);
+  const { maxBytes, protocols = [] } = given;
+  const upgrades = protocols.filter(isUpgradeProtocol);
   return new Observable((subscriber) => {
     // A server resumes calls, so it must not begin before it is known that it can listen.
     let chats: ChatServer | undefined;
@@ -68,6 +74,7 @@ export const serve = (agent: Agent, options: ServeOptions = {}): Observable<Serv
       }),
     );
     let isClosing = false;
+    const drained$ = new ReplaySubject<void>(1);
     http.on('request', (_request, response) => {
       response.once('close', () => {
         if (isClosing) setImmediate(() => http.closeIdleConnections());
@@ -82,6 +89,10 @@ export const serve = (agent: Agent, options: ServeOptions = {}): Observable<Serv
       });
       return concat(
         chats?.close$(closeMs === undefined ? {} : { timeoutMs: closeMs }) ?? EMPTY,
+        defer(() => {
+          drained$.next();
+          return EMPTY;
+        }),
         // The responses of calls that were cut are still being written.
         race(closed$, timer(lastWordsMs)).pipe(ignoreElements()),
       );
@@ -111,7 +122,11 @@ export const serve = (agent: Agent, options: ServeOptions = {}): Observable<Serv
       subscriber.error(cannotListen(cause, host, port));
     });
     http.listen(port, host, () => {
-      chats = chatServer(agent, given);
+      const server = chatServer(agent, given);
+      chats = server;
+      const upgrading = { ...(maxBytes && { maxBytes }), closing$: drained$ };
+      const attached = upgrades.map(({ attach$ }) => attach$(http, server, upgrading));
+      subscriber.add(merge(...attached).subscribe());
       const at = portOf(http);
       const name = host.includes(':') ? `[${host}]` : host;
       subscriber.next({ url: `http://${name}:${at}`, port: at, close$ });
@@ -120,6 +135,9 @@ export const serve = (agent: Agent, options: ServeOptions = {}): Observable<Serv
 };
 
 const lastWordsMs = 1_000;
+
+const isUpgradeProtocol = (protocol: ChatProtocol): protocol is UpgradeProtocol =>
+  'attach$' in protocol;
 
 /** A listener for `createServer` of `node:http`, or for Express: `app.use(toNodeListener(server))`. */
 export const toNodeListener = ({ respond }: Pick<ChatServer, 'respond'>): RequestListener =>

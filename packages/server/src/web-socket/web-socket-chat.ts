@@ -1,0 +1,310 @@
+import { type IncomingMessage, type Server, STATUS_CODES } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { TLSSocket } from 'node:tls';
+import { checkOptions, isDelay, oneOf, type Rule } from '@millrace/core/values';
+import {
+  catchError,
+  concatMap,
+  defer,
+  EMPTY,
+  from,
+  ignoreElements,
+  map,
+  merge,
+  mergeMap,
+  NEVER,
+  noop,
+  Observable,
+  of,
+  startWith,
+  Subject,
+  switchMap,
+  take,
+  takeUntil,
+  tap,
+  timer,
+} from 'rxjs';
+import { type WebSocket, WebSocketServer } from 'ws';
+import type { ChatServer } from '../chat/chat-server.js';
+import { type ChatProtocol, isPath } from '../chat/protocol.js';
+import {
+  answerRules,
+  answerSocket$,
+  type AnswerSocketOptions,
+  type ChatSocket,
+} from './answer-socket.js';
+
+/** Options of `webSocketChat`. */
+export interface WebSocketChatOptions extends Omit<AnswerSocketOptions, 'closing$'> {
+  /** The path of the routes for the AI SDK, which is that of the sockets. Default: `/api/chat`. */
+  readonly path?: string;
+  /**
+   * Who may connect: a `user` of the server, or `anyone`, for clients that authenticate by the headers of their frames. Each
+   * request is authenticated in any case. Default: `user`.
+   */
+  readonly connect?: 'user' | 'anyone';
+  /**
+   * Silence of a client after which it is pinged, in milliseconds. If it is silent for as long again, its socket is
+   * destroyed. Default: 15,000.
+   */
+  readonly heartbeatMs?: number;
+}
+
+/** A protocol that takes over connections of an HTTP server. */
+export interface UpgradeProtocol extends ChatProtocol {
+  /**
+   * Serves the sockets of an HTTP server of Node.js, until it is unsubscribed: then they are closed immediately. Emits nothing. Cold.
+   */
+  readonly attach$: (
+    http: Server,
+    server: Pick<ChatServer, 'respond'>,
+    options?: AttachOptions,
+  ) => Observable<never>;
+}
+
+/** Options of `attach$`. */
+export interface AttachOptions {
+  /** The maximum size of a frame, in bytes; a larger one closes its socket (1009). Default: 4,000,000. */
+  readonly maxBytes?: number;
+  /**
+   * Once it emits, no more sockets are accepted, each one closes when its answers have ended (1001), and `attach$` completes when
+   * all are closed. Default: never.
+   */
+  readonly closing$?: Observable<unknown>;
+}
+
+/**
+ * Serves clients of the AI SDK 7 with a `WebSocketChatTransport`, over `ws`: `serve(agent, { protocols: [webSocketChat()] })`. They
+ * connect to the path of the routes for HTTP. The server checks handshakes and frames as it checks requests.
+ */
+export const webSocketChat = (options: WebSocketChatOptions = {}): UpgradeProtocol => {
+  checkOptions('webSocketChat()', options, rules);
+  const { connect = 'user', heartbeatMs = 15_000, ...others } = options;
+  const path = (options.path ?? '/api/chat').replace(/\/+$/u, '');
+  const protocol: ChatProtocol = () => [
+    {
+      method: 'GET',
+      path,
+      isPublic: connect === 'anyone',
+      answer$: ({ request }) => of(isHandshake(request) ? accepting() : upgradeRequired()),
+    },
+  ];
+  const attach$: UpgradeProtocol['attach$'] = (http, server, attaching = {}) =>
+    defer(() => {
+      const { maxBytes = 4_000_000, closing$ = NEVER } = attaching;
+      const sockets = new WebSocketServer({
+        noServer: true,
+        clientTracking: false,
+        maxPayload: maxBytes,
+      });
+      const served$ = (upgrade: Upgrade, handshake: Request): Observable<never> =>
+        upgraded$(sockets, upgrade).pipe(
+          mergeMap((socket) => {
+            const { ended$, ...chatSocket } = chatSocketOf(socket, heartbeatMs);
+            const answers$ = answerSocket$(chatSocket, handshake, server, { ...others, closing$ });
+            return merge(answers$, ended$);
+          }),
+        );
+      return upgrades$(http).pipe(
+        takeUntil(closing$),
+        mergeMap((upgrade) => {
+          const handshake = handshakeOf(upgrade.request);
+          if (handshake === undefined)
+            return refused$(upgrade, new Response(null, { status: 400 }));
+          if (!isHandshake(handshake) || new URL(handshake.url).pathname !== path) {
+            return passedOn$(http, upgrade);
+          }
+          return from(server.respond(handshake)).pipe(
+            tap({ unsubscribe: () => upgrade.socket.destroy() }),
+            catchError(() => of(new Response(null, { status: 500 }))),
+            concatMap((response) =>
+              response.status === accepting().status
+                ? served$(upgrade, handshake)
+                : refused$(upgrade, response),
+            ),
+          );
+        }),
+      );
+    });
+  return Object.assign(protocol, { attach$ });
+};
+
+/** A connection that asks to change its protocol. */
+interface Upgrade {
+  readonly request: IncomingMessage;
+  readonly socket: Duplex;
+  /** The bytes after the request. */
+  readonly head: Buffer;
+}
+
+const upgrades$ = (http: Server): Observable<Upgrade> =>
+  new Observable((subscriber) => {
+    const upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
+      // Without a listener, an error would end the process.
+      socket.on('error', noop);
+      subscriber.next({ request, socket, head });
+    };
+    http.on('upgrade', upgrade);
+    return () => http.off('upgrade', upgrade);
+  });
+
+const isHandshake = ({ headers }: Request): boolean =>
+  headers.get('upgrade')?.toLowerCase() === 'websocket';
+
+/** Of the route: the connection may become a socket. Never seen by a client. */
+const accepting = (): Response => new Response(null, { status: 204 });
+
+const upgradeRequired = (): Response =>
+  Response.json(
+    { error: 'Connect with a WebSocket.', code: 'invalidRequest' },
+    { status: 426, headers: { upgrade: 'websocket' } },
+  );
+
+/** The request of a handshake; `undefined` if its host is malformed. */
+const handshakeOf = ({ url = '', headers, socket }: IncomingMessage): Request | undefined => {
+  const scheme = socket instanceof TLSSocket ? 'https' : 'http';
+  const named = Object.entries(headers).flatMap(([name, value]): [string, string][] =>
+    value === undefined ? [] : [[name, Array.isArray(value) ? value.join(', ') : value]],
+  );
+  try {
+    return new Request(`${scheme}://${headers.host ?? ''}${url}`, { headers: named });
+  } catch {
+    return undefined;
+  }
+};
+
+/** Writes a response to a connection, and ends it. */
+const refused$ = ({ socket }: Upgrade, response: Response): Observable<never> =>
+  from(response.text()).pipe(
+    tap((text) => {
+      const { status, headers } = response;
+      const lines = [
+        `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,
+        ...[...headers].map(([name, value]) => `${name}: ${value}`),
+        `content-length: ${Buffer.byteLength(text)}`,
+        'connection: close',
+      ];
+      socket.end(`${lines.join('\r\n')}\r\n\r\n${text}`, () => socket.destroy());
+    }),
+    ignoreElements(),
+  );
+
+/**
+ * Lets the HTTP server answer a request for another protocol or path, unless there is another listener for upgrades. A client that
+ * would like HTTP/2 must get its answer, too.
+ */
+const passedOn$ = (http: Server, { request, socket, head }: Upgrade): Observable<never> =>
+  defer(() => {
+    if (http.listenerCount('upgrade') > 1) return EMPTY;
+    const { rawHeaders, method = 'GET', url = '/' } = request;
+    const lines = rawHeaders.flatMap((name, at) =>
+      at % 2 === 1 || /^(?:connection|upgrade|http2-settings)$/iu.test(name)
+        ? []
+        : [`${name}: ${rawHeaders[at + 1] ?? ''}`],
+    );
+    const text = [`${method} ${url} HTTP/1.1`, ...lines, '', ''].join('\r\n');
+    socket.off('error', noop);
+    socket.unshift(Buffer.concat([Buffer.from(text, 'latin1'), head]));
+    http.emit('connection', socket);
+    return EMPTY;
+  });
+
+/** Emits the socket, and completes when it is closed. Unsubscribing closes it. */
+const upgraded$ = (
+  sockets: WebSocketServer,
+  { request, socket, head }: Upgrade,
+): Observable<WebSocket> =>
+  new Observable((subscriber) => {
+    const complete = (): void => {
+      subscriber.complete();
+    };
+    if (socket.destroyed) {
+      complete();
+      return;
+    }
+    // Of a handshake that `ws` refuses.
+    socket.once('close', complete);
+    sockets.handleUpgrade(request, socket, head, (webSocket) => {
+      socket.off('close', complete);
+      webSocket.once('close', complete);
+      // Its close follows.
+      webSocket.on('error', noop);
+      subscriber.add(() => {
+        webSocket.close(1001, 'The server is closing.');
+        webSocket.terminate();
+      });
+      subscriber.next(webSocket);
+    });
+  });
+
+/** A socket of `ws`, and what lasts until it is closed. */
+export const chatSocketOf = (
+  socket: WebSocket,
+  heartbeatMs: number,
+): ChatSocket & { readonly ended$: Observable<never> } => {
+  const drained$ = new Subject<void>();
+  const close$ = events$(socket, 'close');
+  const sign$ = merge(events$(socket, 'message'), events$(socket, 'pong'), drained$);
+  const ping = (): void => {
+    socket.ping();
+  };
+  return {
+    message$: events$(socket, 'message').pipe(
+      map(([data, isBinary]) => (isBinary === true ? undefined : String(data))),
+      takeUntil(close$),
+    ),
+    send$: (text) =>
+      new Observable((subscriber) => {
+        let wasFull = false;
+        socket.send(text, (error) => {
+          // The socket closes, which ends the answer: nothing more is read for it.
+          if (error != null) return;
+          // Its client reads: a pong that waits for its turn may come late.
+          if (wasFull) drained$.next();
+          subscriber.complete();
+        });
+        wasFull = socket.bufferedAmount > 0;
+      }),
+    close: (code, reason) => {
+      socket.close(code, reason);
+    },
+    ended$: silent$(sign$, heartbeatMs, ping).pipe(
+      tap(() => {
+        socket.terminate();
+      }),
+      takeUntil(close$),
+      ignoreElements(),
+    ),
+  };
+};
+
+// `fromEvent` would take the sockets for those of a browser.
+const events$ = (socket: WebSocket, name: string): Observable<readonly unknown[]> =>
+  new Observable((subscriber) => {
+    const listener = (...given: readonly unknown[]): void => {
+      subscriber.next(given);
+    };
+    socket.on(name, listener);
+    return () => socket.off(name, listener);
+  });
+
+/** Asks after a time without a sign, and emits after another one. */
+const silent$ = (sign$: Observable<unknown>, ms: number, ask: () => void): Observable<unknown> =>
+  sign$.pipe(
+    startWith(undefined),
+    switchMap(() =>
+      timer(ms).pipe(
+        tap(ask),
+        concatMap(() => timer(ms)),
+      ),
+    ),
+    take(1),
+  );
+
+const rules: Readonly<Record<keyof WebSocketChatOptions, Rule>> = {
+  path: isPath,
+  connect: oneOf('user', 'anyone'),
+  headers: answerRules.headers,
+  maxRequests: answerRules.maxRequests,
+  heartbeatMs: isDelay,
+};
