@@ -6,7 +6,7 @@ import { isRecord } from '@millrace/core/values';
 import * as ai6 from 'ai';
 import { a2aColumn } from './clients/a2a.js';
 import { agUiColumn } from './clients/ag-ui.js';
-import { aiSdk } from './clients/ai-sdk.js';
+import { aiSdk, overWebSocket } from './clients/ai-sdk.js';
 import { chatCompletions } from './clients/chat-completions.js';
 import { responses } from './clients/responses.js';
 import type { Column } from './column.js';
@@ -37,11 +37,18 @@ export const allColumns = async (): Promise<readonly Column[]> => {
   const entry = createRequire(join(folder, 'package.json')).resolve('ai');
   // What the suite uses of version 7 has the types of version 6.
   // eslint-disable-next-line @typescript-eslint/consistent-type-assertions -- See above.
-  const ai7 = (await import(pathToFileURL(entry).href)) as typeof ai6;
+  const ai7 = (await import(pathToFileURL(entry).href)) as typeof ai6 & {
+    readonly WebSocketChatTransport: Parameters<typeof overWebSocket>[0];
+  };
+  const version7 = versionOf('ai', folder);
   const [first, ...others] = columns;
   return [
     ...(first === undefined ? [] : [first]),
-    aiSdk(ai7, 7, versionOf('ai', folder)),
+    aiSdk(ai7, 7, version7),
+    aiSdk(ai7, 7, version7, {
+      name: 'ai 7, WebSocket',
+      connect: overWebSocket(ai7.WebSocketChatTransport),
+    }),
     ...others,
   ];
 };

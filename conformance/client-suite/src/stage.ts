@@ -6,6 +6,7 @@ import { agUi } from '@millrace/server/ag-ui';
 import { approvalQueue } from '@millrace/server/approvals';
 import { serve, type ServeOptions } from '@millrace/server/node';
 import { openAi } from '@millrace/server/openai';
+import { webSocketChat } from '@millrace/server/web-socket';
 import { concatMap, finalize, firstValueFrom, from, ReplaySubject, take, timeout } from 'rxjs';
 
 /** What a scene is made of: new for each client. */
@@ -76,7 +77,7 @@ export const playOn = (
     closeMs: 0,
     aiSdk,
     approvals: props.approvals,
-    protocols: [agUi(), openAi(), a2a({ progress: true })],
+    protocols: [agUi(), openAi(), a2a({ progress: true }), webSocketChat()],
     onError: ({ code }) => errors.push(code),
     ...options,
   });

@@ -1,7 +1,15 @@
 import { match } from 'node:assert/strict';
 import type * as AiSdk from 'ai';
-import type { ChatInit, ChatOnFinishCallback, ChatState, ChatStatus, UIMessage } from 'ai';
+import type {
+  ChatInit,
+  ChatOnFinishCallback,
+  ChatState,
+  ChatStatus,
+  ChatTransport,
+  UIMessage,
+} from 'ai';
 import { filter, firstValueFrom, map, type Observable, startWith, Subject } from 'rxjs';
+import { WebSocket } from 'ws';
 import {
   same,
   type Column,
@@ -85,40 +93,79 @@ const answerIn = ({ lastMessage }: Pick<Chat, 'lastMessage'>): string => {
     .join('');
 };
 
-/** A fetch whose connection can be lost. */
-const breakable = () => {
-  const lost$ = new Subject<void>();
-  const fetching: typeof fetch = async (url, init) => {
-    const response = await fetch(url, init);
-    const reader = response.body?.getReader();
-    if (reader === undefined) return response;
-    const body = new ReadableStream<Uint8Array>({
-      start: (controller) => {
-        void firstValueFrom(lost$).then(() => {
-          controller.error(new TypeError('network error'));
-          return reader.cancel();
+/** How a chat reaches the server. */
+interface Connection {
+  readonly transport: ChatTransport<UIMessage>;
+  readonly lose: () => void;
+}
+
+type Connect = (stage: Stage) => Connection;
+
+const overHttp =
+  (sdk: typeof AiSdk): Connect =>
+  ({ url }) => {
+    const lost$ = new Subject<void>();
+    const breakable: typeof fetch = async (at, init) => {
+      const response = await fetch(at, init);
+      const reader = response.body?.getReader();
+      if (reader === undefined) return response;
+      const body = new ReadableStream<Uint8Array>({
+        start: (controller) => {
+          void firstValueFrom(lost$).then(() => {
+            controller.error(new TypeError('network error'));
+            return reader.cancel();
+          });
+        },
+        pull: async (controller) => {
+          const { done, value } = await reader.read();
+          if (done) controller.close();
+          else controller.enqueue(value);
+        },
+      });
+      return new Response(body, response);
+    };
+    const transport = new sdk.DefaultChatTransport({ api: `${url}/api/chat`, fetch: breakable });
+    return { transport, lose: () => lost$.next() };
+  };
+
+/** What version 7 has, and the types of version 6 have not. */
+type WebSocketTransport = new (options: {
+  readonly url: string;
+  readonly webSocket: unknown;
+}) => ChatTransport<UIMessage>;
+
+/** With `ws` as the client, because Node 20 has none. */
+export const overWebSocket =
+  (Transport: WebSocketTransport): Connect =>
+  ({ url }) => {
+    const sockets: WebSocket[] = [];
+    class Breakable extends WebSocket {
+      constructor(at: string | URL, protocols?: string | string[]) {
+        super(at, protocols);
+        sockets.push(this);
+      }
+    }
+    const transport = new Transport({ url: `${url}/api/chat`, webSocket: Breakable });
+    return {
+      transport,
+      lose: () => {
+        sockets.forEach((socket) => {
+          socket.terminate();
         });
       },
-      pull: async (controller) => {
-        const { done, value } = await reader.read();
-        if (done) controller.close();
-        else controller.enqueue(value);
-      },
-    });
-    return new Response(body, response);
+    };
   };
-  return { fetching, lose: () => lost$.next() };
-};
 
 /** The AI SDK, version 6 or 7: their clients have the same interface. */
-export const aiSdk = (sdk: typeof AiSdk, major: 6 | 7, version: string): Column => {
+export const aiSdk = (
+  sdk: typeof AiSdk,
+  major: 6 | 7,
+  version: string,
+  { name = `ai ${major}`, connect = overHttp(sdk) } = {},
+): Column => {
   const Chat = chatsOf(sdk);
-  const chatOf = ({ url }: Stage, init: ChatInit<UIMessage> = {}, fetching = fetch): Chat =>
-    new Chat({
-      id: 'chat-1',
-      transport: new sdk.DefaultChatTransport({ api: `${url}/api/chat`, fetch: fetching }),
-      ...init,
-    });
+  const chatOf = (stage: Stage, init: ChatInit<UIMessage> = {}): Chat =>
+    new Chat({ id: 'chat-1', transport: connect(stage).transport, ...init });
   const toolsIn = ({ messages }: Chat) =>
     messages.flatMap(({ parts }) => parts).filter((part) => sdk.isToolUIPart(part));
   const statesIn = (chat: Chat) => toolsIn(chat).map(({ state }) => state);
@@ -149,7 +196,7 @@ export const aiSdk = (sdk: typeof AiSdk, major: 6 | 7, version: string): Column 
   };
 
   return {
-    name: `ai ${major}`,
+    name,
     version,
     aiSdk: major,
     cells: {
@@ -312,8 +359,8 @@ export const aiSdk = (sdk: typeof AiSdk, major: 6 | 7, version: string): Column 
         return 'stop';
       },
       resume: async (stage) => {
-        const { fetching, lose } = breakable();
-        const chat = chatOf(stage, {}, fetching);
+        const { transport, lose } = connect(stage);
+        const chat = chatOf(stage, { transport });
         const ended = chat.ended();
         const sent = chat.sendMessage({ text: 'Hi' });
         stage.held.say('Once ');
