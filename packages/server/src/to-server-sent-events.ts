@@ -67,8 +67,9 @@ export const toBody = (
             ),
           ),
         ),
-        filter((texts) => texts.length > 0),
-        map((texts) => encoder.encode(texts.join(''))),
+        map((texts) => texts.join('')),
+        filter(Boolean),
+        map((text) => encoder.encode(text)),
       ),
     { highWaterMark: 4 },
   );

@@ -110,7 +110,7 @@ describe('a conversation', () => {
     await turn();
     done$.next('Done.');
     const state = await page.ready();
-    expect(state.steering).toEqual([]);
+    await page.until(({ steering }) => steering.length === 0);
     expect(state.messages[1]?.parts).toContainEqual({ type: 'steered', text: 'In French.' });
     page.send({ type: 'steer', text: 'And?' });
     expect(linesOf(await page.shows('Late.')).at(-2)).toBe('user: And?');

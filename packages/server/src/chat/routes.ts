@@ -227,14 +227,15 @@ export const createRoutes = (
     const found = routes.filter(({ pattern }) => pattern.test(pathname));
     const route = found.find(({ method }) => method === request.method);
     if (route === undefined) {
-      return found.length === 0 ? throwError(() => notFound()) : of(wrongMethod(found));
+      if (found.length === 0) throw notFound();
+      return of(wrongMethod(found));
     }
     answering.route = route;
     const ids = idsIn(route.pattern, pathname);
     if (route.isPublic === true) return route.answer$(visitOf(answering, ids));
     return userOf$(request, options.user).pipe(
-      concatMap((id) => {
-        answering.user = id;
+      concatMap((user) => {
+        answering.user = user;
         return route.answer$(visitOf(answering, ids));
       }),
     );

@@ -103,9 +103,7 @@ export const createTail = (): Tail => {
         };
         return merge(demand.open$, changed$).subscribe({
           next: pass,
-          error: (error: unknown) => {
-            subscriber.error(error);
-          },
+          error: (error: unknown) => subscriber.error(error),
         });
       }),
   };

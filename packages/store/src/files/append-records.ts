@@ -18,10 +18,10 @@ export const appendTo = (
 ): AppendRecords => {
   const path = segmentPath(directory, number);
   const end = { ...cursor, isTorn: false };
-  /** Where the call and its segment are not on disk yet. */
+  /** The directories in which a new name is not on disk yet: of the segment, and of the call. */
   const unsynced = [directory, dirname(directory)];
   const next = segmentPath(directory, number + 1);
-  // In this thread: they take microseconds, where the result of a thread of their own takes longer than the write.
+  // Synchronous: a question takes microseconds, and far longer through another thread.
   const isLast = (): boolean =>
     statSync(path, { throwIfNoEntry: false })?.ino === ino && !existsSync(next);
   const write = async (bytes: Buffer, isSafe: boolean): Promise<void> => {
@@ -37,7 +37,7 @@ export const appendTo = (
   };
   return async (records) => {
     if (records.length === 0) return isLast();
-    // What another writer has counted must not be removed.
+    // Bytes that another writer has counted must not be removed.
     if (end.isTorn && !isLast()) return false;
     const at = now();
     const dated = records.map((record, index) => ({
