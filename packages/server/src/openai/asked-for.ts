@@ -10,6 +10,8 @@ export interface AskedFor {
   readonly tools?: readonly ClientTool[];
   /** The JSON Schema of the answer. */
   readonly format?: Readonly<Record<string, unknown>>;
+  /** The number of tokens of an answer. The agent may allow fewer. */
+  readonly maxTokens?: number;
   /** Fields of a response that repeat its request. */
   readonly repeated?: Readonly<Record<string, unknown>>;
 }
@@ -42,13 +44,19 @@ export const askedForLayers: readonly Layer[] = [
   clientTools('openAiTools', (metadata) => askedForIn(metadata)?.tools ?? []),
   {
     name: 'openAiRequest',
-    // Within `conversation`, which sets those of the agent.
+    // Within `prepare`, which may edit the options, and `conversation`, which sets the instructions of the agent.
     priority: 61,
     call: (context) => (next) => (call) => {
       const asked = askedForIn(context.call.metadata);
       if (asked?.repeated !== undefined) context.hooks.report(0, { type: 'openAiRequest', asked });
-      const added = asked?.instructions;
-      return next(added === undefined ? call : withInstructions(call, added));
+      const { instructions, maxTokens = Infinity } = asked ?? {};
+      const { options } = call;
+      const { request } = options;
+      const limited =
+        maxTokens < (request?.maxTokens ?? Infinity)
+          ? { ...call, options: { ...options, request: { ...request, maxTokens } } }
+          : call;
+      return next(instructions === undefined ? limited : withInstructions(limited, instructions));
     },
   },
   {

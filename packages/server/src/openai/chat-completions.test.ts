@@ -138,6 +138,17 @@ describe('a chat completion', () => {
     expect(asked.requests[1]?.messages).toHaveLength(1);
   });
 
+  it.each<[object, number]>([
+    [{ max_tokens: 100 }, 50],
+    [{ max_completion_tokens: 100 }, 50],
+    [{ max_tokens: 20 }, 20],
+    [{}, 50],
+  ])('asks for no more tokens than the agent allows: %j', async (more, expected) => {
+    const { client, model: asked } = serving([[text('Hello.')]], { request: { maxTokens: 50 } });
+    await client.chat.completions.create({ model, messages: [user('Hi')], ...more });
+    expect(asked.requests[0]?.maxTokens).toBe(expected);
+  });
+
   it('streams deltas, and ends with the usage if it is asked for', async () => {
     const answers = [thinking('Hm.'), text('Hel'), text('lo.'), usage];
     const { client } = serving([answers, answers]);
@@ -502,6 +513,29 @@ describe('a request for a chat completion that is refused', () => {
     const messages = Array.from({ length: 10_001 }, () => user('x'));
     const body = JSON.stringify({ messages });
     expect((await post(server, '/chat/completions', body)).status).toBe(400);
+  });
+
+  it.each(['__proto__', 'constructor', 'prototype'])('has %s in arguments', async (key) => {
+    const { server, model: asked, errors } = serving([[text('Yes.')]]);
+    const body = {
+      messages: [
+        user('?'),
+        {
+          role: 'assistant',
+          tool_calls: [
+            {
+              id: 'a',
+              type: 'function',
+              function: { name: 't', arguments: `{"${key}":{"x":1},"y":2}` },
+            },
+          ],
+        },
+        { role: 'tool', tool_call_id: 'a', content: `{"${key}":{"x":1}}` },
+      ],
+    };
+    const { status } = await post(server, '/chat/completions', JSON.stringify(body));
+    expect([status, errors]).toEqual([200, []]);
+    expect(JSON.stringify(asked.requests[0]?.messages)).not.toContain(`"input":{"__proto__"`);
   });
 
   it('is nested deeply', async () => {

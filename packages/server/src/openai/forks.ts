@@ -1,9 +1,9 @@
-import type { Message } from '@millrace/core';
+import { type InputMessage, type Message, type MillraceError, suspensionsIn } from '@millrace/core';
 import type { KeptSession, SessionState } from '@millrace/core/sessions';
 import { concat, concatMap, ignoreElements, type Observable, of } from 'rxjs';
-import { refused } from '../chat/guard.js';
 import type { Prepare } from '../chat/places.js';
-import { changed } from '../chat/rewind.js';
+import { assertAnswered, idsIn } from './messages.js';
+import { refuse } from './refusals.js';
 
 /** Begins a conversation with messages. */
 export const beginWith =
@@ -11,15 +11,22 @@ export const beginWith =
   (session) =>
     messages.length === 0 ? of(session) : concat(begun$(session, messages), of(session));
 
-/** Continues after a call. If there are later ones, begins the conversation `otherwise` with the messages up to that call. */
+/**
+ * Continues after a call, with the results that it waits for. If there are later calls, begins the conversation `otherwise`
+ * with the messages up to this one. A refused input begins nothing.
+ */
 export const continueAfter =
-  (callId: string, otherwise: string): Prepare =>
+  (callId: string, otherwise: string, input: readonly InputMessage[]): Prepare =>
   (session, { open$, running }) =>
     session.saveState$().pipe(
       concatMap((state) => {
         const open = running(session.id);
-        if (open.some((run) => run.callId === callId)) throw stillRuns();
+        if (open.some((run) => run.callId === callId)) {
+          throw conflict('The earlier answer is still in progress. Continue after its end.');
+        }
         const messages = messagesThrough(state, callId);
+        const waiting = suspensionsIn(messages).map(({ toolCall }) => toolCall.id);
+        assertAnswered(new Set(waiting), idsIn(input[0], 'tool_result'));
         const isLast = open.length === 0 && messages.length === state.messages.length;
         if (isLast) return of(session);
         return open$(otherwise).pipe(concatMap((fork) => concat(begun$(fork, messages), of(fork))));
@@ -35,9 +42,9 @@ const begun$ = (session: KeptSession, messages: readonly Message[]): Observable<
 /** The messages up to the last one of a call. */
 const messagesThrough = ({ messages }: SessionState, callId: string): SessionState['messages'] => {
   const last = messages.findLastIndex(({ id }) => id.startsWith(`${callId}/`));
-  if (last === -1) throw changed(callId);
+  if (last === -1) throw conflict('The conversation has changed.');
   return messages.slice(0, last + 1);
 };
 
-const stillRuns = () =>
-  refused(409, 'The earlier answer is still in progress. Continue after its end.');
+const conflict = (message: string): MillraceError =>
+  refuse(message, 'previous_response_id', 'conflict', 409);

@@ -9,6 +9,7 @@ import {
 } from '@millrace/core';
 import { isRecord, parsedJson } from '@millrace/core/values';
 import { contentOfParts, fieldOf, isShortId } from '../inbound.js';
+import { plainJson } from '../plain-json.js';
 import { assertShallow, refuse } from './refusals.js';
 
 /** A piece of a conversation, in order. */
@@ -113,8 +114,10 @@ const callEntry = (id: unknown, call: unknown, place: string): Entry => {
 };
 
 const toolCallOf = (id: string, name: string, text: string, place: string): ToolCallBlock => {
-  const input: unknown = parsedJson(text === '' ? '{}' : text);
-  assertShallow(input, place);
+  const given: unknown = parsedJson(text === '' ? '{}' : text);
+  assertShallow(given, place);
+  // Without keys that could reach a prototype, which no conversation keeps.
+  const input = plainJson(given);
   return isRecord(input)
     ? { type: 'tool_call', id, name, input }
     : { type: 'tool_call', id, name, input: {}, invalidInput: text };
@@ -246,17 +249,19 @@ const assertPaired = (messages: readonly InputMessage[]): void => {
     const isResult = message.role === 'tool';
     const asked = idsIn(isResult ? messages[index - 1] : message, 'tool_call');
     const answered = idsIn(isResult ? message : messages[index + 1], 'tool_result');
-    const odd =
-      [...asked].find((id) => !answered.has(id)) ?? [...answered].find((id) => !asked.has(id));
-    if (odd !== undefined) {
-      throw refuse(
-        `The tool call '${odd}' needs a message that makes it, and one result after it.`,
-      );
-    }
+    assertAnswered(asked, answered);
   });
 };
 
-const idsIn = (
+/** Each of these tool calls has a result, and there are no others. */
+export const assertAnswered = (asked: ReadonlySet<string>, answered: ReadonlySet<string>): void => {
+  const odd =
+    [...asked].find((id) => !answered.has(id)) ?? [...answered].find((id) => !asked.has(id));
+  if (odd === undefined) return;
+  throw refuse(`The tool call '${odd}' needs a message that makes it, and one result after it.`);
+};
+
+export const idsIn = (
   message: InputMessage | undefined,
   type: 'tool_call' | 'tool_result',
 ): ReadonlySet<string> => {

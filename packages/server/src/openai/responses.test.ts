@@ -5,7 +5,7 @@ import { inProcessSessions } from '@millrace/core/sessions';
 import { finish, text, thinking, toolCall } from '@millrace/core/testing';
 import type OpenAI from 'openai';
 import type { Response, ResponseStreamEvent } from 'openai/resources/responses/responses';
-import { map, throwError } from 'rxjs';
+import { firstValueFrom, map, throwError } from 'rxjs';
 import { clientOf, closeServers, held, post, serving, weather } from './client-of.test-support.js';
 
 afterEach(closeServers);
@@ -92,6 +92,24 @@ describe('a response', () => {
       maxTokens: 100,
     });
     expect(await client.responses.retrieve(response.id)).toEqual(response);
+  });
+
+  it.each([
+    [100, 50],
+    [20, 20],
+  ])('asks for no more tokens than the agent allows: %d', async (max_output_tokens, expected) => {
+    const store = { calls: createCallStore(inProcessCalls()), sessions: inProcessSessions() };
+    const request = { maxTokens: 50 };
+    const { answer } = held();
+    const first = serving([answer], { request }, { store });
+    const { id } = await create(first.client, 'Hi', { max_output_tokens, background: true });
+    await first.client.responses.retrieve(id);
+    expect(first.model.requests[0]?.maxTokens).toBe(expected);
+    await first.server.close({ timeoutMs: 0 });
+    // The next server asks for no more, either.
+    const second = serving([[text('Hello.')]], { request }, { store });
+    await reread(second.client, id);
+    expect(second.model.requests[0]?.maxTokens).toBe(expected);
   });
 
   it('streams all events, with numbers that are the same when it is read again', async () => {
@@ -333,11 +351,41 @@ describe('a conversation of responses', () => {
     await expect(client.responses.retrieve(stateless.id)).rejects.toMatchObject({ status: 404 });
   });
 
-  it('waits for the results of its tools', async () => {
-    const { client } = serving([[toolCall('weather', {}, 'call_1'), finish()]]);
-    const { id } = await create(client, 'Weather?', { tools });
-    const response = await create(client, 'Hello?', { previous_response_id: id });
-    expect(response).toMatchObject({ status: 'failed', error: { code: 'invalid_prompt' } });
+  it('waits for the results of its tools: nothing begins without them', async () => {
+    const sessions = inProcessSessions();
+    const store = { calls: createCallStore(inProcessCalls()), sessions };
+    const { client, model: asked } = serving(
+      [
+        [toolCall('weather', {}, 'call_1'), finish()],
+        [text('Rain.')],
+        [text('Rain again.')],
+        [text('Yes.')],
+      ],
+      {},
+      { store },
+    );
+    const first = await create(client, 'Weather?', { tools });
+    const next = (previous_response_id: string, ...input: object[]) =>
+      create(client, '', { previous_response_id, input });
+    const output = { type: 'function_call_output', output: 'Rain.' };
+    const question = { role: 'user', content: 'Hello?' };
+    const own = { ...output, call_id: 'call_1' };
+    const other = { ...output, call_id: 'call_2' };
+    const areRefused = async () => {
+      for (const input of [[question], [other], [own, other]]) {
+        await expect(next(first.id, ...input)).rejects.toMatchObject({ status: 400 });
+      }
+    };
+    await areRefused();
+    const second = await next(first.id, own);
+    // Now it would be another conversation.
+    await areRefused();
+    await expect(next(second.id, own)).rejects.toMatchObject({ status: 400 });
+    expect((await firstValueFrom(sessions.list$())).length).toBe(1);
+    expect(asked.requests).toHaveLength(2);
+    expect((await next(first.id, own)).output_text).toBe('Rain again.');
+    expect((await firstValueFrom(sessions.list$())).length).toBe(2);
+    expect((await next(second.id, question)).output_text).toBe('Yes.');
   });
 
   it('belongs to its user', async () => {
@@ -480,6 +528,27 @@ describe('a response in the background', () => {
     });
   });
 });
+
+it.each(['__proto__', 'constructor', 'prototype'])(
+  'a response keeps a conversation with %s in arguments, without that key',
+  async (key) => {
+    const { client, server, model: asked, errors } = serving([[text('Yes.')], [text('Sure.')]]);
+    const json = `{"${key}":{"x":1,"prototype":{}},"y":2}`;
+    const call = { type: 'function_call', call_id: 'a', name: 't', arguments: json };
+    const output = { type: 'function_call_output', call_id: 'a', output: json };
+    const body = JSON.stringify({ input: [{ role: 'user', content: '?' }, call, output] });
+    const response = await post(server, '/responses', body);
+    const { id } = (await response.json()) as Response;
+    expect([response.status, errors]).toEqual([200, []]);
+    expect((await create(client, '?', { previous_response_id: id })).output_text).toBe('Sure.');
+    const [, made] = asked.requests[1]?.messages ?? [];
+    const input = key === 'prototype' ? { y: 2, prototype: expect.anything() } : { y: 2 };
+    expect(made?.content).toMatchObject([{ type: 'tool_call', input }]);
+    expect(Object.keys(JSON.parse(JSON.stringify(made)).content[0].input)).toHaveLength(
+      key === 'prototype' ? 2 : 1,
+    );
+  },
+);
 
 describe('a request for a response that is refused', () => {
   const user = { role: 'user', content: '?' };

@@ -19,7 +19,6 @@ import {
 } from 'rxjs';
 import type { Past } from '../chat/past.js';
 import type { Chat, Route, StreamFormat, Visit } from '../chat/protocol.js';
-import { discardedIn } from '../chat/rejoining.js';
 import { fieldOf, idOf } from '../inbound.js';
 import { createMasks, type MaskOptions } from '../masks.js';
 import { encodeParts } from './encode-parts.js';
@@ -157,7 +156,10 @@ export const responseRoutes = (
           isStream
             ? chat.past$(callId).pipe(
                 concatMap((past) => {
-                  const reading = { after, discarded: discardedIn(past.takenBack) };
+                  const discarded = past.takenBack.flatMap((event) =>
+                    event.type === 'messageDiscarded' ? [event.messageId] : [],
+                  );
+                  const reading = { after, discarded };
                   return chat.stream$(
                     callId,
                     formatOf(chat.id, decided, reading),
@@ -221,7 +223,7 @@ const begun$ = (
   const own = newChatId();
   const started$ = defer(() => {
     if (previous !== undefined) {
-      const prepare = continueAfter(previous.callId, own);
+      const prepare = continueAfter(previous.callId, own, messages);
       return responseChat$(visit, served, previous, 'previous_response_id').pipe(
         concatMap((chat) => chat.start$({ ...how, input: messages, prepare })),
       );
@@ -316,7 +318,7 @@ const readRequest = (body: unknown, served: Served) => {
       repeated: {
         background: isBackground,
         instructions: given ?? null,
-        max_output_tokens: request.maxTokens ?? null,
+        max_output_tokens: asks.maxTokens ?? null,
         metadata: metadataIn(body),
         previous_response_id: previous === undefined ? null : responseIdOf(previous),
         store: isStored,

@@ -7,7 +7,7 @@ import type { OpenAiApprovals } from './decisions.js';
 import { assertShallow, refuse } from './refusals.js';
 
 /** The settings that requests of both interfaces have. */
-export interface Settings extends Pick<AskedFor, 'tools' | 'format'> {
+export interface Settings extends Pick<AskedFor, 'tools' | 'format' | 'maxTokens'> {
   readonly request: NonNullable<CallOptions['request']>;
   readonly isStream: boolean;
 }
@@ -51,9 +51,9 @@ export const settingsOf = (
     isStream: flagIn(body, 'stream'),
     ...(tools.length > 0 && { tools }),
     ...(format && { format }),
+    ...(maxTokens !== undefined && { maxTokens: Math.floor(maxTokens) }),
     request: {
       ...(temperature !== undefined && { temperature }),
-      ...(maxTokens !== undefined && { maxTokens: Math.floor(maxTokens) }),
       ...(stop && { stopSequences: stop }),
       ...(choice && { toolChoice: choice }),
     },

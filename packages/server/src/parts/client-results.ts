@@ -24,8 +24,8 @@ export const withoutClientResults = ({
 }: ClientResultOptions): MonoTypeOperatorFunction<Part> => {
   if (clientResults.length === 0) return identity;
   const endings = clientResults.map((id) => `/0/${id}`);
-  return filter((part) => !isOfTool(part) || !endings.some((it) => part.id.endsWith(it)));
+  return filter(
+    (part) =>
+      !('id' in part && part.type.startsWith('tool') && endings.some((it) => part.id.endsWith(it))),
+  );
 };
-
-const isOfTool = (part: Part): part is Part & { readonly id: string } =>
-  part.type.startsWith('tool') && 'id' in part;
