@@ -51,6 +51,10 @@ const paying = async (answers: readonly ScriptedAnswer[], options: ServeOptions 
     { ...requireApproval(pay, approvals.approve), name: 'twice' },
     { ...pay, name: 'alone', exclusive: true },
     requireApproval(tool({ name: 'lawful', description: 'Has a rule.', run }), () => of(true)),
+    requireApproval(
+      tool({ name: 'slowly', description: 'Waits.', run: () => released$.pipe(take(1)) }),
+      approvals.approve,
+    ),
     tool({ name: 'slow', description: 'Waits.', run: () => released$.pipe(take(1)) }),
   ];
   const asked = scriptedModel(...answers);
@@ -380,6 +384,24 @@ describe('after the process has ended', () => {
   });
 });
 
+it('a question that the next server asks again stays the same one', async () => {
+  const store = { calls: createCallStore(inProcessCalls()), sessions: inProcessSessions() };
+  const first = await paying([[toolCall('twice', { amount: 1 }, 'p'), finish()]], { store });
+  const response = await create(first.client);
+  await first.close();
+  const { client, paid } = await paying([[text('It is paid.')]], { store });
+  const second = await answer(client, response, true);
+  expect(requestsIn(second).map(({ id }) => id)).toEqual([
+    requestsIn(response)[0]?.id.replace(/1$/u, '2'),
+  ]);
+  const third = await answer(client, second, true);
+  expect([third.output_text, third.id, paid.length]).toEqual([
+    'It is paid.',
+    `${response.id}.1.2`,
+    1,
+  ]);
+});
+
 describe('an answer to an approval request', () => {
   it('that comes again is the same response, and another one is refused', async () => {
     const { client, paid } = await paying([pays, [text('It is paid.')]]);
@@ -396,6 +418,34 @@ describe('an answer to an approval request', () => {
       param: 'input[0].approval_request_id',
     });
     expect(paid).toHaveLength(1);
+  });
+
+  it('that contradicts another one at the same time is refused, if it is the later one', async () => {
+    const { client, paid } = await paying([pays, [text('Done.')]]);
+    const first = await create(client);
+    const answers = await Promise.allSettled([
+      answer(client, first, true),
+      answer(client, first, false),
+    ]);
+    expect(answers).toMatchObject([{ status: 'fulfilled' }, { reason: { status: 409 } }]);
+    expect(paid).toHaveLength(1);
+  });
+
+  it('shows its tool while that runs', async () => {
+    const { client, released$ } = await paying([
+      [toolCall('slowly', { amount: 1 }, 'p'), finish()],
+      [text('Done.')],
+    ]);
+    const first = await create(client);
+    const seen: string[] = [];
+    for await (const event of await client.responses.create({
+      ...{ model, stream: true, previous_response_id: first.id },
+      input: [verdict(requestsIn(first)[0])],
+    })) {
+      seen.push(event.type);
+      if (event.type === 'response.mcp_call_arguments.done') released$.next('Paid.');
+    }
+    expect(seen.at(-1)).toBe('response.completed');
   });
 
   it('that comes after another one, or after its time, is refused', async () => {

@@ -130,10 +130,19 @@ const steps = /* @__PURE__ */ cell('call', () => new BehaviorSubject<readonly To
 
 type ToolStep = Pick<Step<unknown>, 'kind' | 'id' | 'input'>;
 
+export type AskingLayer = Required<Pick<Layer, 'step' | 'open'>>;
+
+/** The layers of two queues as one: a protocol may be that of two servers. */
+export const layerOfBoth = (own: AskingLayer, other: AskingLayer | undefined): AskingLayer =>
+  other === undefined
+    ? own
+    : {
+        step: (context) => (next) => own.step(context)(other.step(context)(next)),
+        open: (context) => (call$) => own.open(context)(other.open(context)(call$)),
+      };
+
 /** Reports when a call waits for nothing but decisions in the queue, so its record says where its responses end. */
-export const reportAsking = ({
-  requests$,
-}: Pick<ApprovalDesk, 'requests$'>): Required<Pick<Layer, 'step' | 'open'>> => ({
+export const reportAsking = ({ requests$ }: Pick<ApprovalDesk, 'requests$'>): AskingLayer => ({
   step: ({ local }) => {
     const open$ = local(steps);
     return (next) => (step) => {
@@ -155,7 +164,7 @@ export const reportAsking = ({
       const over$ = new Subject<void>();
       const asking$ = local(steps).pipe(
         switchMap((open) =>
-          open.length === 0 || open.some(({ kind }) => kind === 'tool')
+          open.length === 0
             ? of(working)
             : requests$.pipe(map((pending) => askedIn(open, pending, callId))),
         ),

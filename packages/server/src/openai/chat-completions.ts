@@ -16,8 +16,15 @@ import { encodeParts } from './encode-parts.js';
 import type { Part, PartOf } from '../parts/part.js';
 import { answerText, type AskedFor, metadataOf } from './asked-for.js';
 import { conversationOf, entriesOfChat } from './messages.js';
-import { callFailure, refusal, refuse, wireError } from './refusals.js';
-import { eventStreamHeaders, type Served, settingsOf, shortfallOf, tokensOf } from './settings.js';
+import { callFailure, refuse, wireError } from './refusals.js';
+import {
+  eventStreamHeaders,
+  secondsNow,
+  type Served,
+  settingsOf,
+  shortfallOf,
+  tokensOf,
+} from './settings.js';
 
 export const chatCompletionRoutes = (
   path: string,
@@ -27,7 +34,6 @@ export const chatCompletionRoutes = (
   {
     method: 'POST',
     path: `${path}/chat/completions`,
-    failed: refusal,
     answer$: ({ body$, alone$ }: Visit) =>
       body$.pipe(
         concatMap((body) => {
@@ -262,5 +268,3 @@ const usageOf = (usage: Usage): object => {
 };
 
 const idOf = (callId: string): string => `chatcmpl-${callId}`;
-
-const secondsNow = (): number => Math.floor(Date.now() / 1_000);

@@ -4,7 +4,14 @@ import type { ApprovalDesk } from '../approvals/pending-requests.js';
 import type { VerdictOfClient } from '../approvals/read-verdict.js';
 import type { Past } from '../chat/past.js';
 import { fieldOf } from '../inbound.js';
-import { createAsking, type Question, questionsAfter, reportAsking } from './asks.js';
+import {
+  type AskingLayer,
+  createAsking,
+  layerOfBoth,
+  type Question,
+  questionsAfter,
+  reportAsking,
+} from './asks.js';
 import { refuse } from './refusals.js';
 import { noSuchResponse, refAfter, type ResponseRef } from './response-ids.js';
 
@@ -18,8 +25,8 @@ interface Decidable {
 
 /** The part of the protocol for servers with approvals. It comes with their queue. */
 export interface OpenAiApprovals {
-  /** For each call. */
-  readonly layer: ReturnType<typeof reportAsking>;
+  /** The layer of each call, with that of another queue. */
+  readonly layerBeside: (other: AskingLayer | undefined) => AskingLayer;
   readonly createAsking: typeof createAsking;
   readonly questionsOf$: typeof questionsOf$;
   readonly decisionsIn: typeof decisionsIn;
@@ -27,7 +34,7 @@ export interface OpenAiApprovals {
 }
 
 export const openAiApprovals = (desk: Pick<ApprovalDesk, 'requests$'>): OpenAiApprovals => ({
-  layer: reportAsking(desk),
+  layerBeside: (other) => layerOfBoth(reportAsking(desk), other),
   ...{ createAsking, questionsOf$, decisionsIn, decided$ },
 });
 

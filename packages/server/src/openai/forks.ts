@@ -22,7 +22,7 @@ export const continueAfter =
       concatMap((state) => {
         const open = running(session.id);
         if (open.some((run) => run.callId === callId)) {
-          throw conflict('The earlier answer is still in progress. Continue after its end.');
+          throw conflict('The earlier answer is still in progress.');
         }
         const messages = messagesThrough(state, callId);
         const waiting = suspensionsIn(messages).map(({ toolCall }) => toolCall.id);

@@ -1,13 +1,14 @@
 import type { Layer } from '@millrace/core';
 import { checkOptions, isText } from '@millrace/core/values';
-import { defer, of } from 'rxjs';
+import { AsyncSubject, concat, defer, of } from 'rxjs';
 import { type ChatProtocol, isPath, type Route } from '../chat/protocol.js';
 import { namesOf } from '../client-tools.js';
 import { askedForLayers } from './asked-for.js';
 import { chatCompletionRoutes } from './chat-completions.js';
-import type { OpenAiApprovals } from './decisions.js';
+import type { AskingLayer } from './asks.js';
 import { refusal, refuse } from './refusals.js';
 import { responseRoutes } from './responses.js';
+import { secondsNow } from './settings.js';
 
 /** Options of `openAi`. */
 export interface OpenAiOptions {
@@ -24,46 +25,46 @@ export interface OpenAiOptions {
 export const openAi = (options: OpenAiOptions = {}): ChatProtocol => {
   checkOptions('openAi()', options, { path: isPath, model: isText });
   const path = (options.path ?? '/v1').replace(/\/+$/u, '');
-  const queues = new Set<OpenAiApprovals>();
+  let layer: AskingLayer | undefined;
+  const ready$ = new AsyncSubject<never>();
   const protocol: ChatProtocol = ({ agent, approvals, masks }) => {
     const asked = approvals?.chat.openAi;
-    if (asked !== undefined) queues.add(asked);
+    layer = asked?.layerBeside(layer) ?? layer;
+    ready$.complete();
     const model = options.model ?? agent.name;
     const served = { model, toolNames: new Set(namesOf(agent.tools)), approvals: asked };
     return [
       ...modelRoutes(path, model),
       ...chatCompletionRoutes(path, served, masks),
       ...responseRoutes(path, served, masks),
-    ];
+    ].map((route) => ({ ...route, failed: refusal }));
   };
-  return Object.assign(protocol, { use: [...askedForLayers, asking(queues)] });
+  const asking: Layer = {
+    name: 'openAiAsks',
+    // Further out than the journal, which delays the step after the one that ends.
+    priority: 20,
+    step: (context) => (next) => (step) => (layer?.step(context)(next) ?? next)(step),
+    // A server may resume calls before it creates its routes: these calls wait for them.
+    open: (context) => (call$) =>
+      concat(
+        ready$,
+        defer(() => layer?.open(context)(call$) ?? call$),
+      ),
+  };
+  return Object.assign(protocol, { use: [...askedForLayers, asking] });
 };
 
-/** The layers of the queues of its servers, which are known when these create their routes. */
-const asking = (queues: ReadonlySet<OpenAiApprovals>): Layer => ({
-  name: 'openAiAsks',
-  // Further out than the journal, which delays the step after the one that ends.
-  priority: 20,
-  step: (context) => (next) =>
-    [...queues].reduce((inner, { layer }) => layer.step(context)(inner), next),
-  open: (context) => (call$) =>
-    [...queues].reduce((inner$, { layer }) => layer.open(context)(inner$), call$),
-});
-
 const modelRoutes = (path: string, id: string): readonly Route[] => {
-  const created = Math.floor(Date.now() / 1_000);
-  const model = { id, object: 'model', created, owned_by: 'millrace' };
+  const model = { id, object: 'model', created: secondsNow(), owned_by: 'millrace' };
   return [
     {
       method: 'GET',
       path: `${path}/models`,
-      failed: refusal,
       answer$: () => of(Response.json({ object: 'list', data: [model] })),
     },
     {
       method: 'GET',
       path: `${path}/models/:model`,
-      failed: refusal,
       answer$: ({ ids }) =>
         defer(() => {
           if (ids['model'] === id) return of(Response.json(model));

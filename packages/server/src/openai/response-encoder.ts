@@ -7,7 +7,7 @@ import { answerText, type AskedFor } from './asked-for.js';
 import type { Asking } from './asks.js';
 import { placeOf, responseIdOf, type ResponseRef } from './response-ids.js';
 import { codeOf, fixedFields, outputText, summaryText, usageOf } from './response-fields.js';
-import { shortfallOf } from './settings.js';
+import { secondsNow, shortfallOf } from './settings.js';
 
 export interface EncoderOptions {
   readonly model: string;
@@ -84,7 +84,7 @@ export const createResponseEncoder = (options: EncoderOptions): ResponseEncoder 
   const response = () => ({
     id: responseIdOf({ callId, decided }),
     ...fixedFields,
-    created_at: times[0] === 0 ? Math.floor(Date.now() / 1_000) : times[0],
+    created_at: times[0] === 0 ? secondsNow() : times[0],
     model,
     store: conversation !== undefined,
     ...asked.repeated,
@@ -239,8 +239,8 @@ export const createResponseEncoder = (options: EncoderOptions): ResponseEncoder 
   const toolEnd = ({ id, outcome }: PartOf<'toolEnd'>): readonly Unnumbered[] => {
     if (hasAsked()) return [];
     // It may have waited for its turn while the response before asked.
-    const isNew = outcome.status !== 'notRun' && !tools.has(id);
-    const before = isNew ? toolInput({ ...outcome.event.toolCall, id }) : [];
+    const isKnown = tools.has(id) || outcome.status === 'notRun';
+    const before = isKnown ? [] : toolInput({ ...outcome.event.toolCall, id });
     const shown = tools.get(id);
     tools.delete(id);
     if (shown === undefined) return before;

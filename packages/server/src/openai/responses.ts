@@ -25,7 +25,7 @@ import { encodeParts } from './encode-parts.js';
 import { type AskedFor, metadataOf } from './asked-for.js';
 import { type Begun, withErrors } from './decisions.js';
 import { type Conversation, conversationOf, entriesOfInput } from './messages.js';
-import { refusal, refuse } from './refusals.js';
+import { refuse } from './refusals.js';
 import { beginWith, continueAfter } from './forks.js';
 import {
   createResponseEncoder,
@@ -196,11 +196,10 @@ export const responseRoutes = (
     {
       method: 'POST',
       path: responses,
-      failed: refusal,
       answer$: (visit) => visit.body$.pipe(concatMap((body) => begin$(visit, body))),
     },
-    { method: 'GET', path: `${responses}/:id`, failed: refusal, answer$: retrieved$ },
-    { method: 'POST', path: `${responses}/:id/cancel`, failed: refusal, answer$: cancelled$ },
+    { method: 'GET', path: `${responses}/:id`, answer$: retrieved$ },
+    { method: 'POST', path: `${responses}/:id/cancel`, answer$: cancelled$ },
   ];
 };
 

@@ -159,3 +159,5 @@ export const eventStreamHeaders: Readonly<Record<string, string>> = {
   // Proxies that buffer responses would delay the stream.
   'x-accel-buffering': 'no',
 };
+
+export const secondsNow = (): number => Math.floor(Date.now() / 1_000);
