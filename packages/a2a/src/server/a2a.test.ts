@@ -574,6 +574,10 @@ describe('a request', () => {
       expect(await tried(rpc('GetTask', { id: 'none' }))).toEqual([200, notFound, 7]);
       expect(await tried(rpc('GetTask', { id: '../x' }))).toEqual([200, notFound, 7]);
       expect(await tried(rpc('SendMessage', {}))).toEqual([200, malformed, 7]);
+      const empty = [[[]], '', []].map((id) => rpc('GetTask', { id }));
+      for (const body of [...empty, rpc('CancelTask'), rpc('tasks/get', { id: '' })]) {
+        expect(await tried(body)).toEqual([200, notFound, 7]);
+      }
       const version = { 'a2a-version': '9.9' };
       expect(await tried(rpc('GetTask', { id: 'x' }), version)).toEqual([200, -32009, 7]);
       const wrong = await fetch(`${url}/api/a2a`, { method: 'POST', body: '{}' });
@@ -615,6 +619,47 @@ describe('a request', () => {
       expect(await tried(rpc('ListTasks'))).toEqual([200, unsupported, 7]);
       expect(await tried(rpc('GetExtendedAgentCard'))).toEqual([200, unsupported, 7]);
     }));
+
+  it.each(['1.0', '0.3'])('that is nested deeply is refused, in %s', async (version) => {
+    const errors: string[] = [];
+    const onError = ({ message }: Error): void => void errors.push(message);
+    await serving(
+      createAgent({ name: 'helper', model: scriptedModel([text('Yes.')]) }),
+      async ({ url }) => {
+        const isNew = version === '1.0';
+        const headers: Record<string, string> = isNew ? { 'a2a-version': version } : {};
+        const sent = async (
+          part: string,
+          more = '',
+          method = isNew ? 'SendMessage' : 'message/send',
+        ) => {
+          const kind = isNew ? '' : '"kind":"message",';
+          const role = isNew ? 'ROLE_USER' : 'user';
+          const message = `{${kind}"messageId":"m","role":"${role}","parts":[${part}]${more}}`;
+          const body = `{"jsonrpc":"2.0","id":7,"method":"${method}","params":{"message":${message}}}`;
+          const response = await post(url, body, headers);
+          const { error, id } = (await response.json()) as { error?: { code: number }; id: number };
+          return [response.status, error?.code, id];
+        };
+        const data = (value: string) =>
+          isNew ? `{"data":${value}}` : `{"kind":"data","data":{"a":${value}}}`;
+        const plain = isNew ? '{"text":"?"}' : '{"kind":"text","text":"?"}';
+        const lists = (depth: number) => '['.repeat(depth) + ']'.repeat(depth);
+        const objects = (depth: number) => `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`;
+        const refused = [200, malformed, 7];
+        for (const depth of [1_000, 10_000, 100_000]) {
+          expect(await sent(data(lists(depth)))).toEqual(refused);
+          expect(await sent(data(objects(depth)))).toEqual(refused);
+          expect(await sent(plain, `,"metadata":${objects(depth)}`)).toEqual(refused);
+        }
+        const streams = isNew ? 'SendStreamingMessage' : 'message/stream';
+        expect(await sent(data(lists(10_000)), '', streams)).toEqual(refused);
+        expect(await sent(data(lists(100)))).toEqual([200, undefined, 7]);
+      },
+      { onError },
+    );
+    expect(errors).toEqual([]);
+  });
 
   it('for which the server is to blame is reported, and says nothing', async () => {
     const errors: string[] = [];

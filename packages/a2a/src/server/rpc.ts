@@ -4,6 +4,7 @@ import { LegacyJsonRpcTransportHandler } from '@a2a-js/sdk/compat/v0_3/server';
 import {
   A2A_ERROR_CODE,
   PushNotificationNotSupportedError,
+  RequestMalformedError,
   UnsupportedOperationError,
 } from '@a2a-js/sdk/errors';
 import {
@@ -43,6 +44,10 @@ export const answered$ = (
   defer(() => {
     if (!isRecord(body)) return of(notARequest(body));
     const rpc = rpcOf(request, body, card);
+    if (isDeeper(body, maxDepth)) {
+      const error = new RequestMalformedError('The request is nested too deeply.');
+      return of(Response.json(rpc.errorOf(error)));
+    }
     let opened$: Observable<OpenTask> | undefined;
     let failure: { readonly error: unknown } | undefined;
     /** The SDK shows all errors to the client. */
@@ -85,6 +90,14 @@ export const answered$ = (
       }),
     );
   });
+
+/** The SDK and the encoding to JSON are recursive. */
+const maxDepth = 200;
+
+const isDeeper = (value: unknown, than: number): boolean =>
+  typeof value === 'object' &&
+  value !== null &&
+  (than === 0 || Object.values(value).some((item) => isDeeper(item, than - 1)));
 
 const streamHeaders = {
   'content-type': 'text/event-stream; charset=utf-8',

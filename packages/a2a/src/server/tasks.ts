@@ -3,6 +3,7 @@ import {
   PushNotificationNotSupportedError,
   RequestMalformedError,
   TaskNotCancelableError,
+  TaskNotFoundError,
   UnsupportedOperationError,
 } from '@a2a-js/sdk/errors';
 import { type AgentEvent, isEvent, suspensionsIn } from '@millrace/core';
@@ -107,7 +108,10 @@ export const createTasks = (visit: Visit, { approvals, progress }: TasksOptions)
     };
 
   const found$: Tasks['found$'] = (taskId) =>
-    visit.chatOf$(taskId).pipe(
+    defer(() => {
+      if (taskId === '') throw new TaskNotFoundError('There is no such task.');
+      return visit.chatOf$(taskId);
+    }).pipe(
       concatMap((chat) =>
         callsOf$(chat).pipe(
           concatMap((calls) => {
