@@ -238,16 +238,12 @@ export const createResponseEncoder = (options: EncoderOptions): ResponseEncoder 
   };
   const toolEnd = ({ id, outcome }: PartOf<'toolEnd'>): readonly Unnumbered[] => {
     if (hasAsked()) return [];
-    // It may have waited for its turn while the response before asked.
-    const isKnown = tools.has(id) || outcome.status === 'notRun';
-    const before = isKnown ? [] : toolInput({ ...outcome.event.toolCall, id });
     const shown = tools.get(id);
     tools.delete(id);
-    if (shown === undefined) return before;
+    if (shown === undefined) return [];
     if (outcome.status === 'done') {
       const output = textOf(outcome.event.result);
       return [
-        ...before,
         { type: 'response.mcp_call.completed', ...at(shown) },
         done(shown, { status: 'completed', output }),
       ];
@@ -259,7 +255,6 @@ export const createResponseEncoder = (options: EncoderOptions): ResponseEncoder 
           ? denied
           : notRun;
     return [
-      ...before,
       { type: 'response.mcp_call.failed', ...at(shown) },
       done(shown, { status: 'failed', error }),
     ];
