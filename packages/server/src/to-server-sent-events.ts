@@ -5,6 +5,7 @@ import {
   auditTime,
   buffer,
   bufferCount,
+  catchError,
   concat,
   connect,
   EMPTY,
@@ -14,6 +15,7 @@ import {
   type Observable,
   of,
   type OperatorFunction,
+  timer,
 } from 'rxjs';
 
 /** Options of `toServerSentEvents`. */
@@ -60,6 +62,14 @@ export const toBody = (
   return toReadableStream(
     (demand) =>
       text$(demand).pipe(
+        // After the texts that come with it.
+        catchError((cause: unknown) =>
+          timer(0, asapScheduler).pipe(
+            map((): never => {
+              throw cause;
+            }),
+          ),
+        ),
         connect((each$) =>
           each$.pipe(
             buffer(

@@ -18,6 +18,7 @@ import {
   timer,
 } from 'rxjs';
 import type { Conversations } from '../chat/conversations.js';
+import type { Route } from '../chat/protocol.js';
 import { type OpenAiApprovals, openAiApprovals } from '../openai/decisions.js';
 import type { Asking } from '../parts/part.js';
 import { type ApprovalKey, keysOf } from './approval-keys.js';
@@ -61,8 +62,8 @@ export interface ApprovalQueue extends ApprovalDesk {
 
 /** Approvals in the streams of a chat server. */
 export interface ChatApprovals {
-  /** Answers a request that decides by a token. */
-  readonly respond: (request: Request) => Promise<Response>;
+  /** The route, below this path, for requests that decide by a token. */
+  readonly routes: (path: string) => readonly Route[];
   /** Ends streams at approvals. */
   readonly asking: (answered?: readonly string[]) => Asking;
   /** Decides on tool calls of one call of a session, and emits the id of the call. */
@@ -99,7 +100,11 @@ export const approvalQueue = (options: ApprovalQueueOptions): ApprovalQueue => {
     ...desk,
     approve: (request) => verdictOn$(signer, pending, request, expiresInMs),
     chat: {
-      respond: approvalsHandler(desk),
+      routes: (path) => {
+        const respond = approvalsHandler(desk);
+        const answer$: Route['answer$'] = ({ request }) => from(respond(request));
+        return [{ method: 'POST', path: `${path}/approvals`, answer$ }];
+      },
       asking: (answered) => askByMessage(desk, answered),
       decided$: (conversations, sessionId, verdicts) =>
         decided$(desk, conversations, sessionId, verdicts),

@@ -966,6 +966,69 @@ describe('a protocol of the program', () => {
     expect(entries).toEqual([]);
     expect([await response.text(), entries.length]).toEqual(['data: 1\n\n', 1]);
   });
+
+  it('may stream a call in a format of its own, which ends when its reader leaves', async () => {
+    const own: ChatProtocol = () => [
+      {
+        method: 'POST',
+        path: '/lines',
+        answer$: ({ alone$ }) =>
+          alone$({ input: '?', history: [], metadata: {} }).pipe(
+            concatMap(({ stream$ }) =>
+              stream$({ headers: {}, encode$: map(({ type }) => ({ type })) }),
+            ),
+          ),
+      },
+    ];
+    const entries: AccessEntry[] = [];
+    const { server } = chatOver([() => NEVER, () => NEVER], {
+      protocols: [own],
+      maxCalls: 1,
+      onAccess: (entry) => entries.push(entry),
+    });
+    for (const ended of [0, 1]) {
+      const request = new Request('http://localhost/lines', { method: 'POST' });
+      const reader = (await server.respond(request)).body?.getReader();
+      expect((await reader?.read())?.done).toBe(false);
+      expect(entries).toHaveLength(ended);
+      await reader?.cancel();
+      expect(entries[ended]?.status).toBe(200);
+    }
+  });
+
+  it('sends what its encoder has made before it fails', async () => {
+    const failing: ChatProtocol = () => [
+      {
+        method: 'POST',
+        path: '/failing',
+        answer$: ({ chat }) =>
+          chat('a')
+            .start$({ input: '?' })
+            .pipe(
+              concatMap((callId) =>
+                chat('a').stream$(callId, {
+                  headers: {},
+                  encode$: map(({ type }) => {
+                    if (type === 'postReasoning') throw new Error('It cannot be encoded.');
+                    return { type };
+                  }),
+                }),
+              ),
+            ),
+      },
+    ];
+    const { server } = chatOver([[text('Yes.')]], { protocols: [failing] });
+    const request = new Request('http://localhost/failing', { method: 'POST' });
+    const reader = (await server.respond(request)).body?.getReader();
+    let seen = '';
+    const read = async (): Promise<void> => {
+      for (let next = await reader?.read(); next?.done === false; next = await reader?.read()) {
+        seen += new TextDecoder().decode(next.value);
+      }
+    };
+    await expect(read()).rejects.toThrow('It cannot be encoded.');
+    expect(seen).toContain('reasoningChunk');
+  });
 });
 
 describe('a call that is cut before it is durable', () => {

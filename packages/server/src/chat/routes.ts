@@ -100,7 +100,7 @@ export const createRoutes = (
   const { path, agent, approvals, masks } = options;
   const protocols = [
     aiSdkRoutes(path, options.aiSdk),
-    ...(approvals === undefined ? [] : [approvalRoutes(path, approvals)]),
+    () => approvals?.chat.routes(path) ?? [],
     ...options.protocols,
   ];
   const routes = protocols
@@ -274,7 +274,7 @@ export const createRoutes = (
           added.forEach(([name, value]) => {
             headers.set(name, value);
           });
-          if (body === null || !isEventStream(headers)) {
+          if (body === null || (answering.streams === undefined && !isEventStream(headers))) {
             ended(status);
             return added.length === 0 ? given : new Response(body, { status, headers });
           }
@@ -298,16 +298,6 @@ const metadataOf = (
 
 const isEventStream = (headers: Headers): boolean =>
   headers.get('content-type')?.startsWith('text/event-stream') === true;
-
-const approvalRoutes =
-  (path: string, { chat }: ApprovalQueue): ChatProtocol =>
-  () => [
-    {
-      method: 'POST',
-      path: `${path}/approvals`,
-      answer$: ({ request }) => from(chat.respond(request)),
-    },
-  ];
 
 const body$ = (request: Request, maxBytes: number): Observable<unknown> =>
   defer(() => {

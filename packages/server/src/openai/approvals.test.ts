@@ -58,7 +58,7 @@ const paying = async (answers: readonly ScriptedAnswer[], options: ServeOptions 
     tool({ name: 'slow', description: 'Waits.', run: () => released$.pipe(take(1)) }),
   ];
   const asked = scriptedModel(...answers);
-  const agent = createAgent({ name: model, model: asked, tools });
+  const agent = createAgent({ name: model, model: asked, tools, limits: { parallel: 100 } });
   const served$ = serve(agent, {
     ...{ port: 0, signals: [], closeMs: 0, approvals, protocols: [openAi()] },
     ...options,
@@ -559,6 +559,10 @@ describe('an answer to an approval request', () => {
       ],
       [{ previous_response_id: `${first.id}.1.7`, input: [right] }, { status: 404 }],
       [{ previous_response_id: `${first.id}.x`, input: [right] }, { status: 404 }],
+      [
+        { previous_response_id: `${first.id}${'.1'.repeat(5_000)}`, input: [right] },
+        { status: 404 },
+      ],
       [{ previous_response_id: undefined, conversation: 'other', input: [right] }, { status: 404 }],
       [
         { store: false, input: [right] },
@@ -576,5 +580,20 @@ describe('an answer to an approval request', () => {
     await expect(client.responses.retrieve(`${first.id}.2`)).rejects.toMatchObject({ status: 404 });
     expect(paid).toEqual([]);
     expect((await answer(client, first, true)).output_text).toBe('It is paid.');
+  });
+
+  it('decides nothing if there are too many answers for the id of the next response', async () => {
+    const many = Array.from({ length: 45 }, (_, at) => toolCall('pay', { amount: at }, `p${at}`));
+    const { client, paid } = await paying([[...many, finish()], [text('Paid.')]]);
+    const first = await create(client);
+    const all = requestsIn(first).map(() => true);
+    await expect(answer(client, first, ...all)).rejects.toMatchObject({
+      status: 400,
+      param: 'input',
+    });
+    expect(paid).toEqual([]);
+    const half = await answer(client, first, ...all.slice(0, 25));
+    expect(requestsIn(half)).toHaveLength(20);
+    expect(paid).toHaveLength(25);
   });
 });

@@ -111,6 +111,10 @@ const decided$ = <Chat extends Decidable>(
   const before = previous ?? { callId, decided: [] };
   const other = decisions.find((it) => it.callId !== before.callId);
   if (other !== undefined) throw noSuchRequest(other.param);
+  const ref = refAfter(
+    before,
+    decisions.map(({ number }) => number).sort((a, b) => a - b),
+  );
   return visit.chatOf$(callId).pipe(
     catchError((error: unknown) => {
       throw isMillraceError(error) && error.status === 404 ? noSuchRequest(param) : error;
@@ -124,10 +128,7 @@ const decided$ = <Chat extends Decidable>(
         map((questions) => verdictsOn(questions, decisions)),
         concatMap(() => chat.past$(callId)),
         map(withErrors),
-        map((errors) => {
-          const numbers = decisions.map(({ number }) => number).sort((a, b) => a - b);
-          return { chat, ref: refAfter(before, numbers), errors };
-        }),
+        map((errors) => ({ chat, ref, errors })),
       );
     }),
   );

@@ -19,9 +19,9 @@ export const placeOf = ({ callId, decided }: ResponseRef): string =>
   [callId, ...decided.map((numbers) => numbers.join('_'))].join('.');
 
 export const refOf = (id: unknown, param?: string): ResponseRef => {
-  const [, callId, rest = ''] =
-    /^resp_([\w-]+)((?:\.\d{1,4}(?:_\d{1,4})*)*)$/u.exec(String(id)) ?? [];
-  if (typeof id !== 'string' || callId === undefined) throw noSuchResponse(param);
+  const text = typeof id === 'string' && id.length <= maxLength ? id : '';
+  const [, callId, rest = ''] = /^resp_([\w-]+)((?:\.\d{1,4}(?:_\d{1,4})*)*)$/u.exec(text) ?? [];
+  if (callId === undefined) throw noSuchResponse(param);
   const [, ...lists] = rest.split('.');
   return { callId, decided: lists.map((numbers) => numbers.split('_').map(Number)) };
 };

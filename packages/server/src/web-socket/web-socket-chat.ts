@@ -205,7 +205,7 @@ const passedOn$ = (http: Server, { request, socket, head }: Upgrade): Observable
     const text = [`${method} ${url} HTTP/1.1`, ...lines, '', ''].join('\r\n');
     socket.off('error', noop);
     socket.unshift(Buffer.concat([Buffer.from(text, 'latin1'), head]));
-    http.emit('connection', socket);
+    http.emit(socket instanceof TLSSocket ? 'secureConnection' : 'connection', socket);
     return EMPTY;
   });
 

@@ -19,11 +19,10 @@ export const appendTo = (
   const path = segmentPath(directory, number);
   const end = { ...cursor, isTorn: false };
   /** The directories in which a new name is not on disk yet: of the segment, and of the call. */
-  const unsynced = [directory, dirname(directory)];
+  let unsynced: readonly string[] = [directory, dirname(directory)];
   const next = segmentPath(directory, number + 1);
   // Synchronous: a question takes microseconds, and far longer through another thread.
-  const isLast = (): boolean =>
-    statSync(path, { throwIfNoEntry: false })?.ino === ino && !existsSync(next);
+  const isOwn = (): boolean => statSync(path, { throwIfNoEntry: false })?.ino === ino;
   const write = async (bytes: Buffer, isSafe: boolean): Promise<void> => {
     // Remove the partial output of a failed write.
     if (end.isTorn) await file.truncate(end.offset);
@@ -31,14 +30,13 @@ export const appendTo = (
     await file.appendFile(bytes);
     if (isSafe) {
       await Promise.all([file.datasync(), syncDirectories(...unsynced)]);
-      unsynced.length = 0;
+      unsynced = [];
     }
     end.isTorn = false;
   };
   return async (records) => {
-    if (records.length === 0) return isLast();
-    // Bytes that another writer has counted must not be removed.
-    if (end.isTorn && !isLast()) return false;
+    if (!isOwn() || existsSync(next)) return false;
+    if (records.length === 0) return true;
     const at = now();
     const dated = records.map((record, index) => ({
       ...record,
@@ -51,7 +49,8 @@ export const appendTo = (
       records.some(({ kind }) => kind === 'step'),
     );
     const offset = end.offset + bytes.length;
-    if (!isLast()) {
+    if (!isOwn()) return false;
+    if (existsSync(next)) {
       // Another writer has started a later segment. Its head shows whether it saw these records.
       const counted = endIn(await laterSegments(directory, number), number);
       if (counted === undefined || counted < offset) return false;

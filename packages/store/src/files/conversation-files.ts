@@ -43,7 +43,7 @@ export const readConversation = async (
       if (tries > 0) return readConversation(directory, noConversation, tries - 1);
       throw new MillraceError(
         'invalidState',
-        `${path} is missing, so the conversation is incomplete. Restore the directory from a backup, or delete it to start over.`,
+        `${path} is missing: the conversation is incomplete. Restore the directory from a backup, or delete it to start over.`,
       );
     }
     messages = [...messages, ...added];

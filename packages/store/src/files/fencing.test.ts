@@ -97,3 +97,54 @@ it('S7: what is being written when another one takes over counts for both, or fo
     leave();
   }
 }, 180_000);
+
+const step = (name: string, content = '1') =>
+  ({ kind: 'step', name, seq: 1, text: content }) as const;
+const append = (claim: Claim, name: string, content?: string): Promise<unknown> =>
+  lastValueFrom(claim.append$([step(name, content)]), { defaultValue: 'written' });
+/** The writers before it do not write in time. */
+const expire = (directory: string) => expireLock(join(directory, `${storedName('c')}.lock`));
+
+it('S7: a refused step never comes back, also if the one who took over leaves without a record', async () => {
+  const directory = await mkdtemp(join(root, 'store-'));
+  const first = hold(fileCalls(directory));
+  const claim = await first.claim;
+  await expire(directory);
+  const second = hold(fileCalls(directory));
+  await second.claim;
+  await expect(append(claim, 'late')).rejects.toMatchObject({ code: 'conflict' });
+  second.leave();
+  first.leave();
+  expect(await names(fileCalls(directory))).toEqual([]);
+});
+
+it('S7: a writer of a call that was removed and begun again is refused', async () => {
+  const directory = await mkdtemp(join(root, 'store-'));
+  const first = hold(fileCalls(directory));
+  const claim = await first.claim;
+  await append(claim, 'first');
+  await expire(directory);
+  await lastValueFrom(fileCalls(directory).remove$('c'), { defaultValue: undefined });
+  const again = hold(fileCalls(directory));
+  await append(await again.claim, 'again', 'x'.repeat(5_000));
+  again.leave();
+  const next = hold(fileCalls(directory));
+  await next.claim;
+  await expect(append(claim, 'late')).rejects.toMatchObject({ code: 'conflict' });
+  expect(await names(fileCalls(directory))).toEqual(['again']);
+  next.leave();
+  first.leave();
+});
+
+it('S7: the first step of a call whose directory was deleted says so, and ends its claim', async () => {
+  const directory = await mkdtemp(join(root, 'store-'));
+  const claim$ = new ReplaySubject<Claim>(1);
+  const held = fileCalls(directory).claim$('c').subscribe(claim$);
+  const claim = await firstValueFrom(claim$);
+  await lastValueFrom(claim.append$([{ ...step('event'), kind: 'event' }]), { defaultValue: 0 });
+  await rm(join(directory, storedName('c')), { recursive: true });
+  const gone = { code: 'store', message: expect.stringContaining('moved or deleted') as unknown };
+  await expect(append(claim, 'late')).rejects.toMatchObject(gone);
+  await expect(lastValueFrom(claim$)).rejects.toMatchObject(gone);
+  held.unsubscribe();
+});

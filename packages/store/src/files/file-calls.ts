@@ -37,7 +37,7 @@ import { createStaging } from './staging.js';
 import { directoryMissing, statIfExists } from './file-system.js';
 import { type FileLock, tryLock } from './file-lock.js';
 import { type Part, partsOf } from './file-work.js';
-import { type ClaimedCall, heldCall, type HeldCall } from './held-call.js';
+import { heldCall, type HeldCall } from './held-call.js';
 import { createCursorCache } from './cursor-cache.js';
 import { laterSegmentsOn } from './later-segments.js';
 import { type Calls, listCalls, newestCalls, undated } from './list-calls.js';
@@ -75,7 +75,7 @@ export const callsIn = (
   const laterSegments = laterSegmentsOn(scheduler);
   const cursors = createCursorCache();
   const written$ = new Subject<string>();
-  const claimed = new Map<string, ClaimedCall>();
+  const claimed = new Set<string>();
   const now = (): number => scheduler.now();
   const listed = (calls: Calls, portion = 50) =>
     listCalls(root, calls, laterSegments, leaseMs, portion);
@@ -88,19 +88,18 @@ export const callsIn = (
   const hold$ = <Held extends { release(): void }>(
     callId: string,
     path: string,
-    begin: (lock: FileLock, onLost: () => void, call: ClaimedCall) => Promise<Held>,
+    begin: (lock: FileLock, onLost: () => void) => Promise<Held>,
   ): Observable<Held> =>
     defer(() => {
       if (claimed.has(path)) throw callInUse(callId);
-      const call: ClaimedCall = { isEmpty: false };
-      claimed.set(path, call);
+      claimed.add(path);
       const lost$ = new Subject<never>();
       const onLost = (): void => lost$.error(lost(callId, path));
       const attempt = async (seen?: ObservedHolder): Promise<LeaseAttempt<Held>> => {
         const tried = await tryLock(`${path}.lock`, staging, { leaseMs, onLost }, seen);
         if (!('lease' in tried)) return tried;
         try {
-          return { lease: await begin(tried.lease, onLost, call) };
+          return { lease: await begin(tried.lease, onLost) };
         } catch (error) {
           tried.lease.release();
           throw error;
@@ -121,18 +120,16 @@ export const callsIn = (
     path: string,
     lock: FileLock,
     onLost: () => void,
-    call: ClaimedCall,
   ): Promise<HeldCall> => {
     const segment = await openSegment(path, callId, now());
     if (segment === undefined) throw lost(callId, path);
-    call.isEmpty = segment.cursor.position === 0;
     const write = appendTo(path, segment, laterSegments, now);
     const append: AppendRecords = async (records) => {
       const sessionId = sessionIn(callId, records);
       if (sessionId !== undefined) await sessionIndex.add(sessionId, callId);
       return write(records);
     };
-    return heldCall(callId, lock, call, segment, append, onLost, () => lost(callId, path));
+    return heldCall(callId, lock, segment, append, onLost, () => lost(callId, path));
   };
   const discard = async (callId: string, path: string): Promise<void> => {
     for await (const [call] of listed([{ name: storedName(callId) }])) {
@@ -148,7 +145,7 @@ export const callsIn = (
   return {
     claim$: (callId) =>
       at$(callId, (path) =>
-        hold$(callId, path, (...held) => begin(callId, path, ...held)).pipe(
+        hold$(callId, path, (lock, onLost) => begin(callId, path, lock, onLost)).pipe(
           map(({ claim }) => ({
             append$: (records) =>
               claim.append$(records).pipe(
@@ -161,7 +158,6 @@ export const callsIn = (
     read$: (callId, range = {}) =>
       at$(callId, (path) =>
         fromPull(async function* () {
-          if (claimed.get(path)?.isEmpty === true) return;
           const from = await cursors.find(path, range);
           for await (const { records, cursor } of readCall(path, from, laterSegments)) {
             await cursors.remember(path, cursor);

@@ -7,10 +7,7 @@ import { isRecord } from '@millrace/core/values';
 export const errorCode = (error: unknown): string | undefined =>
   isRecord(error) && typeof error['code'] === 'string' ? error['code'] : undefined;
 
-export const hasCode = (error: unknown, ...codes: readonly string[]): boolean =>
-  codes.includes(errorCode(error) ?? '');
-
-export const isNotFound = (error: unknown): boolean => hasCode(error, 'ENOENT');
+export const isNotFound = (error: unknown): boolean => errorCode(error) === 'ENOENT';
 
 /** Resolves to `other` if the work rejects with `ENOENT`. */
 export const ifMissing = <T, Other>(work: Promise<T>, other: Other): Promise<T | Other> =>
@@ -33,7 +30,8 @@ export const storedDirectories = async (root: string): Promise<readonly string[]
     .map(({ name }) => name);
 
 /** Whether the file already exists, or the directory already exists and is not empty. */
-export const alreadyExists = (error: unknown): boolean => hasCode(error, 'EEXIST', 'ENOTEMPTY');
+export const alreadyExists = (error: unknown): boolean =>
+  ['EEXIST', 'ENOTEMPTY'].includes(errorCode(error) ?? '');
 
 /** Maps a file system error to a `store` error that says how to fix it. */
 export const toStoreError =

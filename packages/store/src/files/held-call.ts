@@ -5,12 +5,6 @@ import type { AppendRecords } from './append-records.js';
 import type { FileLock } from './file-lock.js';
 import type { OpenSegment } from './open-segment.js';
 
-/** A call that this process has claimed, or is about to. */
-export interface ClaimedCall {
-  /** Whether it is known to have no records. */
-  isEmpty: boolean;
-}
-
 /** A call that this process has claimed for writing. */
 export interface HeldCall {
   readonly claim: Claim;
@@ -22,22 +16,21 @@ export interface HeldCall {
 export const heldCall = (
   callId: string,
   lock: FileLock,
-  call: ClaimedCall,
-  { file, remove }: OpenSegment,
+  { file, cursor, remove }: OpenSegment,
   append: AppendRecords,
   onLost: () => void,
   lost: () => Error,
 ): HeldCall => {
-  const state = { isHeld: true, isWriting: false };
+  const state = { isHeld: true, isWriting: false, isEmpty: cursor.position === 0 };
   const end = (): void => {
     // A call without records does not exist.
-    if (call.isEmpty && lock.isHeld()) remove();
+    if (state.isEmpty && lock.isHeld()) remove();
     lock.release();
     file.close().catch(() => undefined);
   };
   const write = async (records: readonly NewRecord[]): Promise<void> => {
     state.isWriting = true;
-    if (records.length > 0) call.isEmpty = false;
+    if (records.length > 0) state.isEmpty = false;
     try {
       if (await append(records)) return;
       onLost();

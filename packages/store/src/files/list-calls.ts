@@ -2,8 +2,9 @@ import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isMillraceError } from '@millrace/core';
 import type { StoredCall, StoredRecord } from '@millrace/core/journal';
+import { from, lastValueFrom, mergeMap, toArray } from 'rxjs';
 import { parseStoredName } from '../stored-name.js';
-import { hasCode, storedDirectories, statIfExists } from './file-system.js';
+import { errorCode, storedDirectories, statIfExists } from './file-system.js';
 import { isLocked } from './file-lock.js';
 import { endIn, type LaterSegments } from './later-segments.js';
 import { readLine } from './line.js';
@@ -16,10 +17,18 @@ export type NamedCall = Pick<StoredCall, 'place'> & { readonly name: string };
 
 export type Calls = AsyncIterable<NamedCall> | Iterable<NamedCall>;
 
+/** Calls that are examined in parallel: other work of the file system must not wait for all of them. */
+const concurrency = 32;
+
 /** Lists calls, the most recently written first. May omit a call that is written meanwhile. */
 export async function* newestCalls(root: string): AsyncGenerator<NamedCall> {
   const names = await storedDirectories(root);
-  const dated = await Promise.all(names.map((name) => datedName(root, name)));
+  const dated = await lastValueFrom(
+    from(names).pipe(
+      mergeMap((name) => datedName(root, name), concurrency),
+      toArray(),
+    ),
+  );
   yield* dated.flatMap((it) => it ?? []).sort((a, b) => b.at - a.at);
 }
 
@@ -78,7 +87,7 @@ const listedCall = async (
 const isOfOneCall = (error: unknown): boolean =>
   isMillraceError(error)
     ? error.code === 'invalidState'
-    : hasCode(error, 'EACCES', 'EPERM', 'EIO', 'EISDIR', 'ENOTDIR', 'ELOOP');
+    : ['EACCES', 'EPERM', 'EIO', 'EISDIR', 'ENOTDIR', 'ELOOP'].includes(errorCode(error) ?? '');
 
 /** A directory name holds only a part of a long id. Such a call is not listed if no head can be read. */
 const idInHeads = async (path: string): Promise<string | undefined> => {

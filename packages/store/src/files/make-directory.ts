@@ -1,6 +1,6 @@
 import { mkdir, open, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { alreadyExists, hasCode, isNotFound } from './file-system.js';
+import { alreadyExists, errorCode, isNotFound } from './file-system.js';
 
 /**
  * Creates a directory with its missing parents, readable only by this user, and syncs them to disk to survive a machine
@@ -38,7 +38,7 @@ export const syncDirectories = (...directories: readonly string[]): Promise<unkn
           await handle.close();
         }
       } catch (error) {
-        if (!hasCode(error, 'EPERM', 'EISDIR', 'EINVAL', 'ENOTSUP')) throw error;
+        if (!['EPERM', 'EISDIR', 'EINVAL', 'ENOTSUP'].includes(errorCode(error) ?? '')) throw error;
       }
     }),
   );

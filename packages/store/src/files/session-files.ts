@@ -42,7 +42,7 @@ export const readPointer = async (
   if (tries > 0) return readPointer(directory, tries - 1);
   throw new MillraceError(
     'invalidState',
-    `${directory} has no .current file, which names the current state. Restore the directory from a backup, or delete it to start over.`,
+    `${directory} has no .current file, which names its state. Restore the directory from a backup, or delete it to start over.`,
   );
 };
 
@@ -76,7 +76,7 @@ const readCurrent = async <T>(
     if (pointer.name !== missing) return readCurrent(directory, read, pointer.name);
     throw new MillraceError(
       'invalidState',
-      `${path} is missing, which is the state of the session. Restore the directory from a backup, or delete it to start over.`,
+      `${path} is missing: the state of the session. Restore the directory from a backup, or delete it to start over.`,
     );
   }
 };

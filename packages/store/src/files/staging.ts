@@ -35,7 +35,7 @@ export const createStaging = (root: string, check?: () => void): Staging => {
         await rename(made, path);
         return true;
       } catch (error) {
-        await rm(made, { recursive: true, force: true });
+        await removeAll(made);
         if (alreadyExists(error)) return false;
         throw error;
       }
@@ -47,10 +47,13 @@ export const createStaging = (root: string, check?: () => void): Staging => {
       const away = join(directory, newHolderId());
       if (!(await tryRename(path, away))) return;
       await syncDirectories(dirname(path));
-      await rm(away, { recursive: true, force: true, maxRetries: 3 });
+      await removeAll(away);
     },
   };
 };
+
+const removeAll = (path: string): Promise<void> =>
+  rm(path, { recursive: true, force: true, maxRetries: 3 });
 
 /** Renames a file or a directory. Resolves to false if it does not exist. */
 export const tryRename = (from: string, to: string): Promise<boolean> =>
@@ -64,7 +67,7 @@ const sweep = async (place: string): Promise<unknown> => {
   return Promise.allSettled(
     names.map(async (name) => {
       const path = join(place, name);
-      if (await isAbandoned(name, path)) await rm(path, { recursive: true, force: true });
+      if (await isAbandoned(name, path)) await removeAll(path);
     }),
   );
 };
