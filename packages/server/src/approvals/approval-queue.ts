@@ -18,7 +18,6 @@ import {
   timer,
 } from 'rxjs';
 import type { Conversations } from '../chat/conversations.js';
-import type { Route } from '../chat/protocol.js';
 import { type OpenAiApprovals, openAiApprovals } from '../openai/decisions.js';
 import type { Asking } from '../parts/part.js';
 import { type ApprovalKey, keysOf } from './approval-keys.js';
@@ -60,10 +59,16 @@ export interface ApprovalQueue extends ApprovalDesk {
   readonly chat: ChatApprovals;
 }
 
+interface TokenRoute {
+  readonly method: 'POST';
+  readonly path: string;
+  readonly answer$: (visit: { readonly request: Request }) => Observable<Response>;
+}
+
 /** Approvals in the streams of a chat server. */
 export interface ChatApprovals {
   /** The route, below this path, for requests that decide by a token. */
-  readonly routes: (path: string) => readonly Route[];
+  readonly routes: (path: string) => readonly TokenRoute[];
   /** Ends streams at approvals. */
   readonly asking: (answered?: readonly string[]) => Asking;
   /** Decides on tool calls of one call of a session, and emits the id of the call. */
@@ -102,7 +107,7 @@ export const approvalQueue = (options: ApprovalQueueOptions): ApprovalQueue => {
     chat: {
       routes: (path) => {
         const respond = approvalsHandler(desk);
-        const answer$: Route['answer$'] = ({ request }) => from(respond(request));
+        const answer$: TokenRoute['answer$'] = ({ request }) => from(respond(request));
         return [{ method: 'POST', path: `${path}/approvals`, answer$ }];
       },
       asking: (answered) => askByMessage(desk, answered),
