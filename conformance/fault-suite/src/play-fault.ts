@@ -101,7 +101,11 @@ const wrongsOf = (
   const must = (isRight: boolean, what: string): void => {
     if (!isRight) wrongs.push(what);
   };
-  must(meets(expects.outcome, reply, error), `it must be ${JSON.stringify(expects.outcome)}`);
+  const instead = error instanceof Error ? error.message : outcome;
+  must(
+    meets(expects.outcome, reply, error),
+    `it must be ${JSON.stringify(expects.outcome)}, not ${instead}`,
+  );
   must(
     seen.length === expects.requests,
     `${expects.requests} requests must be sent, not ${seen.length}`,
