@@ -4,7 +4,7 @@ import { type Played, playFault } from './play-fault.js';
 import { warmUp } from './warm-up.js';
 
 /** Calls that are under way at once: most of their time they wait. */
-const atOnce = 8;
+const atOnce = 12;
 
 /** Plays faults on each of their wires, and gives what came of them in that order. */
 export const playAll = async (
