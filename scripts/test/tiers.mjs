@@ -47,7 +47,7 @@ const plain = [
       'packages/retrieval/src/(documents/documents-in|embed/offline-embedder)\\.test',
       'packages/store/src/documents/document-(faults|index)\\.test',
       'packages/tools/src/javascript/',
-      'packages/tools/src/(files/file-tools|web/fetch-page)\\.test',
+      'packages/tools/src/(files/file-tools|sql/sql-tools|web/fetch-page)\\.test',
       'packages/store/src/embedded/open-embedded\\.test',
       'packages/store/src/files/list-calls\\.test',
       'packages/cli/src/runs/signals\\.test',
