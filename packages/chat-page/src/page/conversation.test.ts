@@ -24,6 +24,7 @@ import {
 } from './client.test-support.js';
 import { toEvents } from './server.js';
 import { isToolCall, type ToolPart, type UiMessage, waitingIn } from './ui-message.js';
+import { draftsIn } from './unsent.js';
 
 const { fetch } = globalThis;
 afterEach(closeAll);
@@ -554,5 +555,18 @@ describe('tools', () => {
       { state: 'done', output: { city: 'Oslo' } },
       { state: 'failed', errorText: 'No.' },
     ]);
+  });
+
+  it('ignores stored messages that are broken', () => {
+    const kept = { id: 'a', role: 'user', parts: [], kind: 'question', after: 0 };
+    const stored = JSON.stringify([1, null, { id: 'b' }, { ...kept, parts: 'c' }, kept]);
+    const read = (text: string) =>
+      draftsIn({
+        getItem: () => text,
+        setItem: () => undefined,
+        removeItem: () => undefined,
+      }).read('chat');
+    expect(read(stored)).toEqual([kept]);
+    expect([read('{'), read('7')]).toEqual([[], []]);
   });
 });

@@ -41,7 +41,7 @@ export const draftsIn = (storage: Pick<Storage, 'getItem' | 'setItem' | 'removeI
   read: (chatId) => {
     try {
       const value: unknown = JSON.parse(storage.getItem(draftsKey(chatId)) ?? '[]');
-      return areUnsent(value) ? value : [];
+      return Array.isArray(value) ? value.filter(isUnsent) : [];
     } catch {
       return [];
     }
@@ -56,5 +56,12 @@ export const draftsIn = (storage: Pick<Storage, 'getItem' | 'setItem' | 'removeI
   },
 });
 
-/** Only this page writes them. */
-const areUnsent = (value: unknown): value is readonly Unsent[] => Array.isArray(value);
+/** Only this page writes them, but an earlier version of it may have. */
+const isUnsent = (value: unknown): value is Unsent =>
+  typeof value === 'object' &&
+  value !== null &&
+  'id' in value &&
+  'kind' in value &&
+  'after' in value &&
+  'parts' in value &&
+  Array.isArray(value.parts);

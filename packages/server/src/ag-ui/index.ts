@@ -4,14 +4,14 @@ import { concat, concatMap, type Observable, skip } from 'rxjs';
 import { afterOfAgUi, type AgUiInput, inputOfAgUi, verdictsOfAgUi } from './input-of-ag-ui.js';
 import { agUiEvents } from './to-ag-ui.js';
 import { metadataOf, wishes } from './wishes.js';
-
-export { agUiState } from './wishes.js';
 import { namesOf } from '../client-tools.js';
 import { fieldOf, idOf } from '../inbound.js';
 import { agUiHeaders } from '../responses.js';
 import { asked, decidedStream$, joining$ } from '../chat/continuing.js';
 import { type AgUiMessage, toAgUiMessages } from '../chat/history.js';
 import { type ChatProtocol, isPath, type StreamFormat, type Visit } from '../chat/protocol.js';
+
+export { agUiState } from './wishes.js';
 
 type Run = Pick<AgUiInput, 'threadId' | 'runId' | 'clientResults'>;
 
@@ -86,7 +86,7 @@ export const agUi = (options: { readonly path?: string } = {}): ChatProtocol => 
       { method: 'POST', path: `${path}/connect`, answer$: connected$ },
     ];
   };
-  return Object.assign(protocol, { use: wishes });
+  return Object.assign(protocol, { use: () => wishes });
 };
 
 /**

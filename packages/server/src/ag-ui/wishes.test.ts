@@ -1,6 +1,6 @@
 import { HttpAgent, type Tool } from '@ag-ui/client';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { createAgent, tool, type Tool as ServerTool } from '@millrace/core';
+import { type CallInfo, createAgent, tool, type Tool as ServerTool } from '@millrace/core';
 import { createCallStore, inProcessCalls } from '@millrace/core/journal';
 import { inProcessSessions } from '@millrace/core/sessions';
 import { finish, type ScriptedAnswer, scriptedModel, text, toolCall } from '@millrace/core/testing';
@@ -161,16 +161,18 @@ describe('the state of an AG-UI client', () => {
     expect(client.state).toEqual({ plan: { goal: 'Soup' }, groups: [] });
   });
 
-  it('is there for tools, also when the next server resumes the call', async () => {
+  /** A tool that notes the state of its client. */
+  const reader = () => {
     const states: unknown[] = [];
-    const read = tool({
-      name: 'read',
-      description: 'Reads.',
-      run: (_, context) => {
-        states.push(agUiState(context));
-        return 'Done.';
-      },
-    });
+    const run = (_: unknown, context: Pick<CallInfo, 'metadata'>) => {
+      states.push(agUiState(context));
+      return 'Done.';
+    };
+    return { states, read: tool({ name: 'read', description: 'Reads.', run }) };
+  };
+
+  it('is there for tools, also when the next server resumes the call', async () => {
+    const { read, states } = reader();
     const store = { calls: createCallStore(inProcessCalls()), sessions: inProcessSessions() };
     const using = { store, tools: [read] };
     const first = serving([() => NEVER], using);
@@ -193,15 +195,7 @@ describe('the state of an AG-UI client', () => {
   });
 
   it('is undefined for tools if the client has sent none', async () => {
-    const states: unknown[] = [];
-    const read = tool({
-      name: 'read',
-      description: 'Reads.',
-      run: (_, context) => {
-        states.push(agUiState(context));
-        return 'Done.';
-      },
-    });
+    const { read, states } = reader();
     const { client } = serving([[toolCall('read'), finish()], [text('Read.')]], { tools: [read] });
     await watched(client);
     expect(states).toEqual([undefined]);

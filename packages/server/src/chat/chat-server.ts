@@ -19,7 +19,7 @@ import type { UserLimits } from '../limits/index.js';
 import { type MaskOptions, maskRules } from '../masks.js';
 import { createConversations } from './conversations.js';
 import type { Authenticator } from './guard.js';
-import { type ChatProtocol, isPath } from './protocol.js';
+import { type ChatProtocol, isPath, type ServerOfRoutes } from './protocol.js';
 import { type AccessEntry, createRoutes } from './routes.js';
 import type { OnDisconnect } from './runs.js';
 
@@ -96,7 +96,12 @@ export const chatServer = (agent: Agent, options: ChatServerOptions = {}): ChatS
     quietly(() => onError?.(error, callId));
   };
   const protocols = given.protocols ?? [];
-  const layers = protocols.flatMap(({ use = [] }) => use);
+  const served: ServerOfRoutes = {
+    agent,
+    approvals: given.approvals,
+    masks: defined({ onToolError: given.onToolError }),
+  };
+  const layers = protocols.flatMap(({ use }) => use?.(served) ?? []);
   const conversations = createConversations(layers.length === 0 ? agent : agent.with(...layers), {
     store: { calls: createCallStore(inProcessCalls()), sessions: inProcessSessions() },
     onDisconnect: 'continue',
@@ -112,13 +117,12 @@ export const chatServer = (agent: Agent, options: ChatServerOptions = {}): ChatS
     maxBytes: 4_000_000,
     heartbeatMs: 15_000,
     ...given,
-    agent,
+    served,
     path: path.replace(/\/+$/u, ''),
     protocols,
     hosts:
       given.hosts?.map((host) => host.toLowerCase()) ??
       (given.user === undefined ? thisMachine : undefined),
-    masks: defined({ onToolError: given.onToolError }),
     report,
     log: (entry) => {
       quietly(() => onAccess?.(entry));

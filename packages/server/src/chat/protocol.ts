@@ -12,8 +12,8 @@ import type { Past } from './past.js';
 /** A protocol of clients: creates its routes, once for each server. */
 export interface ChatProtocol {
   (server: ServerOfRoutes): readonly Route[];
-  /** Layers of every call of the server. They read the `metadata` of a call, which a resumed one still has. */
-  readonly use?: Use;
+  /** Creates layers of every call of the server. They read the `metadata` of a call, which a resumed one still has. */
+  readonly use?: (server: ServerOfRoutes) => Use;
 }
 
 /** The server that routes belong to. */

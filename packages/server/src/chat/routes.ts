@@ -1,4 +1,4 @@
-import type { Agent, Demand, Message, MillraceError } from '@millrace/core';
+import type { Demand, Message, MillraceError } from '@millrace/core';
 import { parsedJson } from '@millrace/core/values';
 import {
   catchError,
@@ -16,9 +16,7 @@ import {
   tap,
   throwError,
 } from 'rxjs';
-import type { ApprovalQueue } from '../approvals/approval-queue.js';
 import { badRequest, idOf, isJson, readBody } from '../inbound.js';
-import type { MaskOptions } from '../masks.js';
 import { toBody, toServerSentEvents } from '../to-server-sent-events.js';
 import { aiSdkRoutes } from './ai-sdk-routes.js';
 import type { Conversations } from './conversations.js';
@@ -41,6 +39,7 @@ import type {
   ChatHistory,
   ChatProtocol,
   Route,
+  ServerOfRoutes,
   StreamFormat,
   Visit,
 } from './protocol.js';
@@ -66,7 +65,7 @@ export interface AccessEntry {
 }
 
 interface RoutesOptions {
-  readonly agent: Agent;
+  readonly served: ServerOfRoutes;
   readonly path: string;
   readonly protocols: readonly ChatProtocol[];
   // eslint-disable-next-line rxjs-x/finnish -- Named as callbacks are.
@@ -74,10 +73,8 @@ interface RoutesOptions {
   readonly hosts: readonly string[] | undefined;
   readonly origins: readonly string[];
   readonly aiSdk: 6 | 7;
-  readonly approvals?: ApprovalQueue;
   readonly maxBytes: number;
   readonly heartbeatMs: number;
-  readonly masks: MaskOptions;
   readonly report: (error: MillraceError) => void;
   readonly log: (entry: AccessEntry) => void;
 }
@@ -97,14 +94,15 @@ export const createRoutes = (
   conversations: Conversations,
   options: RoutesOptions,
 ): ((request: Request) => Observable<Response>) => {
-  const { path, agent, approvals, masks } = options;
+  const { path, served } = options;
+  const { approvals } = served;
   const protocols = [
     aiSdkRoutes(path, options.aiSdk),
     () => approvals?.chat.routes(path) ?? [],
     ...options.protocols,
   ];
   const routes = protocols
-    .flatMap((protocol) => protocol({ agent, approvals, masks }))
+    .flatMap((protocol) => protocol(served))
     .map((route) => ({ ...route, pattern: patternOf(route.path) }));
 
   const streamed = (
@@ -234,8 +232,8 @@ export const createRoutes = (
     const ids = idsIn(route.pattern, pathname);
     if (route.isPublic === true) return route.answer$(visitOf(answering, ids));
     return userOf$(request, options.user).pipe(
-      concatMap((user) => {
-        answering.user = user;
+      concatMap((id) => {
+        answering.user = id;
         return route.answer$(visitOf(answering, ids));
       }),
     );

@@ -130,19 +130,11 @@ const steps = /* @__PURE__ */ cell('call', () => new BehaviorSubject<readonly To
 
 type ToolStep = Pick<Step<unknown>, 'kind' | 'id' | 'input'>;
 
-export type AskingLayer = Required<Pick<Layer, 'step' | 'open'>>;
-
-/** The layers of two queues as one: a protocol may be that of two servers. */
-export const layerOfBoth = (own: AskingLayer, other: AskingLayer | undefined): AskingLayer =>
-  other === undefined
-    ? own
-    : {
-        step: (context) => (next) => own.step(context)(other.step(context)(next)),
-        open: (context) => (call$) => own.open(context)(other.open(context)(call$)),
-      };
-
 /** Reports when a call waits for nothing but decisions in the queue, so its record says where its responses end. */
-export const reportAsking = ({ requests$ }: Pick<ApprovalDesk, 'requests$'>): AskingLayer => ({
+export const reportAsking = ({ requests$ }: Pick<ApprovalDesk, 'requests$'>): Layer => ({
+  name: 'openAiAsks',
+  // Further out than the journal, which delays the step after the one that ends.
+  priority: 20,
   step: ({ local }) => {
     const open$ = local(steps);
     return (next) => (step) => {

@@ -12,7 +12,7 @@ import {
 import type { Route, Visit } from '../chat/protocol.js';
 import { fieldOf } from '../inbound.js';
 import { createMasks, type MaskOptions } from '../masks.js';
-import { encodeParts } from './encode-parts.js';
+import { encodedBy, toParts } from '../parts/to-parts.js';
 import type { Part, PartOf } from '../parts/part.js';
 import { answerText, type AskedFor, metadataOf } from './asked-for.js';
 import { conversationOf, entriesOfChat } from './messages.js';
@@ -157,7 +157,7 @@ const toChunks =
         }
       };
       return event$.pipe(
-        encodeParts<object>(masks, encode),
+        encodedBy<object>(toParts(masks), encode),
         takeWhile((it) => !('error' in it), true),
       );
     });
@@ -186,7 +186,7 @@ const toCompletion =
       const masks = createMasks(hooks);
       const created = secondsNow();
       return event$.pipe(
-        encodeParts(masks, (part): readonly Part[] =>
+        encodedBy(toParts(masks), (part): readonly Part[] =>
           part.by.parentId === undefined ? [part] : [],
         ),
         reduce(withPart, { texts: new Map(), thoughts: '', end: undefined } satisfies Answer),

@@ -1,17 +1,10 @@
-import { type AgentEvent, isMillraceError, type MillraceError } from '@millrace/core';
+import { type AgentEvent, isMillraceError, type Layer, type MillraceError } from '@millrace/core';
 import { catchError, concatMap, map, type Observable, reduce } from 'rxjs';
 import type { ApprovalDesk } from '../approvals/pending-requests.js';
 import type { VerdictOfClient } from '../approvals/read-verdict.js';
 import type { Past } from '../chat/past.js';
 import { fieldOf } from '../inbound.js';
-import {
-  type AskingLayer,
-  createAsking,
-  layerOfBoth,
-  type Question,
-  questionsAfter,
-  reportAsking,
-} from './asks.js';
+import { createAsking, type Question, questionsAfter, reportAsking } from './asks.js';
 import { refuse } from './refusals.js';
 import { noSuchResponse, refAfter, type ResponseRef } from './response-ids.js';
 
@@ -25,8 +18,8 @@ interface Decidable {
 
 /** The part of the protocol for servers with approvals. It comes with their queue. */
 export interface OpenAiApprovals {
-  /** The layer of each call, with that of another queue. */
-  readonly layerBeside: (other: AskingLayer | undefined) => AskingLayer;
+  /** The layer of each call. */
+  readonly layer: Layer;
   readonly createAsking: typeof createAsking;
   readonly questionsOf$: typeof questionsOf$;
   readonly decisionsIn: typeof decisionsIn;
@@ -34,7 +27,7 @@ export interface OpenAiApprovals {
 }
 
 export const openAiApprovals = (desk: Pick<ApprovalDesk, 'requests$'>): OpenAiApprovals => ({
-  layerBeside: (other) => layerOfBoth(reportAsking(desk), other),
+  layer: reportAsking(desk),
   ...{ createAsking, questionsOf$, decisionsIn, decided$ },
 });
 

@@ -1,11 +1,9 @@
-import type { Layer } from '@millrace/core';
 import { checkOptions, isText } from '@millrace/core/values';
-import { AsyncSubject, concat, defer, of } from 'rxjs';
+import { defer, of } from 'rxjs';
 import { type ChatProtocol, isPath, type Route } from '../chat/protocol.js';
 import { namesOf } from '../client-tools.js';
 import { askedForLayers } from './asked-for.js';
 import { chatCompletionRoutes } from './chat-completions.js';
-import type { AskingLayer } from './asks.js';
 import { refusal, refuse } from './refusals.js';
 import { responseRoutes } from './responses.js';
 import { secondsNow } from './settings.js';
@@ -25,12 +23,8 @@ export interface OpenAiOptions {
 export const openAi = (options: OpenAiOptions = {}): ChatProtocol => {
   checkOptions('openAi()', options, { path: isPath, model: isText });
   const path = (options.path ?? '/v1').replace(/\/+$/u, '');
-  let layer: AskingLayer | undefined;
-  const ready$ = new AsyncSubject<never>();
   const protocol: ChatProtocol = ({ agent, approvals, masks }) => {
     const asked = approvals?.chat.openAi;
-    layer = asked?.layerBeside(layer) ?? layer;
-    ready$.complete();
     const model = options.model ?? agent.name;
     const served = { model, toolNames: new Set(namesOf(agent.tools)), approvals: asked };
     return [
@@ -39,19 +33,11 @@ export const openAi = (options: OpenAiOptions = {}): ChatProtocol => {
       ...responseRoutes(path, served, masks),
     ].map((route) => ({ ...route, failed: refusal }));
   };
-  const asking: Layer = {
-    name: 'openAiAsks',
-    // Further out than the journal, which delays the step after the one that ends.
-    priority: 20,
-    step: (context) => (next) => (step) => (layer?.step(context)(next) ?? next)(step),
-    // A server may resume calls before it creates its routes: these calls wait for them.
-    open: (context) => (call$) =>
-      concat(
-        ready$,
-        defer(() => layer?.open(context)(call$) ?? call$),
-      ),
-  };
-  return Object.assign(protocol, { use: [...askedForLayers, asking] });
+  const use: ChatProtocol['use'] = ({ approvals }) => [
+    ...askedForLayers,
+    ...(approvals === undefined ? [] : [approvals.chat.openAi.layer]),
+  ];
+  return Object.assign(protocol, { use });
 };
 
 const modelRoutes = (path: string, id: string): readonly Route[] => {

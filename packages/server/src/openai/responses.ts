@@ -21,7 +21,7 @@ import type { Past } from '../chat/past.js';
 import type { Chat, Route, StreamFormat, Visit } from '../chat/protocol.js';
 import { fieldOf, idOf } from '../inbound.js';
 import { createMasks, type MaskOptions } from '../masks.js';
-import { encodeParts } from './encode-parts.js';
+import { encodedBy, toParts } from '../parts/to-parts.js';
 import { type AskedFor, metadataOf } from './asked-for.js';
 import { type Begun, withErrors } from './decisions.js';
 import { type Conversation, conversationOf, entriesOfInput } from './messages.js';
@@ -245,7 +245,7 @@ const encoded =
   (event$) =>
     event$.pipe(
       takeWhile((event) => encoder.note(event), true),
-      encodeParts(createMasks(masks), (part) => encoder.take(part)),
+      encodedBy(toParts(createMasks(masks)), (part) => encoder.take(part)),
     );
 
 /** Omits the errors before a call was resumed. */

@@ -13,9 +13,11 @@ const says = (delta: string, callId = 'c'): AgentEvent =>
 const failed = eventOf({ type: 'error', error: refused });
 const values = { b: begun, q: asks, t: says('t'), e: failed };
 
-const typed = (event$: Observable<AgentEvent>, report?: Parameters<typeof toParts>[0]) =>
+const masks = { error: () => '' };
+
+const typed = (event$: Observable<AgentEvent>, given: Parameters<typeof toParts>[0] = masks) =>
   event$.pipe(
-    toParts(report),
+    toParts(given),
     map(({ type, ...part }) => ('end' in part ? `${type} ${part.end.status}` : type)),
   );
 
@@ -51,7 +53,8 @@ describe('the parts of a call', () => {
     const reported: unknown[] = [];
     marbles(({ cold, expectObservable }) => {
       const event$ = cold('be--#', values, new TypeError('a bug'));
-      expectObservable(typed(event$, (error) => void reported.push(error))).toBe('sf--|', shown);
+      const error = (it: unknown) => String(reported.push(it));
+      expectObservable(typed(event$, { error })).toBe('sf--|', shown);
     });
     expect(reported).toMatchObject([{ code: 'unknown', cause: new TypeError('a bug') }]);
   });
@@ -106,7 +109,7 @@ describe('the parts of a call', () => {
     const running = session.call('?');
     const joined = lastValueFrom(
       session.stream$('And?', { onBusy: 'steer' }).pipe(
-        toParts(),
+        toParts(masks),
         map(({ type }) => type),
         toArray(),
       ),
@@ -125,7 +128,7 @@ describe('the parts of a call', () => {
     const mixed = one.flatMap((event, index) => [event, other[index] ?? event]);
     const ids: Record<string, string[]> = {};
     from(mixed)
-      .pipe(toParts())
+      .pipe(toParts(masks))
       .subscribe(({ type, by }) => (ids[by.callId] ??= []).push(type));
     const whole = ['callStart', 'stepStart', 'blockStart', 'blockDelta', 'blockEnd', 'stepEnd'];
     expect(ids).toEqual({ one: [...whole, 'callEnd'], other: [...whole, 'callEnd'] });
@@ -144,7 +147,7 @@ describe('the parts of a call', () => {
     ];
     const parts: string[] = [];
     from(events)
-      .pipe(toParts())
+      .pipe(toParts(masks))
       .subscribe(({ type, by }) => parts.push(`${type} ${by.callId}`));
     expect(parts).toEqual([
       'callStart c',
@@ -160,7 +163,7 @@ describe('the parts of a call', () => {
     const deltas = Array.from({ length: 20_000 }, () => says('x'));
     let count = 0;
     from([begun, asks, ...deltas])
-      .pipe(toParts())
+      .pipe(toParts(masks))
       .subscribe(() => (count += 1));
     expect(count).toBe(20_000 + 3 + 3);
   });

@@ -1,5 +1,5 @@
 import type { AgentEvent } from '@millrace/core';
-import { isMillraceError, MillraceError } from '@millrace/core';
+import { isMillraceError, MillraceError, noUsage } from '@millrace/core';
 import {
   catchError,
   concat,
@@ -7,10 +7,10 @@ import {
   defer,
   EMPTY,
   from,
-  noop,
   type Observable,
   type OperatorFunction,
 } from 'rxjs';
+import type { Masks } from '../masks.js';
 import type { CallEnd, Part } from './part.js';
 import { createRunParts, type RunParts } from './run-parts.js';
 
@@ -21,7 +21,7 @@ import { createRunParts, type RunParts } from './run-parts.js';
  * first one seen is shown from its middle, so a client that joins a call sees the rest; the others are omitted.
  */
 export const toParts =
-  (report: (error: MillraceError) => void = noop): OperatorFunction<AgentEvent, Part> =>
+  (masks: Pick<Masks, 'error'>): OperatorFunction<AgentEvent, Part> =>
   (event$) =>
     defer(() => {
       const runs = new Map<string, RunParts>();
@@ -51,7 +51,7 @@ export const toParts =
         const error = toCallError(cause);
         if (runs.size > 0) return endAll$({ status: 'failed', error });
         if (!hasBegun) throw error;
-        report(error);
+        masks.error(error);
         return EMPTY;
       };
       return concat(event$.pipe(concatMap(take)), endAll$({ status: 'aborted' })).pipe(
@@ -64,3 +64,24 @@ export const toCallError = (cause: unknown): MillraceError =>
   isMillraceError(cause)
     ? cause
     : new MillraceError('unknown', 'The events of the call failed.', { cause });
+
+/** Encodes the parts of calls. Always completes: an error, even before any event, ends as the protocol requires. */
+export const encodedBy =
+  <Chunk extends object>(
+    parts: OperatorFunction<AgentEvent, Part>,
+    encode: (part: Part) => readonly Chunk[],
+  ): OperatorFunction<AgentEvent, Chunk> =>
+  (event$) =>
+    event$.pipe(
+      parts,
+      concatMap(encode),
+      catchError((cause: unknown) => encode(failure(cause))),
+    );
+
+/** The end of a call that failed before its first event. */
+const failure = (cause: unknown): Part => ({
+  type: 'callEnd',
+  by: { callId: '', agent: [] },
+  end: { status: 'failed', error: toCallError(cause) },
+  usage: noUsage,
+});

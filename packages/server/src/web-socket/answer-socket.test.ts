@@ -149,7 +149,7 @@ const held = () => {
   };
 };
 
-/** A server that never answers, or answers when it is told to, and what it was asked. */
+/** A server that never answers, or only on demand, and the requests that it got. */
 const heldServer = () => {
   const asked$ = new ReplaySubject<Request>(1);
   const response$ = new ReplaySubject<Response>(1);

@@ -1,9 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
 import { EventEmitter, once } from 'node:events';
-import { createServer, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type Server } from 'node:http';
+import { createServer as createTlsServer, request as tlsRequest } from 'node:https';
 import { connect } from 'node:net';
 import { createAgent, type ModelChunk } from '@millrace/core';
 import { marbles, type ScriptedAnswer, scriptedModel, text } from '@millrace/core/testing';
+import { selfSigned } from '@millrace/fault-server';
 import {
   filter,
   firstValueFrom,
@@ -348,16 +350,18 @@ describe('an HTTP server with sockets', () => {
   const attached = async (
     respond: ChatServer['respond'],
     test: (url: string, http: Server, over$: Subject<void>) => Promise<void>,
-    sockets = webSocketChat(),
+    { sockets = webSocketChat(), isSecure = false } = {},
   ): Promise<void> => {
     const over$ = new Subject<void>();
-    const http = createServer(toNodeListener({ respond })).listen(0, '127.0.0.1');
+    const listener = toNodeListener({ respond });
+    const http = isSecure ? createTlsServer(selfSigned(), listener) : createServer(listener);
+    http.listen(0, '127.0.0.1');
     await once(http, 'listening');
     const address = http.address();
     const port = typeof address === 'object' ? (address?.port ?? 0) : 0;
     sockets.attach$(http, { respond }).pipe(takeUntil(over$)).subscribe();
     try {
-      await test(`http://127.0.0.1:${port}`, http, over$);
+      await test(`http${isSecure ? 's' : ''}://127.0.0.1:${port}`, http, over$);
     } finally {
       over$.next();
       http.close();
@@ -376,6 +380,18 @@ describe('an HTTP server with sockets', () => {
       const answer = await raw(url, `${head}${h2c}\r\nHello`, 'POST Hello.');
       expect(answer).toMatch(/^HTTP\/1\.1 200 OK/u);
     }));
+
+  it('does so over TLS, too', () =>
+    attached(
+      echo,
+      async (url) => {
+        const headers = { connection: 'Upgrade', upgrade: 'h2c' };
+        const asked = tlsRequest(`${url}/api/other`, { headers, rejectUnauthorized: false }).end();
+        const [answer] = (await once(asked, 'response')) as [IncomingMessage];
+        expect([answer.statusCode, String(await answer.toArray())]).toEqual([200, 'GET .']);
+      },
+      { isSecure: true },
+    ));
 
   it('leaves other paths to the others who listen to upgrades', () =>
     attached(echo, async (url, http) => {
