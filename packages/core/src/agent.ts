@@ -1,6 +1,6 @@
 import { type Observable, Subject } from 'rxjs';
 import { made$ } from './flow/contained.js';
-import type { CallInfo } from './values/reply.js';
+import type { AnyRun, CallInfo } from './values/reply.js';
 import type { CallOptions } from './call/call-options.js';
 import { checkMoved, isContext, preparedRules, withDefaults } from './call/call-options.js';
 import { runLoop } from './call/answer.js';
@@ -18,11 +18,15 @@ import { call$, type CallSetup, compose, type Composition } from './call/run-cal
 import type { InputSchema } from './values/schema.js';
 import { createToolkit } from './tools/toolkit.js';
 import type { ContextEntry } from './tools/context-key.js';
-import type { ToolEntry } from './tools/types.js';
+import type { RunsOf, ToolEntry } from './tools/types.js';
 import { createTrampoline } from './flow/trampoline.js';
 
 /** An immutable definition of an agent. It has no state: calls know nothing of earlier ones. */
-export interface Agent<out Output = unknown> extends Callable<Output> {
+export interface Agent<out Output = unknown, out Run extends AnyRun = AnyRun> extends Callable<
+  Output,
+  unknown,
+  Run
+> {
   readonly name: string;
   /** The events of all its calls and their sub-agents. Hot; never errors, never completes. */
   readonly events$: Observable<AgentEvent>;
@@ -33,23 +37,30 @@ export interface Agent<out Output = unknown> extends Callable<Output> {
   /** Returns the agent with additional layers, after its own. Its events also appear in this agent's `events$`. */
   with<const Own extends InputSchema | undefined = undefined>(
     ...layers: Use<Own>
-  ): Agent<OutputOf<Own, Output>>;
+  ): Agent<OutputOf<Own, Output>, Run>;
 }
 
 /** Creates an agent. Throws a `config` error that names the fix if an option is invalid. */
-export const createAgent = <const Output extends InputSchema | undefined = undefined>(
-  options: AgentOptions<Output>,
-): Agent<OutputOf<Output, undefined>> => {
+export const createAgent = <
+  const Output extends InputSchema | undefined = undefined,
+  const Tools extends readonly ToolEntry[] = readonly ToolEntry[],
+>(
+  options: AgentOptions<Output, Tools>,
+): Agent<OutputOf<Output, undefined>, RunsOf<Tools>> => {
   checkMoved('createAgent()', options, agentRules, ['model']);
   return defineAgent('createAgent()', options);
 };
 
 /** As `createAgent`, with another loop. `Default` is the type of `reply.output` without an `output` layer. */
-export const defineAgent = <const Output extends InputSchema | undefined, Default = undefined>(
+export const defineAgent = <
+  const Output extends InputSchema | undefined,
+  Default = undefined,
+  Run extends AnyRun = AnyRun,
+>(
   owner: string,
   options: AnyAgentOptions<Output>,
   answer: CallSetup['answer'] = runLoop,
-): Agent<OutputOf<Output, Default>> => {
+): Agent<OutputOf<Output, Default>, Run> => {
   const use = layersIn(owner, options);
   const { name = 'agent', model: ownModel, instructions, context = [] } = options;
   const settings = withDefaults(options, {});
@@ -86,10 +97,10 @@ export const defineAgent = <const Output extends InputSchema | undefined, Defaul
     // Changes of tools stay within the call.
     return made$(() => call$({ ...setup, toolkit: { current: own } }, view));
   };
-  const agentWith = <Out>(layers: readonly Layer[]): Agent<Out> => {
+  const agentWith = <Out>(layers: readonly Layer[]): Agent<Out, Run> => {
     const composition = compose(layers);
     return {
-      ...toCallable((input, given, view) => begin$(composition, input, given, view)),
+      ...toCallable<Out, Run>((input, given, view) => begin$(composition, input, given, view)),
       name,
       tools,
       limits: settings.limits,
@@ -121,6 +132,7 @@ const createHotEvents = (): HotEvents => {
 
 export interface AgentOptions<
   Output extends InputSchema | undefined = InputSchema | undefined,
+  Tools extends readonly ToolEntry[] = readonly ToolEntry[],
 > extends CallDefaults {
   /** The name in events and for other agents. Default: `agent`. */
   readonly name?: string;
@@ -128,7 +140,7 @@ export interface AgentOptions<
   /** The system prompt, or a function that returns it for a call. */
   readonly instructions?: string | ((call: CallInfo) => string);
   /** Tools and tool groups. */
-  readonly tools?: readonly ToolEntry[];
+  readonly tools?: Tools;
   /**
    * Layers around every call, its steps, its models and its turns, such as `on('preActing', operator)`,
    * `output(schema)` and `insertBefore(reasoning, myPhase)`. Default: none.

@@ -1,6 +1,6 @@
 export { type Agent, type AgentOptions, createAgent } from './agent.js';
 export type { OutputOf } from './call/callable.js';
-export type { CallInfo, CallLabels, EndReasons, Reply, ToolRun } from './values/reply.js';
+export type { AnyRun, CallInfo, CallLabels, EndReasons, Reply, ToolRun } from './values/reply.js';
 export type { CallOptions } from './call/call-options.js';
 export { parallel, race, route, sequential } from './operators/compose.js';
 export { createDemand, type Demand, type DemandGate, openDemand } from './flow/demand.js';
@@ -16,15 +16,15 @@ export {
 export { answerTool } from './models/answer-tool.js';
 export { fallback, retry, timeouts } from './models/retry.js';
 export { shortenOnOverflow } from './models/fit-messages.js';
-export { createToolParts, type ToolParts } from './models/tool-parts.js';
-export { output, partialOutput$ } from './layers/output.js';
+export { createToolParts } from './models/tool-parts.js';
+export { output, outputOf, partialOutput$ } from './layers/output.js';
 export { fromPull } from './flow/from-pull.js';
 export type { Input, InputMessage } from './seams/input.js';
 export type { Interceptor } from './seams/interceptor.js';
-export { on, onCall, prepare, transformChunks, watch } from './seams/interceptor.js';
-export { type ContentChunk, type StopChunk, stopMessage } from './models/chunk-transform.js';
+export { on, onCall, prepare, watch } from './seams/interceptor.js';
+export { type ContentChunk, stopMessage } from './models/chunk-transform.js';
 export type { Preparation } from './seams/preparation.js';
-export { guardOutput } from './layers/interceptors/guard-output.js';
+export { guardOutput, transformChunks } from './layers/interceptors/guard-output.js';
 export { logEvents } from './layers/interceptors/log-events.js';
 export { redact } from './layers/interceptors/redact.js';
 export {

@@ -5,7 +5,7 @@ import {
   interruptOn,
   requireApproval,
   selectTools,
-  tool,
+  type Tool, tool,
 } from '@millrace/core';
 import { scriptedModel, text, toolCall } from '@millrace/core/testing';
 import { filter, firstValueFrom, interval, map, of, Subject, take } from 'rxjs';
@@ -126,7 +126,7 @@ describe('the tools of servers', () => {
   });
 
   it('can be wrapped, to ask for approval', async () => {
-    const wrap = (it: ReturnType<typeof tool>) => requireApproval(it, false);
+    const wrap = (it: Tool) => requireApproval(it, false);
     const { results } = await ran([mcp(calm({ wrap }))], [['calm_use']]);
     expect(results['calm_use']).toMatch(/denied|not approved/i);
   });

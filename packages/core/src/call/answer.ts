@@ -256,6 +256,7 @@ const replyOf = (
   { scheduler }: Pick<LayerContext, 'scheduler'>,
 ): Reply => ({
   ...run.answer,
+  text: textOf(run.answer),
   reason: run.status,
   finish: run.finish,
   ...defined({ output: run.output }),

@@ -129,6 +129,8 @@ const moved: Readonly<Record<string, string>> = {
   approve: "Give approval(approver) to 'use'.",
   interceptors: "Give on(type, operator) to 'use'.",
   output: "Give output(schema) to 'use'.",
+  maxSteps: 'Write limits: { maxIterations: … }.',
+  maxTurns: 'Write limits: { maxIterations: … }.',
   onUncertain: 'Give it to journal(store, { … }).',
 };
 

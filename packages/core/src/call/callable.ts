@@ -1,12 +1,12 @@
 import type { Observable, ObservableInput, OperatorFunction } from 'rxjs';
-import { concatMap, defer, lastValueFrom, of } from 'rxjs';
+import { catchError, concatMap, defer, lastValueFrom, of } from 'rxjs';
 import { type CallOptions, checkCallOptions } from './call-options.js';
 import type { Demand } from '../flow/demand.js';
-import { misuse } from '../values/errors.js';
+import { type MillraceError, misuse, toMillraceError } from '../values/errors.js';
 import type { AgentEvent } from '../events.js';
 import type { Input } from '../seams/input.js';
-import { defined, type Rule } from '../values/options.js';
-import type { Reply } from '../values/reply.js';
+import { checkOptions, defined, isFunction, type Rule } from '../values/options.js';
+import type { Reply, AnyRun } from '../values/reply.js';
 import type { Infer, InputSchema } from '../values/schema.js';
 import { pullFrom } from '../flow/pull-from.js';
 
@@ -26,47 +26,51 @@ export type OutputOf<Own extends InputSchema | undefined, Default> = Own extends
   : Default;
 
 /** The four ways to call: reply or events, pushed or pulled. `Extra` are additional options. */
-export interface Callable<out Output = unknown, Extra = unknown> {
+export interface Callable<out Output = unknown, Extra = unknown, out Run extends AnyRun = AnyRun> {
   /** Emits one reply and completes, or errors with a `MillraceError`. Cold: each subscription is a call. */
   call$<const Own extends InputSchema | undefined = undefined>(
     input: Input,
     options?: CallOptions<Own> & Extra,
-  ): Observable<Reply<OutputOf<Own, Output>>>;
+  ): Observable<Reply<OutputOf<Own, Output>, Run>>;
   /** Emits every event of the call and of sub-agents, `postCall` last. Cold: each subscription is a call. */
   stream$(input: Input, options?: CallOptions & Extra): Observable<AgentEvent>;
   /** The Promise form of `call$`. Starts immediately. */
   call<const Own extends InputSchema | undefined = undefined>(
     input: Input,
     options?: CallOptions<Own> & Extra,
-  ): Promise<Reply<OutputOf<Own, Output>>>;
+  ): Promise<Reply<OutputOf<Own, Output>, Run>>;
   /** The AsyncIterable form of `stream$`. Starts at the first `next()`, applies backpressure, unsubscribes on `break`. */
   stream(input: Input, options?: Omit<CallOptions, 'demand'> & Extra): AsyncIterable<AgentEvent>;
   /**
-   * An operator that makes a call for each value and emits the replies. `flatten` sets what a new value does to a
-   * running call; default: it waits (`concatMap`).
+   * An operator that makes a call for each value and emits the replies. By default, a new value waits for the running
+   * call (`concatMap`), and a failed call ends the stream.
    */
-  asOperator<const Own extends InputSchema | undefined = undefined>(
-    options?: OperatorOptions<Own> & Extra,
-  ): OperatorFunction<Input, Reply<OutputOf<Own, Output>>>;
+  asOperator<const Own extends InputSchema | undefined = undefined, Instead = never>(
+    options?: OperatorOptions<Own, Instead> & Extra,
+  ): OperatorFunction<Input, Reply<OutputOf<Own, Output>, Run> | Instead>;
   // The last signature is the one that types infer from.
-  asOperator(): OperatorFunction<Input, Reply<Output>>;
+  asOperator(): OperatorFunction<Input, Reply<Output, Run>>;
 }
 
 export interface OperatorOptions<
   Output extends InputSchema | undefined = InputSchema | undefined,
+  Instead = unknown,
 > extends CallOptions<Output> {
-  /** A flattening operator of RxJS, such as `switchMap`. */
+  /** A flattening operator of RxJS, such as `switchMap`: how a new value affects a running call. */
   readonly flatten?: Flatten;
+  /** Returns what to emit instead of the reply of a failed call; `EMPTY` skips it. Default: the stream errors. */
+  // eslint-disable-next-line rxjs-x/finnish -- as in other libraries
+  readonly onError?: (error: MillraceError, input: Input) => ObservableInput<Instead>;
 }
 
 export type Flatten = <In, Out>(
   project: (value: In) => ObservableInput<Out>,
 ) => OperatorFunction<In, Out>;
 
-export const toCallable = <Output>(
+export const toCallable = <Output, Run extends AnyRun = AnyRun>(
   begin$: <Seen>(input: Input, options: CallOptions, view: View<Seen>) => Observable<Seen>,
   extra?: Readonly<Record<string, Rule>>,
-): Callable<Output> => {
+): Callable<Output, unknown, Run> => {
   const see$ = <Seen>(
     view: View<Seen>,
     input: Input,
@@ -76,10 +80,10 @@ export const toCallable = <Output>(
     return begin$(input, options, view);
   };
   const stream$: Callable['stream$'] = (input, options) => see$(eventsOf, input, options);
-  const reply$: Callable<Output>['call$'] = <Own extends InputSchema | undefined>(
+  const reply$: Callable<Output, unknown, Run>['call$'] = <Own extends InputSchema | undefined>(
     input: Input,
     options?: CallOptions<Own>,
-  ) => ofType<OutputOf<Own, Output>>(see$(replyOf, input, options));
+  ) => ofType<OutputOf<Own, Output>, Run>(see$(replyOf, input, options));
   return {
     stream$,
     call$: reply$,
@@ -89,8 +93,19 @@ export const toCallable = <Output>(
       checkCallOptions('The call', options ?? {}, extra);
       return toAsyncIterable((demand) => stream$(input, { ...options, demand }));
     },
-    asOperator: ({ flatten = inOrder, ...own } = {}) => {
-      const operator = (options: typeof own) => flatten((input: Input) => reply$(input, options));
+    asOperator: <Own extends InputSchema | undefined, Instead = never>({
+      flatten = inOrder,
+      onError,
+      ...own
+    }: OperatorOptions<Own, Instead> = {}) => {
+      checkOptions('asOperator()', { flatten, onError }, operatorRules);
+      const operator = (options: typeof own) =>
+        flatten((input: Input) => {
+          const replied$ = reply$(input, options);
+          return onError === undefined
+            ? replied$
+            : replied$.pipe(catchError((error: unknown) => onError(toMillraceError(error), input)));
+        });
       return asStep(operator(own), (input, options) =>
         of(input).pipe(operator(laidOver(own, options))),
       );
@@ -105,12 +120,16 @@ const laidOver = (own: CallOptions, { use, ...options }: CallOptions): CallOptio
   ...(use && { use: [...(own.use ?? []), ...use] }),
 });
 
+const operatorRules = { flatten: isFunction, onError: isFunction };
+
 const inOrder: Flatten = (project) => concatMap(project);
 
 /** The schema guarantees the type; no type guard can express that. */
-const ofType = <Output>(reply$: Observable<Reply>): Observable<Reply<Output>> =>
+const ofType = <Output, Run extends AnyRun>(
+  reply$: Observable<Reply>,
+): Observable<Reply<Output, Run>> =>
   // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
-  reply$ as Observable<Reply<Output>>;
+  reply$ as Observable<Reply<Output, Run>>;
 
 /**
  * An AsyncIterable that pulls from an Observable. Each iteration subscribes at its first `next()`; waiting values

@@ -28,7 +28,13 @@ import { type CallContext, randomId } from '../seams/call-context.js';
 import { discard } from '../phases/message-builder.js';
 import { isFatal, MillraceError, toMillraceError } from '../values/errors.js';
 import type { AgentEvent, Listener } from '../events.js';
-import { type AssistantMessage, frozen, isContentBlock, type Message } from '../values/message.js';
+import {
+  type AssistantMessage,
+  frozen,
+  isContentBlock,
+  type Message,
+  textOf,
+} from '../values/message.js';
 import { type Input, readInput } from '../seams/input.js';
 import {
   type Answer,
@@ -157,7 +163,7 @@ const seen$ = <Seen>(
   ).pipe(
     abortWhen(options, context),
     thenMap((reply) => {
-      complete(frozen(reply), context);
+      complete(frozen(withText(reply)), context);
       end();
       return EMPTY;
     }),
@@ -208,6 +214,12 @@ const complete = (reply: Reply, context: CallContext): void => {
     discard({ hooks }, run.iteration, run.answer, 'stopped');
   }
   hooks.report(run?.iteration ?? reply.iterations, { type: 'postCall', reply });
+};
+
+/** A layer may have changed the content, or read the reply from an older record. */
+const withText = (reply: Reply): Reply => {
+  const text = textOf(reply);
+  return reply.text === text ? reply : { ...reply, text };
 };
 
 const callOf = (

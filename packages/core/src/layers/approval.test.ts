@@ -1,7 +1,20 @@
 import { describe, expect, it, jest } from '@jest/globals';
-import { concatWith, EMPTY, last, map, NEVER, of, tap, throwError, timer } from 'rxjs';
+import {
+  concatWith,
+  EMPTY,
+  filter,
+  last,
+  map,
+  NEVER,
+  of,
+  type SchedulerLike,
+  tap,
+  throwError,
+  timer,
+} from 'rxjs';
 import { z } from 'zod';
 import {
+  type AgentEvent,
   approval,
   type Approver,
   createAgent,
@@ -478,6 +491,90 @@ describe('T12: an approval', () => {
           map(({ toolCall: { name }, result }) => (result.isError ? `no ${name}` : name)),
         );
       expectObservable(done$).toBe('b---(a|)', { b: 'b', a: 'no a' });
+    });
+  });
+
+  describe('of several tool calls', () => {
+    const act = (approver: Approver, options: { readonly parallel?: boolean } = {}) =>
+      requireApproval(
+        tool({
+          name: 'act',
+          description: 'Acts.',
+          input: z.object({ n: z.number() }),
+          run: ({ n }) => `acted ${n}`,
+        }),
+        approver,
+        options,
+      );
+    const asked = (event: AgentEvent): string =>
+      event.type === 'approvalRequested'
+        ? `ask ${String(event.toolCall.input['n'])}`
+        : event.type === 'postActing'
+          ? `${event.toolCall.name} ${event.result.isError ? 'no' : 'yes'}`
+          : '';
+    const seen = (tools: readonly Tool[], after = 0) => {
+      const uses = [1, 2, 3].map((n) => toolCall('act', { n }));
+      const model = scriptedModel([...uses, toolCall('look')], [text('done')]);
+      return (scheduler: SchedulerLike) =>
+        createAgent({ model, tools })
+          .stream$('?', {
+            scheduler,
+            use: after === 0 ? [] : [interruptOn(timer(after, scheduler))],
+          })
+          .pipe(map(asked), filter(Boolean));
+    };
+    const look = tool({ name: 'look', description: 'Looks.', run: () => 'seen' });
+
+    it('is asked for one after the other, while other tools run', () => {
+      marbles(({ expectObservable, scheduler }) => {
+        const tools = [
+          act(({ context }) => timer(10, context.scheduler).pipe(map(() => true))),
+          look,
+        ];
+        expectObservable(seen(tools)(scheduler)).toBe('(ab) 6ms (cd) 6ms (ce) 6ms (c|)', {
+          a: 'ask 1',
+          b: 'look yes',
+          c: 'act yes',
+          d: 'ask 2',
+          e: 'ask 3',
+        });
+      });
+    });
+
+    it('is asked for at the same time on demand', () => {
+      marbles(({ expectObservable, scheduler }) => {
+        const approver: Approver = ({ context }) =>
+          timer(10, context.scheduler).pipe(map(() => true));
+        const tools = [act(approver, { parallel: true }), look];
+        expectObservable(seen(tools)(scheduler)).toBe('(abcd) 4ms (eee|)', {
+          a: 'ask 1',
+          b: 'ask 2',
+          c: 'ask 3',
+          d: 'look yes',
+          e: 'act yes',
+        });
+      });
+    });
+
+    it('leaves the line when the call is interrupted, and asks nobody else', () => {
+      marbles(({ expectObservable, scheduler }) => {
+        const approver = jest.fn<Approver>(() => NEVER);
+        const seen$ = seen(
+          [act(approver), look],
+          5,
+        )(scheduler).pipe(tap({ complete: () => expect(approver).toHaveBeenCalledTimes(1) }));
+        expectObservable(seen$).toBe('(ab) 1ms (ccc|)', { a: 'ask 1', b: 'look yes', c: 'act no' });
+      });
+    });
+
+    it('asks about thousands of tool calls without nesting', async () => {
+      const uses = Array.from({ length: 3_000 }, (_, n) => toolCall('act', { n }));
+      const model = scriptedModel(uses, [text('done')]);
+      const sync: Approver = ({ input }) =>
+        input['n'] === 0 ? timer(1).pipe(map(() => true)) : true;
+      const agent = createAgent({ model, tools: [act(sync)] });
+      const { toolCalls } = await agent.call('?', { limits: { parallel: true } });
+      expect(toolCalls.filter(({ isError }) => isError)).toEqual([]);
     });
   });
 });

@@ -1,8 +1,11 @@
 import {
+  AsyncSubject,
   catchError,
+  concat,
   concatMap,
   defaultIfEmpty,
   defer,
+  finalize,
   from,
   identity,
   map,
@@ -19,11 +22,13 @@ import { decidersOfCall } from '../phases/authorize-tool-call.js';
 import { MillraceError, misuse, toMillraceError } from '../values/errors.js';
 import { copied, frozen, type ToolCallBlock } from '../values/message.js';
 import { isRecord, isTooDeep } from '../values/json.js';
+import type { AnyRun } from '../values/reply.js';
 import { type Layer, trusted } from '../seams/layer.js';
-import { checkOptions, isDelay } from '../values/options.js';
+import { checkOptions, isDelay, isFlag, type Rule } from '../values/options.js';
 import { withoutKeys } from '../values/schema.js';
 import { cell, offTheClock } from '../step.js';
 import { isTool } from '../tools/toolkit.js';
+import { createTrampoline, type Trampoline } from '../flow/trampoline.js';
 import type {
   CheckedUse,
   Decider,
@@ -59,6 +64,44 @@ export type Approver<Value = unknown> = (
   request: ApprovalRequest<Value>,
 ) => Verdict | ObservableInput<Verdict>;
 
+export interface ApprovalOptions {
+  /** Denies a tool call without a decision after this many milliseconds. Default: no limit. */
+  readonly timeoutMs?: number;
+  /** Asks about all tool calls of a turn at the same time. Default: false, one after the other, while other tools run. */
+  readonly parallel?: boolean;
+}
+
+const rules: Readonly<Record<keyof ApprovalOptions, Rule>> = {
+  timeoutMs: isDelay,
+  parallel: isFlag,
+};
+
+/** The requests of a call: the first one is asked, the others wait. */
+const line = cell('call', (): Line => ({ turns: [], deliver: createTrampoline() }));
+
+interface Line {
+  readonly turns: AsyncSubject<never>[];
+  readonly deliver: Trampoline;
+}
+
+const inTurn$ = <T>({ local, lent }: PendingUse, asked$: Observable<T>): Observable<T> =>
+  defer(() => {
+    const { turns, deliver } = local(line);
+    const turn = new AsyncSubject<never>();
+    if (turns.push(turn) === 1) turn.complete();
+    let isDecided = false;
+    const askNext = (): void => turns[0]?.complete();
+    return concat(turn, asked$).pipe(
+      tap({ complete: () => (isDecided = true) }),
+      finalize(() => {
+        turns.splice(turns.indexOf(turn), 1);
+        // If it was cut, those that wait are usually cut as well: they must not be asked before.
+        if (isDecided) deliver(askNext);
+        else if (turns.length > 0) lent.scheduler.schedule(askNext);
+      }),
+    );
+  });
+
 declare module '../events.js' {
   interface Events {
     readonly approvalRequested: { readonly toolCall: ToolCallBlock };
@@ -72,15 +115,11 @@ declare module '../events.js' {
 
 /**
  * Asks for approval before every tool call, including those of sub-agents, after the tool's own approvers. All must
- * agree: first the approver of the call, then that of its agent, then those of the calls above. A call without a
- * decision after `timeoutMs` milliseconds (default: no limit) is denied.
+ * agree: first the approver of the call, then that of its agent, then those of the calls above.
  */
-export const approval = (
-  approver: Approver,
-  options: { readonly timeoutMs?: number } = {},
-): Layer => {
+export const approval = (approver: Approver, options: ApprovalOptions = {}): Layer => {
   if (typeof approver !== 'function') throw misuse('approval() takes an approver function.');
-  checkOptions('approval()', options, { timeoutMs: isDelay });
+  checkOptions('approval()', options, rules);
   return trusted({
     name: 'approval',
     priority: 80,
@@ -97,16 +136,16 @@ export const approval = (
 
 /**
  * Asks an approver before each call of a tool; `false` denies all calls, `true` allows all. It may edit the input,
- * which is validated again. Several approvers must all agree, in the order in which you add them. Calls without a
- * decision after `timeoutMs` (default: no limit) are denied; the wait does not count towards `callMs` or `toolMs`.
+ * which is validated again. Several approvers must all agree, in the order in which you add them. The wait does not count
+ * towards `callMs` or `toolMs`.
  */
-export const requireApproval = <Value>(
-  tool: Tool<Value>,
+export const requireApproval = <Value, Run extends AnyRun>(
+  tool: Tool<Value, Run>,
   approver: boolean | Approver<Value>,
-  options: { readonly timeoutMs?: number } = {},
-): Tool<Value> => {
+  options: ApprovalOptions = {},
+): Tool<Value, Run> => {
   if (!isTool(tool)) throw misuse('requireApproval() takes a tool and its approver.');
-  checkOptions('requireApproval()', options, { timeoutMs: isDelay });
+  checkOptions('requireApproval()', options, rules);
   if (approver === true) return tool;
   if (approver !== false && typeof approver !== 'function') {
     throw misuse(
@@ -124,10 +163,14 @@ export const requireApproval = <Value>(
 
 const approvedBy = (
   approver: false | Approver,
-  { timeoutMs }: { readonly timeoutMs?: number },
+  { timeoutMs, parallel }: ApprovalOptions,
 ): Decider => ({
   name: 'approval',
-  decide$: (use, checked) => afterApproval$(use, approver, timeoutMs, checked),
+  decide$: (use, checked) => {
+    const approved$ = afterApproval$(use, approver, timeoutMs, checked);
+    const { local, lent } = use;
+    return parallel === true ? approved$ : offTheClock({ local, ...lent }, inTurn$(use, approved$));
+  },
 });
 
 const afterApproval$ = (

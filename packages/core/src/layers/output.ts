@@ -22,12 +22,14 @@ import {
 import type { AnswerForm } from '../seams/call.js';
 import type { AgentEvent } from '../events.js';
 import { failAs } from '../flow/contained.js';
+import { MillraceError } from '../values/errors.js';
+import type { Reply } from '../values/reply.js';
 import { isRecord } from '../values/json.js';
 import { type JsonReading, readJson, readStrictly } from '../values/read-json.js';
 import { type OutputLayer, trusted } from '../seams/layer.js';
 import { ready } from '../models/answer-tool.js';
 import type { InputSchema, Validation, Validator } from '../values/schema.js';
-import { validatorOf } from '../values/schema.js';
+import { brief, validatorOf } from '../values/schema.js';
 import { byCall, isSpoken } from '../operators/event-operators.js';
 
 /**
@@ -46,6 +48,14 @@ export const output = <const Schema extends InputSchema>(schema: Schema): Output
     schema,
     call: () => (next) => (call) => next({ ...call, output: form }),
   });
+};
+
+/** Returns the output of a reply. Throws `invalidState` with the reason if the call ended without one. */
+export const outputOf = <Output>({ output, reason, text }: Reply<Output>): Output => {
+  if (output !== undefined) return output;
+  const why = reason === 'answer' ? 'its agent has no output(schema)' : `it ended with '${reason}'`;
+  const answer = text === '' ? '' : ` Its text is: ${brief(text, 200)}`;
+  throw new MillraceError('invalidState', `The call has no output: ${why}.${answer}`);
 };
 
 /** Parses the output in an answer: the whole text, or its last JSON object. Emits one result and completes. */

@@ -26,7 +26,7 @@ import {
   toMillraceError,
 } from '../values/errors.js';
 import type { Hooks } from '../seams/hooks.js';
-import { type InputMessage, readHistory } from '../seams/input.js';
+import { type GivenMessage, type InputMessage, readHistory, withBlocks } from '../seams/input.js';
 import { type Layer, type LayerContext, trusted, type Use } from '../seams/layer.js';
 import { noMemory } from '../values/memory.js';
 import type { Message, ToolMessage, ToolResultBlock, ToolCallBlock } from '../values/message.js';
@@ -257,7 +257,7 @@ const repaired = (
 };
 
 interface HistoryLayer extends Layer {
-  readonly messages: readonly InputMessage[];
+  readonly messages: readonly GivenMessage[];
 }
 
 /**
@@ -266,7 +266,7 @@ interface HistoryLayer extends Layer {
  *
  * Errors with `config` in a session, which has its own history, and with `invalidRequest` if the messages are invalid.
  */
-export const history = (messages: readonly InputMessage[]): readonly Layer[] => {
+export const history = (messages: readonly GivenMessage[]): readonly Layer[] => {
   const present = respelled(messages);
   const layer: HistoryLayer = trusted({
     name: 'history',
@@ -292,7 +292,10 @@ const ofSession = (): MillraceError =>
   );
 
 export const historyIn = (use: Use = []): readonly InputMessage[] | undefined =>
-  use.flat().findLast(isHistory)?.messages;
+  use
+    .flat()
+    .findLast(isHistory)
+    ?.messages.map((message) => withBlocks(message));
 
 const isHistory = (layer: Layer): layer is HistoryLayer =>
   layer.name === 'history' && 'messages' in layer && Array.isArray(layer.messages);

@@ -24,7 +24,8 @@ import {
 } from 'rxjs';
 import { createAgent } from '../agent.js';
 import { type ContentChunk, stopMessage } from './chunk-transform.js';
-import { on, transformChunks } from '../seams/interceptor.js';
+import { on } from '../seams/interceptor.js';
+import { transformChunks } from '../layers/interceptors/guard-output.js';
 import { textOf } from '../values/message.js';
 import type { ModelChunk } from './model.js';
 import {

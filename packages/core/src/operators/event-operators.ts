@@ -16,26 +16,31 @@ import {
 import { type AgentEvent, type EventOf, type EventType, isEvent } from '../events.js';
 import { textOf } from '../values/message.js';
 import { checkOptions, isFlag } from '../values/options.js';
-import type { Reply, ToolRun } from '../values/reply.js';
+import type { EndedRun, Reply, AnyRun } from '../values/reply.js';
+import type { Tool } from '../tools/types.js';
+import { toToolRun } from '../values/tool-output.js';
 import { addUsage, noUsage, type Usage } from '../values/usage.js';
 import { isAnswerDelta } from './bounded.js';
 
 /**
  * Emits each tool call on its result, including refused and failed ones. The output is complete; the model and
- * `reply.toolCalls` get up to `maxObservation` characters. Completes with the events.
+ * `reply.toolCalls` get up to `maxObservation` characters. With a tool in `of`, emits its calls only, typed by its
+ * schema. Completes with the events.
  */
-export const toolRuns = (options?: CallsHeard): OperatorFunction<AgentEvent, ToolRun> =>
+export const toolRuns = <Run extends AnyRun = AnyRun>({
+  of: chosenTool,
+  ...options
+}: CallsHeard & { readonly of?: Tool<unknown, Run> } = {}): OperatorFunction<
+  AgentEvent,
+  EndedRun<Run>
+> =>
   pipe(
     heard('toolRuns()', options),
     only('postActing'),
-    map(({ toolCall: { id, name, input }, result, ms }) => ({
-      toolCallId: id,
-      name,
-      input,
-      output: textOf(result),
-      isError: result.isError,
-      ms,
-    })),
+    filter(({ toolCall }) => chosenTool === undefined || toolCall.name === chosenTool.name),
+    // The name of a tool says what its input is; no type guard can express that.
+    // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
+    map((event) => toToolRun(event) as EndedRun<Run>),
   );
 
 /**

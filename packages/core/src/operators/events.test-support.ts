@@ -61,6 +61,7 @@ export const postCall = (
     id: 'r',
     role: 'assistant',
     content: [{ type: 'text', text }],
+    text,
     reason: 'answer',
     finish: 'stop',
     iterations: 1,

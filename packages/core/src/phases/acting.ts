@@ -16,11 +16,10 @@ import {
   toolCallsOf,
 } from '../values/message.js';
 import { noMemory } from '../values/memory.js';
-import type { ToolRun } from '../values/reply.js';
 import { answerTools, end, type OpenRun, progress, type Run, spend, unanswered } from '../run.js';
 import { assistantMessage, withoutToolCalls } from './limit.js';
 import { type Planned, planned, type Use } from '../tools/batch.js';
-import type { Extras } from '../values/tool-output.js';
+import { type Extras, toToolRun } from '../values/tool-output.js';
 import { addUsage, noUsage, tokensIn } from '../values/usage.js';
 import { isRecord } from '../values/json.js';
 import { readJson } from '../values/read-json.js';
@@ -189,12 +188,3 @@ const interrupted = ({ suspended, ...result }: ToolResultBlock): ToolResultBlock
   suspended === undefined
     ? result
     : { ...result, content: [textBlock('Interrupted before its result came.')], isError: true };
-
-const toToolRun = ({ toolCall, result, ms }: ToolCallResult): ToolRun => ({
-  toolCallId: toolCall.id,
-  name: toolCall.name,
-  input: toolCall.input,
-  output: textOf(result),
-  isError: result.isError,
-  ms,
-});

@@ -30,9 +30,7 @@ interface ObjectSchema {
 /** The type of a value that matches a JSON Schema. */
 type FromJsonSchema<Schema> = JsonSchema extends Schema
   ? Readonly<Record<string, unknown>>
-  : Schema extends JSONSchema
-    ? Read<Exact<Schema>>
-    : unknown;
+  : Read<Exact<Schema>>;
 
 interface JsonSchemaOptions {
   /** Whether unknown keys are dropped; otherwise they are a problem. Default: true. */
@@ -106,7 +104,7 @@ type Read<Schema> = Schema extends JSONSchema
   : unknown;
 
 /** A type without unknown keys, unless they are allowed. Lists use `prefixItems`. Optional fields stop recursion. */
-type Exact<Schema> = JSONSchema extends Schema
+type Exact<Schema> = Schema extends Leaf
   ? Schema
   : Schema extends { readonly properties: object }
     ? ExactObject<Schema>
@@ -115,6 +113,9 @@ type Exact<Schema> = JSONSchema extends Schema
       : Schema extends { readonly items: object }
         ? { readonly [Key in keyof Schema]: Key extends 'items' ? Exact<Schema[Key]> : Schema[Key] }
         : Schema;
+
+/** Nothing below it can be closed. Any other schema is one, too. */
+type Leaf = boolean | { readonly type: 'string' | 'number' | 'integer' | 'boolean' | 'null' };
 
 type ExactObject<Schema extends { readonly properties: object }> = {
   readonly [Key in keyof Schema | Closing<Schema>]: Key extends 'properties'

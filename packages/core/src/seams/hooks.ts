@@ -3,7 +3,7 @@ import { defaultIfEmpty, filter, identity, map } from 'rxjs';
 import { areBlocks, areContentBlocks, freezeResult, frozen } from '../values/message.js';
 import type { CallInfo } from '../values/reply.js';
 import { type Eventual, made$, thenMap } from '../flow/contained.js';
-import { transformContent, type MessageChunk } from '../models/chunk-transform.js';
+import type { MessageChunk } from '../models/chunk-transform.js';
 import { type MillraceError, toMillraceError } from '../values/errors.js';
 import type {
   AgentEvent,
@@ -169,15 +169,12 @@ export const createHooks = ({
     },
     isSettled: () => settled,
     transformed: (iteration) =>
-      transforms.reduce<MonoTypeOperatorFunction<MessageChunk>>(
-        (before, { name, operator, failOpen }) => {
-          const onPassedOver = (error: MillraceError): void =>
-            report(iteration, { type: 'handlerError', of: 'transformChunks', name, error });
-          const through = transformContent({ name, operator, failOpen, onPassedOver });
-          return (chunk$) => through(before(chunk$));
-        },
-        identity,
-      ),
+      transforms.reduce<MonoTypeOperatorFunction<MessageChunk>>((before, { name, transform }) => {
+        const onPassedOver = (error: MillraceError): void =>
+          report(iteration, { type: 'handlerError', of: 'transformChunks', name, error });
+        const through = transform({ name, onPassedOver });
+        return (chunk$) => through(before(chunk$));
+      }, identity),
   };
 };
 

@@ -20,9 +20,14 @@ import { unpaired } from '../run.js';
 export type InputMessage =
   Message | Omit<UserMessage, 'id'> | Omit<AssistantMessage, 'id'> | Omit<ToolMessage, 'id'>;
 
+/** A message of a caller whose content may be a string. */
+export type GivenMessage =
+  | InputMessage
+  | { readonly role: 'user' | 'assistant'; readonly content: string; readonly name?: string };
+
 /** Input of a call: a string, content blocks, a message, or a list of messages and strings. */
 export type Input =
-  string | readonly ContentBlock[] | InputMessage | readonly (InputMessage | string)[];
+  string | readonly ContentBlock[] | GivenMessage | readonly (GivenMessage | string)[];
 
 /** Converts an input to messages, or throws `invalidRequest`. Results for earlier tool calls come first. */
 export const readInput = (
@@ -33,7 +38,9 @@ export const readInput = (
   const parts = Array.isArray(input) ? input : [input];
   if (parts.length === 0 || input === '') throw unreadable('input', 'it is empty');
   const areBlocks = parts.every(isContentBlock);
-  const messages = areBlocks ? [{ role: 'user', content: parts }] : parts;
+  const messages = areBlocks
+    ? [{ role: 'user', content: parts }]
+    : parts.map((part) => withBlocks(part));
   const own = Array.isArray(input) ? agent.at(-1) : undefined;
   const read = messages.map((message, index) => ({
     ...toMessage('input', message, own),
@@ -66,7 +73,7 @@ export const readHistory = (
 ): readonly Message[] => {
   if (!Array.isArray(history)) throw unreadable('history', 'it is not a list');
   const own = agent.at(-1);
-  const parts: readonly unknown[] = history;
+  const parts: readonly unknown[] = history.map((part) => withBlocks(part));
   const isOthers = (part: unknown): boolean =>
     isMessage(part) && part.role === 'assistant' && (part.name ?? own) !== own;
   const isReadable = (part: unknown, index: number): boolean => {
@@ -83,8 +90,16 @@ export const readHistory = (
 
 type What = 'input' | 'history';
 
+/** Spells out a message whose content is a string. What is no message stays as it is. */
+export function withBlocks(part: GivenMessage | string): InputMessage;
+export function withBlocks(part: unknown): unknown;
+export function withBlocks(part: unknown): unknown {
+  if (typeof part === 'string') return { role: 'user', content: [textBlock(part)] };
+  if (!isRecord(part) || typeof part['content'] !== 'string' || part['content'] === '') return part;
+  return { ...part, content: [textBlock(part['content'])] };
+}
+
 const toMessage = (what: What, part: unknown, own: string | undefined): Message => {
-  if (typeof part === 'string') return { id: '', role: 'user', content: [textBlock(part)] };
   if (!isMessage(part)) {
     throw unreadable(what, 'it is neither a string, a content block nor a message');
   }
@@ -158,7 +173,7 @@ const unreadable = (what: What, why: string): MillraceError =>
 
 const hints = {
   input:
-    "Pass a string, content blocks such as { type: 'text', text: '…' } or { type: 'image', source: { kind: 'base64', mediaType: 'image/png', data: '…' } } (or { kind: 'url', url: '…' }), a message such as { role: 'user', content: [blocks] }, or a list of messages.",
+    "Pass a string, content blocks such as { type: 'text', text: '…' } or { type: 'image', source: { kind: 'base64', mediaType: 'image/png', data: '…' } } (or { kind: 'url', url: '…' }), a message such as { role: 'user', content: '…' }, or a list of messages.",
   history:
-    "Pass a list of messages, such as { role: 'user', content: [{ type: 'text', text: '…' }] }, each tool call followed by its result.",
+    "Pass a list of messages, such as { role: 'user', content: '…' }, each tool call followed by its result.",
 } as const;

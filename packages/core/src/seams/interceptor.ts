@@ -1,6 +1,6 @@
 import { type MonoTypeOperatorFunction, type Observable, of } from 'rxjs';
 import type { CallInfo } from '../values/reply.js';
-import type { ChunkTransform } from '../models/chunk-transform.js';
+import type { ChunkStage, MessageChunk } from '../models/chunk-transform.js';
 import { misuse } from '../values/errors.js';
 import type { AgentEvent, EventOf, ModifiableEvent, ModifiableType } from '../events.js';
 import { isEvent, modifiableTypes } from '../events.js';
@@ -42,9 +42,11 @@ interface PrepareHook extends Placed {
   readonly operator: MonoTypeOperatorFunction<Preparation>;
 }
 
-interface ChunkHook extends Placed {
+export interface ChunkHook extends Placed {
   readonly kind: 'chunks';
-  readonly operator: ChunkTransform;
+  readonly transform: (
+    stage: Pick<ChunkStage, 'name' | 'onPassedOver'>,
+  ) => MonoTypeOperatorFunction<MessageChunk>;
 }
 
 interface WatchHook extends Placed {
@@ -94,20 +96,6 @@ export const prepare = (
 ): Interceptor =>
   interceptor({ kind: 'prepare', operator, ...placed('prepare()', operator, options) });
 
-/**
- * Applies an operator to the content of each message while it streams: it may map, drop, merge or add chunks. It is
- * subscribed to once per message, or per response if a provider pauses a message.
- *
- * If it completes early, or emits `stopMessage()`, the request is aborted and the call ends with the text so far, reason
- * `stopped`. With feedback, the message is discarded and the model asked again, up to twice in a row; then the call errors
- * with `guardRejected`. With `failOpen`, chunks that a failed operator did not emit are passed on; text it had split may be lost.
- */
-export const transformChunks = (
-  operator: ChunkTransform,
-  options: InterceptorOptions = {},
-): Interceptor =>
-  interceptor({ kind: 'chunks', operator, ...placed('transformChunks()', operator, options) });
-
 /** Passes every event of the agent's calls to a handler. Errors of the handler only emit `handlerError`. */
 export const watch = (
   handle: (event: AgentEvent, call: CallInfo) => unknown,
@@ -115,7 +103,10 @@ export const watch = (
 ): Interceptor =>
   interceptor({ kind: 'watch', handle, ...placed('watch()', handle, options, { name: isText }) });
 
-const interceptor = (hook: Hook): Interceptor => ({ name: hook.name ?? labelOf(hook), hook });
+export const interceptor = (hook: Hook): Interceptor => ({
+  name: hook.name ?? labelOf(hook),
+  hook,
+});
 
 export const isInterceptor = (value: unknown): value is Interceptor =>
   isRecord(value) && isRecord(value['hook']) && typeof value['hook']['kind'] === 'string';
@@ -134,7 +125,7 @@ const labelOf = (hook: Hook): string =>
 
 const labels = { prepare: 'prepare()', chunks: 'transformChunks()', watch: 'watch()' } as const;
 
-const placed = (
+export const placed = (
   owner: string,
   work: unknown,
   options: InterceptorOptions,

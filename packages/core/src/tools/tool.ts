@@ -12,16 +12,26 @@ import {
 import { contained, made$, thenMap } from '../flow/contained.js';
 import type { Demand } from '../flow/demand.js';
 import { pulls } from '../flow/from-pull.js';
-import { type Infer, type InputSchema, noParameters, validatorOf } from '../values/schema.js';
+import {
+  type Given,
+  type Infer,
+  type InputSchema,
+  noParameters,
+  validatorOf,
+} from '../values/schema.js';
 import { isOutput, type ToolEmission, toOutput, type ToolOutput } from '../values/tool-output.js';
+import type { ToolRun } from '../values/reply.js';
 import type { Tool, ToolContext, ToolPolicy, ToolRetry } from './types.js';
 
 /** The schema of a tool that declares no input. */
 export type NoParameters = typeof noParameters;
 
-export interface ToolDefinition<Schema> extends Omit<ToolPolicy, 'accepts'> {
+export interface ToolDefinition<Schema, Name extends string = string> extends Omit<
+  ToolPolicy,
+  'accepts'
+> {
   /** The name for the model: up to 256 characters of any script. Names a provider rejects are mapped on the wire. */
-  readonly name: string;
+  readonly name: Name;
   /** Describes to the model what the tool does and when to use it. */
   readonly description: string;
   /** The parameters: a Standard Schema, such as zod's, or `jsonSchema(…)` of `@millrace/core/schema`. Default: none. */
@@ -34,9 +44,12 @@ export interface ToolDefinition<Schema> extends Omit<ToolPolicy, 'accepts'> {
 }
 
 /** Creates a tool. Throws a `config` error that names the fix if the definition is invalid. */
-export const tool = <const Schema extends InputSchema = NoParameters>(
-  definition: ToolDefinition<Schema>,
-): Tool<Infer<Schema>> => {
+export const tool = <
+  const Schema extends InputSchema = NoParameters,
+  const Name extends string = string,
+>(
+  definition: ToolDefinition<Schema, Name>,
+): Tool<Infer<Schema>, ToolRun<Name, Given<Schema>>> => {
   checkOptions('tool()', definition, rules, ['name', 'description', 'run']);
   const { name, description, input = noParameters, run, ...policy } = definition;
   const owner = `tool '${name}': 'input'`;

@@ -1,5 +1,5 @@
 import type { Observable, SchedulerLike } from 'rxjs';
-import type { CallLabels } from '../values/reply.js';
+import type { CallLabels, AnyRun } from '../values/reply.js';
 import type { Message, ToolCallBlock } from '../values/message.js';
 import type { Demand } from '../flow/demand.js';
 import type { ReportedPayload } from '../events.js';
@@ -47,8 +47,6 @@ export interface ToolPolicy {
   readonly timeoutMs?: number;
   /** How to retry after an error marked with `transient`. Each retry is reported by a `warning`. Default: no retry. */
   readonly retry?: ToolRetry;
-  /** Parameters from the `extras` of an earlier tool, see `acceptExtras`. Hidden from the model. Default: none. */
-  readonly accepts?: readonly string[];
   /** Running twice with the same `idempotencyKey` has the effect of once: a resume may run it again. Default: false. */
   readonly idempotent?: boolean;
   /** Answers an identical tool call with the earlier result, within a call. Default: false. */
@@ -56,11 +54,13 @@ export interface ToolPolicy {
 }
 
 /** A tool that a model can call. Created by `tool()`. */
-export interface Tool<out Value = unknown> extends ToolPolicy {
+export interface Tool<out Value = unknown, out Run extends AnyRun = AnyRun> extends ToolPolicy {
   readonly name: string;
   readonly description: string;
   /** The schema that the model gets. */
   readonly inputSchema: JsonSchema;
+  /** Parameters from the `extras` of an earlier tool, see `acceptExtras`. Hidden from the model. Default: none. */
+  readonly accepts?: readonly string[];
   /** Parameters that the program sets. Values from a model or a decider are ignored. */
   readonly hidden?: readonly string[];
   /** Decide on each tool call before it runs, in order. */
@@ -71,6 +71,8 @@ export interface Tool<out Value = unknown> extends ToolPolicy {
   validation$(input: unknown, values?: ContextValues, hidden?: HiddenInput): Observable<Validation>;
   /** The type of a valid input. Never set: it exists for inference only. */
   readonly type?: Value;
+  /** The type of its calls. Never set: it exists for inference only. */
+  readonly runs?: Run;
   /** Runs on a valid input. Cold. An error becomes a tool result for the model. */
   run$(input: unknown, context: ToolContext): Observable<ToolEmission>;
 }
@@ -121,6 +123,13 @@ export interface ToolRetry {
 }
 
 export type ToolEntry = Tool | ToolGroup;
+
+/** The calls of these tools. */
+export type RunsOf<Tools extends readonly ToolEntry[]> = Tools[number] extends {
+  readonly runs?: infer Run extends AnyRun;
+}
+  ? Run
+  : AnyRun;
 
 export interface ToolGroupDefinition {
   /** The name for the model. */

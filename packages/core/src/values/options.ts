@@ -16,7 +16,12 @@ export const checkOptions = (
   for (const [name, value] of Object.entries(given)) {
     const rule = Object.hasOwn(rules, name) ? rules[name] : undefined;
     if (rule === undefined) {
-      throw misuse(`${owner} has no option '${name}'. Its options are: ${known}.`);
+      const plain = name.toLowerCase().replaceAll('_', '');
+      const meant = Object.keys(rules).find((it) =>
+        [plain, others[plain]].includes(it.toLowerCase()),
+      );
+      const hint = meant === undefined ? '' : `Did you mean '${meant}'? `;
+      throw misuse(`${owner} has no option '${name}'. ${hint}Its options are: ${known}.`);
     }
     const [accepts, what] = rule;
     if (value !== undefined && !accepts(value)) {
@@ -27,6 +32,12 @@ export const checkOptions = (
   if (missing !== undefined) {
     throw misuse(`${owner} needs '${missing}': ${rules[missing]?.[1] ?? 'it is missing'}.`);
   }
+};
+
+/** Other libraries' names of options. */
+const others: Readonly<Record<string, string>> = {
+  ...{ system: 'instructions', prompt: 'instructions', middleware: 'use' },
+  ...{ parameters: 'input', inputschema: 'input', execute: 'run', handler: 'run' },
 };
 
 /** Drops options that are `undefined`: they count as not set. */

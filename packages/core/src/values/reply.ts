@@ -15,19 +15,38 @@ export interface EndReasons {
 
 export type EndReason = keyof EndReasons;
 
-export interface ToolRun {
+/** A tool call with its result. */
+export interface ToolRun<
+  Name extends string = string,
+  Given = Readonly<Record<string, unknown>>,
+  IsError extends boolean = boolean,
+> {
   readonly toolCallId: string;
-  readonly name: string;
-  readonly input: Readonly<Record<string, unknown>>;
+  readonly name: Name;
+  /** The arguments, before a schema transforms them. Valid unless `isError`. */
+  readonly input: Given;
   /** The text of the result, as the model saw it. */
   readonly output: string;
-  readonly isError: boolean;
+  readonly isError: IsError;
   /** The duration, in milliseconds. */
   readonly ms: number;
 }
 
+/** The call of any tool, with any arguments. */
+export type AnyRun = ToolRun<string, unknown>;
+
+/** Only the arguments of a successful call are known to be valid. */
+export type EndedRun<Run extends AnyRun> =
+  Run extends ToolRun<infer Name, infer Given>
+    ? string extends Name
+      ? ToolRun
+      : ToolRun<Name, Given, false> | ToolRun<Name, ToolRun['input'], true>
+    : never;
+
 /** The result of a call: the last message of the assistant, why the call ended, and what it cost. */
-export interface Reply<Output = unknown> extends AssistantMessage {
+export interface Reply<Output = unknown, Run extends AnyRun = AnyRun> extends AssistantMessage {
+  /** The text of the answer. */
+  readonly text: string;
   /** Why the call ended. Every end that is not an error has a value here. */
   readonly reason: EndReason;
   /** Why the provider ended its last message. */
@@ -36,7 +55,8 @@ export interface Reply<Output = unknown> extends AssistantMessage {
   readonly iterations: number;
   /** The validated answer, if the call has an `output` schema and ended with an answer. */
   readonly output?: Output;
-  readonly toolCalls: readonly ToolRun[];
+  /** Typed by the tools of the agent. Tools that layers, or the call's own `tools`, add are not in the type. */
+  readonly toolCalls: readonly EndedRun<Run>[];
   /** Tool calls that wait for their results, if the reason is `suspended`. */
   readonly suspensions?: readonly Suspension[];
   /** The sum over all requests of the call and of its sub-agents at any depth, failed requests included. */

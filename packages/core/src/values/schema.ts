@@ -13,12 +13,16 @@ export type StandardSchema<Input = unknown, Output = Input> = StandardSchemaV1<I
 /** A schema for the input of a tool or the output of a call: a Standard Schema, or a JSON Schema in `jsonSchema(…)`. */
 export type InputSchema = StandardSchema | Validator;
 
-export type Infer<Schema> =
-  Schema extends Validator<infer Value>
-    ? Value
-    : Schema extends StandardSchemaV1
-      ? StandardSchemaV1.InferOutput<Schema>
-      : unknown;
+export type Infer<Schema> = Schema extends StandardSchemaV1
+  ? StandardSchemaV1.InferOutput<Schema>
+  : ValueOf<Schema>;
+
+/** The arguments before a schema transforms them. */
+export type Given<Schema> = Schema extends StandardSchemaV1
+  ? StandardSchemaV1.InferInput<Schema>
+  : ValueOf<Schema>;
+
+type ValueOf<Schema> = Schema extends Validator<infer Value> ? Value : unknown;
 
 /** The result of a validation: the value to use, or the problems, one line per parameter. */
 export type Validation =

@@ -1,6 +1,7 @@
 import { messageOf } from './errors.js';
-import type { ContentBlock, Suspended, ToolResultBlock } from './message.js';
-import { areContentBlocks, freezeResult, plainBlock, textBlock } from './message.js';
+import type { ContentBlock, Suspended, ToolCallBlock, ToolResultBlock } from './message.js';
+import { areContentBlocks, freezeResult, plainBlock, textBlock, textOf } from './message.js';
+import type { ToolRun } from './reply.js';
 import { isRecord } from './json.js';
 
 /** Named values that a tool passes to a later tool without showing them to the model. Any JavaScript value. */
@@ -118,3 +119,18 @@ const headOf = (text: string, length: number): string => {
   const head = text.slice(0, length);
   return /[\uD800-\uDBFF]$/.test(head) && head.length < text.length ? head.slice(0, -1) : head;
 };
+
+export const toToolRun = ({ toolCall: { id, name, input }, result, ms }: Acted): ToolRun => ({
+  toolCallId: id,
+  name,
+  input,
+  output: textOf(result),
+  isError: result.isError,
+  ms,
+});
+
+interface Acted {
+  readonly toolCall: ToolCallBlock;
+  readonly result: ToolResultBlock;
+  readonly ms: number;
+}

@@ -1,12 +1,41 @@
 import { concat, defer, mergeMap, type OperatorFunction } from 'rxjs';
-import { type ContentChunk, type StopChunk, stopMessage } from '../../models/chunk-transform.js';
+import {
+  type ChunkTransform,
+  type ContentChunk,
+  type StopChunk,
+  stopMessage,
+  transformContent,
+} from '../../models/chunk-transform.js';
 import { misuse } from '../../values/errors.js';
-import type { Interceptor, InterceptorOptions } from '../../seams/interceptor.js';
-import { transformChunks } from '../../seams/interceptor.js';
+import {
+  type ChunkHook,
+  type Interceptor,
+  interceptor,
+  type InterceptorOptions,
+  placed,
+} from '../../seams/interceptor.js';
 import type { Rule } from '../../values/options.js';
 import { checkOptions, isFlag, isNumber, isText, wholeNumber } from '../../values/options.js';
 import { type Patterns, readPatterns } from './patterns.js';
 import { characterStart, wholeLength } from '../../values/surrogates.js';
+
+/**
+ * Applies an operator to the content of each message while it streams: it may map, drop, merge or add chunks. It is
+ * subscribed to once per message, or per response if a provider pauses a message.
+ *
+ * If it completes early, or emits `stopMessage()`, the request is aborted and the call ends with the text so far, reason
+ * `stopped`. With feedback, the message is discarded and the model asked again, up to twice in a row; then the call errors
+ * with `guardRejected`. With `failOpen`, chunks that a failed operator did not emit are passed on; text it had split may be lost.
+ */
+export const transformChunks = (
+  operator: ChunkTransform,
+  options: InterceptorOptions = {},
+): Interceptor => {
+  const place = placed('transformChunks()', operator, options);
+  const transform: ChunkHook['transform'] = (stage) =>
+    transformContent({ ...place, ...stage, operator });
+  return interceptor({ kind: 'chunks', ...place, transform });
+};
 
 export interface GuardOutputOptions extends InterceptorOptions {
   /** Asks the model again with this message. Default: the call ends with the text before the match, as `stopped`. */

@@ -1,3 +1,4 @@
+import type { AnyRun } from '../../values/reply.js';
 import type { Observable } from 'rxjs';
 import type { Call, Finding } from '../../seams/call.js';
 
@@ -38,7 +39,7 @@ declare module '../../events.js' {
 declare module '../../values/reply.js' {
   // Merged declarations need the same type parameters.
   // eslint-disable-next-line @typescript-eslint/no-unused-vars
-  interface Reply<Output = unknown> {
+  interface Reply<Output = unknown, Run extends AnyRun = AnyRun> {
     /** Passages that the model may cite, in the order of their numbers; absent without passages. */
     readonly sources?: readonly RetrievedPassage[];
   }

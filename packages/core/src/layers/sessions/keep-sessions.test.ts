@@ -310,4 +310,14 @@ describe('S4: keepSessions', () => {
     expect(() => keepSessions({} as never, inProcessSessions())).toThrow('needs an agent');
     expect(() => keepSessions(says(), {} as never)).toThrow('inProcessSessions()');
   });
+
+  it('S4: clear is saved, so the conversation does not come back', async () => {
+    const store = inProcessSessions();
+    const first = await open(says('one'), store);
+    await first.call('I am Ann.');
+    await first.clear();
+    expect((await storedIn(store)).texts).toEqual([]);
+    const second = await open(says('two'), store);
+    expect((await second.saveState()).messages).toEqual([]);
+  });
 });

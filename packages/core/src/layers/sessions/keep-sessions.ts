@@ -30,6 +30,7 @@ import type { CallOptions } from '../../call/call-options.js';
 import { isMillraceError, MillraceError, misuse } from '../../values/errors.js';
 import type { CallStore } from '../../journal/call-store.js';
 import { createDraining, type Drainable, type RunningCalls } from '../../journal/draining.js';
+import type { AnyRun } from '../../values/reply.js';
 import type { Journal } from '../../journal/journal.js';
 import { isStoreOfCalls } from '../../journal/call-store-driver.js';
 import { isRecord } from '../../values/json.js';
@@ -46,10 +47,13 @@ import { contained, failAs } from '../../flow/contained.js';
 import { createSemaphore } from '../traffic/limit-concurrency.js';
 import { noUsage } from '../../values/usage.js';
 
-export interface KeptSessions<out Output = unknown> extends Drainable {
+export interface KeptSessions<
+  out Output = unknown,
+  out Run extends AnyRun = AnyRun,
+> extends Drainable {
   /** Opens a session: loads its state, and emits a handle. Errors as `loadState$` does, and with `store`. Cold. */
-  open$(sessionId: string, options?: SessionOptions): Observable<KeptSession<Output>>;
-  open(sessionId: string, options?: SessionOptions): Promise<KeptSession<Output>>;
+  open$(sessionId: string, options?: SessionOptions): Observable<KeptSession<Output, Run>>;
+  open(sessionId: string, options?: SessionOptions): Promise<KeptSession<Output, Run>>;
   /** Drains calls and emits once their sessions are saved. Waits up to `timeoutMs` for a save. Cold. */
   readonly drain$: Drainable['drain$'];
 }
@@ -58,8 +62,8 @@ export interface KeptSessions<out Output = unknown> extends Drainable {
  * A session that is saved after each call, before its reply is emitted or its stream completes. If saving fails, the
  * call errors with `conflict` or `store`, unless it failed itself. An aborted call is saved with the next one.
  */
-export interface KeptSession<out Output = unknown>
-  extends Omit<Session<Output>, 'with'>, ResumableSession<Output> {
+export interface KeptSession<out Output = unknown, out Run extends AnyRun = AnyRun>
+  extends Omit<Session<Output, Run>, 'with'>, ResumableSession<Output> {
   /** The version in the store; `undefined` before the first save. */
   readonly version: number | undefined;
   /** Saves it and emits the new version. Errors with `conflict` for another one in the store: then reopen it. Cold. */
@@ -84,11 +88,11 @@ export interface KeepSessionsOptions {
  * Persists the sessions of an agent in a store. A memory holds the messages of open sessions only, and needs
  * `replace$`. If several processes use one session, the first to save wins, and the others get a `conflict`.
  */
-export const keepSessions = <Output>(
-  agent: Agent<Output>,
+export const keepSessions = <Output, Run extends AnyRun>(
+  agent: Agent<Output, Run>,
   store: SessionStore,
   options: KeepSessionsOptions = {},
-): KeptSessions<Output> => {
+): KeptSessions<Output, Run> => {
   if (!having('with', '')[0](agent)) throw misuse('keepSessions() needs an agent.');
   if (!['load$', 'save$'].every((method) => having(method, '')[0](store))) {
     throw misuse('keepSessions() needs a session store, such as inProcessSessions().');
@@ -102,13 +106,13 @@ export const keepSessions = <Output>(
   const all = sessions(agent, defined({ memory }));
   const saving = createPendingWork();
   const opened$ = createOpenSessions(store, saving, { idleMs, now: () => scheduler.now() });
-  const open$: KeptSessions<Output>['open$'] = (sessionId, given) =>
+  const open$: KeptSessions<Output, Run>['open$'] = (sessionId, given) =>
     defer(() => {
       const opened = all.open(sessionId, given);
       const session = journal === undefined ? opened : opened.with(journal);
       if (session.memory.replace$ === undefined) throw misuse(withoutReplace);
       const handle = { agent, session, journal, track$, saved$: saving.track$ };
-      return opened$(session).pipe(map((open) => keptSession(handle, open)));
+      return opened$(session).pipe(map((open) => keptSession<Output, Run>(handle, open)));
     });
   const drain$: Drainable['drain$'] = (given = {}) => {
     const { timeoutMs = 30_000, scheduler } = given;
@@ -144,16 +148,17 @@ const keepRules: Readonly<Record<keyof KeepSessionsOptions, Rule>> = {
   scheduler: having('now', 'an RxJS scheduler'),
 };
 
-const keptSession = <Output>(
+const keptSession = <Output, Run extends AnyRun>(
   handle: Omit<Resuming<Output>, 'open'> & Pick<RunningCalls, 'track$'>,
   open: OpenSession,
-): KeptSession<Output> => {
+): KeptSession<Output, Run> => {
   const { session, track$, saved$ } = handle;
   // Calls of another handle would not be saved.
   const { with: _, ...own } = session;
   const save$ = open.save$(session);
+  const clear$ = concat(session.clear$(), save$.pipe(ignoreElements()));
   const close$ = open.close$(session);
-  const callable = toCallable<Output>(
+  const callable = toCallable<Output, Run>(
     (input, options: CallOptions & SessionCallOptions, view) =>
       defer(() => {
         open.assertOpen();
@@ -177,6 +182,8 @@ const keptSession = <Output>(
     },
     save$: () => save$,
     save: () => firstValueFrom(save$),
+    clear$: () => clear$,
+    clear: () => lastValueFrom(clear$, { defaultValue: undefined }),
     close$: () => close$,
     close: () => lastValueFrom(close$, { defaultValue: undefined }),
   };

@@ -43,6 +43,7 @@ const pay = requireApproval(
     run: () => 'paid',
   }),
   () => NEVER,
+  { parallel: true },
 );
 const search = tool({ name: 'search', description: 'Searches.', run: () => 'found' });
 const photograph = tool({

@@ -22,7 +22,8 @@ import {
   VirtualTimeScheduler,
 } from 'rxjs';
 import { createAgent } from '../../agent.js';
-import { on, prepare, transformChunks } from '../../seams/interceptor.js';
+import { on, prepare } from '../../seams/interceptor.js';
+import { transformChunks } from '../interceptors/guard-output.js';
 import { unpaired } from '../../run.js';
 import { finish, text, toolCall, verifyEvents } from '../../testing/index.js';
 import { tool } from '../../tools/tool.js';

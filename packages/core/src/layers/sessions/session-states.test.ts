@@ -104,6 +104,7 @@ describe('S4: the state of a session', () => {
         run: () => 'acted',
       }),
       ({ toolCallId }) => (toolCallId === 'one' ? decide$ : NEVER),
+      { parallel: true },
     );
     const model = scriptedModel(uses, uses);
     const session = sessions(createAgent({ model, tools: [act] })).open('s');

@@ -630,4 +630,44 @@ describe('steering', () => {
     const session = sessions(createAgent({ model: scriptedModel([text('Hi.')]) })).open('s');
     expect(textOf(await session.call('Hello.', { onBusy: 'steer' }))).toBe('Hi.');
   });
+
+  it('S4: clear starts a new conversation, and keeps what the session has cost', async () => {
+    const spent = { inputTokens: 7, outputTokens: 1, cacheReadTokens: 0, cacheWriteTokens: 0 };
+    const model = scriptedModel(
+      [text('Hi.'), { type: 'usage', usage: spent }, finish()],
+      [text('Who?'), finish()],
+    );
+    const session = sessions(createAgent({ model })).open('s');
+    await session.call('I am Ann.', { callId: 'a' });
+    await session.clear();
+    expect(await stored(session)).toEqual([]);
+    expect(await session.saveState()).toMatchObject({ usage: spent, messages: [] });
+    await session.call('Who am I?');
+    expect(model.requests[1]?.messages.map(textOf)).toEqual(['Who am I?']);
+  });
+
+  it('S4: clear is refused while a call runs, and changes nothing then', async () => {
+    const session = sessions(createAgent({ model: scriptedModel(() => NEVER) })).open('s');
+    const running = session.call$('?').subscribe();
+    await expect(session.clear()).rejects.toMatchObject({ code: 'busy' });
+    running.unsubscribe();
+    await session.clear();
+  });
+
+  it('S3: shows the last 40 turns unless it has another memory, and keeps all of them', async () => {
+    const look = toolCall('look');
+    const model = scriptedModel(
+      ...Array.from({ length: 42 }, (_, n) => [[look], [text(`answer ${n}`)]]).flat(),
+      [text('done')],
+    );
+    const tools = [tool({ name: 'look', description: 'Looks.', run: () => 'seen' })];
+    const session = sessions(createAgent({ model, tools })).open('s');
+    for (let n = 0; n < 42; n += 1) await session.call(`question ${n}`);
+    await session.call('And now?');
+    const shown = model.requests.at(-1)?.messages ?? [];
+    // Whole turns: a question, a tool call, its result and the answer.
+    expect(shown).toHaveLength(40 * 4 + 1);
+    expect(textOf(shown[0] ?? { content: [] })).toContain('question 2');
+    expect((await session.saveState()).messages).toHaveLength(43 * 4 - 2);
+  });
 });

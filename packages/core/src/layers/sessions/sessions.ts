@@ -26,11 +26,13 @@ import { MillraceError, misuse } from '../../values/errors.js';
 import type { AgentEvent } from '../../events.js';
 import { freezeMessage, type Message } from '../../values/message.js';
 import type { Input } from '../../seams/input.js';
+import type { AnyRun } from '../../values/reply.js';
 import { forksAbove } from '../../journal/journal.js';
 import { type Layer, readUse, type Use } from '../../seams/layer.js';
 import { kept$, type Memory } from '../../values/memory.js';
 import { type MemoryFactory, inProcessMemory } from '../../memories/in-process-memory.js';
 import { respelledMessages } from '../../memories/former-spelling.js';
+import { windowMemory } from '../../memories/window-memory.js';
 import {
   type Rule,
   checkOptions,
@@ -61,12 +63,16 @@ declare module '../../values/reply.js' {
 }
 
 /** A conversation. Its calls run one by one; one more errors with `busy`, unless `onBusy` differs. */
-export interface Session<out Output = unknown> extends Callable<Output, SessionCallOptions> {
+export interface Session<out Output = unknown, out Run extends AnyRun = AnyRun> extends Callable<
+  Output,
+  SessionCallOptions,
+  Run
+> {
   readonly id: string;
   /** Returns the same session with additional layers around its calls. */
   readonly with: <const Own extends InputSchema | undefined = undefined>(
     ...layers: Use<Own>
-  ) => Session<OutputOf<Own, Output>>;
+  ) => Session<OutputOf<Own, Output>, Run>;
   /** The messages. The running call, or the next one, reports changes by your program. */
   readonly memory: Memory;
   /** The events of its calls and their sub-agents. Hot; never errors, never completes. */
@@ -100,6 +106,10 @@ export interface Session<out Output = unknown> extends Callable<Output, SessionC
   loadState$(state: unknown): Observable<never>;
   /** The Promise form of `loadState$`; starts immediately. */
   loadState(state: unknown): Promise<void>;
+  /** Starts a new conversation: drops messages, approvals and group changes; errors as `loadState$` does. Cold. */
+  clear$(): Observable<never>;
+  /** The Promise form of `clear$`; starts immediately. */
+  clear(): Promise<void>;
 }
 
 export interface SessionCallOptions {
@@ -116,7 +126,7 @@ export interface SessionCallOptions {
 
 /** Options of all sessions of an agent. Options of a call override them. */
 export interface SessionsOptions extends SessionCallOptions {
-  /** Creates the memory of a session. Default: one in this process. */
+  /** Creates the memory of a session. Default: one in this process, which shows the last 40 turns to the model. */
   readonly memory?: MemoryFactory;
 }
 
@@ -125,16 +135,16 @@ export interface SessionOptions {
   readonly context?: readonly ContextEntry[];
 }
 
-export interface Sessions<out Output = unknown> {
+export interface Sessions<out Output = unknown, out Run extends AnyRun = AnyRun> {
   /** Returns a handle for the conversation with this id. Cheap: nothing is loaded. */
-  open(id: string, options?: SessionOptions): Session<Output>;
+  open(id: string, options?: SessionOptions): Session<Output, Run>;
 }
 
 /** The sessions of an agent. They are shared by all uses of the same `memory` function: create it once. */
-export const sessions = <Output>(
-  agent: Agent<Output>,
+export const sessions = <Output, Run extends AnyRun>(
+  agent: Agent<Output, Run>,
   options: SessionsOptions = {},
-): Sessions<Output> => {
+): Sessions<Output, Run> => {
   if (!having('with', '')[0](agent)) throw misuse('sessions() needs an agent.');
   checkMoved('sessions()', options, { ...callRules, memory: isFunction });
   const { memory, ...defaults } = options;
@@ -164,7 +174,9 @@ const partsByAgent = new WeakMap<object, Map<MemoryFactory | undefined, PartsOf>
 const partsFor = (agent: Agent, memory: MemoryFactory | undefined): PartsOf => {
   const ofAgent = partsByAgent.get(agent) ?? new Map<MemoryFactory | undefined, PartsOf>();
   partsByAgent.set(agent, ofAgent);
-  const partsOf = ofAgent.get(memory) ?? createParts(agent, memory ?? inProcessMemory());
+  const partsOf =
+    ofAgent.get(memory) ??
+    createParts(agent, memory ?? windowMemory(inProcessMemory(), { turns: 40 }));
   ofAgent.set(memory, partsOf);
   return partsOf;
 };
@@ -200,7 +212,11 @@ interface Handle {
   readonly layers: readonly Layer[];
 }
 
-const createSession = <Output>(agent: Agent, partsOf: PartsOf, handle: Handle): Session<Output> => {
+const createSession = <Output, Run extends AnyRun>(
+  agent: Agent,
+  partsOf: PartsOf,
+  handle: Handle,
+): Session<Output, Run> => {
   const { parts, defaults, context, layers } = handle;
   const isResumed = layers.some(({ info }) => info?.resumed);
   const { id, queue, memory, record } = parts;
@@ -250,8 +266,13 @@ const createSession = <Output>(agent: Agent, partsOf: PartsOf, handle: Handle): 
         ? of(notRunning)
         : running.steering.steer$(input);
     });
+  // The usage of the session, and the calls it knows, stay.
+  const cleared = { version: stateVersion, messages: [], groups: {}, approvals: [] };
+  const clear$ = defer(() =>
+    loadedState$(parts, { ...record.state, ...cleared, interrupted: false }),
+  );
   return {
-    ...toCallable<Output>(startCall$, callRules),
+    ...toCallable<Output, Run>(startCall$, callRules),
     id,
     with: (...more) => {
       const all = [...layers, ...readUse('with()', more)];
@@ -282,6 +303,8 @@ const createSession = <Output>(agent: Agent, partsOf: PartsOf, handle: Handle): 
     saveState: () => firstValueFrom(savedState$(parts)),
     loadState$: (state) => loadedState$(parts, state),
     loadState: (state) => lastValueFrom(loadedState$(parts, state), { defaultValue: undefined }),
+    clear$: () => clear$,
+    clear: () => lastValueFrom(clear$, { defaultValue: undefined }),
   };
 };
 

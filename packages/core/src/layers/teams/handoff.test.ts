@@ -11,6 +11,7 @@ import {
   sequential,
   text as textIn,
   textOf,
+  type Tool,
   tool,
 } from '../../index.js';
 import {
@@ -31,7 +32,7 @@ const to = (name: string, reason?: string): ModelChunk =>
 
 const look = tool({ name: 'look', description: 'Looks.', run: () => 'two charges' });
 
-const member = (name: string, model: Model, tools = [look]) => ({
+const member = (name: string, model: Model, tools: readonly Tool[] = [look]) => ({
   agent: createAgent({ name, model, tools }),
   description: `Is for ${name}.`,
 });

@@ -6,10 +6,10 @@ import type { Composable, OutOf } from '../../operators/compose.js';
 import { composed, isStep, runnerOf } from '../../operators/compose.js';
 import type { StepRun } from '../../call/callable.js';
 import { MillraceError, misuse } from '../../values/errors.js';
-import type { Input, InputMessage } from '../../seams/input.js';
+import { type GivenMessage, type Input, type InputMessage, withBlocks } from '../../seams/input.js';
 import { isRecord } from '../../values/json.js';
 import { history, historyIn } from '../../memories/conversation.js';
-import { type ContentBlock, isContentBlock, textBlock } from '../../values/message.js';
+import { type ContentBlock, isContentBlock } from '../../values/message.js';
 import { checkOptions, isFunction, listOf, type Rule, wholeNumber } from '../../values/options.js';
 import { silent } from '../../seams/tool-context.js';
 import type { Reply } from '../../values/reply.js';
@@ -296,22 +296,17 @@ const isFilled = (block: ContentBlock): boolean =>
 
 /** An input as a list of messages. Invalid parts are left to the call to reject. */
 export const toMessages = (input: Input): readonly InputMessage[] => {
-  if (typeof input === 'string') return [userMessage(input)];
-  if (!isList(input)) return [fromOthers(input)];
-  const parts: readonly (ContentBlock | InputMessage | string)[] = input;
+  if (!isList(input)) return [fromOthers(withBlocks(input))];
+  const parts: readonly (ContentBlock | GivenMessage | string)[] = input;
   const blocks = parts.filter(isBlock);
   if (blocks.length === parts.length) return [{ role: 'user', content: blocks }];
-  return parts.flatMap((part) =>
-    isBlock(part) ? [] : typeof part === 'string' ? [userMessage(part)] : [part],
-  );
+  return parts.flatMap((part) => (isBlock(part) ? [] : [withBlocks(part)]));
 };
 
 const isList = (input: Input): input is Extract<Input, readonly unknown[]> => Array.isArray(input);
 
-const isBlock = (part: ContentBlock | InputMessage | string): part is ContentBlock =>
+const isBlock = (part: ContentBlock | GivenMessage | string): part is ContentBlock =>
   isContentBlock(part);
-
-const userMessage = (text: string): InputMessage => ({ role: 'user', content: [textBlock(text)] });
 
 const fromOthers = (message: InputMessage): InputMessage =>
   message.role === 'assistant'
