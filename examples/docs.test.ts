@@ -110,7 +110,7 @@ describe('docs/rules.md', () => {
     ]);
     const ids = new Set(proved.flatMap(([, names = '']) => names.split(', ')));
     const rules = readFileSync(join(root, 'docs', 'rules.md'), 'utf8');
-    const listed = [...rules.matchAll(/^\| ([A-Z]\d+)\s*\|/gm)].map(([, id = '']) => id);
+    const listed = [...rules.matchAll(/^- \*\*([A-Z]\d+)\*\*: /gm)].map(([, id = '']) => id);
     expect([...ids].sort()).toEqual([...listed].sort());
   });
 });
