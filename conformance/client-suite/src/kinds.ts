@@ -8,17 +8,12 @@ import { createInterface } from 'node:readline';
 import { DefaultChatTransport, readUIMessageStream, type UIMessage } from 'ai';
 import { suite } from './columns.js';
 
-/** A kind of server: a small program in `servers`, and how it was run. */
+/** A kind of server: a small program in `servers`, and how it is run. */
 interface Kind {
   readonly name: string;
   readonly file: string;
-  readonly ran: string;
   readonly run: (file: string) => Promise<string>;
 }
-
-const inNode = 'in a process of its own, over a port';
-const overPort = 'over a port';
-const byRequest = 'with a `Request`, in Node.js';
 
 /** A client of the AI SDK asks a question. */
 const asked = async (api: string, fetching: typeof fetch = fetch): Promise<string> => {
@@ -74,17 +69,15 @@ const listening = async (load: () => Promise<{ readonly server: Server }>): Prom
 };
 
 export const kinds: readonly Kind[] = [
-  { name: '`serve()` in Node.js', file: 'serve', ran: inNode, run: asProcess },
+  { name: '`serve()` in Node.js', file: 'serve', run: asProcess },
   {
-    name: 'Next.js, a route',
+    name: 'Next.js route',
     file: 'next',
-    ran: byRequest,
     run: async () => askedDirectly((await import('./servers/next.js')).POST),
   },
   {
     name: 'Hono',
     file: 'hono',
-    ran: byRequest,
     run: async () => {
       const { app } = await import('./servers/hono.js');
       return askedDirectly((request) => app.fetch(request));
@@ -93,32 +86,28 @@ export const kinds: readonly Kind[] = [
   {
     name: 'Express',
     file: 'express',
-    ran: overPort,
     run: () => listening(() => import('./servers/express.js')),
   },
   {
     name: '`node:http`',
     file: 'node-http',
-    ran: overPort,
     run: () => listening(() => import('./servers/node-http.js')),
   },
   {
     name: 'Workers, Deno, Bun',
     file: 'fetch',
-    ran: byRequest,
     run: async () => askedDirectly((await import('./servers/fetch.js')).default.fetch),
   },
   {
-    name: 'encoders and sessions of your own, in Hono',
+    name: 'your own encoders and sessions',
     file: 'encoders',
-    ran: byRequest,
     run: async () => {
       const { app } = await import('./servers/encoders.js');
       return askedDirectly((request) => app.fetch(request));
     },
   },
-  { name: '`serve()` with approvals', file: 'approvals', ran: inNode, run: asProcess },
-  { name: '`serve()` with AG-UI, OpenAI and A2A', file: 'protocols', ran: inNode, run: asProcess },
+  { name: '`serve()` with approvals', file: 'approvals', run: asProcess },
+  { name: '`serve()` with AG-UI, OpenAI and A2A', file: 'protocols', run: asProcess },
 ];
 
 /** Lines of code: those that are neither empty nor comments. */
@@ -128,7 +117,7 @@ export const linesOf = ({ file }: Kind): number =>
     .map((line) => line.trim())
     .filter((line) => line !== '' && !/^(?:\/\/|\/\*|\*)/.test(line)).length;
 
-/** Runs a kind of server, and says what is wrong with it. */
+/** Runs a kind of server; returns a description of its problem, if it has one. */
 export const problemOf = async ({ name, file, run }: Kind): Promise<string | undefined> => {
   try {
     equal(await run(file), 'Hello Ann.');

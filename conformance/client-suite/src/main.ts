@@ -1,14 +1,14 @@
 import { allColumns } from './columns.js';
 import { kinds, problemOf } from './kinds.js';
-import { kindsTable, partOfPage, partsOf, writePage } from './page.js';
+import { kindsTable, partOfPage, partsOf, rowsTable, writePage } from './page.js';
 import { rowIds } from './rows.js';
 import { notesOf, playCell, type Played, summaryOf, tableOf } from './table.js';
 
 const help = `npm run client-conformance -- [--write]
 
-Runs real chat clients against a server of Millrace on 127.0.0.1, and prints what each ended with, row by row, and the
-lines of code of each kind of server. Exits with 1 if something is wrong, or if docs/clients.md shows something
-else. --write writes the tables to docs/clients.md.`;
+Runs real chat clients against a Millrace server on 127.0.0.1. Prints the result of each client in each scenario, the
+scenarios, and the lines of code of each kind of server. Exits with 1 if a client fails, or if docs/clients.md is out of
+date. --write updates docs/clients.md.`;
 
 const words = process.argv.slice(2);
 if (words.some((word) => word !== '--write')) {
@@ -33,14 +33,14 @@ async function play(isWritten: boolean): Promise<number> {
     if (problem !== undefined) problems.push(problem);
   }
   const parts = partsOf(columns, cells);
-  console.log(`${tableOf(columns, cells)}\n\n${kindsTable()}\n`);
+  console.log(`${tableOf(columns, cells)}\n\n${rowsTable()}\n\n${kindsTable()}\n`);
   for (const note of [notesOf(cells, ['wrong']), ...problems]) if (note !== '') console.log(note);
   const isRight = problems.length === 0 && cells.every(({ result }) => result !== 'wrong');
   if (isWritten && isRight) writePage(parts);
   const stale = Object.entries(parts).filter(([name, part]) => partOfPage(name) !== part);
   if (stale.length > 0) {
     const names = stale.map(([name]) => name).join(', ');
-    console.log(`docs/clients.md shows something else (${names}). Run this with --write.`);
+    console.log(`docs/clients.md is out of date (${names}). Run this with --write.`);
   }
   console.log(summaryOf(cells));
   return isRight && stale.length === 0 ? 0 : 1;

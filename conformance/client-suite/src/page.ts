@@ -4,33 +4,29 @@ import type { Column } from './column.js';
 import { suite } from './columns.js';
 import { kinds, linesOf } from './kinds.js';
 import { rowIds, rows } from './rows.js';
-import { markdownTable, notesOf, type Played, summaryOf, tableOf } from './table.js';
+import { markdownTable, notesOf, type Played, tableOf } from './table.js';
 
 export const pagePath = join(suite, '..', '..', 'docs', 'clients.md');
 
 /** The kinds of servers, with their lines of code. */
 export const kindsTable = (): string =>
   markdownTable([
-    ['Server', 'Lines', 'Program', 'Ran'],
+    ['Server', 'Lines'],
     ...kinds.map((kind) => [
-      kind.name,
+      `[${kind.name}](../conformance/client-suite/src/servers/${kind.file}.ts)`,
       String(linesOf(kind)),
-      `[${kind.file}.ts](../conformance/client-suite/src/servers/${kind.file}.ts)`,
-      kind.ran,
     ]),
   ]);
 
-const rowsTable = (): string =>
+/** The rows, with what happens in each. */
+export const rowsTable = (): string =>
   markdownTable([['Row', 'Description'], ...rowIds.map((id) => [rows[id].name, rows[id].about])]);
 
 /** What a run writes to the page, by the names of its places. */
 export const partsOf = (columns: readonly Column[], cells: readonly Played[]) => ({
   table: tableOf(columns, cells),
-  summary: `${summaryOf(cells)}.`,
-  rows: rowsTable(),
-  protocol: notesOf(cells, ['protocol']),
-  unbuilt: notesOf(cells, ['server']) || 'Nothing.',
-  versions: [...new Set(columns.map(({ version }) => `- ${version}`))].join('\n'),
+  missing: notesOf(cells, ['protocol', 'server']),
+  versions: [...new Set(columns.map(({ version }) => version))].join(', '),
   servers: kindsTable(),
 });
 

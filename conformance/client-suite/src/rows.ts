@@ -5,7 +5,7 @@ import type { ServeOptions } from '@millrace/server/node';
 import { BehaviorSubject, filter, map, of, take, throwError } from 'rxjs';
 import type { Scene } from './stage.js';
 
-/** A row of the table: the scene that is played for every client, and what its client must end with. */
+/** A row of the table: a scenario that runs for every client. */
 export interface Row {
   readonly name: string;
   readonly about: string;
@@ -48,12 +48,12 @@ const lookTogether = () => {
 export const rows = {
   good: {
     name: 'good run',
-    about: 'The answer is streamed in two parts, and ends whole.',
+    about: 'The answer streams in two parts and arrives complete.',
     scene: () => ({ answers: [[text('Hello'), text(' Ann.')]] }),
   },
   parallel: {
     name: 'parallel tools',
-    about: 'Two calls of a tool run at the same time, then the answer follows.',
+    about: 'Two tool calls run at the same time, followed by the answer.',
     scene: () => ({
       answers: [
         [toolCall('look', { city: 'Oslo' }, 'a'), toolCall('look', { city: 'Rome' }, 'b')],
@@ -64,7 +64,7 @@ export const rows = {
   },
   toolError: {
     name: 'tool error',
-    about: 'A tool throws. The client learns that it failed, not why, and gets the answer.',
+    about: 'A tool throws. The client sees that it failed, but not why, and gets the answer.',
     scene: () => ({
       answers: [[toolCall('broken', {}, 'a')], [text('It is broken.')]],
       agent: {
@@ -81,7 +81,7 @@ export const rows = {
   denial: {
     name: 'denial',
     about:
-      'A rule of the server denies a tool call. The client learns that, not why, and gets the answer.',
+      'A rule on the server denies a tool call. The client sees the denial, but not the reason, and gets the answer.',
     scene: ({ pays }) => ({
       answers: [pay, [text('Then not.')]],
       agent: {
@@ -91,23 +91,23 @@ export const rows = {
   },
   approval: {
     name: 'approval',
-    about: 'A tool waits until the client approves it by the means of its protocol. It runs once.',
+    about: 'A tool waits until the client approves it through its protocol. It runs once.',
     scene: asking('It is paid.'),
   },
   refusal: {
     name: 'approval denied',
     about:
-      'The client denies it with a reason. The tool does not run, and the model gets the reason.',
+      'The client denies a tool call with a reason. The tool does not run, and the model gets the reason.',
     scene: asking('Then not.'),
   },
   lateApproval: {
     name: 'approval after a reload',
-    about: 'A new client loads the conversation, sees what waits, and approves it.',
+    about: 'A new client loads the conversation, sees the pending approval, and approves it.',
     scene: asking('It is paid.'),
   },
   suspended: {
     name: 'suspended tool',
-    about: 'A tool of the agent suspends, and the client brings its result.',
+    about: 'A tool of the agent suspends, and the client supplies its result.',
     scene: () => ({
       answers: [[toolCall('where', {}, 'w'), finish()], [text('You are in Oslo.')]],
       agent: {
@@ -123,14 +123,15 @@ export const rows = {
   },
   clientTool: {
     name: 'client tool',
-    about: 'The request defines a tool, which the client runs. Its result continues the call.',
+    about: 'The request defines a tool that the client runs. Its result resumes the call.',
     scene: () => ({
       answers: [[toolCall('weather', { city: 'Oslo' }, 'w'), finish()], [text('It rains.')]],
     }),
   },
   regenerate: {
     name: 'regenerate',
-    about: 'The second answer is made again. The model sees the first question and answer only.',
+    about:
+      'The second answer is generated again. The model sees only the first question and answer.',
     scene: () => ({ answers: afterOne }),
   },
   edit: {
@@ -140,12 +141,12 @@ export const rows = {
   },
   picture: {
     name: 'picture in',
-    about: 'A message has a picture, which reaches the model as it is.',
+    about: 'A message has an image, which reaches the model unchanged.',
     scene: () => ({ answers: [[text('A cat.')]] }),
   },
   fault: {
     name: 'model fault',
-    about: "The model fails. The client's own error state has the message for users.",
+    about: "The model fails. The client's own error state has the user-facing message.",
     scene: () => ({
       answers: [
         () => throwError(() => new MillraceError('server', 'secret', { retryable: false })),
@@ -154,23 +155,23 @@ export const rows = {
   },
   interrupt: {
     name: 'interrupt',
-    about: 'The call is stopped in the middle of its answer. The text so far stays.',
+    about: 'The call is interrupted in the middle of its answer. The text so far stays.',
     scene: held(),
   },
   abort: {
     name: 'abort',
-    about: 'The client leaves in the middle of the answer, and the model is unsubscribed.',
+    about: 'The client disconnects in the middle of the answer, and the model is unsubscribed.',
     scene: held({ onDisconnect: 'abort' }),
   },
   resume: {
     name: 'resume',
     about:
-      'The client loses its connection, or leaves, in the middle of an answer. It ends with all of it.',
+      'The client loses its connection in the middle of an answer, reconnects, and gets all of it.',
     scene: held(),
   },
   reload: {
     name: 'reload',
-    about: 'A new client loads the conversation, and joins the answer that is running.',
+    about: 'A new client loads the conversation and joins the running answer.',
     scene: held({}, [[text('Hello.')]]),
   },
 } satisfies Readonly<Record<string, Row>>;

@@ -63,14 +63,15 @@ export const markdownTable = (lines: readonly (readonly string[])[]): string => 
   return [first, rule, ...others].join('\n');
 };
 
-/** What cells of these results say, those of a column that say the same together. */
+/** The reasons of cells with these results, each with its clients and rows. */
 export const notesOf = (cells: readonly Played[], results: readonly Played['result'][]): string => {
   const chosen = cells.filter(({ result }) => results.includes(result));
-  const keyOf = ({ column, says }: Played) => `${column.name}: ${says}`;
-  return [...new Set(chosen.map(keyOf))]
-    .map((key) => {
-      const names = chosen.filter((cell) => keyOf(cell) === key).map(({ row }) => rows[row].name);
-      return `- ${names.join(', ')}, ${key}`;
+  return [...new Set(chosen.map(({ says }) => says))]
+    .map((reason) => {
+      const alike = chosen.filter(({ says }) => says === reason);
+      const names = new Set(alike.map(({ column }) => column.name));
+      const about = new Set(alike.map(({ row }) => rows[row].name));
+      return `- ${[...names].join('; ')} (${[...about].join(', ')}): ${reason}`;
     })
     .join('\n');
 };

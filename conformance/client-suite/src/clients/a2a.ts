@@ -213,9 +213,9 @@ export const a2aColumn = (version: string): Column => ({
       match(resultsAsked(stage), /Oslo/);
       return 'input-required';
     },
-    clientTool: notInProtocol('A message has no definitions of tools.'),
-    regenerate: notInProtocol('A task has one answer, and a context only grows.'),
-    edit: notInProtocol('A message that was sent stays: a context only grows.'),
+    clientTool: notInProtocol('messages have no tool definitions'),
+    regenerate: notInProtocol('messages cannot be taken back'),
+    edit: notInProtocol('messages cannot be taken back'),
     picture: async (stage) => {
       const value = Buffer.from(picture, 'base64');
       const image = partOf({ $case: 'raw', value }, 'image/png');

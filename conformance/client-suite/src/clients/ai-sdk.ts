@@ -293,7 +293,7 @@ export const aiSdk = (
         return 'addToolOutput';
       },
       clientTool: notInProtocol(
-        'A request of `useChat` has messages, and no definitions of tools. Give the agent a tool that suspends.',
+        '`useChat` sends no tool definitions; give the agent a tool that suspends',
       ),
       regenerate: async (stage) => {
         const chat = await twoAnswers(stage);

@@ -55,7 +55,7 @@ const answers = async (
   return [...messages, { role: 'assistant', content: message.content }];
 };
 
-const noApprovals = notInProtocol('Chat completions have no approvals.');
+const noApprovals = notInProtocol('no approvals');
 
 export const chatCompletions = (version: string): Column => ({
   name: 'openai, chat completions',
@@ -154,7 +154,7 @@ export const chatCompletions = (version: string): Column => ({
       same(stage.errors, ['server']);
       return 'APIError';
     },
-    interrupt: notInProtocol('A completion has no id to stop it by. Leaving it cuts the call.'),
+    interrupt: notInProtocol('a completion has no id to stop it by; disconnecting cuts the call'),
     abort: async (stage) => {
       const stream = openAiOf(stage).chat.completions.stream({ model, messages: [user('Hi')] });
       stage.held.say('Once');
@@ -163,7 +163,7 @@ export const chatCompletions = (version: string): Column => ({
       await stage.held.left();
       return 'abort';
     },
-    resume: notInProtocol('A stream of chunks has no numbers, and ends with its connection.'),
-    reload: notInProtocol('The client keeps the conversation. The server keeps nothing.'),
+    resume: notInProtocol('chunks have no sequence numbers'),
+    reload: notInProtocol('the client keeps the conversation'),
   },
 });
