@@ -67,7 +67,9 @@ const cardOf$ = (remote: Remote): Observable<AgentCard> => {
     timeout({
       first: connectMs,
       with: () =>
-        throwError(() => failure(remote, 'timeout', `did not send its card in ${connectMs} ms`)),
+        throwError(() =>
+          failure(remote, 'timeout', `did not send its card within ${connectMs} ms`),
+        ),
     }),
     map((card) => checkedCard(remote, card)),
   );
@@ -130,7 +132,7 @@ export const streamed$ = <T>(open: (signal: AbortSignal) => AsyncIterable<T>): O
 const assertOrigin = (remote: Remote, url: string): void => {
   const { origin } = new URL(url);
   if (allowedOrigins(remote).includes(origin)) return;
-  throw failure(remote, 'refused', `wants requests at ${origin}. Allow it with 'origins'`);
+  throw failure(remote, 'refused', `expects requests at ${origin}. Allow it with 'origins'`);
 };
 
 /** A card that the program gives is trusted. */

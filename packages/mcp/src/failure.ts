@@ -33,7 +33,7 @@ interface Explained {
 
 const explained = (cause: unknown): Explained => {
   if (cause instanceof UnauthorizedError) {
-    return { code: 'auth', why: "it wants an authorization. Check 'headers' or 'authProvider'." };
+    return { code: 'auth', why: "it requires authorization. Check 'headers' or 'authProvider'." };
   }
   if (cause instanceof OAuthError || cause instanceof OAuthClientFlowError) {
     return { code: 'auth', why: cause.message };

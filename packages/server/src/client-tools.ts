@@ -43,7 +43,7 @@ export const readClientTools = (
       return `The parameters of '${name}' must have the type object.`;
     }
     if (names.has(name)) return 'Two tools have the same name.';
-    if (taken.has(name)) return `The server has a tool '${name}' already.`;
+    if (taken.has(name)) return `The server already has a tool '${name}'.`;
     names.add(name);
     const text = typeof description === 'string' ? description.trim() : '';
     tools.push({ name, description: text === '' ? name : text, parameters });
@@ -72,9 +72,9 @@ export const clientTools = (
     const { names } = call.toolkit.current;
     const taken = tools.find((it) => names.includes(it.name))?.name;
     if (taken !== undefined) {
-      throw new MillraceError('invalidRequest', `The server has a tool '${taken}' already.`, {
+      throw new MillraceError('invalidRequest', `The server already has a tool '${taken}'.`, {
         status: 400,
-        userMessage: `The server has a tool '${taken}' already.`,
+        userMessage: `The server already has a tool '${taken}'.`,
       });
     }
     return addTools(...tools.map(suspending)).call?.(context)(next)(call) ?? next(call);

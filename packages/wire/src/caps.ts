@@ -58,5 +58,5 @@ const reasons: Readonly<Record<keyof Caps, string>> = {
 export const capExceeded = (vendor: string, caps: Caps, cap: keyof Caps): MillraceError =>
   new MillraceError(
     'tooLarge',
-    `An answer of ${inSentence(vendor)} was aborted: ${reasons[cap]} ${caps[cap]}. If that is expected, raise 'caps.${cap}'.`,
+    `An answer from ${inSentence(vendor)} was aborted: ${reasons[cap]} ${caps[cap]}. If that is expected, raise 'caps.${cap}'.`,
   );

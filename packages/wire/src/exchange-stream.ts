@@ -247,6 +247,6 @@ class Reception implements Receiver {
 const incomplete = (vendor: string): MillraceError =>
   new MillraceError(
     'invalidResponse',
-    `The answer of ${inSentence(vendor)} is incomplete: its stream ended without a finish.`,
+    `The answer from ${inSentence(vendor)} is incomplete: its stream ended without a finish reason.`,
     { retryable: true },
   );

@@ -123,7 +123,7 @@ describe('failure', () => {
   it('C7: 404 says which path was asked, and not the query', () => {
     const url = 'https://acme.example/v1/v1/messages?key=1';
     expect(failure('Acme', { status: 404, url }).message).toBe(
-      "Acme knows no such model or URL (404). The path was /v1/v1/messages. Check the model's name and the base URL.",
+      "Acme does not know the model or the URL (404). The path was /v1/v1/messages. Check the model's name and the base URL.",
     );
     expect(failure('Acme', { status: 400, url }).message).not.toContain('/v1');
   });

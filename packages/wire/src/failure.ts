@@ -113,7 +113,7 @@ const statusFromCode = (code: string | number | undefined): number | undefined =
 };
 
 const kinds = {
-  contextTooLong: { code: 'contextTooLong', did: 'cannot take so long a conversation' },
+  contextTooLong: { code: 'contextTooLong', did: 'cannot accept such a long conversation' },
   refused: { code: 'refused', did: 'refused the request because of its content' },
   quota: {
     code: 'rateLimited',
@@ -128,13 +128,13 @@ const kinds = {
   },
   missing: {
     code: 'invalidRequest',
-    did: 'knows no such model or URL',
+    did: 'does not know the model or the URL',
     hint: "Check the model's name and the base URL.",
   },
   timeout: { code: 'timeout', did: 'timed out' },
   conflict: { code: 'conflict', did: 'reports a conflict', retryable: true },
   tooLarge: { code: 'tooLarge', did: 'rejected the request as too large' },
-  rateLimited: { code: 'rateLimited', did: 'limits the rate of requests' },
+  rateLimited: { code: 'rateLimited', did: 'is limiting the rate of requests' },
   server: { code: 'server', did: 'failed' },
   redirect: {
     code: 'redirect',

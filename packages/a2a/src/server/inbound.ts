@@ -25,7 +25,7 @@ export const checkedMessage = (message: A2aMessage | undefined): A2aMessage => {
   if (message === undefined) throw new RequestMalformedError("'message' is missing.");
   if (message.messageId === '') throw new RequestMalformedError("'message.messageId' is missing.");
   if (message.role !== Role.ROLE_USER) {
-    throw new RequestMalformedError("'message.role' must be that of the user.");
+    throw new RequestMalformedError("'message.role' must be the user role.");
   }
   if (message.parts.length === 0) throw new RequestMalformedError("'message.parts' is empty.");
   return message;
@@ -54,7 +54,7 @@ const blocksOf = (parts: readonly Part[]): readonly ContentBlock[] =>
     if (block !== undefined) return block;
     // The server of a model may fetch a URL from its own network.
     if (part.content?.$case === 'url') {
-      throw new ContentTypeNotSupportedError('Files are taken as bytes, not as URLs.');
+      throw new ContentTypeNotSupportedError('Send files as bytes, not as URLs.');
     }
     throw new RequestMalformedError('A part must have text, data, or bytes with a media type.');
   });

@@ -55,7 +55,7 @@ export const answered$ = (
       lastValueFrom(
         value$.pipe(
           takeUntil(left$),
-          throwIfEmpty(() => new UnsupportedOperationError('The client has left.')),
+          throwIfEmpty(() => new UnsupportedOperationError('The client disconnected.')),
           catchError((error: unknown) => {
             const refusal = refusalOf(error);
             if (refusal === undefined) failure = { error };

@@ -123,7 +123,7 @@ const Chat = ({ id, name, isNew, server, use }: ChatProps) => {
   const busy = !isBusy
     ? undefined
     : asked === undefined
-      ? 'Wait for the end of the answer, or stop it.'
+      ? 'Wait until the answer is complete, or stop it.'
       : `The tool ${asked} needs your approval first.`;
   const isSending = isBusy && state.sending !== undefined;
   const isLost = state?.isReconnecting === true;
@@ -268,4 +268,4 @@ const approvalIn = ({ parts }: UiMessage): string | undefined =>
   })[0];
 
 const spokenEnd = (message: UiMessage): string =>
-  message.end?.error === undefined ? plainTextOf(message) : 'The answer has failed.';
+  message.end?.error === undefined ? plainTextOf(message) : 'The answer failed.';

@@ -159,7 +159,7 @@ const Answer = ({ message, isLast, busy }: MessageProps) => {
 const notes = new Map([
   ['interrupted', 'Stopped.'],
   ['stopped', 'Stopped.'],
-  ['truncated', 'The answer is cut: it has reached its maximum length.'],
+  ['truncated', 'The answer was cut off at its maximum length.'],
   ['maxIterations', 'Stopped after the maximum number of steps.'],
   ['budget', 'Stopped: the budget is used up.'],
   ['refused', 'The model refused to answer.'],

@@ -23,7 +23,7 @@ export const ApprovalForm = ({
     setProblem('');
     actions?.decide$(token ?? '', verdict).subscribe({
       error: (error: unknown) => {
-        setProblem(error instanceof Error ? error.message : 'It has failed.');
+        setProblem(error instanceof Error ? error.message : 'It failed.');
         setMode(back);
       },
     });

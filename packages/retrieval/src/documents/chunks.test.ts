@@ -169,7 +169,7 @@ describe('chunked', () => {
       { from: 0, to: 0.5 },
       { from: NaN, to: 1 },
     ]) {
-      expect(() => chunked(doc('abc'), () => [span])).toThrow('The chunker made a span');
+      expect(() => chunked(doc('abc'), () => [span])).toThrow('The chunker returned a span');
     }
     expect(() => bySize({ maxLength: 100, overlap: 51 })).toThrow("'overlap' must be");
     expect(() => byHeadings({ maxLength: 1 })).toThrow("'maxLength' must be");

@@ -46,7 +46,7 @@ export const chunked = (
     if (isWithin && Number.isSafeInteger(from) && Number.isSafeInteger(to)) continue;
     throw new MillraceError(
       'config',
-      `The chunker made a span from ${from} to ${to} of '${document.source.slice(0, 200)}', which has ${document.text.length} characters.`,
+      `The chunker returned a span from ${from} to ${to} of '${document.source.slice(0, 200)}', which has ${document.text.length} characters.`,
     );
   }
   return { ...document, chunks: located(document, spans) };

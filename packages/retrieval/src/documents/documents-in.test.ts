@@ -101,7 +101,7 @@ describe('documentsIn', () => {
     expect(reports).toEqual([
       ['a.pdf was skipped: Invalid PDF structure.', 'a.pdf'],
       ['b.pdf was skipped: Invalid PDF structure.', 'b.pdf'],
-      ['c.pdf has no text, as if it were scanned.', 'c.pdf'],
+      ['c.pdf has no text: it may be scanned.', 'c.pdf'],
       ['d.md was skipped: it has more than 3000 bytes (maxBytes).', 'd.md'],
     ]);
   });
@@ -115,7 +115,7 @@ describe('documentsIn', () => {
     });
     const { documents, reports } = await readAll();
     expect(documents.map(({ text }) => text.trim())).toEqual(['', 'good']);
-    expect(reports).toEqual([['a.pdf has no text, as if it were scanned.', 'a.pdf']]);
+    expect(reports).toEqual([['a.pdf has no text: it may be scanned.', 'a.pdf']]);
   });
 
   it('stops a PDF that inflates to gigabytes, or takes too long, and reads the next file', async () => {

@@ -139,7 +139,7 @@ async function* read(
       if (signal.aborted) return undefined;
       if (document === undefined) continue;
       if (document.pages !== undefined && document.text.trim() === '') {
-        report(`${source} has no text, as if it were scanned.`, source);
+        report(`${source} has no text: it may be scanned.`, source);
       }
       yield chunked(document, chunk);
     }

@@ -112,7 +112,7 @@ describe('the context of an AG-UI client', () => {
     const { client, model } = serving([[text('In Oslo.')]]);
     await watched(client, { context: [{ description: 'The city', value: 'Oslo' }] });
     expect(model.requests[0]?.system).toBe(
-      'Be kind.\n\nThe application of the user says:\nThe city: Oslo',
+      'Be kind.\n\nThe application provides this context:\nThe city: Oslo',
     );
   });
 

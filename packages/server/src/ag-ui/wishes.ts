@@ -58,7 +58,7 @@ const contextOf = (given: unknown): string => {
     }
     throw badRequest("'context' must have descriptions and values");
   });
-  const text = ['The application of the user says:', ...lines].join('\n');
+  const text = ['The application provides this context:', ...lines].join('\n');
   if (text.length > maxLength) throw badRequest("'context' is too long");
   return lines.length === 0 ? '' : text;
 };

@@ -77,7 +77,7 @@ export const once = <Given extends readonly unknown[]>(
 export const refused = (status: number, userMessage: string): MillraceError =>
   new MillraceError('invalidRequest', userMessage, { status, userMessage });
 
-export const notFound = (): MillraceError => refused(404, 'There is nothing here.');
+export const notFound = (): MillraceError => refused(404, 'Not found.');
 
 export const wrongMethod = (routes: readonly { readonly method: string }[]): Response => {
   const methods = routes.map(({ method }) => method);

@@ -99,7 +99,7 @@ export const createRuns = (onDisconnect: OnDisconnect, onAbort: (run: OpenRun) =
     // Its client may have been asked, and comes back with the answer.
     if (run.asked.size > 0) return;
     if (onDisconnect === 'interrupt') {
-      run.session.interrupt('The client has left.', run.callId);
+      run.session.interrupt('The client disconnected.', run.callId);
     } else {
       onAbort(run);
       run.stop$.next();

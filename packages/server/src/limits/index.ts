@@ -42,13 +42,13 @@ export const userLimits = (
   };
   return (user, open) => {
     if (open + (taken.get(user) ?? 0) >= calls) {
-      throw tooMany('You have too many open questions. Wait for an answer.');
+      throw tooMany('You have too many unanswered questions. Wait for an answer.');
     }
     if (perMinute !== Infinity) {
       const at = now();
       const next = Math.max(due.get(user) ?? at, at) + minuteMs / perMinute;
       const waitMs = next - at - minuteMs;
-      if (waitMs > 0) throw tooMany('You ask too often. Try again later.', waitMs);
+      if (waitMs > 0) throw tooMany('Too many requests. Try again later.', waitMs);
       forget(at);
       due.set(user, next);
     }
@@ -62,7 +62,7 @@ export const userLimits = (
 };
 
 const tooMany = (userMessage: string, retryAfterMs?: number): MillraceError =>
-  new MillraceError('busy', `A user is at a limit: ${userMessage}`, {
+  new MillraceError('busy', `A user has reached a limit: ${userMessage}`, {
     status: 429,
     userMessage,
     ...(retryAfterMs !== undefined && { retryAfterMs }),

@@ -6,12 +6,12 @@ describe('the limits of users', () => {
     const take = userLimits({ calls: 3 });
     const free = take('a', 1);
     take('a', 1);
-    expect(() => take('a', 1)).toThrow('too many open questions');
+    expect(() => take('a', 1)).toThrow('too many unanswered questions');
     expect(take('b', 2)).toBeDefined();
     free();
     free();
     expect(take('a', 1)).toBeDefined();
-    expect(() => take('a', 1)).toThrow('too many open questions');
+    expect(() => take('a', 1)).toThrow('too many unanswered questions');
   });
 
   it('let calls of a minute come at once, and then evenly', () => {
@@ -50,6 +50,6 @@ describe('the limits of users', () => {
     // Those of the last second only.
     expect(() => {
       for (let count = 0; count < 60; count += 1) take('29999', 0);
-    }).toThrow('too often');
+    }).toThrow('Too many requests');
   });
 });

@@ -58,7 +58,7 @@ export const serve = (agent: Agent, options: ServeOptions = {}): Observable<Serv
   if (given.user === undefined && !thisMachine.includes(host)) {
     throw new MillraceError(
       'config',
-      `serve() would let everybody in at '${host}'. Authenticate users with 'user', or leave out 'host'.`,
+      `serve() would be open to everyone at '${host}'. Authenticate users with 'user', or leave out 'host'.`,
     );
   }
   checkServer('serve()', agent, given);
@@ -164,7 +164,7 @@ const cannotListen = (cause: Error, host: string, port: number): MillraceError =
   return new MillraceError(
     'config',
     isTaken
-      ? `Another program listens at ${host}:${port} already. Set another 'port', or 0 for a free one.`
+      ? `Another program is already listening at ${host}:${port}. Set another 'port', or 0 for a free one.`
       : `The server cannot listen at ${host}:${port}: ${cause.message}.`,
     { cause },
   );

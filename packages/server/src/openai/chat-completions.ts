@@ -162,7 +162,7 @@ const toChunks =
       );
     });
 
-const takenBack = 'The answer was taken back after a part of it was sent. Ask again.';
+const takenBack = 'The answer was retracted after part of it was sent. Send the request again.';
 
 const failureOf = (message: string, code: string): object => ({
   error: { message, type: 'server_error', param: null, code },

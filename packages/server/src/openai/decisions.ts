@@ -54,7 +54,7 @@ const decisionsIn = (input: unknown, continues: boolean): readonly Decision[] =>
       : [],
   );
   if (decisions.length > 0 && decisions.length < items.length) {
-    throw refuse('Answers to approval requests are sent without other items.', 'input');
+    throw refuse('Send answers to approval requests without other items.', 'input');
   }
   if (decisions.length > 0 && !continues) {
     throw refuse(
@@ -158,7 +158,7 @@ const verdictsOn = (
     if ((question.approved ?? verdict.approved) === verdict.approved) {
       return { id: question.id, verdict };
     }
-    const message = 'It was decided otherwise before, or has expired.';
+    const message = 'It was already decided differently, or has expired.';
     throw refuse(message, param, 'already_decided', 409);
   });
 

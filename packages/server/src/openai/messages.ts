@@ -214,7 +214,7 @@ export const conversationOf = (entries: readonly Entry[], continues: boolean): C
   assertPaired(isLate ? messages.slice(1) : messages);
   const last = messages.findLastIndex(({ role }) => role === 'assistant');
   const input = messages.slice(last + 1);
-  if (input.length === 0) throw refuse('The last message must be of the user, or of a tool.');
+  if (input.length === 0) throw refuse('The last message must be from the user or a tool.');
   const [results] = input;
   const asked = messages.slice(0, last + 1);
   return {

@@ -291,12 +291,12 @@ const readRequest = (body: unknown, served: Served) => {
   const conversation = conversationIn(body);
   if (fieldOf(body, 'prompt') != null) throw refuse("'prompt' is not supported.", 'prompt');
   if (previous !== undefined && conversation !== undefined) {
-    throw refuse("Give 'previous_response_id' or 'conversation', not both.", 'conversation');
+    throw refuse("Pass 'previous_response_id' or 'conversation', not both.", 'conversation');
   }
   const continues = previous !== undefined || conversation !== undefined;
   if (!isStored && (continues || isBackground)) {
     throw refuse(
-      "Without 'store', a response can neither continue nor run in the background.",
+      "Without 'store', a response can neither be continued nor run in the background.",
       'store',
     );
   }

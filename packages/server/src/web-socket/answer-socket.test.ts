@@ -353,7 +353,7 @@ describe('an answer over a socket', () => {
       const { say, frame } = connect(respond);
       say(send('r'));
       const error = await frame('r', 'error');
-      expect(error['errorText']).toBe('The server has failed.');
+      expect(error['errorText']).toBe('The server failed.');
     }
   });
 });

@@ -87,7 +87,7 @@ export const answerSocket$ = (
         mergeMap((frame) => {
           const { type, requestId } = frame;
           if (type === 'abort') return EMPTY;
-          if (open.has(requestId)) throw new Violation(1008, "A 'requestId' is in use.");
+          if (open.has(requestId)) throw new Violation(1008, "The 'requestId' is already in use.");
           if (type === 'malformed') return refused$(requestId, frame.errorText);
           if (open.size >= maxRequests) {
             return refused$(requestId, 'Too many requests at the same time.');
@@ -112,7 +112,7 @@ export const answerSocket$ = (
     catchError((cause: unknown) =>
       cause instanceof Violation
         ? closed$(socket, cause.code, cause.message)
-        : closed$(socket, 1011, 'The server has failed.'),
+        : closed$(socket, 1011, 'The server failed.'),
     ),
   );
 };
@@ -133,7 +133,7 @@ const closed$ = ({ close }: ChatSocket, code: number, reason: string): Observabl
 const failed = (requestId: string): ServerFrame => ({
   type: 'error',
   requestId,
-  errorText: 'The server has failed.',
+  errorText: 'The server failed.',
 });
 
 /** The response; one that comes after its client has left is not read. */

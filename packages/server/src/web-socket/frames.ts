@@ -31,7 +31,7 @@ export class Violation extends Error {
 
 /** Reads a message of a client. Throws a `Violation` if it has no id to answer to. */
 export const frameOf = (message: unknown): ClientFrame => {
-  if (typeof message !== 'string') throw new Violation(1003, 'Only text is understood.');
+  if (typeof message !== 'string') throw new Violation(1003, 'Only text frames are supported.');
   const frame = parsedJson(message);
   if (!isRecord(frame)) throw new Violation(1007, 'A frame must be a JSON object.');
   const requestId = fieldOf(frame, 'requestId');

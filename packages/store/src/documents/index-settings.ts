@@ -47,5 +47,5 @@ const languageOf = (language: string | undefined): string =>
 export const differs = (name: string, stored: string, given: string): MillraceError =>
   new MillraceError(
     'config',
-    `The index '${name}' has ${stored}, not ${given}. Open it as it was made, use another name, or remove it with remove$('all').`,
+    `The index '${name}' has ${stored}, not ${given}. Open it with its original settings, use another name, or remove it with remove$('all').`,
   );

@@ -19,7 +19,7 @@ export const anchored = async <Result>(
   try {
     const anchor = `/proc/self/fd/${handle.fd}`;
     if ((await readlink(anchor)) !== real) {
-      throw new Error('The directory has been replaced at the same time. Try again.');
+      throw new Error('The directory was replaced in the meantime. Try again.');
     }
     return await use(anchor);
   } finally {

@@ -181,7 +181,7 @@ describe('X20: the process survives', () => {
     ['an output that never ends', 'for (;;) console.log("x".repeat(1000))'],
   ])('%s', async (_, code) => {
     const { text, isError, turns, ms, grown } = await survives(code, { timeoutMs: 300 });
-    expect(text).toMatch(/The code was ended after 300 ms\.$|out of memory/u);
+    expect(text).toMatch(/The code was stopped after 300 ms\.$|out of memory/u);
     expect(isError).toBe(true);
     expect(text.length).toBeLessThan(10_200);
     expect(turns).toBeGreaterThan(10);

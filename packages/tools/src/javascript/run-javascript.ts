@@ -69,7 +69,7 @@ const run$ = (
   defer(() => {
     const logged: string[] = [];
     const tooSlow$ = timer(timeoutMs, scheduler).pipe(
-      map(() => failure(`The code was ended after ${timeoutMs} ms.`)),
+      map(() => failure(`The code was stopped after ${timeoutMs} ms.`)),
     );
     return merge(sandbox$(task), tooSlow$).pipe(
       takeWhile(({ type }) => type === 'log', true),

@@ -188,9 +188,14 @@ describe('send_mail', () => {
   });
 
   it.each([
-    [{ RCPT: '550 Unknown' }, {}, 'invalidRequest', 'refuses the sender or all recipients'],
-    [{ '.': '554 Spam' }, {}, 'invalidRequest', 'refuses the e-mail'],
-    [{}, { user: 'mill', password: 'TOP-SECRET' }, 'connection', 'offers no secure connection'],
+    [{ RCPT: '550 Unknown' }, {}, 'invalidRequest', 'rejected the sender or all recipients'],
+    [{ '.': '554 Spam' }, {}, 'invalidRequest', 'rejected the e-mail'],
+    [
+      {},
+      { user: 'mill', password: 'TOP-SECRET' },
+      'connection',
+      'does not offer a secure connection',
+    ],
     [{ EHLO: '421 Later', HELO: '421 Later' }, {}, 'connection', 'cannot be reached'],
   ])('reports the failure %j %j without the password', async (answers, account, code, message) => {
     const failing = await openServer(answers);

@@ -268,9 +268,9 @@ const explained = (error: unknown): unknown => {
 };
 
 const reasons: Readonly<Partial<Record<string, readonly [MillraceError['code'], string]>>> = {
-  EAUTH: ['auth', 'The mail server refuses the account of this program.'],
-  ENOAUTH: ['auth', 'The mail server asks for an account.'],
-  EENVELOPE: ['invalidRequest', 'The mail server refuses the sender or all recipients.'],
-  EMESSAGE: ['invalidRequest', 'The mail server refuses the e-mail.'],
-  ETLS: ['connection', 'The mail server offers no secure connection.'],
+  EAUTH: ['auth', 'The mail server rejected the credentials of this program.'],
+  ENOAUTH: ['auth', 'The mail server requires authentication.'],
+  EENVELOPE: ['invalidRequest', 'The mail server rejected the sender or all recipients.'],
+  EMESSAGE: ['invalidRequest', 'The mail server rejected the e-mail.'],
+  ETLS: ['connection', 'The mail server does not offer a secure connection.'],
 };

@@ -39,7 +39,7 @@ describe('run_command', () => {
     expect(ran.text).toMatch(/out[^]*\n\n\[Exit code 3.\]$/u);
     expect(ran.output).toMatchObject({ isError: false, details: { code: 3, signal: null } });
     expect((await run('')).text).toBe('(no output)\n\n[Exit code 0.]');
-    expect((await run('process.kill(process.pid)')).text).toContain('[Ended by SIGTERM.]');
+    expect((await run('process.kill(process.pid)')).text).toContain('[Terminated by SIGTERM.]');
   });
 
   it('I16: leaves the output in the pipe while demand is closed', async () => {
@@ -192,7 +192,7 @@ describe('I5: run_command ends all that it has started', () => {
   it('when time is up', async () => {
     const scheduler = new VirtualTimeScheduler();
     const { emissions$, pid } = start(scheduler);
-    const failed = expect(lastValueFrom(emissions$)).rejects.toThrow('ended after 30000 ms');
+    const failed = expect(lastValueFrom(emissions$)).rejects.toThrow('stopped after 30000 ms');
     const id = await pid;
     scheduler.flush();
     await failed;

@@ -64,7 +64,7 @@ export const runCommand = (options: RunCommandOptions): Tool => {
         takeUntil(
           timer(timeoutMs, scheduler).pipe(
             mergeMap(() =>
-              throwError(() => new Error(`The program was ended after ${timeoutMs} ms.`)),
+              throwError(() => new Error(`The program was stopped after ${timeoutMs} ms.`)),
             ),
           ),
         ),
@@ -158,7 +158,7 @@ const resultOf = (
   code: number | null,
   signal: NodeJS.Signals | null,
 ): ToolOutput => {
-  const end = signal === null ? `Exit code ${code ?? 0}` : `Ended by ${signal}`;
+  const end = signal === null ? `Exit code ${code ?? 0}` : `Terminated by ${signal}`;
   return toolOutput({
     content: `${output === '' ? '(no output)' : output.trimEnd()}\n\n[${end}.]`,
     details: { code, signal },

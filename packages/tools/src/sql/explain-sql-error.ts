@@ -54,7 +54,7 @@ const advices: Readonly<Partial<Record<string, Advice>>> = {
   '22P02': ['invalidRequest', 'Cast the value, or compare it with one of the type of the column.'],
   '25006': ['refused', 'This tool only reads.'],
   '0A000': ['refused', one],
-  '42501': ['refused', 'The user of the database may not do that.'],
+  '42501': ['refused', 'The database user does not have permission for that.'],
   '42601': ['invalidRequest', one],
   '42703': ['invalidRequest', 'Read the columns with sql_schema.'],
   '42702': ['invalidRequest', 'Write the table before the column: table.column.'],

@@ -95,7 +95,7 @@ export const schemaOutput = (tables: readonly Table[], maxLength: number): ToolO
   return toolOutput({
     content: [
       ...parts,
-      ...(others === '' ? [] : [`[More tables; ask for a part of their names: ${more}]`]),
+      ...(others === '' ? [] : [`[More tables; filter by a part of their names: ${more}]`]),
     ].join('\n\n'),
     details: { tables: fitting, isComplete: fitting.length === tables.length },
   });

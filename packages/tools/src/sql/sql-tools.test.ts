@@ -133,7 +133,7 @@ table mills -- Water mills.
     const [schema] = sqlTools({ postgres, maxLength: 150, schemas: ['public'] });
     const { text } = await runTool(schema as Tool, {});
     expect(text).toMatch(
-      /^view big_mills[^]*\n\n\[More tables; ask for a part of their names: .*mills, rivers\]$/u,
+      /^view big_mills[^]*\n\n\[More tables; filter by a part of their names: .*mills, rivers\]$/u,
     );
   });
 
@@ -418,7 +418,7 @@ describe('sql_query on a server', () => {
     ];
     for (const sql of dangers) {
       expect(await messageOf(sql, { postgres: reader })).toMatch(
-        /permission denied.*may not do that/u,
+        /permission denied.*does not have permission/u,
       );
     }
     // A read-only transaction does not stop these for a superuser: the README says so.

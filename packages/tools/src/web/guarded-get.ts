@@ -140,7 +140,7 @@ const answerOf = async (
   const location = header('location');
   if (status >= 300 && status < 400 && location !== '') return { location };
   if (status < 200 || status >= 300) {
-    throw new Error(`${shown(url)} was answered with the status ${statusText(status)}.`);
+    throw new Error(`${shown(url)} returned the status ${statusText(status)}.`);
   }
   const contentType = header('content-type');
   checkType(mediaType(contentType));
@@ -188,7 +188,7 @@ const decompression = (url: URL, encoding: string): Duplex | undefined => {
     case 'br':
       return createBrotliDecompress();
     default:
-      throw new Error(`${shown(url)} has a compression that is not supported.`);
+      throw new Error(`${shown(url)} uses a compression that is not supported.`);
   }
 };
 
