@@ -164,8 +164,8 @@ describe('the client of services', () => {
       [undefined, 'needs a key: '],
       ['', 'needs a key: '],
       [' ', 'needs a key: '],
-      ['a\nb', 'got a key with a space or a non-ASCII character: '],
-      ['schlüssel', 'got a key with a space or a non-ASCII character: '],
+      ['a\nb', 'has a key with a space or a non-ASCII letter: '],
+      ['schlüssel', 'has a key with a space or a non-ASCII letter: '],
     ] as const) {
       expect(() => requiredKey('tool()', invalid, 'MILLRACE_TEST_KEY')).toThrow(
         `tool() ${message}pass 'apiKey', or set the environment variable MILLRACE_TEST_KEY.`,

@@ -94,7 +94,7 @@ export const requiredKey = (owner: string, given: string | undefined, variable: 
     // Such a key would be in the error of the request, because no header can hold it.
     key === ''
       ? `${owner} needs a key: ${what}`
-      : `${owner} got a key with a space or a non-ASCII character: ${what}`,
+      : `${owner} has a key with a space or a non-ASCII letter: ${what}`,
   );
 };
 

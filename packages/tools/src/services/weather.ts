@@ -62,7 +62,7 @@ export const weather = (options: WeatherOptions): Tool => {
           type: 'integer',
           minimum: 1,
           maximum: 7,
-          description: 'The number of days of the forecast, including today. Default: 3.',
+          description: 'The number of days, including today. Default: 3.',
         },
       },
       required: ['place'],
