@@ -93,6 +93,13 @@ const rules = {
     to: { path: modules('@a2a-js/sdk') },
   },
 
+  'entries-for-programs-import-nothing-of-the-command': {
+    from: {
+      path: '^packages/cli/src/(?:index|file-store|anthropic|demo-model|openai|testing)\\.ts$',
+    },
+    to: { path: '.', pathNot: [ours, '^packages/cli/src/file-store\\.ts$'] },
+  },
+
   'core-imports-little': {
     from: { path: '^packages/core/src/', pathNot: [testing, test] },
     to: { path: '.', pathNot: allowedInCore },
@@ -111,7 +118,7 @@ const rules = {
   'production-does-not-import-testing': {
     from: {
       path: '^packages/[^/]+/src/',
-      pathNot: [testing, test],
+      pathNot: [testing, '^packages/cli/src/testing\\.ts$', test],
     },
     to: { path: '/testing/' },
   },

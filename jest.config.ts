@@ -37,6 +37,7 @@ const config = async (): Promise<Config> => {
       }),
       '^fast-check$': '<rootDir>/scripts/test/fast-check.mjs',
       '^millrace$': '<rootDir>/packages/cli/src/index.ts',
+      '^millrace/([^/.]+)$': '<rootDir>/packages/cli/src/$1.ts',
       '^@millrace/([^/]+)$': [
         '<rootDir>/packages/$1/src/index.ts',
         '<rootDir>/conformance/$1/src/index.ts',

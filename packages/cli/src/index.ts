@@ -1,12 +1,45 @@
+// The parts that most programs use, of @millrace/core, its subpaths and the file store. Imports nothing of the command.
 export {
-  type ChosenModel,
-  type ModelChoice,
-  modelChoices,
-  type ModelSetting,
-} from './choose-model.js';
-export type { UsageUnit } from './presentation/describe-reply.js';
-export type { Environment } from './environment.js';
-export { main } from './main.js';
-export { marblePicture } from './marbles/marble-picture.js';
-export { present, type PresentOptions } from './presentation/present.js';
-export { createTheme, type Theme } from './presentation/theme.js';
+  type Agent,
+  type AgentEvent,
+  approval,
+  contextKey,
+  createAgent,
+  fallback,
+  guardOutput,
+  history,
+  inProcessMemory,
+  isMillraceError,
+  type Layer,
+  logEvents,
+  type Message,
+  MillraceError,
+  type Model,
+  on,
+  only,
+  output,
+  parallel,
+  race,
+  redact,
+  replies,
+  type Reply,
+  requireApproval,
+  retry,
+  route,
+  sequential,
+  suspend,
+  text,
+  textOf,
+  textSoFar,
+  timeouts,
+  type Tool,
+  tool,
+  type ToolContext,
+  toolResults,
+  watch,
+} from '@millrace/core';
+export { journal } from '@millrace/core/journal';
+export { jsonSchema } from '@millrace/core/schema';
+export { sessions } from '@millrace/core/sessions';
+export { agentTool, supervisor } from '@millrace/core/teams';
+export { openFiles } from './file-store.js';

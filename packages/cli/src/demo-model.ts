@@ -1,0 +1,1 @@
+export { demoModel, demoModelDescription, type DemoModelOptions } from '@millrace/demo-model';

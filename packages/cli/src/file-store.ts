@@ -1,0 +1,1 @@
+export { openFiles } from '@millrace/store';
