@@ -1,4 +1,4 @@
-// Packs every package that is published, and checks that programs can import what is in it, with its types.
+// Packs every package that is published, and checks its manifest and that programs can import what is in it, with its types.
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,12 +6,10 @@ import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/co
 import { publint } from 'publint';
 import { formatMessage } from 'publint/utils';
 import { npm } from './run.mjs';
-import { readJson, root, workspaces } from './workspaces.mjs';
+import { problemsOf as manifestProblems, published } from './manifests.mjs';
 
 /** The packages are ES modules for Node 20: what older resolvers make of them is no problem. */
 const ignored = ['node10', 'node16-cjs'];
-
-const published = workspaces(root).filter((path) => !readJson(root, path, 'package.json').private);
 
 async function pack(path, folder) {
   const args = ['pack', '--json', '--loglevel=error', '--pack-destination', folder];
@@ -30,6 +28,7 @@ async function problemsOf(path, folder) {
   );
   const unresolved = problems.filter(({ resolutionKind }) => !ignored.includes(resolutionKind));
   return [
+    ...manifestProblems(path),
     ...messages.map((message) => formatMessage(message, pkg)),
     ...unresolved.map(({ kind, entrypoint = '', resolutionKind = '' }) =>
       [kind, entrypoint, resolutionKind].join(' '),
@@ -39,7 +38,7 @@ async function problemsOf(path, folder) {
 
 const folder = await mkdtemp(join(tmpdir(), 'contents-'));
 try {
-  for (const path of published) {
+  for (const path of published()) {
     const problems = await problemsOf(path, folder);
     console.log(`${path}: ${problems.length === 0 ? 'right' : problems.join('\n  ')}`);
     if (problems.length > 0) process.exitCode = 1;
