@@ -7,11 +7,11 @@ import { root } from './workspaces.mjs';
  * `quiet` one prints is not shown, but comes as `output`. One with `opens` starts with the gate of
  * set-up/gate.mjs, which that opens, or else the program is killed.
  */
-export function run(program, args, { quiet = false, shell = false, opens } = {}) {
+export function run(program, args, { quiet = false, shell = false, opens, cwd = root } = {}) {
   return new Promise((resolve) => {
     const stdio = quiet ? ['ignore', 'pipe', 'pipe'] : ['inherit', 'inherit', 'inherit'];
     if (opens !== undefined) stdio.push('pipe');
-    const child = spawn(program, args, { cwd: root, shell, stdio });
+    const child = spawn(program, args, { cwd, shell, stdio });
     if (opens !== undefined) setImmediate(() => openGate(child, opens));
     const release = outlive(child, quiet);
     let output = '';
