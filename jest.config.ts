@@ -36,6 +36,7 @@ const config = async (): Promise<Config> => {
         '^(\\.{1,2}/.*|\\.)/layer\\.js$': '<rootDir>/scripts/test/layered.mjs',
       }),
       '^fast-check$': '<rootDir>/scripts/test/fast-check.mjs',
+      '^create-millrace$': '<rootDir>/packages/create-millrace/src/index.ts',
       '^millrace$': '<rootDir>/packages/cli/src/index.ts',
       '^millrace/([^/.]+)$': '<rootDir>/packages/cli/src/$1.ts',
       '^@millrace/([^/]+)$': [

@@ -12,6 +12,10 @@ export const run = async (setting: Setting): Promise<number> => {
       const asking = { ...setting, given };
       return isChat(asking) ? runChat(asking) : runQuestion(asking);
     }
+    case 'init': {
+      const { init } = await import('create-millrace');
+      return init({ ...setting.environment, command: 'millrace init', argv: given.argv });
+    }
     case 'runs': {
       const { showRuns } = await import('./runs/show-runs.js');
       return showRuns({ ...setting, given });

@@ -79,6 +79,12 @@ export interface ServeArguments extends Pick<PrintArguments, 'color'>, StoreArgu
   readonly page: boolean;
 }
 
+export interface InitArguments extends Pick<PrintArguments, 'color'> {
+  readonly command: 'init';
+  /** The arguments after the name of the command. */
+  readonly argv: readonly string[];
+}
+
 export type Arguments =
   | AskArguments
   | RunsArguments
@@ -86,4 +92,5 @@ export type Arguments =
   | ResumeArguments
   | ForkArguments
   | McpArguments
-  | ServeArguments;
+  | ServeArguments
+  | InitArguments;

@@ -14,7 +14,7 @@ import {
   serveHelp,
 } from './help.js';
 import { notBlank, toEdits, toPort, toSpeed, wholeNumber } from './option-values.js';
-import { optionsOf, toAnswer, toAsk, toPrint } from './to-arguments.js';
+import { type Options, optionsOf, toAnswer, toAsk, toPrint } from './to-arguments.js';
 
 /** Receives the parsed arguments. */
 export type Accept = (given: Arguments) => void;
@@ -54,7 +54,9 @@ const addCommands = (program: Command, accept: Accept): Command => {
   addWordOption('help', ([name, ...more]) => {
     const shown = name === undefined ? program : commandNamed(program, name);
     if (shown === undefined || more.length > 0) return false;
-    shown.outputHelp();
+    // Its options are those of the package create-millrace, which prints them.
+    if (name === 'init') accept({ command: 'init', color: true, argv: ['--help'] });
+    else shown.outputHelp();
     return true;
   });
   addWordOption('version', (rest) => {
@@ -65,6 +67,16 @@ const addCommands = (program: Command, accept: Accept): Command => {
     add('ask', 'ask a question, even one that starts with the name of a command', ''),
     accept,
   );
+
+  add('init', 'write a project with an agent, a tool and a test', '')
+    .argument('[folder]', 'where to write it; options: millrace init --help')
+    .helpOption(false)
+    .allowUnknownOption()
+    .allowExcessArguments()
+    .passThroughOptions()
+    .action((_folder: unknown, _options: unknown, { args, parent }: Command) => {
+      accept({ command: 'init', color: parent?.opts<Options>().color !== false, argv: args });
+    });
 
   const runs = add('runs', 'list the runs, newest first, or show one of them', runsHelp)
     .argument('[id]', 'the run to show: its output, marble diagram and steps', notBlank)

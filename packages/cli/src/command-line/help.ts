@@ -1,5 +1,6 @@
 export const commandNames: readonly string[] = [
   'ask',
+  'init',
   'runs',
   'replay',
   'resume',
@@ -37,6 +38,7 @@ Exit codes: 0 answered (an "I cannot" is an answer too), 1 failed, 2 wrong usage
   $ echo "How do interrupts work?" | millrace --quiet
   $ millrace --json "2 + 2" | jq -r .type
   $ millrace --session trip "What time is it in Tokyo?"
+  $ millrace init my-agent
   $ millrace runs`;
 
 export const runsHelp = `

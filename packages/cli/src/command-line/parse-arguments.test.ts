@@ -62,6 +62,13 @@ describe('parseArguments', () => {
     [['what', 'help'], { ...nothing, question: 'what help' }],
     [['--', 'help'], { ...nothing, question: 'help' }],
     [['ask', 'help'], { ...nothing, question: 'help' }],
+    [['init'], { command: 'init', color: true, argv: [] }],
+    [
+      ['--no-color', 'init', 'a', '--provider', 'openai', '--help'],
+      { command: 'init', color: false, argv: ['a', '--provider', 'openai', '--help'] },
+    ],
+    [['init', '--yes', 'a'], { command: 'init', color: true, argv: ['--yes', 'a'] }],
+    [['help', 'init'], { command: 'init', color: true, argv: ['--help'] }],
     [['runs'], listed],
     [['runs', '--all', '--json'], { ...listed, limit: Infinity, json: true }],
     [['runs', '--limit', '3'], { ...listed, limit: 3 }],

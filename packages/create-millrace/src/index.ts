@@ -1,0 +1,1 @@
+export { init, type InitEnvironment } from './project/init.js';
