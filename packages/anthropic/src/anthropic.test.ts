@@ -58,6 +58,14 @@ const modelAt = ({ url }: Played, options: AnthropicOptions = {}): Model =>
     ...options,
   });
 
+const globalProperty = (name: string) => Object.getOwnPropertyDescriptor(globalThis, name);
+
+/** Defines a global variable, or removes it. */
+const define = (name: string, property: PropertyDescriptor | undefined): void => {
+  if (property === undefined) Reflect.deleteProperty(globalThis, name);
+  else Object.defineProperty(globalThis, name, property);
+};
+
 const question: ModelRequest = {
   messages: [{ id: 'm1', role: 'user', content: [{ type: 'text', text: 'Hello?' }] }],
 };
@@ -89,13 +97,21 @@ const bodiesOf = (requests: readonly SeenRequest[]): readonly Readonly<Record<st
 
 describe('anthropic()', () => {
   it.each<[string, () => unknown, string]>([
-    ['no key', () => anthropic('claude'), `set ANTHROPIC_API_KEY, or pass the option 'apiKey'`],
-    ['an empty key', () => anthropic('claude', { apiKey: ' ' }), 'ANTHROPIC_API_KEY'],
     ['no name', () => anthropic('', { apiKey: key }), 'needs a name'],
     [
       'a misspelt option',
       () => anthropic('claude', { apikey: key } as object),
-      "no option 'apikey'",
+      "no option 'apikey'. Did you mean 'apiKey'?",
+    ],
+    [
+      'tokens in the spelling of the API',
+      () => anthropic('claude', { max_tokens: 5 } as object),
+      "no option 'max_tokens'. Did you mean 'maxTokens'?",
+    ],
+    [
+      'a temperature, which agents have',
+      () => anthropic('claude', { temperature: 0 } as object),
+      'createAgent({ model, instructions, tools, request: { temperature, ',
     ],
     [
       'no address',
@@ -154,6 +170,50 @@ describe('anthropic()', () => {
     );
     expect(create).not.toThrow(key);
     expect(create).not.toThrow('bcdefg');
+  });
+
+  it.each([undefined, ' '])('C7: misses the key %j with the first request', async (apiKey) => {
+    const agent = createAgent({ model: anthropic('claude', { apiKey }) });
+    expect(await failureOf(agent.call('Hello?'))).toMatchObject({
+      code: 'config',
+      retryable: false,
+      message: "Anthropic needs a key: set ANTHROPIC_API_KEY, or pass the option 'apiKey'.",
+    });
+  });
+
+  it('takes a key that is in the environment by the time of a request', async () => {
+    const played = await play(saying('Hi.'));
+    const agent = createAgent({ model: anthropic('claude', { baseUrl: played.url }) });
+    await failureOf(agent.call('Hello?'));
+    process.env['ANTHROPIC_API_KEY'] = key;
+    expect(textOf(await agent.call('Hello?'))).toBe('Hi.');
+  });
+
+  describe('in a browser', () => {
+    const before = new Map(['window', 'navigator'].map((name) => [name, globalProperty(name)]));
+    beforeEach(() => {
+      define('window', { value: { document: {} }, configurable: true });
+      define('navigator', { value: {}, configurable: true });
+    });
+    afterEach(() => {
+      before.forEach((property, name) => define(name, property));
+    });
+
+    it('C7: says what to do about a key that everybody could read', async () => {
+      const played = await play(saying('Hi.'));
+      const error = await failureOf(ask(modelAt(played)));
+      expect(error).toMatchObject({ code: 'config', retryable: false });
+      expect(error.message).toMatch(/on your server, or, .* 'dangerouslyAllowBrowser' to true/u);
+      expect(await played.settled()).toEqual([]);
+    });
+
+    it('sends requests if that is allowed', async () => {
+      const played = await play(saying('Hi.'));
+      const chunks = await ask(modelAt(played, { dangerouslyAllowBrowser: true }));
+      expect(said(chunks)).toBe('Hi.');
+      const [seen] = await played.settled();
+      expect(seen?.headers).toMatchObject({ 'anthropic-dangerous-direct-browser-access': 'true' });
+    });
   });
 
   it('finds its key and its address in the environment, and reads it when it is made', async () => {

@@ -3,6 +3,7 @@ import {
   type Access,
   answerToolIf,
   checkModelCall,
+  optionHint,
   textAt,
   toolNames,
   vendorModel,
@@ -23,8 +24,8 @@ import { toWireId } from './tool-call-id.js';
 /**
  * Creates a model of Anthropic, over its Messages API. The SDK is loaded with the first request.
  *
- * Throws a `config` error for an unknown option, and if there is no key. Its streams error with a `MillraceError`
- * without secrets; failed requests are retried as `retry` configures. The Messages API only supports `temperature` with
+ * Throws a `config` error for an unknown option. Its streams error with a `MillraceError` without secrets, and with
+ * `config` if there is no key; failed requests are retried as `retry` configures. The Messages API only supports `temperature` with
  * the header `anthropic-version: 2023-06-01`.
  */
 export const anthropic = (model: string, options: AnthropicOptions = {}): Model => {
@@ -34,6 +35,7 @@ export const anthropic = (model: string, options: AnthropicOptions = {}): Model 
     model,
     options,
     rules: optionRules,
+    hint: optionHint,
   });
   const bare = vendorModel(specOf(model, options, accessOf(options)), options);
   const isThinking = isThinkingEnabled(

@@ -71,7 +71,7 @@ const toolName = fc.oneof(
 );
 
 const toolId = fc.oneof(
-  fc.constantFrom('call_1', 'a.b', 'a:b', '', '__proto__', '\ud83d', 'b64_', 'b64_YQ'),
+  fc.constantFrom('call_1', 'a.b', 'a:b', '', '__proto__', '\ud83d', 'id_', 'id__61_'),
   fc.uuid(),
   fc.string({ unit: 'binary', maxLength: 6 }),
 );

@@ -1,4 +1,5 @@
 import type { MediaSource } from '@millrace/core';
+import { toBase64 } from './base64.js';
 
 const dataUrl = /^data:([^,]*?)(;base64)?,(.*)$/isu;
 
@@ -18,7 +19,7 @@ export const withoutDataUrl = (source: MediaSource): MediaSource | undefined => 
       (typeAndParameters.startsWith(';') || typeAndParameters === ''
         ? `text/plain${typeAndParameters}`
         : typeAndParameters),
-    data: base64 === undefined ? Buffer.from(text, 'utf8').toString('base64') : text,
+    data: base64 === undefined ? toBase64(new TextEncoder().encode(text)) : text,
   };
 };
 

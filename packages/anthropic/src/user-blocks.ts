@@ -11,6 +11,7 @@ import {
   type MediaSource,
   MillraceError,
 } from '@millrace/core';
+import { textFromBase64 } from './base64.js';
 import { withoutDataUrl } from './data-url.js';
 
 /** Blocks that users and tool results may contain. */
@@ -79,7 +80,7 @@ const documentSource = (block: FileBlock, where: string): DocumentBlockParam['so
     throw refusal(where, `a file of the type '${mediaType}' by URL`, `Only ${pdf} may be a URL.`);
   }
   if (mediaType === pdf) return { type: 'base64', media_type: pdf, data: source.data };
-  const data = Buffer.from(source.data, 'base64').toString('utf8');
+  const data = textFromBase64(source.data);
   if (isText(mediaType) && data !== '') return { type: 'text', media_type: 'text/plain', data };
   throw refusal(where, `a file of the type '${mediaType}'`, `Use ${pdf}, or any type of text.`);
 };

@@ -207,7 +207,7 @@ describe('a conversation on the wire', () => {
   });
 
   it('X7: gives ids that the API does not take another form, in the use and in its result', () => {
-    const ids = ['a.b', 'a:b', '', '__proto__', 'b64_x'];
+    const ids = ['a.b', 'a:b', '', '__proto__', 'id_x'];
     const [, said, results] = wire(
       user(text('Go.')),
       assistant(...ids.map(use)),

@@ -1,11 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { isMillraceError } from '@millrace/core';
+import { createAgent, isMillraceError, type Model } from '@millrace/core';
+import { lastValueFrom } from 'rxjs';
 import { accessOf, serverOf } from './access.js';
 import { createRequests } from './client.js';
+import { embeddings } from './embeddings/index.js';
 import { endpoint } from './endpoint.js';
 import type { ResponsesOptions } from './options.js';
 import type { Profile } from './profile.js';
-import { openai, profiles } from './vendors.js';
+import { deepseek, openai, profiles } from './vendors.js';
 
 const before = { ...process.env };
 
@@ -33,12 +35,24 @@ const failure = (act: () => unknown): string => {
 };
 
 describe('a key', () => {
-  it('C7: is missed at construction, with what to do', () => {
-    expect(failure(() => openai('gpt-5-mini'))).toBe(
+  const failureOf = async (model: Model): Promise<string> => {
+    const error: unknown = await createAgent({ model })
+      .call('Hi')
+      .catch((thrown: unknown) => thrown);
+    return isMillraceError(error) ? `${error.code}: ${error.message}` : String(error);
+  };
+
+  it('C7: is missed by the first request, with what to do', async () => {
+    expect(await failureOf(openai('gpt-5-mini'))).toBe(
       "config: OpenAI needs a key: set OPENAI_API_KEY, or pass the option 'apiKey'.",
     );
+    expect(await failureOf(deepseek('deepseek-chat'))).toMatch(/^config: .*set DEEPSEEK_API_KEY/u);
+    expect(await failureOf(openai.responses('gpt-5'))).toMatch(/^config: .*set OPENAI_API_KEY/u);
     const mine = endpoint({ name: 'Mine', baseUrl: 'http://127.0.0.1:1/v1' });
-    expect(failure(() => mine('m'))).toBe("config: Mine needs a key: pass the option 'apiKey'.");
+    expect(await failureOf(mine('m'))).toBe("config: Mine needs a key: pass the option 'apiKey'.");
+    await expect(
+      lastValueFrom(embeddings(profiles.openai, 'm').embed$(['x'])),
+    ).rejects.toMatchObject({ code: 'config', retryable: false });
   });
 
   it('is not needed by a server of one’s own', async () => {
@@ -46,7 +60,9 @@ describe('a key', () => {
     expect(await keyOf(local)).toEqual({});
     expect(accessOf(profiles.ollama, {}).secrets).toEqual([]);
     const elsewhere = { baseUrl: 'http://127.0.0.1:8000/v1' };
-    expect(failure(() => accessOf(profiles.deepseek, elsewhere))).toMatch(/set DEEPSEEK_API_KEY/u);
+    await expect(keyOf(accessOf(profiles.deepseek, elsewhere))).rejects.toThrow(
+      'set DEEPSEEK_API_KEY',
+    );
   });
 
   it('X8: is carried by the header that the vendor reads', async () => {
@@ -141,9 +157,35 @@ describe('endpoint', () => {
     [() => openai('', { apiKey: 'k' }), /needs a name/u],
     [
       () => openai('m', { apiKey: 'k', maxRetries: 2 } as object),
-      /has no option 'maxRetries'\. Its options are: apiKey, /u,
+      /has no option 'maxRetries'\. Did you mean 'retry'\?/u,
     ],
-    [() => openai.chat('m', { apiKey: 'k', store: true } as object), /has no option 'store'/u],
+    [
+      () => openai.chat('m', { apiKey: 'k', store: true } as object),
+      /has no option 'store'\. Its options are: apiKey, /u,
+    ],
+    ...['baseURL', 'base_url', 'baseurl', 'url'].map((name): [() => unknown, RegExp] => [
+      () => openai('m', { [name]: 'http://127.0.0.1:1/v1' }),
+      new RegExp(`has no option '${name}'\\. Did you mean 'baseUrl'\\?$`, 'u'),
+    ]),
+    [() => openai('m', { api_key: 'k' } as object), /Did you mean 'apiKey'\?$/u],
+    [() => openai('m', { timeout: 5 } as object), /Did you mean 'timeouts'\?$/u],
+    [() => openai('m', { defaultHeaders: {} } as object), /Did you mean 'headers'\?$/u],
+    [
+      () => openai.responses('m', { reasoning: {} } as object),
+      /Did you mean 'reasoningEffort'\?$/u,
+    ],
+    ...[
+      'temperature',
+      'maxTokens',
+      'max_tokens',
+      'toolChoice',
+      'stop',
+      'systemPrompt',
+      'tools',
+    ].map((name): [() => unknown, RegExp] => [
+      () => openai('m', { [name]: 1 }),
+      new RegExp(`has no option '${name}'\\. Agents have it: createAgent\\(\\{ model, `, 'u'),
+    ]),
     [() => openai('m', { apiKey: 5 } as object), /'apiKey' must be/u],
     [() => openai('m', { apiKey: 'k', reasoningEffort: 'huge' } as object), /'reasoningEffort'/u],
     [() => openai.responses('m', { apiKey: 'k', store: 'yes' } as object), /'store' must be true/u],

@@ -1,5 +1,5 @@
 import type { Model } from '@millrace/core';
-import { checkModelCall } from '@millrace/wire';
+import { checkModelCall, optionHint } from '@millrace/wire';
 import { chatModel } from './chat-model.js';
 import {
   chatRules,
@@ -28,13 +28,13 @@ export interface Endpoint {
 export const endpoint = (profile: Profile): Endpoint => {
   checkProfile(profile);
   const { name } = profile;
-  const example = 'gpt-5-mini';
+  const call = { vendor: name, example: 'gpt-5-mini', hint: optionHint };
   const chat = (model: string, options: EndpointOptions = {}): Model => {
-    checkModelCall({ vendor: name, example, model, options, rules: chatRules });
+    checkModelCall({ ...call, model, options, rules: chatRules });
     return chatModel(profile, model, options);
   };
   const responses = (model: string, options: ResponsesOptions = {}): Model => {
-    checkModelCall({ vendor: name, example, model, options, rules: responsesRules });
+    checkModelCall({ ...call, model, options, rules: responsesRules });
     return responsesModel(profile, model, options);
   };
   return Object.assign((model: string, options?: EndpointOptions) => chat(model, options), {

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import {
   createAgent,
   fallback,
@@ -186,6 +186,42 @@ describe.each([
     );
     await firstValueFrom(begun.pipe(take(1)));
     expect(await slow.closed(0)).toMatchObject({ closedEarly: true });
+  });
+});
+
+describe('in a browser', () => {
+  const names = ['window', 'navigator'] as const;
+  const before = names.map((name) => Object.getOwnPropertyDescriptor(globalThis, name));
+  beforeEach(() => {
+    for (const name of names) {
+      Object.defineProperty(globalThis, name, { value: { document: {} }, configurable: true });
+    }
+  });
+  afterEach(() => {
+    names.forEach((name, at) => {
+      const property = before[at];
+      if (property === undefined) Reflect.deleteProperty(globalThis, name);
+      else Object.defineProperty(globalThis, name, property);
+    });
+  });
+
+  it('C7: a key that everybody could read is not sent, unless that is allowed', async () => {
+    const played = await play([hello('chat')]);
+    const options = { apiKey, baseUrl: played.url };
+    await expect(ask(openai('m', options))).rejects.toMatchObject({
+      code: 'config',
+      retryable: false,
+      message: expect.stringMatching(/on your server, or, .* 'dangerouslyAllowBrowser' to true/u),
+    });
+    expect(await played.settled()).toEqual([]);
+    await ask(openai('m', { ...options, dangerouslyAllowBrowser: true }));
+    expect(await played.settled()).toHaveLength(1);
+  });
+
+  it('a request without a key needs no permission', async () => {
+    const played = await play([hello('chat')], { auth: 'none' });
+    await ask(ollama('m', { baseUrl: played.url }));
+    expect(await played.settled()).toHaveLength(1);
   });
 });
 

@@ -49,10 +49,48 @@ describe('a key', () => {
     ['no variable', {}, { keyVariables: [] }, "Acme needs a key: pass the option 'apiKey'."],
     ['its own address', {}, { keyless: 'elsewhere' }, 'Acme needs a key'],
     ['a header of no use', { headers: { 'x-team': 'mill' } }, {}, 'Acme needs a key'],
-  ])('C7: is missed at construction where there is %s', (_, settings, differences, message) => {
-    expect(() => access(settings, differences)).toThrow(
-      expect.objectContaining({ code: 'config', message: expect.stringContaining(message) }),
-    );
+  ])('C7: is missed by a request where there is %s', async (_, settings, differences, message) => {
+    await expect(keyOf(access(settings, differences))).rejects.toMatchObject({
+      code: 'config',
+      retryable: false,
+      message: expect.stringContaining(message),
+    });
+  });
+
+  it('is looked for again by each request until a variable holds one', async () => {
+    const late = access();
+    await expect(keyOf(late)).rejects.toThrow('Acme needs a key');
+    process.env['ACME_TOKEN'] = 'sk-“quoted”';
+    await expect(keyOf(late)).rejects.toThrow('characters that are not allowed');
+    process.env['ACME_TOKEN'] = ' sk-late ';
+    expect(await keyOf(late)).toEqual({
+      headers: { authorization: 'Bearer sk-late' },
+      secret: 'sk-late',
+    });
+    await expect(keyOf(access({ apiKey: '' }))).rejects.toThrow('Acme needs a key');
+  });
+
+  it.each<[boolean, string, VendorSettings]>([
+    [false, 'a key', { apiKey: 'sk-mine' }],
+    [false, 'a function for it', { apiKey: () => 'sk-mine' }],
+    [false, 'a secret header', { headers: { cookie: 'session=1' } }],
+    [false, 'a secret header of the environment', {}],
+    [true, 'neither', {}],
+    [true, 'a key, if that is allowed', { apiKey: 'sk-mine', dangerouslyAllowBrowser: true }],
+    [false, 'neither, if that is forbidden', { dangerouslyAllowBrowser: false }],
+  ])('X10: may be %s in a browser with %s', (isAllowed, what, settings) => {
+    if (what.endsWith('environment')) process.env['ACME_HEADERS'] = 'X-Auth-Token: t0ken';
+    expect(access(settings, { keyless: true }).dangerouslyAllowBrowser).toBe(isAllowed);
+  });
+
+  it.each([undefined, {}])('is not looked for in %j, as bundlers define it', async (shim) => {
+    const original = globalThis.process;
+    try {
+      Reflect.set(globalThis, 'process', shim);
+      await expect(keyOf(access())).rejects.toThrow('Acme needs a key');
+    } finally {
+      Reflect.set(globalThis, 'process', original);
+    }
   });
 
   it.each<[string, VendorSettings, Partial<AccessSource>]>([

@@ -30,6 +30,8 @@ export interface Access {
   readonly credentials: Credentials | (() => Promise<Credentials>);
   /** Values to redact everywhere, as far as they are known before a request. */
   readonly secrets: readonly string[];
+  /** Whether the SDK may run in a browser: if the user allowed it, and for requests without a secret. */
+  readonly dangerouslyAllowBrowser: boolean;
 }
 
 /** The key of one request, and the header that carries it. */
@@ -39,67 +41,68 @@ export interface Credentials {
   readonly secret: string;
 }
 
+type AccessSettings = Pick<
+  VendorSettings,
+  'apiKey' | 'baseUrl' | 'headers' | 'dangerouslyAllowBrowser'
+>;
+
 /**
  * Resolves the address and credentials of a vendor from the settings, then from the environment. A header in the
- * settings overrides the key. Throws a `MillraceError` (`config`) that names what is missing.
+ * settings overrides the key. A missing key fails the requests: until there is one, each looks for the variables again.
+ * Throws a `MillraceError` (`config`) for an invalid key, and for a missing or invalid address.
  */
-export const resolveAccess = (
-  source: AccessSource,
-  { apiKey, baseUrl: given, headers = {} }: Pick<VendorSettings, 'apiKey' | 'baseUrl' | 'headers'>,
-): Access => {
-  const { keyVariables, headersVariable, sendsHeaders: isMeant = true } = source;
+export const resolveAccess = (source: AccessSource, settings: AccessSettings): Access => {
+  const { apiKey, baseUrl: given, headers = {}, dangerouslyAllowBrowser } = settings;
   const baseUrl = addressOf(source, given);
-  const key = apiKey ?? keyVariables.map(variable).find((it) => it !== undefined);
+  const found = apiKey ?? keyIn(source);
+  const key = typeof found === 'string' ? checkedKey('config', source, found) : found;
   const set = Object.entries(headers);
-  const ambient = headersIn(headersVariable);
-  [...(isMeant ? ambient : []), ...set].forEach((header) => checkHeader(source, header));
-  if (typeof key === 'string' && !isSendable(key)) throw unsendable('config', source);
-  if (!isKey(key) && !isKeyless(source, baseUrl) && !set.some(isSecret)) throw keyMissing(source);
+  const ambient = headersIn(source.headersVariable);
+  const sent = source.sendsHeaders === false ? set : [...ambient, ...set];
+  sent.forEach((header) => checkHeader(source, header));
+  const withoutKey = !key && (isKeyless(source, baseUrl) || set.some(isSecret));
+  const secrets = [
+    ...(typeof key === 'string' && key ? [key] : []),
+    ...sent.filter(isSecret).flatMap(secretsIn),
+  ];
   return {
     baseUrl,
     headers: inLowerCase([
       // The SDK only knows a placeholder key.
       ['authorization', null],
-      ...ambient.map(([name, value]) => [name, isMeant ? value : null] as const),
-      ...set,
+      ...ambient.map(([name]) => [name, null] as const),
+      ...sent,
     ]),
     credentials:
-      isKey(key) && !Object.hasOwn(inLowerCase(set), headerOf(source))
-        ? credentialsBy(source, key)
-        : noCredentials,
-    secrets: [
-      ...(typeof key === 'string' ? [key.trim()] : []),
-      ...[...(isMeant ? ambient : []), ...set].filter(isSecret).flatMap(secretsIn),
-    ],
+      withoutKey || Object.hasOwn(inLowerCase(set), headerOf(source))
+        ? { headers: {}, secret: '' }
+        : credentialsBy(source, key),
+    secrets,
+    dangerouslyAllowBrowser: dangerouslyAllowBrowser ?? (withoutKey && secrets.length === 0),
   };
 };
 
-const isKey = (key: ApiKey | undefined): key is ApiKey =>
-  typeof key === 'function' || (typeof key === 'string' && key.trim() !== '');
+const keyIn = ({ keyVariables }: AccessSource): string | undefined =>
+  keyVariables.map(variable).find((it) => it !== undefined);
 
 const isKeyless = ({ keyless = false, ...source }: AccessSource, baseUrl: string): boolean =>
   keyless === 'elsewhere' ? baseUrl !== source.baseUrl : keyless;
-
-const keyMissing = ({ vendor, keyVariables: [name] }: AccessSource): MillraceError => {
-  const byVariable = name === undefined ? '' : `set ${name}, or `;
-  const fix = `${byVariable}pass the option 'apiKey'`;
-  return new MillraceError('config', `${vendor} needs a key: ${fix}.`);
-};
 
 const isSecret = ([name]: Header): boolean =>
   /(?:^|[-_])(?:authorization|auth|cookie|credentials?|(?:api)?key|password|secret|token)$/iu.test(
     name,
   );
 
-/** Headers cannot hold line breaks or the typographic quotes of a word processor. */
-const isSendable = (key: string): boolean => /^[\x20-\x7e]*$/u.test(key.trim());
-
-const unsendable = (
+/** Returns a key without surrounding spaces. Headers cannot hold line breaks or the typographic quotes of a word processor. */
+const checkedKey = (
   code: 'auth' | 'config',
   { vendor, keyVariables }: AccessSource,
-): MillraceError => {
+  key: string,
+): string => {
+  const trimmed = key.trim();
+  if (/^[\x20-\x7e]*$/u.test(trimmed)) return trimmed;
   const places = ["the option 'apiKey'", ...keyVariables].join(' or ');
-  return new MillraceError(
+  throw new MillraceError(
     code,
     `The key for ${inSentence(vendor)} contains characters that are not allowed, such as a line break or a typographic quote: check ${places}.`,
   );
@@ -130,8 +133,6 @@ const secretsIn = ([name, value]: Header): readonly string[] => [
 const inLowerCase = (headers: readonly (readonly [name: string, value: string | null])[]) =>
   Object.fromEntries(headers.map(([name, value]) => [name.toLowerCase(), value] as const));
 
-const noCredentials: Credentials = { headers: {}, secret: '' };
-
 const headerOf = ({ keyHeader = 'authorization' }: AccessSource): string => keyHeader.toLowerCase();
 
 const credentialsOf = (source: AccessSource, secret: string): Credentials => ({
@@ -139,24 +140,30 @@ const credentialsOf = (source: AccessSource, secret: string): Credentials => ({
   secret,
 });
 
-const credentialsBy = (source: AccessSource, key: ApiKey): Access['credentials'] => {
+const credentialsBy = (source: AccessSource, key: ApiKey | undefined): Access['credentials'] => {
   if (typeof key === 'function') {
     return async () => credentialsOf(source, await keyFrom(source, key));
   }
-  return credentialsOf(source, key.trim());
+  return key ? credentialsOf(source, key) : () => lateCredentials(source, key);
 };
 
-/** The error of the function is dropped because it may contain a secret. */
+/** A file of variables may be loaded after the model is created. An option that is empty has none to wait for. */
+const lateCredentials = async (
+  source: AccessSource,
+  given: string | undefined,
+): Promise<Credentials> => {
+  const key = given ?? keyIn(source);
+  if (key) return credentialsOf(source, checkedKey('config', source, key));
+  const { keyMissing } = await import('./key-errors.js');
+  throw keyMissing(source.vendor, source.keyVariables);
+};
+
 const keyFrom = async (source: AccessSource, key: Exclude<ApiKey, string>): Promise<string> => {
   const given: unknown = await Promise.resolve()
     .then(key)
     .catch(() => undefined);
-  if (typeof given !== 'string' || given.trim() === '') {
-    throw new MillraceError(
-      'auth',
-      `The 'apiKey' function for ${inSentence(source.vendor)} returned no key.`,
-    );
-  }
-  if (!isSendable(given)) throw unsendable('auth', source);
-  return given.trim();
+  const found = typeof given === 'string' ? checkedKey('auth', source, given) : '';
+  if (found) return found;
+  const { noKeyReturned } = await import('./key-errors.js');
+  throw noKeyReturned(inSentence(source.vendor));
 };

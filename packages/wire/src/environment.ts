@@ -2,7 +2,8 @@ export type Header = readonly [name: string, value: string];
 
 /** Returns an environment variable, trimmed; `undefined` if it is unset or empty, or if there is no environment. */
 export const variable = (name: string | undefined): string | undefined => {
-  if (name === undefined || typeof process === 'undefined') return undefined;
+  // Bundlers may define a `process` without `env`.
+  if (name === undefined || typeof process === 'undefined' || !('env' in process)) return undefined;
   const value = process.env[name]?.trim();
   return value === '' ? undefined : value;
 };

@@ -12,6 +12,7 @@ export { failure, type Fault } from './failure.js';
 export { faultOf } from './fault-of.js';
 export { memoizeByObject, memoizeLast } from './memoize.js';
 export { withNamePrefix } from './name-prefix.js';
+export { optionHint } from './option-hint.js';
 export { at, countAt, type JsonRecord, listAt, textAt } from './paths.js';
 export {
   type RawJson,
@@ -21,7 +22,8 @@ export {
   type WithRawJson,
 } from './raw-json.js';
 export type { HeadersLike } from './retry-after.js';
-export { type SdkClient, type SdkOptions, type SdkRequests, sdkRequests } from './sdk-requests.js';
+export { type SdkRequests, sdkRequests } from './sdk-requests.js';
+export type { SdkClient, SdkOptions } from './sdk-target.js';
 export {
   type ApiKey,
   checkModelCall,

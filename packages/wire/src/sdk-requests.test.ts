@@ -1,12 +1,14 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import type { Access } from './access.js';
-import { type SdkClient, type SdkOptions, sdkRequests } from './sdk-requests.js';
+import { sdkRequests } from './sdk-requests.js';
+import type { SdkClient, SdkOptions } from './sdk-target.js';
 
 const access: Access = {
   baseUrl: 'https://acme.example/v1',
   headers: { authorization: null, 'x-team': 'a' },
   credentials: { headers: { authorization: 'Bearer sk-1' }, secret: 'sk-1' },
   secrets: ['sk-1'],
+  dangerouslyAllowBrowser: false,
 };
 
 /** A client that builds requests as an SDK does. */
@@ -69,6 +71,20 @@ describe('sdkRequests', () => {
     const requests = sdkRequests({ ...access, credentials }, '/chat', loading);
     for (const body of ['1', '2', '3']) await requests(body).request();
     expect(loading).toHaveBeenCalledTimes(1);
+  });
+
+  it('C7: says how to allow a browser, in which the SDK refuses to run', async () => {
+    const refuse = ({ dangerouslyAllowBrowser }: SdkOptions): Promise<SdkClient> =>
+      dangerouslyAllowBrowser
+        ? load({ baseURL: 'https://acme.example' } as SdkOptions)
+        : Promise.reject(new Error("It looks like you're running in a browser-like environment."));
+    const error: unknown = await Promise.resolve(
+      sdkRequests(access, '/chat', refuse)('1').request(),
+    ).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ code: 'config', retryable: false });
+    expect(error).toHaveProperty('message', expect.stringContaining("'dangerouslyAllowBrowser'"));
+    const allowed = sdkRequests({ ...access, dangerouslyAllowBrowser: true }, '/chat', refuse);
+    expect(await allowed('1').request()).toMatchObject({ url: 'https://acme.example/chat' });
   });
 
   it('loads the SDK again after it could not be loaded', async () => {

@@ -1,6 +1,7 @@
 import { MillraceError, type ModelContext, type retry } from '@millrace/core';
 import {
   checkOptions,
+  isFlag,
   isFunction,
   isObject,
   isRecord,
@@ -31,6 +32,12 @@ export interface VendorSettings {
   readonly timeouts?: ModelContext['timeouts'] | undefined;
   /** Size limits of an answer. Default: `defaultCaps`, for each cap that is not set. */
   readonly caps?: Partial<Caps> | undefined;
+  /**
+   * Whether requests with a key may be sent from a browser. **Everyone who opens the page can read that key, and use it at
+   * your expense.** Set it only for keys that users enter themselves, and for tokens that are short-lived and limited; in
+   * every other case, let the page call your server. Requests without a key do not need it. Default: false.
+   */
+  readonly dangerouslyAllowBrowser?: boolean | undefined;
 }
 
 /** Validation rules of the settings. The code that uses the last three checks their fields. */
@@ -42,6 +49,7 @@ export const settingsRules: Readonly<Record<keyof VendorSettings, Rule>> = {
   retry: [(retry) => retry === false || isRecord(retry), 'false or an object of options'],
   timeouts: isObject,
   caps: isObject,
+  dangerouslyAllowBrowser: isFlag,
 };
 
 /** A `Headers` or a `Map` would look like an empty object. */
@@ -60,20 +68,29 @@ export interface ModelCall {
   readonly options: unknown;
   /** Validation rules of all options: `settingsRules` and those of the vendor. */
   readonly rules: Readonly<Record<string, Rule>>;
+  /** Explains an unknown option. Default: the error lists the known ones. */
+  readonly hint?: (name: string, known: readonly string[]) => string | undefined;
 }
 
 /**
  * Validates the name and options of a model. Throws a `MillraceError` (`config`) for a missing name and for an unknown
  * (perhaps misspelled) or invalid option. The message contains no value of `apiKey` or `headers`.
  */
-export const checkModelCall = ({ vendor, example, model, options, rules }: ModelCall): void => {
+export const checkModelCall = (call: ModelCall): void => {
+  const { vendor, example, model, options, rules, hint } = call;
   if (typeof model !== 'string' || model.trim() === '') {
     throw new MillraceError(
       'config',
       `A model of ${inSentence(vendor)} needs a name, such as '${example}'.`,
     );
   }
-  checkOptions(`The model '${model}'`, withoutStringHeaders(options), rules);
+  const owner = `The model '${model}'`;
+  const known = Object.keys(rules);
+  for (const name of isRecord(options) ? Object.keys(options) : []) {
+    const found = known.includes(name) ? undefined : hint?.(name, known);
+    if (found) throw new MillraceError('config', `${owner} has no option '${name}'. ${found}`);
+  }
+  checkOptions(owner, withoutStringHeaders(options), rules);
 };
 
 /** The error for a string in place of headers would show it, and it may contain a key. */

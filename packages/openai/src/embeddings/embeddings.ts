@@ -69,7 +69,7 @@ const rules: Readonly<Record<keyof EmbeddingsOptions, Rule>> = {
  * Creates an embedder that uses the Embeddings API of a vendor: `embeddings(profiles.openai, 'text-embedding-3-small')`.
  * Requests have the transport, the time-outs and the retries of a model. Batches are sent one after the other, and all
  * vectors are emitted once; unsubscribing aborts. Errors as a model does, and with `invalidResponse` if the vectors do
- * not fit the texts. Throws a `MillraceError` (`config`) if the key or the name is missing.
+ * not fit the texts. Throws a `MillraceError` (`config`) if the name is missing.
  */
 export const embeddings = (
   profile: Profile,
