@@ -100,8 +100,10 @@ export default tseslint.config(
     files: ['scripts/**/*.mjs', 'packages/*/build.mjs'],
     languageOptions: {
       globals: {
+        AbortSignal: 'readonly',
         clearTimeout: 'readonly',
         console: 'readonly',
+        fetch: 'readonly',
         performance: 'readonly',
         process: 'readonly',
         queueMicrotask: 'readonly',
