@@ -193,7 +193,7 @@ module.exports = {
   options: {
     tsPreCompilationDeps: true,
     tsConfig: { fileName: 'tsconfig.json' },
-    exclude: { path: '^examples/(dist|temp)/' },
+    exclude: { path: '^examples/(dist|temp|platforms)/' },
     doNotFollow: { path: 'node_modules' },
     // Workspaces keep their names, so that they are told apart from relative paths into a package.
     preserveSymlinks: true,

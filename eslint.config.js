@@ -89,8 +89,20 @@ export default tseslint.config(
     },
   },
   {
+    // Their frameworks are installed on demand; `npm run compat` checks their types.
+    files: ['examples/platforms/*.ts'],
+    extends: [tseslint.configs.disableTypeChecked],
+    languageOptions: { parserOptions: { projectService: false } },
+    rules: {
+      ...withoutTypes(rxjs),
+      'rxjs-x/no-unnecessary-collection': 'off',
+      // Classes of Angular and NestJS.
+      '@typescript-eslint/no-extraneous-class': 'off',
+    },
+  },
+  {
     // An example shows one thing: an error may end it, and events that it does not need are passed over.
-    files: ['examples/*.ts'],
+    files: ['examples/*.ts', 'examples/platforms/*.ts'],
     rules: {
       'rxjs-x/no-ignored-error': 'off',
       '@typescript-eslint/switch-exhaustiveness-check': 'off',

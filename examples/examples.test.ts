@@ -14,6 +14,13 @@ const expectedOf = (name: string): Printed => ({
   stderr: '',
 });
 
+const frameworks = readdirSync(join(here, 'platforms')).filter((file) => file.endsWith('.ts'));
+
+it.each(frameworks)('platforms/%s is short', (file) => {
+  const source = readFileSync(join(here, 'platforms', file), 'utf8');
+  expect(source.trimEnd().split('\n').length).toBeLessThan(40);
+});
+
 describe('every example', () => {
   let printedBy: (file: string) => Printed | undefined;
   beforeAll(async () => {

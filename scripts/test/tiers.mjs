@@ -33,7 +33,7 @@ const plain = [
   },
   {
     name: 'long',
-    goal: 'what takes long or tests the tests: growth of logs, signals, kills of an embedded database, real clients, the bench, a new project',
+    goal: 'what takes long or tests the tests: growth of logs, signals, kills of an embedded database, real clients and frameworks, the bench, a new project',
     minutes: 4,
     paths: [
       'bench/',
@@ -54,6 +54,7 @@ const plain = [
       'packages/core/src/journal/(compact-log|conversation-log|corpus)\\.test',
       'packages/store/src/embedded/(crash|full-disk)\\.test',
       'scripts/init\\.test',
+      'scripts/platforms/',
     ],
   },
   {
