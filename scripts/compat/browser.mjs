@@ -20,8 +20,7 @@ const notPortable = [
   /^(@millrace\/core|millrace)\/testing$/,
   // It compiles the schema of its documents.
   /^@millrace\/flow$/,
-  // They open stores in files.
-  /^millrace(\/cli)?$/,
+  /^(create-millrace|millrace\/cli)$/,
 ];
 
 /** Asks models of both vendors, whose agents call a tool; then leaves an answer that has begun. */
