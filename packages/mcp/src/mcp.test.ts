@@ -5,7 +5,8 @@ import {
   interruptOn,
   requireApproval,
   selectTools,
-  type Tool, tool,
+  type Tool,
+  tool,
 } from '@millrace/core';
 import { scriptedModel, text, toolCall } from '@millrace/core/testing';
 import { filter, firstValueFrom, interval, map, of, Subject, take } from 'rxjs';
