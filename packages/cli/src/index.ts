@@ -1,23 +1,34 @@
 // The parts that most programs use, of @millrace/core, its subpaths and the file store. Imports nothing of the command.
+// The types are those that declarations of a program must be able to name: with pnpm, it cannot import them from core.
 export {
   type Agent,
   type AgentEvent,
   approval,
+  type CallOptions,
   contextKey,
+  type ContextKey,
   createAgent,
+  type EventOf,
   fallback,
   guardOutput,
   history,
   inProcessMemory,
+  type Input,
+  type InputMessage,
+  type InputSchema,
+  type Interceptor,
   isMillraceError,
   type Layer,
   logEvents,
+  type MemoryFactory,
   type Message,
   MillraceError,
   type Model,
   on,
   only,
   output,
+  type OutputLayer,
+  type OutputOf,
   parallel,
   race,
   redact,
@@ -32,14 +43,17 @@ export {
   textOf,
   textSoFar,
   timeouts,
-  type Tool,
   tool,
+  type Tool,
   type ToolContext,
+  type ToolOutput,
   toolResults,
+  type Validator,
   watch,
 } from '@millrace/core';
-export { journal } from '@millrace/core/journal';
+export { type CallStore, type Journal, type JournalStore, journal } from '@millrace/core/journal';
 export { jsonSchema } from '@millrace/core/schema';
-export { sessions } from '@millrace/core/sessions';
+export { type Session, type Sessions, sessions } from '@millrace/core/sessions';
 export { agentTool, supervisor } from '@millrace/core/teams';
 export { openFiles } from './file-store.js';
+export type { Store } from '@millrace/store';
