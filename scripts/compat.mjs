@@ -66,7 +66,8 @@ async function createContext(folder, chosen) {
     entries: published().flatMap(entriesOf),
     write,
     /** Runs a program in the project, and resolves to its exit code and output. */
-    run: (program, args) => run(program, args, { quiet: true, cwd: project }),
+    run: (program, args, options = {}) =>
+      run(program, args, { quiet: true, cwd: project, ...options }),
   };
 }
 

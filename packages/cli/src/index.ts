@@ -3,6 +3,7 @@
 export {
   type Agent,
   type AgentEvent,
+  type AnyRun,
   approval,
   type CallOptions,
   contextKey,
@@ -28,6 +29,7 @@ export {
   only,
   output,
   type OutputLayer,
+  outputOf,
   type OutputOf,
   parallel,
   race,
@@ -47,7 +49,9 @@ export {
   type Tool,
   type ToolContext,
   type ToolOutput,
+  type ToolRun,
   toolResults,
+  toolRuns,
   type Validator,
   watch,
 } from '@millrace/core';
