@@ -109,7 +109,7 @@ export default tseslint.config(
     },
   },
   {
-    files: ['scripts/**/*.mjs', 'packages/*/build.mjs'],
+    files: ['scripts/**/*.mjs', 'packages/*/build.mjs', 'docs/site/**/*.mjs'],
     languageOptions: {
       globals: {
         AbortSignal: 'readonly',
@@ -125,6 +125,10 @@ export default tseslint.config(
         URL: 'readonly',
       },
     },
+  },
+  {
+    files: ['docs/site/.vitepress/theme/*.mjs'],
+    languageOptions: { globals: { document: 'readonly' } },
   },
   { files: ['*.config.ts'], rules: { 'no-restricted-syntax': 'off' } },
 );

@@ -8,4 +8,6 @@ const paths = workspaces(root).flatMap((workspace) =>
   built.map((name) => join(root, workspace, name)),
 );
 
-for (const path of [...paths, stamp(root)]) rmSync(path, { recursive: true, force: true });
+const site = ['dist', '.vitepress/temp'].map((name) => join(root, 'docs/site', name));
+
+for (const path of [...paths, ...site, stamp(root)]) rmSync(path, { recursive: true, force: true });

@@ -1,0 +1,216 @@
+import { readFileSync, existsSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { launch } from '../../packages/chat-page/src/browser/browser.test-support.js';
+import { node } from '../run.mjs';
+import { root } from '../workspaces.mjs';
+import { brokenLinks } from './links.mjs';
+import { entries } from './pages.mjs';
+import { serveFolder } from './serve.mjs';
+
+const site = join(root, 'docs/site/dist');
+
+/** Ignored by git. */
+const screenshots = join(root, 'docs/site/.vitepress/temp/screenshots');
+
+let server;
+let browser;
+
+beforeAll(async () => {
+  const { code, output } = await node(['scripts/docs.mjs'], { quiet: true });
+  if (code !== 0) throw new Error(output);
+  server = await serveFolder(site);
+  browser = await launch();
+}, 1_200_000);
+
+afterAll(async () => {
+  await browser?.close();
+  server?.close();
+});
+
+/** What pages complained about, and what they asked other hosts for. */
+const problems = [];
+const contexts = [];
+
+afterEach(async () => {
+  for (const context of contexts.splice(0)) await context.close();
+  expect(problems.splice(0)).toEqual([]);
+});
+
+const wide = { width: 1280, height: 860 };
+const narrow = { width: 390, height: 844 };
+
+const visit = async (path, options = {}) => {
+  const context = await browser.newContext({
+    viewport: wide,
+    reducedMotion: 'reduce',
+    colorScheme: 'light',
+    ...options,
+  });
+  contexts.push(context);
+  const page = await context.newPage();
+  page.setDefaultTimeout(30_000);
+  page.on('pageerror', (error) => problems.push(error.message));
+  page.on('console', (message) => {
+    if (message.type() === 'error') problems.push(message.text());
+  });
+  page.on('request', (request) => {
+    if (!/^(data|blob):/.test(request.url()) && !request.url().startsWith(server.url))
+      problems.push(request.url());
+  });
+  await page.goto(server.url + path, { waitUntil: 'networkidle' });
+  // The scripts of the page listen from then on.
+  await page.waitForFunction("document.querySelector('#app').__vue_app__ !== undefined");
+  return page;
+};
+
+const shoot = (page, name) => page.screenshot({ path: join(screenshots, `${name}.png`) });
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+/** The rules of accessibility that a page breaks, such as contrast and the order of headings. */
+const violations = async (page) => {
+  await page.evaluate(axe);
+  // The search button is called "Search"; the keys that it shows beside that are no part of its name.
+  const { violations } = await page.evaluate(
+    "axe.run({ rules: { 'label-content-name-mismatch': { enabled: false } } })",
+  );
+  return violations.map(({ id, nodes }) => `${id}: ${nodes[0].html} ${nodes[0].failureSummary}`);
+};
+
+/** Whether an element is within the window. */
+const isInView = (page, selector) =>
+  page.locator(selector).evaluate((element) => {
+    const { top, bottom } = element.getBoundingClientRect();
+    return top >= 0 && bottom <= element.ownerDocument.defaultView.innerHeight;
+  });
+
+const textOf = (page, selector) => page.locator(selector).first().innerText();
+
+describe('the site', () => {
+  it('has no broken link', () => {
+    const { found, links } = brokenLinks(site);
+    expect(found).toEqual([]);
+    expect(links).toBeGreaterThan(10_000);
+  });
+
+  it('begins with what Millrace is, and with an example', async () => {
+    const page = await visit('');
+    expect(await textOf(page, 'h1')).toContain('ReAct agents as RxJS streams');
+    expect(await textOf(page, '.VPHome .language-ts')).toContain('createAgent');
+    expect(await page.getByRole('img', { name: 'A call as a stream' }).isVisible()).toBe(true);
+    await shoot(page, 'home');
+    await page.getByRole('link', { name: 'Start', exact: true }).first().click();
+    await page.waitForURL(/\/start\.html$/);
+    expect(await textOf(page, 'h1')).toContain('Millrace');
+  });
+
+  it('leads through the guide in its order', async () => {
+    const page = await visit('guide/');
+    expect(await textOf(page, 'h1')).toContain('Guide');
+    await shoot(page, 'guide');
+    await page.locator('.pager-link.next').click();
+    await page.waitForURL(/\/guide\/tools\.html$/);
+    await page.getByRole('heading', { level: 1, name: 'Tools' }).waitFor();
+  });
+
+  it('finds a heading, and goes there', async () => {
+    const page = await visit('');
+    await page.getByRole('button', { name: 'Search' }).click();
+    await page.getByRole('searchbox').fill('suspend and resume');
+    const result = page.locator('.result', { hasText: 'Suspend and resume' }).first();
+    await result.waitFor();
+    await shoot(page, 'search');
+    await result.click();
+    await page.waitForURL(/\/guide\/tools\.html#suspend-and-resume$/);
+    await page.locator('#suspend-and-resume').waitFor();
+    await page.waitForFunction('window.scrollY > 0');
+    expect(await isInView(page, '#suspend-and-resume')).toBe(true);
+  });
+
+  it('is searched by keyboard', async () => {
+    const page = await visit('guide/');
+    await page.keyboard.press('Control+k');
+    await page.waitForFunction("document.activeElement.type === 'search'");
+    await page.keyboard.type('createAgent');
+    await page.locator('.result', { hasText: 'createAgent()' }).first().waitFor();
+    await page.keyboard.press('Enter');
+    await page.waitForURL((url) => !url.pathname.endsWith('/guide/'));
+    expect(await textOf(page, '.vp-doc')).toContain('createAgent');
+  });
+
+  it('describes createAgent', async () => {
+    const page = await visit('api/core/functions/createAgent.html');
+    expect(await textOf(page, 'h1')).toContain('createAgent()');
+    expect(await textOf(page, '.vp-doc')).toContain("import { createAgent } from '@millrace/core'");
+    await shoot(page, 'api');
+    await page.locator('.vp-doc pre').getByRole('link', { name: 'AgentOptions' }).click();
+    await page.waitForURL(/\/AgentOptions\.html$/);
+    await page
+      .getByRole('cell', { name: /^instructions/ })
+      .first()
+      .waitFor();
+    await shoot(page, 'api-options');
+  });
+
+  it('has a page for each entry', () => {
+    const missing = entries().filter(
+      ({ route }) => !existsSync(join(site, 'api', route, 'index.html')),
+    );
+    expect(missing).toEqual([]);
+  });
+
+  it('is dark if the reader prefers that, pictures included', async () => {
+    const page = await visit('guide/flow-control.html');
+    const picture = page.locator('.vp-doc img').first();
+    await picture.scrollIntoViewIfNeeded();
+    const light = await picture.screenshot();
+    await page.getByRole('switch').first().click();
+    expect(await page.locator('html').getAttribute('class')).toContain('dark');
+    expect(light.equals(await picture.screenshot())).toBe(false);
+    await shoot(page, 'dark');
+  });
+
+  it.each([
+    '',
+    'guide/tools.html',
+    'guide/clients.html',
+    'packages/',
+    'api/core/interfaces/AgentOptions.html',
+  ])('fits a narrow window: /%s', async (path) => {
+    const page = await visit(path, { viewport: narrow });
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(narrow.width);
+    await shoot(page, `narrow-${path.replaceAll(/\W/g, '-')}`);
+  });
+
+  it.each(
+    ['light', 'dark'].flatMap((colorScheme) =>
+      [
+        '',
+        'start.html',
+        'guide/tools.html',
+        'packages/store.html',
+        'examples/02-tools.html',
+        'api/core/functions/createAgent.html',
+      ].map((path) => ({ colorScheme, path })),
+    ),
+  )('is accessible: /$path, $colorScheme', async ({ path, colorScheme }) => {
+    const page = await visit(path, { colorScheme });
+    expect(await violations(page)).toEqual([]);
+  });
+});
+
+describe('the files for language models', () => {
+  it('are a list of pages and their text', () => {
+    const list = readFileSync(join(site, 'llms.txt'), 'utf8');
+    expect(list).toMatch(/^# Millrace\n\n> .+\n\n## Learn\n\n- \[Start\]\(\/start\.md\): /);
+    const targets = [...list.matchAll(/^- \[[^\]]+\]\(([^)]+)\)/gm)].map(([, target]) => target);
+    expect(targets.filter((target) => !existsSync(join(site, target)))).toEqual([]);
+    expect(targets).toContain('/guide/tools.md');
+    const full = readFileSync(join(site, 'llms-full.txt'), 'utf8');
+    expect(full).toContain('\n# Tools\n');
+    expect(full).not.toContain('\n# Decisions\n');
+    expect(full.length).toBeGreaterThan(200_000);
+  });
+});
