@@ -148,6 +148,12 @@ export default {
         },
       },
     },
+    notFound: {
+      title: 'Page not found',
+      quote: 'Search for it, or begin at the home page.',
+      linkLabel: 'Go to the home page',
+      linkText: 'Home',
+    },
     footer: { message: 'MIT licence' },
   },
 };
