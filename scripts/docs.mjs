@@ -10,7 +10,7 @@ import {
 import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { brokenLinks, linksOf, repository, rewriteLinks } from './docs/links.mjs';
-import { entries, firstBlock, shown, sitePages } from './docs/pages.mjs';
+import { entries, projectBlock, shown, sitePages } from './docs/pages.mjs';
 import { serveFolder } from './docs/serve.mjs';
 import { node, npm } from './run.mjs';
 import { requireNode } from './set-up.mjs';
@@ -141,8 +141,8 @@ const matterOf = ({ source, section, isIndex }) =>
 
 const home = () =>
   readFileSync(join(site, '.vitepress/home.md'), 'utf8').replaceAll(
-    /<!-- block: README\.md (\w+) -->/g,
-    (_, language) => firstBlock(language),
+    /<!-- block: README\.md (\w[\w -]*\w) -->/g,
+    (_, language) => projectBlock(language),
   );
 
 const linkTo = ({ name, route }) => `[\`${name}\`](/api/${route}/index.md)`;

@@ -183,9 +183,10 @@ function grouped(values, keyOf) {
   return groups;
 }
 
-/** The code of the first block of the README in a language. */
-export function firstBlock(language) {
-  const [block] = new RegExp(`^\`\`\`${language}\\n[^]*?^\`\`\`$`, 'm').exec(read('README.md'));
+/** The first block of the section `In your own project` of the README in a language. */
+export function projectBlock(language) {
+  const [, section] = read('README.md').split('\n## In your own project\n');
+  const [block] = new RegExp(`^\`\`\`${language}\\n[^]*?^\`\`\`$`, 'm').exec(section);
   return block;
 }
 

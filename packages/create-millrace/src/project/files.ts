@@ -140,7 +140,6 @@ try {
 
 const agentTest = `import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { textOf } from 'millrace';
 import { marbles, scriptedModel, text, toolCall } from 'millrace/testing';
 import { map } from 'rxjs';
 import { createWeatherAgent } from './agent.js';
@@ -149,7 +148,7 @@ test('calls the tool with the arguments of the model', async () => {
   const model = scriptedModel([toolCall('weather', { city: 'Oslo' })], [text('It snows.')]);
   const reply = await createWeatherAgent(model).call('What is the weather in Oslo?');
   assert.equal(reply.toolCalls[0]?.output, 'Snow in Oslo, -3 °C.');
-  assert.equal(textOf(reply), 'It snows.');
+  assert.equal(reply.text, 'It snows.');
 });
 
 // A marble diagram: each character is a millisecond of virtual time, "t" is a part of the text, "f" its end.
@@ -158,7 +157,7 @@ test('replies when the model has finished, and subscribes to it once', () => {
     const slow = model('--t--t--(f|)', { t: text('Snow. ') });
     const answer$ = createWeatherAgent(slow)
       .call$('What is the weather in Oslo?', { scheduler })
-      .pipe(map(textOf));
+      .pipe(map((reply) => reply.text));
     expectObservable(answer$).toBe('--------(a|)', { a: 'Snow. Snow. ' });
     for (const log of slow.subscriptions) expectSubscriptions(log).toBe('^-------!');
   });
