@@ -16,6 +16,7 @@ import { z } from 'zod';
 import {
   type AgentEvent,
   approval,
+  type ApprovalRequest,
   type Approver,
   createAgent,
   interruptOn,
@@ -546,6 +547,16 @@ describe('T12: an approval', () => {
         const approver: Approver = ({ context }) =>
           timer(10, context.scheduler).pipe(map(() => true));
         const tools = [act(approver, { parallel: true }), look];
+        const queue = Object.assign((request: ApprovalRequest) => approver(request), {
+          parallel: true,
+        });
+        expectObservable(seen([act(queue), look])(scheduler)).toBe('(abcd) 4ms (eee|)', {
+          a: 'ask 1',
+          b: 'ask 2',
+          c: 'ask 3',
+          d: 'look yes',
+          e: 'act yes',
+        });
         expectObservable(seen(tools)(scheduler)).toBe('(abcd) 4ms (eee|)', {
           a: 'ask 1',
           b: 'ask 2',

@@ -60,14 +60,16 @@ export type Verdict =
     };
 
 /** Decides whether a tool call runs. Emitting nothing denies it; so does an error, which emits `handlerError`. */
-export type Approver<Value = unknown> = (
-  request: ApprovalRequest<Value>,
-) => Verdict | ObservableInput<Verdict>;
+export interface Approver<Value = unknown> {
+  (request: ApprovalRequest<Value>): Verdict | ObservableInput<Verdict>;
+  /** The default of the option `parallel`: this approver can be asked several questions. Default: false. */
+  readonly parallel?: boolean;
+}
 
 export interface ApprovalOptions {
   /** Denies a tool call without a decision after this many milliseconds. Default: no limit. */
   readonly timeoutMs?: number;
-  /** Asks about all tool calls of a turn at the same time. Default: false, one after the other, while other tools run. */
+  /** Asks about all tool calls of a turn at the same time. Default: one after the other, while other tools run. */
   readonly parallel?: boolean;
 }
 
@@ -157,13 +159,16 @@ export const requireApproval = <Value, Run extends AnyRun>(
       ? approvedBy(approver, options)
       : // The validator guarantees the schema's type, but no type guard can express that.
         // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
-        approvedBy((request) => approver({ ...request, value: request.value as Value }), options);
+        approvedBy((request) => approver({ ...request, value: request.value as Value }), {
+          parallel: approver.parallel === true,
+          ...options,
+        });
   return { ...tool, deciders: [...(tool.deciders ?? []), decider] };
 };
 
 const approvedBy = (
   approver: false | Approver,
-  { timeoutMs, parallel }: ApprovalOptions,
+  { timeoutMs, parallel = approver !== false && approver.parallel }: ApprovalOptions,
 ): Decider => ({
   name: 'approval',
   decide$: (use, checked) => {

@@ -103,7 +103,11 @@ export const approvalQueue = (options: ApprovalQueueOptions): ApprovalQueue => {
   };
   return {
     ...desk,
-    approve: (request) => verdictOn$(signer, pending, request, expiresInMs),
+    // A client shows all requests, and may decide on them in any order.
+    approve: Object.assign(
+      (request: ApprovalRequest) => verdictOn$(signer, pending, request, expiresInMs),
+      { parallel: true },
+    ),
     chat: {
       routes: (path) => {
         const respond = approvalsHandler(desk);
