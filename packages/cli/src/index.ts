@@ -55,7 +55,13 @@ export {
   type Validator,
   watch,
 } from '@millrace/core';
-export { type CallStore, type Journal, type JournalStore, journal } from '@millrace/core/journal';
+export {
+  type CallStore,
+  calls$,
+  type Journal,
+  type JournalStore,
+  journal,
+} from '@millrace/core/journal';
 export { jsonSchema } from '@millrace/core/schema';
 export { type Session, type Sessions, sessions } from '@millrace/core/sessions';
 export { agentTool, supervisor } from '@millrace/core/teams';
