@@ -59,7 +59,7 @@ const names = /^(?:behind|told|tell|tells|whoever|anew|goes|nobody|somebody|says
 
 /** Files whose strings are data: patterns of attacks, stop words, names in old records. */
 const withData = new Set([
-  'packages/core/src/layers/guards/injection-heuristic.ts',
+  'packages/guards/src/injection-heuristic.ts',
   'packages/core/src/layers/search/words.ts',
   'packages/core/src/memories/former-spelling.ts',
   'packages/core/src/journal/recording.ts',

@@ -73,7 +73,7 @@ const readGuardPatterns = (owner: string, patterns: Patterns): readonly GuardPat
 };
 
 /** Rejects stateful regular expressions: they would accept every other text. */
-export const stateless = (owner: string, pattern: RegExp): RegExp => {
+const stateless = (owner: string, pattern: RegExp): RegExp => {
   if (!pattern.global && !pattern.sticky) return pattern;
   throw misuse(`${owner}: ${String(pattern)} is stateful. Remove its flags 'g' and 'y'.`);
 };
@@ -118,8 +118,7 @@ export const normalizeText = (text: string): string =>
 const foldCase = (text: string): string =>
   withoutMarks(normalizeText(text).toUpperCase().toLowerCase()).replaceAll('\n', ' ');
 
-export const withoutMarks = (text: string): string =>
-  text.replace(/[\u0300-\u036f\u20d0-\u20ff]+/g, '');
+const withoutMarks = (text: string): string => text.replace(/[\u0300-\u036f\u20d0-\u20ff]+/g, '');
 
 /** Characters without a glyph: joiners, fillers, soft hyphens, directions, tags, controls. */
 const invisible = /(?:[\p{Default_Ignorable_Code_Point}\ufff9-\ufffb]|(?![\s\u0085])\p{Cc})+/gu;

@@ -1,10 +1,9 @@
-import { misuse } from '../../values/errors.js';
-import type { Interceptor } from '../../seams/interceptor.js';
-import { isRecord } from '../../values/json.js';
-import { checkOptions, defined, type Rule } from '../../values/options.js';
-import { isPositive } from '../traffic/token-bucket.js';
-import { guardInput, type GuardOptions, guardRules, readingsOf } from './guard-input.js';
-import { normalizeText, stateless, withoutMarks } from './lists.js';
+import { type Interceptor, MillraceError, textOf } from '@millrace/core';
+import { guardInput, normalizeText } from '@millrace/core/guards';
+import { checkOptions, defined, isRecord, isText, type Rule } from '@millrace/core/values';
+
+type Check = Parameters<typeof guardInput>[0];
+type GuardOptions = NonNullable<Parameters<typeof guardInput>[1]>;
 
 export interface InjectionHeuristicOptions extends GuardOptions {
   /** Total weight of signals from which input is rejected. Default: 3. */
@@ -38,6 +37,12 @@ export const injectionHeuristic = (options: InjectionHeuristicOptions = {}): Int
   );
 };
 
+/** The user text and, for several messages, also joined without separators: splitting must not evade the guard. */
+const readingsOf = ({ text, input }: Parameters<Check>[0]): readonly string[] => {
+  const texts = input.filter(({ role }) => role === 'user').map(textOf);
+  return texts.length > 1 ? [text, texts.join('')] : texts;
+};
+
 const weightOf = (signals: readonly InjectionSignal[]): number =>
   signals.reduce((sum, { weight }) => sum + weight, 0);
 
@@ -49,25 +54,38 @@ const checkExtra = (extra: readonly unknown[]): void => {
     const isWhole =
       isRecord(it) && typeof it['name'] === 'string' && it['pattern'] instanceof RegExp;
     if (!isWhole) {
-      throw misuse(
+      throw new MillraceError(
+        'config',
         "injectionHeuristic(): every entry of 'extra' must be { name, pattern, weight? } with a RegExp, such as { name: 'codeword', pattern: /xyzzy/i }.",
       );
     }
     checkOptions("injectionHeuristic(): one of 'extra'", it, extraRules);
-    if (it['pattern'] instanceof RegExp) stateless('injectionHeuristic()', it['pattern']);
+    const { pattern } = it;
+    // A stateful pattern would accept every other text.
+    if (pattern instanceof RegExp && (pattern.global || pattern.sticky)) {
+      throw new MillraceError(
+        'config',
+        `injectionHeuristic(): ${String(pattern)} is stateful. Remove its flags 'g' and 'y'.`,
+      );
+    }
   }
 };
 
+const isPositive: Rule = [
+  (value) => Number.isFinite(value) && Number(value) > 0,
+  'a number above 0',
+];
 const isRegExp: Rule = [(value) => value instanceof RegExp, 'a RegExp'];
 
 const extraRules: Readonly<Record<keyof InjectionPattern, Rule>> = {
-  name: guardRules.name,
+  name: isText,
   pattern: isRegExp,
   weight: isPositive,
 };
 
 const rules: Readonly<Record<keyof InjectionHeuristicOptions, Rule>> = {
-  ...guardRules,
+  name: isText,
+  userMessage: isText,
   threshold: isPositive,
   extra: [Array.isArray, 'a list of { name, pattern, weight? }'],
 };
@@ -178,6 +196,8 @@ const verbFirst = ({ verbs, earlier, orders }: Words): readonly string[] => [
 const verbLast = ({ verbs, earlier, orders }: Words): readonly string[] => [
   inOrder(open(earlier), open(orders), open(verbs)),
 ];
+
+const withoutMarks = (text: string): string => text.replace(/[\u0300-\u036f\u20d0-\u20ff]+/g, '');
 
 /** Compiles a pattern for normalized lower-case text. */
 const pattern = (source: string): RegExp =>
