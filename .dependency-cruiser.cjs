@@ -101,12 +101,8 @@ const rules = {
   },
 
   'core-imports-little': {
-    from: { path: '^packages/core/src/', pathNot: [testing, test] },
+    from: { path: '^packages/core/src/', pathNot: test },
     to: { path: '.', pathNot: allowedInCore },
-  },
-  'core-testing-adds-only-assert': {
-    from: { path: testing, pathNot: test },
-    to: { path: '.', pathNot: [...allowedInCore, '^assert(/strict)?$'] },
   },
   'schema-packages-give-the-core-only-types': {
     from: { path: '^packages/core/src/', pathNot: test },

@@ -16,8 +16,6 @@ const notPortable = [
   /^@millrace\/(mcp|retrieval|store)(\/|$)/,
   /^@millrace\/server\/(node|web-socket)$/,
   /^@millrace\/tools(\/(?!patterns$)|$)/,
-  // Its contracts use `node:assert`.
-  /^(@millrace\/core|millrace)\/testing$/,
   // It compiles the schema of its documents.
   /^@millrace\/flow$/,
   /^(create-millrace|millrace\/cli)$/,

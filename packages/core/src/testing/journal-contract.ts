@@ -1,4 +1,4 @@
-import { deepStrictEqual, ok, rejects, strictEqual } from 'node:assert/strict';
+import { deepStrictEqual, ok, rejects, strictEqual } from './assert.js';
 import { lastValueFrom, toArray, firstValueFrom, ReplaySubject } from 'rxjs';
 import type {
   CallStoreDriver,

@@ -1,4 +1,4 @@
-import { deepStrictEqual, ok, rejects, strictEqual } from 'node:assert/strict';
+import { deepStrictEqual, ok, rejects, strictEqual } from './assert.js';
 import { lastValueFrom } from 'rxjs';
 import type {
   LongTermMemory,

@@ -1,4 +1,4 @@
-import { deepStrictEqual } from 'node:assert/strict';
+import { deepStrictEqual } from './assert.js';
 import { type RunHelpers, TestScheduler } from 'rxjs/testing';
 import type { ModelChunk } from '../models/model.js';
 import {

@@ -1,4 +1,4 @@
-import { deepStrictEqual, strictEqual } from 'node:assert/strict';
+import { deepStrictEqual, strictEqual } from './assert.js';
 import { EMPTY, lastValueFrom } from 'rxjs';
 import type { Memory } from '../values/memory.js';
 import type { MemoryFactory } from '../memories/in-process-memory.js';

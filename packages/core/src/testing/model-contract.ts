@@ -1,4 +1,4 @@
-import { ok, strictEqual } from 'node:assert/strict';
+import { ok, strictEqual } from './assert.js';
 import { asyncScheduler, lastValueFrom, take, toArray } from 'rxjs';
 import { openDemand } from '../flow/demand.js';
 import { frozen, textBlock } from '../values/message.js';

@@ -1,4 +1,4 @@
-import { deepStrictEqual, notStrictEqual, ok, rejects, strictEqual } from 'node:assert/strict';
+import { deepStrictEqual, notStrictEqual, ok, rejects, strictEqual } from './assert.js';
 import { firstValueFrom, lastValueFrom } from 'rxjs';
 import { isMillraceError } from '../values/errors.js';
 import { type Message, textBlock } from '../values/message.js';

@@ -1,4 +1,4 @@
-import { match, ok, strictEqual } from 'node:assert/strict';
+import { match, ok, strictEqual } from './assert.js';
 import { asyncScheduler, lastValueFrom, toArray } from 'rxjs';
 import { openDemand } from '../flow/demand.js';
 import { createToolkit, liveToolkit } from '../tools/toolkit.js';

@@ -48,29 +48,33 @@ export interface AgentToolOptions<Schema extends InputSchema = DelegationSchema>
   readonly memory?: MemoryFactory;
 }
 
-const delegation = jsonSchema({
-  type: 'object',
-  properties: {
-    user_prompt: {
-      type: 'string',
-      minLength: 1,
-      description:
-        'The complete task of the agent in plain words: it does not see this conversation.',
+const delegationSchema = () =>
+  jsonSchema({
+    type: 'object',
+    properties: {
+      user_prompt: {
+        type: 'string',
+        minLength: 1,
+        description:
+          'The complete task of the agent in plain words: it does not see this conversation.',
+      },
+      reasoning: {
+        type: 'string',
+        description: 'Why you call this agent, and what you need its answer for.',
+      },
+      context: {
+        type: 'string',
+        description: 'What it needs to know for that: facts, earlier results, names, wishes.',
+      },
     },
-    reasoning: {
-      type: 'string',
-      description: 'Why you call this agent, and what you need its answer for.',
-    },
-    context: {
-      type: 'string',
-      description: 'What it needs to know for that: facts, earlier results, names, wishes.',
-    },
-  },
-  required: ['user_prompt'],
-  additionalProperties: false,
-});
+    required: ['user_prompt'],
+    additionalProperties: false,
+  });
 
-export type DelegationSchema = typeof delegation;
+export type DelegationSchema = ReturnType<typeof delegationSchema>;
+
+/** Compiled on first use, not by an import. */
+let delegation: DelegationSchema | undefined;
 
 /**
  * Makes an agent a tool of other agents. The result is the text of its answer, or its `output` as JSON, with costs in
@@ -85,7 +89,7 @@ export const agentTool = <const Schema extends InputSchema = DelegationSchema>(
   checkOptions(`agentTool() of '${agent.name}'`, options, rules, ['description']);
   const { maxDepth = 5, session, memory, toPrompt, input, description, ...rest } = options;
   const { name = fitName(agent.name), ...policy } = rest;
-  const schema: InputSchema = input ?? delegation;
+  const schema: InputSchema = input ?? (delegation ??= delegationSchema());
   const promptOf = (given: unknown, context: ToolContext): Input => {
     // The validator guarantees the schema's type, but no type guard can express that.
     // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
