@@ -40,7 +40,16 @@ export interface Agent<out Output = unknown, out Run extends AnyRun = AnyRun> ex
   ): Agent<OutputOf<Own, Output>, Run>;
 }
 
-/** Creates an agent. Throws a `config` error that names the fix if an option is invalid. */
+/**
+ * Creates an agent. Throws a `config` error that names the fix if an option is invalid.
+ *
+ * @example
+ * ```ts
+ * const agent = createAgent({ model, tools: [weather], instructions: 'Be brief.' });
+ * console.log((await agent.call('What is the weather in Oslo?')).text);
+ * agent.stream$('And in Bergen?').pipe(text()).subscribe((delta) => process.stdout.write(delta));
+ * ```
+ */
 export const createAgent = <
   const Output extends InputSchema | undefined = undefined,
   const Tools extends readonly ToolEntry[] = readonly ToolEntry[],

@@ -102,6 +102,14 @@ export interface Journal<out Store = JournalStore> extends Layer, Drainable {
 /**
  * Returns a layer that records every step of a call in a store, such as that of `createCallStore`, or with a function that runs each step once, such as that of a
  * workflow engine. If the process ends, `resume$` continues after the last step. Sub-agents are recorded with their root call, even if they have their own journal.
+ *
+ * @example
+ * ```ts
+ * const durable = journal(openFiles('kept').calls); // of `@millrace/store`
+ * const agent = createAgent({ model, tools, use: [durable] });
+ * await agent.call('Book a table.', { callId: 'booking-1' });
+ * await durable.resume(agent, 'booking-1'); // in another process, after a crash
+ * ```
  */
 export function journal<Store extends JournalStore>(
   store: Store,

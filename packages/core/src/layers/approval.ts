@@ -140,6 +140,12 @@ export const approval = (approver: Approver, options: ApprovalOptions = {}): Lay
  * Asks an approver before each call of a tool; `false` denies all calls, `true` allows all. It may edit the input,
  * which is validated again. Several approvers must all agree, in the order in which you add them. The wait does not count
  * towards `callMs` or `toolMs`.
+ *
+ * @example
+ * ```ts
+ * const guarded = requireApproval(deleteFile, ({ input }) => ask(`Delete ${JSON.stringify(input)}?`));
+ * const agent = createAgent({ model, tools: [guarded] });
+ * ```
  */
 export const requireApproval = <Value, Run extends AnyRun>(
   tool: Tool<Value, Run>,

@@ -35,6 +35,13 @@ import { byCall, isSpoken } from '../operators/event-operators.js';
 /**
  * Defines the structured output, `reply.output`: the model is asked for JSON that matches the schema, and may correct
  * it twice; then the call errors with `invalidResponse`. The `output` of a call replaces that of its agent.
+ *
+ * @example
+ * ```ts
+ * const agent = createAgent({ model, use: [output(z.object({ age: z.number() }))] });
+ * const reply = await agent.call('Ada is 36 years old.');
+ * console.log(reply.output?.age); // 36; undefined if the call ended otherwise
+ * ```
  */
 export const output = <const Schema extends InputSchema>(schema: Schema): OutputLayer<Schema> => {
   const validator = validatorOf(schema, "output(): 'schema'");

@@ -119,7 +119,15 @@ export const byCall = (): OperatorFunction<AgentEvent, GroupedObservable<string,
     duration: (call$) => call$.pipe(filter((event) => isEvent(event, 'postCall', 'error'))),
   });
 
-/** Filters events by type, with the type narrowed. */
+/**
+ * Filters events by type, with the type narrowed.
+ *
+ * @example
+ * ```ts
+ * const results$ = agent.stream$('What is the weather in Oslo?').pipe(only('postActing'));
+ * results$.subscribe(({ toolCall, result }) => console.log(toolCall.name, textOf(result)));
+ * ```
+ */
 export const only = <Type extends EventType>(
   ...types: readonly Type[]
 ): OperatorFunction<AgentEvent, EventOf<Type>> =>

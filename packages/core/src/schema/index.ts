@@ -44,6 +44,12 @@ interface JsonSchemaOptions {
 /**
  * Creates a schema for tools and outputs from a JSON Schema of an object, of draft 2020-12, 2019-09 or 07. Compiled once.
  * Unknown keys are dropped, unless the schema allows them. Defaults are shown to the model, but not filled in. Throws a `config` error if the schema is invalid.
+ *
+ * @example
+ * ```ts
+ * const input = jsonSchema({ type: 'object', properties: { city: { type: 'string' } }, required: ['city'] });
+ * tool({ name: 'weather', description: 'Returns the weather.', input, run: ({ city }) => `Snow in ${city}.` });
+ * ```
  */
 export const jsonSchema = <const Schema extends JsonSchema | ObjectSchema>(
   schema: Schema,

@@ -57,6 +57,12 @@ interface WatchHook extends Placed {
 /**
  * Applies an operator to every event of one type, each in a separate stream. Emit one value, edited or not, to
  * continue, none to veto; two, or another type, are an error. The loop waits until it completes.
+ *
+ * @example
+ * ```ts
+ * const readOnly = on('preActing', filter(({ toolCall }) => toolCall.name !== 'delete_file')); // a veto
+ * const agent = createAgent({ model, tools, use: [readOnly] });
+ * ```
  */
 export const on = <Type extends ModifiableType>(
   type: Type,

@@ -22,6 +22,14 @@ export interface ScriptedModel extends Model {
 /**
  * Creates a model that gives the next answer of the script to each request, and errors if none is left. A list of
  * chunks without a `finish` gets one; a stream must have its own.
+ *
+ * @example
+ * ```ts
+ * const model = scriptedModel([toolCall('weather', { city: 'Oslo' })], [text('It snows.')]);
+ * const reply = await createAgent({ model, tools: [weather] }).call('What is the weather in Oslo?');
+ * expect(reply.text).toBe('It snows.');
+ * model.verify(); // throws if answers are left
+ * ```
  */
 export const scriptedModel = (...answers: readonly ScriptedAnswer[]): ScriptedModel => {
   const requests: ModelRequest[] = [];

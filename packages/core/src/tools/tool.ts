@@ -43,7 +43,17 @@ export interface ToolDefinition<Schema, Name extends string = string> extends Om
   readonly run: (input: Infer<Schema>, context: ToolContext) => unknown;
 }
 
-/** Creates a tool. Throws a `config` error that names the fix if the definition is invalid. */
+/**
+ * Creates a tool. Throws a `config` error that names the fix if the definition is invalid.
+ *
+ * @example
+ * ```ts
+ * const weather = tool({
+ *   name: 'weather', description: 'Returns the weather.', input: z.object({ city: z.string() }),
+ *   run: ({ city }) => `Snow in ${city}.`, // or a Promise, an Observable, an AsyncIterable
+ * });
+ * ```
+ */
 export const tool = <
   const Schema extends InputSchema = NoParameters,
   const Name extends string = string,

@@ -140,7 +140,16 @@ export interface Sessions<out Output = unknown, out Run extends AnyRun = AnyRun>
   open(id: string, options?: SessionOptions): Session<Output, Run>;
 }
 
-/** The sessions of an agent. They are shared by all uses of the same `memory` function: create it once. */
+/**
+ * The sessions of an agent. They are shared by all uses of the same `memory` function: create it once.
+ *
+ * @example
+ * ```ts
+ * const chat = sessions(agent).open('user-42');
+ * await chat.call('My name is Ada.');
+ * console.log((await chat.call('What is my name?')).text);
+ * ```
+ */
 export const sessions = <Output, Run extends AnyRun>(
   agent: Agent<Output, Run>,
   options: SessionsOptions = {},
