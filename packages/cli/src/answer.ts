@@ -22,7 +22,7 @@ import { isBrokenPipe } from './terminal/output.js';
 /** How long the current step may take when a signal ends the program, in milliseconds. */
 const drainMs = 5_000;
 
-const ending = `\nEnding: waiting up to ${drainMs / 1_000} s for the current step. Another signal aborts it.`;
+const ending = `\nShutting down: waiting up to ${drainMs / 1_000} s for the current step. Another signal aborts it.`;
 
 /** Runs a call, prints it and its error, and prints how to resume it if it stopped. Resolves to how it ended. */
 export const answer = async (

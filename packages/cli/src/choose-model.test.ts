@@ -94,6 +94,6 @@ describe('chooseModel', () => {
     expect((await chooseModel(setting({ B2: 'x', B1: 'x' }), choices)).about).toBe('b');
     const some = [choice('a', ['A']), choice('fallback', [])];
     expect((await chooseModel(setting({ A: '' }), some)).about).toBe('fallback');
-    await expect(chooseModel(setting(), [choice('a', ['A'])])).rejects.toThrow('no model');
+    await expect(chooseModel(setting(), [choice('a', ['A'])])).rejects.toThrow('No model');
   });
 });

@@ -87,7 +87,7 @@ export const chooseModel = (
     variables.length === 0 || variables.some((name) => (setting.env[name] ?? '') !== '');
   const chosen = choices.find(isAsked);
   return chosen === undefined
-    ? Promise.reject(new Error('There is no model to choose.'))
+    ? Promise.reject(new Error('No model is available.'))
     : chosen.factory(setting);
 };
 

@@ -62,7 +62,7 @@ const isNoProse = (path: string): boolean => /\.api\.md$|(?:^|\/)(?:temp|expecte
 
 const aboutDocs =
   'Searches the documentation of Millrace (its README, architecture and guides: agents, streams, events, tools, ' +
-  'interceptors, backpressure) for words and gives the passages that fit best, each with its file.';
+  'interceptors, backpressure) for words and returns the best passages, each with its file.';
 
 /** Finds the root of Millrace's own workspace above a directory or above this package; undefined if it finds none. */
 export const findWorkspace = async (directory: string): Promise<string | undefined> =>

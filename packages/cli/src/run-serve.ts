@@ -59,7 +59,7 @@ export const runServe = async (setting: Setting<ServeArguments>): Promise<Outcom
         take(1),
         // The second signal does not wait.
         switchMap((outcome) => {
-          print('Closing: the running calls finish their step.');
+          print('Shutting down: running calls finish their current step.');
           return merge(concat(close$, of(outcome)), signal$);
         }),
       );

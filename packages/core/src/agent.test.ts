@@ -584,12 +584,12 @@ describe('a misuse gets an error with the fix', () => {
     [
       'an option of sessions that is a layer',
       () => sessions(createAgent({ model }), { approve: () => true } as never),
-      /sessions\(\) has no option 'approve'. Give approval\(approver\) to 'use'/,
+      /sessions\(\) has no option 'approve'. Add approval\(approver\) to 'use'/,
     ],
     [
       'an option that has moved',
       () => createAgent({ model, onUncertain: 'report' } as never),
-      /no option 'onUncertain'. Give it to journal\(store/,
+      /no option 'onUncertain'. Pass it to journal\(store/,
     ],
     [
       'an unknown call option',

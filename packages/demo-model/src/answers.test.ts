@@ -105,7 +105,10 @@ describe('an answer', () => {
 
   it('comes from the results that there are when no tool may be called any more', () => {
     const half = [question, ...used(computed('17.5% of 2,349', '411.075'))];
-    const closing = [...half, user('All steps are used up. Answer now, without tools.')];
+    const closing = [
+      ...half,
+      user('The maximum number of iterations is reached. Answer now, without tools.'),
+    ];
     expect(answerOf(requestOf(closing, { toolChoice: 'none' }))).toBe(
       '17.5% of 2,349 = 411.075. I did not get to “what time is it in Tokyo”.',
     );

@@ -86,7 +86,8 @@ const partsOf = (content: readonly ContentBlock[], target: Target) =>
 const mediaPart = (block: MediaBlock, model: string): ChatCompletionContentPart => {
   const { type, source } = block;
   if (type === 'image') return { type: 'image_url', image_url: { url: addressOf(block) } };
-  if (source.kind === 'url') throw unsendable(type, model, 'it accepts base64 here, but no URL');
+  if (source.kind === 'url')
+    throw unsendable(type, model, 'it accepts only base64 here, not a URL');
   if (type === 'file') {
     const file = { filename: fileName(block), file_data: addressOf(block) };
     return { type: 'file', file };

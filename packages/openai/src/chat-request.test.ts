@@ -339,7 +339,7 @@ describe('a message', () => {
     ['image', { kind: 'url', url: 'https://example.com/a.png' }, { media: [] }],
   ] as const)('C7: refuses media that cannot be sent: %s %j', (type, source, profile) => {
     const write = () => messagesOf([user({ type, source })], { name: 'Mine', ...profile });
-    expect(write).toThrow(new RegExp(`'gpt-4.1-mini' cannot take this ${type} block`, 'u'));
+    expect(write).toThrow(new RegExp(`'gpt-4.1-mini' does not accept this ${type} block`, 'u'));
     try {
       write();
     } catch (error) {

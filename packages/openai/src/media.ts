@@ -11,13 +11,13 @@ export interface MediaTaker {
 /** Throws if the model does not accept such media. */
 export const checkMedia = ({ type }: MediaBlock, { model, media }: MediaTaker): void => {
   if (media?.includes(type) === false)
-    throw unsendable(type, model, `it accepts no ${type} blocks`);
+    throw unsendable(type, model, `it does not accept ${type} blocks`);
 };
 
 export const unsendable = (type: MediaType, model: string, why: string): MillraceError =>
   new MillraceError(
     'invalidRequest',
-    `The model '${model}' cannot take this ${type} block: ${why}.`,
+    `The model '${model}' does not accept this ${type} block: ${why}.`,
   );
 
 /** The URL of an image or file; a data URI for inline content. */

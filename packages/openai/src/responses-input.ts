@@ -68,7 +68,7 @@ const partsOf = (content: readonly ContentBlock[], target: ResponsesTarget) =>
 
 const mediaPart = (block: MediaBlock, model: string): ResponseInputContent => {
   const { type, source } = block;
-  if (type === 'audio') throw unsendable(type, model, 'the Responses API accepts no audio');
+  if (type === 'audio') throw unsendable(type, model, 'the Responses API does not accept audio');
   if (type === 'image') {
     return { type: 'input_image', detail: 'auto', image_url: addressOf(block) };
   }

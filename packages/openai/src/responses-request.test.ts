@@ -268,7 +268,7 @@ describe('an item', () => {
   it('C7: refuses a recording before anything is sent', () => {
     const source = { kind: 'base64', mediaType: 'audio/wav', data: 'AA==' } as const;
     expect(() => inputOf([user({ type: 'audio', source })])).toThrow(
-      /'gpt-5' cannot take this audio block/u,
+      /'gpt-5' does not accept this audio block/u,
     );
   });
 });

@@ -96,11 +96,7 @@ const addCommands = (program: Command, accept: Accept): Command => {
 
   const replay = add('replay', 'play a run back', replayHelp)
     .argument('<id>', 'the run', notBlank)
-    .option(
-      '--speed <number>',
-      'play it this many times as fast, or without pauses with "max"',
-      toSpeed,
-    )
+    .option('--speed <number>', 'playback speed, such as 4; "max" plays without pauses', toSpeed)
     .addOption(new Option('--follow', 'follow the run while it is running').conflicts('speed'));
   withStoreOption(withPrintOptions(replay)).action(
     (run: string, _options: unknown, command: Command) => {

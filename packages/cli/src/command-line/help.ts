@@ -72,8 +72,8 @@ millrace runs <id> lists the steps.
 export const serveHelp = `
 Serves the assistant to this machine until Ctrl-C or SIGTERM: a chat page at /, the AI SDK's useChat
 at /api/chat, AG-UI at /api/ag-ui, A2A at /api/a2a, and the OpenAI API at /v1. Conversations and runs are kept in --store, as
-described in millrace --help, so they outlast the server: the next one continues what this one has
-left. Messages go to stderr.
+described in millrace --help, so they survive a restart: the next server resumes unfinished calls.
+Messages go to stderr.
 
   $ millrace serve
   $ millrace serve --port 8080 --store ./chats
@@ -81,8 +81,8 @@ left. Messages go to stderr.
       -d '{"id":"1","messages":[{"role":"user","parts":[{"type":"text","text":"2 + 2?"}]}]}'`;
 
 export const mcpHelp = `
-Serves the calculator, the clock, the reader of files and the search of Millrace's docs until the
-client closes stdin, or until Ctrl-C or SIGTERM. Messages go to stderr. With --http, programs of this
+Serves the calculator, the clock, the file reader and the search of the Millrace docs until the
+client closes stdin, or until Ctrl-C or SIGTERM. Messages go to stderr. With --http, programs on this
 machine can connect; if MILLRACE_MCP_TOKEN is set, they must send it as a bearer token. Calls of the
 agent are not recorded. In the configuration of Claude Desktop and other clients:
 

@@ -27,7 +27,7 @@ export const describeEvent = (event: AgentEvent, theme: Theme, room: number): re
     case 'preSummary':
       return note('The limit is reached: asking for an answer without tools.');
     case 'prePlanning':
-      return note(`Thinks beside the loop: ${event.phase}.`);
+      return note(`Planning: ${event.phase}.`);
     case 'stateChanged':
       // Approvals have events of their own.
       if (event.name === 'approvals') return [];
@@ -36,7 +36,9 @@ export const describeEvent = (event: AgentEvent, theme: Theme, room: number): re
         : note(`${event.name}: ${asText(event.state)}`);
     case 'messageDiscarded':
       // The user knows about the interrupt, and the reply mentions it.
-      return event.why === 'interrupted' ? [] : note(`The message above is void: ${event.why}`);
+      return event.why === 'interrupted'
+        ? []
+        : note(`The message above was discarded: ${event.why}`);
     case 'vetoed':
       return note(`${event.name} vetoed ${event.of}.`);
     case 'handlerError':

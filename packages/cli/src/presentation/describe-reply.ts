@@ -25,12 +25,12 @@ export const describeReply = (
 const endings: Readonly<Partial<Record<string, string>>> = {
   answer: 'answered in',
   toolFinal: 'answered by a tool in',
-  maxIterations: 'ended at the limit of iterations after',
-  budget: 'ended at the limit of its budget after',
+  maxIterations: 'ended at the iteration limit after',
+  budget: 'ended at the budget limit after',
   interrupted: 'interrupted after',
   suspended: 'suspended after',
   stopped: 'stopped after',
-  truncated: 'cut at the limit of length after',
+  truncated: 'truncated at the length limit after',
   refused: 'refused after',
 };
 

@@ -228,7 +228,7 @@ answered in 0 ms · 2 iterations · 1 tool call · 0 tokens in, 0 out
     ]);
     expect(printed({ model })).toBe(`
 Hal
-  • The message above is void: the connection was lost
+  • The message above was discarded: the connection was lost
 
 Hello.
 
@@ -278,7 +278,7 @@ answered in 0 ms · 1 iteration · 0 tool calls · 0 tokens in, 0 out
 
 So far so good.
 
-ended at the limit of iterations after 0 ms · 1 iteration · 1 tool call · 0 tokens in, 0 out
+ended at the iteration limit after 0 ms · 1 iteration · 1 tool call · 0 tokens in, 0 out
 `);
   });
 
@@ -372,7 +372,7 @@ answered in 0 ms · 2 iterations · 1 tool call · 0 tokens in, 0 out
     );
     const agent = withPlan({ model, use: [insertBefore(reasoning, analyseTask())] });
     const said = printed(agent);
-    expect(said).toContain('  • Thinks beside the loop: analyseTask.\n  First a plan.\n');
+    expect(said).toContain('  • Planning: analyseTask.\n  First a plan.\n');
     expect(said).toContain('  • Goal: Bread.\n  • 1. [todo] Mill\n  • 2. [todo] Bake\n');
     expect(said).toContain('\nDone.\n');
   });

@@ -94,7 +94,7 @@ describe('a run of the program', () => {
   it('S8: says at a signal how to go on, and goes on there', async () => {
     const { child, wrote, ended, written, url } = await stalled();
     child.kill('SIGTERM');
-    await wrote(/Ending: waiting up to 5 s for the current step/);
+    await wrote(/Shutting down: waiting up to 5 s for the current step/);
     child.kill('SIGTERM');
     expect(await ended).toEqual([143, null]);
     const [, command = ''] = /\nStopped\. Resume it: millrace (resume \w+)\n/.exec(written()) ?? [];
@@ -147,7 +147,7 @@ describe('a run of the program', () => {
     async (first, second) => {
       const { child, wrote, ended, written } = await stalled();
       child.kill(first);
-      await wrote(/Ending: waiting up to/);
+      await wrote(/Shutting down: waiting up to/);
       child.kill(second);
       expect(await ended).toEqual([143, null]);
       expect(written()).toMatch(/\nStopped\. Resume it: millrace resume \w{8}\n$/);

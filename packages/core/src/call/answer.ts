@@ -208,7 +208,7 @@ const ofAnother = ({ callId, agent }: CallInfo, name: string): MillraceError =>
   fatal(
     new MillraceError(
       'invalidState',
-      `The call '${callId}' belongs to the agent '${name}', but '${agent.at(-1) ?? ''}' makes it now. Give each call that a tool makes in parallel its own 'callId'.`,
+      `The call '${callId}' was started by the agent '${name}', but '${agent.at(-1) ?? ''}' makes it now. Give parallel calls of a tool their own 'callId'.`,
     ),
   );
 

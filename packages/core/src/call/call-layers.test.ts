@@ -152,13 +152,13 @@ describe('layers around a call', () => {
 
   it.each<readonly [string, NonNullable<Layer['call']>, RegExp]>([
     ['no reply', () => () => () => EMPTY, /'odd' has answered with no reply/],
-    ['another thing', () => () => () => of(3) as never, /something that is no reply/],
+    ['another thing', () => () => () => of(3) as never, /something that is not a reply/],
     [
       'two replies',
       () => (next) => (call) => next(call).pipe(concatMap((reply) => of(reply, reply))),
       /with two replies/,
     ],
-    ['no call', () => (next) => () => next({} as never), /passed on something that is no call/],
+    ['no call', () => (next) => () => next({} as never), /passed on something that is not a call/],
     [
       'a call twice',
       () => (next) => (call) => next(call).pipe(concatMap(() => next(call))),

@@ -113,25 +113,22 @@ const callRules: Readonly<Record<keyof CallOptions, Rule>> = {
   context: isContext,
   use: listOf('layers'),
   signal: having('addEventListener', 'an AbortSignal'),
-  demand: [
-    (value) => isRecord(value) && 'open$' in value,
-    'a Demand, such as createDemand() makes',
-  ],
+  demand: [(value) => isRecord(value) && 'open$' in value, 'a Demand, such as createDemand()'],
   callId: isText,
-  parent: [isRecord, 'the context that a tool was run with'],
+  parent: [isRecord, 'the context of a tool call'],
 };
 
 const moved: Readonly<Record<string, string>> = {
-  memory: 'Give it to sessions(agent, { … }).',
-  onBusy: 'Give it to sessions(agent, { … }).',
-  journal: "Give journal(store) to 'use'.",
-  history: "Give history(messages) to 'use'.",
-  approve: "Give approval(approver) to 'use'.",
-  interceptors: "Give on(type, operator) to 'use'.",
-  output: "Give output(schema) to 'use'.",
+  memory: 'Pass it to sessions(agent, { … }).',
+  onBusy: 'Pass it to sessions(agent, { … }).',
+  journal: "Add journal(store) to 'use'.",
+  history: "Add history(messages) to 'use'.",
+  approve: "Add approval(approver) to 'use'.",
+  interceptors: "Add on(type, operator) to 'use'.",
+  output: "Add output(schema) to 'use'.",
   maxSteps: 'Write limits: { maxIterations: … }.',
   maxTurns: 'Write limits: { maxIterations: … }.',
-  onUncertain: 'Give it to journal(store, { … }).',
+  onUncertain: 'Pass it to journal(store, { … }).',
 };
 
 /** As `checkOptions`, but names the new place of an option that moved. */

@@ -112,7 +112,7 @@ describe('prepare', () => {
   it.each([
     ['two values', mergeMap((asked: object) => of(asked, asked)), /more than one/],
     ['an error', () => throwError(() => new Error('No.')), /No\./],
-    ['something else', map(() => 5), /something else/],
+    ['something else', map(() => 5), /something that is not/],
     ['no input', map((asked: object) => ({ ...asked, input: [] })), /empty/],
     ['an unknown option', map((asked: object) => ({ ...asked, options: { temp: 1 } })), /'temp'/],
     [

@@ -20,11 +20,12 @@ interface StageInit<T> {
 /** Creates a stage that checks that a foreign operator emits up to one value. */
 export const createStage = <T>(init: StageInit<T>): Stage<T> => {
   const { name, what, failOpen, operate$, isUsable, onVeto, onPassedOver } = init;
-  const rule = ` It must make one ${what} of each that it gets, or none to veto it.`;
+  const rule = ` It must emit one ${what} for each it receives, or none to veto it.`;
   const onlyOne = ([first, ...more]: readonly unknown[]): T => {
-    if (more.length > 0) throw interceptorError(name, `it made more than one ${what} of one`, rule);
+    if (more.length > 0)
+      throw interceptorError(name, `it emitted more than one ${what} for one event`, rule);
     if (isUsable(first)) return first;
-    throw interceptorError(name, `it made something else of one ${what}`, rule);
+    throw interceptorError(name, `it emitted something that is not a ${what}`, rule);
   };
   return (value) =>
     defer(() => operate$(value)).pipe(

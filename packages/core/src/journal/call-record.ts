@@ -107,7 +107,7 @@ const isFork: Check = (value) =>
 export const unreadableCall = (callId: string): MillraceError =>
   new MillraceError(
     'invalidState',
-    `The record of the call '${callId}' is damaged, or of a later version.`,
+    `The record of the call '${callId}' is damaged, or was written by a later version.`,
   );
 
 export const beginning = (callId: string): StepForm<CallRecord> => ({
@@ -120,7 +120,7 @@ export const beginning = (callId: string): StepForm<CallRecord> => ({
 export const alreadyBegun = (callId: string): MillraceError =>
   new MillraceError(
     'conflict',
-    `The journal has a call '${callId}' already. Resume it with resume$(agent, '${callId}') of the journal, or use another id.`,
+    `The journal already has a call '${callId}'. Resume it with resume$(agent, '${callId}') of the journal, or use another id.`,
   );
 
 export const resumption: StepForm<CallRecord> = { isWritten: isCallRecord };
@@ -142,7 +142,7 @@ export const assertGiven = (
     .map((name) => (isLayer(name) ? `use: [${name}(…)]` : name));
   throw new MillraceError(
     'invalidResume',
-    `The call '${callId}' was made with ${names.map((name) => `'${name}'`).join(', ')} of its own, which a journal cannot hold. Give the same again: resume$(agent, '${callId}', { ${names.join(', ')} }).`,
+    `The call '${callId}' was made with its own ${names.map((name) => `'${name}'`).join(', ')}, which a journal cannot store. Pass the same again: resume$(agent, '${callId}', { ${names.join(', ')} }).`,
   );
 };
 

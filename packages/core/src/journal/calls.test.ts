@@ -102,7 +102,7 @@ describe('calls$', () => {
     ]);
     expect(Object.fromEntries(whys)).toEqual({
       fine: 'unfinished',
-      text: expect.stringContaining('Its beginning is broken'),
+      text: expect.stringContaining('Its beginning is damaged'),
       later: expect.stringContaining('not that of a call of this version'),
       polluting: expect.stringContaining('not that of a call of this version'),
       beginless: 'beginless is torn.',

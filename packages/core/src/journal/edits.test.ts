@@ -43,7 +43,7 @@ describe('edits of a fork', () => {
     ['1', otherResult('x'), 'an answer of the model. Edit it with otherAnswer(text).'],
     ['call_1_1/1', otherResult('x'), 'an answer of the model. Edit it with otherAnswer(text).'],
     ['1/0', otherAnswer('x'), 'the result of a tool. Edit it with otherResult(returned).'],
-    ['1/0/intent', otherResult('x'), "to run a tool. What the tool has given is '1/0'."],
+    ['1/0/intent', otherResult('x'), "to run a tool. The result of the tool is in the step '1/0'."],
     ['call', otherAnswer('x'), 'the start of the call. Edit it with otherQuestion(text).'],
     ['open', otherQuestion('x'), 'Edit it with a function of your own: (step) => value.'],
     ['call_1_1/reply', otherAnswer('x'), 'the reply of a call. Edit it with a function'],

@@ -42,7 +42,7 @@ const forkRules: Readonly<Record<keyof ForkOptions, Rule>> = {
   at: [isPoint, "the id of a step, such as '2/0', or { iteration }"],
   edit: [
     (value) => typeof value === 'function' || isRecord(value),
-    'a function of a step, or an object by the ids of steps',
+    'a function of a step, or an object keyed by step ids',
   ],
   callId: [(value) => typeof value === 'string' && value !== '', 'an id'],
   sessionId: isText,

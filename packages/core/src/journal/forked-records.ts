@@ -152,7 +152,7 @@ const ofOtherKind = (id: string, kind: StepKind, kinds: readonly StepKind[]): Mi
   const run = toolStepOf(id);
   const fix =
     run !== undefined
-      ? `What the tool has given is '${run}'`
+      ? `The result of the tool is in the step '${run}'`
       : fitting !== undefined
         ? `Edit it with ${fitting}`
         : 'Edit it with a function of your own: (step) => value';

@@ -74,7 +74,7 @@ export const parsedText = (what: string, text: string): unknown => {
     const value: unknown = JSON.parse(text, mayPollute.test(text) ? withoutPrototype : undefined);
     return isFormer.test(text) ? respelled(value) : value;
   } catch (cause) {
-    throw new MillraceError('invalidState', `${what} is broken: ${messageOf(cause)}`, { cause });
+    throw new MillraceError('invalidState', `${what} is damaged: ${messageOf(cause)}`, { cause });
   }
 };
 

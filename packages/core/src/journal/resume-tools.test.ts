@@ -396,7 +396,7 @@ describe('calls below a call that is resumed', () => {
     runUntil(store, (await recordsOf(run$, '1/0')) - 2, run$);
     await expect(journalIn(store).resume(both(store, 'b', 'a'), 'c')).rejects.toMatchObject({
       code: 'invalidState',
-      message: expect.stringContaining("belongs to the agent 'a', but 'b' makes it now"),
+      message: expect.stringContaining("was started by the agent 'a', but 'b' makes it now"),
     });
     expect((await journalIn(store).resume(both(store, 'a', 'b'), 'c')).reason).toBe('answer');
   });

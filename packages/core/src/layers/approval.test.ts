@@ -163,9 +163,9 @@ describe('T12: an approval', () => {
       [() => throwError(() => new Error('postgres://root:pw@db')), 'postgres://root:pw@db'],
       [
         () => undefined as never,
-        'An approver must give true, false or { approved, input?, reason? }.',
+        'An approver must return true, false or { approved, input?, reason? }.',
       ],
-      [() => of({ aproved: true }) as never, 'An approver must give'],
+      [() => of({ aproved: true }) as never, 'An approver must return'],
     ];
     for (const [approve, message] of failing) {
       const { output, events } = await deletes(approve);
@@ -370,7 +370,7 @@ describe('T12: an approval', () => {
   it('is a layer, and no option of a call or agent', async () => {
     const model = scriptedModel([text('done')]);
     const moved = { approve: () => true } as object;
-    const place = "has no option 'approve'. Give approval(approver) to 'use'.";
+    const place = "has no option 'approve'. Add approval(approver) to 'use'.";
     await expect(createAgent({ model }).call('?', moved)).rejects.toThrow(place);
     expect(() => createAgent({ model, ...moved })).toThrow(place);
     expect(() => approval(true as never)).toThrow('approval() takes an approver function');

@@ -307,11 +307,11 @@ const isVerdict = (given: unknown): given is Verdict =>
 const toDecision = (given: unknown): Decision => {
   if (typeof given === 'boolean') return { approved: given };
   if (!isRecord(given) || typeof given['approved'] !== 'boolean') {
-    throw misuse('An approver must give true, false or { approved, input?, reason? }.');
+    throw misuse('An approver must return true, false or { approved, input?, reason? }.');
   }
   const { approved: isApproved, input, reason } = given;
   if (!isApproved) return { approved: false, ...(typeof reason === 'string' && { reason }) };
   if (input === undefined) return { approved: true };
   if (isRecord(input) && !isTooDeep(input)) return { approved: true, input };
-  throw misuse('The input that an approver gives must be an object, up to 100 levels deep.');
+  throw misuse('The input that an approver returns must be an object, up to 100 levels deep.');
 };

@@ -78,7 +78,7 @@ describe('structured output', () => {
       textOf(messages.at(-1) ?? { content: [] }),
     );
     expect(feedback[1]).toMatch(
-      /JSON of the requested schema, with no text.*\n- it holds no JSON object$/,
+      /JSON of the requested schema, with no text.*\n- it contains no JSON object$/,
     );
     expect(feedback[2]).toMatch(/- city: is required, but missing$/);
     model.verify();
@@ -212,7 +212,7 @@ describe('structured output', () => {
 
   it('R3: is a layer, and no option of a call or agent', async () => {
     const moved = { output: place } as object;
-    const where = "has no option 'output'. Give output(schema) to 'use'.";
+    const where = "has no option 'output'. Add output(schema) to 'use'.";
     const model = scriptedModel();
     await expect(createAgent({ model }).call('?', moved)).rejects.toThrow(where);
     expect(() => createAgent({ model, ...moved })).toThrow(where);

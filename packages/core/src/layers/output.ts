@@ -80,7 +80,7 @@ const readValue = (text: string): JsonReading => {
   if (whole !== undefined) return whole;
   const found = objectsIn(text);
   const last = found.at(-1);
-  if (last === undefined) return { problem: 'it holds no JSON object' };
+  if (last === undefined) return { problem: 'it contains no JSON object' };
   const read = readStrictly(last.text) ?? readJson(last.text);
   if (!('problem' in read)) return read;
   // An object after the first one may only look like JSON.

@@ -201,7 +201,7 @@ const usable = (
   if (loaded.some(({ id }) => input.some((message) => message.id === id))) {
     throw new MillraceError(
       'conflict',
-      `The session has had a call '${callId}' already. Give each call an id of its own, or none.`,
+      `The session already had a call '${callId}'. Give each call a unique id, or none.`,
     );
   }
   return history;
@@ -248,10 +248,10 @@ const repaired = (
   if (isStrict) {
     throw new MillraceError(
       'memory',
-      `The history holds ${fault}: it cannot be sent to a model. Without strictHistory() it is repaired.`,
+      `The history contains ${fault}, so it cannot be sent to a model. Without strictHistory(), Millrace repairs it.`,
     );
   }
-  const message = `The history holds ${fault}. Each tool call without a result has got an error result.`;
+  const message = `The history contains ${fault}. Each tool call without a result was given an error result.`;
   report(0, { type: 'warning', message });
   return paired(history);
 };

@@ -158,7 +158,7 @@ describe('history()', () => {
       message: expect.stringContaining('a session has its own history'),
     });
     expect(() => agent.call$('?', { history: [] } as never)).toThrow(
-      "has no option 'history'. Give history(messages) to 'use'.",
+      "has no option 'history'. Add history(messages) to 'use'.",
     );
     expect(await lastValueFrom(memory('s').load$())).toEqual([]);
   });

@@ -91,7 +91,7 @@ describe('summarise', () => {
     expect(textOf(writer.requests[0]?.messages[0] ?? user(''))).toMatch(/^user:\n {2}a\?/);
     expect(warningsIn(events)).toEqual([
       expect.stringMatching(
-        /^The context fills up: 8 earlier messages \(about \d+ tokens\) are summ/,
+        /^The context window is filling up: 8 earlier messages \(about \d+ tokens\) are summ/,
       ),
     ]);
     expect(events.filter(({ type }) => type.endsWith('Chunk'))).toHaveLength(1);
@@ -212,7 +212,7 @@ describe('summarise', () => {
     const events = await recordOf(chat);
     expect(model.requests[0]?.messages).toHaveLength(17);
     expect(warningsIn(events)[1]).toBe(
-      'The summary failed; the call continues with all messages: The model would not write it.',
+      'The summary failed; the call continues with all messages: The model refused to write the summary.',
     );
     expect(events.at(-1)).toMatchObject({ reply: { reason: 'answer', usage } });
   });
@@ -226,7 +226,7 @@ describe('summarise', () => {
     const broken = set([[text('Done.')]], { keepTurns: 1, model: writer });
     const events = await recordOf(broken.chat);
     expect(writer.requests).toHaveLength(1);
-    expect(warningsIn(events)[1]).toContain('The model wrote nothing.');
+    expect(warningsIn(events)[1]).toContain('The model returned no summary.');
     expect(broken.model.requests[0]?.messages).toHaveLength(17);
   });
 

@@ -231,7 +231,7 @@ describe('T13: a tool that suspends', () => {
     ).open('s');
     expect(await session.call('?')).toMatchObject({
       reason: 'interrupted',
-      toolCalls: [{ output: 'Interrupted before its result came.', isError: true }, {}],
+      toolCalls: [{ output: 'Interrupted before its result arrived.', isError: true }, {}],
     });
     expect((await session.call('And now?')).reason).toBe('answer');
   });

@@ -108,7 +108,7 @@ export const assertResumes = (
   const missing = waiting.filter((id) => !given.includes(id));
   if (missing.length > 0) {
     throw refused(
-      `The session is suspended: it waits for the results of ${missing.join(', ')}. Bring them: session.call(toolResults({ '${missing[0] ?? ''}': result })).`,
+      `The session is suspended: it waits for the results of ${missing.join(', ')}. Supply them: session.call(toolResults({ '${missing[0] ?? ''}': result })).`,
     );
   }
 };

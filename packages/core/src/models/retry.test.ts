@@ -230,11 +230,7 @@ describe('retry', () => {
       if (event.type === 'reasoningChunk') return [`${event.messageId} ${event.delta}`];
       return event.type === 'messageDiscarded' ? [`${event.messageId} void: ${event.why}`] : [];
     });
-    expect(told).toEqual([
-      'c/1 Half a',
-      'c/1 void: The request is sent again: Reset.',
-      'c/1#2 Whole.',
-    ]);
+    expect(told).toEqual(['c/1 Half a', 'c/1 void: Retrying the request: Reset.', 'c/1#2 Whole.']);
     expect(events.at(-1)).toMatchObject({ reply: { id: 'c/1#2', content: [text('Whole.')] } });
   });
 

@@ -233,4 +233,4 @@ const progressAfter = (progress: Progress, chunk: ModelChunk): Progress => {
 
 /** Discards the text and usage of an attempt before the next one. */
 const voiding$ = ({ isBegun }: Progress, error: MillraceError): Observable<ModelChunk> =>
-  isBegun ? of({ type: 'restart', why: `The request is sent again: ${error.message}` }) : EMPTY;
+  isBegun ? of({ type: 'restart', why: `Retrying the request: ${error.message}` }) : EMPTY;

@@ -9,8 +9,8 @@ const silent = (ms: number): MillraceError =>
   new MillraceError(
     'timeout',
     ms === 100
-      ? `The model 'scripted' did not begin to answer within 100 ms (firstChunkMs).`
-      : `The model 'scripted' fell silent for ${ms} ms in its answer (chunkMs).`,
+      ? `The model 'scripted' did not start to answer within 100 ms (firstChunkMs).`
+      : `The model 'scripted' sent nothing for ${ms} ms in the middle of its answer (chunkMs).`,
   );
 
 const mute: Model = { name: 'mute', stream$: () => NEVER };
@@ -98,7 +98,7 @@ describe('timeouts', () => {
         const call$ = createAgent({ model }).call$('?', { scheduler, ...options });
         const error = new MillraceError(
           'timeout',
-          `The model 'mute' did not begin to answer within 30 ms (firstChunkMs).`,
+          `The model 'mute' did not start to answer within 30 ms (firstChunkMs).`,
         );
         expectObservable(call$).toBe('30ms #', {}, error);
       });

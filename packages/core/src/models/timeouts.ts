@@ -21,9 +21,12 @@ const watched = (
   if (firstChunkMs === undefined && chunkMs === undefined) return (source) => source;
   const first = {
     ms: firstChunkMs,
-    what: `did not begin to answer within ${firstChunkMs} ms (firstChunkMs)`,
+    what: `did not start to answer within ${firstChunkMs} ms (firstChunkMs)`,
   };
-  const next = { ms: chunkMs, what: `fell silent for ${chunkMs} ms in its answer (chunkMs)` };
+  const next = {
+    ms: chunkMs,
+    what: `sent nothing for ${chunkMs} ms in the middle of its answer (chunkMs)`,
+  };
   return (source) =>
     new Observable((subscriber) => {
       let limit: Limit | undefined = first;

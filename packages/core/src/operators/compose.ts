@@ -91,7 +91,7 @@ const passedOn = (given: Input): Input => {
     );
   }
   if (reason === 'refused' && !content.some(({ type }) => type === 'text')) {
-    throw new MillraceError('refused', `The model of the agent '${name}' would not answer.`);
+    throw new MillraceError('refused', `The model of the agent '${name}' refused to answer.`);
   }
   return given;
 };
@@ -175,7 +175,8 @@ export const route = <AnyStep extends Composable>(
       defaultIfEmpty(undefined),
       concatMap((step) => {
         if (step === undefined) throw noRoute();
-        if (!isStep(step)) throw misuse('route(): what was chosen is no step.');
+        if (!isStep(step))
+          throw misuse('route(): the function returned something that is not a step.');
         return runnerOf(step)(input, options);
       }),
     ),

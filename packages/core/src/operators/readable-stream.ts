@@ -27,7 +27,7 @@ const taken = new WeakSet<ReadableStream>();
 const take = <T>(stream: ReadableStream<T>): ReadableStreamDefaultReader<T> => {
   if (taken.has(stream)) {
     throw misuse(
-      'fromReadableStream(): the stream has been read already. Hand over a function that opens one for each subscription.',
+      'fromReadableStream(): the stream has been read already. Pass a function that opens one for each subscription.',
     );
   }
   if (stream.locked) {

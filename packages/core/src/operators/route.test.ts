@@ -110,7 +110,7 @@ describe('route', () => {
     );
     await expect(lastValueFrom(of('?').pipe(route(() => 'sales' as never)))).rejects.toMatchObject({
       code: 'config',
-      message: 'route(): what was chosen is no step.',
+      message: 'route(): the function returned something that is not a step.',
     });
   });
 });

@@ -187,4 +187,4 @@ const useOf = (
 const interrupted = ({ suspended, ...result }: ToolResultBlock): ToolResultBlock =>
   suspended === undefined
     ? result
-    : { ...result, content: [textBlock('Interrupted before its result came.')], isError: true };
+    : { ...result, content: [textBlock('Interrupted before its result arrived.')], isError: true };

@@ -115,12 +115,13 @@ const read = (response: ModelAnswer): Consulted => {
   const { usage } = response;
   if (response.status !== 'answered') return { status: 'cut', usage };
   const text = textOf(response.message).trim();
-  if (response.halt !== undefined) return { status: 'failed', why: 'It was stopped.', usage };
+  if (response.halt !== undefined)
+    return { status: 'failed', why: 'The request was stopped.', usage };
   if (response.finish === 'refusal' || response.finish === 'filtered') {
-    return { status: 'failed', why: 'The model would not say it.', usage };
+    return { status: 'failed', why: 'The model refused to answer.', usage };
   }
   return text === ''
-    ? { status: 'failed', why: 'The model said nothing.', usage }
+    ? { status: 'failed', why: 'The model returned nothing.', usage }
     : { status: 'answered', text, isCutShort: response.finish === 'length', usage };
 };
 

@@ -60,7 +60,7 @@ export const limit = (context: Needs): Phase =>
       case 'answer':
         return close$(run, context, {
           reason: 'maxIterations',
-          what: 'All steps are used up.',
+          what: 'The maximum number of iterations is reached.',
           mute: (partial) => usedUp(context, partial),
         });
       case 'error':
@@ -78,7 +78,7 @@ const partialOf = ({ messages }: OpenRun, { call }: Needs): AssistantMessage => 
       textOf(message).trim() !== '',
   );
   return last === undefined
-    ? assistantMessage(call, 'partial', 'All steps are used up.')
+    ? assistantMessage(call, 'partial', 'The maximum number of iterations is reached.')
     : withoutToolCalls(last);
 };
 

@@ -185,7 +185,7 @@ const repair = (
   if (isAnswer && textOf(message).trim() !== '') return end(run, 'answer', message);
   throw new MillraceError(
     'invalidResponse',
-    `The model '${context.model.name}' wrote no action that can be read, ${maxParseRetries + 1} times in a row: ${why}`,
+    `The model '${context.model.name}' wrote an action that could not be parsed, ${maxParseRetries + 1} times in a row: ${why}`,
     written === undefined ? {} : { partial: written },
   );
 };
@@ -216,7 +216,7 @@ const remind = (run: OpenRun, message: AssistantMessage, context: CorrectionNeed
   }
   throw new MillraceError(
     'emptyAnswer',
-    `The model '${context.model.name}' answered with nothing, also when it was reminded.`,
+    `The model '${context.model.name}' returned nothing, even after a reminder.`,
   );
 };
 

@@ -110,7 +110,7 @@ const finishOf = (builder: MessageBuilder, model: string): Finish => {
     'invalidResponse',
     builder.finish === 'pause'
       ? `The model '${model}' paused ${maxResponses} times without finishing its message.`
-      : `The answer of the model '${model}' is incomplete: its stream ended without a finish.`,
+      : `The answer of the model '${model}' is incomplete: its stream ended without a finish reason.`,
     { partial: textOf(builder.message()) },
   );
 };

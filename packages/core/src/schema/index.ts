@@ -96,7 +96,7 @@ const rules: Readonly<Record<keyof JsonSchemaOptions, Rule>> = {
 };
 
 const given = (): MillraceError =>
-  misuse("jsonSchema() takes a JSON Schema. Give another schema to 'input' or output() as it is.");
+  misuse("jsonSchema() takes a JSON Schema. Pass other schemas to 'input' or output() directly.");
 
 const notAt = (places: readonly Path[], problems: readonly Problem[]): readonly Problem[] => {
   if (places.length === 0) return problems;

@@ -80,7 +80,7 @@ describe('jsonSchema()', () => {
     ['a schema of zod', z.object({ a: z.string() })],
     ['what it has made', jsonSchema(trip)],
   ])('refuses %s, which is given as it is', (_, schema) => {
-    expect(() => jsonSchema(schema as never)).toThrow(/Give another schema to 'input' or output/);
+    expect(() => jsonSchema(schema as never)).toThrow(/Pass other schemas to 'input' or output/);
   });
 });
 

@@ -189,9 +189,13 @@ describe('an interceptor', () => {
   });
 
   it.each([
-    ['two values', mergeMap((event: unknown) => of(event, event)), /made more than one/],
-    ['another type', map((event: object) => ({ ...event, type: 'postCall' })), /something else/],
-    ['nothing of the kind', map(() => undefined), /something else/],
+    ['two values', mergeMap((event: unknown) => of(event, event)), /emitted more than one/],
+    [
+      'another type',
+      map((event: object) => ({ ...event, type: 'postCall' })),
+      /something that is not/,
+    ],
+    ['nothing of the kind', map(() => undefined), /something that is not/],
     ['a forgotten return', () => undefined, /stream was expected|invalid object/],
     ['an error', () => throwError(() => new Error('oops')), /oops/],
   ])('H2: %s is an error that names it', async (_, operator, message) => {

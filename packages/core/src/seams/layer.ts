@@ -206,7 +206,7 @@ const oneReply = ({ name, call: around }: Layer, context: LayerContext, next: An
       const passed$: Answer = (edited) =>
         defer(() => {
           if (hasPassed) throw odd(name, 'passed the call on twice', failure);
-          if (!isCall(edited)) throw odd(name, 'passed on something that is no call');
+          if (!isCall(edited)) throw odd(name, 'passed on something that is not a call');
           hasPassed = true;
           return next(edited).pipe(tap({ error: (cause: unknown) => (failure = cause) }));
         });
@@ -220,7 +220,7 @@ const oneReply = ({ name, call: around }: Layer, context: LayerContext, next: An
       ).pipe(
         map((reply) => {
           if (isReply(reply)) return of(ownReply(reply, context.call));
-          throw odd(name, 'answered with something that is no reply');
+          throw odd(name, 'emitted something that is not a reply');
         }),
         failing((cause) =>
           cause === failure ? cause : toMillraceError(cause, 'unknown', `In the layer '${name}'`),

@@ -36,7 +36,7 @@ const use = async (json: string, name = 'lookup') => {
 
 const nested = (levels: number): string => '['.repeat(levels) + ']'.repeat(levels);
 
-/** Each row of the table in docs/tools.md. */
+/** Hostile inputs: the summary is in docs/tools.md. */
 describe('hostile arguments', () => {
   it.each([
     ['__proto__ at the top', '{"city":"a","__proto__":{"polluted":1}}', '{"city":"a"}'],

@@ -68,7 +68,7 @@ const refuseRepeats = (tools: readonly Tool[], groups: readonly ToolGroup[]): vo
   }
   const group = repeatIn(groups.map(({ name }) => name));
   if (group !== undefined) {
-    throw misuse(`Two groups of tools are named '${group}'. Rename one of them, or join them.`);
+    throw misuse(`Two groups of tools are named '${group}'. Rename one of them, or merge them.`);
   }
 };
 

@@ -233,5 +233,5 @@ const decoded = (text: string): Vector | undefined => {
 const invalid = (server: string, what: string): MillraceError =>
   new MillraceError(
     'invalidResponse',
-    `${server} answered with ${what}. Check that the model is one for embeddings.`,
+    `${server} answered with ${what}. Check that it is an embedding model.`,
   );

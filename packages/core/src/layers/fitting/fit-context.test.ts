@@ -140,7 +140,9 @@ describe('fitContext', () => {
     expect(Math.max(...sizes)).toBeLessThanOrEqual(1_000);
     const last = model.requests.at(-1)?.messages ?? [];
     expect(textOf(last[0] ?? { content: [] })).toContain('Look around.');
-    expect(textOf(last.at(-1) ?? { content: [] })).toContain('All steps are used up.');
+    expect(textOf(last.at(-1) ?? { content: [] })).toContain(
+      'The maximum number of iterations is reached.',
+    );
     expect(last.at(-2)?.role).toBe('tool');
   });
 

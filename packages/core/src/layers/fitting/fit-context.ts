@@ -164,11 +164,11 @@ const readResult = (): Tool =>
   tool({
     name: readResultName,
     idempotent: true,
-    description: 'Reads a tool result that was put away, by its tool_use_id.',
+    description: 'Reads a tool result that was moved out of the conversation, by its tool_use_id.',
     input: jsonSchema({
       type: 'object',
       properties: {
-        tool_use_id: { type: 'string', description: 'From the marker.' },
+        tool_use_id: { type: 'string', description: 'The id in the marker.' },
         from: { type: 'integer', minimum: 0, description: 'Default: 0.' },
         length: {
           type: 'integer',
@@ -278,7 +278,7 @@ const markerFor = (text: string, media: number, name: string, id: string): strin
   const also = media === 0 ? '' : ` and ${media} media`;
   const beginning = JSON.stringify(text.slice(0, characterStart(text, previewLength)));
   const input = JSON.stringify({ tool_use_id: id });
-  return `[A result of ${JSON.stringify(name)} has been put away: ${text.length} characters${also}. It begins with ${beginning}. Read it with ${readResultName} and ${input}.]`;
+  return `[The result of ${JSON.stringify(name)} was moved out of the conversation: ${text.length} characters${also}. It begins with ${beginning}. Read it with ${readResultName} and ${input}.]`;
 };
 
 const evictionRules: Readonly<Record<keyof EvictionOptions, Rule>> = {

@@ -51,7 +51,7 @@ describe('withLongTermMemory, agent', () => {
     await sessions(agent)
       .open('one')
       .call('I like tea.', { ...forAnn, callId: 'c' });
-    expect(shownTo(model, 1).at(-1)).toBe('Stored.\nIt was stored already.');
+    expect(shownTo(model, 1).at(-1)).toBe('Stored.\nIt is already stored.');
     const [held] = await lastValueFrom(memory.recall$(ann, { text: '' }));
     expect(held).toMatchObject({
       kind: 'fact',

@@ -54,7 +54,7 @@ const recordMemory = (settings: MemorySettings): Tool =>
         return recordIn$(accessOf(settings, context), [memory]).pipe(
           map(([stored]) => {
             if (stored === undefined) return 'Nothing was stored.';
-            return stored.id === id ? 'Stored.' : 'It was stored already.';
+            return stored.id === id ? 'Stored.' : 'It is already stored.';
           }),
         );
       }),

@@ -125,8 +125,8 @@ describe('withLongTermMemory, ranking by the model', () => {
 
   it.each([
     ['fails', throwError(() => new MillraceError('server', 'Down.')), 'Down.'],
-    ['says nothing', [finish()], 'said nothing'],
-    ['refuses', [text('[1]'), finish('refusal')], 'would not'],
+    ['says nothing', [finish()], 'returned nothing'],
+    ['refuses', [text('[1]'), finish('refusal')], 'refused'],
   ] as const)(
     'G3: a model that %s is a warning, and the search decides',
     async (_, answer, why) => {

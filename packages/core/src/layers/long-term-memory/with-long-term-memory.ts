@@ -119,7 +119,7 @@ const withMemoryTools = <Output extends InputSchema | undefined>(
 const rules: Readonly<Record<keyof LongTermMemoryOptions, Rule>> = {
   memory: [
     (value) => ['record$', 'recall$', 'forget$'].every((method) => having(method, '')[0](value)),
-    'a LongTermMemory, such as inProcessLongTermMemory() makes',
+    'a LongTermMemory, such as inProcessLongTermMemory()',
   ],
   mode: oneOf('static', 'agent', 'both'),
   scope: isFunction,

@@ -112,7 +112,7 @@ describe('phases that think beside the loop', () => {
     const events = await record(createAgent({ model, tools: [spin], use: thinking }).stream$('?'));
     expect(events.filter(({ type }) => type === 'warning')).toMatchObject([
       { message: expect.stringMatching(/'analyseTask' failed.*Down/) },
-      { message: expect.stringMatching(/'reflect' failed.*said nothing/) },
+      { message: expect.stringMatching(/'reflect' failed.*returned nothing/) },
     ]);
     expect(events.at(-1)).toMatchObject({ type: 'postCall', reply: { reason: 'answer' } });
   });

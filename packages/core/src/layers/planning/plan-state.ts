@@ -62,10 +62,11 @@ const updateStep = (plan: Plan, input: PlanToolCall['input']): PlanChange => {
   if (typeof step !== 'number' || plan.steps[step - 1] === undefined) {
     const given = String(step);
     return {
-      problem: `There is no step ${given}: the plan has the steps 1 to ${plan.steps.length}.`,
+      problem: `There is no step ${given}: the plan has steps 1 to ${plan.steps.length}.`,
     };
   }
-  if (known === undefined) return { problem: `A step is ${planStatuses.join(', ')}.` };
+  if (known === undefined)
+    return { problem: `The status of a step is one of: ${planStatuses.join(', ')}.` };
   return produce(plan, (draft) => {
     const before = draft.steps[step - 1];
     if (before === undefined) return;

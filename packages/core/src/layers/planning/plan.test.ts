@@ -84,7 +84,7 @@ describe('the plan of a call', () => {
     expect(told).toEqual([
       'There is no plan yet: use create_plan first.',
       'A plan needs at least one step.',
-      'There is no step 2: the plan has the steps 1 to 1.',
+      'There is no step 2: the plan has steps 1 to 1.',
       expect.stringContaining('status'),
       'A plan needs at least one step.',
     ]);
@@ -101,7 +101,7 @@ describe('the plan of a call', () => {
     );
     expect(results).toEqual([
       'Steps of the plan: 1. To be done: 1.',
-      'All steps of the plan are settled.',
+      'All steps of the plan are done or abandoned.',
     ]);
   });
 
@@ -183,10 +183,7 @@ describe('the plan of a call', () => {
           : event,
       ),
     );
-    expect(await run1(shorter)).toEqual([
-      'fine',
-      'There is no step 2: the plan has the steps 1 to 1.',
-    ]);
+    expect(await run1(shorter)).toEqual(['fine', 'There is no step 2: the plan has steps 1 to 1.']);
   });
 
   it('G1: without its phase nothing is planned, and the tools say so', async () => {

@@ -126,7 +126,7 @@ export const createPlanTools = (): readonly Tool[] => {
     const remaining = steps.filter((step) => !isSettled(step)).length;
     // The next request shows the plan itself.
     return remaining === 0
-      ? 'All steps of the plan are settled.'
+      ? 'All steps of the plan are done or abandoned.'
       : `Steps of the plan: ${steps.length}. To be done: ${remaining}.`;
   };
   const steps = {

@@ -56,7 +56,7 @@ export const analyseTaskPrompt = ({ tools }: PlanningView): string =>
   `Before you start, analyse the task. In a few lines, state what is asked for, what is known already, what has to be found out and in which order, and how to recognize that the task is done. Do not solve the task yet, and do not use tools now.${toolsIn(tools)}`;
 
 export const reflectPrompt =
-  'Look at the latest tool results. In a few lines, state what they settle, what failed and why, what is still missing, and what to do next. If nothing is missing, state that the task can be answered. Do not answer it now, and do not use tools now.';
+  'Look at the latest tool results. In a few lines, state what they show, what failed and why, what is still missing, and what to do next. If nothing is missing, state that the task can be answered. Do not answer it now, and do not use tools now.';
 
 export const synthesizePrompt =
   'Write the final answer to the task now, for the user who asked, based on everything that was found. Do not use tools. State what could not be found and what is uncertain.';
@@ -66,7 +66,7 @@ export const citationPrompt =
   'If a statement is based on a numbered passage, put its number after the statement, such as [1]. Do not cite other numbers.';
 
 export const rewriteQuestionPrompt =
-  'You read a conversation and the next message of its user. Rewrite that message so that it can be understood without the conversation: replace references by the names they stand for, and add nothing else. Keep the language. If the message can be understood as it is, repeat it. Reply with the message only.';
+  "You are given a conversation and the user's next message. Rewrite that message so that it can be understood without the conversation: replace references with what they refer to, and add nothing else. Keep the language. If the message can be understood as it is, repeat it. Reply with the message only.";
 
 export const planPrompt =
   'This is the current plan. Keep it up to date: call update_step when you start, finish or abandon a step, and revise_plan when the remaining steps should change.';

@@ -39,9 +39,9 @@ describe('rewriteQuestion', () => {
     const reply = await session.call('And where is it?');
     expect(asked).toEqual(['Tell me of the mill.', 'Of Wye.', 'Where is the mill of Wye?']);
     const [, , rewritten, answered] = model.requests;
-    expect(rewritten?.system).toMatch(/^You read a conversation/);
+    expect(rewritten?.system).toMatch(/^You are given a conversation/);
     expect(rewritten?.messages.map(textOf).join()).toMatch(
-      /user:\n {2}Tell me of the mill\.[^]*What the user says next:\nuser:\n {2}And where is it\?/,
+      /user:\n {2}Tell me of the mill\.[^]*The user's next message:\nuser:\n {2}And where is it\?/,
     );
     expect(answered?.messages.map(textOf).slice(-2)).toEqual([
       'And where is it?',

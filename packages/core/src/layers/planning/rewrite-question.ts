@@ -36,7 +36,7 @@ export const rewriteQuestion = (options: RewriteQuestionOptions = {}): Layer => 
       if (!isOpen(call) || isCut || question === '' || history.length <= above) return next(call);
       const view = { tools: toolkit.current.declarations, messages: history, iteration: 0 };
       const conversation = transcriptOf(history.slice(-maxHistory)).join('');
-      const material = `${conversation}\nWhat the user says next:\n${entry('user', question)}`;
+      const material = `${conversation}\nThe user's next message:\n${entry('user', question)}`;
       const request = {
         system: resolvePrompt(prompt, view),
         maxTokens,

@@ -38,8 +38,8 @@ export const completeTask = (options: CompleteTaskOptions = {}): Tool => {
     name,
     idempotent: true,
     description: finalize
-      ? 'Marks the task as done, as soon as you have found everything that the answer needs. You are then asked to write it.'
-      : 'Marks the task as done, as soon as you have found everything that the answer needs, and gives the answer.',
+      ? 'Marks the task as done. Call it once you have everything that the answer needs; you will then be asked to write the answer.'
+      : 'Marks the task as done, with the answer. Call it once you have everything that the answer needs.',
     input: jsonSchema({
       type: 'object',
       properties: {

@@ -139,9 +139,9 @@ export const guarded = <const Output extends InputSchema | undefined = undefined
 const rules: Readonly<Record<keyof GuardedOptions, Rule>> = {
   guards: [
     (value) => Array.isArray(value) && value.flat().every(isInterceptor),
-    'a list of guards, such as guardInput() makes',
+    'a list of guards, such as [guardInput(…)]',
   ],
-  calls: having('hold$', 'a semaphore of createSemaphore()'),
+  calls: having('hold$', 'a semaphore from createSemaphore()'),
   maxCalls: wholeNumber(1),
   maxQueue: wholeNumber(0),
   turns: [

@@ -186,7 +186,7 @@ const busy = (sessionId: string): MillraceError =>
 const full = (sessionId: string, maxQueue: number): MillraceError =>
   new MillraceError(
     'queueFull',
-    `${maxQueue} calls are waiting for the session '${sessionId}' already ('maxQueue'). Try again when some have ended.`,
+    `${maxQueue} calls are already waiting for the session '${sessionId}' ('maxQueue'). Try again when some have ended.`,
     { retryable: true },
   );
 

@@ -138,7 +138,7 @@ describe('agentTool', () => {
     [
       'one that was cut',
       () => helperOf({ model: scriptedModel([text('Half'), finish('length')]) }),
-      "The answer of the agent 'helper' is cut off: it was too long. Its answer:\nHalf",
+      "The answer of the agent 'helper' was cut off because it was too long. Its answer:\nHalf",
       false,
     ],
     [
@@ -154,7 +154,7 @@ describe('agentTool', () => {
           model: scriptedModel([toolCall('x')]),
           limits: { maxIterations: 1, onLimit: 'partial' },
         }),
-      "The agent 'helper' has reached its maximum number of iterations. Its answer:\nAll steps are used up.",
+      "The agent 'helper' has reached its maximum number of iterations. Its answer:\nThe maximum number of iterations is reached.",
       false,
     ],
     [
@@ -324,7 +324,7 @@ describe('agentTool', () => {
       isError: true,
       content: [
         text(
-          "Not called: 3 agents are nested already, which is the limit. Do the task for 'digger' yourself, or state what is missing.",
+          "Not called: agents can be nested up to 3 deep. Do the task for 'digger' yourself, or state what is missing.",
         ),
       ],
     });

@@ -136,7 +136,7 @@ const delegationPrompt = (given: unknown): string => {
 const textIn = (value: unknown): string => (typeof value === 'string' ? value.trim() : '');
 
 const tooDeep = (name: string, maxDepth: number): string =>
-  `Not called: ${maxDepth} agents are nested already, which is the limit. Do the task for '${name}' yourself, or state what is missing.`;
+  `Not called: agents can be nested up to ${maxDepth} deep. Do the task for '${name}' yourself, or state what is missing.`;
 
 const rules: Readonly<Record<keyof AgentToolOptions, Rule>> = {
   description: isText,
@@ -188,7 +188,7 @@ const hasAnswer: ReadonlySet<EndReason> = new Set(['truncated', 'maxIterations',
 type Note = (name: string) => string;
 
 const descriptions: Readonly<Partial<Record<EndReason, Note>>> = {
-  truncated: (name) => `The answer of the agent '${name}' is cut off: it was too long.`,
+  truncated: (name) => `The answer of the agent '${name}' was cut off because it was too long.`,
   maxIterations: (name) => `The agent '${name}' has reached its maximum number of iterations.`,
   budget: (name) => `The agent '${name}' has used up its budget.`,
   interrupted: (name) => `The agent '${name}' was interrupted before it was done.`,
@@ -251,7 +251,7 @@ export const supervisor = <const Output extends InputSchema | undefined = undefi
 };
 
 const defaultInstructions =
-  'You lead these agents and call each by the tool of its name. Give each the tasks that it is good at, several in parallel if they are independent, with everything that it needs to know: agents do not see this conversation. Judge their results, and write the answer yourself.';
+  'You lead a team of agents. Call each one with the tool of its name. Give each the tasks that it is good at, several in parallel if they are independent, with everything that it needs to know: agents do not see this conversation. Judge their results, and write the answer yourself.';
 
 const isWorker = (value: unknown): boolean =>
   isRecord(value) && isAgent(value['agent']) && typeof value['description'] === 'string';

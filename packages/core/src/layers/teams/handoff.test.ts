@@ -65,7 +65,7 @@ describe('handoff', () => {
       'user: Charged twice!',
       'triage as user: Let me see. ',
       'triage as user: I pass you on.',
-      'triage as user: I hand over to billing. They were charged twice.',
+      'triage as user: I am handing over to billing. They were charged twice.',
     ]);
     const said = await lastValueFrom(of(...events).pipe(textIn(), toArray()));
     expect(said).toEqual(['Let me see. ', 'I pass you on.', 'Refunded.']);
@@ -99,7 +99,7 @@ describe('handoff', () => {
       'user: One',
       'billing as user: Refunded.',
       'user: Two',
-      'billing as user: I hand over to triage.',
+      'billing as user: I am handing over to triage.',
     ]);
     const stored = await lastValueFrom(memory('s').load$());
     expect(stored.map((it) => `${'name' in it ? it.name : it.role} ${textOf(it)}`)).toEqual([
@@ -211,9 +211,9 @@ describe('handoff', () => {
       'a as user: Hello.',
       'user: Two',
       'a as user: I called look({"at":1}), which returned: two charges',
-      'a as user: I hand over to b.',
+      'a as user: I am handing over to b.',
     ]);
-    expect(await seen(carryLast)).toEqual(['user: Two', 'a as user: I hand over to b.']);
+    expect(await seen(carryLast)).toEqual(['user: Two', 'a as user: I am handing over to b.']);
   });
 
   it('I10: a filter that leaves nothing is an error', async () => {
@@ -376,7 +376,7 @@ describe('handoff', () => {
     await session.call(bob('Now flour.'));
     expect(seenBy(back)).toEqual([
       'Bob as user: Now flour.',
-      'front as user: I hand over to back.',
+      'front as user: I am handing over to back.',
     ]);
   });
 

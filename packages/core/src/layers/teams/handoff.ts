@@ -128,7 +128,7 @@ const afterHandoff = (
   const announcement: InputMessage = {
     role: 'assistant',
     name: from,
-    content: [textBlock(`I hand over to ${to}.${why}`)],
+    content: [textBlock(`I am handing over to ${to}.${why}`)],
   };
   const toolCalls = reply.toolCalls.filter(({ name }) => !transfers.isTransfer(name));
   const carried = filter([...history, ...toMessages(input), ...words, announcement], {

@@ -24,7 +24,9 @@ describe('supervisor', () => {
       agents: [worker('researcher', 'facts'), worker('writer', 'prose', 'Writes\nwell.')],
     });
     const events = await record(lead.stream$('?'));
-    expect(model.requests[0]?.system).toMatch(/^You are kind\.\n\n\[Team\]\nYou lead these agents/);
+    expect(model.requests[0]?.system).toMatch(
+      /^You are kind\.\n\n\[Team\]\nYou lead a team of agents/,
+    );
     expect(model.requests[0]?.system).toMatch(
       /\n- researcher: Is researcher\.\n- writer: Writes well\.$/,
     );

@@ -227,7 +227,7 @@ export const createActionStates = (parser: ParserState, json: JsonStates) => {
   const collectUnreadable = (): true =>
     collect((text) => {
       const named = [...needs.tools.keys()].find((name) => text.includes(name));
-      return json.settle(unreadable('The action cannot be read.', named));
+      return json.settle(unreadable('The action cannot be parsed.', named));
     });
   parser.input = input;
   return { begin: beginAction, input, functionBody };

@@ -35,7 +35,7 @@ describe('R5: the choice of a tool in a text protocol', () => {
     const reply = await agent.call('?', { ...atOnce, request: { toolChoice: { name: 'look' } } });
     expect(textOf(reply)).toBe('seen');
     // A choice that forces a tool covers the first request only: the feedback speaks in the second.
-    expect(model.requests[1]?.messages.map(textOf).at(-1)).toContain('but a tool must be used');
+    expect(model.requests[1]?.messages.map(textOf).at(-1)).toContain('but a tool must be called');
     expect(reply.toolCalls.map(({ name }) => name)).toEqual(['wait', 'look']);
   });
 

@@ -40,7 +40,8 @@ export const classify = (result: ParseResult, needs: ClassifyContext): Classific
       calls[0]?.name,
     );
   }
-  if (answer !== '' && forcesTool(needs)) return malformed('It answers, but a tool must be used.');
+  if (answer !== '' && forcesTool(needs))
+    return malformed('It contains an answer, but a tool must be called.');
   if (conflict !== undefined) return malformed(conflict);
   if (fault !== undefined && (answer === '' || isAction(fault))) {
     return malformed(fault.what, fault.tool, remaining.length > 0);

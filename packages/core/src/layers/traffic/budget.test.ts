@@ -61,7 +61,7 @@ describe('budgets', () => {
       'money',
       { money: 0.001, prices: { '*': { input: 10, output: 10 } } },
       1,
-      'The budget of money is used up.',
+      'The money budget is used up.',
     ],
     ['toolCalls', { toolCalls: 4 }, 4, 'The budget of 4 tool calls is used up.'],
   ] as const)(

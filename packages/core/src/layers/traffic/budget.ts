@@ -178,7 +178,7 @@ const exceededLimit = (
   spent: Spent,
 ): string | undefined => {
   if (spent.tokens >= tokens) return `The budget of ${tokens} tokens is used up.`;
-  if (spent.money >= money) return 'The budget of money is used up.';
+  if (spent.money >= money) return 'The money budget is used up.';
   return spent.toolCalls >= toolCalls
     ? `The budget of ${toolCalls} tool calls is used up.`
     : undefined;

@@ -72,7 +72,7 @@ describe('limitConcurrency', () => {
         );
       });
       const late = createAgent({ model: limited(scriptedModel()) }).call$('?', { scheduler });
-      const full = `20 are running, and 480 requests are waiting already ('maxQueue'). Try again when some have ended.`;
+      const full = `20 are running, and 480 requests are already waiting ('maxQueue'). Try again when some have ended.`;
       expectObservable(late).toBe(
         '#',
         {},
@@ -159,7 +159,7 @@ describe('limitConcurrency', () => {
         const slow = wrap(model(['80ms (tf|)', '80ms (tf|)', '-']));
         const given = { scheduler, timeouts: { firstChunkMs: 100 } };
         const said$ = slow.stream$(request, lentContext(given));
-        const silent = `The model 'scripted' did not begin to answer within 100 ms (firstChunkMs).`;
+        const silent = `The model 'scripted' did not start to answer within 100 ms (firstChunkMs).`;
         expectObservable(said$).toBe('80ms (tf|)', values);
         expectObservable(said$).toBe('160ms (tf|)', values);
         expectObservable(said$).toBe('260ms #', values, new MillraceError('timeout', silent));

@@ -76,7 +76,7 @@ export const createSemaphore = (options: SemaphoreOptions): Semaphore => {
 const queueFull = (max: number, maxQueue: number, what: string): MillraceError =>
   new MillraceError(
     'queueFull',
-    `${max} are running, and ${maxQueue} ${what} are waiting already ('maxQueue'). Try again when some have ended.`,
+    `${max} are running, and ${maxQueue} ${what} are already waiting ('maxQueue'). Try again when some have ended.`,
     { retryable: true },
   );
 

@@ -119,7 +119,7 @@ describe('limitRate', () => {
     expect(errors).toEqual([
       new MillraceError(
         'queueFull',
-        `1 requests are waiting for the rate limit already ('maxQueue'). Try again later.`,
+        `1 requests are already waiting for the rate limit ('maxQueue'). Try again later.`,
       ),
     ]);
     expect(errors).toMatchObject([{ retryable: true }]);

@@ -124,7 +124,7 @@ const checkedCount = (tokens: number): number => {
 const queueFull = (maxQueue: number): MillraceError =>
   new MillraceError(
     'queueFull',
-    `${maxQueue} requests are waiting for the rate limit already ('maxQueue'). Try again later.`,
+    `${maxQueue} requests are already waiting for the rate limit ('maxQueue'). Try again later.`,
     { retryable: true },
   );
 

@@ -69,7 +69,7 @@ describe('createSemaphore', () => {
     expect(errors).toEqual([
       new MillraceError(
         'queueFull',
-        `1 are running, and 1 calls are waiting already ('maxQueue'). Try again when some have ended.`,
+        `1 are running, and 1 calls are already waiting ('maxQueue'). Try again when some have ended.`,
       ),
     ]);
     expect(errors).toMatchObject([{ code: 'queueFull', retryable: true }]);
