@@ -11,6 +11,8 @@ interface Block {
   readonly where: string;
   readonly file: string;
   readonly code: string;
+  /** The `text` block right after it: what it prints. */
+  readonly prints?: string;
 }
 
 const pages = [
@@ -23,11 +25,13 @@ const pages = [
 
 const blocksOf = (page: string): readonly Block[] => {
   const source = readFileSync(join(root, page), 'utf8');
-  return [...source.matchAll(/^```ts\n(.*?)^```/gms)].map(({ index, 1: code = '' }, nth) => ({
+  const found = source.matchAll(/^```ts\n(.*?)^```(?:\n\n```text\n(.*?)^```)?/gms);
+  return [...found].map(({ index, 1: code = '', 2: prints }, nth) => ({
     where: `${page}:${source.slice(0, index).split('\n').length}`,
     file: join(work, `${page.replaceAll(/\W/g, '-')}-${nth}.ts`),
     // Each block is a module of its own, whatever it declares.
     code: `${code}\nexport {};\n`,
+    ...(prints !== undefined && { prints }),
   }));
 };
 
@@ -86,6 +90,14 @@ describe('every code block of the documentation', () => {
   it.each(blocks)('runs: $where', (block) => {
     expect(printedBy(programOf(block))).toMatchObject({ stderr: '' });
   });
+
+  it.each(blocks.filter(({ prints }) => prints !== undefined))(
+    'prints the text below it: $where',
+    (block) => {
+      const stdout = printedBy(programOf(block))?.stdout ?? '';
+      expect(stdout.replaceAll(/ +$/gm, '')).toBe(block.prints); // Prettier trims the page
+    },
+  );
 
   it.each(blocks.slice(0, 3))(
     'runs in a process of its own: $where',
