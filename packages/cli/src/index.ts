@@ -33,7 +33,6 @@ export {
   type OutputOf,
   parallel,
   race,
-  redact,
   replies,
   type Reply,
   requireApproval,
@@ -62,6 +61,7 @@ export {
   type JournalStore,
   journal,
 } from '@millrace/core/journal';
+export { redact } from '@millrace/core/guards';
 export { jsonSchema } from '@millrace/core/schema';
 export { type Session, type Sessions, sessions } from '@millrace/core/sessions';
 export { agentTool, supervisor } from '@millrace/core/teams';

@@ -26,7 +26,6 @@ export { type ContentChunk, stopMessage } from './models/chunk-transform.js';
 export type { Preparation } from './seams/preparation.js';
 export { guardOutput, transformChunks } from './layers/interceptors/guard-output.js';
 export { logEvents } from './layers/interceptors/log-events.js';
-export { redact } from './layers/interceptors/redact.js';
 export {
   byCall,
   only,

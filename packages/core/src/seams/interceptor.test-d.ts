@@ -13,7 +13,6 @@ import {
   onCall,
   only,
   prepare,
-  redact,
   type Reply,
   stopMessage,
   transformChunks,
@@ -22,6 +21,7 @@ import {
 import type { PreparedOptions } from './preparation.js';
 import { insertBefore, reasoning } from '../phases/index.js';
 import { sessions, type SteerOutcome } from '../layers/sessions/index.js';
+import { redact } from '../layers/guards/index.js';
 
 declare const model: Model;
 declare const events$: Observable<AgentEvent>;

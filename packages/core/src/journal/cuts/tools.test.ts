@@ -5,7 +5,6 @@ import {
   createAgent,
   guardOutput,
   on,
-  redact,
   suspend,
   tool,
   toolGroup,
@@ -18,6 +17,7 @@ import { guardResults } from '../../layers/guards/index.js';
 import { text, toolCall } from '../../testing/index.js';
 import { healsFrom, type SetUp } from './heals.test-support.js';
 import { options, script } from './set-ups.test-support.js';
+import { redact } from '../../layers/guards/index.js';
 
 const pay = (to: string) => toolCall('pay', { to });
 

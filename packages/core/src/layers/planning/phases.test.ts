@@ -7,7 +7,6 @@ import {
   MillraceError,
   on,
   output,
-  redact,
   textOf,
   tool,
 } from '../../index.js';
@@ -18,6 +17,7 @@ import { analyseTask, reflect } from './index.js';
 import { sessions } from '../sessions/index.js';
 import { journal } from '../../journal/index.js';
 import { jsonSchema } from '../../schema/index.js';
+import { redact } from '../guards/index.js';
 
 const spin = tool({ name: 'spin', description: 'Spins.', run: () => 'Spun.' });
 const fails = tool({
