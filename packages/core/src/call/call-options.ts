@@ -126,6 +126,8 @@ const moved: Readonly<Record<string, string>> = {
   approve: "Add approval(approver) to 'use'.",
   interceptors: "Add on(type, operator) to 'use'.",
   output: "Add output(schema) to 'use'.",
+  callMs: 'Write limits: { timeouts: { callMs: … } }.',
+  concurrency: 'Give flatten to asOperator(), such as (ask) => mergeMap(ask, 4).',
   maxSteps: 'Write limits: { maxIterations: … }.',
   maxTurns: 'Write limits: { maxIterations: … }.',
   onUncertain: 'Pass it to journal(store, { … }).',

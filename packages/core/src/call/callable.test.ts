@@ -161,6 +161,13 @@ describe('asOperator', () => {
     });
   });
 
+  it('is refused with a flattening operator in place of its options', () => {
+    // @ts-expect-error it takes { flatten: switchMap }
+    expect(() => upper(broken).asOperator(switchMap)).toThrow(
+      'asOperator() takes an object of options: ',
+    );
+  });
+
   it('is refused with an option that is no function', () => {
     // @ts-expect-error it is not a function
     expect(() => upper(broken).asOperator({ onError: 'skip' })).toThrow(
@@ -178,6 +185,8 @@ describe('an unknown option', () => {
     [{ system: 'Be brief.' }, "Did you mean 'instructions'?"],
     [{ Instructions: 'Be brief.' }, "Did you mean 'instructions'?"],
     [{ middleware: [] }, "Did you mean 'use'?"],
+    [{ instrucion: 'Be brief.' }, "Did you mean 'instructions'?"],
+    [{ limits: { maxIteration: 3 } }, "Did you mean 'maxIterations'?"],
     [{ maxSteps: 3 }, 'Write limits: { maxIterations: … }.'],
     [{ temperature: 1 }, 'Write request: { temperature: … }.'],
     [{ colour: 1 }, "createAgent() has no option 'colour'. Its options are:"],

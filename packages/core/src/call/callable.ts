@@ -5,7 +5,7 @@ import type { Demand } from '../flow/demand.js';
 import { type MillraceError, misuse, toMillraceError } from '../values/errors.js';
 import type { AgentEvent } from '../events.js';
 import type { Input } from '../seams/input.js';
-import { checkOptions, defined, isFunction, type Rule } from '../values/options.js';
+import { defined, isFunction, type Rule } from '../values/options.js';
 import type { Reply, AnyRun } from '../values/reply.js';
 import type { Infer, InputSchema } from '../values/schema.js';
 import { pullFrom } from '../flow/pull-from.js';
@@ -93,12 +93,11 @@ export const toCallable = <Output, Run extends AnyRun = AnyRun>(
       checkCallOptions('The call', options ?? {}, extra);
       return toAsyncIterable((demand) => stream$(input, { ...options, demand }));
     },
-    asOperator: <Own extends InputSchema | undefined, Instead = never>({
-      flatten = inOrder,
-      onError,
-      ...own
-    }: OperatorOptions<Own, Instead> = {}) => {
-      checkOptions('asOperator()', { flatten, onError }, operatorRules);
+    asOperator: <Own extends InputSchema | undefined, Instead = never>(
+      given: OperatorOptions<Own, Instead> = {},
+    ) => {
+      checkCallOptions('asOperator()', given, { ...extra, ...operatorRules });
+      const { flatten = inOrder, onError, ...own } = given;
       const operator = (options: typeof own) =>
         flatten((input: Input) => {
           const replied$ = reply$(input, options);

@@ -17,9 +17,8 @@ export const checkOptions = (
     const rule = Object.hasOwn(rules, name) ? rules[name] : undefined;
     if (rule === undefined) {
       const plain = name.toLowerCase().replaceAll('_', '');
-      const meant = Object.keys(rules).find((it) =>
-        [plain, others[plain]].includes(it.toLowerCase()),
-      );
+      const wanted = others[plain] ?? plain;
+      const meant = Object.keys(rules).find((it) => isNear(it.toLowerCase(), wanted));
       const hint = meant === undefined ? '' : `Did you mean '${meant}'? `;
       throw misuse(`${owner} has no option '${name}'. ${hint}Its options are: ${known}.`);
     }
@@ -38,6 +37,20 @@ export const checkOptions = (
 const others: Readonly<Record<string, string>> = {
   ...{ system: 'instructions', prompt: 'instructions', middleware: 'use' },
   ...{ parameters: 'input', inputschema: 'input', execute: 'run', handler: 'run' },
+};
+
+/** Whether two names differ in up to two letters. */
+const isNear = (a: string, b: string, left = Math.min(2, b.length - 3)): boolean => {
+  const at = Array.from(a).findIndex((letter, index) => letter !== b[index]);
+  if (at === -1) return b.length - a.length <= left;
+  if (left <= 0) return false;
+  const [shortA, shortB] = [a.slice(at + 1), b.slice(at + 1)];
+  const [restA, restB] = [a.slice(at), b.slice(at)];
+  return [
+    [shortA, restB],
+    [restA, shortB],
+    [shortA, shortB],
+  ].some(([one = '', other = '']) => isNear(one, other, left - 1));
 };
 
 /** Drops options that are `undefined`: they count as not set. */
