@@ -56,6 +56,7 @@ export interface CallStoreOptions {
   readonly scheduler?: SchedulerLike;
 }
 
+/** Creates a store of calls. Refuses ids that begin with `~conversation`. Calls share a history of over 8,000 characters. */
 export const createCallStore = (
   driver: CallStoreDriver,
   { events, scheduler = asyncScheduler }: CallStoreOptions = {},

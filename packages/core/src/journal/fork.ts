@@ -21,7 +21,7 @@ import { forkedRecords, type StepEdit } from './forked-records.js';
 import { storedSteps$, intentOf, type StoredStep, type StoredSteps, toolStepOf } from './steps.js';
 
 export interface ForkOptions {
-  /** The first step that is performed again: its id, such as `'2'` or `'2/0'`, or the start of a turn. */
+  /** The first step that is performed again: its id, such as `'2'` or `'2/0'`, or the start of a turn. A tool call or its intent is before both. */
   readonly at: ForkPoint;
   /**
    * New values of kept steps, by id: a value, or an edit such as `otherResult('Sunny.')`; or a function of each step,

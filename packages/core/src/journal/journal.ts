@@ -81,7 +81,7 @@ export interface Journal<out Store = JournalStore> extends Layer, Drainable {
   readonly store: Store;
   /**
    * Resumes a call of an agent or a session: replays recorded steps, which only emit `stepReplayed`, and continues the loop.
-   * Emits the reply and completes, also for a call that had ended. Pass options that JSON cannot express again. Errors with
+   * Waits for the lease of a process that died. Emits the reply and completes, also for a call that had ended. Pass options that JSON cannot express again. Errors with
    * `invalidResume` if there is no such call or options are missing, `conflict` if it is running, and `invalidState` if its record is damaged. Cold.
    */
   resume$<Output>(

@@ -42,7 +42,7 @@ interface JsonSchemaOptions {
 }
 
 /**
- * Creates a schema for tools and outputs from a JSON Schema of an object, of draft 2020-12, 2019-09 or 07. Compiled once.
+ * Creates a schema for tools and outputs from a JSON Schema of an object, of draft 2020-12, 2019-09 or 07. Compiled once; platforms without code generation interpret it.
  * Unknown keys are dropped, unless the schema allows them. Defaults are shown to the model, but not filled in. Throws a `config` error if the schema is invalid.
  *
  * @example

@@ -70,7 +70,10 @@ export const on = <Type extends ModifiableType>(
   options: InterceptorOptions = {},
 ): Interceptor => onCall(type, () => operator, options);
 
-/** As `on`, but creates the operator for each call, so it can have state. */
+/**
+ * As `on`, but creates the operator for each call. It is subscribed for each event, so keep state in variables of the
+ * function: an index of `map` or the state of `scan` starts again each time.
+ */
 export const onCall = <Type extends ModifiableType>(
   type: Type,
   build: (call: CallInfo) => MonoTypeOperatorFunction<EventOf<Type>>,

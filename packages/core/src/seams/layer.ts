@@ -85,9 +85,11 @@ export interface Layer {
   readonly inherit?: true | 'voice';
   /** Information about calls with this layer. */
   readonly info?: {
+    /** Fields of `CallInfo`, events and tool contexts. They cannot replace a standard field. */
     readonly labels?: CallLabels;
     /** Values of context keys. They override those of the agent. */
     readonly context?: readonly ContextEntry[];
+    /** The layer resumes its call, and may interrupt it. */
     readonly resumed?: true;
   };
   /** Replaces an earlier layer of the same name. An inherited one replaces the sub-agent's own. */
@@ -101,6 +103,7 @@ export interface Layer {
    * Wraps the call: passes it on with `next(call)`, edited or not, no more than once; answers it, for example with `answerWith`; or
    * errors, which fails the call. Emits one reply, which is passed on when the layer completes. If an interrupt comes before the
    * layer passed the call on, the layer is skipped, unless it waits in a step of its context: then the step is cut, and the layer decides.
+   * To end the call, trigger `context.interruption`; unsubscribing from `next(call)` reports nothing.
    */
   readonly call?: (context: LayerContext) => (next: Answer) => Answer;
   /**

@@ -44,7 +44,7 @@ export interface FitContextOptions {
 
 /**
  * Fits every request into the context window of its model: `use: [fitContext({ contextWindow: 128_000 })]`. Drops the
- * oldest turns first, in steps of a tenth of the window, but never the task, and never changes memory. Runs after all
+ * oldest turns first, in steps of a tenth of the window, but never the task, and never changes memory; recalled messages are the oldest. Runs after all
  * other interceptors. Its counter learns from reported usage. Errors with `contextTooLong` if the rest does not fit.
  */
 export const fitContext = (options: FitContextOptions): readonly Interceptor[] => {

@@ -30,7 +30,8 @@ export interface GuardOptions {
  * check returns, promises or emits one verdict; only `true` or `{ allowed: true }` accepts the input. Otherwise, and if
  * the check errors, is empty or returns anything else, the call errors with `guardRejected`: no model is asked and
  * nothing is stored. An interrupt, a timeout or unsubscribing cancels the check. Each input is checked by itself,
- * without the conversation; several guards run in order.
+ * without the conversation; several guards run in order. The error of a check that failed is `retryable`, unless its
+ * cause is not.
  */
 export const guardInput = (
   check: (asked: GuardedInput) => GuardVerdict | ObservableInput<GuardVerdict>,

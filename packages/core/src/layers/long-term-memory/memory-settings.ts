@@ -11,6 +11,7 @@ export type LongTermMemoryMode = 'static' | 'agent' | 'both';
 export interface LongTermMemoryOptions {
   /** The store: `inProcessLongTermMemory()` or a persistent one. Agents may share it. */
   readonly memory: LongTermMemory;
+  /** Default: `static`. */
   readonly mode?: LongTermMemoryMode;
   /** The scope of a call, `{ userId }` or `{ userId, sessionId }`; errors are warnings. Default: `metadata.userId`. */
   readonly scope?: ScopeOfCall;

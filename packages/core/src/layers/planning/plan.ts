@@ -26,7 +26,7 @@ import {
 } from './plan-state.js';
 import { planPrompt } from './planning-options.js';
 
-/** Lets the model keep a plan by `create_plan`, `update_step` and `revise_plan`, and shows it in every request. */
+/** Lets the model keep a plan of up to 50 steps by `create_plan`, `update_step` and `revise_plan`, which keeps settled steps, and shows it in every request. */
 export const withPlan = <const Output extends InputSchema | undefined = undefined>(
   options: AgentOptions<Output>,
   settings: PlanOptions = {},

@@ -30,6 +30,7 @@ import { textTools } from '../text-tools/text-tools.js';
 export interface PlannerOptions {
   /** Tool calling: as a JSON list in text, for any model (`steps`, the default), or `native`. */
   readonly calling?: 'steps' | 'native';
+  /** Options of the dialect `steps`. */
   readonly dialect?: StepsOptions;
   /** Whether to analyse the task before the first turn, with one request. Default: true. */
   readonly analyse?: boolean;
@@ -43,6 +44,7 @@ export interface PlannerOptions {
   readonly rewriteAbove?: number | false;
   /** Long-term memory. By default the model ranks the results and sees the best 3. */
   readonly longTermMemory?: LongTermMemoryOptions;
+  /** Prompts of the phases, in place of the built-in ones. */
   readonly prompts?: PlanningPrompts;
 }
 

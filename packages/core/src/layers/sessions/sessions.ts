@@ -99,8 +99,8 @@ export interface Session<out Output = unknown, out Run extends AnyRun = AnyRun> 
   saveState$(): Observable<SessionState>;
   saveState(): Promise<SessionState>;
   /**
-   * Replaces the whole session by a saved state, after validating it, and completes. Ignores tool groups that the agent
-   * no longer has. Errors with `invalidState` for a bad state, `busy` while a call runs or waits, and `memory` if the
+   * Replaces the whole session by a saved state, after validating it, and completes. Takes up to 100,000 messages and
+   * 2,000,000 values. Ignores tool groups that the agent no longer has; others that are not in the state are reset. Errors with `invalidState` for a bad state, `busy` while a call runs or waits, and `memory` if the
    * memory has no `replace$` or fails; the session is unchanged then. Cold.
    */
   loadState$(state: unknown): Observable<never>;

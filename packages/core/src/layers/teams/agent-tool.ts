@@ -30,8 +30,10 @@ import type { Tool, ToolContext, ToolPolicy } from '../../tools/types.js';
 
 export interface AgentToolOptions<Schema extends InputSchema = DelegationSchema> extends Pick<
   ToolPolicy,
-  'exclusive' | 'dedupe' | 'timeoutMs'
+  'exclusive' | 'dedupe'
 > {
+  /** Maximum time of a call, in milliseconds. Default: 600,000. */
+  readonly timeoutMs?: number;
   /** When to use the agent, for the model of the calling agent. */
   readonly description: string;
   /** Name of the tool. Default: the agent's name, made valid. */

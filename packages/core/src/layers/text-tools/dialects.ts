@@ -251,9 +251,13 @@ type PromptPart = (needs: PromptNeeds) => string;
 
 /** The parts of the prompt that describes a dialect, in order. */
 export interface DialectPrompts {
+  /** The format of a reply. */
   readonly format: PromptPart;
+  /** The list of tools. */
   readonly tools: PromptPart;
+  /** The requirement of `toolChoice`. */
   readonly choice: PromptPart;
+  /** The schema of a structured output. */
   readonly output: PromptPart;
   /** The forms of a reply in a few lines, shown after the reason why a reply could not be read. */
   readonly forms: PromptPart;
