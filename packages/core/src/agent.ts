@@ -18,7 +18,7 @@ import { call$, type CallSetup, compose, type Composition } from './call/run-cal
 import type { InputSchema } from './values/schema.js';
 import { createToolkit } from './tools/toolkit.js';
 import type { ContextEntry } from './tools/context-key.js';
-import type { RunsOf, ToolEntry } from './tools/types.js';
+import type { RunsOf, Tool, ToolEntry, ToolGroup } from './tools/types.js';
 import { createTrampoline } from './flow/trampoline.js';
 
 /** An immutable definition of an agent. It has no state: calls know nothing of earlier ones. */
@@ -52,7 +52,7 @@ export interface Agent<out Output = unknown, out Run extends AnyRun = AnyRun> ex
  */
 export const createAgent = <
   const Output extends InputSchema | undefined = undefined,
-  const Tools extends readonly ToolEntry[] = readonly ToolEntry[],
+  const Tools extends readonly (Tool | ToolGroup)[] = readonly (Tool | ToolGroup)[],
 >(
   options: AgentOptions<Output, Tools>,
 ): Agent<OutputOf<Output, undefined>, RunsOf<Tools>> => {
@@ -141,7 +141,7 @@ const createHotEvents = (): HotEvents => {
 
 export interface AgentOptions<
   Output extends InputSchema | undefined = InputSchema | undefined,
-  Tools extends readonly ToolEntry[] = readonly ToolEntry[],
+  Tools extends readonly (Tool | ToolGroup)[] = readonly (Tool | ToolGroup)[],
 > extends CallDefaults {
   /** The name in events and for other agents. Default: `agent`. */
   readonly name?: string;

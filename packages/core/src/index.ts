@@ -16,13 +16,13 @@ export {
 export { answerTool } from './models/answer-tool.js';
 export { fallback, retry, timeouts } from './models/retry.js';
 export { shortenOnOverflow } from './models/fit-messages.js';
-export { createToolParts } from './models/tool-parts.js';
+export { createToolParts, type ToolParts } from './models/tool-parts.js';
 export { output, outputOf, partialOutput$ } from './layers/output.js';
 export { fromPull } from './flow/from-pull.js';
 export type { Input, InputMessage } from './seams/input.js';
 export type { Interceptor } from './seams/interceptor.js';
 export { on, onCall, prepare, watch } from './seams/interceptor.js';
-export { type ContentChunk, stopMessage } from './models/chunk-transform.js';
+export { type ContentChunk, type StopChunk, stopMessage } from './models/chunk-transform.js';
 export type { Preparation } from './seams/preparation.js';
 export { guardOutput, transformChunks } from './layers/interceptors/guard-output.js';
 export { logEvents } from './layers/interceptors/log-events.js';
