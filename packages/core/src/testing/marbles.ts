@@ -24,7 +24,7 @@ export interface MarbleHelpers extends RunHelpers {
   readonly scheduler: TestScheduler;
   /**
    * Creates a model that answers with marble diagrams, one per answer. Default values: `t` text, `h` thinking, `c` a
-   * call of the tool `tool`, `f` the finish: `model('--t-(cf)|')`.
+   * call of the tool `tool`, `f` the finish: `model('--t-(cf|)')`.
    */
   model(
     diagrams: string | readonly string[],
