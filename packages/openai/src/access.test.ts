@@ -194,7 +194,7 @@ describe('endpoint', () => {
     [() => endpoint({} as never), /needs 'name': the name of the vendor/u],
     [
       () => endpoint({ name: 'Mine', maxTokenField: 'max_tokens' } as never),
-      /no option 'maxTokenField'\. Its options are: name, .*maxTokensField/u,
+      /no option 'maxTokenField'\. Did you mean 'maxTokensField'\?/u,
     ],
     [() => endpoint({ name: 'Mine', maxTokensField: 'tokens' } as never), /'maxTokensField' must/u],
     [() => endpoint({ name: 'Mine', media: ['video'] } as never), /'media' must be/u],
