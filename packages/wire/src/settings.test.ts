@@ -35,7 +35,11 @@ describe('checkModelCall', () => {
   ])('takes %s', (_, options) => expect(check(options)).not.toThrow());
 
   it.each<[string, object, string]>([
-    ['a misspelt option', { apikey: 'sk-secret' }, "no option 'apikey'. Did you mean 'apiKey'? Its options are: apiKey, "],
+    [
+      'a misspelt option',
+      { apikey: 'sk-secret' },
+      "no option 'apikey'. Did you mean 'apiKey'? Its options are: apiKey, ",
+    ],
     ['a number for a key', { apiKey: 5 }, "'apiKey' must be a string or a function"],
     ['a number for an address', { baseUrl: 7 }, "'baseUrl' must be a string"],
     ['a text for headers', { headers: 'x-key: sk-secret' }, "'headers' must be an object"],
