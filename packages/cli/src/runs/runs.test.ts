@@ -235,7 +235,7 @@ describe('millrace resume', () => {
     const { code, err } = await home.ran(['-q', 'What is 6 * 7?'], model, { terminate$ });
     const id = (await only()).slice(0, 8);
     expect([code, terminate$.observed]).toEqual([143, false]);
-    expect(err).toMatch(/^\nEnding: .*\nStopped\. Resume it: millrace resume \w{8}\n$/);
+    expect(err).toMatch(/^\nShutting down: .*\nStopped\. Resume it: millrace resume \w{8}\n$/);
     const hint = `${id} is unfinished. Resume it: millrace resume ${id}\n`;
     expect((await home.ran(['runs'])).out).toContain(hint);
     const resumed = await home.ran(['resume', id, '-q'], scriptedModel(concluding));
