@@ -7,7 +7,7 @@ const guide = [
   ['Learn', ['guide', 'tools', 'models', 'state', 'memory', 'retrieval', 'agents', 'planning']],
   ['Recipes', ['recipes']],
   ['Run in production', ['production', 'durability', 'clients', 'platforms', 'flow-control']],
-  ['Go further', ['extending', 'text-tools', 'performance', 'types', 'rules']],
+  ['Go further', ['extending', 'text-tools', 'performance', 'reference', 'rules']],
 ];
 
 /** Pages on how Millrace is made, at the end of the guide. Files for language models have them as optional. */
