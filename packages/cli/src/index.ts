@@ -57,6 +57,7 @@ export {
 export {
   type CallStore,
   calls$,
+  type CallSummary,
   type Journal,
   type JournalStore,
   journal,
