@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { published } from './manifests.mjs';
-import { pack } from './packed.mjs';
+import { pack } from './pack.mjs';
 import { npm, run } from './run.mjs';
 import { setUp } from './set-up.mjs';
 import { readJson, root } from './workspaces.mjs';

@@ -5,22 +5,15 @@ import { join } from 'node:path';
 import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/core';
 import { publint } from 'publint';
 import { formatMessage } from 'publint/utils';
-import { npm } from './run.mjs';
 import { problemsOf as manifestProblems, published } from './manifests.mjs';
+import { pack } from './pack.mjs';
+import { readJson, root } from './workspaces.mjs';
 
 /** The packages are ES modules for Node 20: what older resolvers make of them is no problem. */
 const ignored = ['node10', 'node16-cjs'];
 
-async function pack(path, folder) {
-  const args = ['pack', '--json', '--loglevel=error', '--pack-destination', folder];
-  const { code, output } = await npm([...args, '--workspace', path], { quiet: true });
-  if (code !== 0) throw new Error(output);
-  const [{ filename }] = JSON.parse(output.slice(output.indexOf('[')));
-  return readFile(join(folder, filename));
-}
-
-async function problemsOf(path, folder) {
-  const packed = await pack(path, folder);
+async function problemsOf(path, file) {
+  const packed = await readFile(file);
   const tarball = packed.buffer.slice(packed.byteOffset, packed.byteOffset + packed.byteLength);
   const { messages, pkg } = await publint({ strict: true, pack: { tarball } });
   const { problems = [] } = await checkPackage(
@@ -38,8 +31,12 @@ async function problemsOf(path, folder) {
 
 const folder = await mkdtemp(join(tmpdir(), 'contents-'));
 try {
+  const tarballs = await pack(folder);
   for (const path of published()) {
-    const problems = await problemsOf(path, folder);
+    const problems = await problemsOf(
+      path,
+      tarballs.get(readJson(root, path, 'package.json').name),
+    );
     console.log(`${path}: ${problems.length === 0 ? 'right' : problems.join('\n  ')}`);
     if (problems.length > 0) process.exitCode = 1;
   }

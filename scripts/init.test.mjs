@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { pack } from './packed.mjs';
+import { pack } from './pack.mjs';
 import { root } from './workspaces.mjs';
 
 let home;

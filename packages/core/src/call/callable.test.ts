@@ -189,6 +189,7 @@ describe('an unknown option', () => {
     [{ limits: { maxIteration: 3 } }, "Did you mean 'maxIterations'?"],
     [{ maxSteps: 3 }, 'Write limits: { maxIterations: … }.'],
     [{ temperature: 1 }, 'Write request: { temperature: … }.'],
+    [{ constructor: 1 }, "createAgent() has no option 'constructor'. Its options are:"],
     [{ colour: 1 }, "createAgent() has no option 'colour'. Its options are:"],
   ])('%j is refused, with the one that is meant', (options, hint) => {
     expect(create(options)).toThrow(hint);

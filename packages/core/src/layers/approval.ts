@@ -180,7 +180,8 @@ const approvedBy = (
   decide$: (use, checked) => {
     const approved$ = afterApproval$(use, approver, timeoutMs, checked);
     const { local, lent } = use;
-    return parallel === true ? approved$ : offTheClock({ local, ...lent }, inTurn$(use, approved$));
+    const clock = { local, scheduler: lent.scheduler };
+    return offTheClock(clock, parallel === true ? approved$ : inTurn$(use, approved$));
   },
 });
 
@@ -262,7 +263,7 @@ interface Decision {
 
 /** Asks an approver. Emits exactly one decision and never errors: a failed or late approver denies the call. */
 const decision$ = (
-  { report, local, lent: { scheduler } }: PendingUse,
+  { report, lent: { scheduler } }: PendingUse,
   approver: false | Approver,
   timeoutMs: number | undefined,
   request: ApprovalRequest,
@@ -276,7 +277,7 @@ const decision$ = (
     return { approved: false, reason: 'The approver failed.' };
   };
   const given$ = defer(() => toObservable(approver(request)));
-  return offTheClock({ local, scheduler }, given$).pipe(
+  return given$.pipe(
     contained(),
     take(1),
     timeoutMs === undefined

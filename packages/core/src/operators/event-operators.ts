@@ -16,7 +16,7 @@ import {
 import { type AgentEvent, type EventOf, type EventType, isEvent } from '../events.js';
 import { textOf } from '../values/message.js';
 import { checkOptions, isFlag } from '../values/options.js';
-import type { EndedRun, Reply, AnyRun } from '../values/reply.js';
+import type { TypedRun, Reply, AnyRun } from '../values/reply.js';
 import type { Tool } from '../tools/types.js';
 import { toToolRun } from '../values/tool-output.js';
 import { addUsage, noUsage, type Usage } from '../values/usage.js';
@@ -32,7 +32,7 @@ export const toolRuns = <Run extends AnyRun = AnyRun>({
   ...options
 }: CallsHeard & { readonly of?: Tool<unknown, Run> } = {}): OperatorFunction<
   AgentEvent,
-  EndedRun<Run>
+  TypedRun<Run>
 > =>
   pipe(
     heard('toolRuns()', options),
@@ -40,7 +40,7 @@ export const toolRuns = <Run extends AnyRun = AnyRun>({
     filter(({ toolCall }) => chosenTool === undefined || toolCall.name === chosenTool.name),
     // The name of a tool says what its input is; no type guard can express that.
     // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
-    map((event) => toToolRun(event) as EndedRun<Run>),
+    map((event) => toToolRun(event) as TypedRun<Run>),
   );
 
 /**

@@ -26,10 +26,7 @@ import type { Tool, ToolContext, ToolPolicy, ToolRetry } from './types.js';
 /** The schema of a tool that declares no input. */
 export type NoParameters = typeof noParameters;
 
-export interface ToolDefinition<Schema, Name extends string = string> extends Omit<
-  ToolPolicy,
-  'accepts'
-> {
+export interface ToolDefinition<Schema, Name extends string = string> extends ToolPolicy {
   /** The name for the model: up to 256 characters of any script. Names a provider rejects are mapped on the wire. */
   readonly name: Name;
   /** Describes to the model what the tool does and when to use it. */

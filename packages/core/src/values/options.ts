@@ -17,8 +17,9 @@ export const checkOptions = (
     const rule = Object.hasOwn(rules, name) ? rules[name] : undefined;
     if (rule === undefined) {
       const plain = name.toLowerCase().replaceAll('_', '');
-      const wanted = others[plain] ?? plain;
-      const meant = Object.keys(rules).find((it) => isNear(it.toLowerCase(), wanted));
+      const meant = Object.keys(rules).find(
+        (it) => it === others.get(plain) || isNear(it.toLowerCase(), plain),
+      );
       const hint = meant === undefined ? '' : `Did you mean '${meant}'? `;
       throw misuse(`${owner} has no option '${name}'. ${hint}Its options are: ${known}.`);
     }
@@ -34,10 +35,12 @@ export const checkOptions = (
 };
 
 /** Other libraries' names of options. */
-const others: Readonly<Record<string, string>> = {
-  ...{ system: 'instructions', prompt: 'instructions', middleware: 'use' },
-  ...{ parameters: 'input', inputschema: 'input', execute: 'run', handler: 'run' },
-};
+const others = new Map([
+  ...['system', 'prompt'].map((name) => [name, 'instructions'] as const),
+  ...['parameters', 'inputschema'].map((name) => [name, 'input'] as const),
+  ...['execute', 'handler'].map((name) => [name, 'run'] as const),
+  ['middleware', 'use'],
+]);
 
 /** Whether two names differ in up to two letters. */
 const isNear = (a: string, b: string, left = Math.min(2, b.length - 3)): boolean => {

@@ -36,7 +36,7 @@ export interface ToolRun<
 export type AnyRun = ToolRun<string, unknown>;
 
 /** Only the arguments of a successful call are known to be valid. */
-export type EndedRun<Run extends AnyRun> =
+export type TypedRun<Run extends AnyRun> =
   Run extends ToolRun<infer Name, infer Given>
     ? string extends Name
       ? ToolRun
@@ -56,7 +56,7 @@ export interface Reply<Output = unknown, Run extends AnyRun = AnyRun> extends As
   /** The validated answer, if the call has an `output` schema and ended with an answer. */
   readonly output?: Output;
   /** Typed by the tools of the agent. Tools that layers, or the call's own `tools`, add are not in the type. */
-  readonly toolCalls: readonly EndedRun<Run>[];
+  readonly toolCalls: readonly TypedRun<Run>[];
   /** Tool calls that wait for their results, if the reason is `suspended`. */
   readonly suspensions?: readonly Suspension[];
   /** The sum over all requests of the call and of its sub-agents at any depth, failed requests included. */

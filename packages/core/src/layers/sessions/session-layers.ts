@@ -19,6 +19,10 @@ import {
   tap,
 } from 'rxjs';
 import { conversation, failures, type OnFailure } from '../../memories/conversation.js';
+import { type MemoryFactory, inProcessMemory } from '../../memories/in-process-memory.js';
+import { windowMemory } from '../../memories/window-memory.js';
+import type { Agent } from '../../agent.js';
+import { type MillraceError, misuse } from '../../values/errors.js';
 import { pendingApprovals } from '../approval.js';
 import type { Interrupt } from '../../flow/interruption.js';
 import { queueForm, type QueueRecord, queueStep } from '../../journal/call-record.js';
@@ -28,8 +32,16 @@ import { checkInterrupt } from '../../phases/limit.js';
 import { watchingSpending } from '../../seams/spending.js';
 import { cell, recorded, replayedSteps, waited$, offTheClock } from '../../step.js';
 import type { ContextEntry } from '../../tools/context-key.js';
-import type { Admission, Occupant, OnBusy, SessionQueue } from './session-queue.js';
-import type { SessionRecord } from './session-state.js';
+import { having } from '../../values/options.js';
+import { createToolkit } from '../../tools/toolkit.js';
+import {
+  type Admission,
+  createSessionQueues,
+  type Occupant,
+  type OnBusy,
+  type SessionQueue,
+} from './session-queue.js';
+import { createSessionRecords, type SessionRecord } from './session-state.js';
 import { createSteering, steering, steeringOfCall } from './steering.js';
 import { outcome, reportBeginning } from '../../run.js';
 
@@ -39,6 +51,45 @@ export interface SessionParts {
   readonly memory: Memory;
   readonly record: SessionRecord;
 }
+
+export type PartsOf = (id: string) => SessionParts;
+
+/** Shared by agent and memory function: two handles of a conversation must know of each other. */
+const partsByAgent = new WeakMap<object, Map<MemoryFactory | undefined, PartsOf>>();
+
+export const partsFor = (agent: Agent, memory: MemoryFactory | undefined): PartsOf => {
+  const ofAgent = partsByAgent.get(agent) ?? new Map<MemoryFactory | undefined, PartsOf>();
+  partsByAgent.set(agent, ofAgent);
+  const partsOf =
+    ofAgent.get(memory) ??
+    createParts(agent, memory ?? windowMemory(inProcessMemory(), { turns: 40 }));
+  ofAgent.set(memory, partsOf);
+  return partsOf;
+};
+
+const createParts = (agent: Agent, memoryOf: MemoryFactory): PartsOf => {
+  const queueOf = createSessionQueues();
+  const recordOf = createSessionRecords(createToolkit(agent.tools));
+  return (id) => {
+    const memory = memoryOf(id);
+    if (!isMemory(memory)) throw invalidMemory();
+    const queue = queueOf(id);
+    const record = recordOf(id, (change) => {
+      const hooks = queue.running?.hooks;
+      hooks?.report(hooks.iteration(), change);
+      return hooks !== undefined;
+    });
+    return { id, queue, memory, record };
+  };
+};
+
+const isMemory = (made: unknown): boolean =>
+  having('load$', '')[0](made) && having('append$', '')[0](made);
+
+const invalidMemory = (): MillraceError =>
+  misuse(
+    "sessions(): 'memory' must return an object with load$() and append$(messages) for each session.",
+  );
 
 export interface OpenedSession extends SessionParts {
   readonly context: readonly ContextEntry[];

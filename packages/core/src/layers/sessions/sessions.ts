@@ -30,9 +30,8 @@ import type { AnyRun } from '../../values/reply.js';
 import { forksAbove } from '../../journal/journal.js';
 import { type Layer, readUse, type Use } from '../../seams/layer.js';
 import { kept$, type Memory } from '../../values/memory.js';
-import { type MemoryFactory, inProcessMemory } from '../../memories/in-process-memory.js';
+import type { MemoryFactory } from '../../memories/in-process-memory.js';
 import { respelledMessages } from '../../memories/former-spelling.js';
-import { windowMemory } from '../../memories/window-memory.js';
 import {
   type Rule,
   checkOptions,
@@ -44,15 +43,20 @@ import {
 } from '../../values/options.js';
 import { isWithin } from '../../seams/tool-context.js';
 import type { InputSchema } from '../../values/schema.js';
-import { createToolkit, liveToolkit } from '../../tools/toolkit.js';
+import { liveToolkit } from '../../tools/toolkit.js';
 import type { ContextEntry } from '../../tools/context-key.js';
 import type { LiveToolkit } from '../../tools/types.js';
 import { readState, toState } from './read-state.js';
 import { forkedSession, watchedMemory } from './session-memory.js';
-import { type CallEntry, sessionLayers, type SessionParts } from './session-layers.js';
+import {
+  type CallEntry,
+  partsFor,
+  type PartsOf,
+  sessionLayers,
+  type SessionParts,
+} from './session-layers.js';
 import type { Occupant, OnBusy, QueuedCall } from './session-queue.js';
-import { createSessionQueues } from './session-queue.js';
-import { createSessionRecords, type SessionState, stateVersion } from './session-state.js';
+import { type SessionState, stateVersion } from './session-state.js';
 import { steerInto$, type SteerOutcome } from './steering.js';
 
 declare module '../../values/reply.js' {
@@ -174,45 +178,6 @@ export const callRules: Readonly<Record<keyof SessionCallOptions, Rule>> = {
   maxQueue: wholeNumber(0),
   onFailure: oneOf('keep', 'discard'),
 };
-
-type PartsOf = (id: string) => SessionParts;
-
-/** Shared by agent and memory function: two handles of a conversation must know of each other. */
-const partsByAgent = new WeakMap<object, Map<MemoryFactory | undefined, PartsOf>>();
-
-const partsFor = (agent: Agent, memory: MemoryFactory | undefined): PartsOf => {
-  const ofAgent = partsByAgent.get(agent) ?? new Map<MemoryFactory | undefined, PartsOf>();
-  partsByAgent.set(agent, ofAgent);
-  const partsOf =
-    ofAgent.get(memory) ??
-    createParts(agent, memory ?? windowMemory(inProcessMemory(), { turns: 40 }));
-  ofAgent.set(memory, partsOf);
-  return partsOf;
-};
-
-const createParts = (agent: Agent, memoryOf: MemoryFactory): PartsOf => {
-  const queueOf = createSessionQueues();
-  const recordOf = createSessionRecords(createToolkit(agent.tools));
-  return (id) => {
-    const memory = memoryOf(id);
-    if (!isMemory(memory)) throw invalidMemory();
-    const queue = queueOf(id);
-    const record = recordOf(id, (change) => {
-      const hooks = queue.running?.hooks;
-      hooks?.report(hooks.iteration(), change);
-      return hooks !== undefined;
-    });
-    return { id, queue, memory, record };
-  };
-};
-
-const isMemory = (made: unknown): boolean =>
-  having('load$', '')[0](made) && having('append$', '')[0](made);
-
-const invalidMemory = (): MillraceError =>
-  misuse(
-    "sessions(): 'memory' must return an object with load$() and append$(messages) for each session.",
-  );
 
 interface Handle {
   readonly parts: SessionParts;
