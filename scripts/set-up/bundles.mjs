@@ -28,12 +28,21 @@ async function writeBundle(folder) {
     plugins: [inOneChunk(folder, modules, shared)],
   });
   const all = [...outputFiles, ...(await browserFiles(folder, manifest))];
-  const files = all.map(({ path, contents }) => [basename(path), contents]);
+  const run = new Set([...programsOf(manifest), ...threadsOf(folder)].map(({ out }) => out));
+  const files = all.map((file) => [
+    basename(file.path),
+    run.has(nameOf(file.path)) || !file.path.endsWith('.js')
+      ? file.contents
+      : withoutBareImports(file.text),
+  ]);
   const gates = await Promise.all(
     shared.gates.map((specifier) => gateTo(specifier, folder, shared.sources)),
   );
   replaceFiles(join(folder, 'dist/bundle'), new Map([...files, ...gates]));
 }
+
+/** No module of a package has side effects: bundlers of programs would warn of imports of nothing. Lines keep their numbers. */
+const withoutBareImports = (text) => text.replaceAll(/^import "\.\/[^"]+";$/gm, '');
 
 const optionsOf = (folder) => ({
   absWorkingDir: folder,

@@ -157,6 +157,23 @@ it('imports a package that may have side effects through a module of its own', a
   expect(run(`await import('${core}/bin.js');`)).toBe('e1\n');
 });
 
+it('imports no module for its effects, as it has none: bundlers of programs would warn of it', async () => {
+  write(
+    'packages/core/src/late.ts',
+    "import { basename } from 'node:path';\nexport const late = basename;",
+  );
+  write(
+    'packages/core/src/index.ts',
+    "export { word } from './word.js';\nexport const load = () => import('./late.js');",
+  );
+  await writeBundles(root);
+  const texts = bundled()
+    .filter((name) => name !== 'bin.js')
+    .map((name) => readFileSync(at(`packages/core/dist/bundle/${name}`), 'utf8'));
+  expect(texts.some((text) => text.includes('late'))).toBe(true);
+  expect(texts.filter((text) => /^import ?"\.\//m.test(text))).toEqual([]);
+});
+
 it('fails if a source does not exist', async () => {
   write('packages/core/src/index.ts', "export { mark } from './absent.js';");
   await expect(writeBundles(root)).rejects.toThrow(/absent/);
