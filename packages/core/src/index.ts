@@ -35,6 +35,7 @@ export {
   toolRuns,
   usage$,
 } from './operators/event-operators.js';
+export { wrapAgent } from './operators/wrap-agent.js';
 export { bounded, coalesceMap, sampleDeltas } from './operators/bounded.js';
 export { fromReadableStream, toReadableStream } from './operators/readable-stream.js';
 export type { Layer, LayerContext, OutputLayer, Use } from './seams/layer.js';

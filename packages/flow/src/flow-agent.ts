@@ -17,7 +17,7 @@ import {
   type Rule,
   wholeNumber,
 } from '@millrace/core/values';
-import { asAgent, createStep, type StepAgentOptions } from '@millrace/core/teams';
+import { asAgent, createStep } from '@millrace/core/teams';
 import { defer, map } from 'rxjs';
 import { compileGraph } from './compile.js';
 import { checkedDocument } from './problems-in.js';
@@ -25,8 +25,10 @@ import type { FlowResources } from './resources.js';
 import { type GraphResult, joinOutputs, runGraph$ } from './run-graph.js';
 import type { ConversationMessage, Scope } from './scope.js';
 
+type AgentOfSteps = NonNullable<Parameters<typeof asAgent>[1]>;
+
 /** The resources that a document refers to, and the options of `asAgent`. */
-export interface FlowOptions extends FlowResources, Omit<StepAgentOptions, 'name' | 'output'> {
+export interface FlowOptions extends FlowResources, Omit<AgentOfSteps, 'name' | 'output'> {
   /** The maximum number of components of a graph that run concurrently. Default: 5. */
   readonly concurrency?: number;
 }

@@ -319,6 +319,7 @@ const createContext = (setup: CallSetup): CallContext => {
     local,
     labels,
     lineage: [...(scope?.lineage ?? []), call],
+    parentStep: above?.stepId,
     interceptors,
     voice,
     hooks: createHooks({ call, interceptors, voice, scheduler, deliver, listeners, nextSeq }),

@@ -4,7 +4,7 @@ import type { MillraceError } from '../values/errors.js';
 import type { AgentEvent, Listener } from '../events.js';
 import type { Hook } from './interceptor.js';
 import type { Interruption } from '../flow/interruption.js';
-import type { Layer, LayerContext } from './layer.js';
+import type { LayerContext } from './layer.js';
 import type { Reply } from '../values/reply.js';
 import type { Spending } from './spending.js';
 import type { Cell } from '../step.js';
@@ -36,7 +36,6 @@ export interface CallContext extends LayerContext {
   readonly voice: readonly Hook[];
   /** Adds a cost to the parents. */
   readonly spend: ((spending: Spending) => void) | undefined;
-  readonly layers: readonly Layer[];
   /** Runs after the last event was delivered, or on unsubscribe. */
   readonly afterwards: (() => void)[];
   readonly cells: Map<Cell<unknown>, unknown>;

@@ -38,6 +38,30 @@ const echo = tool({ name: 'echo', description: 'Echoes.', run: () => 'Hallo' });
 const oneTool = () => scriptedModel([toolCall('echo')], [text('Done.')]);
 
 describe('layers', () => {
+  it('know the other layers, and the step that makes the call', async () => {
+    const seen: unknown[] = [];
+    const seeing = layer('seeing', {
+      inherit: true,
+      priority: 7,
+      open: ({ call, parentStep, layers }) => {
+        seen.push([call.agent.join('/'), parentStep, layers[0]?.name]);
+        return (call$) => call$;
+      },
+    });
+    const inner = createAgent({ name: 'inner', model: scriptedModel([text('Yes.')]) });
+    const ask = tool({
+      name: 'ask',
+      description: 'Asks.',
+      run: (_, parent) => inner.call$('?', { parent }).pipe(map(textOf)),
+    });
+    const model = scriptedModel([toolCall('ask')], [text('Done.')]);
+    await createAgent({ name: 'outer', model, tools: [ask], use: [seeing] }).call('a');
+    expect(seen).toEqual([
+      ['outer', undefined, 'seeing'],
+      ['outer/inner', '1/0', 'seeing'],
+    ]);
+  });
+
   it('Y4: stand in the order of their priorities, inherited ones first among equals, each once', () => {
     const shared = layer('shared', { inherit: true });
     const own = [layer('late', { priority: 200 }), layer('a'), shared, layer('b')];

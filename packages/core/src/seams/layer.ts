@@ -63,6 +63,10 @@ export interface LayerContext {
   readonly values: ContextValues;
   /** The ancestors of this call, outermost first, and itself. */
   readonly lineage: readonly CallInfo[];
+  /** The `id` of the parent's step that makes this call. */
+  readonly parentStep: string | undefined;
+  /** The layers of the call, outermost first. */
+  readonly layers: readonly Layer[];
   readonly labels: CallLabels;
   /** Runs work after the last event was delivered, or on unsubscribe. */
   readonly whenOver: (work: () => void) => void;

@@ -20,6 +20,7 @@ import {
 import type { OnFailure } from '../../memories/conversation.js';
 import type { Agent } from '../../agent.js';
 import { type Callable, type OutputOf, toCallable, type View } from '../../call/callable.js';
+import { viewed } from '../../operators/wrap-agent.js';
 import { type CallOptions, checkMoved, isContext, withDefaults } from '../../call/call-options.js';
 import { contained, failAs } from '../../flow/contained.js';
 import { MillraceError, misuse } from '../../values/errors.js';
@@ -210,7 +211,7 @@ const createSession = <Output, Run extends AnyRun>(
         { ...own, context },
         { ...entry, onFailure, hasOwnTools, layers },
       );
-      return view(lazyView(agent.with(layers, around), input, given));
+      return view(viewed(agent.with(layers, around), input, given));
     };
     // It may wait forever, and must not interrupt a call that came since.
     if (isResumed) return start(parts, { onBusy: 'queue', maxQueue: Infinity });
@@ -281,19 +282,6 @@ const createSession = <Output, Run extends AnyRun>(
     clear: () => lastValueFrom(clear$, { defaultValue: undefined }),
   };
 };
-
-const lazyView = <Output>(
-  agent: Agent<Output>,
-  input: Input,
-  options: CallOptions,
-): Parameters<View<never>>[0] => ({
-  get events$() {
-    return agent.stream$(input, options);
-  },
-  get reply$() {
-    return agent.call$(input, options);
-  },
-});
 
 const notRunning: SteerOutcome = { status: 'notDelivered', why: 'notRunning' };
 
