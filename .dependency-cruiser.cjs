@@ -33,7 +33,7 @@ const rules = {
     // The page is bundled with what it imports.
     from: {
       path: '^(?:packages|conformance|bench)/',
-      pathNot: [test, '^packages/chat-page/src/page/'],
+      pathNot: [test, '^packages/(chat-page|devtools)/src/page/'],
     },
     to: {
       dependencyTypes: ['npm-no-pkg', 'npm-dev', 'npm-unknown', 'unknown'],
@@ -45,15 +45,15 @@ const rules = {
   'adapters-know-only-the-core': {
     from: {
       path: '^packages/',
-      pathNot: '^packages/(a2a|chat-page|cli|openai|anthropic)/',
+      pathNot: '^packages/(a2a|chat-page|cli|devtools|openai|anthropic)/',
     },
     to: {
       path: ours,
       pathNot: modules('@millrace/core', '@millrace/fault-server', '@millrace/postgres-server'),
     },
   },
-  'the-chat-page-knows-only-the-core-and-the-server': {
-    from: { path: '^packages/chat-page/', pathNot: test },
+  'pages-know-only-the-core-and-the-server': {
+    from: { path: '^packages/(chat-page|devtools)/', pathNot: test },
     to: { path: ours, pathNot: modules('@millrace/core', '@millrace/server') },
   },
   'vendors-know-only-the-core-and-wire': {
@@ -84,6 +84,10 @@ const rules = {
     to: { path: modules('@millrace/postgres-server') },
   },
 
+  'only-otel-knows-open-telemetry': {
+    from: { path: '^packages/', pathNot: ['^packages/otel/', test] },
+    to: { path: modules('@opentelemetry') },
+  },
   'only-mcp-speaks-the-protocol': {
     from: { path: '^packages/', pathNot: ['^packages/mcp/', test] },
     to: { path: modules('@modelcontextprotocol') },

@@ -109,7 +109,7 @@ export default tseslint.config(
     },
   },
   {
-    files: ['scripts/**/*.mjs', 'packages/*/build.mjs', 'docs/site/**/*.mjs'],
+    files: ['scripts/**/*.mjs', 'docs/site/**/*.mjs'],
     languageOptions: {
       globals: {
         AbortSignal: 'readonly',

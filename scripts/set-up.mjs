@@ -65,7 +65,7 @@ async function compile() {
     work: async () => {
       const [compiled, page] = await Promise.all([
         node(['node_modules/typescript7/bin/tsc', '-b', ...force], quiet),
-        node(['packages/chat-page/build.mjs'], quiet),
+        node(['scripts/set-up/pages.mjs'], quiet),
       ]);
       return [compiled, page].find((it) => it.code !== 0) ?? bundle();
     },

@@ -19,11 +19,10 @@ export const stamp = (root) => join(root, 'node_modules/.millrace/compiled.json'
 
 function sources(root) {
   const files = workspaces(root).flatMap((workspace) => filesIn(root, workspace));
-  const read = [
-    'tsconfig.json',
-    ...files.filter((file) => /\.(tsx?|json|css|html)$|\/build\.mjs$/.test(file)),
-  ];
-  const bundler = ['bundles.mjs', 'pure.mjs'].map((file) => new URL(file, import.meta.url));
+  const read = ['tsconfig.json', ...files.filter((file) => /\.(tsx?|json|css|html)$/.test(file))];
+  const bundler = ['bundles.mjs', 'pages.mjs', 'pure.mjs'].map(
+    (file) => new URL(file, import.meta.url),
+  );
   return hash([
     ...read.flatMap((file) => [file, readFileSync(join(root, file))]),
     ...bundler.map((url) => readFileSync(url)),

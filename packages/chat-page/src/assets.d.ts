@@ -1,14 +1,9 @@
-// The page as `build.mjs` writes it.
+// The page as the build embeds it.
 
-/** A file of the page, compressed with gzip, in base64. */
-export interface Asset {
-  readonly name: string;
-  readonly type: string;
-  readonly gzip: string;
-}
+import type { PageAsset } from '@millrace/server/page';
 
 /** The document: `{title}` and `{api}` stand for the options. */
 export declare const html: string;
 
 /** Scripts and styles. Their names change with their content. */
-export declare const assets: readonly Asset[];
+export declare const assets: readonly PageAsset[];

@@ -1,7 +1,7 @@
 import { checkOptions, isText, type Rule } from '@millrace/core/values';
 import type { ChatProtocol, Route } from '@millrace/server/chat';
-import { defer, map, type Observable, of } from 'rxjs';
-import { type Asset, assets, html } from '#assets';
+import { pageRoutes } from '@millrace/server/page';
+import { assets, html } from '#assets';
 
 /** Options of `chatPage`. */
 export interface ChatPageOptions {
@@ -21,20 +21,16 @@ export interface ChatPageOptions {
 export const chatPage = (options: ChatPageOptions = {}): ChatProtocol => {
   checkOptions('chatPage()', options, rules);
   const { path = '/', api = '/api' } = options;
-  const folder = path.replace(/\/+$/u, '');
   return ({ agent }) => {
     const values = { title: options.title ?? agent.name, api: api.replace(/\/+$/u, '') };
-    const page = html
-      .replaceAll('"./', `"${folder}/`)
-      .replaceAll(/\{(title|api)\}/gu, (_, name: keyof typeof values) => escaped(values[name]));
-    return [
-      { method: 'GET', path, answer$: ({ request }) => document$(page, request) },
-      ...assets.map((asset): Route => ({
-        method: 'GET',
-        path: `${folder}/${asset.name}`,
-        answer$: ({ request }) => of(assetResponse(asset, request)),
-      })),
-    ];
+    const page = html.replaceAll(/\{(title|api)\}/gu, (_, name: keyof typeof values) =>
+      escaped(values[name]),
+    );
+    return Array.from(pageRoutes({ html: page, assets, path }), ([at, answer$]): Route => ({
+      method: 'GET',
+      path: at,
+      answer$: ({ request }) => answer$(request),
+    }));
   };
 };
 
@@ -51,62 +47,3 @@ const rules: Readonly<Record<keyof ChatPageOptions, Rule>> = {
 
 const escaped = (text: string): string =>
   text.replaceAll(/[&<>"]/gu, (char) => `&#${String(char.codePointAt(0))};`);
-
-/** Only files of this site run, and nothing may make elements of text. Pictures are those of messages. */
-const policy = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self' data:",
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-  "require-trusted-types-for 'script'",
-  "trusted-types 'none'",
-].join('; ');
-
-const shared = {
-  'x-content-type-options': 'nosniff',
-  'cross-origin-resource-policy': 'same-origin',
-};
-
-const document$ = (page: string, { headers }: Request): Observable<Response> =>
-  defer(() => crypto.subtle.digest('SHA-256', new TextEncoder().encode(page))).pipe(
-    map((digest) => {
-      const etag = `"${[...new Uint8Array(digest, 0, 16)].map((byte) => byte.toString(16).padStart(2, '0')).join('')}"`;
-      const isKnown = headers.get('if-none-match')?.includes(etag) === true;
-      return new Response(isKnown ? null : page, {
-        status: isKnown ? 304 : 200,
-        headers: {
-          ...shared,
-          etag,
-          'cache-control': 'no-cache',
-          'content-security-policy': policy,
-          'content-type': 'text/html; charset=utf-8',
-          'cross-origin-opener-policy': 'same-origin',
-          'referrer-policy': 'no-referrer',
-          'x-frame-options': 'DENY',
-        },
-      });
-    }),
-  );
-
-const assetResponse = ({ type, gzip }: Asset, { headers }: Request): Response => {
-  const bytes = Uint8Array.from(atob(gzip), (char) => char.charCodeAt(0));
-  const takesGzip = /\bgzip\b(?!;\s*q=0(?:\.0*)?(?:,|$))/iu.test(
-    headers.get('accept-encoding') ?? '',
-  );
-  const body = takesGzip
-    ? bytes
-    : new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'));
-  return new Response(body, {
-    headers: {
-      ...shared,
-      ...(takesGzip && { 'content-encoding': 'gzip' }),
-      'cache-control': 'public, max-age=31536000, immutable',
-      'content-type': type,
-      vary: 'accept-encoding',
-    },
-  });
-};

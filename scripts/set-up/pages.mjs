@@ -1,33 +1,38 @@
-// Builds the page with Vite, and embeds it in dist/page/assets.js. Does nothing if that is of the same sources.
+// Builds the pages of packages with Vite, and embeds each in dist/page/assets.js of its package. Does nothing for those
+// that are of the same sources.
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { gzipSync } from 'node:zlib';
+import { readJson, root } from '../workspaces.mjs';
 
-const folder = import.meta.dirname;
-const page = join(folder, 'src/page');
-const output = join(folder, 'dist/page');
-const stamp = join(output, 'sources.sha256');
+/** The packages with a page. */
+const pages = readdirSync(join(root, 'packages'))
+  .map((name) => join(root, 'packages', name))
+  .filter((folder) => existsSync(join(folder, 'src/page/index.html')));
 
 /** A hash of all that Vite reads, and of the versions of what it bundles. */
-function sources() {
-  const files = readdirSync(page).filter((name) => !/\.test\.|\.test-support\./.test(name));
-  const read = [...files.map((name) => join(page, name)), import.meta.filename];
-  const lock = join(folder, '../../package-lock.json');
-  const versions = existsSync(lock) ? Object.entries(JSON.parse(readFileSync(lock)).packages) : [];
+function sources(folder) {
+  const files = readdirSync(join(folder, 'src/page'), { recursive: true, withFileTypes: true })
+    .filter((file) => file.isFile() && !/\.test\.|\.test-support\./.test(file.name))
+    .map((file) => join(file.parentPath, file.name))
+    .sort();
+  const read = [...files, import.meta.filename];
+  const lock = join(root, 'package-lock.json');
+  const versions = existsSync(lock) ? Object.entries(readJson(lock).packages) : [];
   const bundled = /^node_modules\/(?:vite|preact|rxjs)$/;
   return [
-    ...read.flatMap((file) => [file.slice(folder.length), readFileSync(file)]),
+    ...read.flatMap((file) => [relative(root, file), readFileSync(file)]),
     ...versions.filter(([path]) => bundled.test(path)).map(([, { version }]) => version),
   ]
     .reduce((sum, part) => sum.update(part).update('\0'), createHash('sha256'))
     .digest('hex');
 }
 
-async function build() {
+async function build(folder) {
   const vite = await import('vite');
   const { output: files } = await vite.build({
-    root: page,
+    root: join(folder, 'src/page'),
     base: './',
     configFile: false,
     logLevel: 'error',
@@ -58,9 +63,12 @@ async function build() {
   return `export const html = ${JSON.stringify(html)};\nexport const assets = ${JSON.stringify(assets, null, 1)};\n`;
 }
 
-const now = sources();
-if (!existsSync(stamp) || readFileSync(stamp, 'utf8') !== now) {
-  const module = await build();
+for (const folder of pages) {
+  const output = join(folder, 'dist/page');
+  const stamp = join(output, 'sources.sha256');
+  const now = sources(folder);
+  if (existsSync(stamp) && readFileSync(stamp, 'utf8') === now) continue;
+  const module = await build(folder);
   mkdirSync(output, { recursive: true });
   writeFileSync(join(output, 'assets.js'), module);
   writeFileSync(stamp, now);

@@ -1,0 +1,1 @@
+export type { Breakpoint } from './page/protocol.js';

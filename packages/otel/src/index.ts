@@ -1,0 +1,2 @@
+/** The name of the instrumentation scope. */
+export const scopeName = '@millrace/otel';

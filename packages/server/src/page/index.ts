@@ -1,0 +1,96 @@
+// Serves a page that is part of a package: one document, with scripts and styles of its own.
+import { defer, map, type Observable, of } from 'rxjs';
+
+/** A script or a style of a page, compressed with gzip, in base64. Its name changes with its content. */
+export interface PageAsset {
+  readonly name: string;
+  readonly type: string;
+  readonly gzip: string;
+}
+
+/** A page, and where it is served. */
+export interface EmbeddedPage {
+  /** The document, which refers to its assets as `./name`. */
+  readonly html: string;
+  readonly assets: readonly PageAsset[];
+  /** The path of the document. */
+  readonly path: string;
+}
+
+/** What a path of a page answers, by its path. Cold. */
+export type PageRoutes = ReadonlyMap<string, (request: Request) => Observable<Response>>;
+
+/**
+ * Returns the routes of a page, for `GET`. Only its own scripts and styles run, it talks to its own site only, and no
+ * other site can frame it. Browsers keep the assets; the document is checked by its `etag`.
+ */
+export const pageRoutes = ({ html, assets, path }: EmbeddedPage): PageRoutes => {
+  const folder = path.replace(/\/+$/u, '');
+  const document = html.replaceAll('"./', `"${folder}/`);
+  return new Map([
+    [path, (request) => document$(document, request)],
+    ...assets.map(
+      (asset) =>
+        [`${folder}/${asset.name}`, (request: Request) => of(assetOf(asset, request))] as const,
+    ),
+  ]);
+};
+
+/** Only files of this site run, and nothing may make elements of text. Pictures are those of messages. */
+const policy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+  "trusted-types 'none'",
+].join('; ');
+
+const shared = {
+  'x-content-type-options': 'nosniff',
+  'cross-origin-resource-policy': 'same-origin',
+};
+
+const document$ = (page: string, { headers }: Request): Observable<Response> =>
+  defer(() => crypto.subtle.digest('SHA-256', new TextEncoder().encode(page))).pipe(
+    map((digest) => {
+      const etag = `"${[...new Uint8Array(digest, 0, 16)].map((byte) => byte.toString(16).padStart(2, '0')).join('')}"`;
+      const isKnown = headers.get('if-none-match')?.includes(etag) === true;
+      return new Response(isKnown ? null : page, {
+        status: isKnown ? 304 : 200,
+        headers: {
+          ...shared,
+          etag,
+          'cache-control': 'no-cache',
+          'content-security-policy': policy,
+          'content-type': 'text/html; charset=utf-8',
+          'cross-origin-opener-policy': 'same-origin',
+          'referrer-policy': 'no-referrer',
+          'x-frame-options': 'DENY',
+        },
+      });
+    }),
+  );
+
+const assetOf = ({ type, gzip }: PageAsset, { headers }: Request): Response => {
+  const bytes = Uint8Array.from(atob(gzip), (char) => char.charCodeAt(0));
+  const takesGzip = /\bgzip\b(?!;\s*q=0(?:\.0*)?(?:,|$))/iu.test(
+    headers.get('accept-encoding') ?? '',
+  );
+  const body = takesGzip
+    ? bytes
+    : new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'));
+  return new Response(body, {
+    headers: {
+      ...shared,
+      ...(takesGzip && { 'content-encoding': 'gzip' }),
+      'cache-control': 'public, max-age=31536000, immutable',
+      'content-type': type,
+      vary: 'accept-encoding',
+    },
+  });
+};
