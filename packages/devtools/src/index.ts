@@ -1,1 +1,2 @@
-export type { Breakpoint } from './page/protocol.js';
+export { createDevtools, type Devtools, devtools, type DevtoolsOptions } from './devtools.js';
+export { type StoreDevtoolsOptions, storeDevtools } from './store-devtools.js';

@@ -1,4 +1,4 @@
-// What the server of the devtools and its page say to each other. Both import this file; a page is always of its server.
+// The protocol between the server of the devtools and its page. Both import this file, so they always match.
 import type { AgentEvent } from '@millrace/core';
 
 /** An event as JSON shows it: errors are objects, and what JSON cannot express is left out. */
@@ -30,7 +30,7 @@ export interface CallEntry {
   readonly isInspected: boolean;
 }
 
-/** What the inspecting layers saw, beside the events. `at` is the time of the call's clock, in milliseconds. */
+/** An observation of the inspecting layers, beside the events. `at` is the time of the call's clock, in milliseconds. */
 export type Mark = { readonly at: number; readonly callId: string } & (
   | {
       /** A subscription to a step: a model message, a decision on a tool call, a tool run, a wait, a step of a layer. */
@@ -41,7 +41,7 @@ export type Mark = { readonly at: number; readonly callId: string } & (
       readonly phase: 'started' | 'ended' | 'failed' | 'cut' | 'cancelled';
     }
   | {
-      /** A subscription to a model, which is a request, or one for each attempt of a model that retries. */
+      /** A subscription to a model: a request, with its retries and fallbacks, which events show. */
       readonly mark: 'request';
       /** Unique in the log. */
       readonly id: string;
@@ -122,7 +122,7 @@ export interface Breakpoint {
 export interface LayerEntry {
   readonly name: string;
   readonly priority: number;
-  /** What it wraps, such as `call`, `step`, `model`, `turn`, or `on preActing`. */
+  /** Its parts, such as `call`, `step`, `model`, `turn`, or `on preActing`. */
   readonly parts: readonly string[];
 }
 
@@ -144,7 +144,7 @@ export type FeedLine =
   | { readonly line: 'calls'; readonly calls: readonly CallEntry[] }
   /** Calls that are no longer kept. */
   | { readonly line: 'removed'; readonly ids: readonly string[] }
-  /** The next items of a call. `from` is the number of items before them: the page has as many, or asks again. */
+  /** The next items of a call. `from` is the number of events, marks and deltas before them; 0 starts the log again. */
   | {
       readonly line: 'log';
       readonly id: string;

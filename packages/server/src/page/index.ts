@@ -8,7 +8,7 @@ export interface PageAsset {
   readonly gzip: string;
 }
 
-/** A page, and where it is served. */
+/** A page and its path. */
 export interface EmbeddedPage {
   /** The document, which refers to its assets as `./name`. */
   readonly html: string;
@@ -17,7 +17,7 @@ export interface EmbeddedPage {
   readonly path: string;
 }
 
-/** What a path of a page answers, by its path. Cold. */
+/** The routes of a page, by path. Cold. */
 export type PageRoutes = ReadonlyMap<string, (request: Request) => Observable<Response>>;
 
 /**

@@ -1,0 +1,250 @@
+import { type AgentEvent, type EventOf, type Message, textOf, type Usage } from '@millrace/core';
+import type {} from '@millrace/core/journal';
+import type {} from '@millrace/core/sessions';
+import { isRecord } from '@millrace/core/values';
+import type { CallEntry, ChunkRun, LogItem, Mark, ShownEvent } from './page/protocol.js';
+
+/** The events, marks and deltas of a root call, and what a list shows of it. */
+export interface CallLog {
+  readonly id: string;
+  readonly entry: CallEntry;
+  /** The number of events, marks and deltas. */
+  readonly length: number;
+  /** Whether the call has ended. */
+  readonly isOver: boolean;
+  /** Adds an event, unless it was added before. */
+  add(event: AgentEvent): void;
+  mark(mark: Mark): void;
+  /** Changes what the list shows. */
+  set(change: Partial<CallEntry>): void;
+  /** The items from one on, up to `limit` events, marks and deltas. */
+  slice(from: number, limit: number): readonly LogItem[];
+  /** Whether an event contains a string. */
+  contains(text: string): boolean;
+}
+
+/** A run of deltas that grows while its message streams. */
+interface OpenRun extends Omit<ChunkRun, 'ats' | 'deltas'> {
+  readonly ats: number[];
+  readonly deltas: string[];
+}
+
+interface Entry {
+  /** The place of its first event, mark or delta. */
+  readonly at: number;
+  readonly item: ShownEvent | Mark | OpenRun;
+}
+
+type Delta = EventOf<'reasoningChunk' | 'summaryChunk' | 'planningChunk'>;
+
+export const createCallLog = (id: string, known: Partial<CallEntry> = {}): CallLog => {
+  const entries: Entry[] = [];
+  let length = 0;
+  const messages = new WeakSet<Message>();
+  let lastSeq = 0;
+  let isOver = false;
+  let entry: CallEntry = {
+    ...{ id, agent: '', input: '', answer: '', status: 'running', startedAt: 0, tokens: 0 },
+    ...{ isOpen: true, isInspected: false },
+    ...known,
+  };
+  const push = (item: Entry['item']): void => {
+    entries.push({ at: length, item });
+    length += 1;
+  };
+  const addDelta = (event: Delta): void => {
+    const last = entries.at(-1)?.item;
+    if (last !== undefined && isRun(last) && continues(last, event)) {
+      last.ats.push(event.at);
+      last.deltas.push(event.delta);
+      length += 1;
+    } else push(runOf(event));
+  };
+  return {
+    id,
+    get entry() {
+      return entry;
+    },
+    get length() {
+      return length;
+    },
+    get isOver() {
+      return isOver;
+    },
+    add: (event) => {
+      // An event reaches the agents of all calls above: several of them may be watched.
+      if (event.seq <= lastSeq) return;
+      lastSeq = event.seq;
+      if (isDelta(event)) addDelta(event);
+      else push(shown(withoutEarlier(event, messages)));
+      const change = changeBy(event, entry);
+      if (change !== undefined) entry = { ...entry, ...change };
+      if (event.callId === id) isOver = event.type === 'postCall' || event.type === 'error';
+    },
+    mark: (mark) => {
+      push(mark);
+    },
+    set: (change) => {
+      entry = { ...entry, ...change };
+    },
+    slice: (from, limit) => slice(entries, from, Math.min(length, from + limit)),
+    contains: (text) => entries.some(({ item }) => contains(item, text)),
+  };
+};
+
+/** Each request has the whole conversation: only its new messages are kept. */
+const withoutEarlier = (event: AgentEvent, known: WeakSet<Message>): AgentEvent => {
+  if (!('messages' in event) || !('options' in event)) return event;
+  const added = event.messages.filter((message) => !known.has(message));
+  added.forEach((message) => known.add(message));
+  const earlier = event.messages.length - added.length;
+  return earlier === 0 ? event : { ...event, messages: added, ...{ earlier } };
+};
+
+const isRun = (item: LogItem | OpenRun): item is OpenRun => 'chunks' in item;
+
+const isDelta = (event: AgentEvent): event is Delta =>
+  event.type === 'reasoningChunk' ||
+  event.type === 'summaryChunk' ||
+  event.type === 'planningChunk';
+
+const continues = (run: OpenRun, event: Delta): boolean =>
+  run.messageId === event.messageId &&
+  run.kind === event.kind &&
+  run.chunks === event.type &&
+  run.toolCall?.index === event.toolCall?.index;
+
+const runOf = (event: Delta): OpenRun => {
+  const { type, seq, callId, parentId, agent, iteration, messageId, kind, toolCall } = event;
+  return {
+    ...{ chunks: type, seq, callId, agent, iteration, messageId, kind },
+    ...(parentId === undefined ? {} : { parentId }),
+    ...(toolCall === undefined ? {} : { toolCall }),
+    ats: [event.at],
+    deltas: [event.delta],
+  };
+};
+
+const slice = (entries: readonly Entry[], from: number, to: number): readonly LogItem[] => {
+  const items: LogItem[] = [];
+  for (let index = placeOf(entries, from); index < entries.length; index += 1) {
+    const entry = entries[index];
+    if (entry === undefined || entry.at >= to) break;
+    const { at, item } = entry;
+    if (!isRun(item)) items.push(item);
+    else {
+      const [first, last] = [Math.max(0, from - at), Math.min(item.deltas.length, to - at)];
+      const [ats, deltas] = [item.ats.slice(first, last), item.deltas.slice(first, last)];
+      items.push({ ...item, seq: item.seq + first, ats, deltas });
+    }
+  }
+  return items;
+};
+
+/** The index of the entry that has a place, by bisection. */
+const placeOf = (entries: readonly Entry[], place: number): number => {
+  let [low, high] = [0, entries.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((entries[middle]?.at ?? 0) <= place) low = middle + 1;
+    else high = middle;
+  }
+  return Math.max(0, low - 1);
+};
+
+const contains = (item: Entry['item'], text: string): boolean => {
+  if ('mark' in item) return false;
+  if (isRun(item)) return item.deltas.join('').toLowerCase().includes(text);
+  return textOfJson(item).toLowerCase().includes(text);
+};
+
+const changeBy = (event: AgentEvent, entry: CallEntry): Partial<CallEntry> | undefined => {
+  const { callId, agent, at, sessionId } = event;
+  const isRoot = callId === entry.id;
+  const started = entry.startedAt === 0 ? startOf(agent[0] ?? '', at, sessionId) : undefined;
+  if (!isRoot) return started;
+  switch (event.type) {
+    case 'preCall':
+      return { ...started, input: short(event.input.map(textOf).join(' ')) };
+    case 'suspended':
+      return { ...started, status: 'suspended' };
+    case 'postCall': {
+      const { reason, usage } = event.reply;
+      const status = reason === 'suspended' ? 'suspended' : 'done';
+      const answer = short(textOf(event.reply));
+      return { ...started, status, reason, answer, endedAt: at, tokens: tokensOf(usage) };
+    }
+    case 'error':
+      return { ...started, status: 'failed', reason: event.error.code, endedAt: at };
+    // A resumed call continues the log after its end.
+    case 'stepReplayed':
+      return { ...started, status: 'running' };
+    case 'postReasoning':
+      return { ...started, tokens: entry.tokens + tokensOf(event.usage) };
+    default:
+      return started;
+  }
+};
+
+const startOf = (
+  agent: string,
+  startedAt: number,
+  sessionId: string | undefined,
+): Partial<CallEntry> => ({ agent, startedAt, ...(sessionId === undefined ? {} : { sessionId }) });
+
+const tokensOf = ({ inputTokens, outputTokens }: Usage): number => inputTokens + outputTokens;
+
+const short = (text: string): string => (text.length > 200 ? `${text.slice(0, 199)}…` : text);
+
+/** The longest string that a log shows: pictures are longer. */
+const longest = 100_000;
+
+/** An event as JSON has it. */
+export const shown = (event: AgentEvent, limit = longest): ShownEvent => {
+  const json: unknown = JSON.parse(textOfJson(event, limit));
+  // JSON of an event is that event, but for its errors and what JSON cannot express.
+  return isShown(json) ? json : failedToShow(event);
+};
+
+const isShown = (json: unknown): json is ShownEvent =>
+  isRecord(json) && typeof json['type'] === 'string';
+
+const failedToShow = ({ type, rootId, callId, agent, iteration, seq, at }: AgentEvent) => {
+  const note = { type, rootId, callId, agent, iteration, seq, at, unreadable: true };
+  // eslint-disable-next-line @typescript-eslint/consistent-type-assertions -- its payload is missing
+  return note as unknown as ShownEvent;
+};
+
+/** JSON of any value: cycles and big integers are replaced by strings. */
+export const textOfJson = (value: unknown, limit = longest): string => {
+  const plain = (_: string, it: unknown): unknown => {
+    if (typeof it === 'bigint') return `${String(it)}n`;
+    if (typeof it === 'string' && it.length > limit)
+      return `${it.slice(0, limit)}… (${it.length} characters)`;
+    return it instanceof Error ? errorFields(it) : it;
+  };
+  try {
+    return JSON.stringify(value, plain);
+  } catch {
+    return JSON.stringify(value, acyclic(plain));
+  }
+};
+
+/** Replaces what is its own ancestor, and what cannot be read. */
+const acyclic = (plain: (key: string, value: unknown) => unknown) => {
+  const above: unknown[] = [];
+  return function (this: unknown, key: string, value: unknown): unknown {
+    while (above.length > 0 && above.at(-1) !== this) above.pop();
+    if (typeof value !== 'object' || value === null) return plain(key, value);
+    if (above.includes(value)) return '(a cycle)';
+    above.push(value);
+    return plain(key, value);
+  };
+};
+
+const errorFields = (error: Error): object => {
+  const { name, message } = error;
+  const more = ['code', 'retryable', 'userMessage', 'status', 'requestId', 'partial'];
+  const own = more.map((field) => [field, Reflect.get(error, field)] as const);
+  return { name, message, ...Object.fromEntries(own) };
+};

@@ -1,0 +1,197 @@
+import { type EventOf, MillraceError, type on } from '@millrace/core';
+import { isRecord } from '@millrace/core/values';
+import { EMPTY, Observable, type Subscriber, type Subscription } from 'rxjs';
+import { shown } from './call-log.js';
+import type { Breakpoint, Hold, HoldAction, Mark } from './page/protocol.js';
+
+/** The types that can be held: those that interceptors may change. */
+export type HoldableType = Parameters<typeof on>[0];
+
+export type HoldableEvent = EventOf<HoldableType>;
+
+export const holdable: readonly HoldableType[] = [
+  'preReasoning',
+  'postReasoning',
+  'preActing',
+  'actingChunk',
+  'postActing',
+  'preSummary',
+  'postSummary',
+  'prePlanning',
+  'postPlanning',
+  'postCall',
+];
+
+/** The breakpoints, and the events that they hold. */
+export interface Holds {
+  readonly current: readonly Hold[];
+  readonly breakpoints: readonly Breakpoint[];
+  set(breakpoints: readonly Breakpoint[]): void;
+  /** Whether an event is to be held. */
+  wants(event: HoldableEvent): boolean;
+  /** Holds an event: emits it, edited or not, when a person continues; completes empty for a veto. Cold. */
+  hold$(event: HoldableEvent, halt: Halt): Observable<HoldableEvent>;
+  /** Ends a hold. Throws if the id is unknown, or the edit does not fit. */
+  act(id: string, action: HoldAction): void;
+  /** Continues every held call, and removes the breakpoints. */
+  releaseAll(): void;
+}
+
+/** The effects of a hold on its call. */
+export interface Halt {
+  readonly now: () => number;
+  /** Stops the clock of the call; the returned function starts it. */
+  readonly stop: () => () => void;
+  readonly mark: (mark: Mark) => void;
+}
+
+interface Held {
+  readonly hold: Hold;
+  readonly event: HoldableEvent;
+  readonly to: Subscriber<HoldableEvent>;
+  readonly end: (phase: Ending) => void;
+}
+
+type Ending = Extract<Mark, { readonly mark: 'hold' }>['phase'];
+
+/** `now` is the time of this machine, not that of held calls. */
+export const createHolds = (now: () => number, onChange: () => void): Holds => {
+  const held = new Map<string, Held>();
+  const stepping = new Set<string>();
+  let breakpoints: readonly Breakpoint[] = [];
+  let count = 0;
+  let current: readonly Hold[] = [];
+  const changed = (): void => {
+    current = Array.from(held.values(), ({ hold }) => hold);
+    onChange();
+  };
+  const register = (
+    event: HoldableEvent,
+    { now: callNow, stop, mark }: Halt,
+    to: Subscriber<HoldableEvent>,
+  ): (() => void) => {
+    count += 1;
+    const id = `hold-${count}`;
+    const { type, rootId, callId, agent } = event;
+    const since = now();
+    const go = stop();
+    const note = (phase: Ending, heldMs?: number): void => {
+      const about = { mark: 'hold', at: callNow(), callId, id, of: type, phase } as const;
+      mark(heldMs === undefined ? about : { ...about, heldMs });
+    };
+    const end = (phase: Ending): void => {
+      if (!held.delete(id)) return;
+      note(phase, now() - since);
+      go();
+      changed();
+    };
+    const hold: Hold = { id, rootId, callId, agent, since, event: shown(event, Infinity) };
+    stepping.delete(rootId);
+    held.set(id, { hold, event, to, end });
+    note('held');
+    changed();
+    return () => end('cancelled');
+  };
+  const letGo = (it: Held, event: HoldableEvent): void => {
+    it.end(event === it.event ? 'continued' : 'edited');
+    it.to.next(event);
+    it.to.complete();
+  };
+  return {
+    get current() {
+      return current;
+    },
+    get breakpoints() {
+      return breakpoints;
+    },
+    set: (list) => {
+      breakpoints = list;
+      onChange();
+    },
+    wants: (event) => stepping.has(event.rootId) || breakpoints.some((it) => matches(it, event)),
+    hold$: (event, halt) =>
+      new Observable((subscriber): Subscription | (() => void) =>
+        register(event, halt, subscriber),
+      ),
+    act: (id, action) => {
+      const it = held.get(id);
+      if (it === undefined) throw refused(404, 'This call is no longer held.');
+      if (action.action === 'veto') {
+        it.end('vetoed');
+        EMPTY.subscribe(it.to);
+        return;
+      }
+      const event = action.event === undefined ? it.event : edited(it, action.event);
+      if (action.action === 'step') stepping.add(event.rootId);
+      letGo(it, event);
+    },
+    releaseAll: () => {
+      stepping.clear();
+      breakpoints = [];
+      for (const it of [...held.values()]) letGo(it, it.event);
+      onChange();
+    },
+  };
+};
+
+const matches = ({ type, text = '' }: Breakpoint, event: HoldableEvent): boolean =>
+  type === event.type &&
+  (text === '' || JSON.stringify(shown(event)).toLowerCase().includes(text.toLowerCase()));
+
+/** The origin of an event, which an edit leaves as it is. */
+const envelope: ReadonlySet<string> = new Set([
+  ...['type', 'rootId', 'callId', 'parentId', 'agent', 'speaks', 'iteration', 'seq', 'at'],
+]);
+
+/** The event with the fields that were edited. The others stay what they are, also what JSON cannot express. */
+const edited = ({ event, hold }: Held, given: Readonly<Record<string, unknown>>): HoldableEvent => {
+  const before: Readonly<Record<string, unknown>> = hold.event;
+  const fields = Object.entries(given).filter(
+    ([name, value]) =>
+      !envelope.has(name) && JSON.stringify(value) !== JSON.stringify(before[name]),
+  );
+  if (fields.length === 0) return event;
+  const made: Readonly<Record<string, unknown>> = { ...event, ...Object.fromEntries(fields) };
+  const problem = problemIn(made);
+  if (problem !== undefined) throw refused(400, problem);
+  // eslint-disable-next-line @typescript-eslint/consistent-type-assertions -- checked above, and again by the call
+  return made as unknown as HoldableEvent;
+};
+
+const problemIn = (event: Readonly<Record<string, unknown>>): string | undefined => {
+  const { messages, options, message, toolCall, result, reply } = event;
+  if ('messages' in event && !(Array.isArray(messages) && messages.every(isMessage)))
+    return "'messages' must be a list of messages with 'id', 'role' and 'content'.";
+  if ('options' in event && !isRecord(options)) return "'options' must be an object.";
+  if ('toolCall' in event && !isToolCall(toolCall))
+    return "'toolCall' needs a 'name' and an 'input' that is an object.";
+  if ('message' in event && !hasBlocks(message)) return `'message' ${needsBlocks}`;
+  if ('result' in event && !hasBlocks(result)) return `'result' ${needsBlocks}`;
+  if ('reply' in event && !hasBlocks(reply)) return `'reply' ${needsBlocks}`;
+  return undefined;
+};
+
+const needsBlocks = "needs a 'content' that is a list of blocks with a 'type'.";
+
+const hasBlocks = (value: unknown): boolean =>
+  isRecord(value) &&
+  Array.isArray(value['content']) &&
+  value['content'].every(
+    (block: unknown) =>
+      isRecord(block) &&
+      typeof block['type'] === 'string' &&
+      (block['type'] !== 'text' || typeof block['text'] === 'string'),
+  );
+
+const isMessage = (value: unknown): boolean =>
+  hasBlocks(value) &&
+  isRecord(value) &&
+  typeof value['id'] === 'string' &&
+  typeof value['role'] === 'string';
+
+const isToolCall = (value: unknown): boolean =>
+  isRecord(value) && typeof value['name'] === 'string' && isRecord(value['input']);
+
+/** The error of a request of the page. */
+export const refused = (status: number, message: string): MillraceError =>
+  new MillraceError('invalidRequest', message, { status, userMessage: message });

@@ -1,0 +1,185 @@
+import type { Demand } from '@millrace/core';
+import {
+  BehaviorSubject,
+  defer,
+  distinctUntilChanged,
+  filter,
+  finalize,
+  map,
+  merge,
+  type Observable,
+  type SchedulerLike,
+  startWith,
+  Subject,
+  throttleTime,
+} from 'rxjs';
+import { type CallLog, createCallLog } from './call-log.js';
+import { createHolds, type Holds } from './holds.js';
+import type { CallEntry, FeedLine, LayerEntry } from './page/protocol.js';
+
+/** The logs of calls, and the pages that watch them. */
+export interface Hub {
+  /** The number of pages: now, and whenever it changes. */
+  readonly pages$: Observable<number>;
+  readonly isWatched: boolean;
+  readonly holds: Holds;
+  readonly logs: ReadonlyMap<string, CallLog>;
+  /** The log of a root call, created on first use. */
+  log(id: string, known?: Partial<CallEntry>): CallLog;
+  /** Shows what was added to a log. */
+  changed(): void;
+  remove(ids: readonly string[]): void;
+  layers(id: string, callId: string, layers: readonly LayerEntry[]): void;
+  notice(text: string): void;
+  /** The feed of one page: batches of lines, while its demand is open. Cold. */
+  page$(hello: FeedLine, demand: Demand): Observable<readonly FeedLine[]>;
+}
+
+/** Up to 60 batches a second. */
+const batchMs = 16;
+
+/** Events, marks and deltas of a batch. */
+const mostItems = 2_000;
+
+export const createHub = (scheduler: SchedulerLike): Hub => {
+  const logs = new Map<string, CallLog>();
+  const notes: FeedLine[] = [];
+  const pages$ = new BehaviorSubject(0);
+  const changes$ = new Subject<void>();
+  const changed = (): void => {
+    changes$.next();
+  };
+  const holds: Holds = createHolds(
+    () => scheduler.now(),
+    () => {
+      for (const log of logs.values()) showHeld(log, holds.current);
+      changed();
+    },
+  );
+  const note = (line: FeedLine): void => {
+    notes.push(line);
+    changed();
+  };
+  return {
+    pages$: pages$.pipe(distinctUntilChanged()),
+    get isWatched() {
+      return pages$.value > 0;
+    },
+    holds,
+    logs,
+    log: (id, known) => {
+      const log = logs.get(id) ?? createCallLog(id, known);
+      logs.set(id, log);
+      return log;
+    },
+    changed,
+    remove: (ids) => {
+      ids.forEach((id) => logs.delete(id));
+      const isGone = (line: FeedLine): boolean => line.line === 'layers' && ids.includes(line.id);
+      const left = notes.filter((line) => !isGone(line));
+      notes.splice(0, notes.length, ...left);
+      changed();
+    },
+    layers: (id, callId, layers) => {
+      note({ line: 'layers', id, callId, layers });
+    },
+    notice: (text) => {
+      const isKnown = notes.some((line) => line.line === 'notice' && line.text === text);
+      if (!isKnown) note({ line: 'notice', text });
+    },
+    page$: (hello, demand) =>
+      defer(() => {
+        const page = createPage({ logs, notes, holds }, hello);
+        const more$ = new Subject<void>();
+        pages$.next(pages$.value + 1);
+        return merge(changes$, more$, demand.open$).pipe(
+          startWith(undefined),
+          throttleTime(batchMs, scheduler, { leading: true, trailing: true }),
+          filter(() => demand.isOpen),
+          map(() => {
+            const { lines, isMore } = page.batch();
+            if (isMore) more$.next();
+            return lines;
+          }),
+          filter((lines) => lines.length > 0),
+          finalize(() => pages$.next(pages$.value - 1)),
+        );
+      }),
+  };
+};
+
+const showHeld = (log: CallLog, holds: Holds['current']): void => {
+  const isHeld = holds.some(({ rootId }) => rootId === log.id);
+  const { status } = log.entry;
+  if (isHeld && status === 'running') log.set({ status: 'held' });
+  if (!isHeld && status === 'held') log.set({ status: 'running' });
+};
+
+interface Shown {
+  readonly logs: ReadonlyMap<string, CallLog>;
+  readonly notes: readonly FeedLine[];
+  readonly holds: Holds;
+}
+
+/** The progress of one page. The logs are its queue, so a slow page needs no other. */
+const createPage = ({ logs, notes, holds }: Shown, hello: FeedLine) => {
+  const sent = new Map<string, CallEntry>();
+  const places = new Map<string, number>();
+  const sentNotes = new WeakSet<FeedLine>();
+  let isGreeted = false;
+  let sentHolds = holds.current.length === 0 ? holds.current : [];
+  let sentBreakpoints = holds.breakpoints;
+  const callLines = (): readonly FeedLine[] => {
+    const calls = Array.from(logs.values(), ({ entry }) => entry).filter(
+      (entry) => sent.get(entry.id) !== entry,
+    );
+    calls.forEach((entry) => {
+      sent.set(entry.id, entry);
+      if (entry.isOpen && !places.has(entry.id)) places.set(entry.id, 0);
+    });
+    const ids = [...sent.keys()].filter((id) => !logs.has(id));
+    ids.forEach((id) => {
+      sent.delete(id);
+      places.delete(id);
+    });
+    return [
+      ...(calls.length > 0 ? [{ line: 'calls', calls } as const] : []),
+      ...(ids.length > 0 ? [{ line: 'removed', ids } as const] : []),
+    ];
+  };
+  const logLines = (): readonly FeedLine[] => {
+    let left = mostItems;
+    return [...places].flatMap(([id, from]): readonly FeedLine[] => {
+      const log = logs.get(id);
+      if (log === undefined || left <= 0 || from >= log.length) return [];
+      const to = Math.min(log.length, from + left);
+      left -= to - from;
+      places.set(id, to);
+      return [{ line: 'log', id, from, items: log.slice(from, to - from) }];
+    });
+  };
+  const noteLines = (): readonly FeedLine[] => {
+    const fresh = notes.filter((note) => !sentNotes.has(note));
+    fresh.forEach((note) => sentNotes.add(note));
+    return fresh;
+  };
+  const holdLines = (): readonly FeedLine[] => {
+    const { current, breakpoints } = holds;
+    const lines: readonly FeedLine[] = [
+      ...(current === sentHolds ? [] : [{ line: 'holds', holds: current } as const]),
+      ...(breakpoints === sentBreakpoints ? [] : [{ line: 'breakpoints', breakpoints } as const]),
+    ];
+    sentHolds = current;
+    sentBreakpoints = breakpoints;
+    return lines;
+  };
+  return {
+    batch: (): { readonly lines: readonly FeedLine[]; readonly isMore: boolean } => {
+      const greeting = isGreeted ? [] : [hello];
+      isGreeted = true;
+      const lines = [...greeting, ...callLines(), ...noteLines(), ...logLines(), ...holdLines()];
+      const isMore = [...places].some(([id, place]) => place < (logs.get(id)?.length ?? 0));
+      return { lines, isMore };
+    },
+  };
+};

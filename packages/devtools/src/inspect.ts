@@ -1,0 +1,314 @@
+import {
+  type EventOf,
+  type Layer,
+  type LayerContext,
+  type Model,
+  onCall,
+  type Perform,
+  watch,
+} from '@millrace/core';
+import { isRecord } from '@millrace/core/values';
+import {
+  concatMap,
+  defer,
+  finalize,
+  ignoreElements,
+  merge,
+  type Observable,
+  of,
+  Subject,
+  takeUntil,
+  tap,
+} from 'rxjs';
+import type { Clock } from './clock.js';
+import { type Halt, holdable, type HoldableEvent } from './holds.js';
+import type { Hub } from './hub.js';
+import type { LayerEntry, Mark } from './page/protocol.js';
+
+/** The controls of a running call. */
+export interface Inspected {
+  /** Interrupts it; false if it cannot be interrupted any more. */
+  readonly interrupt: (message: string | undefined) => boolean;
+  /** Whether a layer of its own records it. */
+  readonly hasJournal: boolean;
+}
+
+export interface Inspecting {
+  readonly hub: Hub;
+  /** The clock that a call runs by, if it can stand still. */
+  readonly clockOf: (context: LayerContext) => Clock | undefined;
+  /** Called as a root call begins; the returned function at its end. */
+  readonly begin: (context: LayerContext, call: Inspected) => () => void;
+}
+
+/** Outside of all other layers and interceptors, or within all. */
+const outermost = -1_000_000_000;
+const innermost = 1_000_000_000;
+
+/** The layers of inspected calls: they note what no event shows, and hold events at breakpoints. */
+export const inspecting = ({ hub, clockOf, begin }: Inspecting): readonly Layer[] => {
+  const calls = new Map<string, Noted>();
+  const noted = (context: LayerContext): Noted => {
+    const { rootId, callId } = context.call;
+    const known =
+      calls.get(callId) ??
+      createNoted(context, (mark) => {
+        hub.log(rootId).mark(mark);
+        hub.changed();
+      });
+    calls.set(callId, known);
+    return known;
+  };
+  const seeing: Layer = {
+    name,
+    priority: outermost,
+    inherit: true,
+    open: (context) => {
+      const { call, layers, interruption } = context;
+      const { callId, rootId, parentId } = call;
+      const end =
+        parentId === undefined
+          ? begin(context, {
+              interrupt: (message) =>
+                interruption.trigger(message === undefined ? {} : { message }),
+              hasJournal: layers.some((layer) => layer.name === 'journal'),
+            })
+          : () => undefined;
+      hub.layers(rootId, callId, entriesOf(layers));
+      return finalize(() => {
+        noted(context).close();
+        calls.delete(callId);
+        end();
+      });
+    },
+    step: (context) => (next) => markingSteps(next, noted(context)),
+    on: [
+      ...holdable.map((type) =>
+        onCall(
+          type,
+          ({ callId }) => tap<HoldableEvent>((event) => calls.get(callId)?.enter(event)),
+          { name, priority: outermost },
+        ),
+      ),
+      watch(
+        (event, { callId }) => {
+          if (event.type === 'vetoed') calls.get(callId)?.vetoed(event);
+        },
+        { name },
+      ),
+    ],
+  };
+  const holding: Layer = {
+    name,
+    priority: innermost,
+    inherit: true,
+    model: (context) => (next) => markingRequests(next, context, noted(context)),
+    on: holdable.map((type) =>
+      onCall(
+        type,
+        ({ callId }) =>
+          concatMap((event: HoldableEvent) => {
+            const call = calls.get(callId);
+            call?.leave(event);
+            if (call === undefined || !hub.holds.wants(event)) return of(event);
+            return hub.holds.hold$(event, haltOf(call, clockOf(call.context)));
+          }),
+        { name, priority: innermost },
+      ),
+    ),
+  };
+  return [seeing, holding];
+};
+
+const name = 'devtools';
+
+/** The marks of one call. */
+interface Noted {
+  readonly context: LayerContext;
+  readonly mark: (mark: Unplaced) => void;
+  /** An event comes to its interceptors, or from them. */
+  readonly enter: (event: HoldableEvent) => void;
+  readonly leave: (event: HoldableEvent) => void;
+  readonly vetoed: (event: EventOf<'vetoed'>) => void;
+  /** Closes what is open: the call has ended. */
+  readonly close: () => void;
+  readonly nextId: (kind: string) => string;
+}
+
+/** A mark without its time and call. */
+type Unplaced = Mark extends infer Each ? Without<Each> : never;
+type Without<Each> = Each extends Mark ? Omit<Each, 'at' | 'callId'> : never;
+
+type Passage = Extract<Unplaced, { readonly mark: 'interceptors' }>;
+
+const createNoted = (context: LayerContext, add: (mark: Mark) => void): Noted => {
+  const { call, layers, scheduler } = context;
+  const { callId } = call;
+  const open = new Map<string, { readonly passage: Passage; readonly event: HoldableEvent }>();
+  let count = 0;
+  const mark = (unplaced: Unplaced): void => {
+    add({ ...unplaced, at: scheduler.now(), callId });
+  };
+  const nextId = (kind: string): string => `${callId}#${kind}${(count += 1)}`;
+  const end = (key: string, phase: Passage['phase'], event?: HoldableEvent): void => {
+    const entered = open.get(key);
+    if (entered === undefined) return;
+    open.delete(key);
+    const isEdited = event !== undefined && event !== entered.event;
+    mark({ ...entered.passage, phase, ...(isEdited && { isEdited }) });
+  };
+  const namesOf = new Map(holdable.map((type) => [type, interceptorsOf(layers, type)]));
+  return {
+    context,
+    mark,
+    nextId,
+    enter: (event) => {
+      const names = namesOf.get(event.type) ?? [];
+      if (names.length === 0) return;
+      const about = 'toolCall' in event ? { toolCallId: event.toolCall.id } : {};
+      const base = { mark: 'interceptors', of: event.type, names, ...about } as const;
+      const passage: Passage = { ...base, id: nextId('i'), phase: 'started' };
+      open.set(keyOf(event), { passage, event });
+      mark(passage);
+    },
+    leave: (event) => {
+      end(keyOf(event), 'ended', event);
+    },
+    vetoed: ({ of, toolCallId, iteration }) => {
+      end(`${of} ${toolCallId ?? iteration}`, 'vetoed');
+    },
+    close: () => {
+      for (const key of [...open.keys()]) end(key, 'cancelled');
+    },
+  };
+};
+
+/** Distinguishes the events that pass interceptors at the same time. */
+const keyOf = (event: HoldableEvent): string =>
+  `${event.type} ${'toolCall' in event ? event.toolCall.id : event.iteration}`;
+
+const interceptorsOf = (layers: readonly Layer[], type: string): readonly string[] =>
+  layers
+    .flatMap((layer) => (layer.name === name ? [] : hooksOf(layer)))
+    .flatMap((hook) => (hook.type === type ? [hook.name] : []));
+
+/** The interceptors of a layer, which may be one itself. */
+const hooksOf = (layer: Layer): readonly { readonly name: string; readonly type: string }[] =>
+  [...('hook' in layer ? [layer] : []), ...(layer.on ?? [])].flatMap((each) => {
+    const hook: unknown = Reflect.get(each, 'hook');
+    return isRecord(hook) && hook['kind'] === 'event'
+      ? [{ name: each.name, type: String(hook['type']) }]
+      : [];
+  });
+
+const entriesOf = (layers: readonly Layer[]): readonly LayerEntry[] =>
+  layers
+    .filter((layer) => layer.name !== name)
+    .map((layer) => ({ name: layer.name, priority: layer.priority ?? 100, parts: partsOf(layer) }));
+
+const partsOf = (layer: Layer): readonly string[] => [
+  ...(['open', 'call', 'step', 'model', 'turn'] as const).filter((part) => part in layer),
+  ...hooksOf(layer).map(({ type }) => `on ${type}`),
+];
+
+/** Marks the subscriptions to the steps of a call. */
+const markingSteps =
+  (next: Perform, { mark }: Noted): Perform =>
+  (step) =>
+    defer(() => {
+      const { id, kind, cut } = step;
+      const at = { mark: 'step', id, kind } as const;
+      let isCut = false;
+      let isMarked = false;
+      const end = (phase: 'ended' | 'failed' | 'cut' | 'cancelled'): void => {
+        if (isMarked) return;
+        isMarked = true;
+        mark({ ...at, phase });
+      };
+      const seen = cut && {
+        // eslint-disable-next-line rxjs-x/finnish -- named as the part of a step
+        cut: (why: Parameters<typeof cut>[0]) => {
+          isCut = true;
+          return cut(why);
+        },
+      };
+      const done = (): void => {
+        end(isCut ? 'cut' : 'ended');
+      };
+      mark({ ...at, phase: 'started' });
+      return next({ ...step, ...seen }).pipe(
+        // The next steps run before this one completes.
+        tap({
+          next: done,
+          complete: done,
+          error: () => {
+            end('failed');
+          },
+        }),
+        finalize(() => {
+          end('cancelled');
+        }),
+      );
+    });
+
+/** A source, and a handler for the values of another one while it runs. */
+const watching = <T, Level>(
+  source: Observable<T>,
+  level$: Observable<Level>,
+  handle: (level: Level) => void,
+): Observable<T> =>
+  defer(() => {
+    const over$ = new Subject<void>();
+    return merge(
+      level$.pipe(tap(handle), ignoreElements(), takeUntil(over$)),
+      source.pipe(
+        finalize(() => {
+          over$.next();
+        }),
+      ),
+    );
+  });
+
+/** Marks the subscriptions to a model, and when their consumers stop them. */
+const markingRequests = (
+  model: Model,
+  { demand }: LayerContext,
+  { mark, nextId }: Noted,
+): Model => ({
+  ...model,
+  stream$: (request, context) =>
+    defer(() => {
+      const at = { mark: 'request', messageId: context.stepId, model: model.name } as const;
+      const id = nextId('r');
+      let phase: 'ended' | 'failed' | 'cancelled' = 'cancelled';
+      let isOpen = demand.isOpen;
+      const level = (now: boolean): void => {
+        if (now === isOpen) return;
+        isOpen = now;
+        mark({ mark: 'demand', isOpen });
+      };
+      mark({ ...at, id, phase: 'started' });
+      return watching(model.stream$(request, context), demand.open$, level).pipe(
+        tap({
+          next: (chunk) => {
+            // Its consumer leaves after the last chunk.
+            if (chunk.type === 'finish') phase = 'ended';
+          },
+          complete: () => (phase = 'ended'),
+          error: () => (phase = 'failed'),
+        }),
+        finalize(() => {
+          level(true);
+          mark({ ...at, id, phase });
+        }),
+      );
+    }),
+});
+
+const haltOf = ({ context, mark }: Noted, clock: Clock | undefined): Halt => ({
+  now: () => context.scheduler.now(),
+  stop: () => clock?.stop() ?? (() => undefined),
+  mark: ({ at: _, callId: __, ...unplaced }) => {
+    mark(unplaced);
+  },
+});

@@ -1,0 +1,252 @@
+import type { Buffer } from 'node:buffer';
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { createServer, type Server } from 'node:http';
+import { isMillraceError, MillraceError, toReadableStream } from '@millrace/core';
+import { isRecord, parsedJson } from '@millrace/core/values';
+import { toNodeListener } from '@millrace/server/node';
+import { pageRoutes } from '@millrace/server/page';
+import { catchError, defer, from, firstValueFrom, map, mergeMap, Observable, of } from 'rxjs';
+import { assets, html } from '#assets';
+import { refused } from './holds.js';
+import type { Breakpoint, FeedLine, ForkRequest, HoldAction } from './page/protocol.js';
+import type { Source } from './source.js';
+
+/** Options of the server of the page. */
+export interface ListenOptions {
+  /** Default: 4983, or a free one if it is taken. */
+  readonly port?: number;
+  /** Default: a random one. */
+  readonly token?: string;
+  /** Whether the process keeps running for the page. */
+  readonly keepsRunning: boolean;
+}
+
+const usualPort = 4_983;
+
+/** Requests of the page are small, but for events that a person has edited. */
+const maxBytes = 8_000_000;
+
+/**
+ * Serves the page and its requests on 127.0.0.1, and emits its address, with the token. Unsubscribing closes it, and
+ * every connection. Errors with `config` if it cannot listen. Cold.
+ */
+export const listen$ = (
+  source: Source,
+  { port, token = randomBytes(16).toString('hex'), keepsRunning }: ListenOptions,
+): Observable<string> =>
+  new Observable((subscriber) => {
+    const respond$ = createRoutes(source, token);
+    const http = createServer(
+      toNodeListener({ respond: (request) => firstValueFrom(respond$(request)) }),
+    );
+    if (!keepsRunning) {
+      http.unref();
+      // Its feed is open for as long as the page is.
+      http.on('connection', (socket) => socket.unref());
+    }
+    subscriber.add(() => {
+      http.close();
+      http.closeAllConnections();
+    });
+    http.on('error', (cause: NodeJS.ErrnoException) => {
+      if (port === undefined && cause.code === 'EADDRINUSE') http.listen(0, '127.0.0.1');
+      else subscriber.error(cannotListen(cause, port));
+    });
+    http.once('listening', () => {
+      subscriber.next(`http://127.0.0.1:${String(portOf(http))}/#token=${token}`);
+    });
+    http.listen(port ?? usualPort, '127.0.0.1');
+  });
+
+const portOf = (http: Server): number => {
+  const address = http.address();
+  return typeof address === 'object' && address !== null ? address.port : 0;
+};
+
+const cannotListen = (cause: NodeJS.ErrnoException, port = usualPort): MillraceError =>
+  new MillraceError(
+    'config',
+    cause.code === 'EADDRINUSE'
+      ? `Another program is already listening at 127.0.0.1:${String(port)}. Set another 'port', or 0 for a free one.`
+      : `The devtools cannot listen at 127.0.0.1:${String(port)}: ${cause.message}.`,
+    { cause },
+  );
+
+/** Answers the requests of the page. Never errors. */
+export const createRoutes = (
+  source: Source,
+  token: string,
+): ((request: Request) => Observable<Response>) => {
+  const page = pageRoutes({ html, assets, path: '/' });
+  const isToken = matcher(token);
+  return (request) =>
+    defer(() => {
+      const url = new URL(request.url);
+      assertOwn(request, url);
+      if (!url.pathname.startsWith('/api/')) {
+        const answer$ = request.method === 'GET' ? page.get(url.pathname) : undefined;
+        if (answer$ === undefined) throw refused(404, 'Not found.');
+        return answer$(request);
+      }
+      const [, given = ''] =
+        /^Bearer (.+)$/u.exec(request.headers.get('authorization') ?? '') ?? [];
+      if (!isToken(given))
+        throw refused(401, 'Open the address that the program printed: it has the token.');
+      return api$(source, request, url);
+    }).pipe(catchError((error: unknown) => of(failed(error))));
+};
+
+/** Compares in constant time. */
+const matcher = (token: string): ((given: string) => boolean) => {
+  const hashOf = (text: string): Buffer => createHash('sha256').update(text).digest();
+  const own = hashOf(token);
+  return (given) => timingSafeEqual(hashOf(given), own);
+};
+
+const ownNames = ['127.0.0.1', 'localhost', '[::1]'];
+
+/** Refuses other sites: a page of theirs, or a name of theirs that points to this machine. */
+const assertOwn = ({ headers }: Request, { hostname, origin }: URL): void => {
+  if (!ownNames.includes(hostname)) throw refused(421, `The host '${hostname}' is not served.`);
+  const from = headers.get('origin');
+  const site = headers.get('sec-fetch-site');
+  const isForeign = site !== null && site !== 'same-origin' && site !== 'none';
+  if ((from !== null && from !== origin) || isForeign)
+    throw refused(403, 'Only the page of the devtools may ask.');
+};
+
+const api$ = (source: Source, request: Request, url: URL): Observable<Response> => {
+  const { hub } = source;
+  const [what = '', id = '', verb = ''] = url.pathname
+    .slice('/api/'.length)
+    .split('/')
+    .map(decoded);
+  switch (`${request.method} ${what}${id === '' ? '' : '/'}${verb}`) {
+    case 'GET feed':
+      return of(feedOf(source));
+    case 'GET calls/':
+      if (!hub.logs.has(id)) throw refused(404, `There is no call '${id}'.`);
+      source.open(id);
+      return of(empty());
+    case 'GET search':
+      return source
+        .search$(url.searchParams.get('q') ?? '')
+        .pipe(map((ids) => Response.json({ ids })));
+    case 'PUT breakpoints':
+      return body$(request).pipe(
+        map((given) => {
+          hub.holds.set(breakpointsIn(given, source.holdable));
+          return empty();
+        }),
+      );
+    case 'POST holds/':
+      return body$(request).pipe(
+        map((given) => {
+          hub.holds.act(id, actionIn(given));
+          return empty();
+        }),
+      );
+    case 'POST calls/fork':
+      return body$(request).pipe(
+        mergeMap((given) => source.fork$(id, forkIn(given))),
+        map((newId) => Response.json({ id: newId })),
+      );
+    case 'POST calls/interrupt':
+      return body$(request).pipe(
+        map((given) => {
+          const message = isRecord(given) ? given['message'] : undefined;
+          source.interrupt(id, typeof message === 'string' ? message : undefined);
+          return empty();
+        }),
+      );
+    default:
+      throw refused(404, 'Not found.');
+  }
+};
+
+/** A path comes from outside. */
+const decoded = (part: string): string => {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    throw refused(400, 'The path cannot be read.');
+  }
+};
+
+const empty = (): Response => new Response(null, { status: 204 });
+
+const feedOf = ({ hub, kind, title, holdable }: Source): Response => {
+  const { breakpoints } = hub.holds;
+  const hello: FeedLine = { line: 'hello', title, source: kind, holdable, breakpoints };
+  const encoder = new TextEncoder();
+  const body = toReadableStream(
+    (demand) =>
+      hub
+        .page$(hello, demand)
+        .pipe(
+          map((lines) => encoder.encode(lines.map((line) => `${JSON.stringify(line)}\n`).join(''))),
+        ),
+    { highWaterMark: 1 },
+  );
+  return new Response(body, {
+    headers: {
+      'content-type': 'application/x-ndjson',
+      'cache-control': 'no-store',
+      'x-content-type-options': 'nosniff',
+      // The adapter would wait for a second batch before it sends the first.
+      'transfer-encoding': 'chunked',
+    },
+  });
+};
+
+/** The JSON of a request. */
+const body$ = (request: Request): Observable<unknown> =>
+  from(request.text()).pipe(
+    map((text) => {
+      if (text.length > maxBytes) throw refused(413, 'The request is too large.');
+      const json = text === '' ? {} : parsedJson(text);
+      if (json === undefined) throw refused(400, 'The request is not JSON.');
+      return json;
+    }),
+  );
+
+const breakpointsIn = (given: unknown, holdable: readonly string[]): readonly Breakpoint[] => {
+  const isBreakpoint = (it: unknown): it is Breakpoint =>
+    isRecord(it) &&
+    holdable.some((type) => type === it['type']) &&
+    ['string', 'undefined'].includes(typeof it['text']);
+  if (Array.isArray(given) && given.every(isBreakpoint)) return given;
+  throw refused(400, `A breakpoint has one of these types: ${holdable.join(', ') || 'none'}.`);
+};
+
+const actionIn = (given: unknown): HoldAction => {
+  const { action, event } = isRecord(given) ? given : {};
+  if (event !== undefined && !isRecord(event)) throw refused(400, 'The event must be an object.');
+  if (action === 'veto') return { action };
+  if (action === 'continue' || action === 'step')
+    return event === undefined ? { action } : { action, event };
+  throw refused(400, "The action must be 'continue', 'step' or 'veto'.");
+};
+
+const forkIn = (given: unknown): ForkRequest => {
+  const { at, edits = {} } = isRecord(given) ? given : {};
+  if (typeof at !== 'string' || at === '')
+    throw refused(400, "A fork needs 'at', the id of a step.");
+  const areTexts = (value: unknown): value is Readonly<Record<string, string>> =>
+    isRecord(value) && Object.values(value).every((text) => typeof text === 'string');
+  if (!areTexts(edits)) throw refused(400, "'edits' must be texts by the ids of steps.");
+  return { at, edits };
+};
+
+const failed = (error: unknown): Response => {
+  const known = isMillraceError(error) ? error : undefined;
+  const statuses: Partial<Record<MillraceError['code'], number>> = {
+    invalidRequest: 400,
+    invalidResume: 404,
+    config: 400,
+    conflict: 409,
+  };
+  const status = known?.status ?? (known && statuses[known.code]) ?? 500;
+  const text = known?.message ?? 'The devtools failed.';
+  return Response.json({ error: text }, { status });
+};

@@ -1,0 +1,236 @@
+import { attach$, type CallStore, calls$, type CallSummary, replay$ } from '@millrace/core/journal';
+import { checkOptions, isFunction, isRecord, isText, type Rule } from '@millrace/core/values';
+import {
+  asyncScheduler,
+  catchError,
+  defer,
+  distinctUntilChanged,
+  EMPTY,
+  filter,
+  finalize,
+  from,
+  ignoreElements,
+  map,
+  merge,
+  mergeMap,
+  NEVER,
+  type Observable,
+  repeat,
+  Subject,
+  switchMap,
+  take,
+  tap,
+  timer,
+  toArray,
+} from 'rxjs';
+import { textOfJson } from './call-log.js';
+import { listenRules } from './devtools.js';
+import { refused } from './holds.js';
+import { createHub, type Hub } from './hub.js';
+import type { CallEntry } from './page/protocol.js';
+import { forked$, type Source } from './source.js';
+
+/** Options of `storeDevtools`. */
+export interface StoreDevtoolsOptions {
+  /** The port on 127.0.0.1. Default: 4983, or a free one if it is taken; 0 for a free one. */
+  readonly port?: number;
+  /** The secret in the address of the page. Default: a random one. */
+  readonly token?: string;
+  /** The name of the store, above the calls. Default: `store`. */
+  readonly title?: string;
+  /**
+   * Runs a fork that was written to the store, as `resume$` of a journal does. Default: the page offers no forks.
+   */
+  readonly resume$?: (callId: string, agent: string) => Observable<unknown>;
+}
+
+/** How often the list is read again while a page is open, in milliseconds. */
+const readMs = 1_000;
+
+/** The newest calls of the list. */
+const mostCalls = 200;
+
+/**
+ * Serves a page with the calls of a store, those of other processes included, also while they run. Emits its address.
+ * Unsubscribing closes it. Errors with `config` if it cannot listen. Cold.
+ */
+export const storeDevtools = (
+  store: CallStore,
+  options: StoreDevtoolsOptions = {},
+): Observable<string> => {
+  checkOptions('storeDevtools()', { store, ...options }, rules, ['store']);
+  const { port, token } = options;
+  return defer(() => {
+    const { source, reading$ } = createStoreSource(store, options);
+    const listening$ = defer(() => import('./listen.js')).pipe(
+      mergeMap(({ listen$ }) =>
+        listen$(source, {
+          ...(port === undefined ? {} : { port }),
+          ...(token === undefined ? {} : { token }),
+          keepsRunning: true,
+        }),
+      ),
+    );
+    return merge(listening$, reading$);
+  });
+};
+
+const createStoreSource = (
+  store: CallStore,
+  { title = 'store', resume$ }: StoreDevtoolsOptions,
+): { readonly source: Source; readonly reading$: Observable<never> } => {
+  const hub = createHub(asyncScheduler);
+  const wanted$ = new Subject<string>();
+  const forks$ = new Subject<Observable<unknown>>();
+  const opened = new Set<string>();
+  const list$ = defer(() => calls$(store)).pipe(
+    take(mostCalls),
+    toArray(),
+    // Oldest first, as calls of agents come.
+    tap((calls) => {
+      calls.reverse().forEach((call) => {
+        show(hub, call, opened.has(call.callId), resume$ === undefined);
+      });
+      hub.changed();
+    }),
+    catchError(noticed(hub, 'The store cannot be read')),
+    ignoreElements(),
+  );
+  const follow$ = (id: string): Observable<never> =>
+    attach$(store, id).pipe(
+      tap((event) => {
+        hub.log(id).add(event);
+        hub.changed();
+      }),
+      catchError(noticed(hub, `The call ${id} cannot be read`)),
+      ignoreElements(),
+    );
+  // The store is only read while a page is open.
+  const isWatched$ = hub.pages$.pipe(
+    map((pages) => pages > 0),
+    distinctUntilChanged(),
+  );
+  const watching$ = merge(
+    list$.pipe(repeat({ delay: () => timer(readMs) })),
+    wanted$.pipe(mergeMap(follow$)),
+  ).pipe(
+    finalize(() => {
+      hub.remove([...hub.logs.keys()]);
+      opened.clear();
+    }),
+  );
+  const source: Source = {
+    hub,
+    kind: 'store',
+    title,
+    holdable: [],
+    open: (id) => {
+      if (opened.has(id)) return;
+      opened.add(id);
+      hub.log(id).set({ isOpen: true });
+      wanted$.next(id);
+    },
+    search$: (text) => search$(store, [...hub.logs.keys()], text.toLowerCase()),
+    fork$: (id, request) =>
+      defer(() => {
+        if (resume$ === undefined) throw refused(409, unforkable);
+        const { agent } = hub.log(id).entry;
+        return forked$(store, id, request).pipe(
+          tap((newId) => forks$.next(defer(() => resume$(newId, agent)))),
+        );
+      }),
+    interrupt: () => {
+      throw refused(409, 'Only the process that runs a call can interrupt it.');
+    },
+  };
+  const running$ = forks$.pipe(
+    mergeMap((fork$) => fork$.pipe(catchError(noticed(hub, 'The fork failed')))),
+    ignoreElements(),
+  );
+  const reading$ = merge(
+    isWatched$.pipe(switchMap((isWatched) => (isWatched ? watching$ : NEVER))),
+    running$,
+  );
+  return { source, reading$ };
+};
+
+/** Shows a call in the list. Of one whose log is read, the events say more. */
+const show = (hub: Hub, call: CallSummary, isOpened: boolean, isUnforkable: boolean): void => {
+  const { callId } = call;
+  const log = hub.logs.get(callId);
+  const change: Partial<CallEntry> = {
+    ...entryOf(call),
+    ...(isUnforkable ? { unforkable } : {}),
+  };
+  if (log === undefined) hub.log(callId, { isOpen: false, ...change });
+  else if (!isOpened && differs(log.entry, change)) log.set(change);
+};
+
+const statuses = {
+  running: 'running',
+  ended: 'done',
+  suspended: 'suspended',
+  failed: 'failed',
+  unfinished: 'stopped',
+} as const;
+
+const entryOf = (call: CallSummary): Partial<CallEntry> => {
+  const { createdAt: startedAt, updatedAt } = call;
+  if (call.status === 'unreadable')
+    return { status: 'failed', reason: 'unreadable', answer: call.why, startedAt };
+  const { agent, question: input, status, reason, sessionId, forkedFrom } = call;
+  return {
+    ...{ agent, input, startedAt, status: statuses[status] },
+    ...(status === 'running' ? {} : { endedAt: updatedAt }),
+    ...(reason === undefined ? {} : { reason }),
+    ...(sessionId === undefined ? {} : { sessionId }),
+    ...(forkedFrom === undefined
+      ? {}
+      : { forkedFrom: { ...forkedFrom, at: stepOf(forkedFrom.at) } }),
+  };
+};
+
+const stepOf = (at: string | { readonly iteration: number }): string =>
+  typeof at === 'string' ? at : String(at.iteration);
+
+const differs = (entry: CallEntry, change: Partial<CallEntry>): boolean =>
+  textOfJson(entry) !== textOfJson({ ...entry, ...change });
+
+const search$ = (
+  store: CallStore,
+  ids: readonly string[],
+  text: string,
+): Observable<readonly string[]> =>
+  from(ids).pipe(
+    mergeMap(
+      (id) =>
+        replay$(store, id, { speed: Infinity }).pipe(
+          filter((event) => textOfJson(event).toLowerCase().includes(text)),
+          take(1),
+          map(() => id),
+          catchError(() => EMPTY),
+        ),
+      4,
+    ),
+    toArray(),
+  );
+
+/** Shows an error on the page, and completes. */
+const noticed =
+  (hub: Hub, what: string) =>
+  (error: unknown): Observable<never> => {
+    hub.notice(`${what}: ${error instanceof Error ? error.message : String(error)}`);
+    return EMPTY;
+  };
+
+const unforkable = 'The devtools of this store cannot run agents.';
+
+const rules: Readonly<Record<keyof StoreDevtoolsOptions | 'store', Rule>> = {
+  ...listenRules,
+  store: [
+    (value) => isRecord(value) && isRecord(value['driver']),
+    'a store of calls, such as openFiles(directory).calls',
+  ],
+  title: isText,
+  resume$: isFunction,
+};
