@@ -14,7 +14,7 @@ const plain = [
     minutes: 1,
     paths: [
       'examples/',
-      'packages/cli/src/(main|run-mcp|run-serve|vendors)\\.test',
+      'packages/cli/src/(main|run-devtools|run-mcp|run-serve|vendors)\\.test',
       'packages/a2a/src/server/kill\\.test',
       'packages/cli/src/runs/',
       'packages/mcp/',

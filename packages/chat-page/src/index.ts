@@ -1,5 +1,5 @@
 import { checkOptions, isText, type Rule } from '@millrace/core/values';
-import type { ChatProtocol, Route } from '@millrace/server/chat';
+import type { ChatProtocol } from '@millrace/server/chat';
 import { pageRoutes } from '@millrace/server/page';
 import { assets, html } from '#assets';
 
@@ -26,11 +26,7 @@ export const chatPage = (options: ChatPageOptions = {}): ChatProtocol => {
     const page = html.replaceAll(/\{(title|api)\}/gu, (_, name: keyof typeof values) =>
       escaped(values[name]),
     );
-    return Array.from(pageRoutes({ html: page, assets, path }), ([at, answer$]): Route => ({
-      method: 'GET',
-      path: at,
-      answer$: ({ request }) => answer$(request),
-    }));
+    return pageRoutes({ html: page, assets, path });
   };
 };
 

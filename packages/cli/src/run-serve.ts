@@ -1,5 +1,6 @@
 import { chatPage } from '@millrace/chat-page';
 import { a2a } from '@millrace/a2a/server';
+import type { Devtools } from '@millrace/devtools';
 import { createAgent } from '@millrace/core';
 import { agUi } from '@millrace/server/ag-ui';
 import type { AccessEntry, ChatServerOptions } from '@millrace/server/chat';
@@ -16,7 +17,7 @@ import { describePlace, storePlace } from './runs/store-place.js';
 import type { Setting } from './setting.js';
 
 /** Not that of the other commands: a server resumes the calls of its agent, and must not resume their runs. */
-const agentName = 'millrace-chat';
+export const chatAgentName = 'millrace-chat';
 
 /** As long as the other commands keep their runs. */
 const keepCallsMs = 30 * 86_400_000;
@@ -33,7 +34,9 @@ export const runServe = async (setting: Setting<ServeArguments>): Promise<Outcom
   const { model, about } = await chooseModel({ env, name, pace: 30 }, models);
   const { maxIterations } = given;
   const limits = maxIterations === undefined ? {} : { limits: { maxIterations } };
-  const agent = createAgent({ name: agentName, model, tools, ...limits });
+  const plain = createAgent({ name: chatAgentName, model, tools, ...limits });
+  const devtools = given.devtools ? await openDevtools(stderr) : undefined;
+  const agent = devtools?.inspect(plain) ?? plain;
 
   const place = storePlace(given.store, environment);
   const kept = place.type === 'none' ? undefined : await openToWrite(place);
@@ -68,8 +71,15 @@ export const runServe = async (setting: Setting<ServeArguments>): Promise<Outcom
   try {
     return await firstValueFrom(outcome$);
   } finally {
+    devtools?.close();
     await kept?.close();
   }
+};
+
+/** The devtools of the server, also in production: the option asks for them. */
+const openDevtools = async (stderr: Setting['environment']['stderr']): Promise<Devtools> => {
+  const { createDevtools } = await import('@millrace/devtools');
+  return createDevtools({ enabled: true, print: (line) => void stderr.write(`${line}\n`) });
 };
 
 const lineOf = ({ method, path, status, ms, callId }: AccessEntry): string =>

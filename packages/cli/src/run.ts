@@ -36,6 +36,10 @@ export const run = async (setting: Setting): Promise<number> => {
       const { runServe } = await import('./run-serve.js');
       return exitCodes[await runServe({ ...setting, given })];
     }
+    case 'devtools': {
+      const { runDevtools } = await import('./run-devtools.js');
+      return exitCodes[await runDevtools({ ...setting, given })];
+    }
     case 'mcp': {
       const { runMcp } = await import('./run-mcp.js');
       return exitCodes[await runMcp({ ...setting, given })];

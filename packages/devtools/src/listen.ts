@@ -84,9 +84,9 @@ export const createRoutes = (
       const url = new URL(request.url);
       assertOwn(request, url);
       if (!url.pathname.startsWith('/api/')) {
-        const answer$ = request.method === 'GET' ? page.get(url.pathname) : undefined;
-        if (answer$ === undefined) throw refused(404, 'Not found.');
-        return answer$(request);
+        const route = page.find(({ path }) => path === url.pathname);
+        if (route?.method !== request.method) throw refused(404, 'Not found.');
+        return route.answer$({ request });
       }
       const [, given = ''] =
         /^Bearer (.+)$/u.exec(request.headers.get('authorization') ?? '') ?? [];

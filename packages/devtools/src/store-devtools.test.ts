@@ -22,7 +22,7 @@ const opened = async (answers: readonly ScriptedAnswer[], isResumed = true) => {
   const agent = createAgent({ name: 'forecast', model, tools: [weather], use: [durable] });
   const options: StoreDevtoolsOptions = {
     port: 0,
-    ...(isResumed && { resume$: (callId) => durable.resume$(agent, callId) }),
+    ...(isResumed && { agents: [agent] }),
   };
   const address$ = new ReplaySubject<string>(1);
   const serving = storeDevtools(store, options).subscribe(address$);
@@ -63,7 +63,7 @@ describe('devtools of a store', () => {
   });
 
   it('follow a call while another process runs it', async () => {
-    const answer$ = new ReplaySubject<ModelChunk>();
+    const answer$ = new ReplaySubject<ModelChunk>(Infinity);
     const { agent, open } = await opened([answer$]);
     const page = await open();
     const reply = agent.call('How is it?', { callId: 'a' });
@@ -99,7 +99,7 @@ describe('devtools of a store', () => {
     await agent.call('Hi', { callId: 'a' });
     const page = await open();
     await page.until(() => entryOf(page, 'a') !== undefined);
-    expect(entryOf(page, 'a')?.unforkable).toMatch(/cannot run agents/);
+    expect(entryOf(page, 'a')?.unforkable).toMatch(/do not have the agent 'forecast'/);
     expect((await page.ask('POST', 'calls/a/fork', { at: '1' })).status).toBe(409);
   });
 

@@ -1,5 +1,13 @@
-import { attach$, type CallStore, calls$, type CallSummary, replay$ } from '@millrace/core/journal';
-import { checkOptions, isFunction, isRecord, isText, type Rule } from '@millrace/core/values';
+import type { Agent } from '@millrace/core';
+import {
+  attach$,
+  type CallStore,
+  calls$,
+  type CallSummary,
+  journal,
+  replay$,
+} from '@millrace/core/journal';
+import { checkOptions, having, isRecord, isText, type Rule } from '@millrace/core/values';
 import {
   asyncScheduler,
   catchError,
@@ -38,10 +46,8 @@ export interface StoreDevtoolsOptions {
   readonly token?: string;
   /** The name of the store, above the calls. Default: `store`. */
   readonly title?: string;
-  /**
-   * Runs a fork that was written to the store, as `resume$` of a journal does. Default: the page offers no forks.
-   */
-  readonly resume$?: (callId: string, agent: string) => Observable<unknown>;
+  /** The agents that can run forks of their calls. Default: none, so the page offers no forks. */
+  readonly agents?: readonly Agent[];
 }
 
 /** How often the list is read again while a page is open, in milliseconds. */
@@ -77,9 +83,10 @@ export const storeDevtools = (
 
 const createStoreSource = (
   store: CallStore,
-  { title = 'store', resume$ }: StoreDevtoolsOptions,
+  { title = 'store', agents = [] }: StoreDevtoolsOptions,
 ): { readonly source: Source; readonly reading$: Observable<never> } => {
   const hub = createHub(asyncScheduler);
+  const recorder = journal(store);
   const wanted$ = new Subject<string>();
   const forks$ = new Subject<Observable<unknown>>();
   const opened = new Set<string>();
@@ -89,7 +96,7 @@ const createStoreSource = (
     // Oldest first, as calls of agents come.
     tap((calls) => {
       calls.reverse().forEach((call) => {
-        show(hub, call, opened.has(call.callId), resume$ === undefined);
+        show(hub, call, opened.has(call.callId), agents);
       });
       hub.changed();
     }),
@@ -133,10 +140,13 @@ const createStoreSource = (
     search$: (text) => search$(store, [...hub.logs.keys()], text.toLowerCase()),
     fork$: (id, request) =>
       defer(() => {
-        if (resume$ === undefined) throw refused(409, unforkable);
-        const { agent } = hub.log(id).entry;
+        const { agent: name } = hub.log(id).entry;
+        const agent = agents.find((each) => each.name === name);
+        if (agent === undefined) throw refused(409, unforkable(name));
         return forked$(store, id, request).pipe(
-          tap((newId) => forks$.next(defer(() => resume$(newId, agent)))),
+          tap((newId) => {
+            forks$.next(recorder.resume$(agent, newId));
+          }),
         );
       }),
     interrupt: () => {
@@ -155,12 +165,12 @@ const createStoreSource = (
 };
 
 /** Shows a call in the list. Of one whose log is read, the events say more. */
-const show = (hub: Hub, call: CallSummary, isOpened: boolean, isUnforkable: boolean): void => {
+const show = (hub: Hub, call: CallSummary, isOpened: boolean, agents: readonly Agent[]): void => {
   const { callId } = call;
   const log = hub.logs.get(callId);
   const change: Partial<CallEntry> = {
     ...entryOf(call),
-    ...(isUnforkable ? { unforkable } : {}),
+    ...(canFork(call, agents) ? {} : { unforkable: unforkable('agent' in call ? call.agent : '') }),
   };
   if (log === undefined) hub.log(callId, { isOpen: false, ...change });
   else if (!isOpened && differs(log.entry, change)) log.set(change);
@@ -223,7 +233,11 @@ const noticed =
     return EMPTY;
   };
 
-const unforkable = 'The devtools of this store cannot run agents.';
+const canFork = (call: CallSummary, agents: readonly Agent[]): boolean =>
+  'agent' in call && agents.some(({ name }) => name === call.agent);
+
+const unforkable = (agent: string): string =>
+  `These devtools do not have the agent '${agent}'. Pass it to fork its calls: storeDevtools(store, { agents }).`;
 
 const rules: Readonly<Record<keyof StoreDevtoolsOptions | 'store', Rule>> = {
   ...listenRules,
@@ -232,5 +246,8 @@ const rules: Readonly<Record<keyof StoreDevtoolsOptions | 'store', Rule>> = {
     'a store of calls, such as openFiles(directory).calls',
   ],
   title: isText,
-  resume$: isFunction,
+  agents: [
+    (value) => Array.isArray(value) && value.every(having('call$', '')[0]),
+    'a list of agents',
+  ],
 };

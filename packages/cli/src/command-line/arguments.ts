@@ -77,6 +77,15 @@ export interface ServeArguments extends Pick<PrintArguments, 'color'>, StoreArgu
   readonly model: string;
   readonly maxIterations: number | undefined;
   readonly page: boolean;
+  readonly devtools: boolean;
+}
+
+export interface DevtoolsArguments extends Pick<PrintArguments, 'color'>, StoreArguments {
+  readonly command: 'devtools';
+  /** Undefined for the usual port, or a free one. */
+  readonly port: number | undefined;
+  /** The model of forks; empty if not given. */
+  readonly model: string;
 }
 
 export interface InitArguments extends Pick<PrintArguments, 'color'> {
@@ -93,4 +102,5 @@ export type Arguments =
   | ForkArguments
   | McpArguments
   | ServeArguments
+  | DevtoolsArguments
   | InitArguments;

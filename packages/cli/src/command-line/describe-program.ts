@@ -4,6 +4,7 @@ import type { Arguments } from './arguments.js';
 import {
   commandHint,
   commandNames,
+  devtoolsHelp,
   forkHelp,
   helpHint,
   mcpHelp,
@@ -168,10 +169,28 @@ const addCommands = (program: Command, accept: Accept): Command => {
   withStoreOption(serve)
     .option('--no-store', 'keep conversations in memory only')
     .option('--no-page', 'leave out the chat page at /')
+    .option('--devtools', 'open the devtools on another port: live marbles and breakpoints')
     .action((_options: unknown, command: Command) => {
-      const { port = 3_000, color, model = '', maxIterations, store, page } = optionsOf(command);
-      accept({ command: 'serve', port, color, model, maxIterations, store, page: page !== false });
+      const given = optionsOf(command);
+      const { port = 3_000, color, model = '', maxIterations, store, page, devtools } = given;
+      accept({
+        ...{ command: 'serve', port, color, model, maxIterations, store },
+        ...{ page: page !== false, devtools: devtools === true },
+      });
     });
+
+  const devtools = add('devtools', 'show runs as marble diagrams in a browser', devtoolsHelp)
+    .option(
+      '--port <number>',
+      'listen on this port of 127.0.0.1 (default: 4983, or a free one)',
+      toPort,
+    )
+    .option('--model <name>', 'model of forks (default: MILLRACE_MODEL, or a small one)')
+    .option('--no-color', 'print without colour');
+  withStoreOption(devtools).action((_options: unknown, command: Command) => {
+    const { port, color, model = '', store } = optionsOf(command);
+    accept({ command: 'devtools', port, color, model, store });
+  });
   return program;
 };
 

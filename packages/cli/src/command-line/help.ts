@@ -7,6 +7,7 @@ export const commandNames: readonly string[] = [
   'fork',
   'mcp',
   'serve',
+  'devtools',
 ];
 
 /** Ends every usage error. */
@@ -79,6 +80,18 @@ Messages go to stderr.
   $ millrace serve --port 8080 --store ./chats
   $ curl -N localhost:3000/api/chat -H 'content-type: application/json' \\
       -d '{"id":"1","messages":[{"role":"user","parts":[{"type":"text","text":"2 + 2?"}]}]}'`;
+
+export const devtoolsHelp = `
+Opens a page on this machine that shows the runs of --store as marble diagrams, also while other
+processes run them: the server of millrace serve, or a program that records its calls there. Step
+back in time, compare runs, and fork a run of this command at any step. Prints the address, which
+only this machine can open, with a secret. Ctrl-C closes it.
+
+To set breakpoints, run the agent with its devtools: millrace serve --devtools, or in a program of
+yours devtools(agent) of @millrace/devtools.
+
+  $ millrace devtools
+  $ millrace devtools --store ./chats --port 8081`;
 
 export const mcpHelp = `
 Serves the calculator, the clock, the file reader and the search of the Millrace docs until the

@@ -23,6 +23,15 @@ const chats = {
   maxIterations: undefined,
   store: undefined,
   page: true,
+  devtools: false,
+};
+
+const inspected = {
+  command: 'devtools',
+  port: undefined,
+  color: true,
+  model: '',
+  store: undefined,
 };
 
 const served = {
@@ -94,6 +103,9 @@ describe('parseArguments', () => {
     [['serve', '--port', '0', '--store', 'x'], { ...chats, port: 0, store: 'x' }],
     [['serve', '--no-store', '--model', 'm'], { ...chats, store: false, model: 'm' }],
     [['serve', '--no-page'], { ...chats, page: false }],
+    [['serve', '--devtools'], { ...chats, devtools: true }],
+    [['devtools'], inspected],
+    [['devtools', '--port', '0', '--store', 'x'], { ...inspected, port: 0, store: 'x' }],
     [['what', 'is', 'mcp'], { ...nothing, question: 'what is mcp' }],
   ])('reads %j', (argv, given) => {
     expect(parsed(...argv)).toEqual({ out: '', err: '', result: { status: 'run', given } });
@@ -118,12 +130,15 @@ describe('parseArguments', () => {
     expect(err).toBe('');
   });
 
-  it.each(['runs', 'replay', 'resume', 'fork', 'mcp', 'serve'])('shows how %s is used', (name) => {
-    const { out, result } = parsed(name, '--help');
-    expect(result).toEqual({ status: 'done', code: 0 });
-    expect(out).toContain(`Usage: millrace ${name}`);
-    expect(out).toContain(`\n  $ millrace ${name}`);
-  });
+  it.each(['runs', 'replay', 'resume', 'fork', 'mcp', 'serve', 'devtools'])(
+    'shows how %s is used',
+    (name) => {
+      const { out, result } = parsed(name, '--help');
+      expect(result).toEqual({ status: 'done', code: 0 });
+      expect(out).toContain(`Usage: millrace ${name}`);
+      expect(out).toContain(`\n  $ millrace ${name}`);
+    },
+  );
 
   it('says in its help when it chats, what an answer is, and how it exits', () => {
     const { out } = parsed('--help');

@@ -20,6 +20,7 @@ export interface Options {
   readonly edit?: Readonly<Record<string, string>>;
   readonly agent?: boolean;
   readonly page?: boolean;
+  readonly devtools?: boolean;
   readonly directory?: string;
   readonly http?: number | true;
   readonly port?: number;

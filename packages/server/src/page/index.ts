@@ -17,38 +17,35 @@ export interface EmbeddedPage {
   readonly path: string;
 }
 
-/** The routes of a page, by path. Cold. */
-export type PageRoutes = ReadonlyMap<string, (request: Request) => Observable<Response>>;
+/** A route of a page, which also fits a `ChatProtocol`. */
+export interface PageRoute {
+  readonly method: 'GET';
+  readonly path: string;
+  /** Answers a request. Cold. */
+  readonly answer$: (exchange: { readonly request: Request }) => Observable<Response>;
+}
 
 /**
- * Returns the routes of a page, for `GET`. Only its own scripts and styles run, it talks to its own site only, and no
+ * Returns the routes of a page. Only its own scripts and styles run, it talks to its own site only, and no
  * other site can frame it. Browsers keep the assets; the document is checked by its `etag`.
  */
-export const pageRoutes = ({ html, assets, path }: EmbeddedPage): PageRoutes => {
+export const pageRoutes = ({ html, assets, path }: EmbeddedPage): readonly PageRoute[] => {
   const folder = path.replace(/\/+$/u, '');
   const document = html.replaceAll('"./', `"${folder}/`);
-  return new Map([
-    [path, (request) => document$(document, request)],
-    ...assets.map(
-      (asset) =>
-        [`${folder}/${asset.name}`, (request: Request) => of(assetOf(asset, request))] as const,
-    ),
-  ]);
+  return [
+    { method: 'GET', path, answer$: ({ request }) => document$(document, request) },
+    ...assets.map((asset): PageRoute => ({
+      method: 'GET',
+      path: `${folder}/${asset.name}`,
+      answer$: ({ request }) => of(assetOf(asset, request)),
+    })),
+  ];
 };
 
 /** Only files of this site run, and nothing may make elements of text. Pictures are those of messages. */
-const policy = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self' data:",
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-  "require-trusted-types-for 'script'",
-  "trusted-types 'none'",
-].join('; ');
+const policy =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+  "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
 
 const shared = {
   'x-content-type-options': 'nosniff',
@@ -58,7 +55,7 @@ const shared = {
 const document$ = (page: string, { headers }: Request): Observable<Response> =>
   defer(() => crypto.subtle.digest('SHA-256', new TextEncoder().encode(page))).pipe(
     map((digest) => {
-      const etag = `"${[...new Uint8Array(digest, 0, 16)].map((byte) => byte.toString(16).padStart(2, '0')).join('')}"`;
+      const etag = `"${btoa(String.fromCharCode(...new Uint8Array(digest)))}"`;
       const isKnown = headers.get('if-none-match')?.includes(etag) === true;
       return new Response(isKnown ? null : page, {
         status: isKnown ? 304 : 200,
