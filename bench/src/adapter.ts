@@ -30,6 +30,8 @@ export interface Adapter {
   pull?(script: string, options?: Pick<CallOptions, 'signal'>): AsyncIterable<string>;
   /** Holds one conversation for as long as what it returns is held. Absent where there is no such thing. */
   session?(id: string): Conversation;
+  /** Ends what it has started, for tests: a measured process just ends. */
+  close?(): void;
 }
 
 /** The one export of an adapter's module. */

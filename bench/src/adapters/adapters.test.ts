@@ -7,6 +7,8 @@ import * as anthropicSdk from './anthropic-sdk.js';
 import * as floorMessages from './floor-messages.js';
 import * as floor from './floor.js';
 import * as millraceAnthropic from './millrace-anthropic.js';
+import * as millraceDevtoolsPage from './millrace-devtools-page.js';
+import * as millraceDevtools from './millrace-devtools.js';
 import * as millraceInterceptors from './millrace-interceptors.js';
 import * as millrace from './millrace.js';
 import * as openaiSdk from './openai-sdk.js';
@@ -16,6 +18,8 @@ const adapters: readonly (readonly [string, Open])[] = [
   ['openai-sdk', openaiSdk.open],
   ['millrace', millrace.open],
   ['millrace-interceptors', millraceInterceptors.open],
+  ['millrace-devtools', millraceDevtools.open],
+  ['millrace-devtools-page', millraceDevtoolsPage.open],
   ['floor-messages', floorMessages.open],
   ['anthropic-sdk', anthropicSdk.open],
   ['millrace-anthropic', millraceAnthropic.open],
@@ -32,7 +36,10 @@ describe.each(adapters)('%s', (_, open) => {
     mock = await startMock();
     adapter = await open({ baseUrl: mock.baseUrl });
   });
-  afterAll(() => mock.close());
+  afterAll(async () => {
+    adapter.close?.();
+    await mock.close();
+  });
 
   it.each(['2x3-5', '0x0-30', '12x1-1'])(
     'plays %s: runs the tools and gives the answer',

@@ -1,4 +1,5 @@
 import {
+  type Agent,
   type AgentEvent,
   type Approver,
   createAgent,
@@ -23,11 +24,13 @@ export interface Parts {
   readonly interceptors?: readonly Interceptor[];
   /** Decides on each run of the tool. */
   readonly approve?: boolean | Approver;
+  /** Returns the agent that is called instead. */
+  readonly wrap?: (agent: Agent) => Agent;
 }
 
 /** An agent with one subscriber to the stream of each call. An agent is a definition: there is one for each script. */
 export const millraceWith = (
-  { modelOf, interceptors = [], approve = true }: Parts,
+  { modelOf, interceptors = [], approve = true, wrap = (agent) => agent }: Parts,
   { onModelChunk }: Setup,
 ): Adapter => {
   const tools = [
@@ -42,12 +45,14 @@ export const millraceWith = (
     ),
   ];
   const made = (script: string) =>
-    createAgent({
-      model: onModelChunk ? counted(modelOf(script), onModelChunk) : modelOf(script),
-      tools,
-      use: interceptors,
-      limits: { maxIterations: 1_000, parallel: 64 },
-    });
+    wrap(
+      createAgent({
+        model: onModelChunk ? counted(modelOf(script), onModelChunk) : modelOf(script),
+        tools,
+        use: interceptors,
+        limits: { maxIterations: 1_000, parallel: 64 },
+      }),
+    );
   const agents = new Map<string, ReturnType<typeof made>>();
   const agentOf = (script: string) => {
     const agent = agents.get(script) ?? made(script);

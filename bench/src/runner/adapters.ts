@@ -28,6 +28,8 @@ export const ownAdapters: readonly AdapterRef[] = [
   own('openai-sdk'),
   own('millrace'),
   own('millrace-interceptors'),
+  own('millrace-devtools'),
+  own('millrace-devtools-page'),
   own('floor-messages', 'floor-messages'),
   own('anthropic-sdk', 'floor-messages'),
   own('millrace-anthropic', 'floor-messages'),

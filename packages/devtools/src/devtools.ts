@@ -66,11 +66,11 @@ export interface DevtoolsOptions {
 /** The devtools of a process. */
 export interface Devtools {
   /** Returns the agent, with calls that the page shows. Without devtools, it is the agent itself. */
-  inspect<A extends Agent>(agent: A): A;
+  readonly inspect: <A extends Agent>(agent: A) => A;
   /** Emits the address of the page, once it listens. Without devtools, it completes empty. Errors with `config` if it cannot listen. */
   readonly address$: Observable<string>;
   /** Closes the page, and lets every held call go. */
-  close(): void;
+  readonly close: () => void;
 }
 
 /** How long calls are still recorded and held after the last page has gone: it may only be reloaded. */
