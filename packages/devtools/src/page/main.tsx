@@ -1,4 +1,70 @@
 import { render } from 'preact';
+import { Observable, takeUntil, timer } from 'rxjs';
+import { createClient, takeToken } from './client.js';
+import { type Connection, createSession } from './model/session.js';
+import { App } from './view/app.js';
+import { firstUi, type Ui } from './view/state.js';
+import { applyTheme } from './view/toolbar.js';
 
+const maxWaitMs = 10_000;
+
+/** The network is back. */
+const online$ = new Observable((subscriber) => {
+  const emit = (event: Event) => {
+    subscriber.next(event);
+  };
+  window.addEventListener('online', emit);
+  return () => {
+    window.removeEventListener('online', emit);
+  };
+});
+
+/** Half a second, twice as long after each failure, or until the network is back. */
+const wait$ = (failures: number) => {
+  const ms = Math.min(500 * 2 ** failures, maxWaitMs);
+  return timer(ms * (0.75 + Math.random() / 2)).pipe(takeUntil(online$));
+};
+
+const start = (root: Element): void => {
+  const token = takeToken(location, history, sessionStorage);
+  const client = createClient({ token, wait$ });
+  const session = createSession();
+  let ui = firstUi();
+  let connection: Connection = token === '' ? 'refused' : 'connecting';
+  let frame: number | undefined;
+  const update = (): void => {
+    frame ??= requestAnimationFrame(() => {
+      frame = undefined;
+      document.title = session.title;
+      render(<App session={session} client={client} ui={ui} set={set} send={send} connection={connection} />, root);
+    });
+  };
+  const set = (change: Partial<Ui>): void => {
+    ui = { ...ui, ...change };
+    update();
+  };
+  const report = (error: unknown): void => {
+    session.take({ line: 'notice', text: error instanceof Error ? error.message : String(error) });
+    update();
+  };
+  const send = <T,>(request$: Observable<T>, next: (value: T) => void = () => undefined): void => {
+    request$.subscribe({ next, error: report });
+  };
+  update();
+  if (token === '') return;
+  client.feed$.subscribe({
+    next: (news) => {
+      if (news.type === 'line') {
+        connection = 'open';
+        const again = session.take(news.line);
+        if (again !== undefined) send(client.open$(again));
+      } else connection = news.type;
+      update();
+    },
+    error: report,
+  });
+};
+
+applyTheme();
 const root = document.querySelector('#page');
-if (root !== null) render(<p>Millrace devtools</p>, root);
+if (root !== null) start(root);

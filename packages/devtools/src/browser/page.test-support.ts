@@ -1,0 +1,166 @@
+import { existsSync, mkdirSync } from 'node:fs';
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { pageRoutes } from '@millrace/server/page';
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import { firstValueFrom } from 'rxjs';
+import { assets, html } from '#assets';
+import type { CallEntry, FeedLine } from '../page/protocol.js';
+
+/** Ignored by git. */
+export const screenshots = join(import.meta.dirname, '../../temp/screenshots');
+
+const programs = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
+
+export const launch = (): Promise<Browser> => {
+  const path = process.env['CHROMIUM'] ?? programs.find((program) => existsSync(program));
+  if (path === undefined || !existsSync(path)) {
+    throw new Error(
+      'The browser suite needs Chromium. Install it (apt-get install chromium), or set CHROMIUM to the path of a program.',
+    );
+  }
+  return chromium.launch({
+    executablePath: path,
+    args: [
+      ...['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run'],
+      ...['--disable-background-networking', '--disable-component-update', '--disable-sync'],
+    ],
+  });
+};
+
+export const token = 'a-token';
+
+/** A request of the page beside the feed. */
+export interface Asked {
+  readonly method: string;
+  readonly path: string;
+  readonly body: unknown;
+}
+
+/** A server that plays a feed. */
+export interface FakeServer {
+  readonly url: string;
+  readonly asked: readonly Asked[];
+  /** Sends lines to each page. A page that connects later gets all of them. */
+  send(...lines: readonly FeedLine[]): void;
+  /** Answers requests beside the feed. Default: 204. */
+  answer: (asked: Asked) => object | undefined;
+  /** Ends the feeds. */
+  drop(): void;
+  close(): Promise<void>;
+}
+
+const folder = '/devtools/';
+
+export const serveFeed = async (): Promise<FakeServer> => {
+  const routes = pageRoutes({ html, assets, path: folder });
+  const feeds = new Set<ServerResponse>();
+  const sent: FeedLine[] = [];
+  const asked: Asked[] = [];
+  const write = (lines: readonly FeedLine[]) => lines.map((line) => `${JSON.stringify(line)}\n`).join('');
+  const fake = { answer: (_: Asked): object | undefined => undefined };
+  const server = createServer((request, response) => {
+    const path = (request.url ?? '').split('?')[0] ?? '';
+    const api = path.startsWith(`${folder}api/`) ? path.slice(folder.length + 4) : undefined;
+    if (api === undefined) {
+      const route = routes.get(path);
+      if (route === undefined) {
+        response.writeHead(404).end();
+        return;
+      }
+      const headers = new Headers({ 'accept-encoding': String(request.headers['accept-encoding']) });
+      void firstValueFrom(route(new Request(`http://localhost${path}`, { headers }))).then(async (answer) => {
+        response.writeHead(answer.status, Object.fromEntries(answer.headers));
+        response.end(Buffer.from(await answer.arrayBuffer()));
+      });
+      return;
+    }
+    if (request.headers.authorization !== `Bearer ${token}`) {
+      response.writeHead(401, { 'content-type': 'application/json' }).end('{"error":"No."}');
+      return;
+    }
+    if (api === 'feed') {
+      response.writeHead(200, { 'content-type': 'application/x-ndjson' });
+      response.write(write(sent));
+      feeds.add(response);
+      response.on('close', () => feeds.delete(response));
+      return;
+    }
+    let body = '';
+    request.on('data', (part) => (body += String(part)));
+    request.on('end', () => {
+      const one = { method: String(request.method), path: (request.url ?? '').slice(folder.length + 4), body: body === '' ? undefined : JSON.parse(body) };
+      asked.push(one);
+      const answer = fake.answer(one);
+      if (answer === undefined) response.writeHead(204).end();
+      else response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer));
+    });
+  });
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+  const { port } = server.address() as AddressInfo;
+  return Object.assign(fake, {
+    url: `http://127.0.0.1:${port}${folder}`,
+    asked,
+    send: (...lines: readonly FeedLine[]) => {
+      sent.push(...lines);
+      for (const feed of feeds) feed.write(write(lines));
+    },
+    drop: () => {
+      for (const feed of feeds) feed.destroy();
+    },
+    close: () =>
+      new Promise<void>((done) => {
+        server.close(() => done());
+        server.closeAllConnections();
+      }),
+  });
+};
+
+export const hello: FeedLine = {
+  line: 'hello',
+  title: 'Travel guide',
+  source: 'agents',
+  holdable: ['preReasoning', 'postReasoning', 'preActing', 'actingChunk', 'postActing', 'postCall'],
+  breakpoints: [],
+};
+
+export const entryOf = (id: string, entry: Partial<CallEntry> = {}): CallEntry => ({
+  ...{ id, agent: 'Guide', input: 'When does the ferry to Flåm leave?', answer: '', status: 'done' },
+  ...{ startedAt: 1_700_000_000_000, tokens: 0, isOpen: true, isInspected: true },
+  ...entry,
+});
+
+/** Opens pages and closes them, and collects what must not happen. */
+export const visits = (browser: () => Browser) => {
+  const closing: (() => unknown)[] = [];
+  const errors: string[] = [];
+  return {
+    open: async (options: BrowserContextOptions = {}, address = `#token=${token}`) => {
+      const server = await serveFeed();
+      closing.unshift(() => server.close());
+      const context = await browser().newContext({
+        ...{ reducedMotion: 'reduce', viewport: { width: 1440, height: 860 } },
+        ...options,
+      });
+      closing.unshift(() => context.close());
+      const page = await context.newPage();
+      page.setDefaultTimeout(15_000);
+      page.on('pageerror', (error) => errors.push(String(error.stack)));
+      page.on('console', (message) => {
+        if (/Content Security Policy|Trusted/u.test(message.text())) errors.push(message.text());
+      });
+      await page.goto(server.url + address);
+      return { page, server };
+    },
+    close: async (): Promise<readonly string[]> => {
+      for (const close of closing.splice(0)) await close();
+      return errors.splice(0);
+    },
+  };
+};
+
+export const shoot = async (page: Page, name: string): Promise<void> => {
+  mkdirSync(screenshots, { recursive: true });
+  await page.screenshot({ path: join(screenshots, `${name}.png`) });
+};

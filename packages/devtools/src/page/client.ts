@@ -1,0 +1,171 @@
+// The server of the page, as the page uses it.
+import {
+  catchError,
+  concat,
+  concatMap,
+  defer,
+  EMPTY,
+  from,
+  ignoreElements,
+  map,
+  mergeMap,
+  type Observable,
+  of,
+  repeat,
+  scan,
+  takeWhile,
+  tap,
+  throwError,
+} from 'rxjs';
+import { fromFetch } from 'rxjs/fetch';
+import { fieldsOf, stringOf } from './model/read-event.js';
+import type { Breakpoint, FeedLine, ForkRequest, HoldAction } from './protocol.js';
+
+/** News of the feed. */
+export type FeedNews =
+  | { readonly type: 'line'; readonly line: FeedLine }
+  /** The connection was lost, and is tried again. */
+  | { readonly type: 'lost' }
+  /** The server does not accept the token. */
+  | { readonly type: 'refused' };
+
+export interface Client {
+  /** The feed, over lost connections. Completes if the token is refused. */
+  readonly feed$: Observable<FeedNews>;
+  /** Asks for the log of a call, which comes with the feed. Completes. */
+  readonly open$: (id: string) => Observable<never>;
+  /** Emits the ids of the calls whose log contains the text. */
+  readonly search$: (text: string) => Observable<readonly string[]>;
+  readonly setBreakpoints$: (breakpoints: readonly Breakpoint[]) => Observable<never>;
+  readonly act$: (holdId: string, action: HoldAction) => Observable<never>;
+  /** Emits the id of the new call. */
+  readonly fork$: (id: string, request: ForkRequest) => Observable<string>;
+  readonly interrupt$: (id: string) => Observable<never>;
+}
+
+/** The surroundings of the page. */
+export interface ClientOptions {
+  readonly token: string;
+  /** The address of the requests, with a slash at its end. Default: `api/`. */
+  readonly api?: string;
+  /** Emits when a lost connection should be tried again, after so many failures. */
+  readonly wait$: (failures: number) => Observable<unknown>;
+}
+
+class Refused extends Error {}
+
+export const createClient = ({ token, api = 'api/', wait$ }: ClientOptions): Client => {
+  const request$ = (path: string, method = 'GET', body?: object): Observable<Response> =>
+    fromFetch(api + path, {
+      method,
+      cache: 'no-store',
+      headers: {
+        authorization: `Bearer ${token}`,
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+      },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+      selector: accepted$,
+    });
+  const done$ = (path: string, method: string, body?: object): Observable<never> =>
+    request$(path, method, body).pipe(ignoreElements());
+  const follow$ = (failures: number): Observable<FeedNews> =>
+    defer(() => {
+      let failed = failures;
+      const ended$ = throwError(() => new Error('The connection was lost.'));
+      return concat(
+        request$('feed').pipe(
+          mergeMap(lines$),
+          tap(() => (failed = 0)),
+          map((line): FeedNews => ({ type: 'line', line })),
+        ),
+        ended$,
+      ).pipe(
+        catchError((error: unknown) =>
+          error instanceof Refused
+            ? of({ type: 'refused' } as const)
+            : concat(
+                of({ type: 'lost' } as const),
+                wait$(failed).pipe(ignoreElements()),
+                defer(() => follow$(failed + 1)),
+              ),
+        ),
+      );
+    });
+  return {
+    feed$: follow$(0),
+    open$: (id) => done$(`calls/${encodeURIComponent(id)}`, 'GET'),
+    search$: (text) =>
+      request$(`search?q=${encodeURIComponent(text)}`).pipe(
+        mergeMap(json$),
+        map((body) => {
+          const { ids } = fieldsOf(body);
+          return Array.isArray(ids) ? ids.map(stringOf) : [];
+        }),
+      ),
+    setBreakpoints$: (breakpoints) => done$('breakpoints', 'PUT', breakpoints),
+    act$: (holdId, action) => done$(`holds/${encodeURIComponent(holdId)}`, 'POST', action),
+    fork$: (id, body) =>
+      request$(`calls/${encodeURIComponent(id)}/fork`, 'POST', body).pipe(
+        mergeMap(json$),
+        map((answer) => stringOf(fieldsOf(answer)['id'])),
+      ),
+    interrupt$: (id) => done$(`calls/${encodeURIComponent(id)}/interrupt`, 'POST', {}),
+  };
+};
+
+const json$ = (response: Response): Observable<unknown> => from(response.json());
+
+/** Passes a response on, or errors with the sentence of the server. */
+const accepted$ = (response: Response): Observable<Response> => {
+  const { ok, status } = response;
+  if (ok) return of(response);
+  if (status === 401) return throwError(() => new Refused('The server does not accept the token.'));
+  return from(response.json().catch(() => ({}))).pipe(
+    map((body: unknown) => {
+      throw new Error(stringOf(fieldsOf(body)['error']) || `The server answered ${status}.`);
+    }),
+  );
+};
+
+/** The lines of a feed. */
+const lines$ = ({ body }: Response): Observable<FeedLine> => {
+  if (body === null) return EMPTY;
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  return defer(() => reader.read()).pipe(
+    repeat(),
+    takeWhile(({ done }) => !done),
+    scan(
+      ({ rest }: { readonly rest: readonly string[]; readonly lines: readonly string[] }, read) => {
+        const { value = '' } = read;
+        // A long line comes in many pieces: they are joined when it is complete.
+        if (!value.includes('\n')) return { rest: [...rest, value], lines: [] };
+        const lines = (rest.join('') + value).split('\n');
+        return { rest: lines.slice(-1), lines: lines.slice(0, -1) };
+      },
+      { rest: [], lines: [] },
+    ),
+    concatMap(({ lines }) => lines.filter((line) => line !== '').map(parsedLine)),
+  );
+};
+
+const parsedLine = (line: string): FeedLine => JSON.parse(line);
+
+// ---------------------------------------------------------------- the token
+
+const tokenKey = 'millrace-devtools-token';
+
+/**
+ * The token of the address, `#token=…`, or the one of this tab. It is removed from the address bar and kept as long as
+ * the tab is open. Empty without one.
+ */
+export const takeToken = (
+  { hash, pathname, search }: Pick<Location, 'hash' | 'pathname' | 'search'>,
+  history: Pick<History, 'replaceState'>,
+  storage: Pick<Storage, 'getItem' | 'setItem'>,
+): string => {
+  const given = new URLSearchParams(hash.slice(1)).get('token');
+  if (given === null) return storage.getItem(tokenKey) ?? '';
+  storage.setItem(tokenKey, given);
+  history.replaceState(null, '', pathname + search);
+  return given;
+};

@@ -1,0 +1,295 @@
+// The conversation of a run, as it was at any position of its log.
+import type { ShownEvent } from '../protocol.js';
+import { type ChunkStream, type Fold, textUntil } from './log.js';
+import {
+  anyFields,
+  errorIn,
+  fieldsOf,
+  messagesIn,
+  stepOfMessage,
+  stringOf,
+  textIn,
+  toolCallIn,
+  toolCallsIn,
+} from './read-event.js';
+import { countUpTo } from './text.js';
+
+/** A part of a conversation. Later entries of the log complete it: each of those has its position. */
+export type Part = {
+  readonly key: string;
+  /** The entry that began it. */
+  readonly position: number;
+  readonly callId: string;
+  readonly agent: string;
+  /** How many calls are above its call. */
+  readonly depth: number;
+} & (
+  | { readonly type: 'input'; readonly text: string }
+  | { readonly type: 'steered'; readonly text: string }
+  | { readonly type: 'notice'; readonly tone: 'plain' | 'bad' | 'good'; readonly text: string }
+  | MessagePart
+  | ToolPart
+);
+
+export interface MessagePart {
+  readonly type: 'message';
+  /** The id of its step. */
+  readonly step: string | undefined;
+  text: ChunkStream | undefined;
+  thinking: ChunkStream | undefined;
+  /** The text of the complete message, which interceptors may have edited. */
+  final: { readonly position: number; readonly text: string } | undefined;
+  discarded: { readonly position: number; readonly why: string } | undefined;
+}
+
+export interface ToolPart {
+  readonly type: 'tool';
+  readonly toolCallId: string;
+  readonly name: string;
+  /** The arguments, as they are streamed. */
+  streamed: ChunkStream | undefined;
+  input: { readonly position: number; readonly value: unknown } | undefined;
+  /** The id of its step. */
+  step: string | undefined;
+  begun: number | undefined;
+  progress: number[];
+  result:
+    | {
+        readonly position: number;
+        readonly text: string;
+        readonly isError: boolean;
+        readonly ms: number;
+      }
+    | undefined;
+  vetoed: number | undefined;
+}
+
+export interface Conversation extends Fold {
+  readonly parts: readonly Part[];
+  /** How many parts there are at a position. */
+  countAt(position: number): number;
+}
+
+export const createConversation = (): Conversation => {
+  const parts: Part[] = [];
+  const positions: number[] = [];
+  const messages = new Map<string, MessagePart>();
+  const tools = new Map<string, ToolPart>();
+  const add = <P extends object>(event: Head, position: number, key: string, part: P) => {
+    const { callId, agent } = event;
+    const depth = Math.max(0, agent.length - 1);
+    positions.push(position);
+    return { key, position, callId, agent: agent.at(-1) ?? '', depth, ...part };
+  };
+  const messageOf = (event: Head, id: string, position: number): MessagePart => {
+    const key = `${event.callId} ${id}`;
+    const known = messages.get(key);
+    if (known !== undefined) return known;
+    const step = stepOfMessage(event.callId, id);
+    const part = add(event, position, key, { ...newMessage, step });
+    parts.push(part);
+    messages.set(key, part);
+    return part;
+  };
+  const toolOf = (event: Head, id: string, name: string, position: number): ToolPart => {
+    const key = `${event.callId} tool ${id}`;
+    const known = tools.get(key);
+    if (known !== undefined) return known;
+    const part = add(event, position, key, { ...newTool, progress: [], toolCallId: id, name });
+    parts.push(part);
+    tools.set(key, part);
+    return part;
+  };
+  const note = (event: ShownEvent, position: number, tone: Tone, text: string): void => {
+    parts.push(add(event, position, `${position}`, { type: 'notice' as const, tone, text }));
+  };
+  const tell = (event: ShownEvent, position: number): void => {
+    const notice = noticeOf(event);
+    if (notice !== undefined) note(event, position, ...notice);
+  };
+  const onAnswer = (event: ShownEvent, position: number): void => {
+    const { message: given } = anyFields(event);
+    const id = stringOf(fieldsOf(given)['id']);
+    const message = messageOf(event, id, position);
+    message.final = { position, text: textIn(given) };
+    toolCallsIn(given).forEach((toolCall, index) => {
+      const tool = toolOf(event, toolCall.id, toolCall.name, position);
+      tool.input ??= { position, value: toolCall.input };
+      tool.step ??= message.step === undefined ? undefined : `${message.step}/${index}`;
+    });
+  };
+  const onTool = (event: ToolEvent, position: number): void => {
+    const { id, name, input } = toolCallIn(event.toolCall);
+    const tool = toolOf(event, id, name, position);
+    if (event.type === 'actingChunk') tool.progress.push(position);
+    else if (event.type === 'preActing') {
+      tool.begun ??= position;
+      tool.input = { position: tool.input?.position ?? position, value: input };
+    } else {
+      const { isError } = event.result;
+      tool.result = { position, text: textIn(event.result), isError, ms: event.ms };
+    }
+  };
+  const onEvent = (event: ShownEvent, _at: number, position: number): void => {
+    switch (event.type) {
+      case 'preCall':
+        messagesIn(event.input).forEach((message, index) => {
+          const part = { type: 'input' as const, text: textIn(message) };
+          parts.push(add(event, position, `${position} ${index}`, part));
+        });
+        return;
+      case 'postReasoning':
+      case 'postSummary':
+      case 'postPlanning':
+        onAnswer(event, position);
+        return;
+      case 'messageDiscarded': {
+        const { messageId, why } = event;
+        messageOf(event, messageId, position).discarded = { position, why };
+        return;
+      }
+      case 'preActing':
+      case 'actingChunk':
+      case 'postActing':
+        onTool(event, position);
+        return;
+      default:
+        onOther(event, position);
+    }
+  };
+  const onOther = (event: ShownEvent, position: number): void => {
+    const { type, message, toolCallId } = anyFields(event);
+    if (type === 'steered') {
+      const part = { type: 'steered' as const, text: textIn(message) };
+      parts.push(add(event, position, `${position}`, part));
+    } else if (type === 'vetoed' && typeof toolCallId === 'string') {
+      toolOf(event, toolCallId, toolCallId, position).vetoed = position;
+    } else tell(event, position);
+  };
+  const onChunks = (stream: ChunkStream, from: number): void => {
+    const { head, positions: at } = stream;
+    const position = at[from] ?? 0;
+    if (head.kind === 'toolInput') {
+      const { id = '', name = '' } = head.toolCall ?? {};
+      toolOf(head, id, name, position).streamed = stream;
+    } else messageOf(head, head.messageId, position)[head.kind] = stream;
+  };
+  return {
+    parts,
+    countAt: (position) => countUpTo(positions, position - 1),
+    event: onEvent,
+    chunks: onChunks,
+  };
+};
+
+interface Head {
+  readonly callId: string;
+  readonly agent: readonly string[];
+}
+
+type Tone = 'plain' | 'bad' | 'good';
+
+type ToolEvent = Extract<ShownEvent, { type: 'preActing' | 'actingChunk' | 'postActing' }>;
+
+const newMessage = {
+  type: 'message' as const,
+  ...{ text: undefined, thinking: undefined, final: undefined, discarded: undefined },
+};
+
+const newTool = {
+  type: 'tool' as const,
+  ...{ streamed: undefined, input: undefined, step: undefined, begun: undefined },
+  ...{ result: undefined, vetoed: undefined },
+};
+
+const noticeOf = (event: ShownEvent): readonly [Tone, string] | undefined => {
+  const fields = anyFields(event);
+  const tool = (): string => toolCallIn(fields['toolCall']).name;
+  switch (fields['type']) {
+    case 'postCall': {
+      const reason = stringOf(fieldsOf(fields['reply'])['reason']);
+      return [reason === 'answer' ? 'good' : 'plain', `Ended: ${reason}`];
+    }
+    case 'error': {
+      const { code, message } = errorIn(fields['error']);
+      return ['bad', `Failed: ${code}. ${message}`];
+    }
+    case 'modelRetry': {
+      const { attempt, attempts, waitMs, error } = fields;
+      const { message } = errorIn(error);
+      return ['bad', `Attempt ${String(attempt)} of ${String(attempts)} failed: ${message} Next in ${String(waitMs)} ms.`];
+    }
+    case 'modelFallback':
+      return ['bad', `Fallback from ${stringOf(fields['from'])} to ${stringOf(fields['to'])}: ${errorIn(fields['error']).message}`];
+    case 'suspended':
+      return ['plain', `${tool()} is suspended until its result arrives.`];
+    case 'approvalRequested':
+      return ['plain', `Approval requested: ${tool()}`];
+    case 'approvalDecided':
+      return ['plain', `${tool()}: ${fields['approved'] === true ? 'approved' : 'denied'}. ${stringOf(fields['reason'])}`];
+    case 'warning':
+      return ['bad', `Warning: ${stringOf(fields['message'])}`];
+    case 'handlerError':
+      return ['bad', `Interceptor ${stringOf(fields['name'])} failed: ${errorIn(fields['error']).message}`];
+    case 'vetoed':
+      return ['bad', `${stringOf(fields['name'])} vetoed ${stringOf(fields['of'])}.`];
+    case 'stepReplayed':
+      return ['plain', `Step ${stringOf(fields['step'])} is replayed.`];
+    default:
+      return undefined;
+  }
+};
+
+/** A message or the arguments of a tool call, as they were at a position. */
+export interface TextAt {
+  readonly length: number;
+  readonly slice: (from: number, to?: number) => string;
+}
+
+const textAt = (stream: ChunkStream | undefined, position: number): TextAt => {
+  if (stream === undefined) return fixedText('');
+  const length = textUntil(stream, position);
+  return { length, slice: (from, to = length) => stream.text.slice(from, Math.min(to, length)) };
+};
+
+export const fixedText = (text: string): TextAt => ({
+  length: text.length,
+  slice: (from, to) => text.slice(from, to),
+});
+
+/** The texts of a message before a position. */
+export const messageAt = (message: MessagePart, position: number) => {
+  const { text, thinking, final, discarded } = message;
+  const isComplete = final !== undefined && final.position < position;
+  return {
+    text: isComplete && final.text.length !== text?.text.length ? fixedText(final.text) : textAt(text, position),
+    thinking: textAt(thinking, position),
+    isComplete,
+    discarded: discarded !== undefined && discarded.position < position ? discarded.why : undefined,
+  };
+};
+
+export type ToolStatus = 'streaming' | 'waiting' | 'running' | 'done' | 'failed' | 'vetoed';
+
+/** A tool call before a position. */
+export const toolAt = (tool: ToolPart, position: number) => {
+  const isBefore = (at: number | undefined): boolean => at !== undefined && at < position;
+  const result = isBefore(tool.result?.position) ? tool.result : undefined;
+  const input = isBefore(tool.input?.position) ? tool.input : undefined;
+  return {
+    input: input === undefined ? textAt(tool.streamed, position) : fixedText(shown(input.value)),
+    progress: countUpTo(tool.progress, position - 1),
+    result,
+    status: statusOf(),
+  };
+
+  function statusOf(): ToolStatus {
+    if (isBefore(tool.vetoed)) return 'vetoed';
+    if (result !== undefined) return result.isError ? 'failed' : 'done';
+    if (isBefore(tool.begun)) return 'running';
+    return input === undefined ? 'streaming' : 'waiting';
+  }
+};
+
+const shown = (value: unknown): string =>
+  value === undefined ? '' : (JSON.stringify(value, null, 1) ?? '').replaceAll(/\n\s*/gu, ' ');

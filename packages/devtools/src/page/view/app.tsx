@@ -1,0 +1,236 @@
+// The page: calls, the marble diagram of one or two of them, and details.
+import { useCallback, useEffect, useMemo, useRef } from 'preact/hooks';
+import { joinFork, type JoinedRun } from '../model/compare.js';
+import { runAxis, type Run, turnFrom } from '../model/run.js';
+import type { Connection, Session } from '../model/session.js';
+import type { CallEntry } from '../protocol.js';
+import { Calls } from './calls.js';
+import { Diagram, type Viewport, zoomed } from './diagram.js';
+import { Help, Settings } from './dialogs.js';
+import { EmptyState, Refused } from './empty.js';
+import { ForkForm } from './fork-form.js';
+import { HoldPanel } from './holds.js';
+import { IconButton } from './icons.js';
+import type { DiagramRun } from './rows.js';
+import { Side, tabs } from './side.js';
+import { type Devtools, DevtoolsContext, isTyping, useKeys, usePlayback } from './state.js';
+import { Toolbar } from './toolbar.js';
+
+export interface AppProps extends Devtools {
+  readonly connection: Connection;
+}
+
+export const App = (props: AppProps) => {
+  const { session, ui, connection } = props;
+  if (connection === 'refused' && session.calls.length === 0) return <Refused />;
+  const call = (ui.selected === undefined ? undefined : session.callsById.get(ui.selected)) ?? session.calls[0];
+  return (
+    <DevtoolsContext.Provider value={props}>
+      <Page {...props} call={call} />
+    </DevtoolsContext.Provider>
+  );
+};
+
+const Page = (props: AppProps & { readonly call: CallEntry | undefined }) => {
+  const { session, ui, set, connection, call } = props;
+  const viewport = useRef<Viewport>({ width: 800, scale: 1, left: 0, length: 1 });
+  const runs = useRuns(props, call);
+  const run = call === undefined ? undefined : session.runs.get(call.id);
+  const shownRun = runs[0]?.run;
+  useLog(props, call?.id);
+  useLog(props, ui.compared);
+  usePlayback(shownRun, props);
+  const go = useCallback(
+    (position: number | undefined) => {
+      const size = shownRun?.log.size ?? 0;
+      const isEnd = position !== undefined && position >= size;
+      set({ position: isEnd ? undefined : position, isPlaying: false, ...windowAt(shownRun, position, ui.isCompressed, viewport.current) });
+    },
+    [shownRun, ui.isCompressed],
+  );
+  const turn = (direction: -1 | 1) => {
+    if (shownRun !== undefined) go(turnFrom(shownRun, ui.position ?? shownRun.log.size, direction));
+  };
+  const play = () => set(ui.isPlaying ? { isPlaying: false } : { isPlaying: true, position: ui.position ?? 0 });
+  useShortcuts({ ...props, viewport, run: shownRun, runId: runs[0]?.id, go, turn, play });
+  const isRunning = call?.status === 'running' || call?.status === 'held';
+  return (
+    <div class="app">
+      <Toolbar run={shownRun} viewport={viewport} connection={connection} go={go} turn={turn} play={play} />
+      <Notices session={session} set={set} />
+      <Calls shown={call} />
+      <main class="center">
+        {call === undefined ? (
+          <EmptyState source={session.source} />
+        ) : (
+          <>
+            <CallHead {...props} call={call} />
+            {runs.length > 0 ? <Diagram runs={runs} viewport={viewport} isRunning={isRunning} /> : <p class="empty">Loading the log …</p>}
+          </>
+        )}
+        <HoldPanel />
+      </main>
+      <Side runs={runs} call={call} />
+      {ui.dialog === 'help' && <Help />}
+      {ui.dialog === 'settings' && <Settings />}
+      {ui.fork !== undefined && run !== undefined && <ForkForm run={run} {...ui.fork} />}
+    </div>
+  );
+};
+
+/** Where the position is visible. */
+const windowAt = (
+  run: Run | undefined,
+  position: number | undefined,
+  isCompressed: boolean,
+  { left, width, scale }: Viewport,
+) => {
+  if (run === undefined || position === undefined) return { left: undefined };
+  const x = runAxis(run, isCompressed).toAxis(run.log.timeAt(position - 1)) * scale;
+  return x >= left && x <= left + width ? {} : { left: (x - width / 2) / scale };
+};
+
+/** Asks for a log that the page does not have. */
+const useLog = ({ session, client, send }: Devtools, id: string | undefined): void => {
+  const entry = id === undefined ? undefined : session.callsById.get(id);
+  const isMissing = entry !== undefined && !entry.isOpen && !session.runs.has(entry.id);
+  useEffect(() => {
+    if (isMissing && id !== undefined) send(client.open$(id));
+  }, [id, isMissing]);
+};
+
+/** The shown run and the one beside it, on one axis. */
+const useRuns = ({ session, ui }: Devtools, call: CallEntry | undefined): readonly DiagramRun[] => {
+  const other = ui.compared === undefined || ui.compared === call?.id ? undefined : session.callsById.get(ui.compared);
+  const [own, beside] = [call, other].map((entry) => (entry === undefined ? undefined : session.runs.get(entry.id)));
+  const isCompressed = ui.isCompressed && other === undefined;
+  const forks = [call, other].map((entry, index) => (entry?.forkedFrom?.callId === [other, call][index]?.id ? entry?.forkedFrom : undefined));
+  const [ownFork, otherFork] = forks;
+  const size = Math.min(1, own?.log.size ?? 0) + Math.min(1, beside?.log.size ?? 0);
+  const joined = useMemo((): JoinedRun | undefined => {
+    if (own === undefined || beside === undefined) return undefined;
+    if (ownFork !== undefined) return joinFork(beside, own, ownFork);
+    return otherFork === undefined ? undefined : joinFork(own, beside, otherFork);
+  }, [own, beside, ownFork?.callId, ownFork?.at, otherFork?.callId, otherFork?.at, size]);
+  joined?.update();
+  if (call === undefined || own === undefined) return [];
+  const shown = (entry: CallEntry, run: Run, title: string | undefined, isMain: boolean): DiagramRun => ({
+    ...{ id: entry.id, run, axis: runAxis(run, isCompressed), title },
+    position: isMain ? ui.position : undefined,
+    forkedAt: joined?.forkedAt,
+  });
+  if (other === undefined || beside === undefined) return [shown(call, own, undefined, true)];
+  const isForkFirst = ownFork !== undefined;
+  const main = isForkFirst && joined !== undefined ? joined.run : own;
+  const second = !isForkFirst && joined !== undefined ? joined.run : beside;
+  const pair = [shown(call, main, isForkFirst ? 'Fork' : 'A', true), shown(other, second, isForkFirst ? 'Original' : otherFork === undefined ? 'B' : 'Fork', false)];
+  return isForkFirst ? pair.toReversed() : pair;
+};
+
+const CallHead = ({ call, client, send, ui, set }: Devtools & { readonly call: CallEntry }) => (
+  <div class="call-head">
+    <h2 title={call.id}>{call.input || call.id}</h2>
+    <span class={`status ${call.status}`}>{call.status}</span>
+    {call.forkedFrom !== undefined && (
+      <button type="button" class="link" onClick={() => set({ compared: call.forkedFrom?.callId, tab: 'difference' })}>
+        Fork at {call.forkedFrom.at}: compare
+      </button>
+    )}
+    {ui.compared !== undefined && (
+      <button type="button" onClick={() => set({ compared: undefined, tab: 'conversation' })}>
+        End the comparison
+      </button>
+    )}
+    {(call.status === 'running' || call.status === 'held') && (
+      <button type="button" class="danger" onClick={() => send(client.interrupt$(call.id))}>
+        Interrupt
+      </button>
+    )}
+  </div>
+);
+
+const Notices = ({ session, set }: { readonly session: Session; readonly set: Devtools['set'] }) => (
+  <div class="notices" role="log" aria-label="Notices">
+    {session.notices.map((text, index) => (
+      <p key={text} class="notice-line">
+        {text}
+        <IconButton
+          icon="cross"
+          label="Dismiss"
+          act={() => {
+            session.dismissNotice(index);
+            set({});
+          }}
+        />
+      </p>
+    ))}
+  </div>
+);
+
+// ---------------------------------------------------------------- keys
+
+interface ShortcutProps extends Devtools {
+  readonly viewport: { readonly current: Viewport };
+  readonly run: Run | undefined;
+  readonly runId: string | undefined;
+  readonly go: (position: number | undefined) => void;
+  readonly turn: (direction: -1 | 1) => void;
+  readonly play: () => void;
+}
+
+const useShortcuts = (props: ShortcutProps): void => {
+  useKeys((event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || isTyping(event)) return;
+    const isButton = event.target instanceof HTMLElement && event.target.closest('button, [role=tab], [role=button]') !== null;
+    if (isButton && (event.key === 'Enter' || event.key === ' ')) return;
+    const act = actionOf(event, props);
+    if (act === undefined) return;
+    event.preventDefault();
+    act();
+  });
+};
+
+const actionOf = ({ key, shiftKey }: KeyboardEvent, props: ShortcutProps): (() => void) | undefined => {
+  const { session, ui, set, run, runId, go, turn, play, viewport } = props;
+  const position = ui.position ?? run?.log.size ?? 0;
+  const select = (step: number) => () => {
+    const index = session.calls.findIndex(({ id }) => id === (ui.selected ?? session.calls[0]?.id));
+    const next = session.calls[index + step];
+    if (next !== undefined) set({ selected: next.id, position: undefined, isPlaying: false, scale: undefined, left: undefined, chosen: undefined });
+  };
+  switch (key) {
+    case 'ArrowLeft':
+      return shiftKey ? () => turn(-1) : () => go(Math.max(0, position - 1));
+    case 'ArrowRight':
+      return shiftKey ? () => turn(1) : () => go(position + 1);
+    case 'ArrowUp':
+    case 'k':
+      return select(-1);
+    case 'ArrowDown':
+    case 'j':
+      return select(1);
+    case ' ':
+      return play;
+    case 'l':
+      return () => go(undefined);
+    case 'f':
+      return () => set({ scale: undefined, left: undefined });
+    case 'g':
+      return () => set({ isCompressed: !ui.isCompressed });
+    case '+':
+    case '=':
+      return () => set(zoomed(viewport.current, 1.5));
+    case '-':
+      return () => set(zoomed(viewport.current, 1 / 1.5));
+    case 'Enter':
+      return runId === undefined ? undefined : () => set({ chosen: { runId, position: position - 1, until: position - 1, kind: '' }, tab: 'inspector' });
+    case '/':
+      return () => document.getElementById('search')?.focus();
+    case '?':
+      return () => set({ dialog: 'help' });
+    default: {
+      const chosen = tabs[Number(key) - 1];
+      return chosen === undefined ? undefined : () => set({ tab: chosen.tab });
+    }
+  }
+};

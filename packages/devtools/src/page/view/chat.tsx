@@ -1,0 +1,157 @@
+// The conversation of a run, as it was at the position. A window of parts is shown, and of long texts their end.
+import { useState } from 'preact/hooks';
+import { durationText } from '../model/axis.js';
+import { messageAt, type Part, type TextAt, toolAt } from '../model/conversation.js';
+import type { Run } from '../model/run.js';
+import { useDevtools } from './state.js';
+
+/** The parts that are shown together. */
+const page = 30;
+/** The characters of a text that are shown until the rest is asked for. */
+const shownLength = 3000;
+const blockLength = 20_000;
+
+interface ChatProps {
+  readonly run: Run;
+  readonly runId: string;
+  readonly position: number;
+}
+
+export const Chat = ({ run, runId, position }: ChatProps) => {
+  const count = run.conversation.countAt(position);
+  const [pages, setPages] = useState<{ readonly runId: string; readonly back: number }>({ runId, back: 0 });
+  const back = pages.runId === runId ? pages.back : 0;
+  const end = Math.max(Math.min(page, count), count - back * page);
+  const start = Math.max(0, end - page);
+  const parts = run.conversation.parts.slice(start, end);
+  const turn = (change: number) => setPages({ runId, back: back + change });
+  return (
+    <div class="chat" data-testid="conversation">
+      {start > 0 && (
+        <button type="button" class="more" onClick={() => turn(1)}>
+          {start} earlier
+        </button>
+      )}
+      {count === 0 && <p class="empty">Nothing has happened yet.</p>}
+      {parts.map((part) => (
+        <PartView key={part.key} part={part} runId={runId} position={position} />
+      ))}
+      {end < count && (
+        <button type="button" class="more" onClick={() => turn(-1)}>
+          {count - end} later
+        </button>
+      )}
+    </div>
+  );
+};
+
+interface PartProps<P = Part> {
+  readonly part: P;
+  readonly runId: string;
+  readonly position: number;
+}
+
+const PartView = (props: PartProps) => {
+  const { part } = props;
+  const indent = { 'margin-left': `${part.depth * 14}px` };
+  switch (part.type) {
+    case 'input':
+    case 'steered':
+      return (
+        <article class={`part user ${part.type}`} style={indent}>
+          <Head part={part} runId={props.runId} name={part.type === 'steered' ? 'Steered' : part.depth === 0 ? 'User' : `To ${part.agent}`} />
+          <LongText text={{ length: part.text.length, slice: (from, to) => part.text.slice(from, to) }} />
+        </article>
+      );
+    case 'notice':
+      return (
+        <p class={`notice ${part.tone}`} style={indent}>
+          <Link part={part} runId={props.runId} label={part.text} />
+        </p>
+      );
+    case 'message':
+      return <Message {...props} part={part} indent={indent} />;
+    case 'tool':
+      return <Tool {...props} part={part} indent={indent} />;
+  }
+};
+
+type Indent = { readonly indent: Readonly<Record<string, string>> };
+
+const Message = ({ part, runId, position, indent }: PartProps<Extract<Part, { type: 'message' }>> & Indent) => {
+  const { text, thinking, isComplete, discarded } = messageAt(part, position);
+  if (text.length === 0 && thinking.length === 0 && discarded === undefined) return null;
+  const name = `${part.agent}${part.step === undefined ? '' : ` · message ${part.step}`}`;
+  return (
+    <article class={discarded === undefined ? 'part assistant' : 'part assistant discarded'} style={indent} aria-busy={!isComplete}>
+      <Head part={part} runId={runId} name={name} />
+      {thinking.length > 0 && (
+        <div class="thinking">
+          <LongText text={thinking} />
+        </div>
+      )}
+      {text.length > 0 && (discarded === undefined ? <LongText text={text} /> : <s><LongText text={text} /></s>)}
+      {discarded !== undefined && <p class="why">Discarded: {discarded}</p>}
+    </article>
+  );
+};
+
+const Tool = ({ part, runId, position, indent }: PartProps<Extract<Part, { type: 'tool' }>> & Indent) => {
+  const { input, result, status, progress } = toolAt(part, position);
+  return (
+    <article class={`part tool-part ${status}`} style={indent}>
+      <Head part={part} runId={runId} name={part.name}>
+        <span class={`status ${status}`}>{status}</span>
+        {result !== undefined && <span class="ms">{durationText(result.ms)}</span>}
+        {result === undefined && progress > 0 && <span class="ms">{progress} progress</span>}
+      </Head>
+      <div class="arguments">
+        <LongText text={input} />
+      </div>
+      {result !== undefined && (
+        <div class={result.isError ? 'result bad' : 'result'}>
+          <LongText text={{ length: result.text.length, slice: (from, to) => result.text.slice(from, to) }} />
+        </div>
+      )}
+    </article>
+  );
+};
+
+const Head = (props: { readonly part: Part; readonly runId: string; readonly name: string; readonly children?: preact.ComponentChildren }) => (
+  <header>
+    <Link part={props.part} runId={props.runId} label={props.name} />
+    {props.children}
+  </header>
+);
+
+/** Opens the entry of a part in the inspector. */
+const Link = ({ part, runId, label }: { readonly part: Part; readonly runId: string; readonly label: string }) => {
+  const { set } = useDevtools();
+  const { position } = part;
+  return (
+    <button
+      type="button"
+      class="link"
+      title="Show this entry"
+      onClick={() => set({ chosen: { runId, position, until: position, kind: '' }, tab: 'inspector' })}
+    >
+      {label}
+    </button>
+  );
+};
+
+/** The end of a long text, or all of it in blocks. */
+export const LongText = ({ text }: { readonly text: TextAt }) => {
+  const [isWhole, setWhole] = useState(false);
+  const { length } = text;
+  if (length <= shownLength) return <div class="long">{text.slice(0)}</div>;
+  const blocks = isWhole ? Array.from({ length: Math.ceil(length / blockLength) }, (_, at) => at * blockLength) : [];
+  return (
+    <div class="long">
+      <button type="button" class="more" onClick={() => setWhole(!isWhole)}>
+        {isWhole ? 'Show the end only' : `Show all ${length.toLocaleString('en')} characters`}
+      </button>
+      {isWhole ? blocks.map((from) => <span key={from}>{text.slice(from, from + blockLength)}</span>) : `…${text.slice(length - shownLength)}`}
+    </div>
+  );
+};

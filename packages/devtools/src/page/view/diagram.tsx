@@ -1,0 +1,371 @@
+// The marble diagram: rows of lanes on a time axis. It draws only what is visible, in both directions.
+import { type RefObject } from 'preact';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { ticksIn, type Window, xOf } from '../model/axis.js';
+import { describeEntry } from '../model/describe.js';
+import type { Gap } from '../model/log.js';
+import { type DrawnRow, drawnRows, RowDrawing } from './drawing.js';
+import { type DiagramRun, type Row, rowHeight, rowsOf } from './rows.js';
+import { useDevtools } from './state.js';
+
+/** The window in numbers, for the controls beside the diagram. */
+export interface Viewport {
+  width: number;
+  scale: number;
+  /** Pixels. */
+  left: number;
+  /** Milliseconds of the longest axis. */
+  length: number;
+}
+
+export const labelWidth = 184;
+const padding = 72;
+/** A running call scrolls when it is longer. */
+const scrollMs = 30_000;
+const maxScale = 200;
+/** Rows that are drawn above and below the visible ones. */
+const overscan = 2;
+
+interface DiagramProps {
+  readonly runs: readonly DiagramRun[];
+  readonly viewport: RefObject<Viewport>;
+  readonly isRunning: boolean;
+}
+
+export const Diagram = ({ runs, viewport, isRunning }: DiagramProps) => {
+  const { ui, set } = useDevtools();
+  const scroller = useRef<HTMLDivElement>(null);
+  const { width, height } = useSize(scroller);
+  const [top, setTop] = useState(0);
+  const plot = Math.max(100, width - labelWidth);
+  const rows = useRows(runs, ui.collapsed);
+  const length = Math.max(1, ...runs.map(({ axis }) => axis.length));
+  const scale = ui.scale ?? autoScale(plot - padding, length, isRunning);
+  const left = leftOf({ runs, left: ui.left, scale, plot, length });
+  if (viewport.current !== null) Object.assign(viewport.current, { width: plot, scale, left, length });
+  const windows = runs.map(({ axis }): Window => ({ axis, scale, left, right: left + plot }));
+  const first = Math.max(0, Math.floor(top / rowHeight) - overscan);
+  const last = Math.ceil((top + height) / rowHeight) + overscan;
+  const visible = rows.slice(first, last);
+  const drawn = drawnRows(
+    visible.flatMap((row, index) => {
+      const window = windows[row.of];
+      const end = runs[row.of]?.run.log.lastAt ?? 0;
+      return window === undefined ? [] : [{ row, y: index * rowHeight, window, end }];
+    }),
+  );
+  const input = usePointer(viewport, set);
+  return (
+    <section class="diagram" aria-label="Marble diagram" data-testid="diagram">
+      <Ticks left={left} right={left + plot} scale={scale} plot={plot} />
+      <div
+        class="rows"
+        ref={scroller}
+        tabIndex={0}
+        role="group"
+        aria-label="Lanes"
+        onScroll={({ currentTarget }) => setTop(currentTarget.scrollTop)}
+        onWheel={input.onWheel}
+      >
+        <div class="height" style={{ height: `${rows.length * rowHeight}px` }}>
+          <div class="layer" style={{ top: `${first * rowHeight}px` }}>
+            <div class="labels" role="list" aria-label="Names of the lanes">
+              {visible.map((row) => (
+                <RowLabel key={row.key} row={row} title={runs[row.of]?.title} />
+              ))}
+            </div>
+            <Plot runs={runs} drawn={drawn} windows={windows} plot={plot} input={input} />
+          </div>
+        </div>
+      </div>
+    </section>
+  );
+};
+
+/** Fits a call that has ended. One that runs fits in steps, and scrolls when it is long. */
+const autoScale = (room: number, length: number, isRunning: boolean): number => {
+  if (!isRunning) return Math.min(maxScale, room / length);
+  const step = 1.3 ** Math.ceil(Math.log(Math.max(length, 400)) / Math.log(1.3));
+  return room / Math.min(step, scrollMs);
+};
+
+/** The first visible pixel: as chosen, or so that the end or the position is visible. */
+const leftOf = (given: {
+  readonly runs: readonly DiagramRun[];
+  readonly left: number | undefined;
+  readonly scale: number;
+  readonly plot: number;
+  readonly length: number;
+}): number => {
+  const { runs, left, scale, plot, length } = given;
+  if (left !== undefined) return left * scale;
+  const end = Math.max(0, length * scale - (plot - padding));
+  const [run] = runs;
+  if (run?.position === undefined) return end;
+  const x = run.axis.toAxis(run.run.log.timeAt(run.position - 1)) * scale;
+  return Math.min(end, Math.max(0, x - plot / 2));
+};
+
+const useRows = (runs: readonly DiagramRun[], collapsed: ReadonlySet<string>): readonly Row[] =>
+  useMemo(
+    () => runs.flatMap(({ run }, index) => rowsOf(index, run, collapsed)),
+    [collapsed, runs.map(({ id, run }) => `${id} ${run.lanes.shape} ${run.log.startedAt}`).join('|'), runs[0]?.run, runs[1]?.run],
+  );
+
+const useSize = (ref: RefObject<HTMLElement | null>) => {
+  const [size, setSize] = useState({ width: 900, height: 500 });
+  useEffect(() => {
+    const { current } = ref;
+    if (current === null) return undefined;
+    const observer = new ResizeObserver(() => {
+      setSize({ width: current.clientWidth, height: current.clientHeight });
+    });
+    observer.observe(current);
+    return () => {
+      observer.disconnect();
+    };
+  }, []);
+  return size;
+};
+
+// ---------------------------------------------------------------- labels and ticks
+
+const RowLabel = ({ row, title }: { readonly row: Row; readonly title: string | undefined }) => {
+  const { ui, set } = useDevtools();
+  const { call, lane } = row;
+  const indent = { 'padding-left': `${8 + call.depth * 12 + (lane === undefined ? 0 : 14)}px` };
+  if (lane !== undefined) {
+    return (
+      <div class={`label ${lane.kind}`} style={indent} role="listitem" title={lane.label}>
+        {lane.label}
+      </div>
+    );
+  }
+  const isCollapsed = ui.collapsed.has(call.callId);
+  const toggle = () => {
+    const collapsed = new Set(ui.collapsed);
+    if (!collapsed.delete(call.callId)) collapsed.add(call.callId);
+    set({ collapsed });
+  };
+  return (
+    <div class="label head" style={indent} role="listitem">
+      <button type="button" class="fold" aria-expanded={!isCollapsed} aria-label={`Lanes of ${call.name}`} onClick={toggle}>
+        {isCollapsed ? '▸' : '▾'}
+      </button>
+      <span title={call.callId}>
+        {call.depth === 0 && title !== undefined ? `${title}: ` : ''}
+        {call.name}
+      </span>
+    </div>
+  );
+};
+
+const Ticks = (props: { readonly left: number; readonly right: number; readonly scale: number; readonly plot: number }) => (
+  <div class="axis">
+    <span class="axis-name">time</span>
+    <svg width={props.plot} height={22} role="img" aria-label="Time axis">
+      {ticksIn(props).map(({ x, label }) => (
+        <g key={label} transform={`translate(${x - props.left} 0)`}>
+          <path d="M0 15v7" />
+          <text x={4} y={15}>
+            {label}
+          </text>
+        </g>
+      ))}
+    </svg>
+  </div>
+);
+
+// ---------------------------------------------------------------- the plot
+
+interface PlotProps {
+  readonly runs: readonly DiagramRun[];
+  readonly drawn: readonly DrawnRow[];
+  readonly windows: readonly Window[];
+  readonly plot: number;
+  readonly input: ReturnType<typeof usePointer>;
+}
+
+const Plot = ({ runs, drawn, windows, plot, input }: PlotProps) => {
+  const { ui, set } = useDevtools();
+  const [hint, setHint] = useState<{ x: number; y: number; text: string } | undefined>();
+  const height = drawn.length * rowHeight;
+  const targetOf = (event: Event) => {
+    const element = event.target instanceof Element ? event.target.closest<SVGElement>('[data-position]') : null;
+    const index = Number(element?.closest<SVGElement>('[data-run]')?.dataset['run']);
+    const run = runs[index];
+    if (element === null || run === undefined) return undefined;
+    const { position, until, kind = '', count = '1' } = element.dataset;
+    return { run, position: Number(position), until: Number(until), kind, count: Number(count), window: windows[index] };
+  };
+  const choose = (event: Event): void => {
+    const target = targetOf(event);
+    if (target === undefined || input.hasMoved()) return;
+    const { run, position, until, kind, count, window } = target;
+    set({ chosen: { runId: run.id, position, until, kind }, tab: 'inspector' });
+    if (count > 1 && window !== undefined) set(zoomedTo(run, position, until, plot));
+  };
+  return (
+    <div class="plot">
+      <svg
+        width={plot}
+        height={height}
+        role="group"
+        aria-label="Marbles"
+        onPointerDown={input.onPointerDown}
+        onPointerMove={(event) => {
+          const target = input.onPointerMove(event) ? undefined : targetOf(event);
+          const text = target === undefined ? undefined : hintOf(target.run, target.position, target.count);
+          setHint(text === undefined ? undefined : { x: event.offsetX, y: event.offsetY, text });
+        }}
+        onPointerLeave={() => setHint(undefined)}
+        onClick={choose}
+        onKeyDown={(event) => {
+          if (event.key === 'Enter' || event.key === ' ') choose(event);
+        }}
+      >
+        <Backdrop runs={runs} windows={windows} drawn={drawn} height={height} />
+        {drawn.map((one) => (
+          <RowDrawing
+            key={one.row.key}
+            drawn={one}
+            chosen={ui.chosen?.runId === runs[one.row.of]?.id ? ui.chosen?.position : undefined}
+          />
+        ))}
+        <Cursors runs={runs} windows={windows} drawn={drawn} plot={plot} />
+      </svg>
+      {hint !== undefined && (
+        <div class="hint" style={{ left: `${Math.min(hint.x, plot - 260)}px`, top: `${hint.y + 16}px` }}>
+          {hint.text}
+        </div>
+      )}
+    </div>
+  );
+};
+
+const hintOf = ({ run, axis }: DiagramRun, position: number, count: number): string | undefined => {
+  const entry = run.log.entry(position);
+  if (entry === undefined) return undefined;
+  const { title, detail } = describeEntry(entry);
+  const time = `${Math.round(axis.toAxis(entry.at))} ms`;
+  return `${count > 1 ? `${count} × ` : ''}${title} · ${time}${detail === '' ? '' : `\n${detail}`}`;
+};
+
+/** The window that shows a cluster as large as it can be. */
+const zoomedTo = ({ axis, run: { log } }: DiagramRun, from: number, to: number, plot: number) => {
+  const [start, end] = [axis.toAxis(log.timeAt(from)), axis.toAxis(log.timeAt(to))];
+  const length = Math.max(end - start, 2 / maxScale);
+  const scale = Math.min(maxScale, (plot * 0.8) / length);
+  return { scale, left: start - (plot * 0.1) / scale };
+};
+
+interface LinesProps {
+  readonly runs: readonly DiagramRun[];
+  readonly windows: readonly Window[];
+  readonly drawn: readonly DrawnRow[];
+}
+
+const spanOf = (drawn: readonly DrawnRow[], index: number) => {
+  const own = drawn.filter(({ row }) => row.of === index);
+  const y = own[0]?.y ?? 0;
+  return { y, height: (own.at(-1)?.y ?? y) + (own.length > 0 ? rowHeight : 0) - y };
+};
+
+/** Stripes of the rows, and the idle times that are left out. */
+const Backdrop = ({ runs, windows, drawn, height }: LinesProps & { readonly height: number }) => {
+  const { ui } = useDevtools();
+  const [run] = runs;
+  const [window] = windows;
+  const gaps = ui.isCompressed && run !== undefined && window !== undefined ? gapsIn(run.run.log.gaps, window) : [];
+  return (
+    <>
+      {drawn.map(({ row, y }) =>
+        row.lane === undefined ? <rect key={row.key} class="stripe" x={0} y={y} width="100%" height={rowHeight} /> : null,
+      )}
+      {gaps.map(({ x, width, label }) => (
+        <rect key={x} class="gap" x={x} y={0} width={width} height={height} aria-label={label} />
+      ))}
+    </>
+  );
+};
+
+const gapsIn = (gaps: readonly Gap[], window: Window) =>
+  gaps
+    .map(({ from, to }) => ({
+      x: xOf(window, from) - window.left,
+      width: Math.max(1, xOf(window, to) - xOf(window, from)),
+      label: `${Math.round(to - from)} ms without events`,
+    }))
+    .filter(({ x, width }) => x + width > 0 && x < window.right - window.left)
+    .slice(0, 40);
+
+/** The position of each run: what comes after it is dimmed. And the point of the fork. */
+const Cursors = ({ runs, windows, drawn, plot }: LinesProps & { readonly plot: number }) => (
+  <>
+    {runs.map(({ id, run, position, forkedAt }, index) => {
+      const window = windows[index];
+      const { y, height } = spanOf(drawn, index);
+      if (window === undefined || height === 0) return null;
+      const x = position === undefined ? undefined : xOf(window, run.log.timeAt(position - 1)) - window.left;
+      const fork = forkedAt === undefined ? undefined : xOf(window, forkedAt) - window.left;
+      return (
+        <g key={id}>
+          {x !== undefined && x < plot && <rect class="future" x={Math.max(0, x)} y={y} width={plot - Math.max(0, x)} height={height} />}
+          {x !== undefined && <path class="cursor" d={`M${x} ${y}v${height}`} data-testid="cursor" />}
+          {fork !== undefined && <path class="fork-line" d={`M${fork} ${y}v${height}`} />}
+        </g>
+      );
+    })}
+  </>
+);
+
+// ---------------------------------------------------------------- zoom and pan
+
+/** The window after a zoom around a pixel of the plot. */
+export const zoomed = (viewport: Viewport, factor: number, x = viewport.width / 2) => {
+  const { scale, left, width, length } = viewport;
+  const next = Math.min(maxScale, Math.max(width / length / 4, scale * factor));
+  return { scale: next, left: (left + x) / scale - x / next };
+};
+
+const usePointer = (viewport: RefObject<Viewport>, set: ReturnType<typeof useDevtools>['set']) => {
+  const drag = useRef<{ x: number; left: number; hasMoved: boolean; isDown: boolean }>({
+    ...{ x: 0, left: 0, hasMoved: false, isDown: false },
+  });
+  const panTo = (pixels: number): void => {
+    const { current } = viewport;
+    if (current !== null) set({ scale: current.scale, left: pixels / current.scale });
+  };
+  return {
+    hasMoved: () => drag.current.hasMoved,
+    onWheel: (event: WheelEvent) => {
+      const { current } = viewport;
+      if (current === null) return;
+      const across = event.shiftKey && event.deltaX === 0 ? event.deltaY : event.deltaX;
+      if (event.ctrlKey || event.metaKey) {
+        event.preventDefault();
+        const box = event.currentTarget instanceof Element ? event.currentTarget.getBoundingClientRect() : undefined;
+        const x = event.clientX - (box?.left ?? 0) - labelWidth;
+        set(zoomed(current, Math.exp(-event.deltaY / 300), x));
+      } else if (across !== 0) {
+        event.preventDefault();
+        panTo(current.left + across);
+      }
+    },
+    onPointerDown: ({ clientX, button }: PointerEvent) => {
+      if (button === 0) drag.current = { x: clientX, left: viewport.current?.left ?? 0, hasMoved: false, isDown: true };
+    },
+    /** Whether the window is being moved. */
+    onPointerMove: ({ clientX, buttons }: PointerEvent): boolean => {
+      const { current } = drag;
+      if (buttons !== 1 || !current.isDown) {
+        current.isDown = false;
+        return false;
+      }
+      if (Math.abs(clientX - current.x) > 4) current.hasMoved = true;
+      if (current.hasMoved) panTo(current.left - (clientX - current.x));
+      return current.hasMoved;
+    },
+  };
+};
+

@@ -1,0 +1,55 @@
+// Calls as files: exported with their log, and imported to look at them offline.
+import { isRecord, stringOf } from '../model/read-event.js';
+import type { Run } from '../model/run.js';
+import type { CallEntry, LogItem } from '../protocol.js';
+
+const format = 'millrace-devtools-call';
+
+export const exportCall = (call: CallEntry, run: Run | undefined): void => {
+  const text = JSON.stringify({ format, version: 1, call, items: run?.log.items() ?? [] });
+  const url = URL.createObjectURL(new Blob([text], { type: 'application/json' }));
+  const link = document.createElement('a');
+  link.href = url;
+  link.download = `${call.id.replaceAll(/[^\w-]+/gu, '_')}.json`;
+  link.click();
+  URL.revokeObjectURL(url);
+};
+
+/** Lets the person choose a file, and reads it. */
+export const importCall = (add: (call: CallEntry, items: readonly LogItem[]) => void): void => {
+  const input = document.createElement('input');
+  input.type = 'file';
+  input.accept = 'application/json';
+  input.addEventListener('change', () => {
+    const file = input.files?.[0];
+    if (file === undefined) return;
+    file.text().then((text) => {
+      const read = readCall(text);
+      if (read === undefined) throw new Error('This file is no export of a call.');
+      add(read.call, read.items);
+    }, reportError);
+  });
+  input.click();
+};
+
+interface File {
+  readonly format: string;
+  readonly call: CallEntry;
+  readonly items: readonly LogItem[];
+}
+
+/** The call of an exported file; `undefined` if it is none. */
+export const readCall = (text: string): File | undefined => {
+  const value: unknown = JSON.parse(text);
+  if (!isFile(value)) return undefined;
+  const { call } = value;
+  const id = `file ${call.id}`;
+  return { ...value, call: { ...call, id, isOpen: true, unforkable: 'It is a file.' } };
+};
+
+const isFile = (value: unknown): value is File =>
+  isRecord(value) &&
+  value['format'] === format &&
+  isRecord(value['call']) &&
+  stringOf(value['call']['id']) !== '' &&
+  Array.isArray(value['items']);

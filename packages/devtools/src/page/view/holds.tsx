@@ -1,0 +1,129 @@
+// Breakpoints, and the calls that they hold.
+import { useState } from 'preact/hooks';
+import { isRecord } from '../model/read-event.js';
+import type { Breakpoint, Hold, HoldAction } from '../protocol.js';
+import { useDevtools, useKeys } from './state.js';
+
+/** The first hold, with an editor of its event, and how many wait after it. */
+export const HoldPanel = () => {
+  const { session } = useDevtools();
+  const [hold] = session.holds;
+  if (hold === undefined) return null;
+  return <HoldEditor key={hold.id} hold={hold} others={session.holds.length - 1} />;
+};
+
+const HoldEditor = ({ hold, others }: { readonly hold: Hold; readonly others: number }) => {
+  const { client, send, set } = useDevtools();
+  const original = editableText(hold);
+  const [text, setText] = useState(original);
+  const edited = text === original ? undefined : editOf(text);
+  const problem = typeof edited === 'string' ? edited : undefined;
+  const act = (action: HoldAction['action']) => {
+    if (action === 'veto') send(client.act$(hold.id, { action }));
+    else if (problem === undefined) {
+      send(client.act$(hold.id, { action, ...(isRecord(edited) && { event: edited }) }));
+    }
+  };
+  useKeys((event) => {
+    if (event.key !== 'F8' && event.key !== 'F10') return;
+    event.preventDefault();
+    act(event.key === 'F8' ? 'continue' : 'step');
+  });
+  return (
+    <section class="hold" aria-label="Held call" data-testid="hold">
+      <header>
+        <h2>
+          <span class="status held">held</span> {hold.event.type}
+          <small>
+            {hold.agent.join(' › ')} · turn {hold.event.iteration}
+            {others > 0 ? ` · ${others} more held` : ''}
+          </small>
+        </h2>
+        <button type="button" onClick={() => set({ selected: hold.rootId, position: undefined })}>
+          Show the call
+        </button>
+      </header>
+      <textarea
+        aria-label="The event as JSON"
+        aria-invalid={problem !== undefined}
+        aria-describedby="hold-state"
+        spellcheck={false}
+        value={text}
+        onInput={({ currentTarget }) => setText(currentTarget.value)}
+      />
+      <div class="actions">
+        <button type="button" class="primary" title="F8" disabled={problem !== undefined} onClick={() => act('continue')}>
+          Continue <kbd>F8</kbd>
+        </button>
+        <button type="button" title="F10" disabled={problem !== undefined} onClick={() => act('step')}>
+          Step <kbd>F10</kbd>
+        </button>
+        <button type="button" class="danger" onClick={() => act('veto')}>
+          Veto
+        </button>
+        {text !== original && (
+          <button type="button" onClick={() => setText(original)}>
+            Reset
+          </button>
+        )}
+        <span id="hold-state" role="status" class={problem === undefined ? 'hold-state' : 'hold-state bad'}>
+          {problem ?? (edited === undefined ? '' : 'Edited')}
+        </span>
+      </div>
+    </section>
+  );
+};
+
+const envelope = ['type', 'rootId', 'callId', 'parentId', 'agent', 'speaks', 'iteration', 'seq', 'at', 'sessionId', 'labels'];
+
+/** The fields of the event that can be edited: its type and its envelope stay. */
+const editableText = ({ event }: Hold): string =>
+  JSON.stringify(Object.fromEntries(Object.entries(event).filter(([name]) => !envelope.includes(name))), null, 2);
+
+/** The fields that were written, or why they are none. */
+const editOf = (text: string): string | Readonly<Record<string, unknown>> => {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isRecord(value) ? value : 'The event is a JSON object.';
+  } catch (error) {
+    return error instanceof Error ? error.message : 'This is not JSON.';
+  }
+};
+
+/** The types of events that can be held, with a filter each. */
+export const Breakpoints = () => {
+  const { session, client, send } = useDevtools();
+  const { holdable, breakpoints } = session;
+  if (holdable.length === 0) {
+    return <p class="empty">Breakpoints hold running calls. These calls are read from a store.</p>;
+  }
+  const save = (next: readonly Breakpoint[]) => send(client.setBreakpoints$(next));
+  return (
+    <div class="breakpoints">
+      <p>A breakpoint holds a call before an event passes its interceptors. The clock of the call stands still meanwhile.</p>
+      <ul>
+        {holdable.map((type) => {
+          const own = breakpoints.find((breakpoint) => breakpoint.type === type);
+          const others = breakpoints.filter((breakpoint) => breakpoint.type !== type);
+          return (
+            <li key={type}>
+              <label>
+                <input type="checkbox" checked={own !== undefined} onChange={() => save(own === undefined ? [...others, { type }] : others)} />
+                {type}
+              </label>
+              {own !== undefined && (
+                <input
+                  type="text"
+                  placeholder="only with this text"
+                  aria-label={`Hold ${type} only with this text`}
+                  value={own.text ?? ''}
+                  onChange={({ currentTarget: { value } }) => save([...others, { type, ...(value !== '' && { text: value }) }])}
+                />
+              )}
+            </li>
+          );
+        })}
+      </ul>
+    </div>
+  );
+};

@@ -1,0 +1,127 @@
+// The right pane: the conversation, one entry, breakpoints, layers, and the difference of two runs.
+import { durationText } from '../model/axis.js';
+import type { Run } from '../model/run.js';
+import type { CallEntry } from '../protocol.js';
+import { Chat } from './chat.js';
+import { Difference } from './difference.js';
+import { Breakpoints } from './holds.js';
+import { Inspector } from './inspector.js';
+import type { DiagramRun } from './rows.js';
+import { costText, countText, type Tab, useDevtools } from './state.js';
+
+export const tabs: readonly { readonly tab: Tab; readonly label: string }[] = [
+  { tab: 'conversation', label: 'Conversation' },
+  { tab: 'inspector', label: 'Inspector' },
+  { tab: 'breakpoints', label: 'Breakpoints' },
+  { tab: 'layers', label: 'Layers' },
+  { tab: 'difference', label: 'Difference' },
+];
+
+interface SideProps {
+  readonly runs: readonly DiagramRun[];
+  readonly call: CallEntry | undefined;
+}
+
+export const Side = ({ runs, call }: SideProps) => {
+  const { ui, set, session } = useDevtools();
+  const [main] = runs;
+  const chosen = ui.chosen;
+  const inspected = runs.find(({ id }) => id === chosen?.runId);
+  const shown = tabs.filter(({ tab }) => tab !== 'difference' || runs.length > 1 || ui.tab === 'difference');
+  return (
+    <aside class="side" aria-label="Details">
+      <div class="tabs" role="tablist" aria-label="Details" onKeyDown={moveFocus}>
+        {shown.map(({ tab, label }) => (
+          <button
+            key={tab}
+            type="button"
+            role="tab"
+            id={`tab-${tab}`}
+            aria-selected={ui.tab === tab}
+            aria-controls="side-panel"
+            tabIndex={ui.tab === tab ? 0 : -1}
+            onClick={() => set({ tab })}
+          >
+            {label}
+            {tab === 'breakpoints' && session.breakpoints.length > 0 && <span class="badge">{session.breakpoints.length}</span>}
+          </button>
+        ))}
+      </div>
+      <div class="panel" id="side-panel" role="tabpanel" aria-labelledby={`tab-${ui.tab}`} tabIndex={0}>
+        {ui.tab === 'conversation' && main !== undefined && (
+          <>
+            <Totals run={main.run} />
+            <Chat run={main.run} runId={main.id} position={main.position ?? main.run.log.size} />
+          </>
+        )}
+        {ui.tab === 'inspector' && <Inspector run={inspected?.run} chosen={chosen} call={inspected?.id === call?.id ? call : session.callsById.get(inspected?.id ?? '')} />}
+        {ui.tab === 'breakpoints' && <Breakpoints />}
+        {ui.tab === 'layers' && <Layers rootId={main?.id} />}
+        {ui.tab === 'difference' && <Difference runs={runs} />}
+      </div>
+    </aside>
+  );
+};
+
+/** The arrow keys move between tabs. */
+const moveFocus = (event: KeyboardEvent): void => {
+  if (event.key !== 'ArrowLeft' && event.key !== 'ArrowRight') return;
+  event.stopPropagation();
+  const list = [...document.querySelectorAll<HTMLElement>('.tabs [role=tab]')];
+  const at = list.findIndex((tab) => tab === document.activeElement);
+  const next = list[(at + (event.key === 'ArrowRight' ? 1 : list.length - 1)) % list.length];
+  next?.focus();
+  next?.click();
+};
+
+/** What a run has cost so far. */
+const Totals = ({ run }: { readonly run: Run }) => {
+  const { ui } = useDevtools();
+  const { root } = run.lanes;
+  if (root === undefined) return null;
+  const { tokens, turns, start, end } = root;
+  const first = turns.find(({ firstChunkAt }) => firstChunkAt !== undefined)?.firstChunkAt;
+  const cost = costText(tokens, ui.price);
+  const facts: readonly (readonly [string, string])[] = [
+    ['in', countText(tokens.input)],
+    ['out', countText(tokens.output)],
+    ...(tokens.cached > 0 ? [['cached', countText(tokens.cached)] as const] : []),
+    ...(cost === undefined ? [] : [['cost', cost] as const]),
+    ['first chunk', first === undefined ? '–' : durationText(first - start)],
+    ['duration', durationText((end ?? run.log.lastAt) - start)],
+    ['turns', `${turns.length}`],
+  ];
+  return (
+    <dl class="totals" data-testid="totals">
+      {facts.map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+};
+
+const Layers = ({ rootId }: { readonly rootId: string | undefined }) => {
+  const { session } = useDevtools();
+  const calls = [...(rootId === undefined ? [] : (session.layers.get(rootId) ?? []))];
+  if (calls.length === 0) return <p class="empty">The layers of an agent are known when a call is inspected from its start.</p>;
+  return (
+    <div class="layers">
+      {calls.slice(0, 20).map(([callId, layers]) => (
+        <section key={callId}>
+          <h2>{session.runs.get(rootId ?? '')?.lanes.calls.get(callId)?.name ?? callId}</h2>
+          <ol>
+            {layers.slice(0, 60).map(({ name, priority, parts }, index) => (
+              <li key={index}>
+                <strong>{name}</strong> <small>{priority}</small>
+                <span>{parts.join(', ')}</span>
+              </li>
+            ))}
+          </ol>
+        </section>
+      ))}
+    </div>
+  );
+};
