@@ -58,7 +58,8 @@ export const serveFeed = async (): Promise<FakeServer> => {
   const feeds = new Set<ServerResponse>();
   const sent: FeedLine[] = [];
   const asked: Asked[] = [];
-  const write = (lines: readonly FeedLine[]) => lines.map((line) => `${JSON.stringify(line)}\n`).join('');
+  const write = (lines: readonly FeedLine[]) =>
+    lines.map((line) => `${JSON.stringify(line)}\n`).join('');
   const fake = { answer: (_: Asked): object | undefined => undefined };
   const server = createServer((request, response) => {
     const path = (request.url ?? '').split('?')[0] ?? '';
@@ -69,11 +70,15 @@ export const serveFeed = async (): Promise<FakeServer> => {
         response.writeHead(404).end();
         return;
       }
-      const headers = new Headers({ 'accept-encoding': String(request.headers['accept-encoding']) });
-      void firstValueFrom(route(new Request(`http://localhost${path}`, { headers }))).then(async (answer) => {
-        response.writeHead(answer.status, Object.fromEntries(answer.headers));
-        response.end(Buffer.from(await answer.arrayBuffer()));
+      const headers = new Headers({
+        'accept-encoding': String(request.headers['accept-encoding']),
       });
+      void firstValueFrom(route(new Request(`http://localhost${path}`, { headers }))).then(
+        async (answer) => {
+          response.writeHead(answer.status, Object.fromEntries(answer.headers));
+          response.end(Buffer.from(await answer.arrayBuffer()));
+        },
+      );
       return;
     }
     if (request.headers.authorization !== `Bearer ${token}`) {
@@ -90,11 +95,16 @@ export const serveFeed = async (): Promise<FakeServer> => {
     let body = '';
     request.on('data', (part) => (body += String(part)));
     request.on('end', () => {
-      const one = { method: String(request.method), path: (request.url ?? '').slice(folder.length + 4), body: body === '' ? undefined : JSON.parse(body) };
+      const one = {
+        method: String(request.method),
+        path: (request.url ?? '').slice(folder.length + 4),
+        body: body === '' ? undefined : JSON.parse(body),
+      };
       asked.push(one);
       const answer = fake.answer(one);
       if (answer === undefined) response.writeHead(204).end();
-      else response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer));
+      else
+        response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer));
     });
   });
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
@@ -126,7 +136,13 @@ export const hello: FeedLine = {
 };
 
 export const entryOf = (id: string, entry: Partial<CallEntry> = {}): CallEntry => ({
-  ...{ id, agent: 'Guide', input: 'When does the ferry to Flåm leave?', answer: '', status: 'done' },
+  ...{
+    id,
+    agent: 'Guide',
+    input: 'When does the ferry to Flåm leave?',
+    answer: '',
+    status: 'done',
+  },
   ...{ startedAt: 1_700_000_000_000, tokens: 0, isOpen: true, isInspected: true },
   ...entry,
 });

@@ -18,7 +18,7 @@ import {
   throwError,
 } from 'rxjs';
 import { fromFetch } from 'rxjs/fetch';
-import { fieldsOf, stringOf } from './model/read-event.js';
+import { fieldsOf, isRecord, stringOf } from './model/read-event.js';
 import type { Breakpoint, FeedLine, ForkRequest, HoldAction } from './protocol.js';
 
 /** News of the feed. */
@@ -148,7 +148,14 @@ const lines$ = ({ body }: Response): Observable<FeedLine> => {
   );
 };
 
-const parsedLine = (line: string): FeedLine => JSON.parse(line);
+const parsedLine = (text: string): FeedLine => {
+  const line: unknown = JSON.parse(text);
+  if (!isLine(line)) throw new Error('This is no line of a feed.');
+  return line;
+};
+
+const isLine = (value: unknown): value is FeedLine =>
+  isRecord(value) && typeof value['line'] === 'string';
 
 // ---------------------------------------------------------------- the token
 

@@ -36,7 +36,17 @@ const start = (root: Element): void => {
     frame ??= requestAnimationFrame(() => {
       frame = undefined;
       document.title = session.title;
-      render(<App session={session} client={client} ui={ui} set={set} send={send} connection={connection} />, root);
+      render(
+        <App
+          session={session}
+          client={client}
+          ui={ui}
+          set={set}
+          send={send}
+          connection={connection}
+        />,
+        root,
+      );
     });
   };
   const set = (change: Partial<Ui>): void => {

@@ -30,9 +30,7 @@ export const axisOf = (log: Log, isCompressed: boolean, offset = 0): Axis => {
     length: toAxis(log.lastAt),
     toAxis,
     toTime: (ms) => {
-      const index = isCompressed
-        ? lastIndex(gaps, (gap) => toAxis(gap.from) < ms)
-        : -1;
+      const index = isCompressed ? lastIndex(gaps, (gap) => toAxis(gap.from) < ms) : -1;
       const gap = gaps[index];
       const plain = ms + startedAt - offset;
       if (gap === undefined) return plain;
@@ -75,8 +73,10 @@ export const xOf = ({ axis, scale }: Window, time: number): number => axis.toAxi
 export interface Marble {
   readonly key: string;
   readonly kind: string;
-  /** The pixel of the axis. */
+  /** The pixel of the axis: of the marble, or at which the cluster begins. */
   readonly x: number;
+  /** The length of a cluster: it ends with its last marble, within its bin. */
+  readonly width: number;
   readonly count: number;
   /** The first entry, and the last. */
   readonly position: number;
@@ -84,6 +84,7 @@ export interface Marble {
 }
 
 const marbleGap = 9;
+const clusterEdge = 3;
 
 /**
  * The marbles of a window, in bins of `bin` pixels of the axis: bins do not move with the window. Looks at one marble a
@@ -101,17 +102,30 @@ export const marblesIn = (series: Series, window: Window, bin: number): readonly
     const number = Math.floor(x / bin + 1e-9);
     const next = Math.max(at + 1, indexAt((number + 1) * bin));
     const count = next - at;
-    const xs = count > bin / marbleGap + 1 ? [] : ats.slice(at, next).map((time) => xOf(window, time));
-    const areApart = xs.length > 0 && xs.every((it, index) => index === 0 || it - (xs[index - 1] ?? 0) >= marbleGap);
+    const xs =
+      count > bin / marbleGap + 1 ? [] : ats.slice(at, next).map((time) => xOf(window, time));
+    const areApart =
+      xs.length > 0 &&
+      xs.every((it, index) => index === 0 || it - (xs[index - 1] ?? 0) >= marbleGap);
     if (areApart) {
       xs.forEach((own, index) => {
         const position = positions[at + index] ?? 0;
-        marbles.push({ key: `${kind} ${position}`, kind, x: own, count: 1, position, until: position });
+        marbles.push({
+          key: `${kind} ${position}`,
+          kind,
+          x: own,
+          width: 0,
+          count: 1,
+          position,
+          until: position,
+        });
       });
     } else {
-      const end = xOf(window, ats[next - 1] ?? 0);
+      const begin = Math.max(number * bin + 0.5, x - clusterEdge);
+      const end = xOf(window, ats[next - 1] ?? 0) + clusterEdge;
+      const width = Math.max(8, Math.min(end, (number + 1) * bin - 0.5) - begin);
       marbles.push({
-        ...{ key: `${kind} bin ${number}`, kind, x: (x + end) / 2, count },
+        ...{ key: `${kind} bin ${number}`, kind, x: begin, width, count },
         ...{ position: positions[at] ?? 0, until: positions[next - 1] ?? 0 },
       });
     }
@@ -129,12 +143,7 @@ export interface ShownBar {
 }
 
 /** The bars of a window. Of bars in a row that are thinner than `thin` pixels, the first is shown. */
-export const barsIn = (
-  lane: Lane,
-  window: Window,
-  end: number,
-  thin = 2,
-): readonly ShownBar[] => {
+export const barsIn = (lane: Lane, window: Window, end: number, thin = 2): readonly ShownBar[] => {
   const { axis, scale, left, right } = window;
   const { bars, longest } = lane;
   const from = axis.toTime(left / scale) - longest;
@@ -172,7 +181,11 @@ const tickGap = 90;
 export const ticksIn = ({ left, right, scale }: Omit<Window, 'axis'>): readonly Tick[] => {
   const step = roundUp(tickGap / scale);
   const ticks: Tick[] = [];
-  for (let ms = Math.max(0, Math.floor(left / scale / step) * step); ms * scale <= right; ms += step) {
+  for (
+    let ms = Math.max(0, Math.floor(left / scale / step) * step);
+    ms * scale <= right;
+    ms += step
+  ) {
     ticks.push({ x: ms * scale, label: durationText(ms, step) });
   }
   return ticks;
@@ -188,7 +201,14 @@ export const roundUp = (value: number): number => {
 export const durationText = (ms: number, step = 0): string => {
   if (ms < 1000 && step < 1000) return `${Math.round(ms * 100) / 100} ms`;
   if (ms < 60_000) {
-    const digits = step > 0 && step < 100 ? 2 : step >= 1000 || ms >= 10_000 ? (step > 0 && step < 1000 ? 1 : 0) : 1;
+    const digits =
+      step > 0 && step < 100
+        ? 2
+        : step >= 1000 || ms >= 10_000
+          ? step > 0 && step < 1000
+            ? 1
+            : 0
+          : 1;
     return `${(ms / 1000).toFixed(digits)} s`;
   }
   const minutes = Math.floor(ms / 60_000);

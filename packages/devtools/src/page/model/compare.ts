@@ -1,6 +1,16 @@
 // Two runs side by side: on one time axis, with their first difference.
 import { type CallEntry, isChunkRun, isMark, type LogItem } from '../protocol.js';
 import { messageAt, type Part, toolAt } from './conversation.js';
+import {
+  anyFields,
+  fieldsOf,
+  isRecord,
+  messagesIn,
+  stringOf,
+  textIn,
+  toolCallIn,
+  withFields,
+} from './read-event.js';
 import { createRun, type Run } from './run.js';
 
 /** A fork, continued from its original: the steps that it has kept are those of the original. */
@@ -15,23 +25,82 @@ export interface JoinedRun {
 export type ForkedFrom = NonNullable<CallEntry['forkedFrom']>;
 
 /** Joins the log of a fork to that of its original. `undefined` if the original has no such step. */
-export const joinFork = (original: Run, fork: Run, { callId, at }: ForkedFrom): JoinedRun | undefined => {
-  const forkPosition = stepPosition(original, callId, at);
+export const joinFork = (
+  original: Run,
+  fork: Run,
+  { callId, at }: ForkedFrom,
+): JoinedRun | undefined => {
+  const forkStart = stepPosition(original, callId, at);
   const newId = fork.lanes.root?.callId;
-  if (forkPosition === undefined || newId === undefined) return undefined;
-  const run = createRun();
-  const forkedAt = original.log.timeAt(forkPosition);
-  run.log.append(original.log.items(0, forkPosition).map((item) => moved(item, callId, newId, 0)));
-  let taken = ownStart(fork);
-  const shift = forkedAt - fork.log.timeAt(taken);
+  if (forkStart === undefined || newId === undefined) return undefined;
+  const { position, isKept } = keptOf(original, callId, at, forkStart);
+  const forkedAt = original.log.timeAt(position - 1);
+  const items = original.log.items(0, position).filter(isKept);
+  const begin = (edits: Contents): Run => {
+    const run = createRun();
+    run.log.append(items.map((item) => edited(moved(item, callId, newId, 0), edits)));
+    return run;
+  };
+  let run = begin(new Map());
+  let start: number | undefined;
+  let taken = 0;
+  let hasAsked = false;
   const update = (): void => {
-    if (taken >= fork.log.size) return;
-    const items = fork.log.items(taken).map((item) => moved(item, newId, newId, shift));
+    start ??= ownStart(fork);
+    if (start === undefined || taken >= fork.log.size) return;
+    const shift = forkedAt - fork.log.timeAt(start);
+    const added = fork.log.items(Math.max(start, taken)).filter((item) => !isReplay(item));
     taken = fork.log.size;
-    run.log.append(items);
+    run.log.append(added.map((item) => moved(item, newId, newId, shift)));
+    const asked = hasAsked ? undefined : added.find((item) => isRequest(item, newId));
+    if (asked === undefined) return;
+    hasAsked = true;
+    // Only a request of the fork shows which kept steps were edited.
+    const contents = contentsIn(fieldsOf(asked)['messages']);
+    run = begin(contents);
+    run.log.append(
+      fork.log
+        .items(start)
+        .filter((item) => !isReplay(item))
+        .map((item) => moved(item, newId, newId, shift)),
+    );
   };
   update();
-  return { run, forkedAt, update };
+  return {
+    get run() {
+      return run;
+    },
+    forkedAt,
+    update,
+  };
+};
+
+/**
+ * The part of the original that a fork keeps: all until the step begins. Of parallel tool calls, those before it in the
+ * model's order are kept, which may end later.
+ */
+const keptOf = (original: Run, callId: string, at: string, start: number) => {
+  const [turn = '', index = 0] = /^(\d+)\/(\d+)/u.exec(at)?.slice(1) ?? [];
+  const call = original.lanes.calls.get(callId);
+  const tools = [...(call?.toolsByStep ?? [])].filter(([step]) => step.startsWith(`${turn}/`));
+  const isAfter = ([step]: readonly [string, string]): boolean =>
+    Number(step.slice(turn.length + 1)) >= Number(index);
+  const before = tools.filter((tool) => !isAfter(tool)).map(([, id]) => id);
+  const after = turn === '' ? [] : tools.filter(isAfter);
+  const ends = original.conversation.parts.flatMap((part) =>
+    part.type === 'tool' && part.callId === callId && before.includes(part.toolCallId)
+      ? [(part.result?.position ?? 0) + 1]
+      : [],
+  );
+  const position = turn === '' ? start : Math.max(start, ...ends);
+  const isKept = (item: LogItem): boolean =>
+    !after.some(([step, id]) => {
+      if (item.callId !== callId)
+        return renamed(item.callId, `${callId}/${id}`, '') !== item.callId;
+      if (isMark(item)) return item.mark === 'step' && renamed(item.id, step, '') !== item.id;
+      return !isChunkRun(item) && toolCallIn(anyFields(item)['toolCall']).id === id;
+    });
+  return { position, isKept };
 };
 
 /** The position at which a step of a root call, or of a call below it, begins. */
@@ -39,26 +108,32 @@ export const stepPosition = ({ lanes }: Run, callId: string, step: string): numb
   const own = lanes.calls.get(callId)?.steps.get(step);
   if (own !== undefined) return own;
   for (let end = step.indexOf('/'); end > 0; end = step.indexOf('/', end + 1)) {
-    const below = lanes.calls.get(`${callId}/${step.slice(0, end)}`)?.steps.get(step.slice(end + 1));
+    const below = lanes.calls
+      .get(`${callId}/${step.slice(0, end)}`)
+      ?.steps.get(step.slice(end + 1));
     if (below !== undefined) return below;
   }
   return undefined;
 };
 
+/** Events of a fork before its first own step. */
 const kept = ['preCall', 'stepReplayed', 'messagesAppended', 'stateChanged'];
 
-/** The position of the first entry of a fork that is no replay. */
-const ownStart = ({ log }: Run): number => {
+const isReplay = (item: LogItem): boolean =>
+  !isMark(item) && !isChunkRun(item) && item.type === 'stepReplayed';
+
+/** The position after the last step that a fork replays first; `undefined` until it does something of its own. */
+const ownStart = ({ log }: Run): number | undefined => {
   let lastKept = -1;
   for (let position = 0; position < log.size; position += 1) {
     const entry = log.entry(position);
-    if (entry?.type === 'chunk') break;
+    if (entry?.type === 'chunk') return lastKept + 1;
     if (entry?.type === 'event') {
-      if (!kept.includes(entry.event.type)) break;
+      if (!kept.includes(entry.event.type)) return lastKept + 1;
       lastKept = position;
     }
   }
-  return lastKept + 1;
+  return undefined;
 };
 
 const renamed = (id: string, from: string, to: string): string =>
@@ -72,7 +147,58 @@ const moved = (item: LogItem, from: string, to: string, shift: number): LogItem 
     const messageId = renamed(item.messageId, from, to);
     return { ...item, callId, ...parent, messageId, ats: item.ats.map((at) => at + shift) };
   }
-  return { ...item, callId, ...parent, at: item.at + shift };
+  const { message, messageId } = anyFields(item);
+  return withFields(item, {
+    ...{ callId, ...parent, at: item.at + shift },
+    ...(isRecord(message) && {
+      message: { ...message, id: renamed(stringOf(message['id']), from, to) },
+    }),
+    ...(typeof messageId === 'string' && { messageId: renamed(messageId, from, to) }),
+  });
+};
+
+/** The contents of messages and tool results, by their ids. */
+type Contents = ReadonlyMap<string, unknown>;
+
+const isRequest = (item: LogItem, callId: string): boolean =>
+  !isMark(item) && !isChunkRun(item) && item.type === 'preReasoning' && item.callId === callId;
+
+const contentsIn = (messages: unknown): Contents =>
+  new Map(
+    messagesIn(messages).flatMap((message): readonly (readonly [string, unknown])[] =>
+      message['role'] === 'tool'
+        ? messagesIn(message['content']).map((result) => [
+            stringOf(result['toolCallId']),
+            result['content'],
+          ])
+        : [[stringOf(message['id']), message['content']]],
+    ),
+  );
+
+/** An entry of the original with the texts that the fork has in its place. */
+const edited = (item: LogItem, contents: Contents): LogItem => {
+  if (contents.size === 0 || isMark(item) || isChunkRun(item)) return item;
+  const withContent = (value: unknown, id: string): unknown => {
+    const content = contents.get(id);
+    return content === undefined || textIn({ content }) === textIn(value)
+      ? value
+      : { ...fieldsOf(value), content };
+  };
+  const { message, result, toolCall, input } = anyFields(item);
+  switch (item.type) {
+    case 'preCall':
+      return withFields(item, {
+        input: messagesIn(input).map((one, index) =>
+          withContent(one, `${item.callId}/input/${index}`),
+        ),
+      });
+    case 'postReasoning':
+      return withFields(item, { message: withContent(message, stringOf(fieldsOf(message)['id'])) });
+    case 'postActing':
+      return withFields(item, { result: withContent(result, toolCallIn(toolCall).id) });
+    default:
+      return item;
+  }
 };
 
 // ---------------------------------------------------------------- differences
@@ -166,7 +292,8 @@ const maxCells = 1_000_000;
 export const diffWords = (left: string, right: string): readonly DiffPiece[] => {
   const [before, after] = [wordsOf(left), wordsOf(right)];
   let start = 0;
-  while (start < before.length && start < after.length && before[start] === after[start]) start += 1;
+  while (start < before.length && start < after.length && before[start] === after[start])
+    start += 1;
   let end = 0;
   while (
     end < Math.min(before.length, after.length) - start &&
@@ -187,7 +314,8 @@ export const diffWords = (left: string, right: string): readonly DiffPiece[] => 
   ]);
 };
 
-const wordsOf = (text: string): readonly string[] => text.match(/\s+|[\p{L}\p{N}_]+|[^\s\p{L}\p{N}_]/gu) ?? [];
+const wordsOf = (text: string): readonly string[] =>
+  text.match(/\s+|[\p{L}\p{N}_]+|[^\s\p{L}\p{N}_]/gu) ?? [];
 
 const diffLists = (a: readonly string[], b: readonly string[]): readonly DiffPiece[] => {
   const width = b.length + 1;
@@ -204,7 +332,10 @@ const diffLists = (a: readonly string[], b: readonly string[]): readonly DiffPie
   while (i < a.length || j < b.length) {
     const isSame = i < a.length && j < b.length && a[i] === b[j];
     const isLeft = !isSame && i < a.length && (j >= b.length || cell(i + 1, j) >= cell(i, j + 1));
-    pieces.push({ in: isSame ? 'both' : isLeft ? 'left' : 'right', text: (isSame || isLeft ? a[i] : b[j]) ?? '' });
+    pieces.push({
+      in: isSame ? 'both' : isLeft ? 'left' : 'right',
+      text: (isSame || isLeft ? a[i] : b[j]) ?? '',
+    });
     if (isSame || isLeft) i += 1;
     if (isSame || !isLeft) j += 1;
   }
@@ -216,7 +347,8 @@ const joined = (pieces: readonly DiffPiece[]): readonly DiffPiece[] => {
   for (const piece of pieces) {
     const last = result.at(-1);
     if (piece.text === '') continue;
-    if (last?.in === piece.in) result[result.length - 1] = { in: piece.in, text: last.text + piece.text };
+    if (last?.in === piece.in)
+      result[result.length - 1] = { in: piece.in, text: last.text + piece.text };
     else result.push(piece);
   }
   return result;

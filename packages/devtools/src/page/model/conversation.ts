@@ -217,20 +217,32 @@ const noticeOf = (event: ShownEvent): readonly [Tone, string] | undefined => {
     case 'modelRetry': {
       const { attempt, attempts, waitMs, error } = fields;
       const { message } = errorIn(error);
-      return ['bad', `Attempt ${String(attempt)} of ${String(attempts)} failed: ${message} Next in ${String(waitMs)} ms.`];
+      return [
+        'bad',
+        `Attempt ${String(attempt)} of ${String(attempts)} failed: ${message} Next in ${String(waitMs)} ms.`,
+      ];
     }
     case 'modelFallback':
-      return ['bad', `Fallback from ${stringOf(fields['from'])} to ${stringOf(fields['to'])}: ${errorIn(fields['error']).message}`];
+      return [
+        'bad',
+        `Fallback from ${stringOf(fields['from'])} to ${stringOf(fields['to'])}: ${errorIn(fields['error']).message}`,
+      ];
     case 'suspended':
       return ['plain', `${tool()} is suspended until its result arrives.`];
     case 'approvalRequested':
       return ['plain', `Approval requested: ${tool()}`];
     case 'approvalDecided':
-      return ['plain', `${tool()}: ${fields['approved'] === true ? 'approved' : 'denied'}. ${stringOf(fields['reason'])}`];
+      return [
+        'plain',
+        `${tool()}: ${fields['approved'] === true ? 'approved' : 'denied'}. ${stringOf(fields['reason'])}`,
+      ];
     case 'warning':
       return ['bad', `Warning: ${stringOf(fields['message'])}`];
     case 'handlerError':
-      return ['bad', `Interceptor ${stringOf(fields['name'])} failed: ${errorIn(fields['error']).message}`];
+      return [
+        'bad',
+        `Interceptor ${stringOf(fields['name'])} failed: ${errorIn(fields['error']).message}`,
+      ];
     case 'vetoed':
       return ['bad', `${stringOf(fields['name'])} vetoed ${stringOf(fields['of'])}.`];
     case 'stepReplayed':
@@ -262,7 +274,10 @@ export const messageAt = (message: MessagePart, position: number) => {
   const { text, thinking, final, discarded } = message;
   const isComplete = final !== undefined && final.position < position;
   return {
-    text: isComplete && final.text.length !== text?.text.length ? fixedText(final.text) : textAt(text, position),
+    text:
+      isComplete && final.text.length !== text?.text.length
+        ? fixedText(final.text)
+        : textAt(text, position),
     thinking: textAt(thinking, position),
     isComplete,
     discarded: discarded !== undefined && discarded.position < position ? discarded.why : undefined,
@@ -292,4 +307,4 @@ export const toolAt = (tool: ToolPart, position: number) => {
 };
 
 const shown = (value: unknown): string =>
-  value === undefined ? '' : (JSON.stringify(value, null, 1) ?? '').replaceAll(/\n\s*/gu, ' ');
+  value === undefined ? '' : JSON.stringify(value, null, 1).replaceAll(/\n\s*/gu, ' ');

@@ -1,7 +1,15 @@
 // One line about an entry of the log.
 import type { ChunkStream, Entry } from './log.js';
 import { deltaOf } from './log.js';
-import { anyFields, errorIn, fieldsOf, stringOf, textIn, toolCallIn, toolCallsIn } from './read-event.js';
+import {
+  anyFields,
+  errorIn,
+  fieldsOf,
+  stringOf,
+  textIn,
+  toolCallIn,
+  toolCallsIn,
+} from './read-event.js';
 
 export interface Description {
   readonly title: string;
@@ -16,12 +24,21 @@ const maxDetail = 160;
 export const describeEntry = (entry: Entry): Description => {
   switch (entry.type) {
     case 'chunk':
-      return { title: chunkTitles[entry.stream.head.kind], detail: cut(JSON.stringify(deltaOf(entry.stream, entry.index))) };
+      return {
+        title: chunkTitles[entry.stream.head.kind],
+        detail: cut(JSON.stringify(deltaOf(entry.stream, entry.index))),
+      };
     case 'mark': {
       const { mark } = entry;
-      if (mark.mark === 'demand') return { title: mark.isOpen ? 'demand open' : 'demand closed', detail: '' };
+      if (mark.mark === 'demand')
+        return { title: mark.isOpen ? 'demand open' : 'demand closed', detail: '' };
       const title = `${mark.mark === 'step' ? `step ${mark.kind}` : mark.mark} ${mark.phase}`;
-      const detail = mark.mark === 'interceptors' ? `${mark.of}: ${mark.names.join(', ')}` : mark.mark === 'request' ? mark.model : mark.id;
+      const detail =
+        mark.mark === 'interceptors'
+          ? `${mark.of}: ${mark.names.join(', ')}`
+          : mark.mark === 'request'
+            ? mark.model
+            : mark.id;
       return { title, detail };
     }
     case 'event':
@@ -44,17 +61,28 @@ const detailOf = (event: ReturnType<typeof anyFields>): string => {
   const { message } = event;
   if (typeof message === 'string') return message;
   if (message !== undefined) {
-    return textIn(message) || toolCallsIn(message).map(({ name }) => `${name}(…)`).join(', ');
+    return (
+      textIn(message) ||
+      toolCallsIn(message)
+        .map(({ name }) => `${name}(…)`)
+        .join(', ')
+    );
   }
   const { why, name, step, of } = event;
   return [of, name, why, step].map(stringOf).filter(Boolean).join(' · ');
 };
 
-const cut = (text: string): string => (text.length > maxDetail ? `${text.slice(0, maxDetail)}…` : text);
+const cut = (text: string): string =>
+  text.length > maxDetail ? `${text.slice(0, maxDetail)}…` : text;
 
 /** The agents of an entry, outermost first. */
 export const agentOf = (entry: Entry): string => {
-  const agent = entry.type === 'chunk' ? entry.stream.head.agent : entry.type === 'event' ? entry.event.agent : [];
+  const agent =
+    entry.type === 'chunk'
+      ? entry.stream.head.agent
+      : entry.type === 'event'
+        ? entry.event.agent
+        : [];
   return agent.join(' › ');
 };
 

@@ -13,14 +13,7 @@ import {
   tokensIn,
 } from './read-event.js';
 
-export type LaneKind =
-  | 'steps'
-  | 'model'
-  | 'tool'
-  | 'interceptors'
-  | 'demand'
-  | 'holds'
-  | 'events';
+export type LaneKind = 'steps' | 'model' | 'tool' | 'interceptors' | 'demand' | 'holds' | 'events';
 
 /** How a bar ended. `unsubscribed`: its consumer left. `open`: it runs. */
 export type BarEnd = 'open' | 'complete' | 'error' | 'unsubscribed' | 'vetoed' | 'cut';
@@ -122,7 +115,12 @@ export const createLanes = (): Lanes => {
   let root: CallLanes | undefined;
   let shape = 0;
 
-  const callOf = (callId: string, parentId: string | undefined, name: string, at: Place): CallLanes => {
+  const callOf = (
+    callId: string,
+    parentId: string | undefined,
+    name: string,
+    at: Place,
+  ): CallLanes => {
     const known = calls.get(callId);
     if (known !== undefined) return known;
     const parent =
@@ -136,7 +134,8 @@ export const createLanes = (): Lanes => {
   };
   const laneOf = (call: CallLanes, kind: LaneKind, id = '', label = laneLabels[kind]): Lane => {
     const key = `${call.callId} ${kind} ${id}`;
-    const known = kind === 'tool' ? call.tools.get(id) : call.lanes.find((lane) => lane.key === key);
+    const known =
+      kind === 'tool' ? call.tools.get(id) : call.lanes.find((lane) => lane.key === key);
     if (known !== undefined) return known;
     const { callId } = call;
     const lane: Lane = { key, kind, label, callId, bars: [], series: new Map(), longest: 0 };
@@ -159,7 +158,8 @@ export const createLanes = (): Lanes => {
         return;
       case 'request': {
         const lane = laneOf(call, 'model');
-        if (mark.phase !== 'started') closeBar(call, lane, `request ${mark.id}`, place, barEnds[mark.phase]);
+        if (mark.phase !== 'started')
+          closeBar(call, lane, `request ${mark.id}`, place, barEnds[mark.phase]);
         else openBar(call, lane, `request ${mark.id}`, newBar('request', mark.model, place));
         return;
       }
@@ -183,7 +183,8 @@ export const createLanes = (): Lanes => {
       case 'hold': {
         const lane = laneOf(call, 'holds');
         addMarble(lane, mark.phase === 'held' ? 'held' : 'released', place);
-        if (mark.phase === 'held') openBar(call, lane, `hold ${mark.id}`, newBar('hold', mark.of, place));
+        if (mark.phase === 'held')
+          openBar(call, lane, `hold ${mark.id}`, newBar('hold', mark.of, place));
         else closeBar(call, lane, `hold ${mark.id}`, place, barEnds[mark.phase]);
       }
     }
@@ -204,7 +205,10 @@ export const createLanes = (): Lanes => {
     const kind = mark.kind === 'model' ? 'model' : 'steps';
     const key = kind === 'model' ? 'message' : `step ${mark.id}`;
     const lane = laneOf(call, kind);
-    if (isStart) openBar(call, lane, key, newBar(kind === 'model' ? 'message' : mark.kind, mark.id, place));
+    // Rows depend on what is open.
+    if (kind === 'steps') shape += 1;
+    if (isStart)
+      openBar(call, lane, key, newBar(kind === 'model' ? 'message' : mark.kind, mark.id, place));
     else closeBar(call, lane, key, place, ended);
   };
   const onEvent = (event: ShownEvent, at: number, position: number): void => {
@@ -279,7 +283,8 @@ export const createLanes = (): Lanes => {
     }
     const step = call.stepsByTool.get(id);
     if (step !== undefined) beginStep(call, step, place);
-    if (event.type === 'preActing' && !call.isInspected) openBar(call, lane, key, newBar('tool', name, place));
+    if (event.type === 'preActing' && !call.isInspected)
+      openBar(call, lane, key, newBar('tool', name, place));
     addMarble(lane, event.type, place);
   };
   const onOther = (call: CallLanes, event: ShownEvent, place: Place): void => {
@@ -384,10 +389,7 @@ const nearestAbove = (
 };
 
 /** The call whose id is the longest beginning of this one. */
-const parentIdIn = (
-  callId: string,
-  calls: ReadonlyMap<string, CallLanes>,
-): string | undefined => {
+const parentIdIn = (callId: string, calls: ReadonlyMap<string, CallLanes>): string | undefined => {
   for (let end = callId.lastIndexOf('/'); end > 0; end = callId.lastIndexOf('/', end - 1)) {
     if (calls.has(callId.slice(0, end))) return callId.slice(0, end);
   }

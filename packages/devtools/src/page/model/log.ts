@@ -111,7 +111,9 @@ export const createLog = (folds: readonly Fold[] = []): Log => {
     const from = stream.ats.length;
     const last = segments.at(-1);
     const isSame = last?.type === 'run' && last.stream === stream;
-    const open = isSame ? last : { type: 'run' as const, start: size, at: 0, stream, from, count: 0 };
+    const open = isSame
+      ? last
+      : { type: 'run' as const, start: size, at: 0, stream, from, count: 0 };
     run.ats.forEach((given, index) => {
       const at = timed(given);
       if (!isSame && index === 0) push({ ...open, at });

@@ -89,3 +89,12 @@ export const stepOfMessage = (callId: string, messageId: string): string | undef
 
 /** An event with the names of its type erased: features add types of their own. */
 export const anyFields = (event: ShownEvent): Fields => event;
+
+/** An event with some fields changed. */
+export const withFields = (event: ShownEvent, fields: Fields): ShownEvent => {
+  const changed: unknown = { ...event, ...fields };
+  return isEvent(changed) ? changed : event;
+};
+
+const isEvent = (value: unknown): value is ShownEvent =>
+  isRecord(value) && typeof value['type'] === 'string';

@@ -69,7 +69,9 @@ export interface Travel {
 }
 
 /** A call about a journey: marks are as the inspecting layers of the server report them. */
-export const travel = (options: { readonly marks?: boolean; readonly callId?: string; readonly weather?: string } = {}): Travel => {
+export const travel = (
+  options: { readonly marks?: boolean; readonly callId?: string; readonly weather?: string } = {},
+): Travel => {
   const { marks = true, callId = 'c', weather = 'Dry until noon.' } = options;
   const scheduler = new VirtualTimeScheduler();
   scheduler.now = () => startedAt + scheduler.frame;
@@ -77,8 +79,25 @@ export const travel = (options: { readonly marks?: boolean; readonly callId?: st
   const researcher = createAgent({
     name: 'Researcher',
     model: scriptedModel(
-      () => spoken([...words('Looking it up.'), toolCall('search', { query: 'Flåm ferry' }), usage(420, 30), finish()], scheduler, 180, 25),
-      () => spoken([...words('The ferry leaves at 08:10 and takes two hours.'), usage(512, 21), finish()], scheduler, 210, 22),
+      () =>
+        spoken(
+          [
+            ...words('Looking it up.'),
+            toolCall('search', { query: 'Flåm ferry' }),
+            usage(420, 30),
+            finish(),
+          ],
+          scheduler,
+          180,
+          25,
+        ),
+      () =>
+        spoken(
+          [...words('The ferry leaves at 08:10 and takes two hours.'), usage(512, 21), finish()],
+          scheduler,
+          210,
+          22,
+        ),
     ),
     tools: [
       tool({
@@ -86,7 +105,12 @@ export const travel = (options: { readonly marks?: boolean; readonly callId?: st
         description: 'Searches.',
         run: () =>
           concat(
-            ...['2 of 6 pages', '4 of 6 pages', '6 of 6 pages'].map((value) => of({ value }).pipe(delay(140, scheduler), map(({ value: progress }) => progress))),
+            ...['2 of 6 pages', '4 of 6 pages', '6 of 6 pages'].map((value) =>
+              of({ value }).pipe(
+                delay(140, scheduler),
+                map(({ value: progress }) => progress),
+              ),
+            ),
             of('ferry: 08:10, 120 minutes'),
           ),
       }),
@@ -97,7 +121,9 @@ export const travel = (options: { readonly marks?: boolean; readonly callId?: st
     () =>
       spoken(
         [
-          ...['The user ', 'wants to ', 'travel; ', 'I need ', 'weather ', 'and ferries.'].map((piece) => thinking(piece)),
+          ...['The user ', 'wants to ', 'travel; ', 'I need ', 'weather ', 'and ferries.'].map(
+            (piece) => thinking(piece),
+          ),
           ...words('Let me check both.'),
           ...argumentsOf('weather', 'w1', 0, { city: 'Flåm', days: 1, units: 'metric' }),
           ...argumentsOf('Researcher', 'r1', 1, { user_prompt: 'Find the ferry to Flåm.' }),
@@ -109,7 +135,13 @@ export const travel = (options: { readonly marks?: boolean; readonly callId?: st
         320,
         18,
       ),
-    () => spoken([thinking('Both are known.'), ...words(answer), usage(1_840, 96), finish()], scheduler, 450, 24),
+    () =>
+      spoken(
+        [thinking('Both are known.'), ...words(answer), usage(1_840, 96), finish()],
+        scheduler,
+        450,
+        24,
+      ),
   );
   const model = retry(
     {
@@ -117,7 +149,11 @@ export const travel = (options: { readonly marks?: boolean; readonly callId?: st
       stream$: (request, context) => {
         attempts += 1;
         return attempts === 2
-          ? timer(120, scheduler).pipe(mergeMap(() => throwError(() => new MillraceError('rateLimited', 'Too many requests.'))))
+          ? timer(120, scheduler).pipe(
+              mergeMap(() =>
+                throwError(() => new MillraceError('rateLimited', 'Too many requests.')),
+              ),
+            )
           : script.stream$(request, context);
       },
     },
@@ -127,12 +163,19 @@ export const travel = (options: { readonly marks?: boolean; readonly callId?: st
     name: 'Guide',
     model,
     tools: [
-      tool({ name: 'weather', description: 'Tells the weather.', run: () => of(weather).pipe(delay(640, scheduler)) }),
+      tool({
+        name: 'weather',
+        description: 'Tells the weather.',
+        run: () => of(weather).pipe(delay(640, scheduler)),
+      }),
       agentTool(researcher, { description: 'Researches.' }),
       tool({
         name: 'tickets',
         description: 'Sells tickets.',
-        run: () => timer(230, scheduler).pipe(mergeMap(() => throwError(() => new Error('The counter is closed.')))),
+        run: () =>
+          timer(230, scheduler).pipe(
+            mergeMap(() => throwError(() => new Error('The counter is closed.'))),
+          ),
       }),
     ],
     use: [
@@ -141,13 +184,18 @@ export const travel = (options: { readonly marks?: boolean; readonly callId?: st
     ],
   });
   const events: AgentEvent[] = [];
-  agent.stream$('When does the ferry to Flåm leave, and what will the weather be?', { callId, scheduler }).subscribe({
-    next: (event) => {
-      events.push(event);
-      log.push(event);
-    },
-    error: () => undefined,
-  });
+  agent
+    .stream$('When does the ferry to Flåm leave, and what will the weather be?', {
+      callId,
+      scheduler,
+    })
+    .subscribe({
+      next: (event) => {
+        events.push(event);
+        log.push(event);
+      },
+      error: () => undefined,
+    });
   scheduler.flush();
   return { items: toItems(log), events };
 };
@@ -155,7 +203,10 @@ export const travel = (options: { readonly marks?: boolean; readonly callId?: st
 /** Reports steps and requests, as the layers of the server do. */
 const inspecting = (report: (mark: Mark) => void): Layer => {
   let requests = 0;
-  const watched = <T>(source: Observable<T>, mark: (phase: 'started' | 'ended' | 'failed' | 'cancelled') => void): Observable<T> =>
+  const watched = <T>(
+    source: Observable<T>,
+    mark: (phase: 'started' | 'ended' | 'failed' | 'cancelled') => void,
+  ): Observable<T> =>
     source.pipe(
       tap({
         subscribe: () => mark('started'),
@@ -168,19 +219,39 @@ const inspecting = (report: (mark: Mark) => void): Layer => {
     name: 'inspecting',
     priority: 6,
     inherit: true,
-    step: ({ call, scheduler }) => (next) => (step) =>
-      watched(next(step), (phase) =>
-        report({ mark: 'step', at: scheduler.now(), callId: call.callId, id: step.id, kind: step.kind, phase }),
-      ),
-    model: ({ call, scheduler }) => (model) => ({
-      ...model,
-      stream$: (request, context) => {
-        const id = `q${(requests += 1)}`;
-        return watched(model.stream$(request, context), (phase) =>
-          report({ mark: 'request', at: scheduler.now(), callId: call.callId, id, messageId: context.stepId, model: model.name, phase }),
-        );
-      },
-    }),
+    step:
+      ({ call, scheduler }) =>
+      (next) =>
+      (step) =>
+        watched(next(step), (phase) =>
+          report({
+            mark: 'step',
+            at: scheduler.now(),
+            callId: call.callId,
+            id: step.id,
+            kind: step.kind,
+            phase,
+          }),
+        ),
+    model:
+      ({ call, scheduler }) =>
+      (model) => ({
+        ...model,
+        stream$: (request, context) => {
+          const id = `q${(requests += 1)}`;
+          return watched(model.stream$(request, context), (phase) =>
+            report({
+              mark: 'request',
+              at: scheduler.now(),
+              callId: call.callId,
+              id,
+              messageId: context.stepId,
+              model: model.name,
+              phase,
+            }),
+          );
+        },
+      }),
   };
 };
 
@@ -196,7 +267,19 @@ export const toItems = (log: readonly (AgentEvent | Mark)[]): readonly LogItem[]
       items.push(shown(item));
       continue;
     }
-    const { type, seq, callId, parentId, agent, iteration, messageId, kind, delta, toolCall: of, at } = item;
+    const {
+      type,
+      seq,
+      callId,
+      parentId,
+      agent,
+      iteration,
+      messageId,
+      kind,
+      delta,
+      toolCall: of,
+      at,
+    } = item;
     const last = items.at(-1) as Partial<ChunkRun> | undefined;
     if (last?.messageId === messageId && last.kind === kind && last.toolCall?.index === of?.index) {
       (last.ats as number[]).push(at);
@@ -234,7 +317,11 @@ export const eventOf = (type: string, at: number, fields: object = {}): ShownEve
   }) as unknown as ShownEvent;
 
 /** Chunks of one message in a row. */
-export const runOf = (deltas: readonly string[], at: number, fields: Partial<ChunkRun> = {}): ChunkRun => ({
+export const runOf = (
+  deltas: readonly string[],
+  at: number,
+  fields: Partial<ChunkRun> = {},
+): ChunkRun => ({
   ...{ chunks: 'reasoningChunk', seq: at, callId: 'c', agent: ['Guide'], iteration: 1 },
   ...{ messageId: 'c/1', kind: 'text', deltas, ats: deltas.map((_, index) => at + index) },
   ...fields,

@@ -1,12 +1,5 @@
 // The state of the page: what the feed has brought. One object, which grows; views read it after each change.
-import type {
-  Breakpoint,
-  CallEntry,
-  FeedLine,
-  Hold,
-  LayerEntry,
-  LogItem,
-} from '../protocol.js';
+import type { Breakpoint, CallEntry, FeedLine, Hold, LayerEntry, LogItem } from '../protocol.js';
 import { createRun, type Run } from './run.js';
 
 /** `refused`: the server does not know the token, or there is no token. */
@@ -32,6 +25,10 @@ export interface Session {
   dismissNotice(index: number): void;
 }
 
+type Data = 'title' | 'source' | 'holdable' | 'breakpoints' | 'holds' | 'notices' | 'calls';
+
+type State = { -readonly [Field in Data]: Session[Field] };
+
 /** The newest notices that are shown. */
 const maxNotices = 4;
 
@@ -40,14 +37,9 @@ export const createSession = (): Session => {
   const runs = new Map<string, Run>();
   const layers = new Map<string, Map<string, readonly LayerEntry[]>>();
   const awaited = new Set<string>();
-  const state = {
-    title: 'Millrace devtools',
-    source: 'agents' as Session['source'],
-    holdable: [] as readonly string[],
-    breakpoints: [] as readonly Breakpoint[],
-    holds: [] as readonly Hold[],
-    notices: [] as readonly string[],
-    calls: [] as readonly CallEntry[],
+  const state: State = {
+    ...{ title: 'Millrace devtools', source: 'agents', holdable: [], breakpoints: [] },
+    ...{ holds: [], notices: [], calls: [] },
   };
   const sort = (): void => {
     state.calls = [...callsById.values()].sort((a, b) => b.startedAt - a.startedAt);

@@ -23,7 +23,9 @@ export interface AppProps extends Devtools {
 export const App = (props: AppProps) => {
   const { session, ui, connection } = props;
   if (connection === 'refused' && session.calls.length === 0) return <Refused />;
-  const call = (ui.selected === undefined ? undefined : session.callsById.get(ui.selected)) ?? session.calls[0];
+  const call =
+    (ui.selected === undefined ? undefined : session.callsById.get(ui.selected)) ??
+    session.calls[0];
   return (
     <DevtoolsContext.Provider value={props}>
       <Page {...props} call={call} />
@@ -44,19 +46,31 @@ const Page = (props: AppProps & { readonly call: CallEntry | undefined }) => {
     (position: number | undefined) => {
       const size = shownRun?.log.size ?? 0;
       const isEnd = position !== undefined && position >= size;
-      set({ position: isEnd ? undefined : position, isPlaying: false, ...windowAt(shownRun, position, ui.isCompressed, viewport.current) });
+      set({
+        position: isEnd ? undefined : position,
+        isPlaying: false,
+        ...windowAt(shownRun, position, ui.isCompressed, viewport.current),
+      });
     },
     [shownRun, ui.isCompressed],
   );
   const turn = (direction: -1 | 1) => {
     if (shownRun !== undefined) go(turnFrom(shownRun, ui.position ?? shownRun.log.size, direction));
   };
-  const play = () => set(ui.isPlaying ? { isPlaying: false } : { isPlaying: true, position: ui.position ?? 0 });
+  const play = () =>
+    set(ui.isPlaying ? { isPlaying: false } : { isPlaying: true, position: ui.position ?? 0 });
   useShortcuts({ ...props, viewport, run: shownRun, runId: runs[0]?.id, go, turn, play });
   const isRunning = call?.status === 'running' || call?.status === 'held';
   return (
     <div class="app">
-      <Toolbar run={shownRun} viewport={viewport} connection={connection} go={go} turn={turn} play={play} />
+      <Toolbar
+        run={shownRun}
+        viewport={viewport}
+        connection={connection}
+        go={go}
+        turn={turn}
+        play={play}
+      />
       <Notices session={session} set={set} />
       <Calls shown={call} />
       <main class="center">
@@ -65,7 +79,11 @@ const Page = (props: AppProps & { readonly call: CallEntry | undefined }) => {
         ) : (
           <>
             <CallHead {...props} call={call} />
-            {runs.length > 0 ? <Diagram runs={runs} viewport={viewport} isRunning={isRunning} /> : <p class="empty">Loading the log …</p>}
+            {runs.length > 0 ? (
+              <Diagram runs={runs} viewport={viewport} isRunning={isRunning} />
+            ) : (
+              <p class="empty">Loading the log …</p>
+            )}
           </>
         )}
         <HoldPanel />
@@ -101,10 +119,17 @@ const useLog = ({ session, client, send }: Devtools, id: string | undefined): vo
 
 /** The shown run and the one beside it, on one axis. */
 const useRuns = ({ session, ui }: Devtools, call: CallEntry | undefined): readonly DiagramRun[] => {
-  const other = ui.compared === undefined || ui.compared === call?.id ? undefined : session.callsById.get(ui.compared);
-  const [own, beside] = [call, other].map((entry) => (entry === undefined ? undefined : session.runs.get(entry.id)));
+  const other =
+    ui.compared === undefined || ui.compared === call?.id
+      ? undefined
+      : session.callsById.get(ui.compared);
+  const [own, beside] = [call, other].map((entry) =>
+    entry === undefined ? undefined : session.runs.get(entry.id),
+  );
   const isCompressed = ui.isCompressed && other === undefined;
-  const forks = [call, other].map((entry, index) => (entry?.forkedFrom?.callId === [other, call][index]?.id ? entry?.forkedFrom : undefined));
+  const forks = [call, other].map((entry, index) =>
+    entry?.forkedFrom?.callId === [other, call][index]?.id ? entry?.forkedFrom : undefined,
+  );
   const [ownFork, otherFork] = forks;
   const size = Math.min(1, own?.log.size ?? 0) + Math.min(1, beside?.log.size ?? 0);
   const joined = useMemo((): JoinedRun | undefined => {
@@ -114,7 +139,12 @@ const useRuns = ({ session, ui }: Devtools, call: CallEntry | undefined): readon
   }, [own, beside, ownFork?.callId, ownFork?.at, otherFork?.callId, otherFork?.at, size]);
   joined?.update();
   if (call === undefined || own === undefined) return [];
-  const shown = (entry: CallEntry, run: Run, title: string | undefined, isMain: boolean): DiagramRun => ({
+  const shown = (
+    entry: CallEntry,
+    run: Run,
+    title: string | undefined,
+    isMain: boolean,
+  ): DiagramRun => ({
     ...{ id: entry.id, run, axis: runAxis(run, isCompressed), title },
     position: isMain ? ui.position : undefined,
     forkedAt: joined?.forkedAt,
@@ -123,7 +153,10 @@ const useRuns = ({ session, ui }: Devtools, call: CallEntry | undefined): readon
   const isForkFirst = ownFork !== undefined;
   const main = isForkFirst && joined !== undefined ? joined.run : own;
   const second = !isForkFirst && joined !== undefined ? joined.run : beside;
-  const pair = [shown(call, main, isForkFirst ? 'Fork' : 'A', true), shown(other, second, isForkFirst ? 'Original' : otherFork === undefined ? 'B' : 'Fork', false)];
+  const pair = [
+    shown(call, main, isForkFirst ? 'Fork' : 'A', true),
+    shown(other, second, isForkFirst ? 'Original' : otherFork === undefined ? 'B' : 'Fork', false),
+  ];
   return isForkFirst ? pair.toReversed() : pair;
 };
 
@@ -132,7 +165,11 @@ const CallHead = ({ call, client, send, ui, set }: Devtools & { readonly call: C
     <h2 title={call.id}>{call.input || call.id}</h2>
     <span class={`status ${call.status}`}>{call.status}</span>
     {call.forkedFrom !== undefined && (
-      <button type="button" class="link" onClick={() => set({ compared: call.forkedFrom?.callId, tab: 'difference' })}>
+      <button
+        type="button"
+        class="link"
+        onClick={() => set({ compared: call.forkedFrom?.callId, tab: 'difference' })}
+      >
         Fork at {call.forkedFrom.at}: compare
       </button>
     )}
@@ -149,7 +186,13 @@ const CallHead = ({ call, client, send, ui, set }: Devtools & { readonly call: C
   </div>
 );
 
-const Notices = ({ session, set }: { readonly session: Session; readonly set: Devtools['set'] }) => (
+const Notices = ({
+  session,
+  set,
+}: {
+  readonly session: Session;
+  readonly set: Devtools['set'];
+}) => (
   <div class="notices" role="log" aria-label="Notices">
     {session.notices.map((text, index) => (
       <p key={text} class="notice-line">
@@ -180,8 +223,11 @@ interface ShortcutProps extends Devtools {
 
 const useShortcuts = (props: ShortcutProps): void => {
   useKeys((event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || isTyping(event)) return;
-    const isButton = event.target instanceof HTMLElement && event.target.closest('button, [role=tab], [role=button]') !== null;
+    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || isTyping(event))
+      return;
+    const isButton =
+      event.target instanceof HTMLElement &&
+      event.target.closest('button, [role=tab], [role=button]') !== null;
     if (isButton && (event.key === 'Enter' || event.key === ' ')) return;
     const act = actionOf(event, props);
     if (act === undefined) return;
@@ -190,13 +236,24 @@ const useShortcuts = (props: ShortcutProps): void => {
   });
 };
 
-const actionOf = ({ key, shiftKey }: KeyboardEvent, props: ShortcutProps): (() => void) | undefined => {
+const actionOf = (
+  { key, shiftKey }: KeyboardEvent,
+  props: ShortcutProps,
+): (() => void) | undefined => {
   const { session, ui, set, run, runId, go, turn, play, viewport } = props;
   const position = ui.position ?? run?.log.size ?? 0;
   const select = (step: number) => () => {
     const index = session.calls.findIndex(({ id }) => id === (ui.selected ?? session.calls[0]?.id));
     const next = session.calls[index + step];
-    if (next !== undefined) set({ selected: next.id, position: undefined, isPlaying: false, scale: undefined, left: undefined, chosen: undefined });
+    if (next !== undefined)
+      set({
+        selected: next.id,
+        position: undefined,
+        isPlaying: false,
+        scale: undefined,
+        left: undefined,
+        chosen: undefined,
+      });
   };
   switch (key) {
     case 'ArrowLeft':
@@ -223,7 +280,13 @@ const actionOf = ({ key, shiftKey }: KeyboardEvent, props: ShortcutProps): (() =
     case '-':
       return () => set(zoomed(viewport.current, 1 / 1.5));
     case 'Enter':
-      return runId === undefined ? undefined : () => set({ chosen: { runId, position: position - 1, until: position - 1, kind: '' }, tab: 'inspector' });
+      return runId === undefined
+        ? undefined
+        : () =>
+            set({
+              chosen: { runId, position: position - 1, until: position - 1, kind: '' },
+              tab: 'inspector',
+            });
     case '/':
       return () => document.getElementById('search')?.focus();
     case '?':

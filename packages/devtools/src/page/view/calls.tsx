@@ -13,7 +13,7 @@ const rowHeight = 58;
 const overscan = 3;
 
 export const Calls = ({ shown }: { readonly shown: CallEntry | undefined }) => {
-  const { session, client, ui, set, send } = useDevtools();
+  const { session, client, set, send } = useDevtools();
   const [words, setWords] = useState('');
   const [status, setStatus] = useState<(typeof filters)[number]>('all');
   const [found, setFound] = useState<ReadonlySet<string>>(new Set());
@@ -22,7 +22,10 @@ export const Calls = ({ shown }: { readonly shown: CallEntry | undefined }) => {
   useEffect(() => {
     setFound(new Set());
     if (query.length < 3) return undefined;
-    const timer = setTimeout(() => send(client.search$(query), (ids) => setFound(new Set(ids))), 250);
+    const timer = setTimeout(
+      () => send(client.search$(query), (ids) => setFound(new Set(ids))),
+      250,
+    );
     return () => {
       clearTimeout(timer);
     };
@@ -33,7 +36,14 @@ export const Calls = ({ shown }: { readonly shown: CallEntry | undefined }) => {
       (query === '' || hasWords(call, query) || found.has(call.id)),
   );
   const select = (id: string) => {
-    set({ selected: id, position: undefined, isPlaying: false, scale: undefined, left: undefined, chosen: undefined });
+    set({
+      selected: id,
+      position: undefined,
+      isPlaying: false,
+      scale: undefined,
+      left: undefined,
+      chosen: undefined,
+    });
   };
   return (
     <section class="calls" aria-label="Calls">
@@ -41,12 +51,18 @@ export const Calls = ({ shown }: { readonly shown: CallEntry | undefined }) => {
         <input
           id="search"
           type="search"
-          placeholder="Search calls and logs  /"
+          placeholder="Search ( / )"
           aria-label="Search calls and logs"
           value={words}
           onInput={({ currentTarget }) => setWords(currentTarget.value)}
         />
-        <select aria-label="Status" value={status} onChange={({ currentTarget }) => setStatus(filters.find((it) => it === currentTarget.value) ?? 'all')}>
+        <select
+          aria-label="Status"
+          value={status}
+          onChange={({ currentTarget }) =>
+            setStatus(filters.find((it) => it === currentTarget.value) ?? 'all')
+          }
+        >
           {filters.map((name) => (
             <option key={name} value={name}>
               {name}
@@ -57,7 +73,10 @@ export const Calls = ({ shown }: { readonly shown: CallEntry | undefined }) => {
       <CallList calls={calls} shown={shown} select={select} />
       <footer class="calls-foot">
         <span>
-          {calls.length === session.calls.length ? calls.length : `${calls.length} of ${session.calls.length}`} calls
+          {calls.length === session.calls.length
+            ? calls.length
+            : `${calls.length} of ${session.calls.length}`}{' '}
+          calls
         </span>
         <IconButton
           icon="download"
@@ -96,12 +115,24 @@ const CallList = ({ calls, shown, select }: CallListProps) => {
   const first = Math.max(0, Math.floor(top / rowHeight) - overscan);
   const visible = calls.slice(first, Math.ceil((top + height) / rowHeight) + overscan);
   return (
-    <div class="call-list" ref={ref} onScroll={({ currentTarget }) => setTop(currentTarget.scrollTop)} tabIndex={-1}>
+    <div
+      class="call-list"
+      ref={ref}
+      onScroll={({ currentTarget }) => setTop(currentTarget.scrollTop)}
+      tabIndex={-1}
+    >
       {calls.length === 0 ? (
-        <p class="empty">{session.calls.length === 0 ? 'No calls yet.' : 'No call fits the search.'}</p>
+        <p class="empty">
+          {session.calls.length === 0 ? 'No calls yet.' : 'No call fits the search.'}
+        </p>
       ) : (
         <div style={{ height: `${calls.length * rowHeight}px` }} class="height">
-          <div role="list" aria-label="Calls" class="layer" style={{ top: `${first * rowHeight}px` }}>
+          <div
+            role="list"
+            aria-label="Calls"
+            class="layer"
+            style={{ top: `${first * rowHeight}px` }}
+          >
             {visible.map((call) => (
               <CallRow key={call.id} call={call} isShown={call.id === shown?.id} select={select} />
             ))}
@@ -112,7 +143,11 @@ const CallList = ({ calls, shown, select }: CallListProps) => {
   );
 };
 
-const CallRow = (props: { readonly call: CallEntry; readonly isShown: boolean; readonly select: (id: string) => void }) => {
+const CallRow = (props: {
+  readonly call: CallEntry;
+  readonly isShown: boolean;
+  readonly select: (id: string) => void;
+}) => {
   const { ui, set } = useDevtools();
   const { call, isShown } = props;
   const { id, input, agent, status, reason, startedAt, endedAt, tokens, forkedFrom } = call;
@@ -120,7 +155,12 @@ const CallRow = (props: { readonly call: CallEntry; readonly isShown: boolean; r
   const duration = endedAt === undefined ? '' : ` · ${durationText(endedAt - startedAt)}`;
   return (
     <div role="listitem" class={isShown ? 'call shown' : 'call'} data-call={id}>
-      <button type="button" class="call-main" aria-current={isShown} onClick={() => props.select(id)}>
+      <button
+        type="button"
+        class="call-main"
+        aria-current={isShown}
+        onClick={() => props.select(id)}
+      >
         <span class="call-input">{input || id}</span>
         <span class="call-facts">
           <span class={`status ${status}`}>{status}</span>
@@ -140,7 +180,12 @@ const CallRow = (props: { readonly call: CallEntry; readonly isShown: boolean; r
           aria-pressed={isCompared}
           aria-label={`Compare with: ${input || id}`}
           title="Compare with the shown call"
-          onClick={() => set({ compared: isCompared ? undefined : id, tab: isCompared ? 'conversation' : 'difference' })}
+          onClick={() =>
+            set({
+              compared: isCompared ? undefined : id,
+              tab: isCompared ? 'conversation' : 'difference',
+            })
+          }
         >
           ⇄
         </button>

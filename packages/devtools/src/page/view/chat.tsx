@@ -19,7 +19,10 @@ interface ChatProps {
 
 export const Chat = ({ run, runId, position }: ChatProps) => {
   const count = run.conversation.countAt(position);
-  const [pages, setPages] = useState<{ readonly runId: string; readonly back: number }>({ runId, back: 0 });
+  const [pages, setPages] = useState<{ readonly runId: string; readonly back: number }>({
+    runId,
+    back: 0,
+  });
   const back = pages.runId === runId ? pages.back : 0;
   const end = Math.max(Math.min(page, count), count - back * page);
   const start = Math.max(0, end - page);
@@ -59,8 +62,16 @@ const PartView = (props: PartProps) => {
     case 'steered':
       return (
         <article class={`part user ${part.type}`} style={indent}>
-          <Head part={part} runId={props.runId} name={part.type === 'steered' ? 'Steered' : part.depth === 0 ? 'User' : `To ${part.agent}`} />
-          <LongText text={{ length: part.text.length, slice: (from, to) => part.text.slice(from, to) }} />
+          <Head
+            part={part}
+            runId={props.runId}
+            name={
+              part.type === 'steered' ? 'Steered' : part.depth === 0 ? 'User' : `To ${part.agent}`
+            }
+          />
+          <LongText
+            text={{ length: part.text.length, slice: (from, to) => part.text.slice(from, to) }}
+          />
         </article>
       );
     case 'notice':
@@ -76,27 +87,50 @@ const PartView = (props: PartProps) => {
   }
 };
 
-type Indent = { readonly indent: Readonly<Record<string, string>> };
+interface Indent {
+  readonly indent: Readonly<Record<string, string>>;
+}
 
-const Message = ({ part, runId, position, indent }: PartProps<Extract<Part, { type: 'message' }>> & Indent) => {
+const Message = ({
+  part,
+  runId,
+  position,
+  indent,
+}: PartProps<Extract<Part, { type: 'message' }>> & Indent) => {
   const { text, thinking, isComplete, discarded } = messageAt(part, position);
   if (text.length === 0 && thinking.length === 0 && discarded === undefined) return null;
   const name = `${part.agent}${part.step === undefined ? '' : ` · message ${part.step}`}`;
   return (
-    <article class={discarded === undefined ? 'part assistant' : 'part assistant discarded'} style={indent} aria-busy={!isComplete}>
+    <article
+      class={discarded === undefined ? 'part assistant' : 'part assistant discarded'}
+      style={indent}
+      aria-busy={!isComplete}
+    >
       <Head part={part} runId={runId} name={name} />
       {thinking.length > 0 && (
         <div class="thinking">
           <LongText text={thinking} />
         </div>
       )}
-      {text.length > 0 && (discarded === undefined ? <LongText text={text} /> : <s><LongText text={text} /></s>)}
+      {text.length > 0 &&
+        (discarded === undefined ? (
+          <LongText text={text} />
+        ) : (
+          <s>
+            <LongText text={text} />
+          </s>
+        ))}
       {discarded !== undefined && <p class="why">Discarded: {discarded}</p>}
     </article>
   );
 };
 
-const Tool = ({ part, runId, position, indent }: PartProps<Extract<Part, { type: 'tool' }>> & Indent) => {
+const Tool = ({
+  part,
+  runId,
+  position,
+  indent,
+}: PartProps<Extract<Part, { type: 'tool' }>> & Indent) => {
   const { input, result, status, progress } = toolAt(part, position);
   return (
     <article class={`part tool-part ${status}`} style={indent}>
@@ -110,14 +144,21 @@ const Tool = ({ part, runId, position, indent }: PartProps<Extract<Part, { type:
       </div>
       {result !== undefined && (
         <div class={result.isError ? 'result bad' : 'result'}>
-          <LongText text={{ length: result.text.length, slice: (from, to) => result.text.slice(from, to) }} />
+          <LongText
+            text={{ length: result.text.length, slice: (from, to) => result.text.slice(from, to) }}
+          />
         </div>
       )}
     </article>
   );
 };
 
-const Head = (props: { readonly part: Part; readonly runId: string; readonly name: string; readonly children?: preact.ComponentChildren }) => (
+const Head = (props: {
+  readonly part: Part;
+  readonly runId: string;
+  readonly name: string;
+  readonly children?: preact.ComponentChildren;
+}) => (
   <header>
     <Link part={props.part} runId={props.runId} label={props.name} />
     {props.children}
@@ -125,7 +166,15 @@ const Head = (props: { readonly part: Part; readonly runId: string; readonly nam
 );
 
 /** Opens the entry of a part in the inspector. */
-const Link = ({ part, runId, label }: { readonly part: Part; readonly runId: string; readonly label: string }) => {
+const Link = ({
+  part,
+  runId,
+  label,
+}: {
+  readonly part: Part;
+  readonly runId: string;
+  readonly label: string;
+}) => {
   const { set } = useDevtools();
   const { position } = part;
   return (
@@ -133,7 +182,9 @@ const Link = ({ part, runId, label }: { readonly part: Part; readonly runId: str
       type="button"
       class="link"
       title="Show this entry"
-      onClick={() => set({ chosen: { runId, position, until: position, kind: '' }, tab: 'inspector' })}
+      onClick={() =>
+        set({ chosen: { runId, position, until: position, kind: '' }, tab: 'inspector' })
+      }
     >
       {label}
     </button>
@@ -145,13 +196,17 @@ export const LongText = ({ text }: { readonly text: TextAt }) => {
   const [isWhole, setWhole] = useState(false);
   const { length } = text;
   if (length <= shownLength) return <div class="long">{text.slice(0)}</div>;
-  const blocks = isWhole ? Array.from({ length: Math.ceil(length / blockLength) }, (_, at) => at * blockLength) : [];
+  const blocks = isWhole
+    ? Array.from({ length: Math.ceil(length / blockLength) }, (_, at) => at * blockLength)
+    : [];
   return (
     <div class="long">
       <button type="button" class="more" onClick={() => setWhole(!isWhole)}>
         {isWhole ? 'Show the end only' : `Show all ${length.toLocaleString('en')} characters`}
       </button>
-      {isWhole ? blocks.map((from) => <span key={from}>{text.slice(from, from + blockLength)}</span>) : `…${text.slice(length - shownLength)}`}
+      {isWhole
+        ? blocks.map((from) => <span key={from}>{text.slice(from, from + blockLength)}</span>)
+        : `…${text.slice(length - shownLength)}`}
     </div>
   );
 };

@@ -1,12 +1,13 @@
 // The marble diagram: rows of lanes on a time axis. It draws only what is visible, in both directions.
-import { type RefObject } from 'preact';
+import type { RefObject } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { ticksIn, type Window, xOf } from '../model/axis.js';
+import { Legend } from './legend.js';
 import { describeEntry } from '../model/describe.js';
 import type { Gap } from '../model/log.js';
 import { type DrawnRow, drawnRows, RowDrawing } from './drawing.js';
 import { type DiagramRun, type Row, rowHeight, rowsOf } from './rows.js';
-import { useDevtools } from './state.js';
+import { type Ui, useDevtools } from './state.js';
 
 /** The window in numbers, for the controls beside the diagram. */
 export interface Viewport {
@@ -20,6 +21,8 @@ export interface Viewport {
 
 export const labelWidth = 184;
 const padding = 72;
+/** The pixels before the beginning. */
+const margin = 16;
 /** A running call scrolls when it is longer. */
 const scrollMs = 30_000;
 const maxScale = 200;
@@ -41,8 +44,9 @@ export const Diagram = ({ runs, viewport, isRunning }: DiagramProps) => {
   const rows = useRows(runs, ui.collapsed);
   const length = Math.max(1, ...runs.map(({ axis }) => axis.length));
   const scale = ui.scale ?? autoScale(plot - padding, length, isRunning);
-  const left = leftOf({ runs, left: ui.left, scale, plot, length });
-  if (viewport.current !== null) Object.assign(viewport.current, { width: plot, scale, left, length });
+  const left = leftOf({ runs, ui, scale, plot, length });
+  if (viewport.current !== null)
+    Object.assign(viewport.current, { width: plot, scale, left, length });
   const windows = runs.map(({ axis }): Window => ({ axis, scale, left, right: left + plot }));
   const first = Math.max(0, Math.floor(top / rowHeight) - overscan);
   const last = Math.ceil((top + height) / rowHeight) + overscan;
@@ -78,6 +82,7 @@ export const Diagram = ({ runs, viewport, isRunning }: DiagramProps) => {
           </div>
         </div>
       </div>
+      <Legend />
     </section>
   );
 };
@@ -92,24 +97,33 @@ const autoScale = (room: number, length: number, isRunning: boolean): number => 
 /** The first visible pixel: as chosen, or so that the end or the position is visible. */
 const leftOf = (given: {
   readonly runs: readonly DiagramRun[];
-  readonly left: number | undefined;
+  readonly ui: Pick<Ui, 'left' | 'isPlaying'>;
   readonly scale: number;
   readonly plot: number;
   readonly length: number;
 }): number => {
-  const { runs, left, scale, plot, length } = given;
-  if (left !== undefined) return left * scale;
-  const end = Math.max(0, length * scale - (plot - padding));
+  const { runs, ui, scale, plot, length } = given;
+  const tail = length * scale - (plot - padding);
+  const end = tail > 1 ? tail : -margin;
   const [run] = runs;
-  if (run?.position === undefined) return end;
+  const chosen = ui.left === undefined ? undefined : ui.left * scale;
+  if (run?.position === undefined) return chosen ?? end;
   const x = run.axis.toAxis(run.run.log.timeAt(run.position - 1)) * scale;
-  return Math.min(end, Math.max(0, x - plot / 2));
+  // The window follows what is played.
+  const isVisible = chosen !== undefined && x >= chosen && x <= chosen + plot;
+  if (isVisible || (chosen !== undefined && !ui.isPlaying)) return chosen;
+  return Math.min(end, Math.max(-margin, x - plot / 2));
 };
 
 const useRows = (runs: readonly DiagramRun[], collapsed: ReadonlySet<string>): readonly Row[] =>
   useMemo(
     () => runs.flatMap(({ run }, index) => rowsOf(index, run, collapsed)),
-    [collapsed, runs.map(({ id, run }) => `${id} ${run.lanes.shape} ${run.log.startedAt}`).join('|'), runs[0]?.run, runs[1]?.run],
+    [
+      collapsed,
+      runs.map(({ id, run }) => `${id} ${run.lanes.shape} ${run.log.startedAt}`).join('|'),
+      runs[0]?.run,
+      runs[1]?.run,
+    ],
   );
 
 const useSize = (ref: RefObject<HTMLElement | null>) => {
@@ -149,7 +163,13 @@ const RowLabel = ({ row, title }: { readonly row: Row; readonly title: string | 
   };
   return (
     <div class="label head" style={indent} role="listitem">
-      <button type="button" class="fold" aria-expanded={!isCollapsed} aria-label={`Lanes of ${call.name}`} onClick={toggle}>
+      <button
+        type="button"
+        class="fold"
+        aria-expanded={!isCollapsed}
+        aria-label={`Lanes of ${call.name}`}
+        onClick={toggle}
+      >
         {isCollapsed ? '▸' : '▾'}
       </button>
       <span title={call.callId}>
@@ -160,7 +180,12 @@ const RowLabel = ({ row, title }: { readonly row: Row; readonly title: string | 
   );
 };
 
-const Ticks = (props: { readonly left: number; readonly right: number; readonly scale: number; readonly plot: number }) => (
+const Ticks = (props: {
+  readonly left: number;
+  readonly right: number;
+  readonly scale: number;
+  readonly plot: number;
+}) => (
   <div class="axis">
     <span class="axis-name">time</span>
     <svg width={props.plot} height={22} role="img" aria-label="Time axis">
@@ -191,16 +216,25 @@ const Plot = ({ runs, drawn, windows, plot, input }: PlotProps) => {
   const [hint, setHint] = useState<{ x: number; y: number; text: string } | undefined>();
   const height = drawn.length * rowHeight;
   const targetOf = (event: Event) => {
-    const element = event.target instanceof Element ? event.target.closest<SVGElement>('[data-position]') : null;
+    const element =
+      event.target instanceof Element ? event.target.closest<SVGElement>('[data-position]') : null;
     const index = Number(element?.closest<SVGElement>('[data-run]')?.dataset['run']);
     const run = runs[index];
     if (element === null || run === undefined) return undefined;
     const { position, until, kind = '', count = '1' } = element.dataset;
-    return { run, position: Number(position), until: Number(until), kind, count: Number(count), window: windows[index] };
+    return {
+      run,
+      position: Number(position),
+      until: Number(until),
+      kind,
+      count: Number(count),
+      window: windows[index],
+    };
   };
   const choose = (event: Event): void => {
+    if (input.hasMoved()) return;
     const target = targetOf(event);
-    if (target === undefined || input.hasMoved()) return;
+    if (target === undefined) return;
     const { run, position, until, kind, count, window } = target;
     set({ chosen: { runId: run.id, position, until, kind }, tab: 'inspector' });
     if (count > 1 && window !== undefined) set(zoomedTo(run, position, until, plot));
@@ -215,7 +249,8 @@ const Plot = ({ runs, drawn, windows, plot, input }: PlotProps) => {
         onPointerDown={input.onPointerDown}
         onPointerMove={(event) => {
           const target = input.onPointerMove(event) ? undefined : targetOf(event);
-          const text = target === undefined ? undefined : hintOf(target.run, target.position, target.count);
+          const text =
+            target === undefined ? undefined : hintOf(target.run, target.position, target.count);
           setHint(text === undefined ? undefined : { x: event.offsetX, y: event.offsetY, text });
         }}
         onPointerLeave={() => setHint(undefined)}
@@ -235,7 +270,10 @@ const Plot = ({ runs, drawn, windows, plot, input }: PlotProps) => {
         <Cursors runs={runs} windows={windows} drawn={drawn} plot={plot} />
       </svg>
       {hint !== undefined && (
-        <div class="hint" style={{ left: `${Math.min(hint.x, plot - 260)}px`, top: `${hint.y + 16}px` }}>
+        <div
+          class="hint"
+          style={{ left: `${Math.min(hint.x, plot - 260)}px`, top: `${hint.y + 16}px` }}
+        >
           {hint.text}
         </div>
       )}
@@ -276,11 +314,16 @@ const Backdrop = ({ runs, windows, drawn, height }: LinesProps & { readonly heig
   const { ui } = useDevtools();
   const [run] = runs;
   const [window] = windows;
-  const gaps = ui.isCompressed && run !== undefined && window !== undefined ? gapsIn(run.run.log.gaps, window) : [];
+  const gaps =
+    ui.isCompressed && run !== undefined && window !== undefined
+      ? gapsIn(run.run.log.gaps, window)
+      : [];
   return (
     <>
       {drawn.map(({ row, y }) =>
-        row.lane === undefined ? <rect key={row.key} class="stripe" x={0} y={y} width="100%" height={rowHeight} /> : null,
+        row.lane === undefined ? (
+          <rect key={row.key} class="stripe" x={0} y={y} width="100%" height={rowHeight} />
+        ) : null,
       )}
       {gaps.map(({ x, width, label }) => (
         <rect key={x} class="gap" x={x} y={0} width={width} height={height} aria-label={label} />
@@ -306,12 +349,25 @@ const Cursors = ({ runs, windows, drawn, plot }: LinesProps & { readonly plot: n
       const window = windows[index];
       const { y, height } = spanOf(drawn, index);
       if (window === undefined || height === 0) return null;
-      const x = position === undefined ? undefined : xOf(window, run.log.timeAt(position - 1)) - window.left;
+      const x =
+        position === undefined
+          ? undefined
+          : xOf(window, run.log.timeAt(position - 1)) - window.left;
       const fork = forkedAt === undefined ? undefined : xOf(window, forkedAt) - window.left;
       return (
         <g key={id}>
-          {x !== undefined && x < plot && <rect class="future" x={Math.max(0, x)} y={y} width={plot - Math.max(0, x)} height={height} />}
-          {x !== undefined && <path class="cursor" d={`M${x} ${y}v${height}`} data-testid="cursor" />}
+          {x !== undefined && x < plot && (
+            <rect
+              class="future"
+              x={Math.max(0, x)}
+              y={y}
+              width={plot - Math.max(0, x)}
+              height={height}
+            />
+          )}
+          {x !== undefined && (
+            <path class="cursor" d={`M${x} ${y}v${height}`} data-testid="cursor" />
+          )}
           {fork !== undefined && <path class="fork-line" d={`M${fork} ${y}v${height}`} />}
         </g>
       );
@@ -334,17 +390,24 @@ const usePointer = (viewport: RefObject<Viewport>, set: ReturnType<typeof useDev
   });
   const panTo = (pixels: number): void => {
     const { current } = viewport;
-    if (current !== null) set({ scale: current.scale, left: pixels / current.scale });
+    set({ scale: current.scale, left: pixels / current.scale });
   };
   return {
-    hasMoved: () => drag.current.hasMoved,
+    /** Whether the window was moved since the last question. A click that ends it chooses nothing. */
+    hasMoved: (): boolean => {
+      const { hasMoved } = drag.current;
+      drag.current.hasMoved = false;
+      return hasMoved;
+    },
     onWheel: (event: WheelEvent) => {
       const { current } = viewport;
-      if (current === null) return;
       const across = event.shiftKey && event.deltaX === 0 ? event.deltaY : event.deltaX;
       if (event.ctrlKey || event.metaKey) {
         event.preventDefault();
-        const box = event.currentTarget instanceof Element ? event.currentTarget.getBoundingClientRect() : undefined;
+        const box =
+          event.currentTarget instanceof Element
+            ? event.currentTarget.getBoundingClientRect()
+            : undefined;
         const x = event.clientX - (box?.left ?? 0) - labelWidth;
         set(zoomed(current, Math.exp(-event.deltaY / 300), x));
       } else if (across !== 0) {
@@ -353,7 +416,13 @@ const usePointer = (viewport: RefObject<Viewport>, set: ReturnType<typeof useDev
       }
     },
     onPointerDown: ({ clientX, button }: PointerEvent) => {
-      if (button === 0) drag.current = { x: clientX, left: viewport.current?.left ?? 0, hasMoved: false, isDown: true };
+      if (button === 0)
+        drag.current = {
+          x: clientX,
+          left: viewport.current.left,
+          hasMoved: false,
+          isDown: true,
+        };
     },
     /** Whether the window is being moved. */
     onPointerMove: ({ clientX, buttons }: PointerEvent): boolean => {
@@ -368,4 +437,3 @@ const usePointer = (viewport: RefObject<Viewport>, set: ReturnType<typeof useDev
     },
   };
 };
-

@@ -1,10 +1,14 @@
 // Dialogs: keyboard help and settings.
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import { legend, lookOf, pathOf } from './glyphs.js';
+import { Legend } from './legend.js';
 import { useDevtools, writePrice } from './state.js';
 
-export const Dialog = (props: { readonly title: string; readonly close: () => void; readonly children: ComponentChildren }) => {
+export const Dialog = (props: {
+  readonly title: string;
+  readonly close: () => void;
+  readonly children: ComponentChildren;
+}) => {
   const ref = useRef<HTMLDialogElement>(null);
   useEffect(() => {
     ref.current?.showModal();
@@ -54,22 +58,11 @@ export const Help = () => {
         ))}
       </dl>
       <h3>Marbles</h3>
-      <ul class="legend">
-        {legend.map(({ kind, label }) => {
-          const { shape, tone } = lookOf(kind);
-          return (
-            <li key={kind}>
-              <svg width={16} height={16} aria-hidden="true">
-                <path class={`marble ${shape} ${tone}`} d={pathOf(shape)} transform="translate(8 8)" />
-              </svg>
-              {label}
-            </li>
-          );
-        })}
-      </ul>
+      <Legend />
       <p>
-        A line is a subscription: it begins at ^ and ends with | (complete), × (error) or ! (unsubscribed). Values that are too close to tell apart are one
-        cluster with their number: click it to zoom in.
+        A line is a subscription: it begins at ^ and ends with | (complete), × (error) or !
+        (unsubscribed). Values that are too close to tell apart are one cluster with their number:
+        click it to zoom in.
       </p>
     </Dialog>
   );

@@ -10,9 +10,17 @@ const maxPairs = 60;
 export const Difference = ({ runs }: { readonly runs: readonly DiagramRun[] }) => {
   const [left, right] = runs;
   const sizes = runs.map(({ run }) => run.log.size).join();
-  const pairs = useMemo(() => (left === undefined || right === undefined ? [] : pairSteps(left.run, right.run)), [left?.run, right?.run, sizes]);
+  const pairs = useMemo(
+    () => (left === undefined || right === undefined ? [] : pairSteps(left.run, right.run)),
+    [left?.run, right?.run, sizes],
+  );
   if (left === undefined || right === undefined) {
-    return <p class="empty">Choose a second call in the list (⇄), or fork a call: both are shown on one time axis, with their differences here.</p>;
+    return (
+      <p class="empty">
+        Choose a second call in the list (⇄), or fork a call: both are shown on one time axis, with
+        their differences here.
+      </p>
+    );
   }
   const first = pairs.find(({ isSame }) => !isSame);
   return (
@@ -46,7 +54,9 @@ const Pair = ({ pair, isFirst }: { readonly pair: StepPair; readonly isFirst: bo
         {isFirst && <span class="status held">first difference</span>}
       </h3>
       {left === undefined || right === undefined ? (
-        <p class={left === undefined ? 'only right' : 'only left'}>{(left ?? right ?? '').slice(0, maxLength)}</p>
+        <p class={left === undefined ? 'only right' : 'only left'}>
+          {(left ?? right ?? '').slice(0, maxLength)}
+        </p>
       ) : (
         <Words left={left} right={right} />
       )}
@@ -55,12 +65,23 @@ const Pair = ({ pair, isFirst }: { readonly pair: StepPair; readonly isFirst: bo
 };
 
 const Words = ({ left, right }: { readonly left: string; readonly right: string }) => {
-  const pieces = useMemo(() => diffWords(left.slice(0, maxLength), right.slice(0, maxLength)), [left, right]);
+  const pieces = useMemo(
+    () => diffWords(left.slice(0, maxLength), right.slice(0, maxLength)),
+    [left, right],
+  );
   const text = (side: 'left' | 'right') =>
     pieces
       .filter((piece) => piece.in !== (side === 'left' ? 'right' : 'left'))
       .slice(0, 120)
-      .map((piece, index) => (piece.in === 'both' ? piece.text : side === 'left' ? <del key={index}>{piece.text}</del> : <ins key={index}>{piece.text}</ins>));
+      .map((piece, index) =>
+        piece.in === 'both' ? (
+          piece.text
+        ) : side === 'left' ? (
+          <del key={index}>{piece.text}</del>
+        ) : (
+          <ins key={index}>{piece.text}</ins>
+        ),
+      );
   return (
     <div class="words">
       <p>{text('left')}</p>

@@ -25,7 +25,7 @@ export interface DrawnRow {
 }
 
 const maxElements = 420;
-const firstBin = 28;
+const firstBin = 40;
 
 /** What is visible of rows. The more there is, the larger are the clusters. */
 export const drawnRows = (
@@ -38,17 +38,26 @@ export const drawnRows = (
       return {
         ...given,
         marbles: series.flatMap((one) => marblesIn(one, window, bin)),
-        bars: row.lane === undefined ? [] : barsIn(row.lane, window, end, bin / 14),
+        bars: row.lane === undefined ? [] : barsIn(row.lane, window, end, bin / 20),
       };
     });
-    const count = drawn.reduce((sum, { marbles, bars }) => sum + marbles.length * 2 + bars.length * 2, 0);
+    const count = drawn.reduce(
+      (sum, { marbles, bars }) => sum + marbles.length * 2 + bars.length * 2,
+      0,
+    );
     if (count <= maxElements * 2 || bin > 1000) return drawn;
   }
 };
 
 const middle = rowHeight / 2;
 
-export const RowDrawing = ({ drawn, chosen }: { readonly drawn: DrawnRow; readonly chosen: number | undefined }) => {
+export const RowDrawing = ({
+  drawn,
+  chosen,
+}: {
+  readonly drawn: DrawnRow;
+  readonly chosen: number | undefined;
+}) => {
   const { row, y, window, bars, marbles } = drawn;
   const { left } = window;
   return (
@@ -61,7 +70,10 @@ export const RowDrawing = ({ drawn, chosen }: { readonly drawn: DrawnRow; readon
       {row.lane === undefined ? (
         <CallBand call={row.call} window={window} end={drawn.end} />
       ) : (
-        <path class="base" d={`M${Math.max(left, xOf(window, row.call.start))} ${middle}H${xOf(window, row.call.end ?? drawn.end)}`} />
+        <path
+          class="base"
+          d={`M${Math.max(left, xOf(window, row.call.start))} ${middle}H${xOf(window, row.call.end ?? drawn.end)}`}
+        />
       )}
       {bars.map((shown) => (
         <BarDrawing key={shown.index} shown={shown} left={left} isPlain={row.call.isInspected} />
@@ -75,7 +87,15 @@ export const RowDrawing = ({ drawn, chosen }: { readonly drawn: DrawnRow; readon
 
 // ---------------------------------------------------------------- calls and turns
 
-const CallBand = ({ call, window, end }: { readonly call: CallLanes; readonly window: Window; readonly end: number }) => {
+const CallBand = ({
+  call,
+  window,
+  end,
+}: {
+  readonly call: CallLanes;
+  readonly window: Window;
+  readonly end: number;
+}) => {
   const { left, right } = window;
   const to = xOf(window, call.end ?? end);
   const first = call.turns.findLastIndex(({ start }) => xOf(window, start) <= left);
@@ -83,7 +103,10 @@ const CallBand = ({ call, window, end }: { readonly call: CallLanes; readonly wi
   const visible = shown.filter(({ start }) => xOf(window, start) <= right).slice(0, 60);
   return (
     <>
-      <path class="call-line" d={`M${xOf(window, call.start)} ${middle - 7}v14M${xOf(window, call.start)} ${middle}H${to}`} />
+      <path
+        class="call-line"
+        d={`M${xOf(window, call.start)} ${middle - 7}v14M${xOf(window, call.start)} ${middle}H${to}`}
+      />
       {visible.map((turn) => (
         <TurnBand key={turn.iteration} turn={turn} window={window} end={call.end ?? end} />
       ))}
@@ -97,7 +120,15 @@ const CallBand = ({ call, window, end }: { readonly call: CallLanes; readonly wi
   );
 };
 
-const TurnBand = ({ turn, window, end }: { readonly turn: Turn; readonly window: Window; readonly end: number }) => {
+const TurnBand = ({
+  turn,
+  window,
+  end,
+}: {
+  readonly turn: Turn;
+  readonly window: Window;
+  readonly end: number;
+}) => {
   const from = xOf(window, turn.start);
   const width = Math.max(1, xOf(window, turn.end ?? end) - from);
   const x = Math.max(from, window.left);
@@ -109,7 +140,12 @@ const TurnBand = ({ turn, window, end }: { readonly turn: Turn; readonly window:
     requestedAt === undefined || firstChunkAt === undefined
       ? ''
       : ` · first ${durationText(firstChunkAt - requestedAt)}`;
-  const label = [`turn ${turn.iteration}${tokens}${first}`, `turn ${turn.iteration}${tokens}`, `turn ${turn.iteration}`, `${turn.iteration}`];
+  const label = [
+    `turn ${turn.iteration}${tokens}${first}`,
+    `turn ${turn.iteration}${tokens}`,
+    `turn ${turn.iteration}`,
+    `${turn.iteration}`,
+  ];
   return (
     <>
       <rect
@@ -157,7 +193,15 @@ const barNames: Readonly<Record<BarEnd, string>> = {
   ...{ vetoed: 'vetoed', cut: 'cut short' },
 };
 
-const BarDrawing = ({ shown, left, isPlain }: { readonly shown: ShownBar; readonly left: number; readonly isPlain: boolean }) => {
+const BarDrawing = ({
+  shown,
+  left,
+  isPlain,
+}: {
+  readonly shown: ShownBar;
+  readonly left: number;
+  readonly isPlain: boolean;
+}) => {
   const { bar, x, width } = shown;
   const { kind, label, ended, start, end } = bar;
   const height = heights[kind] ?? 10;
@@ -203,7 +247,13 @@ const BarDrawing = ({ shown, left, isPlain }: { readonly shown: ShownBar; readon
 
 // ---------------------------------------------------------------- marbles
 
-const MarbleDrawing = ({ marble, isChosen }: { readonly marble: Marble; readonly isChosen: boolean }) => {
+const MarbleDrawing = ({
+  marble,
+  isChosen,
+}: {
+  readonly marble: Marble;
+  readonly isChosen: boolean;
+}) => {
   const { kind, x, count, position, until } = marble;
   const { shape, tone, label } = lookOf(kind);
   const shared = {
@@ -225,17 +275,21 @@ const MarbleDrawing = ({ marble, isChosen }: { readonly marble: Marble; readonly
     );
   }
   const text = `×${countText(count)}`;
-  const width = Math.max(16, text.length * 5.6 + 4);
+  const { width } = marble;
   return (
     <g
-      class={`cluster ${tone}${isChosen ? ' chosen' : ''}`}
+      class={`cluster ${shape} ${tone}${isChosen ? ' chosen' : ''}`}
       transform={`translate(${x} ${middle})`}
       aria-label={`${count} ${label}`}
       data-count={count}
       {...shared}
     >
-      <rect x={-width / 2} y={-6.5} width={width} height={13} rx={6.5} />
-      <text y={3.5}>{text}</text>
+      <rect y={-6.5} width={width} height={13} rx={shape === 'square' ? 2 : 6.5} />
+      {text.length * 6.2 + 4 <= width && (
+        <text x={width / 2} y={3.5}>
+          {text}
+        </text>
+      )}
     </g>
   );
 };

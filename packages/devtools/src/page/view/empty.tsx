@@ -7,8 +7,8 @@ export const EmptyState = ({ source }: { readonly source: 'agents' | 'store' | '
       <p>Calls appear here as soon as an agent with a journal records them in this store.</p>
     ) : (
       <p>
-        Call an agent that the devtools inspect. Its run appears here as it happens: each subscription is a line, each value a marble, and the
-        conversation is beside them.
+        Call an agent that the devtools inspect. Its run appears here as it happens: each
+        subscription is a line, each value a marble, and the conversation is beside them.
       </p>
     )}
     <p>
@@ -21,8 +21,9 @@ export const Refused = () => (
   <main class="welcome refused">
     <h1>The address has no valid token</h1>
     <p>
-      The devtools answer only to the address that your program printed when it started. Copy that address, with everything after <code>#token=</code>, and open it
-      here. A program that was started again has a new token.
+      The devtools answer only to the address that your program printed when it started. Copy that
+      address, with everything after <code>#token=</code>, and open it here. A program that was
+      started again has a new token.
     </p>
   </main>
 );

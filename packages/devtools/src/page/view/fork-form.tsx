@@ -22,20 +22,39 @@ export const editableSteps = (run: Run, at: string): readonly Editable[] => {
   for (const part of run.conversation.parts) {
     if (part.position >= position) break;
     if (part.callId !== root.callId) continue;
-    if (part.type === 'input' && !steps.has('call')) steps.set('call', { step: 'call', label: 'The question', text: part.text });
+    if (part.type === 'input' && !steps.has('call'))
+      steps.set('call', { step: 'call', label: 'The question', text: part.text });
     if (part.type === 'message' && part.step !== undefined) {
       const { text, isComplete, discarded } = messageAt(part, position);
-      if (isComplete && discarded === undefined) steps.set(part.step, { step: part.step, label: `Message ${part.step}`, text: text.slice(0) });
+      if (isComplete && discarded === undefined)
+        steps.set(part.step, {
+          step: part.step,
+          label: `Message ${part.step}`,
+          text: text.slice(0),
+        });
     }
     if (part.type === 'tool' && part.step !== undefined) {
       const { result } = toolAt(part, position);
-      if (result !== undefined) steps.set(part.step, { step: part.step, label: `Result of ${part.name} (${part.step})`, text: result.text });
+      if (result !== undefined)
+        steps.set(part.step, {
+          step: part.step,
+          label: `Result of ${part.name} (${part.step})`,
+          text: result.text,
+        });
     }
   }
   return [...steps.values()];
 };
 
-export const ForkForm = ({ run, callId, at }: { readonly run: Run; readonly callId: string; readonly at: string }) => {
+export const ForkForm = ({
+  run,
+  callId,
+  at,
+}: {
+  readonly run: Run;
+  readonly callId: string;
+  readonly at: string;
+}) => {
   const { client, set, send } = useDevtools();
   const steps = editableSteps(run, at);
   const [edits, setEdits] = useState<Readonly<Record<string, string>>>({});
@@ -43,19 +62,33 @@ export const ForkForm = ({ run, callId, at }: { readonly run: Run; readonly call
   const [isSending, setSending] = useState(false);
   const close = () => set({ fork: undefined });
   const current = steps.find((one) => one.step === step);
-  const changed = Object.entries(edits).filter(([id, text]) => steps.find((one) => one.step === id)?.text !== text);
+  const changed = Object.entries(edits).filter(
+    ([id, text]) => steps.find((one) => one.step === id)?.text !== text,
+  );
   const submit = (event: Event) => {
     event.preventDefault();
     setSending(true);
     const request = { at, ...(changed.length > 0 && { edits: Object.fromEntries(changed) }) };
     send(client.fork$(callId, request).pipe(finalize(() => setSending(false))), (id) => {
-      set({ fork: undefined, selected: id, compared: callId, position: undefined, scale: undefined, left: undefined, tab: 'difference', chosen: undefined });
+      set({
+        fork: undefined,
+        selected: id,
+        compared: callId,
+        position: undefined,
+        scale: undefined,
+        left: undefined,
+        tab: 'difference',
+        chosen: undefined,
+      });
     });
   };
   return (
     <Dialog title={`Fork from step ${at}`} close={close}>
       <form class="fork" onSubmit={submit}>
-        <p>The steps before it are kept, without asking a model or running a tool. From here on, the call runs again.</p>
+        <p>
+          The steps before it are kept, without asking a model or running a tool. From here on, the
+          call runs again.
+        </p>
         {steps.length > 0 && (
           <label>
             Edit a kept step
@@ -81,7 +114,9 @@ export const ForkForm = ({ run, callId, at }: { readonly run: Run; readonly call
         )}
         <div class="actions">
           <button type="submit" class="primary" disabled={isSending}>
-            {changed.length === 0 ? 'Fork' : `Fork with ${changed.length} edit${changed.length > 1 ? 's' : ''}`}
+            {changed.length === 0
+              ? 'Fork'
+              : `Fork with ${changed.length} edit${changed.length > 1 ? 's' : ''}`}
           </button>
           <button type="button" onClick={close}>
             Cancel

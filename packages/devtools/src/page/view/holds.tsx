@@ -52,10 +52,21 @@ const HoldEditor = ({ hold, others }: { readonly hold: Hold; readonly others: nu
         onInput={({ currentTarget }) => setText(currentTarget.value)}
       />
       <div class="actions">
-        <button type="button" class="primary" title="F8" disabled={problem !== undefined} onClick={() => act('continue')}>
+        <button
+          type="button"
+          class="primary"
+          title="F8"
+          disabled={problem !== undefined}
+          onClick={() => act('continue')}
+        >
           Continue <kbd>F8</kbd>
         </button>
-        <button type="button" title="F10" disabled={problem !== undefined} onClick={() => act('step')}>
+        <button
+          type="button"
+          title="F10"
+          disabled={problem !== undefined}
+          onClick={() => act('step')}
+        >
           Step <kbd>F10</kbd>
         </button>
         <button type="button" class="danger" onClick={() => act('veto')}>
@@ -66,7 +77,11 @@ const HoldEditor = ({ hold, others }: { readonly hold: Hold; readonly others: nu
             Reset
           </button>
         )}
-        <span id="hold-state" role="status" class={problem === undefined ? 'hold-state' : 'hold-state bad'}>
+        <span
+          id="hold-state"
+          role="status"
+          class={problem === undefined ? 'hold-state' : 'hold-state bad'}
+        >
           {problem ?? (edited === undefined ? '' : 'Edited')}
         </span>
       </div>
@@ -74,11 +89,27 @@ const HoldEditor = ({ hold, others }: { readonly hold: Hold; readonly others: nu
   );
 };
 
-const envelope = ['type', 'rootId', 'callId', 'parentId', 'agent', 'speaks', 'iteration', 'seq', 'at', 'sessionId', 'labels'];
+const envelope = [
+  'type',
+  'rootId',
+  'callId',
+  'parentId',
+  'agent',
+  'speaks',
+  'iteration',
+  'seq',
+  'at',
+  'sessionId',
+  'labels',
+];
 
 /** The fields of the event that can be edited: its type and its envelope stay. */
 const editableText = ({ event }: Hold): string =>
-  JSON.stringify(Object.fromEntries(Object.entries(event).filter(([name]) => !envelope.includes(name))), null, 2);
+  JSON.stringify(
+    Object.fromEntries(Object.entries(event).filter(([name]) => !envelope.includes(name))),
+    null,
+    2,
+  );
 
 /** The fields that were written, or why they are none. */
 const editOf = (text: string): string | Readonly<Record<string, unknown>> => {
@@ -100,7 +131,10 @@ export const Breakpoints = () => {
   const save = (next: readonly Breakpoint[]) => send(client.setBreakpoints$(next));
   return (
     <div class="breakpoints">
-      <p>A breakpoint holds a call before an event passes its interceptors. The clock of the call stands still meanwhile.</p>
+      <p>
+        A breakpoint holds a call before an event passes its interceptors. The clock of the call
+        stands still meanwhile.
+      </p>
       <ul>
         {holdable.map((type) => {
           const own = breakpoints.find((breakpoint) => breakpoint.type === type);
@@ -108,7 +142,11 @@ export const Breakpoints = () => {
           return (
             <li key={type}>
               <label>
-                <input type="checkbox" checked={own !== undefined} onChange={() => save(own === undefined ? [...others, { type }] : others)} />
+                <input
+                  type="checkbox"
+                  checked={own !== undefined}
+                  onChange={() => save(own === undefined ? [...others, { type }] : others)}
+                />
                 {type}
               </label>
               {own !== undefined && (
@@ -117,7 +155,9 @@ export const Breakpoints = () => {
                   placeholder="only with this text"
                   aria-label={`Hold ${type} only with this text`}
                   value={own.text ?? ''}
-                  onChange={({ currentTarget: { value } }) => save([...others, { type, ...(value !== '' && { text: value }) }])}
+                  onChange={({ currentTarget: { value } }) =>
+                    save([...others, { type, ...(value !== '' && { text: value }) }])
+                  }
                 />
               )}
             </li>

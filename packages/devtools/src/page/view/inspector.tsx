@@ -10,11 +10,23 @@ import { LongText } from './chat.js';
 import { JsonTree } from './json-tree.js';
 import { type Chosen, useDevtools } from './state.js';
 
-export const Inspector = ({ run, chosen, call }: { readonly run: Run | undefined; readonly chosen: Chosen | undefined; readonly call: CallEntry | undefined }) => {
+export const Inspector = ({
+  run,
+  chosen,
+  call,
+}: {
+  readonly run: Run | undefined;
+  readonly chosen: Chosen | undefined;
+  readonly call: CallEntry | undefined;
+}) => {
   const { set } = useDevtools();
   const entry = chosen === undefined ? undefined : run?.log.entry(chosen.position);
   if (run === undefined || chosen === undefined || entry === undefined) {
-    return <p class="empty">Choose a marble in the diagram, or press Enter to inspect the entry at the position.</p>;
+    return (
+      <p class="empty">
+        Choose a marble in the diagram, or press Enter to inspect the entry at the position.
+      </p>
+    );
   }
   const { title } = describeEntry(entry);
   const count = chosen.until > chosen.position;
@@ -31,7 +43,13 @@ export const Inspector = ({ run, chosen, call }: { readonly run: Run | undefined
       {entry.type === 'chunk' && (
         <div class="joined">
           <h3>{count ? 'Joined text' : 'Delta'}</h3>
-          <LongText text={fixedText(count ? clusterText(entry.stream, chosen.position, chosen.until) : deltaOf(entry.stream, entry.index))} />
+          <LongText
+            text={fixedText(
+              count
+                ? clusterText(entry.stream, chosen.position, chosen.until)
+                : deltaOf(entry.stream, entry.index),
+            )}
+          />
         </div>
       )}
       <JsonTree value={jsonOf(entry)} open={2} />
@@ -46,15 +64,30 @@ const jsonOf = (entry: Entry): unknown => {
     case 'mark':
       return entry.mark;
     case 'chunk':
-      return { ...entry.stream.head, index: entry.index, at: entry.at, chunksSoFar: entry.stream.ats.length };
+      return {
+        ...entry.stream.head,
+        index: entry.index,
+        at: entry.at,
+        chunksSoFar: entry.stream.ats.length,
+      };
   }
 };
 
-const Facts = ({ run, entry, until }: { readonly run: Run; readonly entry: Entry; readonly until: number }) => {
+const Facts = ({
+  run,
+  entry,
+  until,
+}: {
+  readonly run: Run;
+  readonly entry: Entry;
+  readonly until: number;
+}) => {
   const facts: readonly (readonly [string, string])[] = [
     ['time', `+${durationText(Math.round((entry.at - run.log.startedAt) * 10) / 10)}`],
     ['entry', until > entry.position ? `${entry.position} to ${until}` : `${entry.position}`],
-    ...(entry.type === 'event' ? [['seq', `${entry.event.seq}`] as const, ['turn', `${entry.event.iteration}`] as const] : []),
+    ...(entry.type === 'event'
+      ? [['seq', `${entry.event.seq}`] as const, ['turn', `${entry.event.iteration}`] as const]
+      : []),
     ...(agentOf(entry) === '' ? [] : [['agent', agentOf(entry)] as const]),
   ];
   return (
@@ -71,7 +104,15 @@ const Facts = ({ run, entry, until }: { readonly run: Run; readonly entry: Entry
 
 // ---------------------------------------------------------------- forks
 
-const ForkButton = ({ run, entry, call }: { readonly run: Run; readonly entry: Entry; readonly call: CallEntry | undefined }) => {
+const ForkButton = ({
+  run,
+  entry,
+  call,
+}: {
+  readonly run: Run;
+  readonly entry: Entry;
+  readonly call: CallEntry | undefined;
+}) => {
   const { set, session } = useDevtools();
   const at = forkPointOf(run, entry);
   if (call === undefined || at === undefined) return null;
@@ -93,9 +134,14 @@ const ForkButton = ({ run, entry, call }: { readonly run: Run; readonly entry: E
 /** The step that begins at an entry, or after it: the first that a fork performs again. */
 export const forkPointOf = ({ lanes }: Run, entry: Entry): string | undefined => {
   const root = lanes.root;
-  if (root === undefined || entry.type === 'mark') return entry.type === 'mark' && entry.mark.mark === 'step' && entry.mark.callId === root?.callId ? entry.mark.id : undefined;
+  if (root === undefined || entry.type === 'mark')
+    return entry.type === 'mark' && entry.mark.mark === 'step' && entry.mark.callId === root?.callId
+      ? entry.mark.id
+      : undefined;
   if (entry.type === 'chunk') {
-    return entry.stream.head.callId === root.callId ? stepOfMessage(root.callId, entry.stream.head.messageId) : undefined;
+    return entry.stream.head.callId === root.callId
+      ? stepOfMessage(root.callId, entry.stream.head.messageId)
+      : undefined;
   }
   const { event } = entry;
   if (event.callId !== root.callId) return undefined;
@@ -121,7 +167,10 @@ export const forkPointOf = ({ lanes }: Run, entry: Entry): string | undefined =>
 };
 
 /** The tool call after the last one that has begun, or the next message. */
-const stepAfter = (steps: ReadonlyMap<string, number>, step: string | undefined): string | undefined => {
+const stepAfter = (
+  steps: ReadonlyMap<string, number>,
+  step: string | undefined,
+): string | undefined => {
   if (step === undefined) return undefined;
   const [turn = '1', index = '0'] = step.split('/');
   const next = `${turn}/${Number(index) + 1}`;

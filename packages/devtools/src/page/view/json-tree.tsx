@@ -28,7 +28,12 @@ export const JsonTree = ({ name, value, open }: JsonProps) => {
     : Object.entries(value);
   return (
     <div class="json">
-      <button type="button" class="json-head" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+      <button
+        type="button"
+        class="json-head"
+        aria-expanded={isOpen}
+        onClick={() => setOpen(!isOpen)}
+      >
         {isOpen ? '▾' : '▸'} <Name name={name} />
         <span class="json-size">{sizeText(value, entries)}</span>
       </button>
@@ -60,7 +65,8 @@ const Name = ({ name }: { readonly name: string | undefined }) =>
 const Scalar = ({ value }: { readonly value: unknown }) => {
   const [isWhole, setWhole] = useState(false);
   if (typeof value !== 'string') return <span class={`json-${typeof value}`}>{String(value)}</span>;
-  if (value.length <= shownLength || isWhole) return <span class="json-string">{JSON.stringify(value)}</span>;
+  if (value.length <= shownLength || isWhole)
+    return <span class="json-string">{JSON.stringify(value)}</span>;
   return (
     <>
       <span class="json-string">{JSON.stringify(value.slice(0, shownLength)).slice(0, -1)}…</span>

@@ -24,11 +24,14 @@ export interface Row {
   readonly lane: Lane | undefined;
 }
 
-export const rowHeight = 24;
+export const rowHeight = 26;
 
 /** The rows of a run. They stay the same until its shape changes. */
-export const rowsOf = (of: number, { lanes }: Run, collapsed: ReadonlySet<string>): readonly Row[] =>
-  lanes.root === undefined ? [] : rowsOfCall(of, lanes.root, collapsed);
+export const rowsOf = (
+  of: number,
+  { lanes }: Run,
+  collapsed: ReadonlySet<string>,
+): readonly Row[] => (lanes.root === undefined ? [] : rowsOfCall(of, lanes.root, collapsed));
 
 const rowsOfCall = (
   of: number,
@@ -42,7 +45,7 @@ const rowsOfCall = (
   const ofNoTool = call.children.filter(
     ({ toolCallId }) => toolCallId === undefined || !call.tools.has(toolCallId),
   );
-  const lanes = call.lanes.flatMap((lane): readonly Row[] => {
+  const lanes = call.lanes.filter(isShown).flatMap((lane): readonly Row[] => {
     const row: Row = { key: `${of} ${lane.key}`, of, call, lane };
     const made =
       lane.kind === 'tool'
@@ -54,3 +57,7 @@ const rowsOfCall = (
   });
   return [head, ...lanes, ...below(ofNoTool)];
 };
+
+/** Steps that take no time, such as the load of an empty memory, have no row. */
+const isShown = ({ kind, longest, bars }: Lane): boolean =>
+  kind !== 'steps' || longest > 0 || bars.some(({ end }) => end === undefined);

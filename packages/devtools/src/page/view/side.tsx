@@ -27,7 +27,9 @@ export const Side = ({ runs, call }: SideProps) => {
   const [main] = runs;
   const chosen = ui.chosen;
   const inspected = runs.find(({ id }) => id === chosen?.runId);
-  const shown = tabs.filter(({ tab }) => tab !== 'difference' || runs.length > 1 || ui.tab === 'difference');
+  const shown = tabs.filter(
+    ({ tab }) => tab !== 'difference' || runs.length > 1 || ui.tab === 'difference',
+  );
   return (
     <aside class="side" aria-label="Details">
       <div class="tabs" role="tablist" aria-label="Details" onKeyDown={moveFocus}>
@@ -43,18 +45,32 @@ export const Side = ({ runs, call }: SideProps) => {
             onClick={() => set({ tab })}
           >
             {label}
-            {tab === 'breakpoints' && session.breakpoints.length > 0 && <span class="badge">{session.breakpoints.length}</span>}
+            {tab === 'breakpoints' && session.breakpoints.length > 0 && (
+              <span class="badge">{session.breakpoints.length}</span>
+            )}
           </button>
         ))}
       </div>
-      <div class="panel" id="side-panel" role="tabpanel" aria-labelledby={`tab-${ui.tab}`} tabIndex={0}>
+      <div
+        class="panel"
+        id="side-panel"
+        role="tabpanel"
+        aria-labelledby={`tab-${ui.tab}`}
+        tabIndex={0}
+      >
         {ui.tab === 'conversation' && main !== undefined && (
           <>
             <Totals run={main.run} />
             <Chat run={main.run} runId={main.id} position={main.position ?? main.run.log.size} />
           </>
         )}
-        {ui.tab === 'inspector' && <Inspector run={inspected?.run} chosen={chosen} call={inspected?.id === call?.id ? call : session.callsById.get(inspected?.id ?? '')} />}
+        {ui.tab === 'inspector' && (
+          <Inspector
+            run={inspected?.run}
+            chosen={chosen}
+            call={inspected?.id === call?.id ? call : session.callsById.get(inspected?.id ?? '')}
+          />
+        )}
         {ui.tab === 'breakpoints' && <Breakpoints />}
         {ui.tab === 'layers' && <Layers rootId={main?.id} />}
         {ui.tab === 'difference' && <Difference runs={runs} />}
@@ -106,7 +122,10 @@ const Totals = ({ run }: { readonly run: Run }) => {
 const Layers = ({ rootId }: { readonly rootId: string | undefined }) => {
   const { session } = useDevtools();
   const calls = [...(rootId === undefined ? [] : (session.layers.get(rootId) ?? []))];
-  if (calls.length === 0) return <p class="empty">The layers of an agent are known when a call is inspected from its start.</p>;
+  if (calls.length === 0)
+    return (
+      <p class="empty">The layers of an agent are known when a call is inspected from its start.</p>
+    );
   return (
     <div class="layers">
       {calls.slice(0, 20).map(([callId, layers]) => (

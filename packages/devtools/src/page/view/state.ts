@@ -104,7 +104,10 @@ export const isTyping = ({ target }: Event): boolean =>
   target instanceof HTMLElement && target.closest('input, textarea, select, dialog') !== null;
 
 /** Moves the position with the time of the log, while it plays. */
-export const usePlayback = (run: Run | undefined, { ui, set }: Pick<Devtools, 'ui' | 'set'>): void => {
+export const usePlayback = (
+  run: Run | undefined,
+  { ui, set }: Pick<Devtools, 'ui' | 'set'>,
+): void => {
   const latest = useRef({ run, ui, set });
   latest.current = { run, ui, set };
   useEffect(() => {

@@ -32,7 +32,12 @@ export const Toolbar = (props: ToolbarProps) => {
       <div class="group" role="group" aria-label="Page">
         <IconButton icon="settings" label="Settings" act={() => set({ dialog: 'settings' })} />
         <IconButton icon="theme" label="Light or dark" act={toggleTheme} />
-        <IconButton icon="help" label="Keyboard help" keys="?" act={() => set({ dialog: ui.dialog === 'help' ? undefined : 'help' })} />
+        <IconButton
+          icon="help"
+          label="Keyboard help"
+          keys="?"
+          act={() => set({ dialog: ui.dialog === 'help' ? undefined : 'help' })}
+        />
       </div>
     </header>
   );
@@ -69,8 +74,20 @@ const Transport = ({ run, go, turn, play }: ToolbarProps) => {
   const time = run === undefined || isEmpty ? 0 : run.log.timeAt(position - 1) - run.log.startedAt;
   return (
     <div class="group transport" role="group" aria-label="Time travel">
-      <IconButton icon="first" label="Previous turn" keys="Shift+←" isDisabled={isEmpty} act={() => turn(-1)} />
-      <IconButton icon="previous" label="Previous entry" keys="←" isDisabled={isEmpty} act={() => go(Math.max(0, position - 1))} />
+      <IconButton
+        icon="first"
+        label="Previous turn"
+        keys="Shift+←"
+        isDisabled={isEmpty}
+        act={() => turn(-1)}
+      />
+      <IconButton
+        icon="previous"
+        label="Previous entry"
+        keys="←"
+        isDisabled={isEmpty}
+        act={() => go(Math.max(0, position - 1))}
+      />
       <IconButton
         icon={ui.isPlaying ? 'pause' : 'play'}
         label={ui.isPlaying ? 'Pause' : 'Play'}
@@ -78,7 +95,13 @@ const Transport = ({ run, go, turn, play }: ToolbarProps) => {
         isDisabled={isEmpty}
         act={play}
       />
-      <IconButton icon="next" label="Next entry" keys="→" isDisabled={isEmpty || isLive} act={() => go(position + 1)} />
+      <IconButton
+        icon="next"
+        label="Next entry"
+        keys="→"
+        isDisabled={isEmpty || isLive}
+        act={() => go(position + 1)}
+      />
       <select
         aria-label="Speed"
         value={String(ui.speed)}
@@ -103,7 +126,13 @@ const Transport = ({ run, go, turn, play }: ToolbarProps) => {
       <output class="readout">
         {position}/{size} · {durationText(Math.max(0, Math.round(time)))}
       </output>
-      <button type="button" class="live" aria-pressed={isLive} title="Live (L)" onClick={() => go(undefined)}>
+      <button
+        type="button"
+        class="live"
+        aria-pressed={isLive}
+        title="Live (L)"
+        onClick={() => go(undefined)}
+      >
         <i aria-hidden="true" /> Live
       </button>
     </div>
@@ -113,7 +142,7 @@ const Transport = ({ run, go, turn, play }: ToolbarProps) => {
 const Zoom = ({ viewport }: { readonly viewport: RefObject<Viewport> }) => {
   const { ui, set } = useDevtools();
   const zoom = (factor: number) => {
-    if (viewport.current !== null) set(zoomed(viewport.current, factor));
+    set(zoomed(viewport.current, factor));
   };
   return (
     <div class="group" role="group" aria-label="Zoom">
@@ -150,7 +179,8 @@ export const applyTheme = (): void => {
 
 const toggleTheme = (): void => {
   const { theme } = document.documentElement.dataset;
-  const isDark = theme === undefined ? matchMedia('(prefers-color-scheme: dark)').matches : theme === 'dark';
+  const isDark =
+    theme === undefined ? matchMedia('(prefers-color-scheme: dark)').matches : theme === 'dark';
   localStorage.setItem(themeKey, isDark ? 'light' : 'dark');
   applyTheme();
 };

@@ -1,0 +1,50 @@
+// A call and its fork, as the journal makes them.
+import { createAgent, tool } from '@millrace/core';
+import {
+  createCallStore,
+  fork$,
+  inProcessCalls,
+  journal,
+  otherResult,
+} from '@millrace/core/journal';
+import { record, scriptedModel, text, toolCall } from '@millrace/core/testing';
+import { firstValueFrom } from 'rxjs';
+import type { LogItem } from '../protocol.js';
+import { toItems } from './runs.test-support.js';
+
+export interface Forked {
+  readonly original: readonly LogItem[];
+  readonly fork: readonly LogItem[];
+}
+
+/** Forks the call `c` at a step, as the call `f`. With a weather, the first result is another one. */
+export const forked = async (at: string, weather?: string): Promise<Forked> => {
+  const store = createCallStore(inProcessCalls());
+  const layer = journal(store);
+  const asks = [toolCall('weather', { city: 'Flåm' }, 'w'), toolCall('ferry', {}, 'f')];
+  const answers = [
+    asks,
+    [text('Take the boat, it stays dry.')],
+    ...(at === '1' ? [asks] : []),
+    [text('Take the train, it rains.')],
+  ];
+  let runs = 0;
+  const agent = createAgent({
+    name: 'Guide',
+    model: scriptedModel(...answers),
+    tools: [
+      tool({ name: 'weather', description: 'Tells the weather.', run: () => 'Dry.' }),
+      tool({
+        name: 'ferry',
+        description: 'Finds ferries.',
+        run: () => ((runs += 1) === 1 ? 'At 08:10.' : 'None today.'),
+      }),
+    ],
+    use: [layer],
+  });
+  const original = await record(agent.stream$('Boat or train?', { callId: 'c' }));
+  const edit = weather === undefined ? {} : { edit: { '1/0': otherResult(weather) } };
+  await firstValueFrom(fork$(store, 'c', { at, callId: 'f', ...edit }));
+  const events = await record(layer.resumeStream$(agent, 'f'));
+  return { original: toItems(original), fork: toItems(events) };
+};
