@@ -227,9 +227,7 @@ export const createAgentSource = ({ keepOpen = false, journal: own }: DevtoolsOp
     hub,
     kind: 'agents',
     holdable,
-    get title() {
-      return agents$.value.map(({ name }) => name).join(', ') || 'agents';
-    },
+    title: process.argv[1]?.split(/[\\/]/u).at(-1) ?? 'agents',
     open: () => undefined,
     search$: (text) =>
       defer(() => {

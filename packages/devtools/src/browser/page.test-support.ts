@@ -65,7 +65,7 @@ export const serveFeed = async (): Promise<FakeServer> => {
     const path = (request.url ?? '').split('?')[0] ?? '';
     const api = path.startsWith(`${folder}api/`) ? path.slice(folder.length + 4) : undefined;
     if (api === undefined) {
-      const route = routes.get(path);
+      const route = routes.find((each) => each.path === path);
       if (route === undefined) {
         response.writeHead(404).end();
         return;
@@ -73,12 +73,12 @@ export const serveFeed = async (): Promise<FakeServer> => {
       const headers = new Headers({
         'accept-encoding': String(request.headers['accept-encoding']),
       });
-      void firstValueFrom(route(new Request(`http://localhost${path}`, { headers }))).then(
-        async (answer) => {
-          response.writeHead(answer.status, Object.fromEntries(answer.headers));
-          response.end(Buffer.from(await answer.arrayBuffer()));
-        },
-      );
+      void firstValueFrom(
+        route.answer$({ request: new Request(`http://localhost${path}`, { headers }) }),
+      ).then(async (answer) => {
+        response.writeHead(answer.status, Object.fromEntries(answer.headers));
+        response.end(Buffer.from(await answer.arrayBuffer()));
+      });
       return;
     }
     if (request.headers.authorization !== `Bearer ${token}`) {

@@ -48,8 +48,6 @@ export interface Gap {
 export interface Log {
   /** The number of entries. */
   readonly size: number;
-  /** The number of items that were appended, as the protocol counts them. */
-  readonly received: number;
   readonly startedAt: number;
   readonly lastAt: number;
   /** The longer times without entries, in order. */
@@ -85,7 +83,6 @@ export const createLog = (folds: readonly Fold[] = []): Log => {
   const gaps: Gap[] = [];
   const streams = new Map<string, OpenStream>();
   let size = 0;
-  let received = 0;
   let lastAt = 0;
 
   const timed = (given: number): number => {
@@ -128,7 +125,6 @@ export const createLog = (folds: readonly Fold[] = []): Log => {
     for (const fold of folds) fold.chunks?.(stream, from, stream.ats.length);
   };
   const appendItem = (item: LogItem): void => {
-    received += 1;
     if (isChunkRun(item)) appendRun(item);
     else if (isMark(item)) {
       const at = timed(item.at);
@@ -155,9 +151,6 @@ export const createLog = (folds: readonly Fold[] = []): Log => {
   return {
     get size() {
       return size;
-    },
-    get received() {
-      return received;
     },
     get startedAt() {
       return times[0] ?? 0;

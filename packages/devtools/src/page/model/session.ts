@@ -46,7 +46,7 @@ export const createSession = (): Session => {
   };
   const append = (id: string, from: number, items: readonly LogItem[]): string | undefined => {
     const known = runs.get(id);
-    if (from > 0 && known?.log.received !== from) {
+    if (from > 0 && known?.log.size !== from) {
       if (awaited.has(id)) return undefined;
       awaited.add(id);
       return id;
