@@ -197,7 +197,7 @@ const tokensOf = ({ inputTokens, outputTokens }: Usage): number => inputTokens +
 const short = (text: string): string => (text.length > 200 ? `${text.slice(0, 199)}…` : text);
 
 /** The longest string that a log shows: pictures are longer. */
-const longest = 100_000;
+const longest = 1_000_000;
 
 /** An event as JSON has it. */
 export const shown = (event: AgentEvent, limit = longest): ShownEvent => {

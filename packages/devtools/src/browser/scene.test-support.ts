@@ -52,6 +52,8 @@ export const travelAgent = (pace = 8): Agent => {
     ),
     paced(pace, ...words('Take the ferry at nine, '), toolCall('weather', { city: 'Bergen' }, 'b')),
     paced(pace, ...words('It is sunny in Flåm and it rains in Bergen. The ferry leaves at nine.')),
+    // For a fork.
+    paced(pace, ...words('The ferry leaves at a quarter to twelve.')),
   );
   return createAgent({
     name: 'guide',
