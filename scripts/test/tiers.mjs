@@ -59,9 +59,13 @@ const plain = [
   },
   {
     name: 'browser',
-    goal: 'the chat page and the documentation in Chromium (CHROMIUM is its path)',
+    goal: 'the chat page, the devtools and the documentation in Chromium (CHROMIUM is its path)',
     minutes: 4,
-    paths: ['packages/chat-page/src/browser/', 'scripts/docs/site\\.test'],
+    paths: [
+      'packages/chat-page/src/browser/',
+      'packages/devtools/src/browser/',
+      'scripts/docs/site\\.test',
+    ],
   },
   {
     name: 'measures',

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { pageRoutes } from '@millrace/server/page';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
-import { firstValueFrom } from 'rxjs';
+import { firstValueFrom, ReplaySubject, take, toArray } from 'rxjs';
 import { assets, html } from '#assets';
 import type { CallEntry, FeedLine } from '../page/protocol.js';
 
@@ -42,6 +42,8 @@ export interface Asked {
 export interface FakeServer {
   readonly url: string;
   readonly asked: readonly Asked[];
+  /** The first requests, as soon as there are so many. */
+  asks(count: number): Promise<readonly Asked[]>;
   /** Sends lines to each page. A page that connects later gets all of them. */
   send(...lines: readonly FeedLine[]): void;
   /** Answers requests beside the feed. Default: 204. */
@@ -58,6 +60,7 @@ export const serveFeed = async (): Promise<FakeServer> => {
   const feeds = new Set<ServerResponse>();
   const sent: FeedLine[] = [];
   const asked: Asked[] = [];
+  const asked$ = new ReplaySubject<Asked>();
   const write = (lines: readonly FeedLine[]) =>
     lines.map((line) => `${JSON.stringify(line)}\n`).join('');
   const fake = { answer: (_: Asked): object | undefined => undefined };
@@ -101,6 +104,7 @@ export const serveFeed = async (): Promise<FakeServer> => {
         body: body === '' ? undefined : JSON.parse(body),
       };
       asked.push(one);
+      asked$.next(one);
       const answer = fake.answer(one);
       if (answer === undefined) response.writeHead(204).end();
       else
@@ -112,6 +116,7 @@ export const serveFeed = async (): Promise<FakeServer> => {
   return Object.assign(fake, {
     url: `http://127.0.0.1:${port}${folder}`,
     asked,
+    asks: (count: number) => firstValueFrom(asked$.pipe(take(count), toArray())),
     send: (...lines: readonly FeedLine[]) => {
       sent.push(...lines);
       for (const feed of feeds) feed.write(write(lines));

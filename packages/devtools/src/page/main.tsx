@@ -42,6 +42,7 @@ const start = (root: Element): void => {
           client={client}
           ui={ui}
           set={set}
+          latest={() => ui}
           send={send}
           connection={connection}
         />,

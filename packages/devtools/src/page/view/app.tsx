@@ -34,7 +34,7 @@ export const App = (props: AppProps) => {
 };
 
 const Page = (props: AppProps & { readonly call: CallEntry | undefined }) => {
-  const { session, ui, set, connection, call } = props;
+  const { session, ui, latest, set, connection, call } = props;
   const viewport = useRef<Viewport>({ width: 800, scale: 1, left: 0, length: 1 });
   const runs = useRuns(props, call);
   const run = call === undefined ? undefined : session.runs.get(call.id);
@@ -55,7 +55,8 @@ const Page = (props: AppProps & { readonly call: CallEntry | undefined }) => {
     [shownRun, ui.isCompressed],
   );
   const turn = (direction: -1 | 1) => {
-    if (shownRun !== undefined) go(turnFrom(shownRun, ui.position ?? shownRun.log.size, direction));
+    if (shownRun !== undefined)
+      go(turnFrom(shownRun, latest().position ?? shownRun.log.size, direction));
   };
   const play = () =>
     set(ui.isPlaying ? { isPlaying: false } : { isPlaying: true, position: ui.position ?? 0 });
@@ -240,7 +241,8 @@ const actionOf = (
   { key, shiftKey }: KeyboardEvent,
   props: ShortcutProps,
 ): (() => void) | undefined => {
-  const { session, ui, set, run, runId, go, turn, play, viewport } = props;
+  const { session, latest, set, run, runId, go, turn, play, viewport } = props;
+  const ui = latest();
   const position = ui.position ?? run?.log.size ?? 0;
   const select = (step: number) => () => {
     const index = session.calls.findIndex(({ id }) => id === (ui.selected ?? session.calls[0]?.id));

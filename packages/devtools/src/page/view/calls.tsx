@@ -72,12 +72,7 @@ export const Calls = ({ shown }: { readonly shown: CallEntry | undefined }) => {
       </div>
       <CallList calls={calls} shown={shown} select={select} />
       <footer class="calls-foot">
-        <span>
-          {calls.length === session.calls.length
-            ? calls.length
-            : `${calls.length} of ${session.calls.length}`}{' '}
-          calls
-        </span>
+        <span>{numberText(calls.length, session.calls.length)}</span>
         <IconButton
           icon="download"
           label="Export this call"
@@ -100,6 +95,9 @@ export const Calls = ({ shown }: { readonly shown: CallEntry | undefined }) => {
     </section>
   );
 };
+
+const numberText = (shown: number, all: number): string =>
+  `${shown === all ? '' : `${shown} of `}${all} call${all === 1 ? '' : 's'}`;
 
 interface CallListProps {
   readonly calls: readonly CallEntry[];
@@ -165,7 +163,7 @@ const CallRow = (props: {
         <span class="call-facts">
           <span class={`status ${status}`}>{status}</span>
           <span class="call-detail">
-            {forkedFrom === undefined ? '' : '⑂ '}
+            {forkedFrom === undefined ? '' : 'fork · '}
             {agent}
             {reason === undefined || reason === 'answer' ? '' : ` · ${reason}`}
             {duration}

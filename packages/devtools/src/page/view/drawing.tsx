@@ -284,7 +284,7 @@ const MarbleDrawing = ({
       data-count={count}
       {...shared}
     >
-      <rect y={-6.5} width={width} height={13} rx={shape === 'square' ? 2 : 6.5} />
+      <rect y={-6} width={width} height={12} rx={shape === 'square' ? 2 : 6} />
       {text.length * 6.2 + 4 <= width && (
         <text x={width / 2} y={3.5}>
           {text}

@@ -28,11 +28,12 @@ export const Inspector = ({
       </p>
     );
   }
-  const { title } = describeEntry(entry);
+  const { title, detail } = describeEntry(entry);
   const count = chosen.until > chosen.position;
   return (
     <div class="inspector" data-testid="inspector" key={`${chosen.runId} ${chosen.position}`}>
       <h2>{title}</h2>
+      {entry.type !== 'chunk' && detail !== '' && <p class="detail">{detail}</p>}
       <Facts run={run} entry={entry} until={chosen.until} />
       <div class="actions">
         <button type="button" onClick={() => set({ position: chosen.until + 1, isPlaying: false })}>

@@ -14,5 +14,8 @@ export const Legend = () => (
         </li>
       );
     })}
+    <li class="notation">^ subscribed</li>
+    <li class="notation">| complete</li>
+    <li class="notation">! unsubscribed</li>
   </ul>
 );

@@ -1,4 +1,5 @@
 // The right pane: the conversation, one entry, breakpoints, layers, and the difference of two runs.
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import { durationText } from '../model/axis.js';
 import type { Run } from '../model/run.js';
 import type { CallEntry } from '../protocol.js';
@@ -14,7 +15,7 @@ export const tabs: readonly { readonly tab: Tab; readonly label: string }[] = [
   { tab: 'inspector', label: 'Inspector' },
   { tab: 'breakpoints', label: 'Breakpoints' },
   { tab: 'layers', label: 'Layers' },
-  { tab: 'difference', label: 'Difference' },
+  { tab: 'difference', label: 'Diff' },
 ];
 
 interface SideProps {
@@ -26,6 +27,7 @@ export const Side = ({ runs, call }: SideProps) => {
   const { ui, set, session } = useDevtools();
   const [main] = runs;
   const chosen = ui.chosen;
+  const { panel, panelScrolled } = useStickyEnd(ui.tab === 'conversation', main, ui.position);
   const inspected = runs.find(({ id }) => id === chosen?.runId);
   const shown = tabs.filter(
     ({ tab }) => tab !== 'difference' || runs.length > 1 || ui.tab === 'difference',
@@ -52,6 +54,8 @@ export const Side = ({ runs, call }: SideProps) => {
         ))}
       </div>
       <div
+        ref={panel}
+        onScroll={panelScrolled}
         class="panel"
         id="side-panel"
         role="tabpanel"
@@ -77,6 +81,29 @@ export const Side = ({ runs, call }: SideProps) => {
       </div>
     </aside>
   );
+};
+
+/** Keeps the end of the conversation visible, unless the person has scrolled up; at another position, always. */
+const useStickyEnd = (
+  isOn: boolean,
+  main: DiagramRun | undefined,
+  position: number | undefined,
+) => {
+  const panel = useRef<HTMLDivElement>(null);
+  const isAtEnd = useRef(true);
+  const shown = useRef<unknown>(undefined);
+  useLayoutEffect(() => {
+    const { current } = panel;
+    if (current === null || !isOn) return;
+    const now = `${main?.id} ${position}`;
+    if (isAtEnd.current || shown.current !== now) current.scrollTop = current.scrollHeight;
+    shown.current = now;
+  });
+  const panelScrolled = ({ currentTarget }: { readonly currentTarget: HTMLElement }): void => {
+    const { scrollHeight, scrollTop, clientHeight } = currentTarget;
+    isAtEnd.current = scrollHeight - scrollTop - clientHeight < 60;
+  };
+  return { panel, panelScrolled };
 };
 
 /** The arrow keys move between tabs. */

@@ -72,6 +72,8 @@ export interface Devtools {
   readonly client: Client;
   readonly ui: Ui;
   readonly set: (change: Partial<Ui>) => void;
+  /** The newest choices: two keys may come before the page is rendered. */
+  readonly latest: () => Ui;
   /** Sends a request, and shows its failure. */
   readonly send: <T>(request$: Observable<T>, next?: (value: T) => void) => void;
 }
