@@ -45,8 +45,6 @@ const opened = async () => {
 const lane = (page: Page, name: string) =>
   page.getByRole('list', { name: 'Names of the lanes' }).getByText(name, { exact: true });
 
-const conversation = (page: Page) => page.getByRole('tabpanel');
-
 describe('the devtools of a running agent', () => {
   it('show parallel tools, an interceptor that delays, a steer and a sub-agent', async () => {
     const { page, inspect } = await opened();

@@ -1,0 +1,33 @@
+// Devtools: open the printed address, then ask. The page shows the call while it runs, and can hold, fork and replay it.
+import { createInterface } from 'node:readline/promises';
+import { createAgent, tool } from '@millrace/core';
+import { jsonSchema } from '@millrace/core/schema';
+import { demoModel } from '@millrace/demo-model';
+import { devtools } from '@millrace/devtools';
+
+const weather = tool({
+  name: 'weather',
+  description: 'Returns the weather in a city.',
+  input: jsonSchema({
+    type: 'object',
+    properties: { city: { type: 'string', examples: ['Oslo'] } },
+    required: ['city'],
+  }),
+  run: ({ city }) => `It snows in ${city}.`,
+});
+
+// Without a terminal, there is nobody to look: the agent stays what it is.
+const enabled = process.stdin.isTTY === true;
+const model = demoModel({ pace: enabled ? 50 : 0 });
+const agent = devtools(createAgent({ name: 'forecaster', model, tools: [weather] }), { enabled });
+
+const question = 'What is the weather in Oslo?';
+console.log((await agent.call(question)).text);
+
+if (enabled) {
+  const terminal = createInterface({ input: process.stdin, output: process.stdout });
+  while (true) {
+    const asked = await terminal.question('Ask (Ctrl-C ends): ');
+    console.log((await agent.call(asked || question)).text);
+  }
+}
