@@ -1,2 +1,1 @@
-/** The name of the instrumentation scope. */
-export const scopeName = '@millrace/otel';
+export { otel, type OtelOptions } from './otel.js';
