@@ -16,7 +16,7 @@ const weather = tool({
   run: ({ city }) => `It snows in ${city}.`,
 });
 
-// Without a terminal, there is nobody to look: the agent stays what it is.
+// Without a terminal, the agent stays as it is.
 const enabled = process.stdin.isTTY === true;
 const model = demoModel({ pace: enabled ? 50 : 0 });
 const agent = devtools(createAgent({ name: 'forecaster', model, tools: [weather] }), { enabled });
