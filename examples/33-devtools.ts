@@ -1,5 +1,5 @@
 // Devtools: open the printed address, then ask. The page shows the call while it runs, and can hold, fork and replay it.
-import { createInterface } from 'node:readline/promises';
+import { createInterface } from 'node:readline';
 import { createAgent, tool } from '@millrace/core';
 import { jsonSchema } from '@millrace/core/schema';
 import { demoModel } from '@millrace/demo-model';
@@ -17,7 +17,7 @@ const weather = tool({
 });
 
 // Without a terminal, the agent stays as it is.
-const enabled = process.stdin.isTTY === true;
+const enabled = process.stdin.isTTY;
 const model = demoModel({ pace: enabled ? 50 : 0 });
 const agent = devtools(createAgent({ name: 'forecaster', model, tools: [weather] }), { enabled });
 
@@ -25,9 +25,7 @@ const question = 'What is the weather in Oslo?';
 console.log((await agent.call(question)).text);
 
 if (enabled) {
-  const terminal = createInterface({ input: process.stdin, output: process.stdout });
-  while (true) {
-    const asked = await terminal.question('Ask (Ctrl-C ends): ');
+  process.stdout.write('Ask (Ctrl-C ends): ');
+  for await (const asked of createInterface({ input: process.stdin }))
     console.log((await agent.call(asked || question)).text);
-  }
 }

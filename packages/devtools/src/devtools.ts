@@ -98,8 +98,7 @@ export const devtools = <A extends Agent>(agent: A, options: DevtoolsOptions = {
 /** Creates devtools for several agents, with one page. They start immediately. */
 export const createDevtools = (options: DevtoolsOptions = {}): Devtools => {
   checkOptions('devtools()', options, rules);
-  const { NODE_ENV: mode } = typeof process === 'undefined' ? {} : process.env;
-  const { enabled = mode !== 'production' && mode !== 'test' } = options;
+  const { enabled = isDevelopment() } = options;
   if (!enabled) return { inspect: (agent) => agent, address$: EMPTY, close: () => undefined };
   const { keepOpen = false, print = console.error, port, token } = options;
   const running = new Subscription();
@@ -136,6 +135,10 @@ export const createDevtools = (options: DevtoolsOptions = {}): Devtools => {
     },
   };
 };
+
+/** Node sets the variable; without it, this is a browser or a worker. */
+const isDevelopment = (): boolean =>
+  typeof process !== 'undefined' && !['production', 'test'].includes(process.env['NODE_ENV'] ?? '');
 
 /** The calls of agents of this process. */
 export const createAgentSource = ({ keepOpen = false, journal: own }: DevtoolsOptions) => {
