@@ -12,7 +12,7 @@ import {
 } from '@millrace/core';
 import { type MarbleHelpers, marbles, scriptedModel, text, toolCall } from '@millrace/core/testing';
 import { delay, EMPTY, filter, map, merge, of, Subscription, switchMap, tap, timer } from 'rxjs';
-import { createAgentSource, type DevtoolsOptions } from './devtools.js';
+import { type AgentSourceOptions, createAgentSource } from './agent-source.js';
 import { type FeedLine, isChunkRun, isMark, type LogItem } from './page/protocol.js';
 
 const weather = tool({ name: 'weather', description: 'The weather.', run: () => 'Sunny' });
@@ -33,11 +33,11 @@ const hello: FeedLine = {
 };
 
 /** Devtools with an open page, in virtual time. */
-const opened = (options: DevtoolsOptions = {}) => {
+const opened = (options: AgentSourceOptions = {}) => {
   const running = new Subscription();
-  const { source, inspect, watch$ } = createAgentSource(options);
+  const { source, inspect, running$ } = createAgentSource(options);
   const lines: FeedLine[] = [];
-  running.add(watch$.subscribe());
+  running.add(running$.subscribe());
   const page = source.hub.page$(hello, openDemand).subscribe((batch) => lines.push(...batch));
   running.add(page);
   const log = (): readonly LogItem[] =>
