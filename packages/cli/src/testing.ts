@@ -1,4 +1,5 @@
 export {
+  cassette,
   type Check,
   finish,
   journalContract,

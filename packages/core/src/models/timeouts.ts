@@ -90,7 +90,7 @@ const watched = (
     });
 };
 
-const silences = new WeakSet<object>();
+export const silences = new WeakSet<object>();
 
 export const isSilence = (error: MillraceError): boolean => silences.has(error);
 

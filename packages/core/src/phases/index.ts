@@ -8,7 +8,7 @@ export {
   replacePhase,
   withoutPhase,
 } from './phase-list.js';
-export { alsoEnded, type Phase, phase, type PhaseFactory } from '../seams/phase.js';
+export { type Phase, phase, type PhaseFactory } from '../seams/phase.js';
 export type { Context } from '../seams/context.js';
 export { consult$, type Consulted, instruction } from './consult.js';
 export {

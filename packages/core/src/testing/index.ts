@@ -1,3 +1,4 @@
+export { cassette } from './cassettes/cassette.js';
 export {
   finish,
   type ScriptedAnswer,
