@@ -1,12 +1,13 @@
 import type { CallInfo } from '../../values/reply.js';
 import { misuse } from '../../values/errors.js';
-import type { AfterModel, AgentEvent, BeforeModel } from '../../events.js';
+import type { AgentEvent, EventOf, EventType } from '../../events.js';
 import { watch, type Interceptor } from '../../seams/interceptor.js';
 import { isRecord } from '../../values/json.js';
 import { textOf, type ToolCallBlock, toolCallsOf } from '../../values/message.js';
-import { checkOptions, defined, isFlag, isText, type Rule } from '../../values/options.js';
+import { checkOptions, defined, isFlag, isFunction, isText } from '../../values/options.js';
+import { isUsage } from '../../values/shape.js';
 
-/** Receives log lines: a pino logger, `console`, or anything that takes fields and a message. */
+/** Receives log entries: a pino logger, `console`, or anything that takes fields and a message. */
 export interface Logger {
   error(fields: LogFields, message: string): void;
   warn(fields: LogFields, message: string): void;
@@ -31,25 +32,64 @@ export interface LogEventsOptions {
   readonly name?: string;
   /** Also log the chunks of models and tools, at level `debug`. Default: false. */
   readonly chunks?: boolean;
+  /** Formats the message. Default: the type of the event; for `console`, which gets no fields, a readable line. */
+  readonly format?: (fields: LogFields, event: AgentEvent) => string;
 }
 
 /**
- * Logs a line for every event of an agent's calls: `info` for the start and end of a call, `error` for its failure,
- * `warn` for problems, `debug` for the rest. Logs names, numbers and codes, never texts or arguments.
+ * Logs every event of an agent's calls: `info` for the start and end of a call, `error` for its failure, `warn` for
+ * problems, `debug` for the rest. Logs names, numbers and codes, never texts or arguments. `console` (default) gets a line:
+ * time (UTC), agents, call and iteration, event, details. Other loggers get fields and a message.
  */
-export const logEvents = (logger: Logger, options: LogEventsOptions = {}): Interceptor => {
+export const logEvents = (
+  logger: Logger = console,
+  options: LogEventsOptions = {},
+): Interceptor => {
   if (!isLogger(logger))
     throw misuse('logEvents() takes a logger with error, warn, info and debug.');
-  checkOptions('logEvents()', options, rules);
-  const { name = 'logEvents', chunks = false } = options;
+  checkOptions('logEvents()', options, { name: isText, chunks: isFlag, format: isFunction });
+  const isConsole = logger === console;
+  const { name = 'logEvents', chunks = false, format = isConsole ? lineOf : typeOf } = options;
   return watch(
     (event, call) => {
-      if (isChunk(event) && !chunks) return;
-      logger[levelOf(event)]({ ...fieldsOf(event, call), ...detailsOf(event) }, event.type);
+      if (event.type.endsWith('Chunk') && !chunks) return;
+      const fields = { ...fieldsOf(event, call), ...detailsOf(event) };
+      const message = format(fields, event);
+      if (isConsole) console[levelOf(event)](message);
+      else logger[levelOf(event)](fields, message);
     },
     { name },
   );
 };
+
+const typeOf = ({ event }: LogFields): string => event;
+
+const lineOf = (
+  { event, callId, rootId: _rootId, agent, iteration, seq: _seq, ...details }: LogFields,
+  { at }: AgentEvent,
+): string => {
+  const time = new Date(at).toISOString().slice(11, -1);
+  const shortId = callId.replace(/[\da-f]{16}/g, (id) => id.slice(0, 6));
+  const words = [agent, `${callId}/${iteration}`, event].map(wordOf);
+  const line = [time, ...words, ...Object.entries(details).flatMap(detailOf)].join(' ');
+  return line.replaceAll(callId, shortId);
+};
+
+const detailOf = ([name, value]: readonly [string, unknown]): readonly string[] => {
+  if (isUsage(value)) {
+    const { inputTokens, cacheReadTokens, cacheWriteTokens, outputTokens } = value;
+    return [`tokens=${inputTokens + cacheReadTokens + cacheWriteTokens}→${outputTokens}`];
+  }
+  if (typeof value === 'number' && /ms$/i.test(name))
+    return [`${name.slice(0, -2) || 'took'}=${value < 1_000 ? `${value}ms` : `${value / 1_000}s`}`];
+  const text =
+    typeof value === 'string' ? value : JSON.stringify(value ?? '').replace(/[[\]"]/g, '');
+  return text === '' ? [] : [`${name}=${wordOf(text)}`];
+};
+
+/** In quotes if it is not one word, without characters that control a terminal. */
+const wordOf = (text: string): string =>
+  /^[\w.,:/#~@+-]+$/.test(text) ? text : JSON.stringify(text).replaceAll(/\p{C}/gu, '?');
 
 const fieldsOf = (
   { type, callId, rootId, sessionId, agent, iteration, seq }: AgentEvent,
@@ -64,140 +104,97 @@ const fieldsOf = (
   seq,
 });
 
-const isChunk = ({ type }: AgentEvent): boolean => type.endsWith('Chunk');
-
 const levelOf = ({ type }: AgentEvent): keyof Logger => {
-  switch (type) {
-    case 'error':
-      return 'error';
-    case 'warning':
-    case 'handlerError':
-    case 'vetoed':
-    case 'modelRetry':
-    case 'modelWaiting':
-    case 'modelFallback':
-    case 'messageDiscarded':
-    case 'repaired':
-      return 'warn';
-    case 'preCall':
-    case 'postCall':
-    case 'suspended':
-    case 'approvalRequested':
-    case 'approvalDecided':
-      return 'info';
-    default:
-      return 'debug';
-  }
+  if (type === 'error') return 'error';
+  if (problems.test(type)) return 'warn';
+  return milestones.test(type) ? 'info' : 'debug';
 };
 
-const requestDetails = ({ messages, options }: BeforeModel) => ({
-  messages: messages.length,
-  tools: options.tools?.length ?? 0,
-});
+const problems =
+  /^(?:warning|handlerError|vetoed|messageDiscarded|repaired|model(?:Retry|Waiting|Fallback))$/;
+const milestones = /^(?:preCall|postCall|suspended|approval(?:Requested|Decided))$/;
 
-const answerDetails = ({ message, finish, usage }: AfterModel) => ({
-  messageId: message.id,
-  finish,
-  usage,
-  tools: toolCallsOf(message).map((toolCall) => toolCall.name),
-  characters: textOf(message).length,
-});
+type Details<Type extends EventType> = (event: EventOf<Type>) => object;
 
-const toolDetails = ({ name, id }: ToolCallBlock) => ({ tool: name, toolCallId: id });
-
-const detailsOf = (event: AgentEvent): Readonly<Record<string, unknown>> => {
-  switch (event.type) {
-    case 'preCall':
-      return { messages: event.input.length };
-    case 'stepReplayed':
-      return { step: event.step };
-    case 'uncertain':
-      return { ...toolDetails(event.toolCall), then: event.then };
-    case 'preReasoning':
-    case 'preSummary':
-      return requestDetails(event);
-    case 'prePlanning':
-      return { phase: event.phase, ...requestDetails(event) };
-    case 'reasoningChunk':
-    case 'summaryChunk':
-    case 'planningChunk':
-      return { messageId: event.messageId, kind: event.kind, characters: event.delta.length };
-    case 'postReasoning':
-    case 'postSummary':
-      return answerDetails(event);
-    case 'postPlanning':
-      return { phase: event.phase, ...answerDetails(event) };
-    case 'recalled':
-      return { memories: event.memories.length };
-    case 'messagesAppended':
-      return { messages: event.messages.length };
-    case 'messagesRemoved':
-      return { messages: event.ids.length };
-    case 'stateChanged':
-      return { name: event.name, patches: event.patches.length };
-    case 'preActing':
-    case 'actingChunk':
-    case 'suspended':
-    case 'approvalRequested':
-      return toolDetails(event.toolCall);
-    case 'repaired':
-      return {
-        ...(event.toolCall && toolDetails(event.toolCall)),
-        characters: event.before.length,
-      };
-    case 'approvalDecided':
-      return { ...toolDetails(event.toolCall), approved: event.approved };
-    case 'postActing': {
-      const { toolCall, result, ms } = event;
-      const outcome = { isError: result.isError, ms, characters: textOf(result).length };
-      return { ...toolDetails(toolCall), ...outcome };
-    }
-    case 'postCall': {
-      const { reason, finish, iterations, toolCalls, usage, elapsedMs } = event.reply;
-      return { reason, finish, iterations, toolCalls: toolCalls.length, usage, elapsedMs };
-    }
-    case 'error':
-      return errorFields(event);
-    case 'handlerError':
-      return { of: event.of, handler: event.name, ...errorFields(event) };
-    case 'modelWaiting':
-      return { model: event.model, waitedMs: event.waitedMs };
-    case 'modelRetry': {
-      const { model, attempt, attempts, waitMs } = event;
-      return { model, attempt, attempts, waitMs, ...errorFields(event) };
-    }
-    case 'modelFallback':
-      return { from: event.from, to: event.to, ...errorFields(event) };
-    case 'messageDiscarded':
-      return { messageId: event.messageId };
-    case 'vetoed': {
-      const { of, name: handler, toolCallId } = event;
-      return { of, handler, ...defined({ toolCallId }) };
-    }
-    case 'queued':
-      return { why: event.why, ahead: event.ahead };
-    case 'retrieved':
-      return { passages: event.passages.length };
-    case 'steered':
-      return { messageId: event.message.id };
-    case 'warning':
-      return { warning: event.message };
-    default:
-      return {};
-  }
+const detailsOf = (event: AgentEvent): object => {
+  const given: unknown = Reflect.apply(byType[event.type] ?? (() => ({})), undefined, [event]);
+  return isRecord(given) ? given : {};
 };
 
-const errorFields = ({
-  error: { code, retryable, status, requestId },
-}: Pick<Extract<AgentEvent, { type: 'error' }>, 'error'>) => ({
-  code,
-  retryable,
-  ...defined({ status, requestId }),
+const request = (event: EventOf<'preReasoning' | 'preSummary' | 'prePlanning'>) => ({
+  ...('phase' in event && { phase: event.phase }),
+  messages: event.messages.length,
+  tools: event.options.tools?.length ?? 0,
 });
 
-const levels = ['error', 'warn', 'info', 'debug'] as const;
+const answer = (event: EventOf<'postReasoning' | 'postSummary' | 'postPlanning'>) => ({
+  ...('phase' in event && { phase: event.phase }),
+  messageId: event.message.id,
+  finish: event.finish,
+  usage: event.usage,
+  tools: toolCallsOf(event.message).map((toolCall) => toolCall.name),
+  characters: textOf(event.message).length,
+});
+
+const chunk = (event: EventOf<'reasoningChunk' | 'summaryChunk' | 'planningChunk'>) => ({
+  messageId: event.messageId,
+  kind: event.kind,
+  characters: event.delta.length,
+});
+
+const failure = ({ error }: Pick<EventOf<'error'>, 'error'>): object => {
+  const { code, retryable, status, requestId } = error;
+  return { code, retryable, ...defined({ status, requestId }) };
+};
+
+const call = ({ toolCall }: { readonly toolCall?: ToolCallBlock }): object =>
+  toolCall === undefined ? {} : { tool: toolCall.name, toolCallId: toolCall.id };
+
+const byType: { readonly [Type in EventType]?: Details<Type> } = {
+  preCall: ({ input }) => ({ messages: input.length }),
+  stepReplayed: ({ step }) => ({ step }),
+  uncertain: (event) => ({ ...call(event), then: event.then }),
+  preReasoning: request,
+  preSummary: request,
+  prePlanning: request,
+  reasoningChunk: chunk,
+  summaryChunk: chunk,
+  planningChunk: chunk,
+  postReasoning: answer,
+  postSummary: answer,
+  postPlanning: answer,
+  recalled: ({ memories }) => ({ memories: memories.length }),
+  messagesAppended: ({ messages }) => ({ messages: messages.length }),
+  messagesRemoved: ({ ids }) => ({ messages: ids.length }),
+  stateChanged: ({ name, patches }) => ({ name, patches: patches.length }),
+  preActing: call,
+  actingChunk: call,
+  suspended: call,
+  approvalRequested: call,
+  approvalDecided: (event) => ({ ...call(event), approved: event.approved }),
+  repaired: (event) => ({ ...call(event), characters: event.before.length }),
+  postActing: ({ result, ms, ...event }) => {
+    const { isError } = result;
+    return { ...call(event), isError, ms, characters: textOf(result).length };
+  },
+  postCall: ({ reply: { reason, finish, iterations, toolCalls, usage, elapsedMs } }) => {
+    return { reason, finish, iterations, toolCalls: toolCalls.length, usage, elapsedMs };
+  },
+  error: failure,
+  handlerError: (event) => ({ of: event.of, handler: event.name, ...failure(event) }),
+  modelWaiting: ({ model, waitedMs }) => ({ model, waitedMs }),
+  modelRetry: ({ model, attempt, attempts, waitMs, ...event }) => {
+    return { model, attempt, attempts, waitMs, ...failure(event) };
+  },
+  modelFallback: (event) => ({ from: event.from, to: event.to, ...failure(event) }),
+  messageDiscarded: ({ messageId }) => ({ messageId }),
+  vetoed: ({ of, name, toolCallId }) => ({ of, handler: name, ...defined({ toolCallId }) }),
+  queued: ({ why, ahead }) => ({ why, ahead }),
+  retrieved: ({ passages }) => ({ passages: passages.length }),
+  steered: ({ message }) => ({ messageId: message.id }),
+  warning: ({ message }) => ({ warning: message }),
+};
 
 const isLogger = (value: unknown): boolean =>
-  isRecord(value) && levels.every((level) => typeof value[level] === 'function');
-
-const rules: Readonly<Record<keyof LogEventsOptions, Rule>> = { name: isText, chunks: isFlag };
+  isRecord(value) &&
+  ['error', 'warn', 'info', 'debug'].every((level) => typeof value[level] === 'function');
