@@ -336,6 +336,11 @@ describe('the requests of a replay', () => {
         },
       ],
     });
+    const calls = await recordedBy(scriptedModel([text('a')]), [asking('call 0123456789abcdef')]);
+    await chunksOf(cassette(calls, never), asking('call fedcba9876543210'));
+    const orders = await recordedBy(scriptedModel([text('a')]), [asking('order 1234567890123456')]);
+    const another = chunksOf(cassette(orders, never), asking('order 1234567890123457'));
+    await expect(another).rejects.toThrow(/equals no recording/);
     const [one, other] = [crypto.randomUUID(), crypto.randomUUID()];
     const file = await recordedBy(scriptedModel([text('Fine.')]), [request(one)]);
     expect(readFileSync(file, 'utf8')).not.toContain('shown');

@@ -37,13 +37,13 @@ export interface CassetteOptions {
  * on without asking it. Give the path from the working directory, or a `URL`.
  *
  * A replayed request must equal a recording that is not played yet, in any order. Otherwise the call fails with
- * `invalidRequest`, and the message shows the difference. Random ids may differ: those of messages, tool calls and calls, and UUIDs. Delays run on
- * the scheduler of the call, so `marbles` replays them in virtual time; closed demand pauses them. A recording that its consumer
- * cancelled ends with an error for one that does not cancel. Errors of missing and refused keys are not recorded.
+ * `invalidRequest`, and the message shows the difference. Random ids may differ: those of messages, tool calls and calls,
+ * and UUIDs. Delays run on the scheduler of the call, so `marbles` replays them in virtual time; closed demand pauses
+ * them. A recording that its consumer cancelled ends with an error for one that does not cancel.
  *
- * Secrets are removed from what is written. The file is written whenever a request ends. Cassettes of the same file share its
- * recordings until all are played or `verify()` was called, which throws if recordings are left, or if a request differed.
- * Errors with `config` if the file is missing and must not be recorded, or if it is damaged.
+ * The file is written whenever a request ends, without secrets; errors of missing and refused keys are not recorded.
+ * Cassettes of the same file share its recordings until all are played or `verify()` is called, which throws if recordings
+ * are left, or if a request differed. Throws `config` if the file is missing and must not be recorded, or if it is damaged.
  *
  * @example
  * ```ts

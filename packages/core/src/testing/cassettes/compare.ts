@@ -50,7 +50,7 @@ const sorted = (value: unknown): unknown => {
 };
 
 /** UUIDs, and ids of calls. */
-const randomIds = /\b(?:[\da-f]{8}-(?:[\da-f]{4}-){3}[\da-f]{12}|[\da-f]{16})\b/gi;
+const randomIds = /\b(?:[\da-f]{8}-(?:[\da-f]{4}-){3}[\da-f]{12}|(?=\d*[a-f])[\da-f]{16})\b/gi;
 
 /** Numbers the random ids of a request in their order: they differ in each run. */
 export const withStableIds = (lines: readonly string[]): readonly string[] => {

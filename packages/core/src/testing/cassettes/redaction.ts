@@ -16,8 +16,8 @@ const knownSecrets: readonly RegExp[] = [
   /\b(?:gh[oprsu]|github_pat)_\w{20,}/g,
   /\bxox[abeoprs]-[\w-]{10,}/g,
   /\beyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]+/g,
-  /(?<=\b(?:Bearer|Basic)\s+)(?=[\w.~+/-]*\d)[\w.~+/-]{12,}=*/gi,
-  /-----BEGIN [A-Z ]*PRIVATE KEY-----[^]*?-----END [A-Z ]*PRIVATE KEY-----/g,
+  /(?<=\b(?:Bearer|Basic)\s{1,4})(?=[\w.~+/-]*\d)[\w.~+/-]{12,}=*/gi,
+  /-----BEGIN [A-Z ]*PRIVATE KEY-----[^]{1,20000}?-----END [A-Z ]*PRIVATE KEY-----/g,
   /(?<=:\/\/[^\s/:@]{1,200}:)[^\s/@]{1,200}(?=@)/g,
 ];
 
