@@ -1,10 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
-import { createAgent, type Layer, tool } from '@millrace/core';
+import { createAgent, type Layer, tool, toolResults } from '@millrace/core';
 import { createCallStore, fork$, inProcessCalls, journal } from '@millrace/core/journal';
+import { sessions } from '@millrace/core/sessions';
 import { agentTool } from '@millrace/core/teams';
 import { record, scriptedModel, text, toolCall } from '@millrace/core/testing';
 import { firstValueFrom, NEVER } from 'rxjs';
-import { firstProcess } from './first-process.test-support.js';
+import { endedProcess, suspendingProcess } from './first-process.test-support.js';
 import { otel } from './index.js';
 import { inMemory } from './traces.test-support.js';
 
@@ -13,7 +14,7 @@ const withoutTimes = (lines: readonly string[]): readonly string[] =>
 
 describe('a call that is resumed in another process', () => {
   it('links its span to that of the first process, and so does its sub-agent', async () => {
-    const { exitCode, spans, store } = await firstProcess();
+    const { exitCode, spans, store } = await endedProcess();
     expect(exitCode).toBe(9);
     expect(spans.map(({ name }) => name)).toEqual([
       'chat scripted',
@@ -57,6 +58,35 @@ describe('a call that is resumed in another process', () => {
       [outerChat?.traceId, outerChat?.parent],
     ]);
     expect(links.every(({ isRemote }) => isRemote)).toBe(true);
+  });
+});
+
+describe('a call that was suspended in another process', () => {
+  it('continues in a call of the same conversation', async () => {
+    const { exitCode, spans, state } = await suspendingProcess();
+    expect(exitCode).toBe(0);
+    const first = spans.at(-1);
+    expect([first?.name, first?.attributes]).toMatchObject([
+      'invoke_agent agent',
+      { 'millrace.reply.reason': 'suspended', 'millrace.suspended': true },
+    ]);
+    const memory = inMemory();
+    const ask = tool({ name: 'ask', description: 'Asks.', run: () => 'No one.' });
+    const agent = createAgent({
+      model: scriptedModel([text('A person.')]),
+      tools: [ask],
+      use: [otel(memory.providers)],
+    });
+    const session = sessions(agent).open('s');
+    await session.loadState(state);
+    await session.call(toolResults({ a: 'A person.' }));
+    expect(withoutTimes(memory.tree())).toEqual([
+      'invoke_agent agent reply.reason=answer',
+      '  chat scripted',
+    ]);
+    const conversation = memory.spans().at(-1)?.attributes['gen_ai.conversation.id'];
+    expect(conversation).toBe(first?.attributes['gen_ai.conversation.id']);
+    expect(conversation).toBe('s');
   });
 });
 

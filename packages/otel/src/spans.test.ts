@@ -7,6 +7,7 @@ import {
   fallback,
   interruptOn,
   history,
+  type Layer,
   type Model,
   type ModelChunk,
   MillraceError,
@@ -30,7 +31,18 @@ import {
 } from '@millrace/core/testing';
 import { rewriteQuestion } from '@millrace/core/planning';
 import { createSemaphore, limitCalls } from '@millrace/core/traffic';
-import { filter, map, mergeMap, NEVER, of, throwError, timer } from 'rxjs';
+import {
+  filter,
+  map,
+  mergeMap,
+  NEVER,
+  type Observable,
+  of,
+  take,
+  takeWhile,
+  throwError,
+  timer,
+} from 'rxjs';
 import { otel } from './index.js';
 import { inMemory } from './traces.test-support.js';
 
@@ -435,6 +447,33 @@ describe('spans', () => {
       '  ! millrace.queued 0 queue=calls ahead=0',
       '  chat scripted 5-7 CLIENT',
     ]);
+  });
+
+  it('a layer that answers for a model makes no request', () => {
+    const cached: Layer = {
+      name: 'cached',
+      model: () => (model) => ({ ...model, stream$: () => of(text('Known.'), finish()) }),
+    };
+    const model = scriptedModel();
+    expect(
+      treeOf(({ providers }) => createAgent({ model, use: [otel(providers), cached] })),
+    ).toEqual(['invoke_agent agent 0-0 reply.reason=answer']);
+  });
+
+  it('a subscriber that leaves with the reply has not aborted the call', () => {
+    const leaving = (leave: (agent: Agent, options: object) => Observable<unknown>) =>
+      treeOf(
+        ({ providers }) =>
+          createAgent({ model: scriptedModel(after(1, text('Yes.'))), use: [otel(providers)] }),
+        (agent, { scheduler }) => void leave(agent, { scheduler }).subscribe(),
+      )[0];
+    const ended = 'invoke_agent agent 0-1 reply.reason=answer';
+    expect(leaving((agent, options) => agent.call$('?', options).pipe(take(1)))).toBe(ended);
+    expect(
+      leaving((agent, options) =>
+        agent.stream$('?', options).pipe(takeWhile(({ type }) => type !== 'postCall')),
+      ),
+    ).toBe(ended);
   });
 
   it('requests have their options, usage with the tokens of the cache, and the attributes of the call', () => {
