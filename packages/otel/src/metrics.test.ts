@@ -3,7 +3,7 @@ import type { Attributes } from '@opentelemetry/api';
 import { createAgent, MillraceError, retry, tool } from '@millrace/core';
 import { createSemaphore, limitCalls } from '@millrace/core/traffic';
 import { finish, marbles, scriptedModel, text, toolCall } from '@millrace/core/testing';
-import { map, mergeMap, throwError, timer } from 'rxjs';
+import { map, mergeMap, NEVER, throwError, timer } from 'rxjs';
 import { AlwaysOffSampler } from '@opentelemetry/sdk-trace-base';
 import { otel } from './index.js';
 import { inMemory } from './traces.test-support.js';
@@ -154,6 +154,24 @@ describe('metrics', () => {
       ({ duration: [whole, nanos] }) => Math.round(whole * 1e6 + nanos / 1e3) / 1e6,
     );
     expect(sums('gen_ai.invoke_agent.duration').map(([, , sum]) => sum)).toEqual(seconds);
+  });
+
+  it('count the wait of a call that leaves the queue', async () => {
+    const memory = inMemory();
+    marbles(({ scheduler, flush }) => {
+      const agent = createAgent({
+        name: 'clerk',
+        model: scriptedModel(NEVER),
+        use: [otel(memory.providers), limitCalls(createSemaphore({ max: 1 }))],
+      });
+      const calls = [1, 2].map(() => agent.call$('?', { scheduler }).subscribe());
+      scheduler.schedule(() => calls.reverse().forEach((call) => call.unsubscribe()), 500);
+      flush();
+    });
+    const { sums } = await pointsOf(memory);
+    expect(sums('millrace.queue.duration')).toEqual([
+      [{ ...clerk, 'millrace.queue': 'calls' }, 1, 0.5],
+    ]);
   });
 
   it('do not depend on sampling', async () => {

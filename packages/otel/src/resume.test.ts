@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
-import { createAgent, type Layer, tool, toolResults } from '@millrace/core';
+import { createAgent, interruptOn, type Layer, tool, toolResults } from '@millrace/core';
 import { createCallStore, fork$, inProcessCalls, journal } from '@millrace/core/journal';
 import { sessions } from '@millrace/core/sessions';
 import { agentTool } from '@millrace/core/teams';
 import { record, scriptedModel, text, toolCall } from '@millrace/core/testing';
-import { firstValueFrom, NEVER } from 'rxjs';
+import { delayWhen, firstValueFrom, NEVER, Subject } from 'rxjs';
 import { endedProcess, suspendingProcess } from './first-process.test-support.js';
 import { otel } from './index.js';
 import { inMemory } from './traces.test-support.js';
@@ -93,6 +93,14 @@ describe('a call that was suspended in another process', () => {
 const stopping = tool({ name: 'stop', description: 'Hangs.', idempotent: true, run: () => NEVER });
 const quick = tool({ name: 'stop', description: 'Works.', idempotent: true, run: () => 'Done.' });
 
+/** The process ends before a cut step is recorded. */
+const slowEnd: Layer = {
+  name: 'slowEnd',
+  priority: 35,
+  step: () => (next) => (step) =>
+    step.id === '2' ? next(step).pipe(delayWhen(() => NEVER)) : next(step),
+};
+
 type Place = 'preReasoning' | 'preActing';
 
 /** The types of the events of a call that was left in its first request, or in its tool. */
@@ -140,6 +148,34 @@ describe('a journal with spans', () => {
       expect(own.length).toBe(plain.length + 1);
     },
   );
+
+  it('has the interrupt of a call that began without spans after the same step', async () => {
+    const resumedWith = async (after: readonly Layer[]) => {
+      const store = createCallStore(inProcessCalls());
+      const interrupts = new Subject<string>();
+      const first = createAgent({
+        model: scriptedModel([toolCall('stop')], NEVER),
+        tools: [quick],
+        use: [interruptOn(interrupts), slowEnd, journal(store)],
+      });
+      await new Promise<void>((resolve) => {
+        const call = first.stream$('?', { callId: 'c' }).subscribe(({ type, iteration }) => {
+          if (type !== 'preReasoning' || iteration !== 2) return;
+          setImmediate(() => {
+            interrupts.next('Enough.');
+            call.unsubscribe();
+            resolve();
+          });
+        });
+      });
+      const durable = journal(store);
+      const model = scriptedModel([text('Not asked.')]);
+      const second = createAgent({ model, tools: [quick], use: [...after, durable] });
+      const events = await record(durable.resumeStream$(second, 'c'));
+      return [events.map(({ type }) => type), model.requests.length];
+    };
+    expect(await resumedWith(otel(inMemory().providers))).toEqual(await resumedWith([]));
+  });
 
   it('a call that had ended has a span without a link: nothing of it is run', async () => {
     const store = createCallStore(inProcessCalls());
