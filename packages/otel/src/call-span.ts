@@ -63,8 +63,8 @@ export interface TracedCall {
   readonly startedAt: number;
   readonly now: () => number;
   readonly isInterrupted: () => boolean;
-  /** Measures the wait for a slot of `limitCalls`, which ends with the next step. */
-  readonly queue: { start(): void; stop(): void };
+  /** Measures waits for a limit: that of the call ends with its next step, or with the call. */
+  readonly queue: ReturnType<typeof createQueueTimer>;
 }
 
 /** The traced call of a layer's context; without one, nothing is recorded. */
@@ -121,6 +121,7 @@ const beginCall = (settings: Settings, context: LayerContext) => {
   const see = (event: AgentEvent): void => {
     if (event.type === 'postCall') ({ reply } = event);
     if (event.type === 'queued' && event.why === 'calls') traced.queue.start();
+    if (event.type === 'admitted' && event.why !== 'calls') traced.queue.add(event);
     note(span, traced.settings, event);
   };
   return {
@@ -295,14 +296,21 @@ const createQueueTimer = (
   context: Context,
 ) => {
   let since: number | undefined;
+  const record = (why: string, ms: number): void => {
+    const measured = { ...attributes, [keys.queue]: why };
+    instruments?.record('queueDuration', seconds(ms), measured, context);
+  };
   return {
+    /** The wait of a request. */
+    add: ({ why, waitedMs }: Extract<AgentEvent, { type: 'admitted' }>): void => {
+      record(why, waitedMs);
+    },
     start: () => {
       since = now();
     },
     stop: () => {
       if (since === undefined) return;
-      const measured = { ...attributes, [keys.queue]: 'calls' };
-      instruments?.record('queueDuration', seconds(now() - since), measured, context);
+      record('calls', now() - since);
       since = undefined;
     },
   };

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Attributes } from '@opentelemetry/api';
 import { createAgent, MillraceError, retry, tool } from '@millrace/core';
-import { createSemaphore, limitCalls } from '@millrace/core/traffic';
+import { createSemaphore, limitCalls, limitConcurrency } from '@millrace/core/traffic';
 import { finish, marbles, scriptedModel, text, toolCall } from '@millrace/core/testing';
 import { map, mergeMap, NEVER, throwError, timer } from 'rxjs';
 import { AlwaysOffSampler } from '@opentelemetry/sdk-trace-base';
@@ -171,6 +171,24 @@ describe('metrics', () => {
     const { sums } = await pointsOf(memory);
     expect(sums('millrace.queue.duration')).toEqual([
       [{ ...clerk, 'millrace.queue': 'calls' }, 1, 0.5],
+    ]);
+  });
+
+  it('count the wait of a request for a limit', async () => {
+    const memory = inMemory();
+    marbles(({ scheduler, flush, model }) => {
+      const limited = limitConcurrency(1);
+      const agent = createAgent({
+        name: 'clerk',
+        model: limited(model(['99ms (tf|)', '99ms (tf|)'])),
+        use: [otel(memory.providers)],
+      });
+      [1, 2].forEach(() => agent.call$('?', { scheduler }).subscribe());
+      flush();
+    });
+    const { sums } = await pointsOf(memory);
+    expect(sums('millrace.queue.duration')).toEqual([
+      [{ ...clerk, 'millrace.queue': 'concurrency' }, 1, 0.099],
     ]);
   });
 

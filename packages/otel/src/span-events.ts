@@ -52,6 +52,8 @@ export const spanEventOf = (
       return { ...toolOf(event.toolCall), 'millrace.then': event.then };
     case 'queued':
       return { [keys.queue]: event.why, 'millrace.ahead': event.ahead };
+    case 'admitted':
+      return { [keys.queue]: event.why, 'millrace.waited_ms': event.waitedMs };
     case 'steered':
       return { 'millrace.message.id': event.message.id };
     case 'warning':

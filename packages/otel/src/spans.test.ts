@@ -445,6 +445,7 @@ describe('spans', () => {
       '  chat scripted 0-5 CLIENT',
       'invoke_agent agent 0-7 reply.reason=answer',
       '  ! millrace.queued 0 queue=calls ahead=0',
+      '  ! millrace.admitted 5 queue=calls waited_ms=5',
       '  chat scripted 5-7 CLIENT',
     ]);
   });

@@ -113,10 +113,13 @@ export type ModelReport =
   | {
       readonly type: 'queued';
       /** The limit it waits for: concurrent requests, the rate per minute, or concurrent calls. */
-      readonly why: 'concurrency' | 'rate' | 'calls';
+      readonly why: LimitKind;
       readonly ahead: number;
     }
+  | { readonly type: 'admitted'; readonly why: LimitKind; readonly waitedMs: number }
   | { readonly type: 'warning'; readonly message: string };
+
+type LimitKind = 'concurrency' | 'rate' | 'calls';
 
 export interface ModelContext {
   /** While it is closed, the model does not read from its socket. */

@@ -190,6 +190,7 @@ const byType: { readonly [Type in EventType]?: Details<Type> } = {
   messageDiscarded: ({ messageId }) => ({ messageId }),
   vetoed: ({ of, name, toolCallId }) => ({ of, handler: name, ...defined({ toolCallId }) }),
   queued: ({ why, ahead }) => ({ why, ahead }),
+  admitted: ({ why, waitedMs }) => ({ why, waitedMs }),
   retrieved: ({ passages }) => ({ passages: passages.length }),
   steered: ({ message }) => ({ messageId: message.id }),
   warning: ({ message }) => ({ warning: message }),

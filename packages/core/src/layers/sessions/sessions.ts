@@ -211,7 +211,7 @@ const createSession = <Output, Run extends AnyRun>(
         { ...own, context },
         { ...entry, onFailure, hasOwnTools, layers },
       );
-      return view(viewed(agent.with(layers, around), input, given));
+      return view(viewed(input, agent.with(layers, around), given));
     };
     // It may wait forever, and must not interrupt a call that came since.
     if (isResumed) return start(parts, { onBusy: 'queue', maxQueue: Infinity });

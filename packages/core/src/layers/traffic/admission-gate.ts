@@ -1,5 +1,6 @@
 import { defer, finalize, Observable, tap } from 'rxjs';
 import { contained } from '../../flow/contained.js';
+import type { ModelContext, ModelReport } from '../../models/model.js';
 import type { MillraceError } from '../../values/errors.js';
 import { createFifo } from '../../flow/fifo.js';
 
@@ -7,8 +8,8 @@ export interface Waiter {
   /** Acquires resources if enough are free. Called on arrival, and again while first in the queue. */
   readonly tryAcquire: (isFirst: boolean) => boolean;
   readonly release: () => void;
-  /** Called if it is queued, with the number of those ahead of it. */
-  readonly onQueued?: ((ahead: number) => void) | undefined;
+  /** Called if it is queued, with the number of those ahead of it. Returns what to call when it starts. */
+  readonly onQueued?: ((ahead: number) => (() => void) | undefined) | undefined;
 }
 
 /** Starts work in order of arrival, as the resources that it needs become free. */
@@ -20,11 +21,24 @@ interface AdmissionGate {
   admitWaiting(): void;
 }
 
+/** Reports a wait: `queued` when it begins, `admitted` when it ends. */
+export const reportingWait =
+  (
+    why: Extract<ModelReport, { type: 'queued' }>['why'],
+    { scheduler, report }: Pick<ModelContext, 'scheduler' | 'report'>,
+  ) =>
+  (ahead: number): (() => void) => {
+    const since = scheduler.now();
+    report({ type: 'queued', why, ahead });
+    return () => report({ type: 'admitted', why, waitedMs: scheduler.now() - since });
+  };
+
 interface Entry {
   readonly waiter: Waiter;
   readonly run: () => void;
   status: 'waiting' | 'admitted' | 'gone';
   dequeue: () => void;
+  admitted?: (() => void) | undefined;
 }
 
 export const createAdmissionGate = (
@@ -63,7 +77,7 @@ export const createAdmissionGate = (
     else if (queue.size < maxQueue) {
       const ahead = queue.size;
       entry.dequeue = queue.add(entry);
-      waiter.onQueued?.(ahead);
+      entry.admitted = waiter.onQueued?.(ahead);
     } else return false;
     return true;
   };
@@ -87,6 +101,7 @@ export const createAdmissionGate = (
         const run = (): void => {
           if (subscriber.closed) return;
           hasStarted = true;
+          entry.admitted?.();
           // Released before subscribers see the end; the next work starts after the teardown.
           const work$ = defer(work).pipe(tap({ error: settled, complete: settled }), contained());
           work$.pipe(finalize(settleAndRun)).subscribe(subscriber);

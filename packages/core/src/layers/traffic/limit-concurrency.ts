@@ -5,7 +5,7 @@ import type { Layer } from '../../seams/layer.js';
 import type { Model } from '../../models/model.js';
 import { around, checkModel, inTime } from '../../models/timeouts.js';
 import { checkOptions, having, isText, type Rule, wholeNumber } from '../../values/options.js';
-import { createAdmissionGate, type Waiter } from './admission-gate.js';
+import { createAdmissionGate, reportingWait, type Waiter } from './admission-gate.js';
 
 export interface SemaphoreOptions {
   /** Maximum number of slots held at the same time. */
@@ -30,8 +30,8 @@ export interface Semaphore {
   hold$<T>(
     work: () => Observable<T>,
     key?: unknown,
-    /** Called if it is queued, with the number of those ahead of it. */
-    waits?: (ahead: number) => void,
+    /** Called if it is queued, with the number of those ahead of it. Returns what to call when it starts. */
+    waits?: (ahead: number) => (() => void) | undefined,
   ): Observable<T>;
 }
 
@@ -100,7 +100,7 @@ export interface ConcurrencyLimit {
 
 /**
  * Limits concurrent requests across all models and agents that share it: `const limited = limitConcurrency(20)`, then
- * `model: limited(openai('…'))`. Further requests wait in order, with a `queued` event; the wait counts towards
+ * `model: limited(openai('…'))`. Further requests wait in order, with the events `queued` and `admitted`; the wait counts towards
  * `callMs` and `iterationMs`. `retry(limited(model))` frees the slot between attempts, `limited(retry(model))` keeps
  * it; `fallback(limited(a), b)` uses `b` if the queue is full. Calls that share its semaphore (`limitCalls`) deadlock.
  */
@@ -118,7 +118,7 @@ export const limitConcurrency = (
       semaphore.hold$(
         () => timed.stream$(request, context),
         undefined,
-        (ahead) => context.report({ type: 'queued', why: 'concurrency', ahead }),
+        reportingWait('concurrency', context),
       ),
     );
   };
@@ -126,7 +126,7 @@ export const limitConcurrency = (
 };
 
 /**
- * Limits concurrent calls across all agents that share the semaphore. A `queued` event reports the wait, which counts
+ * Limits concurrent calls across all agents that share the semaphore. The events `queued` and `admitted` report the wait, which counts
  * towards `callMs`; aborting or interrupting the call leaves the queue. A full queue errors with `queueFull`. Calls
  * made by tools share the slot of their parent. Input that a guard rejects does not wait. A tool that calls a session
  * whose running call waits for the same slot waits until it times out.
@@ -137,7 +137,7 @@ export const limitCalls = (semaphore: Semaphore): Layer => {
     name: 'limitCalls',
     priority: 57,
     call:
-      ({ lineage, hooks, interruption }) =>
+      ({ lineage, hooks, interruption, scheduler }) =>
       (next) =>
       (call) =>
         // A call that will not run needs no slot.
@@ -145,7 +145,7 @@ export const limitCalls = (semaphore: Semaphore): Layer => {
           ? semaphore.hold$(
               () => next(call),
               lineage[0],
-              (ahead) => hooks.report(0, { type: 'queued', why: 'calls', ahead }),
+              reportingWait('calls', { scheduler, report: (event) => hooks.report(0, event) }),
             )
           : next(call),
   };

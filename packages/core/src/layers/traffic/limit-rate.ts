@@ -4,7 +4,7 @@ import type { Model, ModelChunk, ModelContext, ModelRequest } from '../../models
 import { around, checkModel, inTime } from '../../models/timeouts.js';
 import { checkOptions, isFunction, type Rule, wholeNumber } from '../../values/options.js';
 import { tokensIn, type Usage, addUsage, noUsage } from '../../values/usage.js';
-import { createAdmissionGate, type Waiter } from './admission-gate.js';
+import { createAdmissionGate, reportingWait, type Waiter } from './admission-gate.js';
 import { isPositive, tokenBucket } from './token-bucket.js';
 import { updatedUsage } from '../../phases/message-builder.js';
 import { countRequest, plainCounter } from '../../models/count-request.js';
@@ -42,7 +42,8 @@ export const limitRate = (options: LimitRateOptions): ((model: Model) => Model) 
   const admissionGate = createAdmissionGate(maxQueue, () => queueFull(maxQueue));
   const clockPool = createClockPool(() => admissionGate.admitWaiting());
 
-  const waiterFor = (reserved: number, scheduler: SchedulerLike, spent: () => number): Waiter => ({
+  const waiterFor = (reserved: number, context: ModelContext, spent: () => number): Waiter => ({
+    onQueued: reportingWait('rate', context),
     tryAcquire: (isFirst) => {
       if (!isFirst) return false;
       const { now } = clockPool;
@@ -55,7 +56,7 @@ export const limitRate = (options: LimitRateOptions): ((model: Model) => Model) 
       tokens.spend(reserved, now);
       return true;
     },
-    release: () => tokens.spend(spent() - reserved, clockPool.read(scheduler)),
+    release: () => tokens.spend(spent() - reserved, clockPool.read(context.scheduler)),
   });
   const limited$ = (
     model: Model,
@@ -71,10 +72,7 @@ export const limitRate = (options: LimitRateOptions): ((model: Model) => Model) 
     // Waiting requests may be admissible by now, even if their own clock stands still.
     admissionGate.admitWaiting();
     return admissionGate.enter$(
-      {
-        ...waiterFor(reserved, context.scheduler, () => cost.tokens),
-        onQueued: (ahead) => context.report({ type: 'queued', why: 'rate', ahead }),
-      },
+      waiterFor(reserved, context, () => cost.tokens),
       () => model.stream$(request, { ...context, report }).pipe(tap((chunk) => cost.add(chunk))),
     );
   };

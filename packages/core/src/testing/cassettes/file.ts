@@ -245,6 +245,7 @@ const reportFields: Readonly<Record<ModelReport['type'], Readonly<Record<string,
   modelFallback: { from: isString, to: isString, error: isMillraceError },
   repaired: { before: isString, after: isString, toolCall: isOptional(isToolCall) },
   queued: { why: isString, ahead: isNumeric },
+  admitted: { why: isString, waitedMs: isNumeric },
   warning: { message: isString },
 };
 
