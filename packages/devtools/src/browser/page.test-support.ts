@@ -60,7 +60,7 @@ export const serveFeed = async (): Promise<FakeServer> => {
   const feeds = new Set<ServerResponse>();
   const sent: FeedLine[] = [];
   const asked: Asked[] = [];
-  const asked$ = new ReplaySubject<Asked>();
+  const asked$ = new ReplaySubject<Asked>(Infinity);
   const write = (lines: readonly FeedLine[]) =>
     lines.map((line) => `${JSON.stringify(line)}\n`).join('');
   const fake = { answer: (_: Asked): object | undefined => undefined };
@@ -185,3 +185,7 @@ export const shoot = async (page: Page, name: string): Promise<void> => {
   mkdirSync(screenshots, { recursive: true });
   await page.screenshot({ path: join(screenshots, `${name}.png`) });
 };
+
+/** How many elements a page has. */
+export const elementsOf = (page: Page): Promise<number> =>
+  page.evaluate(() => document.querySelectorAll('*').length);

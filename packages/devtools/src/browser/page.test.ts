@@ -3,9 +3,17 @@ import { createRequire } from 'node:module';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
 import { forked } from '../page/model/forks.test-support.js';
-import { eventOf, runOf, travel } from '../page/model/runs.test-support.js';
+import { eventOf, travel } from '../page/model/runs.test-support.js';
 import type { Hold } from '../page/protocol.js';
-import { entryOf, type FakeServer, hello, launch, shoot, visits } from './page.test-support.js';
+import {
+  elementsOf,
+  entryOf,
+  type FakeServer,
+  hello,
+  launch,
+  shoot,
+  visits,
+} from './page.test-support.js';
 
 let browser: Browser | undefined;
 beforeAll(async () => {
@@ -62,10 +70,6 @@ const showJourney = async (page: Page, server: FakeServer) => {
 const slider = (page: Page) => page.getByRole('slider', { name: 'Position in the log' });
 const chat = (page: Page) => page.getByTestId('conversation');
 
-/** How many elements the page has. */
-const elementsOf = (page: Page): Promise<number> =>
-  page.evaluate(() => document.querySelectorAll('*').length);
-
 describe('the address', () => {
   it('has the token, which moves to the tab: a reload still has it', async () => {
     const { page, server } = await open();
@@ -101,7 +105,7 @@ describe('a call', () => {
         .getByRole('list', { name: 'Names of the lanes' })
         .getByRole('listitem')
         .allInnerTexts();
-      expect(labels.map((label) => label.replace(/\W+/u, ''))).toEqual([
+      expect(labels.map((label) => label.replace(/^\W+/u, '').split(/\s/u)[0])).toEqual([
         ...['Guide', 'model', 'weather', 'Researcher', 'Researcher', 'model', 'search', 'events'],
         ...['tickets', 'events'],
       ]);
@@ -453,64 +457,5 @@ describe('small windows and settings', () => {
     await page.getByRole('spinbutton', { name: /output tokens/u }).fill('15');
     await page.keyboard.press('Escape');
     expect(await page.getByTestId('totals').innerText()).toMatch(/cost\s+\$0\.0164/u);
-  });
-});
-
-describe('50,000 chunks', () => {
-  it('cost little for each update, and few elements', async () => {
-    const { page, server } = await open();
-    await page.addInitScript({
-      content: `
-        globalThis.costs = [];
-        const request = requestAnimationFrame;
-        globalThis.requestAnimationFrame = (callback) => request((now) => {
-          const start = performance.now();
-          callback(now);
-          queueMicrotask(() => costs.push(performance.now() - start));
-        });`,
-    });
-    server.send(hello, { line: 'calls', calls: [entryOf('c', { status: 'running' })] });
-    server.send({
-      line: 'log',
-      id: 'c',
-      from: 0,
-      items: [eventOf('preCall', 0, { input: [] }), eventOf('preReasoning', 0, { messages: [] })],
-    });
-    await page.reload();
-    await page.locator('[data-lane=model]').waitFor();
-    const session = await page.context().newCDPSession(page);
-    await session.send('Performance.enable', { timeDomain: 'threadTicks' });
-    const size = 250;
-    const deltas = Array.from({ length: size }, (_, at) => `word${at % 7} `);
-    for (let batch = 0; batch < 200; batch += 1) {
-      const at = batch * size;
-      server.send({
-        line: 'log',
-        id: 'c',
-        from: 2 + batch,
-        items: [runOf(deltas, at, { ats: deltas.map((_, index) => (at + index) * 2) })],
-      });
-      await page.waitForTimeout(16);
-    }
-    await page.waitForFunction(
-      () => document.querySelector<HTMLInputElement>('.scrubber')?.max === '50002',
-    );
-    const costs = ((await page.evaluate('costs')) as number[]).sort((a, b) => a - b);
-    const [median = 0, p95 = 0] = [0.5, 0.95].map((part) => costs[Math.floor(costs.length * part)]);
-    const { metrics } = await session.send('Performance.getMetrics');
-    const script = metrics.find(({ name }) => name === 'ScriptDuration')?.value ?? Infinity;
-    const heap = metrics.find(({ name }) => name === 'JSHeapUsedSize')?.value ?? Infinity;
-    const mean = (script * 1000) / costs.length;
-    console.info(
-      `${costs.length} updates: ${mean.toFixed(1)} ms of script each; median ${median.toFixed(1)} ms, p95 ${p95.toFixed(1)} ms; ${await elementsOf(page)} elements; ${(heap / 1e6).toFixed(1)} MB`,
-    );
-    expect(costs.length).toBeGreaterThan(40);
-    // Of a busy machine, only the time of the thread itself is known.
-    expect(mean).toBeLessThan(8);
-    expect(median).toBeLessThan(16);
-    expect(heap).toBeLessThan(60e6);
-    expect(await elementsOf(page)).toBeLessThan(1500);
-    await page.getByRole('button', { name: 'Fit and follow' }).click();
-    await shoot(page, 'long');
   });
 });

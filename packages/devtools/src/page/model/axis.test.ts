@@ -1,6 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { axisOf, barsIn, durationText, marblesIn, ticksIn, type Window } from './axis.js';
+import {
+  axisOf,
+  barsIn,
+  durationText,
+  joinClusters,
+  marblesIn,
+  ticksIn,
+  type Window,
+} from './axis.js';
 import { createRun } from './run.js';
 import { eventOf, runOf } from './runs.test-support.js';
 
@@ -125,6 +133,37 @@ describe('clusters', () => {
     });
     marblesIn({ ...series, ats }, windowOf(run, 0.02), 40);
     expect(looks).toBeLessThan(26 * 60);
+  });
+});
+
+describe('clusters of several kinds', () => {
+  it('are one where they would cover each other', () => {
+    const cluster = (kind: string, x: number, width: number) => ({
+      ...{ key: `${kind} bin ${x}`, kind, x, width, count: 5, position: x, until: x + 4 },
+    });
+    const single = { ...cluster('postReasoning', 12, 0), count: 1 };
+    const joined = joinClusters([
+      cluster('text', 20, 30),
+      cluster('thinking', 0, 30),
+      single,
+      cluster('text', 60, 30),
+      cluster('text', 90, 10),
+    ]);
+    expect(
+      joined.map(({ kind, x, width, count, position, until }) => [
+        kind,
+        x,
+        width,
+        count,
+        position,
+        until,
+      ]),
+    ).toEqual([
+      ['mixed', 0, 50, 10, 0, 24],
+      ['text', 60, 30, 5, 60, 64],
+      ['text', 90, 10, 5, 90, 94],
+      ['postReasoning', 12, 0, 1, 12, 16],
+    ]);
   });
 });
 

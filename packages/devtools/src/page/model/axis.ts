@@ -1,5 +1,5 @@
 // Where things are on the time axis, and which of them are shown: never more than the width has room for.
-import type { Bar, Lane, Series } from './lanes.js';
+import type { Bar, Lane, Series } from './call-lanes.js';
 import type { Gap, Log } from './log.js';
 import { countUpTo } from './text.js';
 
@@ -69,7 +69,7 @@ export interface Window {
 
 export const xOf = ({ axis, scale }: Window, time: number): number => axis.toAxis(time) * scale;
 
-/** One marble, or a cluster of those that are too close to be told apart. */
+/** One marble, or a cluster of those that are too close to distinguish. */
 export interface Marble {
   readonly key: string;
   readonly kind: string;
@@ -132,6 +132,30 @@ export const marblesIn = (series: Series, window: Window, bin: number): readonly
     at = next;
   }
   return marbles;
+};
+
+/** The kind of a cluster of marbles of several kinds. */
+export const mixed = 'mixed';
+
+/** Joins clusters of a lane that would cover each other. Single marbles stay. */
+export const joinClusters = (marbles: readonly Marble[]): readonly Marble[] => {
+  const clusters = marbles.filter(({ count }) => count > 1).sort((a, b) => a.x - b.x);
+  const joined: Marble[] = [];
+  for (const cluster of clusters) {
+    const last = joined.at(-1);
+    if (last === undefined || last.kind === cluster.kind || cluster.x > last.x + last.width - 3) {
+      joined.push(cluster);
+      continue;
+    }
+    const end = Math.max(last.x + last.width, cluster.x + cluster.width);
+    joined[joined.length - 1] = {
+      ...{ key: `${mixed} ${last.key}`, kind: mixed, x: last.x, width: end - last.x },
+      count: last.count + cluster.count,
+      position: Math.min(last.position, cluster.position),
+      until: Math.max(last.until, cluster.until),
+    };
+  }
+  return [...joined, ...marbles.filter(({ count }) => count === 1)];
 };
 
 /** A bar as it is shown. */

@@ -103,10 +103,6 @@ export const createConversation = (): Conversation => {
   const note = (event: ShownEvent, position: number, tone: Tone, text: string): void => {
     parts.push(add(event, position, `${position}`, { type: 'notice' as const, tone, text }));
   };
-  const tell = (event: ShownEvent, position: number): void => {
-    const notice = noticeOf(event);
-    if (notice !== undefined) note(event, position, ...notice);
-  };
   const onAnswer = (event: ShownEvent, position: number): void => {
     const { message: given } = anyFields(event);
     const id = stringOf(fieldsOf(given)['id']);
@@ -164,7 +160,10 @@ export const createConversation = (): Conversation => {
       parts.push(add(event, position, `${position}`, part));
     } else if (type === 'vetoed' && typeof toolCallId === 'string') {
       toolOf(event, toolCallId, toolCallId, position).vetoed = position;
-    } else tell(event, position);
+    } else {
+      const notice = noticeOf(event);
+      if (notice !== undefined) note(event, position, ...notice);
+    }
   };
   const onChunks = (stream: ChunkStream, from: number): void => {
     const { head, positions: at } = stream;

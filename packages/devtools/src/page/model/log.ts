@@ -54,7 +54,7 @@ export interface Log {
   readonly gaps: readonly Gap[];
   append(items: readonly LogItem[]): void;
   entry(position: number): Entry | undefined;
-  /** The time of an entry; of the nearest if there is none. */
+  /** The time of an entry, or of the nearest one. */
   timeAt(position: number): number;
   /** How many entries there are until a time. */
   countAt(time: number): number;

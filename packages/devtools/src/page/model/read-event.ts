@@ -81,7 +81,7 @@ export const errorIn = (value: unknown): { readonly code: string; readonly messa
   };
 };
 
-/** The id of the step that made a message, such as `2`; undefined if its id is none of this call. */
+/** The id of the step that made a message, such as `2`; `undefined` if it is a message of another call. */
 export const stepOfMessage = (callId: string, messageId: string): string | undefined =>
   messageId.startsWith(`${callId}/`)
     ? messageId.slice(callId.length + 1).replace(/[+~#].*$/u, '')

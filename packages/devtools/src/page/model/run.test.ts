@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { isChunkRun, type LogItem, type Mark } from '../protocol.js';
 import { messageAt, toolAt } from './conversation.js';
-import type { CallLanes, Lane } from './lanes.js';
+import type { CallLanes, Lane } from './call-lanes.js';
 import { deltaOf } from './log.js';
 import { createRun, type Run, turnFrom } from './run.js';
 import { eventOf, runOf, travel } from './runs.test-support.js';

@@ -20,7 +20,7 @@ export const createRun = (): Run => {
 export const turnStarts = ({ lanes }: Run): readonly number[] =>
   lanes.root?.turns.map(({ position }) => position) ?? [];
 
-/** The next turn after a position, or the last before it; the ends of the log if there is none. */
+/** The next turn after a position, or the last before it; without one, the ends of the log. */
 export const turnFrom = (run: Run, position: number, direction: -1 | 1): number => {
   const starts = turnStarts(run).map((start) => start + 1);
   return direction === 1

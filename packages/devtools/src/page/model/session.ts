@@ -37,6 +37,8 @@ export const createSession = (): Session => {
   const runs = new Map<string, Run>();
   const layers = new Map<string, Map<string, readonly LayerEntry[]>>();
   const awaited = new Set<string>();
+  const files = new Set<string>();
+  let isNew = true;
   const state: State = {
     ...{ title: 'Millrace devtools', source: 'agents', holdable: [], breakpoints: [] },
     ...{ holds: [], notices: [], calls: [] },
@@ -85,9 +87,10 @@ export const createSession = (): Session => {
     take: (line) => {
       switch (line.line) {
         case 'hello': {
+          isNew = true;
           const { title, source, holdable, breakpoints } = line;
           Object.assign(state, { title, source, holdable, breakpoints, holds: [] });
-          callsById.clear();
+          for (const id of callsById.keys()) if (!files.has(id)) callsById.delete(id);
           awaited.clear();
           sort();
           return undefined;
@@ -95,6 +98,9 @@ export const createSession = (): Session => {
         case 'calls':
           for (const call of line.calls) callsById.set(call.id, call);
           sort();
+          // Another process may answer now: it does not know the calls of the one before.
+          if (isNew) for (const id of runs.keys()) if (!callsById.has(id)) runs.delete(id);
+          isNew = false;
           return undefined;
         case 'removed':
           for (const id of line.ids) {
@@ -124,6 +130,7 @@ export const createSession = (): Session => {
     },
     addFile: (entry, items) => {
       callsById.set(entry.id, entry);
+      files.add(entry.id);
       const run = createRun();
       run.log.append(items);
       runs.set(entry.id, run);

@@ -5,7 +5,7 @@ import { runAxis, type Run, turnFrom } from '../model/run.js';
 import type { Connection, Session } from '../model/session.js';
 import type { CallEntry } from '../protocol.js';
 import { Calls } from './calls.js';
-import { Diagram, type Viewport, zoomed } from './diagram.js';
+import { Diagram } from './diagram.js';
 import { Help, Settings } from './dialogs.js';
 import { EmptyState, Refused } from './empty.js';
 import { ForkForm } from './fork-form.js';
@@ -15,6 +15,7 @@ import type { DiagramRun } from './rows.js';
 import { Side, tabs } from './side.js';
 import { type Devtools, DevtoolsContext, isTyping, useKeys, usePlayback } from './state.js';
 import { Toolbar } from './toolbar.js';
+import { type Viewport, zoomed } from './viewport.js';
 
 export interface AppProps extends Devtools {
   readonly connection: Connection;
@@ -97,7 +98,7 @@ const Page = (props: AppProps & { readonly call: CallEntry | undefined }) => {
   );
 };
 
-/** Where the position is visible. */
+/** A window in which the position is visible. */
 const windowAt = (
   run: Run | undefined,
   position: number | undefined,

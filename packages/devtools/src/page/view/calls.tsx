@@ -5,7 +5,7 @@ import { hasWords } from '../model/session.js';
 import type { CallEntry } from '../protocol.js';
 import { exportCall, importCall } from './files.js';
 import { IconButton } from './icons.js';
-import { countText, useDevtools } from './state.js';
+import { countText, useDevtools, useSize } from './state.js';
 
 const filters = ['all', 'running', 'held', 'suspended', 'done', 'failed', 'stopped'] as const;
 
@@ -109,7 +109,7 @@ const CallList = ({ calls, shown, select }: CallListProps) => {
   const { session } = useDevtools();
   const ref = useRef<HTMLDivElement>(null);
   const [top, setTop] = useState(0);
-  const height = ref.current?.clientHeight ?? 700;
+  const { height } = useSize(ref);
   const first = Math.max(0, Math.floor(top / rowHeight) - overscan);
   const visible = calls.slice(first, Math.ceil((top + height) / rowHeight) + overscan);
   return (

@@ -7,7 +7,7 @@ import { useDevtools } from './state.js';
 
 /** The parts that are shown together. */
 const page = 30;
-/** The characters of a text that are shown until the rest is asked for. */
+/** The characters of long texts that are shown until the rest is asked for. */
 const shownLength = 3000;
 const blockLength = 20_000;
 

@@ -1,31 +1,23 @@
 // The marble diagram: rows of lanes on a time axis. It draws only what is visible, in both directions.
 import type { RefObject } from 'preact';
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useRef, useState } from 'preact/hooks';
 import { ticksIn, type Window, xOf } from '../model/axis.js';
 import { Legend } from './legend.js';
 import { describeEntry } from '../model/describe.js';
 import type { Gap } from '../model/log.js';
 import { type DrawnRow, drawnRows, RowDrawing } from './drawing.js';
 import { type DiagramRun, type Row, rowHeight, rowsOf } from './rows.js';
-import { type Ui, useDevtools } from './state.js';
+import { useDevtools, useSize } from './state.js';
+import {
+  autoScale,
+  labelWidth,
+  leftOf,
+  padding,
+  usePointer,
+  type Viewport,
+  zoomedTo,
+} from './viewport.js';
 
-/** The window in numbers, for the controls beside the diagram. */
-export interface Viewport {
-  width: number;
-  scale: number;
-  /** Pixels. */
-  left: number;
-  /** Milliseconds of the longest axis. */
-  length: number;
-}
-
-export const labelWidth = 184;
-const padding = 72;
-/** The pixels before the beginning. */
-const margin = 16;
-/** A running call scrolls when it is longer. */
-const scrollMs = 30_000;
-const maxScale = 200;
 /** Rows that are drawn above and below the visible ones. */
 const overscan = 2;
 
@@ -41,13 +33,17 @@ export const Diagram = ({ runs, viewport, isRunning }: DiagramProps) => {
   const { width, height } = useSize(scroller);
   const [top, setTop] = useState(0);
   const plot = Math.max(100, width - labelWidth);
-  const rows = useRows(runs, ui.collapsed);
   const length = Math.max(1, ...runs.map(({ axis }) => axis.length));
   const scale = ui.scale ?? autoScale(plot - padding, length, isRunning);
   const left = leftOf({ runs, ui, scale, plot, length });
-  if (viewport.current !== null)
-    Object.assign(viewport.current, { width: plot, scale, left, length });
+  Object.assign(viewport.current, { width: plot, scale, left, length });
   const windows = runs.map(({ axis }): Window => ({ axis, scale, left, right: left + plot }));
+  const rows = runs.flatMap(({ run, axis }, index) =>
+    rowsOf(index, run, ui.collapsed, {
+      from: axis.toTime(left / scale),
+      to: axis.toTime((left + plot) / scale),
+    }),
+  );
   const first = Math.max(0, Math.floor(top / rowHeight) - overscan);
   const last = Math.ceil((top + height) / rowHeight) + overscan;
   const visible = rows.slice(first, last);
@@ -87,62 +83,10 @@ export const Diagram = ({ runs, viewport, isRunning }: DiagramProps) => {
   );
 };
 
-/** Fits a call that has ended. One that runs fits in steps, and scrolls when it is long. */
-const autoScale = (room: number, length: number, isRunning: boolean): number => {
-  if (!isRunning) return Math.min(maxScale, room / length);
-  const step = 1.3 ** Math.ceil(Math.log(Math.max(length, 400)) / Math.log(1.3));
-  return room / Math.min(step, scrollMs);
-};
-
-/** The first visible pixel: as chosen, or so that the end or the position is visible. */
-const leftOf = (given: {
-  readonly runs: readonly DiagramRun[];
-  readonly ui: Pick<Ui, 'left' | 'isPlaying'>;
-  readonly scale: number;
-  readonly plot: number;
-  readonly length: number;
-}): number => {
-  const { runs, ui, scale, plot, length } = given;
-  const tail = length * scale - (plot - padding);
-  const end = tail > 1 ? tail : -margin;
-  const [run] = runs;
-  const chosen = ui.left === undefined ? undefined : ui.left * scale;
-  if (run?.position === undefined) return chosen ?? end;
-  const x = run.axis.toAxis(run.run.log.timeAt(run.position - 1)) * scale;
-  // The window follows what is played.
-  const isVisible = chosen !== undefined && x >= chosen && x <= chosen + plot;
-  if (isVisible || (chosen !== undefined && !ui.isPlaying)) return chosen;
-  return Math.min(end, Math.max(-margin, x - plot / 2));
-};
-
-const useRows = (runs: readonly DiagramRun[], collapsed: ReadonlySet<string>): readonly Row[] =>
-  useMemo(
-    () => runs.flatMap(({ run }, index) => rowsOf(index, run, collapsed)),
-    [
-      collapsed,
-      runs.map(({ id, run }) => `${id} ${run.lanes.shape} ${run.log.startedAt}`).join('|'),
-      runs[0]?.run,
-      runs[1]?.run,
-    ],
-  );
-
-const useSize = (ref: RefObject<HTMLElement | null>) => {
-  const [size, setSize] = useState({ width: 900, height: 500 });
-  useEffect(() => {
-    const { current } = ref;
-    if (current === null) return undefined;
-    const observer = new ResizeObserver(() => {
-      setSize({ width: current.clientWidth, height: current.clientHeight });
-    });
-    observer.observe(current);
-    return () => {
-      observer.disconnect();
-    };
-  }, []);
-  return size;
-};
-
 // ---------------------------------------------------------------- labels and ticks
+
+/** The id of the step of a tool call. */
+const stepOf = ({ call, lane }: Row): string => call.stepsByTool.get(lane?.toolCallId ?? '') ?? '';
 
 const RowLabel = ({ row, title }: { readonly row: Row; readonly title: string | undefined }) => {
   const { ui, set } = useDevtools();
@@ -152,6 +96,7 @@ const RowLabel = ({ row, title }: { readonly row: Row; readonly title: string | 
     return (
       <div class={`label ${lane.kind}`} style={indent} role="listitem" title={lane.label}>
         {lane.label}
+        {lane.kind === 'tool' && <small> {stepOf(row)}</small>}
       </div>
     );
   }
@@ -289,14 +234,6 @@ const hintOf = ({ run, axis }: DiagramRun, position: number, count: number): str
   return `${count > 1 ? `${count} × ` : ''}${title} · ${time}${detail === '' ? '' : `\n${detail}`}`;
 };
 
-/** The window that shows a cluster as large as it can be. */
-const zoomedTo = ({ axis, run: { log } }: DiagramRun, from: number, to: number, plot: number) => {
-  const [start, end] = [axis.toAxis(log.timeAt(from)), axis.toAxis(log.timeAt(to))];
-  const length = Math.max(end - start, 2 / maxScale);
-  const scale = Math.min(maxScale, (plot * 0.8) / length);
-  return { scale, left: start - (plot * 0.1) / scale };
-};
-
 interface LinesProps {
   readonly runs: readonly DiagramRun[];
   readonly windows: readonly Window[];
@@ -374,66 +311,3 @@ const Cursors = ({ runs, windows, drawn, plot }: LinesProps & { readonly plot: n
     })}
   </>
 );
-
-// ---------------------------------------------------------------- zoom and pan
-
-/** The window after a zoom around a pixel of the plot. */
-export const zoomed = (viewport: Viewport, factor: number, x = viewport.width / 2) => {
-  const { scale, left, width, length } = viewport;
-  const next = Math.min(maxScale, Math.max(width / length / 4, scale * factor));
-  return { scale: next, left: (left + x) / scale - x / next };
-};
-
-const usePointer = (viewport: RefObject<Viewport>, set: ReturnType<typeof useDevtools>['set']) => {
-  const drag = useRef<{ x: number; left: number; hasMoved: boolean; isDown: boolean }>({
-    ...{ x: 0, left: 0, hasMoved: false, isDown: false },
-  });
-  const panTo = (pixels: number): void => {
-    const { current } = viewport;
-    set({ scale: current.scale, left: pixels / current.scale });
-  };
-  return {
-    /** Whether the window was moved since the last question. A click that ends it chooses nothing. */
-    hasMoved: (): boolean => {
-      const { hasMoved } = drag.current;
-      drag.current.hasMoved = false;
-      return hasMoved;
-    },
-    onWheel: (event: WheelEvent) => {
-      const { current } = viewport;
-      const across = event.shiftKey && event.deltaX === 0 ? event.deltaY : event.deltaX;
-      if (event.ctrlKey || event.metaKey) {
-        event.preventDefault();
-        const box =
-          event.currentTarget instanceof Element
-            ? event.currentTarget.getBoundingClientRect()
-            : undefined;
-        const x = event.clientX - (box?.left ?? 0) - labelWidth;
-        set(zoomed(current, Math.exp(-event.deltaY / 300), x));
-      } else if (across !== 0) {
-        event.preventDefault();
-        panTo(current.left + across);
-      }
-    },
-    onPointerDown: ({ clientX, button }: PointerEvent) => {
-      if (button === 0)
-        drag.current = {
-          x: clientX,
-          left: viewport.current.left,
-          hasMoved: false,
-          isDown: true,
-        };
-    },
-    /** Whether the window is being moved. */
-    onPointerMove: ({ clientX, buttons }: PointerEvent): boolean => {
-      const { current } = drag;
-      if (buttons !== 1 || !current.isDown) {
-        current.isDown = false;
-        return false;
-      }
-      if (Math.abs(clientX - current.x) > 4) current.hasMoved = true;
-      if (current.hasMoved) panTo(current.left - (clientX - current.x));
-      return current.hasMoved;
-    },
-  };
-};

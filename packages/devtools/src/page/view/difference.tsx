@@ -9,7 +9,14 @@ const maxPairs = 60;
 
 export const Difference = ({ runs }: { readonly runs: readonly DiagramRun[] }) => {
   const [left, right] = runs;
-  const sizes = runs.map(({ run }) => run.log.size).join();
+  // While a call runs, its steps are compared as each of them ends.
+  const sizes = runs
+    .map(({ run: { lanes, log, conversation } }) =>
+      lanes.root?.end === undefined
+        ? `${conversation.parts.length} ${lanes.root?.tokens.output ?? 0}`
+        : log.size,
+    )
+    .join();
   const pairs = useMemo(
     () => (left === undefined || right === undefined ? [] : pairSteps(left.run, right.run)),
     [left?.run, right?.run, sizes],

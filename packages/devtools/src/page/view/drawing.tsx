@@ -2,13 +2,14 @@
 import {
   barsIn,
   durationText,
+  joinClusters,
   type Marble,
   marblesIn,
   type ShownBar,
   type Window,
   xOf,
 } from '../model/axis.js';
-import type { BarEnd, CallLanes, Turn } from '../model/lanes.js';
+import type { BarEnd, CallLanes, Turn } from '../model/call-lanes.js';
 import { lookOf, pathOf } from './glyphs.js';
 import { type Row, rowHeight } from './rows.js';
 import { countText } from './state.js';
@@ -27,7 +28,7 @@ export interface DrawnRow {
 const maxElements = 420;
 const firstBin = 40;
 
-/** What is visible of rows. The more there is, the larger are the clusters. */
+/** The visible marbles and bars of rows. The more there is, the larger are the clusters. */
 export const drawnRows = (
   rows: readonly Omit<DrawnRow, 'marbles' | 'bars'>[],
 ): readonly DrawnRow[] => {
@@ -37,7 +38,7 @@ export const drawnRows = (
       const series = [...(row.lane?.series.values() ?? [])];
       return {
         ...given,
-        marbles: series.flatMap((one) => marblesIn(one, window, bin)),
+        marbles: joinClusters(series.flatMap((one) => marblesIn(one, window, bin))),
         bars: row.lane === undefined ? [] : barsIn(row.lane, window, end, bin / 20),
       };
     });

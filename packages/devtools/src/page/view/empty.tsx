@@ -1,4 +1,4 @@
-// What the page shows when there is nothing to show.
+// Pages without a call.
 
 export const EmptyState = ({ source }: { readonly source: 'agents' | 'store' | 'file' }) => (
   <div class="welcome">

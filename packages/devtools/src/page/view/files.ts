@@ -38,7 +38,7 @@ interface File {
   readonly items: readonly LogItem[];
 }
 
-/** The call of an exported file; `undefined` if it is none. */
+/** The call of an exported file; `undefined` for any other file. */
 export const readCall = (text: string): File | undefined => {
   const value: unknown = JSON.parse(text);
   if (!isFile(value)) return undefined;

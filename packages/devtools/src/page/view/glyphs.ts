@@ -42,6 +42,7 @@ const looks: Readonly<Record<string, Look>> = {
   steered: { shape: 'circle', tone: 'user', label: 'steered' },
   preCall: { shape: 'circle', tone: 'user', label: 'preCall' },
   stepReplayed: { shape: 'ring', tone: 'quiet', label: 'step replayed' },
+  mixed: { shape: 'circle', tone: 'quiet', label: 'entries' },
   messagesAppended: { shape: 'ring', tone: 'quiet', label: 'messages appended' },
 };
 

@@ -111,7 +111,7 @@ const editableText = ({ event }: Hold): string =>
     2,
   );
 
-/** The fields that were written, or why they are none. */
+/** The edited fields, or the problem of the text. */
 const editOf = (text: string): string | Readonly<Record<string, unknown>> => {
   try {
     const value: unknown = JSON.parse(text);

@@ -1,5 +1,5 @@
 // The rows of the diagram: the lanes of calls, with those of sub-agents below the tool calls that made them.
-import type { CallLanes, Lane } from '../model/lanes.js';
+import type { CallLanes, Lane } from '../model/call-lanes.js';
 import type { Run } from '../model/run.js';
 import type { Axis } from '../model/axis.js';
 
@@ -26,38 +26,57 @@ export interface Row {
 
 export const rowHeight = 26;
 
-/** The rows of a run. They stay the same until its shape changes. */
+/** The times that are shown. */
+export interface Shown {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** With more tool calls, or sub-agents, only those of the shown time have rows. */
+const maxQuiet = 10;
+
+/** The rows of a run. */
 export const rowsOf = (
   of: number,
   { lanes }: Run,
   collapsed: ReadonlySet<string>,
-): readonly Row[] => (lanes.root === undefined ? [] : rowsOfCall(of, lanes.root, collapsed));
+  shown: Shown,
+): readonly Row[] =>
+  lanes.root === undefined ? [] : rowsOfCall({ of, collapsed, shown }, lanes.root);
 
-const rowsOfCall = (
-  of: number,
-  call: CallLanes,
-  collapsed: ReadonlySet<string>,
-): readonly Row[] => {
+interface Listing {
+  readonly of: number;
+  readonly collapsed: ReadonlySet<string>;
+  readonly shown: Shown;
+}
+
+const rowsOfCall = (listing: Listing, call: CallLanes): readonly Row[] => {
+  const { of, collapsed, shown } = listing;
   const head: Row = { key: `${of} ${call.callId}`, of, call, lane: undefined };
   if (collapsed.has(call.callId)) return [head];
-  const below = (children: readonly CallLanes[]): readonly Row[] =>
-    children.flatMap((child) => rowsOfCall(of, child, collapsed));
-  const ofNoTool = call.children.filter(
-    ({ toolCallId }) => toolCallId === undefined || !call.tools.has(toolCallId),
+  const isSmall = call.tools.size + call.children.length <= maxQuiet;
+  const children = call.children.filter(
+    ({ start, end }) => isSmall || (start <= shown.to && (end ?? Infinity) >= shown.from),
   );
-  const lanes = call.lanes.filter(isShown).flatMap((lane): readonly Row[] => {
-    const row: Row = { key: `${of} ${lane.key}`, of, call, lane };
-    const made =
-      lane.kind === 'tool'
-        ? call.children.filter(
-            ({ toolCallId }) => toolCallId !== undefined && call.tools.get(toolCallId) === lane,
-          )
-        : [];
-    return [row, ...below(made)];
-  });
-  return [head, ...lanes, ...below(ofNoTool)];
+  const below = (made: readonly CallLanes[]): readonly Row[] =>
+    made.flatMap((child) => rowsOfCall(listing, child));
+  const madeBy = (lane: Lane | undefined): readonly CallLanes[] =>
+    children.filter(
+      ({ toolCallId }) =>
+        (toolCallId === undefined ? undefined : call.tools.get(toolCallId)) === lane,
+    );
+  const lanes = call.lanes
+    .filter((lane) => isShown(lane, isSmall, shown))
+    .flatMap((lane): readonly Row[] => [
+      { key: `${of} ${lane.key}`, of, call, lane },
+      ...(lane.kind === 'tool' && children.length > 0 ? below(madeBy(lane)) : []),
+    ]);
+  return [head, ...lanes, ...below(madeBy(undefined))];
 };
 
 /** Steps that take no time, such as the load of an empty memory, have no row. */
-const isShown = ({ kind, longest, bars }: Lane): boolean =>
-  kind !== 'steps' || longest > 0 || bars.some(({ end }) => end === undefined);
+const isShown = (lane: Lane, isSmall: boolean, { from, to }: Shown): boolean => {
+  const { kind, longest, openBars, firstAt, lastAt } = lane;
+  if (kind === 'steps') return longest > 0 || openBars > 0;
+  return kind !== 'tool' || isSmall || (firstAt <= to && (lastAt >= from || openBars > 0));
+};

@@ -1,5 +1,4 @@
 // The right pane: the conversation, one entry, breakpoints, layers, and the difference of two runs.
-import { useLayoutEffect, useRef } from 'preact/hooks';
 import { durationText } from '../model/axis.js';
 import type { Run } from '../model/run.js';
 import type { CallEntry } from '../protocol.js';
@@ -27,7 +26,6 @@ export const Side = ({ runs, call }: SideProps) => {
   const { ui, set, session } = useDevtools();
   const [main] = runs;
   const chosen = ui.chosen;
-  const { panel, panelScrolled } = useStickyEnd(ui.tab === 'conversation', main, ui.position);
   const inspected = runs.find(({ id }) => id === chosen?.runId);
   const shown = tabs.filter(
     ({ tab }) => tab !== 'difference' || runs.length > 1 || ui.tab === 'difference',
@@ -54,19 +52,17 @@ export const Side = ({ runs, call }: SideProps) => {
         ))}
       </div>
       <div
-        ref={panel}
-        onScroll={panelScrolled}
-        class="panel"
+        class={ui.tab === 'conversation' ? 'panel at-end' : 'panel'}
         id="side-panel"
         role="tabpanel"
         aria-labelledby={`tab-${ui.tab}`}
         tabIndex={0}
       >
         {ui.tab === 'conversation' && main !== undefined && (
-          <>
+          <div>
             <Totals run={main.run} />
             <Chat run={main.run} runId={main.id} position={main.position ?? main.run.log.size} />
-          </>
+          </div>
         )}
         {ui.tab === 'inspector' && (
           <Inspector
@@ -83,29 +79,6 @@ export const Side = ({ runs, call }: SideProps) => {
   );
 };
 
-/** Keeps the end of the conversation visible, unless the person has scrolled up; at another position, always. */
-const useStickyEnd = (
-  isOn: boolean,
-  main: DiagramRun | undefined,
-  position: number | undefined,
-) => {
-  const panel = useRef<HTMLDivElement>(null);
-  const isAtEnd = useRef(true);
-  const shown = useRef<unknown>(undefined);
-  useLayoutEffect(() => {
-    const { current } = panel;
-    if (current === null || !isOn) return;
-    const now = `${main?.id} ${position}`;
-    if (isAtEnd.current || shown.current !== now) current.scrollTop = current.scrollHeight;
-    shown.current = now;
-  });
-  const panelScrolled = ({ currentTarget }: { readonly currentTarget: HTMLElement }): void => {
-    const { scrollHeight, scrollTop, clientHeight } = currentTarget;
-    isAtEnd.current = scrollHeight - scrollTop - clientHeight < 60;
-  };
-  return { panel, panelScrolled };
-};
-
 /** The arrow keys move between tabs. */
 const moveFocus = (event: KeyboardEvent): void => {
   if (event.key !== 'ArrowLeft' && event.key !== 'ArrowRight') return;
@@ -117,7 +90,7 @@ const moveFocus = (event: KeyboardEvent): void => {
   next?.click();
 };
 
-/** What a run has cost so far. */
+/** The tokens and times of a run so far. */
 const Totals = ({ run }: { readonly run: Run }) => {
   const { ui } = useDevtools();
   const { root } = run.lanes;

@@ -1,6 +1,6 @@
-// What the person has chosen, and the hooks that keep the page up to date.
-import { createContext } from 'preact';
-import { useContext, useEffect, useRef } from 'preact/hooks';
+// The choices of the person, and the hooks that keep the page up to date.
+import { createContext, type RefObject } from 'preact';
+import { useContext, useEffect, useRef, useState } from 'preact/hooks';
 import type { Observable } from 'rxjs';
 import type { Client } from '../client.js';
 import { runAxis, type Run } from '../model/run.js';
@@ -17,7 +17,7 @@ export interface Chosen {
   readonly kind: string;
 }
 
-/** What the person has chosen. */
+/** The choices of the person. */
 export interface Ui {
   /** The call that is shown. Default: the newest. */
   readonly selected: string | undefined;
@@ -66,7 +66,7 @@ export const firstUi = (): Ui => ({
   ...{ fork: undefined, dialog: undefined },
 });
 
-/** What the parts of the page need. */
+/** The surroundings of each part of the page. */
 export interface Devtools {
   readonly session: Session;
   readonly client: Client;
@@ -140,6 +140,23 @@ export const usePlayback = (
   }, [ui.isPlaying]);
 };
 
+/** The size of an element, as it changes. To read it in every frame would lay the page out again. */
+export const useSize = (ref: RefObject<HTMLElement | null>) => {
+  const [size, setSize] = useState({ width: 900, height: 500 });
+  useEffect(() => {
+    const { current } = ref;
+    if (current === null) return undefined;
+    const observer = new ResizeObserver(() => {
+      setSize({ width: current.clientWidth, height: current.clientHeight });
+    });
+    observer.observe(current);
+    return () => {
+      observer.disconnect();
+    };
+  }, []);
+  return size;
+};
+
 // ---------------------------------------------------------------- texts
 
 export const countText = (count: number): string =>
@@ -149,7 +166,7 @@ export const countText = (count: number): string =>
       ? `${(count / 1000).toFixed(count < 10_000 ? 1 : 0)}k`
       : `${(count / 1_000_000).toFixed(1)}M`;
 
-/** What tokens cost, if there is a price. */
+/** The cost of tokens, if there is a price. */
 export const costText = (
   { input, output }: { readonly input: number; readonly output: number },
   price: Price,

@@ -3,9 +3,10 @@ import type { RefObject } from 'preact';
 import { durationText } from '../model/axis.js';
 import type { Run } from '../model/run.js';
 import type { Connection } from '../model/session.js';
-import { type Viewport, zoomed } from './diagram.js';
+
 import { Icon, IconButton } from './icons.js';
 import { useDevtools } from './state.js';
+import { type Viewport, zoomed } from './viewport.js';
 
 export const speeds = [0.25, 0.5, 1, 2, 4, 8, 16];
 
