@@ -422,6 +422,7 @@ describe('a fork', () => {
     expect(await difference.locator('ins').allInnerTexts()).toContain('train');
     await page.locator('[data-run="1"][data-lane=model]').waitFor();
     expect(await page.locator('.fork-line').count()).toBe(2);
+    expect(await page.locator('.difference-line').count()).toBe(2);
     expect(await violations(page)).toEqual([]);
     await shoot(page, 'compare');
   });

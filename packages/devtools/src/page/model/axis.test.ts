@@ -65,13 +65,14 @@ describe('the axis', () => {
       '160 ms',
       '180 ms',
     ]);
-    expect([0.5, 12, 999, 1500, 12_345, 125_000].map((ms) => durationText(ms))).toEqual([
+    expect([0.5, 12, 999, 1500, 12_345, 125_000, 539_900].map((ms) => durationText(ms))).toEqual([
       '0.5 ms',
       '12 ms',
       '999 ms',
       '1.5 s',
       '12 s',
       '2:05 min',
+      '9:00 min',
     ]);
   });
 });

@@ -143,7 +143,11 @@ export const joinClusters = (marbles: readonly Marble[]): readonly Marble[] => {
   const joined: Marble[] = [];
   for (const cluster of clusters) {
     const last = joined.at(-1);
-    if (last === undefined || last.kind === cluster.kind || cluster.x > last.x + last.width - 3) {
+    if (
+      last === undefined ||
+      last.kind === cluster.kind ||
+      cluster.x > last.x + last.width - 2 * clusterEdge - 1
+    ) {
       joined.push(cluster);
       continue;
     }
@@ -235,6 +239,6 @@ export const durationText = (ms: number, step = 0): string => {
           : 1;
     return `${(ms / 1000).toFixed(digits)} s`;
   }
-  const minutes = Math.floor(ms / 60_000);
-  return `${minutes}:${((ms % 60_000) / 1000).toFixed(0).padStart(2, '0')} min`;
+  const seconds = Math.round(ms / 1000);
+  return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')} min`;
 };

@@ -17,6 +17,8 @@ export interface Bar {
   endPosition: number | undefined;
   ended: BarEnd;
   isEdited: boolean;
+  /** Whether a mark began it: then a mark ends it. Otherwise, events do. */
+  readonly isMarked: boolean;
 }
 
 /** The marbles of one kind on a lane, in columns of the same length. */
@@ -81,7 +83,7 @@ export interface CallLanes {
   readonly stepsByTool: Map<string, string>;
   /** The position at which each step of the call begins, by its id. */
   readonly steps: Map<string, number>;
-  readonly open: Map<string, Bar>;
+  readonly open: Map<string, { readonly bar: Bar; readonly lane: Lane }>;
 }
 
 // ---------------------------------------------------------------- calls
@@ -189,14 +191,12 @@ export const endCall = (
   call.hasFailed = hasFailed;
   const turn = call.turns.at(-1);
   if (turn !== undefined) turn.end = place.at;
-  // Marks of inspected calls end their bars, at the same time.
-  if (call.isInspected) return;
-  for (const lane of call.lanes) {
-    for (const bar of lane.bars) {
-      if (bar.end === undefined) endBar(lane, bar, place, hasFailed ? 'unsubscribed' : 'complete');
-    }
+  for (const [key, { bar, lane }] of call.open) {
+    // The marks of its end are still to come.
+    if (bar.isMarked) continue;
+    endBar(lane, bar, place, hasFailed ? 'unsubscribed' : 'complete');
+    call.open.delete(key);
   }
-  call.open.clear();
 };
 
 // ---------------------------------------------------------------- bars and marbles
@@ -206,14 +206,19 @@ export const barEnds = {
   ...{ vetoed: 'vetoed', continued: 'complete', edited: 'complete' },
 } as const satisfies Readonly<Record<string, BarEnd>>;
 
-export const newBar = (kind: string, label: string, { at, position }: Place): Bar => ({
-  ...{ kind, label, start: at, position },
+export const newBar = (
+  kind: string,
+  label: string,
+  { at, position }: Place,
+  isMarked = false,
+): Bar => ({
+  ...{ kind, label, start: at, position, isMarked },
   ...{ end: undefined, endPosition: undefined, ended: 'open', isEdited: false },
 });
 
 export const openBar = (call: CallLanes, lane: Lane, key: string, bar: Bar): void => {
   if (call.open.has(key)) return;
-  call.open.set(key, bar);
+  call.open.set(key, { bar, lane });
   lane.bars.push(bar);
   lane.openBars += 1;
   touch(lane, bar.start);
@@ -226,7 +231,7 @@ export const closeBar = (
   place: Place,
   ended: BarEnd,
 ): Bar | undefined => {
-  const bar = call.open.get(key);
+  const bar = call.open.get(key)?.bar;
   if (bar === undefined) return undefined;
   call.open.delete(key);
   endBar(lane, bar, place, ended);

@@ -128,7 +128,7 @@ export const createLanes = (): Lanes => {
 const onMark = (book: Book, mark: Mark, at: number, position: number): void => {
   const place = { at, position };
   const call = book.callOf(mark.callId, parentIdIn(mark.callId, book.calls), '', place);
-  call.isInspected = true;
+  if (mark.mark === 'step' || mark.mark === 'request') call.isInspected = true;
   switch (mark.mark) {
     case 'step':
       onStep(book, call, mark, place);
@@ -137,20 +137,25 @@ const onMark = (book: Book, mark: Mark, at: number, position: number): void => {
       const lane = book.laneOf(call, 'model');
       if (mark.phase !== 'started')
         closeBar(call, lane, `request ${mark.id}`, place, barEnds[mark.phase]);
-      else openBar(call, lane, `request ${mark.id}`, newBar('request', mark.model, place));
+      else openBar(call, lane, `request ${mark.id}`, newBar('request', mark.model, place, true));
       return;
     }
     case 'demand': {
       const lane = book.laneOf(call, 'demand');
       if (mark.isOpen) closeBar(call, lane, 'demand', place, 'complete');
-      else openBar(call, lane, 'demand', newBar('closed', 'demand closed', place));
+      else openBar(call, lane, 'demand', newBar('closed', 'demand closed', place, true));
       return;
     }
     case 'interceptors': {
       const lane = book.laneOf(call, 'interceptors');
       const key = `interceptors ${mark.id}`;
       if (mark.phase === 'started') {
-        openBar(call, lane, key, newBar(mark.of, `${mark.of}: ${mark.names.join(', ')}`, place));
+        openBar(
+          call,
+          lane,
+          key,
+          newBar(mark.of, `${mark.of}: ${mark.names.join(', ')}`, place, true),
+        );
         return;
       }
       const bar = closeBar(call, lane, key, place, barEnds[mark.phase]);
@@ -161,7 +166,7 @@ const onMark = (book: Book, mark: Mark, at: number, position: number): void => {
       const lane = book.laneOf(call, 'holds');
       addMarble(lane, mark.phase === 'held' ? 'held' : 'released', place);
       if (mark.phase === 'held')
-        openBar(call, lane, `hold ${mark.id}`, newBar('hold', mark.of, place));
+        openBar(call, lane, `hold ${mark.id}`, newBar('hold', mark.of, place, true));
       else closeBar(call, lane, `hold ${mark.id}`, place, barEnds[mark.phase]);
     }
   }
@@ -180,7 +185,7 @@ const onStep = (
     const id = call.toolsByStep.get(step) ?? step;
     const lane = book.toolOf(call, id);
     const key = `${mark.kind} ${id}`;
-    if (isStart) openBar(call, lane, key, newBar(mark.kind, lane.label, place));
+    if (isStart) openBar(call, lane, key, newBar(mark.kind, lane.label, place, true));
     else closeBar(call, lane, key, place, ended);
     return;
   }
@@ -190,7 +195,12 @@ const onStep = (
   // Rows depend on what is open.
   if (kind === 'steps') book.changed();
   if (isStart)
-    openBar(call, lane, key, newBar(kind === 'model' ? 'message' : mark.kind, mark.id, place));
+    openBar(
+      call,
+      lane,
+      key,
+      newBar(kind === 'model' ? 'message' : mark.kind, mark.id, place, true),
+    );
   else closeBar(call, lane, key, place, ended);
 };
 const onEvent = (book: Book, event: ShownEvent, at: number, position: number): void => {
@@ -257,7 +267,7 @@ const onTool = (book: Book, call: CallLanes, event: ToolEvent, place: Place): vo
       const start = Math.max(call.start, place.at - event.ms);
       openBar(call, lane, key, newBar('tool', name, { ...place, at: start }));
     }
-    if (!call.isInspected || started === undefined || isError) {
+    if (started?.bar.isMarked !== true || isError) {
       closeBar(call, lane, key, place, isError ? 'error' : 'complete');
     }
     addMarble(lane, isError ? 'toolError' : 'postActing', place);

@@ -260,6 +260,18 @@ describe('the lanes', () => {
     ]);
   });
 
+  it('end what events began, if the marks come later', () => {
+    const toolCall = { id: 'w', name: 'weather', input: {} };
+    const { lanes } = runWith([
+      eventOf('preActing', 1, { toolCall }),
+      { mark: 'step', at: 2, callId: 'c', id: 'open', kind: 'memory', phase: 'started' },
+      { mark: 'step', at: 3, callId: 'c', id: 'open', kind: 'memory', phase: 'ended' },
+      eventOf('postActing', 4, { toolCall, ms: 3, result: { content: [], isError: false } }),
+    ]);
+    const [bar] = laneIn(lanes.root, 'weather')?.bars ?? [];
+    expect([bar?.start, bar?.end, bar?.ended]).toEqual([1, 4, 'complete']);
+  });
+
   it('show events that the page does not know, and those that end a call', () => {
     const { lanes } = runWith([
       eventOf('preCall', 0, { input: [] }),

@@ -6,6 +6,7 @@ import type { Connection, Session } from '../model/session.js';
 import type { CallEntry } from '../protocol.js';
 import { Calls } from './calls.js';
 import { Diagram } from './diagram.js';
+import { differenceIn, usePairs } from './difference.js';
 import { Help, Settings } from './dialogs.js';
 import { EmptyState, Refused } from './empty.js';
 import { ForkForm } from './fork-form.js';
@@ -37,7 +38,9 @@ export const App = (props: AppProps) => {
 const Page = (props: AppProps & { readonly call: CallEntry | undefined }) => {
   const { session, ui, latest, set, connection, call } = props;
   const viewport = useRef<Viewport>({ width: 800, scale: 1, left: 0, length: 1 });
-  const runs = useRuns(props, call);
+  const aligned = useRuns(props, call);
+  const pairs = usePairs(aligned.map((one) => one.run));
+  const runs = aligned.map((one) => ({ ...one, differsAt: differenceIn(one.run, pairs) }));
   const run = call === undefined ? undefined : session.runs.get(call.id);
   const shownRun = runs[0]?.run;
   useLog(props, call?.id);
@@ -90,7 +93,7 @@ const Page = (props: AppProps & { readonly call: CallEntry | undefined }) => {
         )}
         <HoldPanel />
       </main>
-      <Side runs={runs} call={call} />
+      <Side runs={runs} call={call} pairs={pairs} />
       {ui.dialog === 'help' && <Help />}
       {ui.dialog === 'settings' && <Settings />}
       {ui.fork !== undefined && run !== undefined && <ForkForm run={run} {...ui.fork} />}
@@ -150,6 +153,7 @@ const useRuns = ({ session, ui }: Devtools, call: CallEntry | undefined): readon
     ...{ id: entry.id, run, axis: runAxis(run, isCompressed), title },
     position: isMain ? ui.position : undefined,
     forkedAt: joined?.forkedAt,
+    differsAt: undefined,
   });
   if (other === undefined || beside === undefined) return [shown(call, own, undefined, true)];
   const isForkFirst = ownFork !== undefined;

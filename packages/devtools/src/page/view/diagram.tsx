@@ -196,7 +196,7 @@ const Plot = ({ runs, drawn, windows, plot, input }: PlotProps) => {
           const target = input.onPointerMove(event) ? undefined : targetOf(event);
           const text =
             target === undefined ? undefined : hintOf(target.run, target.position, target.count);
-          setHint(text === undefined ? undefined : { x: event.offsetX, y: event.offsetY, text });
+          setHint(text === undefined ? undefined : { x: event.clientX, y: event.clientY, text });
         }}
         onPointerLeave={() => setHint(undefined)}
         onClick={choose}
@@ -217,7 +217,10 @@ const Plot = ({ runs, drawn, windows, plot, input }: PlotProps) => {
       {hint !== undefined && (
         <div
           class="hint"
-          style={{ left: `${Math.min(hint.x, plot - 260)}px`, top: `${hint.y + 16}px` }}
+          style={{
+            left: `${Math.min(hint.x + 8, innerWidth - 350)}px`,
+            top: `${Math.min(hint.y + 16, innerHeight - 90)}px`,
+          }}
         >
           {hint.text}
         </div>
@@ -282,7 +285,7 @@ const gapsIn = (gaps: readonly Gap[], window: Window) =>
 /** The position of each run: what comes after it is dimmed. And the point of the fork. */
 const Cursors = ({ runs, windows, drawn, plot }: LinesProps & { readonly plot: number }) => (
   <>
-    {runs.map(({ id, run, position, forkedAt }, index) => {
+    {runs.map(({ id, run, position, forkedAt, differsAt }, index) => {
       const window = windows[index];
       const { y, height } = spanOf(drawn, index);
       if (window === undefined || height === 0) return null;
@@ -290,6 +293,8 @@ const Cursors = ({ runs, windows, drawn, plot }: LinesProps & { readonly plot: n
         position === undefined
           ? undefined
           : xOf(window, run.log.timeAt(position - 1)) - window.left;
+      const difference =
+        differsAt === undefined ? undefined : xOf(window, run.log.timeAt(differsAt)) - window.left;
       const fork = forkedAt === undefined ? undefined : xOf(window, forkedAt) - window.left;
       return (
         <g key={id}>
@@ -306,6 +311,9 @@ const Cursors = ({ runs, windows, drawn, plot }: LinesProps & { readonly plot: n
             <path class="cursor" d={`M${x} ${y}v${height}`} data-testid="cursor" />
           )}
           {fork !== undefined && <path class="fork-line" d={`M${fork} ${y}v${height}`} />}
+          {difference !== undefined && (
+            <path class="difference-line" d={`M${difference} ${y}v${height}`} />
+          )}
         </g>
       );
     })}

@@ -1,26 +1,44 @@
 // The steps of two runs beside each other.
 import { useMemo } from 'preact/hooks';
-import { diffWords, pairSteps, type StepPair } from '../model/compare.js';
+import { diffWords, pairSteps, stepPosition, type StepPair } from '../model/compare.js';
+import type { Run } from '../model/run.js';
 import type { DiagramRun } from './rows.js';
 
 /** The longest texts that are compared word by word. */
 const maxLength = 20_000;
 const maxPairs = 60;
 
-export const Difference = ({ runs }: { readonly runs: readonly DiagramRun[] }) => {
+/** The steps of two runs. While one runs, its steps are compared as each of them ends. */
+export const usePairs = (runs: readonly Run[]): readonly StepPair[] => {
   const [left, right] = runs;
-  // While a call runs, its steps are compared as each of them ends.
   const sizes = runs
-    .map(({ run: { lanes, log, conversation } }) =>
+    .map(({ lanes, log, conversation }) =>
       lanes.root?.end === undefined
         ? `${conversation.parts.length} ${lanes.root?.tokens.output ?? 0}`
         : log.size,
     )
     .join();
-  const pairs = useMemo(
-    () => (left === undefined || right === undefined ? [] : pairSteps(left.run, right.run)),
-    [left?.run, right?.run, sizes],
+  return useMemo(
+    () => (left === undefined || right === undefined ? [] : pairSteps(left, right)),
+    [left, right, sizes],
   );
+};
+
+/** The position at which the first step begins that differs; `undefined` without one. */
+export const differenceIn = (run: Run, pairs: readonly StepPair[]): number | undefined => {
+  const first = pairs.find(({ isSame }) => !isSame);
+  const root = run.lanes.root;
+  if (first === undefined || root === undefined) return undefined;
+  return first.step === 'call' ? 0 : stepPosition(run, root.callId, first.step);
+};
+
+interface DifferenceProps {
+  readonly runs: readonly DiagramRun[];
+  readonly pairs: readonly StepPair[];
+}
+
+export const Difference = ({ runs, pairs }: DifferenceProps) => {
+  const [left, right] = runs;
   if (left === undefined || right === undefined) {
     return (
       <p class="empty">

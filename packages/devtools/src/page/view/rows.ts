@@ -11,8 +11,10 @@ export interface DiagramRun {
   /** Shown before its name, if there are two. */
   readonly title: string | undefined;
   readonly position: number | undefined;
-  /** The position of the fork, for a line. */
+  /** The time of the fork, for a line. */
   readonly forkedAt: number | undefined;
+  /** The position of the first step that differs from the other run. */
+  readonly differsAt: number | undefined;
 }
 
 export interface Row {

@@ -1,5 +1,6 @@
 // The right pane: the conversation, one entry, breakpoints, layers, and the difference of two runs.
 import { durationText } from '../model/axis.js';
+import type { StepPair } from '../model/compare.js';
 import type { Run } from '../model/run.js';
 import type { CallEntry } from '../protocol.js';
 import { Chat } from './chat.js';
@@ -20,9 +21,10 @@ export const tabs: readonly { readonly tab: Tab; readonly label: string }[] = [
 interface SideProps {
   readonly runs: readonly DiagramRun[];
   readonly call: CallEntry | undefined;
+  readonly pairs: readonly StepPair[];
 }
 
-export const Side = ({ runs, call }: SideProps) => {
+export const Side = ({ runs, call, pairs }: SideProps) => {
   const { ui, set, session } = useDevtools();
   const [main] = runs;
   const chosen = ui.chosen;
@@ -73,7 +75,7 @@ export const Side = ({ runs, call }: SideProps) => {
         )}
         {ui.tab === 'breakpoints' && <Breakpoints />}
         {ui.tab === 'layers' && <Layers rootId={main?.id} />}
-        {ui.tab === 'difference' && <Difference runs={runs} />}
+        {ui.tab === 'difference' && <Difference runs={runs} pairs={pairs} />}
       </div>
     </aside>
   );
