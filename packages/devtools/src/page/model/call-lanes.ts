@@ -72,7 +72,10 @@ export interface CallLanes {
   hasFailed: boolean;
   /** Whether marks show its subscriptions. Without marks, events do. */
   isInspected: boolean;
+  /** Of all its requests; of its sub-agents, too, once it has ended. */
   tokens: Tokens;
+  /** The tokens after each request, by the position of its end. */
+  readonly spent: { readonly position: number; readonly tokens: Tokens }[];
   readonly turns: Turn[];
   readonly lanes: Lane[];
   readonly children: CallLanes[];
@@ -111,6 +114,7 @@ export const newCall = (
   hasFailed: false,
   isInspected: parent?.isInspected ?? false,
   tokens: noTokens,
+  spent: [],
   turns: [],
   lanes: [],
   children: [],
@@ -169,10 +173,23 @@ export const requested = ({ turns }: CallLanes, at: number): void => {
   if (turn !== undefined) turn.requestedAt ??= at;
 };
 
-export const used = (call: CallLanes, tokens: Tokens): void => {
+export const used = (call: CallLanes, tokens: Tokens, position: number): void => {
   call.tokens = addTokens(call.tokens, tokens);
+  call.spent.push({ position, tokens: call.tokens });
   const turn = call.turns.at(-1);
   if (turn !== undefined) turn.tokens = addTokens(turn.tokens, tokens);
+};
+
+/** The tokens and the end of a call, as they were at a position. */
+export const totalsAt = (call: CallLanes, position: number) => {
+  const { spent, turns, endPosition, end, tokens } = call;
+  const hasEnded = endPosition !== undefined && endPosition < position;
+  const before = spent.findLast((one) => one.position < position)?.tokens ?? noTokens;
+  return {
+    tokens: hasEnded ? tokens : before,
+    end: hasEnded ? end : undefined,
+    turns: turns.filter((turn) => turn.position < position),
+  };
 };
 
 /** Ends a call, and what is still open in it and below. */

@@ -1,4 +1,6 @@
 // One line about an entry of the log.
+import type { Mark } from '../protocol.js';
+import { durationText } from './axis.js';
 import type { ChunkStream, Entry } from './log.js';
 import { deltaOf } from './log.js';
 import {
@@ -33,16 +35,25 @@ export const describeEntry = (entry: Entry): Description => {
       if (mark.mark === 'demand')
         return { title: mark.isOpen ? 'demand open' : 'demand closed', detail: '' };
       const title = `${mark.mark === 'step' ? `step ${mark.kind}` : mark.mark} ${mark.phase}`;
-      const detail =
-        mark.mark === 'interceptors'
-          ? `${mark.of}: ${mark.names.join(', ')}`
-          : mark.mark === 'request'
-            ? mark.model
-            : mark.id;
-      return { title, detail };
+      return { title, detail: detailOfMark(mark) };
     }
     case 'event':
       return { title: entry.event.type, detail: cut(detailOf(anyFields(entry.event))) };
+  }
+};
+
+const detailOfMark = (mark: Exclude<Mark, { readonly mark: 'demand' }>): string => {
+  switch (mark.mark) {
+    case 'interceptors':
+      return `${mark.of}: ${mark.names.join(', ')}${mark.isEdited === true ? ' (edited)' : ''}`;
+    case 'request':
+      return mark.model;
+    case 'hold':
+      return mark.heldMs === undefined
+        ? mark.of
+        : `${mark.of}, held for ${durationText(mark.heldMs)}`;
+    case 'step':
+      return mark.id;
   }
 };
 

@@ -226,7 +226,7 @@ const onEvent = (book: Book, event: ShownEvent, at: number, position: number): v
       const lane = book.laneOf(call, 'model');
       closeBar(call, lane, 'message', place, 'complete');
       addMarble(lane, event.type, place);
-      used(call, tokensIn(event.usage));
+      used(call, tokensIn(event.usage), position);
       if (event.type === 'postReasoning') named(book, call, iteration, event);
       return;
     }

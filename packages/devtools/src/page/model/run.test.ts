@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { isChunkRun, type LogItem, type Mark } from '../protocol.js';
 import { messageAt, toolAt } from './conversation.js';
-import type { CallLanes, Lane } from './call-lanes.js';
+import { type CallLanes, type Lane, totalsAt } from './call-lanes.js';
 import { deltaOf } from './log.js';
 import { createRun, type Run, turnFrom } from './run.js';
 import { eventOf, runOf, travel } from './runs.test-support.js';
@@ -345,6 +345,23 @@ describe('the conversation', () => {
     expect(transcript(run, 3)).toEqual(['input: Hi', 'Guide: () Wrong.']);
     expect(transcript(run, 5)).toEqual(['input: Hi', 'Guide: () Wrong. ~~', 'Guide: () Secret']);
     expect(transcript(run, 6).at(-1)).toBe('Guide: () [removed]');
+  });
+
+  it('has the tokens and the turns of its position', () => {
+    const { lanes, log } = runWith(travel().items);
+    const { root } = lanes;
+    if (root === undefined) throw new Error('There is no call.');
+    const at = (position: number) => {
+      const { tokens, turns, end } = totalsAt(root, position);
+      return [tokens.input, tokens.output, turns.length, end !== undefined];
+    };
+    const answered = log.countAt(log.startedAt + 1500);
+    expect([at(1), at(answered), at(log.size - 1), at(log.size)]).toEqual([
+      [0, 0, 0, false],
+      [1250, 140, 1, false],
+      [3090, 236, 2, false],
+      [4022, 287, 2, true],
+    ]);
   });
 
   it('moves by turn', () => {

@@ -170,7 +170,7 @@ const CallHead = ({ call, client, send, ui, set }: Devtools & { readonly call: C
   <div class="call-head">
     <h2 title={call.id}>{call.input || call.id}</h2>
     <span class={`status ${call.status}`}>{call.status}</span>
-    {call.forkedFrom !== undefined && (
+    {call.forkedFrom !== undefined && ui.compared !== call.forkedFrom.callId && (
       <button
         type="button"
         class="link"

@@ -52,9 +52,11 @@ export const Difference = ({ runs, pairs }: DifferenceProps) => {
     <div class="difference" data-testid="difference">
       <p class="summary">
         {first === undefined ? 'All steps are the same.' : `The first difference: ${first.label}.`}
-        <span class="side left">{left.title}</span>
-        <span class="side right">{right.title}</span>
       </p>
+      <div class="words sides">
+        <span>{left.title}</span>
+        <span>{right.title}</span>
+      </div>
       {pairs.slice(0, maxPairs).map((pair) => (
         <Pair key={pair.step} pair={pair} isFirst={pair === first} />
       ))}

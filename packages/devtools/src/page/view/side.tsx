@@ -1,5 +1,6 @@
 // The right pane: the conversation, one entry, breakpoints, layers, and the difference of two runs.
 import { durationText } from '../model/axis.js';
+import { totalsAt } from '../model/call-lanes.js';
 import type { StepPair } from '../model/compare.js';
 import type { Run } from '../model/run.js';
 import type { CallEntry } from '../protocol.js';
@@ -62,7 +63,7 @@ export const Side = ({ runs, call, pairs }: SideProps) => {
       >
         {ui.tab === 'conversation' && main !== undefined && (
           <div>
-            <Totals run={main.run} />
+            <Totals run={main.run} position={main.position ?? main.run.log.size} />
             <Chat run={main.run} runId={main.id} position={main.position ?? main.run.log.size} />
           </div>
         )}
@@ -92,21 +93,23 @@ const moveFocus = (event: KeyboardEvent): void => {
   next?.click();
 };
 
-/** The tokens and times of a run so far. */
-const Totals = ({ run }: { readonly run: Run }) => {
+/** The tokens and times of a run, as they were at the position. */
+const Totals = ({ run, position }: { readonly run: Run; readonly position: number }) => {
   const { ui } = useDevtools();
   const { root } = run.lanes;
   if (root === undefined) return null;
-  const { tokens, turns, start, end } = root;
+  const { tokens, turns, end } = totalsAt(root, position);
+  const now = run.log.timeAt(position - 1);
   const first = turns.find(({ firstChunkAt }) => firstChunkAt !== undefined)?.firstChunkAt;
+  const hasFirst = first !== undefined && first <= now;
   const cost = costText(tokens, ui.price);
   const facts: readonly (readonly [string, string])[] = [
     ['in', countText(tokens.input)],
     ['out', countText(tokens.output)],
     ...(tokens.cached > 0 ? [['cached', countText(tokens.cached)] as const] : []),
     ...(cost === undefined ? [] : [['cost', cost] as const]),
-    ['first chunk', first === undefined ? '–' : durationText(first - start)],
-    ['duration', durationText((end ?? run.log.lastAt) - start)],
+    ['first chunk', hasFirst ? durationText(first - root.start) : '–'],
+    ['duration', durationText(Math.max(0, (end ?? now) - root.start))],
     ['turns', `${turns.length}`],
   ];
   return (
