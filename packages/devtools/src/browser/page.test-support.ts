@@ -50,6 +50,8 @@ export interface FakeServer {
   answer: (asked: Asked) => object | undefined;
   /** Ends the feeds. */
   drop(): void;
+  /** Ends the feeds, and accepts no token from now on. */
+  refuse(): void;
   close(): Promise<void>;
 }
 
@@ -63,6 +65,7 @@ export const serveFeed = async (): Promise<FakeServer> => {
   const asked$ = new ReplaySubject<Asked>(Infinity);
   const write = (lines: readonly FeedLine[]) =>
     lines.map((line) => `${JSON.stringify(line)}\n`).join('');
+  let isRefusing = false;
   const fake = { answer: (_: Asked): object | undefined => undefined };
   const server = createServer((request, response) => {
     const path = (request.url ?? '').split('?')[0] ?? '';
@@ -84,7 +87,7 @@ export const serveFeed = async (): Promise<FakeServer> => {
       });
       return;
     }
-    if (request.headers.authorization !== `Bearer ${token}`) {
+    if (isRefusing || request.headers.authorization !== `Bearer ${token}`) {
       response.writeHead(401, { 'content-type': 'application/json' }).end('{"error":"No."}');
       return;
     }
@@ -122,6 +125,10 @@ export const serveFeed = async (): Promise<FakeServer> => {
       for (const feed of feeds) feed.write(write(lines));
     },
     drop: () => {
+      for (const feed of feeds) feed.destroy();
+    },
+    refuse: () => {
+      isRefusing = true;
       for (const feed of feeds) feed.destroy();
     },
     close: () =>

@@ -296,6 +296,15 @@ describe('a connection', () => {
     await page.locator('[data-kind=toolError]').waitFor();
   });
 
+  it('that is refused later is explained, beside what the page has', async () => {
+    const { page, server } = await open();
+    await showJourney(page, server);
+    server.refuse();
+    await page.getByText('The server refuses the token').waitFor();
+    await page.locator('[data-kind=toolError]').waitFor();
+    expect(await violations(page)).toEqual([]);
+  });
+
   it('asks for a log again that has a hole', async () => {
     const { page, server } = await open();
     await showJourney(page, server);
@@ -336,6 +345,7 @@ describe('breakpoints', () => {
       { method: 'PUT', path: 'breakpoints', body: [{ type: 'preActing' }] },
       { method: 'PUT', path: 'breakpoints', body: [{ type: 'preActing', text: 'weather' }] },
     ]);
+    await shoot(page, 'breakpoints');
     expect(await violations(page)).toEqual([]);
   });
 
@@ -448,6 +458,9 @@ describe('small windows and settings', () => {
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(1000);
     expect(await violations(page)).toEqual([]);
     await shoot(page, 'narrow');
+    await page.setViewportSize({ width: 700, height: 900 });
+    await page.waitForFunction(() => document.documentElement.scrollWidth === 700);
+    await shoot(page, 'narrower');
   });
 
   it('shows costs when prices are known', async () => {
@@ -457,6 +470,6 @@ describe('small windows and settings', () => {
     await page.getByRole('spinbutton', { name: /input tokens/u }).fill('3');
     await page.getByRole('spinbutton', { name: /output tokens/u }).fill('15');
     await page.keyboard.press('Escape');
-    expect(await page.getByTestId('totals').innerText()).toMatch(/cost\s+\$0\.0164/u);
+    await page.getByTestId('totals').getByText('$0.0164').waitFor();
   });
 });

@@ -16,25 +16,27 @@ const stepsOf = (left: Run, right: Run) =>
   pairSteps(left, right).map(({ step, isSame }) => `${step}${isSame ? '' : ' ≠'}`);
 
 describe('a fork beside its original', () => {
-  it.each([
-    ['1', ['call', '1', '1/0', '1/1 ≠', '2 ≠']],
-    ['1/1', ['call', '1', '1/0', '1/1 ≠', '2 ≠']],
-    ['2', ['call', '1', '1/0', '1/1', '2 ≠']],
-  ])('has the steps of the original until step %s, and then its own', async (at, steps) => {
-    const { original, fork } = await forked(at);
-    const [before, after] = [runWith(original), runWith(fork)];
-    const joined = joinFork(before, after, { callId: 'c', at });
-    if (joined === undefined) throw new Error('It is not joined.');
-    expect(stepsOf(before, joined.run)).toEqual(steps);
-    expect([...joined.run.lanes.calls.keys()]).toEqual(['f']);
-    expect(joined.run.lanes.root?.turns.map(({ iteration }) => iteration)).toEqual([1, 2]);
-    expect(joined.run.log.startedAt).toBe(before.log.startedAt);
-    const times = Array.from({ length: joined.run.log.size }, (_, position) =>
-      joined.run.log.entry(position),
-    );
-    expect(
-      times.some((entry) => entry?.type === 'event' && entry.event.type === 'stepReplayed'),
-    ).toBe(false);
+  describe.each([false, true])('inspected: %s', (marks) => {
+    it.each([
+      ['1', ['call', '1', '1/0', '1/1 ≠', '2 ≠']],
+      ['1/1', ['call', '1', '1/0', '1/1 ≠', '2 ≠']],
+      ['2', ['call', '1', '1/0', '1/1', '2 ≠']],
+    ])('has the steps of the original until step %s, and then its own', async (at, steps) => {
+      const { original, fork } = await forked(at, undefined, marks);
+      const [before, after] = [runWith(original), runWith(fork)];
+      const joined = joinFork(before, after, { callId: 'c', at });
+      if (joined === undefined) throw new Error('It is not joined.');
+      expect(stepsOf(before, joined.run)).toEqual(steps);
+      expect([...joined.run.lanes.calls.keys()]).toEqual(['f']);
+      expect(joined.run.lanes.root?.turns.map(({ iteration }) => iteration)).toEqual([1, 2]);
+      expect(joined.run.log.startedAt).toBe(before.log.startedAt);
+      const times = Array.from({ length: joined.run.log.size }, (_, position) =>
+        joined.run.log.entry(position),
+      );
+      expect(
+        times.some((entry) => entry?.type === 'event' && entry.event.type === 'stepReplayed'),
+      ).toBe(false);
+    });
   });
 
   it('has the texts of edited steps', async () => {

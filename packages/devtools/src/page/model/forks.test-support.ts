@@ -1,5 +1,5 @@
 // A call and its fork, as the journal makes them.
-import { createAgent, tool } from '@millrace/core';
+import { type AgentEvent, createAgent, tool } from '@millrace/core';
 import {
   createCallStore,
   fork$,
@@ -7,10 +7,10 @@ import {
   journal,
   otherResult,
 } from '@millrace/core/journal';
-import { record, scriptedModel, text, toolCall } from '@millrace/core/testing';
-import { firstValueFrom } from 'rxjs';
-import type { LogItem } from '../protocol.js';
-import { toItems } from './runs.test-support.js';
+import { scriptedModel, text, toolCall } from '@millrace/core/testing';
+import { firstValueFrom, lastValueFrom, type Observable, tap } from 'rxjs';
+import type { LogItem, Mark } from '../protocol.js';
+import { inspecting, toItems } from './runs.test-support.js';
 
 export interface Forked {
   readonly original: readonly LogItem[];
@@ -18,7 +18,13 @@ export interface Forked {
 }
 
 /** Forks the call `c` at a step, as the call `f`. With a weather, the first result is another one. */
-export const forked = async (at: string, weather?: string): Promise<Forked> => {
+export const forked = async (at: string, weather?: string, marks = false): Promise<Forked> => {
+  let log: (AgentEvent | Mark)[] = [];
+  const logged = async (event$: Observable<AgentEvent>): Promise<readonly LogItem[]> => {
+    log = [];
+    await lastValueFrom(event$.pipe(tap((event) => log.push(event))));
+    return toItems(log);
+  };
   const store = createCallStore(inProcessCalls());
   const layer = journal(store);
   const asks = [toolCall('weather', { city: 'Flåm' }, 'w'), toolCall('ferry', {}, 'f')];
@@ -40,11 +46,10 @@ export const forked = async (at: string, weather?: string): Promise<Forked> => {
         run: () => ((runs += 1) === 1 ? 'At 08:10.' : 'None today.'),
       }),
     ],
-    use: [layer],
+    use: [layer, ...(marks ? [inspecting((mark) => log.push(mark))] : [])],
   });
-  const original = await record(agent.stream$('Boat or train?', { callId: 'c' }));
+  const original = await logged(agent.stream$('Boat or train?', { callId: 'c' }));
   const edit = weather === undefined ? {} : { edit: { '1/0': otherResult(weather) } };
   await firstValueFrom(fork$(store, 'c', { at, callId: 'f', ...edit }));
-  const events = await record(layer.resumeStream$(agent, 'f'));
-  return { original: toItems(original), fork: toItems(events) };
+  return { original, fork: await logged(layer.resumeStream$(agent, 'f')) };
 };

@@ -201,7 +201,7 @@ export const travel = (
 };
 
 /** Reports steps and requests, as the layers of the server do. */
-const inspecting = (report: (mark: Mark) => void): Layer => {
+export const inspecting = (report: (mark: Mark) => void): Layer => {
   let requests = 0;
   const watched = <T>(
     source: Observable<T>,

@@ -1,6 +1,6 @@
 // The page: calls, the marble diagram of one or two of them, and details.
 import { useCallback, useEffect, useMemo, useRef } from 'preact/hooks';
-import { joinFork, type JoinedRun } from '../model/compare.js';
+import { joinFork, type JoinedRun, stepPosition } from '../model/compare.js';
 import { runAxis, type Run, turnFrom } from '../model/run.js';
 import type { Connection, Session } from '../model/session.js';
 import type { CallEntry } from '../protocol.js';
@@ -76,7 +76,7 @@ const Page = (props: AppProps & { readonly call: CallEntry | undefined }) => {
         turn={turn}
         play={play}
       />
-      <Notices session={session} set={set} />
+      <Notices session={session} set={set} isRefused={connection === 'refused'} />
       <Calls shown={call} />
       <main class="center">
         {call === undefined ? (
@@ -136,12 +136,18 @@ const useRuns = ({ session, ui }: Devtools, call: CallEntry | undefined): readon
     entry?.forkedFrom?.callId === [other, call][index]?.id ? entry?.forkedFrom : undefined,
   );
   const [ownFork, otherFork] = forks;
-  const size = Math.min(1, own?.log.size ?? 0) + Math.min(1, beside?.log.size ?? 0);
-  const joined = useMemo((): JoinedRun | undefined => {
-    if (own === undefined || beside === undefined) return undefined;
-    if (ownFork !== undefined) return joinFork(beside, own, ownFork);
-    return otherFork === undefined ? undefined : joinFork(own, beside, otherFork);
-  }, [own, beside, ownFork?.callId, ownFork?.at, otherFork?.callId, otherFork?.at, size]);
+  const from = ownFork ?? otherFork;
+  const [original, fork] = ownFork === undefined ? [own, beside] : [beside, own];
+  // Logs come in pieces: the step of the fork may not be there yet.
+  const isReady =
+    from !== undefined &&
+    fork?.lanes.root !== undefined &&
+    original !== undefined &&
+    stepPosition(original, from.callId, from.at) !== undefined;
+  const joined = useMemo(
+    (): JoinedRun | undefined => (isReady ? joinFork(original, fork, from) : undefined),
+    [original, fork, from?.callId, from?.at, isReady],
+  );
   joined?.update();
   if (call === undefined || own === undefined) return [];
   const shown = (
@@ -192,29 +198,36 @@ const CallHead = ({ call, client, send, ui, set }: Devtools & { readonly call: C
   </div>
 );
 
-const Notices = ({
-  session,
-  set,
-}: {
+const Notices = (props: {
   readonly session: Session;
   readonly set: Devtools['set'];
-}) => (
-  <div class="notices" role="log" aria-label="Notices">
-    {session.notices.map((text, index) => (
-      <p key={text} class="notice-line">
-        {text}
-        <IconButton
-          icon="cross"
-          label="Dismiss"
-          act={() => {
-            session.dismissNotice(index);
-            set({});
-          }}
-        />
-      </p>
-    ))}
-  </div>
-);
+  readonly isRefused: boolean;
+}) => {
+  const { session, set, isRefused } = props;
+  return (
+    <div class="notices" role="log" aria-label="Notices">
+      {isRefused && (
+        <p class="notice-line">
+          The server refuses the token: the program was started again. Open the address that it has
+          printed.
+        </p>
+      )}
+      {session.notices.map((text, index) => (
+        <p key={text} class="notice-line">
+          {text}
+          <IconButton
+            icon="cross"
+            label="Dismiss"
+            act={() => {
+              session.dismissNotice(index);
+              set({});
+            }}
+          />
+        </p>
+      ))}
+    </div>
+  );
+};
 
 // ---------------------------------------------------------------- keys
 

@@ -69,7 +69,7 @@ export const Help = () => {
 };
 
 export const Settings = () => {
-  const { ui, set } = useDevtools();
+  const { ui, latest, set } = useDevtools();
   const { price } = ui;
   const field = (name: 'input' | 'output', label: string) => (
     <label>
@@ -80,7 +80,7 @@ export const Settings = () => {
         step="any"
         value={price[name]}
         onInput={({ currentTarget }) => {
-          const next = { ...price, [name]: Number(currentTarget.value) };
+          const next = { ...latest().price, [name]: Number(currentTarget.value) };
           writePrice(next);
           set({ price: next });
         }}
