@@ -42,20 +42,13 @@ describe('the axis', () => {
   });
 
   it('has round ticks with room between them', () => {
-    const ticks = ticksIn({ left: 0, right: 900, scale: 0.1 });
-    expect(ticks.map(({ label }) => label)).toEqual([
-      '0 s',
-      '1 s',
-      '2 s',
-      '3 s',
-      '4 s',
-      '5 s',
-      '6 s',
-      '7 s',
-      '8 s',
-      '9 s',
-    ]);
-    expect(ticksIn({ left: 200, right: 900, scale: 5 }).map(({ label }) => label)).toEqual([
+    const { run } = textOf([0, 500, 9000]);
+    const labels = (scale: number, left: number, isCompressed = false) =>
+      ticksIn({ axis: axisOf(run.log, isCompressed), left, right: 900, scale }).map(
+        ({ label }) => label,
+      );
+    expect(labels(0.1, 0)).toEqual([...'0123456789'].map((second) => `${second} s`));
+    expect(labels(5, 200)).toEqual([
       '40 ms',
       '60 ms',
       '80 ms',
@@ -65,6 +58,31 @@ describe('the axis', () => {
       '160 ms',
       '180 ms',
     ]);
+  });
+
+  it('has ticks of true times where idle times are compressed', () => {
+    const { run } = textOf([0, 500, 9000, 9900]);
+    const axis = axisOf(run.log, true);
+    const ticks = ticksIn({ axis, left: 0, right: 900, scale: 0.5 });
+    expect(ticks.map(({ label }) => label)).toEqual([
+      ...[
+        '0 ms',
+        '200 ms',
+        '400 ms',
+        '1.4 s',
+        '5.8 s',
+        '9.2 s',
+        '9.4 s',
+        '9.6 s',
+        '9.8 s',
+        '10.0 s',
+      ],
+    ]);
+    const gaps = ticks.map(({ x }, at) => x - (ticks[at - 1]?.x ?? -90));
+    expect(Math.min(...gaps)).toBeGreaterThan(60);
+  });
+
+  it('writes durations for people', () => {
     expect([0.5, 12, 999, 1500, 12_345, 125_000, 539_900].map((ms) => durationText(ms))).toEqual([
       '0.5 ms',
       '12 ms',

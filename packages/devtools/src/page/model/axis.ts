@@ -205,18 +205,19 @@ export interface Tick {
 
 const tickGap = 90;
 
-/** Ticks at round times of the axis, in a window. */
-export const ticksIn = ({ left, right, scale }: Omit<Window, 'axis'>): readonly Tick[] => {
+/** Ticks at round times since the beginning, in a window. Idle times that are compressed have few. */
+export const ticksIn = ({ axis, left, right, scale }: Window): readonly Tick[] => {
   const step = roundUp(tickGap / scale);
+  const start = axis.toTime(0);
+  const after = (x: number): number => Math.ceil((axis.toTime(x / scale) - start) / step - 1e-6);
   const ticks: Tick[] = [];
-  for (
-    let ms = Math.max(0, Math.floor(left / scale / step) * step);
-    ms * scale <= right;
-    ms += step
-  ) {
-    ticks.push({ x: ms * scale, label: durationText(ms, step) });
+  let number = Math.max(0, after(left - tickGap));
+  for (;;) {
+    const x = axis.toAxis(start + number * step) * scale;
+    if (x > right) return ticks;
+    ticks.push({ x, label: durationText(number * step, step) });
+    number = Math.max(number + 1, after(x + tickGap * 0.7));
   }
-  return ticks;
 };
 
 /** The next of 1, 2, 5, 10, 20 … */

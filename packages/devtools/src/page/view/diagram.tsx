@@ -57,7 +57,7 @@ export const Diagram = ({ runs, viewport, isRunning }: DiagramProps) => {
   const input = usePointer(viewport, set);
   return (
     <section class="diagram" aria-label="Marble diagram" data-testid="diagram">
-      <Ticks left={left} right={left + plot} scale={scale} plot={plot} />
+      {windows[0] !== undefined && <Ticks window={windows[0]} plot={plot} />}
       <div
         class="rows"
         ref={scroller}
@@ -125,17 +125,12 @@ const RowLabel = ({ row, title }: { readonly row: Row; readonly title: string | 
   );
 };
 
-const Ticks = (props: {
-  readonly left: number;
-  readonly right: number;
-  readonly scale: number;
-  readonly plot: number;
-}) => (
+const Ticks = ({ window, plot }: { readonly window: Window; readonly plot: number }) => (
   <div class="axis">
     <span class="axis-name">time</span>
-    <svg width={props.plot} height={22} role="img" aria-label="Time axis">
-      {ticksIn(props).map(({ x, label }) => (
-        <g key={label} transform={`translate(${x - props.left} 0)`}>
+    <svg width={plot} height={22} role="img" aria-label="Time axis">
+      {ticksIn(window).map(({ x, label }) => (
+        <g key={label} transform={`translate(${x - window.left} 0)`}>
           <path d="M0 15v7" />
           <text x={4} y={15}>
             {label}
@@ -266,7 +261,16 @@ const Backdrop = ({ runs, windows, drawn, height }: LinesProps & { readonly heig
         ) : null,
       )}
       {gaps.map(({ x, width, label }) => (
-        <rect key={x} class="gap" x={x} y={0} width={width} height={height} aria-label={label} />
+        <rect
+          key={x}
+          class="gap"
+          role="img"
+          x={x}
+          y={0}
+          width={width}
+          height={height}
+          aria-label={label}
+        />
       ))}
     </>
   );

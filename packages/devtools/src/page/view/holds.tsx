@@ -30,7 +30,7 @@ const HoldEditor = ({ hold, others }: { readonly hold: Hold; readonly others: nu
     act(event.key === 'F8' ? 'continue' : 'step');
   });
   return (
-    <section class="hold" aria-label="Held call" data-testid="hold">
+    <section class="hold-panel" aria-label="Held call" data-testid="hold">
       <header>
         <h2>
           <span class="status held">held</span> {hold.event.type}
