@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
 import { eventOf, runOf } from '../page/model/runs.test-support.js';
-import type { LogItem, Mark } from '../page/protocol.js';
+import { isChunkRun, type LogItem, type Mark } from '../page/protocol.js';
 import {
   elementsOf,
   entryOf,
@@ -59,8 +59,11 @@ const measured = async (page: Page) => {
 
 /** Sends a log in batches, as a server does: one a frame. */
 const stream = async (page: Page, server: FakeServer, items: readonly LogItem[], size: number) => {
-  for (let from = 0; from < items.length; from += size) {
-    server.send({ line: 'log', id: 'c', from, items: items.slice(from, from + size) });
+  let from = 0;
+  for (let index = 0; index < items.length; index += size) {
+    const batch = items.slice(index, index + size);
+    server.send({ line: 'log', id: 'c', from, items: batch });
+    from += batch.reduce((sum, item) => sum + (isChunkRun(item) ? item.deltas.length : 1), 0);
     await page.evaluate(() => new Promise(requestAnimationFrame));
   }
 };
