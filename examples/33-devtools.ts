@@ -19,7 +19,10 @@ const weather = tool({
 // Without a terminal, the agent stays as it is.
 const enabled = process.stdin.isTTY;
 const model = demoModel({ pace: enabled ? 50 : 0 });
-const agent = devtools(createAgent({ name: 'forecaster', model, tools: [weather] }), { enabled });
+const agent = devtools(createAgent({ name: 'forecaster', model, tools: [weather] }), {
+  enabled,
+  forks: true,
+});
 
 const question = 'What is the weather in Oslo?';
 console.log((await agent.call(question)).text);

@@ -13,13 +13,17 @@ import {
   defer,
   distinctUntilChanged,
   EMPTY,
+  finalize,
   ignoreElements,
   map,
   merge,
   mergeAll,
+  mergeMap,
   NEVER,
   type Observable,
   of,
+  ReplaySubject,
+  skipWhile,
   startWith,
   Subject,
   switchMap,
@@ -36,6 +40,8 @@ import { forked$, type Source } from './source.js';
 export interface AgentSourceOptions {
   /** Also inspects calls while no page is open. */
   readonly keepOpen?: boolean;
+  /** Records calls in this process, so they can be forked. */
+  readonly forks?: boolean;
   /** The journal of the agents, if they have one. */
   readonly journal?: Journal<CallStore>;
 }
@@ -44,46 +50,62 @@ export interface AgentSource {
   readonly source: Source;
   /** Returns an agent whose calls are inspected while a page is open. */
   readonly inspect: <A extends Agent>(agent: A) => A;
-  /** Records the events of the agents, and runs forks. Emits nothing, and never completes. */
+  /** Records the events of the agents, and runs forks. Emits nothing, and never completes. Ends inspection. */
   readonly running$: Observable<never>;
 }
 
 /** Collects the calls of agents of this process. */
 export const createAgentSource = ({
   keepOpen = false,
+  forks: isRecording = false,
   journal: own,
 }: AgentSourceOptions): AgentSource => {
   const hub = createHub(asyncScheduler);
-  const agents$ = new BehaviorSubject<readonly Agent[]>([]);
-  const kept = journal(createCallStore(inProcessCalls()));
-  const forks = createForks(hub, own ?? kept, agents$);
+  const isOn$ = new BehaviorSubject(keepOpen);
+  const added$ = new ReplaySubject<Agent>(Infinity);
+  const kept = isRecording && own === undefined ? inMemory() : undefined;
+  const forks = createForks(hub, own, kept);
   const live = new Map<string, Inspected>();
-  const clocks = new WeakMap<object, Clock>();
-  const layers: readonly Layer[] = [
-    ...inspecting({
+  const inspect: AgentSource['inspect'] = (agent) => {
+    const clocks = new WeakMap<object, Clock>();
+    const layers = inspecting({
       hub,
       clockOf: ({ scheduler }) => clocks.get(scheduler),
       begin: ({ call: { rootId } }, call) => {
         live.set(rootId, call);
-        const isForkable = own !== undefined || !call.hasJournal || forks.has(rootId);
-        hub.log(rootId).set({ isInspected: true, ...(isForkable ? {} : { unforkable }) });
+        const why = forks.begin(rootId, wrapped, call);
+        hub
+          .log(rootId)
+          .set({ isInspected: true, ...(why === undefined ? {} : { unforkable: why }) });
         return () => {
           live.delete(rootId);
-          forget(hub, kept);
+          hub.holds.release(rootId);
+          // Its last event was not seen.
+          if (!isOn$.value) hub.logs.get(rootId)?.end('stopped');
         };
       },
-    }),
-    ...(own === undefined ? [unlessRecorded(kept)] : []),
-  ];
-  const isOn = { value: keepOpen };
-  const wrap = inspection(layers, clocks, () => isOn.value);
+    });
+    const all = kept === undefined ? layers : [...layers, unlessRecorded(kept)];
+    const wrapped = inspection(agent, all, clocks, isOn$);
+    added$.next(wrapped);
+    return wrapped;
+  };
+  const forget = (): void => {
+    const ended = [...hub.logs.values()].filter(({ isOver }) => isOver);
+    const ids = ended.slice(0, Math.max(0, ended.length - mostCalls)).map(({ id }) => id);
+    if (ids.length === 0) return;
+    hub.remove(ids);
+    forks.forget(ids);
+  };
   return {
     source: {
       hub,
       kind: 'agents',
       holdable,
       title: process.argv[1]?.split(/[\\/]/u).at(-1) ?? 'agents',
-      open: () => undefined,
+      open: (id) => {
+        hub.restart(id);
+      },
       search$: (text) =>
         defer(() => {
           const found = [...hub.logs.values()].filter((log) => log.contains(text.toLowerCase()));
@@ -92,51 +114,60 @@ export const createAgentSource = ({
       fork$: forks.fork$,
       interrupt: (id, message) => {
         if (live.get(id)?.interrupt(message) !== true)
-          throw refused(409, `The call '${id}' does not run, or cannot be interrupted.`);
+          throw refused(409, `The call '${id}' is not running, or cannot be interrupted.`);
+        hub.holds.release(id);
       },
     },
-    inspect: (agent) => {
-      const wrapped = wrap(agent);
-      agents$.next([...agents$.value, wrapped]);
-      return wrapped;
-    },
+    inspect,
     running$: merge(
       watched$(hub).pipe(
         tap((isOpen) => {
-          isOn.value = isOpen || keepOpen;
+          isOn$.next(isOpen || keepOpen);
           if (!isOpen) hub.holds.releaseAll();
         }),
-        switchMap((isOpen) => (isOpen || keepOpen ? recording$(hub, agents$) : NEVER)),
+        switchMap((isOpen) => (isOpen || keepOpen ? recording$(hub, added$, forget) : NEVER)),
       ),
       forks.running$,
+    ).pipe(
+      finalize(() => {
+        isOn$.next(false);
+        hub.holds.releaseAll();
+        hub.remove([...hub.logs.keys()]);
+      }),
     ),
   };
 };
 
+/** Ended calls beyond these are forgotten, oldest first. */
+const mostCalls = 50;
+
+const inMemory = (): Journal<CallStore> => journal(createCallStore(inProcessCalls()));
+
 /** Inspects the calls that begin while it is on, each on a clock of its own, which breakpoints stop. */
-const inspection = (
+const inspection = <A extends Agent>(
+  agent: A,
   layers: readonly Layer[],
   clocks: WeakMap<object, Clock>,
-  isOn: () => boolean,
-): AgentSource['inspect'] => {
+  isOn$: BehaviorSubject<boolean>,
+): A => {
   const inspected = new WeakMap<object, object>();
   const choose = <Output>(
-    agent: Agent<Output>,
+    plain: Agent<Output>,
     options: CallOptions,
   ): readonly [Agent<Output>, CallOptions] => {
     // Sub-agents inherit the layers and the clock.
-    if (!isOn() || options.parent !== undefined) return [agent, options];
+    if (!isOn$.value || options.parent !== undefined) return [plain, options];
     const clock = createClock(options.scheduler ?? asyncScheduler);
     clocks.set(clock, clock);
-    const seen = inspected.get(agent) ?? agent.with(...layers);
-    inspected.set(agent, seen);
+    const seen = inspected.get(plain) ?? plain.with(...layers);
+    inspected.set(plain, seen);
     // The layers do not change the output.
     // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
     return [seen as Agent<Output>, { ...options, scheduler: clock }];
   };
   // The layers do not change the type of the agent.
   // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
-  return <A extends Agent>(agent: A) => wrapAgent(agent, choose) as A;
+  return wrapAgent(agent, choose) as A;
 };
 
 /** How long calls are still recorded and held after the last page was closed: it may only be reloaded. */
@@ -144,58 +175,94 @@ const graceMs = 5_000;
 
 const watched$ = (hub: Hub): Observable<boolean> =>
   hub.pages$.pipe(
+    skipWhile((pages) => pages === 0),
     switchMap((pages) => (pages > 0 ? of(true) : timer(graceMs).pipe(map(() => false)))),
     startWith(false),
     distinctUntilChanged(),
   );
 
-const recording$ = (hub: Hub, agents$: Observable<readonly Agent[]>): Observable<never> =>
+const recording$ = (hub: Hub, agents$: Observable<Agent>, onEnd: () => void): Observable<never> =>
   agents$.pipe(
-    switchMap((agents) => merge(...agents.map(({ events$ }) => events$))),
-    tap((event) => {
-      hub.log(event.rootId).add(event);
-      hub.changed();
-    }),
-    ignoreElements(),
+    mergeMap(({ events$ }) => events$),
+    mergeMap((event) =>
+      // An event that cannot be shown must not end the others.
+      defer(() => {
+        const log = hub.log(event.rootId);
+        log.add(event);
+        if (log.isOver) onEnd();
+        hub.changed();
+        return EMPTY;
+      }).pipe(
+        catchError((error: unknown) => {
+          hub.notice(`An event '${event.type}' cannot be shown: ${messageOf(error)}`);
+          return EMPTY;
+        }),
+      ),
+    ),
   );
 
-/** Forks calls, and runs them with the agent that made the original. */
+/** Forks calls, and runs them with the agents that made the originals. */
 const createForks = (
   hub: Hub,
-  recorder: Journal<CallStore>,
-  agents$: BehaviorSubject<readonly Agent[]>,
+  given: Journal<CallStore> | undefined,
+  kept: Journal<CallStore> | undefined,
 ) => {
-  const started$ = new Subject<Observable<never>>();
-  const ids = new Set<string>();
-  const run$ = (id: string, at: string, newId: string): Observable<never> =>
-    defer(() => {
-      const { agent: name, input } = hub.log(id).entry;
-      const agent = agents$.value.find((each) => each.name === name);
-      if (agent === undefined) throw refused(404, `There is no agent '${name}' here.`);
-      ids.add(newId);
-      const startedAt = asyncScheduler.now();
-      hub.log(newId, { agent: name, input, startedAt, forkedFrom: { callId: id, at } });
-      hub.changed();
-      return recorder.resumeStream$(agent, newId).pipe(ignoreElements());
-    }).pipe(
+  const recorder = given ?? kept;
+  const work$ = new Subject<Observable<never>>();
+  const agents = new Map<string, Agent>();
+  const own = new Set<string>();
+  const run$ = (agent: Agent, by: Journal, newId: string): Observable<never> =>
+    by.resumeStream$(agent, newId).pipe(
+      ignoreElements(),
       catchError((error: unknown) => {
-        hub.log(newId).set({ status: 'failed' });
+        hub.log(newId).end('failed');
         hub.notice(`The fork ${newId} failed: ${messageOf(error)}`);
         return EMPTY;
       }),
     );
+  const start = (id: string, at: string, newId: string, by: Journal): void => {
+    const { agent: name, input } = hub.log(id).entry;
+    const agent = agents.get(id);
+    if (agent === undefined) throw refused(409, `The agent of the call '${id}' is not known.`);
+    own.add(newId);
+    agents.set(newId, agent);
+    const startedAt = asyncScheduler.now();
+    hub.log(newId, { agent: name, input, startedAt, forkedFrom: { callId: id, at } });
+    hub.changed();
+    work$.next(run$(agent, by, newId));
+  };
   return {
-    running$: started$.pipe(mergeAll()),
-    has: (id: string) => ids.has(id),
+    running$: work$.pipe(mergeAll()),
+    /** Returns why a call cannot be forked; `undefined` if it can. */
+    begin: (id: string, agent: Agent, { hasJournal }: Inspected): string | undefined => {
+      agents.set(id, agent);
+      // A fork is recorded in the store of the original.
+      if (given !== undefined || own.has(id)) return undefined;
+      if (hasJournal) return ofOtherJournal;
+      return kept === undefined ? notRecorded : undefined;
+    },
+    forget: (ids: readonly string[]): void => {
+      for (const id of ids) {
+        agents.delete(id);
+        own.delete(id);
+        const removed$ = kept?.store.driver.remove$(id) ?? EMPTY;
+        work$.next(
+          removed$.pipe(
+            ignoreElements(),
+            catchError(() => EMPTY),
+          ),
+        );
+      }
+    },
     fork$: (id: string, request: ForkRequest): Observable<string> =>
       defer(() => {
         const log = hub.logs.get(id);
         if (log === undefined) throw refused(404, `There is no call '${id}'.`);
         const { unforkable: why } = log.entry;
-        if (why !== undefined) throw refused(409, why);
+        if (recorder === undefined || why !== undefined) throw refused(409, why ?? notRecorded);
         return forked$(recorder.store, id, request).pipe(
           tap((newId) => {
-            started$.next(run$(id, request.at, newId));
+            start(id, request.at, newId, recorder);
           }),
         );
       }),
@@ -205,7 +272,10 @@ const createForks = (
 export const messageOf = (error: unknown): string =>
   error instanceof Error ? error.message : String(error);
 
-const unforkable =
+const notRecorded =
+  "This call is not recorded. To fork calls, set 'forks': devtools(agent, { forks: true }).";
+
+const ofOtherJournal =
   'The agent records its calls with a journal of its own. Pass it to fork them: devtools(agent, { journal }).';
 
 /** The journal as a layer that gives way to one of the agent. */
@@ -223,15 +293,3 @@ const unlessRecorded = ({ priority = 30, open, call, step }: Journal): Layer => 
 };
 
 const same = <T>(value: T): T => value;
-
-/** Ended calls beyond these are forgotten, oldest first. */
-const mostCalls = 50;
-
-const forget = (hub: Hub, { store }: Pick<Journal<CallStore>, 'store'>): void => {
-  const ended = [...hub.logs.values()].filter(({ isOver }) => isOver);
-  const ids = ended.slice(0, Math.max(0, ended.length - mostCalls)).map(({ id }) => id);
-  if (ids.length === 0) return;
-  hub.remove(ids);
-  // Calls are kept in this process, so this is immediate.
-  ids.forEach((id) => store.driver.remove$(id).subscribe());
-};

@@ -17,6 +17,8 @@ export interface CallLog {
   mark(mark: Mark): void;
   /** Changes what the list shows. */
   set(change: Partial<CallEntry>): void;
+  /** Ends it without its last event, which was not seen. */
+  end(status: CallEntry['status']): void;
   /** The items from one on, up to `limit` events, marks and deltas. */
   slice(from: number, limit: number): readonly LogItem[];
   /** Whether an event contains a string. */
@@ -42,6 +44,7 @@ export const createCallLog = (id: string, known: Partial<CallEntry> = {}): CallL
   let length = 0;
   const messages = new WeakSet<Message>();
   let lastSeq = 0;
+  let depth = Infinity;
   let isOver = false;
   let entry: CallEntry = {
     ...{ id, agent: '', input: '', answer: '', status: 'running', startedAt: 0, tokens: 0 },
@@ -77,15 +80,23 @@ export const createCallLog = (id: string, known: Partial<CallEntry> = {}): CallL
       lastSeq = event.seq;
       if (isDelta(event)) addDelta(event);
       else push(shown(withoutEarlier(event, messages)));
-      const change = changeBy(event, entry);
+      // The outermost call that is seen: its root may be of another agent.
+      depth = Math.min(depth, event.agent.length);
+      const isTop = event.agent.length === depth;
+      const change = changeBy(event, entry, isTop);
       if (change !== undefined) entry = { ...entry, ...change };
-      if (event.callId === id) isOver = event.type === 'postCall' || event.type === 'error';
+      if (isTop) isOver = event.type === 'postCall' || event.type === 'error';
     },
     mark: (mark) => {
       push(mark);
     },
     set: (change) => {
       entry = { ...entry, ...change };
+    },
+    end: (status) => {
+      if (isOver) return;
+      isOver = true;
+      entry = { ...entry, status };
     },
     slice: (from, limit) => slice(entries, from, Math.min(length, from + limit)),
     contains: (text) => entries.some(({ item }) => contains(item, text)),
@@ -158,11 +169,14 @@ const contains = (item: Entry['item'], text: string): boolean => {
   return textOfJson(item).toLowerCase().includes(text);
 };
 
-const changeBy = (event: AgentEvent, entry: CallEntry): Partial<CallEntry> | undefined => {
-  const { callId, agent, at, sessionId } = event;
-  const isRoot = callId === entry.id;
+const changeBy = (
+  event: AgentEvent,
+  entry: CallEntry,
+  isTop: boolean,
+): Partial<CallEntry> | undefined => {
+  const { agent, at, sessionId } = event;
   const started = entry.startedAt === 0 ? startOf(agent[0] ?? '', at, sessionId) : undefined;
-  if (!isRoot) return started;
+  if (!isTop) return started;
   switch (event.type) {
     case 'preCall':
       return { ...started, input: short(event.input.map(textOf).join(' ')) };
@@ -192,7 +206,9 @@ const startOf = (
   sessionId: string | undefined,
 ): Partial<CallEntry> => ({ agent, startedAt, ...(sessionId === undefined ? {} : { sessionId }) });
 
-const tokensOf = ({ inputTokens, outputTokens }: Usage): number => inputTokens + outputTokens;
+/** An interceptor may have edited it. */
+const tokensOf = (usage: Partial<Usage> | null): number =>
+  (usage?.inputTokens ?? 0) + (usage?.outputTokens ?? 0);
 
 const short = (text: string): string => (text.length > 200 ? `${text.slice(0, 199)}…` : text);
 

@@ -1,6 +1,17 @@
-import { describe, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { marbles } from '@millrace/core/testing';
-import { concat, ignoreElements, interval, map, merge, take, tap, timer } from 'rxjs';
+import {
+  concat,
+  ignoreElements,
+  interval,
+  map,
+  merge,
+  queueScheduler,
+  Subscription,
+  take,
+  tap,
+  timer,
+} from 'rxjs';
 import { createClock } from './clock.js';
 
 describe('a clock', () => {
@@ -46,6 +57,20 @@ describe('a clock', () => {
       ).pipe(ignoreElements());
       expectObservable(merge(letting$, timer(5, clock))).toBe('25ms (a|)', { a: 0 });
     });
+  });
+
+  it('does not run what its own work has unsubscribed', () => {
+    const ran: string[] = [];
+    const clock = createClock(queueScheduler);
+    const go = clock.stop();
+    const second = new Subscription();
+    clock.schedule(() => {
+      ran.push('first');
+      second.unsubscribe();
+    });
+    second.add(clock.schedule(() => void ran.push('second')));
+    go();
+    expect(ran).toEqual(['first']);
   });
 
   it('schedules again while it is stopped, and forgets what is unsubscribed', () => {

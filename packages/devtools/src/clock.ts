@@ -26,8 +26,8 @@ export const createClock = (base: SchedulerLike): Clock => {
       stops -= 1;
       if (stops > 0) return;
       lost = base.now() - stoppedAt;
-      // The work may stop it again.
-      for (const each of [...waiting]) if (stops === 0) each.go();
+      // The work may stop it again, or unsubscribe other work.
+      for (const each of [...waiting]) if (stops === 0 && waiting.has(each)) each.go();
     };
   };
   const schedule: SchedulerLike['schedule'] = <T>(

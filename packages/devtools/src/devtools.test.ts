@@ -1,14 +1,22 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { createAgent, textBlock, tool, transient } from '@millrace/core';
+import { createAgent, type EventOf, on, textBlock, tool, transient } from '@millrace/core';
 import { createCallStore, inProcessCalls, journal, replay$ } from '@millrace/core/journal';
 import { scriptedModel, text, toolCall } from '@millrace/core/testing';
 import { request as httpRequest } from 'node:http';
-import { firstValueFrom, lastValueFrom, NEVER, Subject, toArray } from 'rxjs';
+import { firstValueFrom, lastValueFrom, map, NEVER, Subject, toArray } from 'rxjs';
 import { createDevtools, devtools, type DevtoolsOptions } from './index.js';
 import { openPage, type PageClient } from './page-client.test-support.js';
 import type { CallEntry, FeedLine } from './page/protocol.js';
 
 const weather = tool({ name: 'weather', description: 'The weather.', run: () => 'Sunny' });
+
+/** Neither is JSON. */
+const cyclic: Record<string, string> = {};
+Object.assign(cyclic, { self: cyclic });
+const odd = map((event: EventOf<'postCall'>) => ({
+  ...event,
+  reply: { ...event.reply, output: { n: 5n } },
+}));
 
 const closing: (() => void)[] = [];
 afterEach(() => {
@@ -93,7 +101,7 @@ describe('devtools', () => {
   });
 
   it('fork a call at a step with an edit, without a journal of its own', async () => {
-    const { inspect, page } = await opened();
+    const { inspect, page } = await opened({ forks: true });
     const model = scriptedModel([toolCall('weather')], [text('Sunny.')], (request) => [
       text(JSON.stringify(request.messages).includes('Rainy') ? 'Rainy.' : 'Lost.'),
     ]);
@@ -118,9 +126,32 @@ describe('devtools', () => {
     model.verify();
   });
 
+  it('run a fork with the agent that made the call, also if others have its name', async () => {
+    const { inspect, page } = await opened({ forks: true });
+    inspect(createAgent({ model: scriptedModel([text('I am first.')]) }));
+    const model = scriptedModel([toolCall('weather')], [text('Hi.')], [text('I am second.')]);
+    await inspect(createAgent({ model, tools: [weather] })).call('Who?', { callId: 'c' });
+    await page.until(() => entryOf(page, 'c')?.status === 'done');
+    const answer = await page.ask('POST', 'calls/c/fork', { at: '2' });
+    const { id } = (await answer.json()) as { readonly id: string };
+    await page.until(() => entryOf(page, id)?.status === 'done');
+    expect(entryOf(page, id)?.answer).toBe('I am second.');
+  });
+
+  it('change nothing of a call that they do not record', async () => {
+    const { inspect, page } = await opened();
+    const model = scriptedModel([text('One.')], [text('Two.')]);
+    const agent = inspect(createAgent({ model, use: [on('postCall', odd)] }));
+    const call = () => agent.call('Hi', { callId: 'same', metadata: cyclic });
+    expect((await call()).output).toEqual({ n: 5n });
+    expect((await call()).text).toBe('Two.');
+    await page.until(() => entryOf(page, 'same')?.unforkable !== undefined);
+    expect(entryOf(page, 'same')?.unforkable).toMatch(/forks: true/);
+  });
+
   it('leave an agent its journal, and say how to fork its calls', async () => {
     const durable = journal(createCallStore(inProcessCalls()));
-    const { inspect, page } = await opened();
+    const { inspect, page } = await opened({ forks: true });
     const agent = inspect(createAgent({ model: scriptedModel([text('Hi.')]), use: [durable] }));
     await agent.call('Hi', { callId: 'c' });
     await page.until(() => entryOf(page, 'c')?.status === 'done');

@@ -26,14 +26,19 @@ export interface DevtoolsOptions {
   readonly port?: number;
   /** The secret in the address of the page. Default: a random one. Set it to keep the address over restarts. */
   readonly token?: string;
-  /** Whether there are devtools at all. Default: unless `NODE_ENV` is `production` or `test`. */
+  /** Turns the devtools on or off. Default: on, unless `NODE_ENV` is `production` or `test`. */
   readonly enabled?: boolean;
   /**
    * Records every call, and keeps the process running, so you can inspect a short script. Default: false:
    * calls are recorded while a page is open, and the process may end.
    */
   readonly keepOpen?: boolean;
-  /** The journal of the agent, if it has one: forks read and write its store. Default: calls are kept in this process. */
+  /**
+   * Records calls in memory, so they can be forked. A journal needs unique call ids and values that JSON can express.
+   * Default: false, so inspection never changes a call.
+   */
+  readonly forks?: boolean;
+  /** The journal of the agent, if it has one, so its calls can be forked. Takes precedence over `forks`. */
   readonly journal?: Journal<CallStore>;
   /** Called with a line that has the address. Default: `console.error`. */
   readonly print?: (line: string) => void;
@@ -45,14 +50,14 @@ export interface Devtools {
   readonly inspect: <A extends Agent>(agent: A) => A;
   /** Emits the address of the page, once it listens. Without devtools, it completes empty. Errors with `config` if it cannot listen. */
   readonly address$: Observable<string>;
-  /** Closes the page, and lets every held call go. */
+  /** Closes the page, and continues held calls. */
   readonly close: () => void;
 }
 
 /**
  * Returns an agent whose calls a local page shows while they run, as a marble diagram: steps back in time, forks,
- * breakpoints. Prints the address of the page, which only this machine can open. A call without an open page is a call
- * of the agent itself. In production and in tests, it returns the agent.
+ * breakpoints. Prints the address of the page, which only this machine can open. Without an open page, calls run on the
+ * agent itself. In production and in tests, it returns the agent. Inspect an agent once, not for each request.
  *
  * @example
  * ```ts
@@ -74,7 +79,9 @@ export const createDevtools = (options: DevtoolsOptions = {}): Devtools => {
   const running = new Subscription();
   const { source, inspect, running$ } = createAgentSource(options);
   const address$ = new ReplaySubject<string>(1);
-  running.add(running$.subscribe());
+  running.add(
+    running$.subscribe({ error: (error: unknown) => print(`Devtools: ${messageOf(error)}`) }),
+  );
   running.add(
     defer(() => import('./listen.js'))
       .pipe(
@@ -101,7 +108,6 @@ export const createDevtools = (options: DevtoolsOptions = {}): Devtools => {
     address$: address$.asObservable(),
     close: () => {
       running.unsubscribe();
-      source.hub.holds.releaseAll();
     },
   };
 };
@@ -131,6 +137,7 @@ const rules: Readonly<Record<keyof DevtoolsOptions, Rule>> = {
   ...listenRules,
   enabled: isFlag,
   keepOpen: isFlag,
+  forks: isFlag,
   journal: having('resume$', 'a journal, such as journal(store)'),
   print: isFunction,
 };

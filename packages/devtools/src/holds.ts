@@ -33,6 +33,8 @@ export interface Holds {
   hold$(event: HoldableEvent, halt: Halt): Observable<HoldableEvent>;
   /** Ends a hold. Throws if the id is unknown, or the edit does not fit. */
   act(id: string, action: HoldAction): void;
+  /** Continues the held events of a call, which is interrupted or has ended. */
+  release(rootId: string): void;
   /** Continues every held call, and removes the breakpoints. */
   releaseAll(): void;
 }
@@ -125,6 +127,10 @@ export const createHolds = (now: () => number, onChange: () => void): Holds => {
       if (action.action === 'step') stepping.add(event.rootId);
       letGo(it, event);
     },
+    release: (rootId) => {
+      stepping.delete(rootId);
+      for (const it of [...held.values()]) if (it.event.rootId === rootId) letGo(it, it.event);
+    },
     releaseAll: () => {
       stepping.clear();
       breakpoints = [];
@@ -151,15 +157,32 @@ const edited = ({ event, hold }: Held, given: Readonly<Record<string, unknown>>)
       !envelope.has(name) && JSON.stringify(value) !== JSON.stringify(before[name]),
   );
   if (fields.length === 0) return event;
-  const made: Readonly<Record<string, unknown>> = { ...event, ...Object.fromEntries(fields) };
+  const made = withIds({ ...event, ...Object.fromEntries(fields) }, event);
   const problem = problemIn(made);
   if (problem !== undefined) throw refused(400, problem);
   // eslint-disable-next-line @typescript-eslint/consistent-type-assertions -- checked above, and again by the call
   return made as unknown as HoldableEvent;
 };
 
+/** Ids say what belongs together: an edit keeps them. */
+const withIds = (
+  made: Readonly<Record<string, unknown>>,
+  event: HoldableEvent,
+): Readonly<Record<string, unknown>> => {
+  const { toolCall, result } = made;
+  return {
+    ...made,
+    ...(isRecord(toolCall) && 'toolCall' in event
+      ? { toolCall: { ...toolCall, type: 'tool_call', id: event.toolCall.id } }
+      : {}),
+    ...(isRecord(result) && 'result' in event
+      ? { result: { ...result, type: 'tool_result', toolCallId: event.result.toolCallId } }
+      : {}),
+  };
+};
+
 const problemIn = (event: Readonly<Record<string, unknown>>): string | undefined => {
-  const { messages, options, message, toolCall, result, reply } = event;
+  const { messages, options, message, toolCall, result, reply, usage, finish } = event;
   if ('messages' in event && !(Array.isArray(messages) && messages.every(isMessage)))
     return "'messages' must be a list of messages with 'id', 'role' and 'content'.";
   if ('options' in event && !isRecord(options)) return "'options' must be an object.";
@@ -167,9 +190,21 @@ const problemIn = (event: Readonly<Record<string, unknown>>): string | undefined
     return "'toolCall' needs a 'name' and an 'input' that is an object.";
   if ('message' in event && !hasBlocks(message)) return `'message' ${needsBlocks}`;
   if ('result' in event && !hasBlocks(result)) return `'result' ${needsBlocks}`;
-  if ('reply' in event && !hasBlocks(reply)) return `'reply' ${needsBlocks}`;
+  if ('reply' in event && !(hasBlocks(reply) && isRecord(reply) && isUsage(reply['usage'])))
+    return `'reply' ${needsBlocks} Its 'usage' has numbers.`;
+  if ('usage' in event && !isUsage(usage)) return "'usage' must have numbers of tokens.";
+  if ('finish' in event && !finishes.some((it) => it === finish))
+    return `'finish' must be one of ${finishes.join(', ')}.`;
   return undefined;
 };
+
+const finishes = ['stop', 'length', 'refusal', 'filtered'];
+
+const isUsage = (value: unknown): boolean =>
+  isRecord(value) &&
+  ['inputTokens', 'outputTokens'].every((name) => typeof value[name] === 'number');
+
+const roles = ['user', 'assistant', 'tool'];
 
 const needsBlocks = "needs a 'content' that is a list of blocks with a 'type'.";
 
@@ -187,7 +222,7 @@ const isMessage = (value: unknown): boolean =>
   hasBlocks(value) &&
   isRecord(value) &&
   typeof value['id'] === 'string' &&
-  typeof value['role'] === 'string';
+  roles.some((role) => role === value['role']);
 
 const isToolCall = (value: unknown): boolean =>
   isRecord(value) && typeof value['name'] === 'string' && isRecord(value['input']);

@@ -1,13 +1,17 @@
 import type { Demand } from '@millrace/core';
 import {
   BehaviorSubject,
+  concatMap,
   defer,
   distinctUntilChanged,
+  EMPTY,
+  expand,
   filter,
   finalize,
   map,
   merge,
   type Observable,
+  of,
   type SchedulerLike,
   startWith,
   Subject,
@@ -26,6 +30,8 @@ export interface Hub {
   readonly logs: ReadonlyMap<string, CallLog>;
   /** The log of a root call, created on first use. */
   log(id: string, known?: Partial<CallEntry>): CallLog;
+  /** Sends a log again from its beginning. */
+  restart(id: string): void;
   /** Shows what was added to a log. */
   changed(): void;
   remove(ids: readonly string[]): void;
@@ -44,6 +50,7 @@ const mostItems = 2_000;
 export const createHub = (scheduler: SchedulerLike): Hub => {
   const logs = new Map<string, CallLog>();
   const notes: FeedLine[] = [];
+  const open = new Set<ReturnType<typeof createPage>>();
   const pages$ = new BehaviorSubject(0);
   const changes$ = new Subject<void>();
   const changed = (): void => {
@@ -72,6 +79,10 @@ export const createHub = (scheduler: SchedulerLike): Hub => {
       logs.set(id, log);
       return log;
     },
+    restart: (id) => {
+      for (const page of open) page.restart(id);
+      changed();
+    },
     changed,
     remove: (ids) => {
       ids.forEach((id) => logs.delete(id));
@@ -90,19 +101,19 @@ export const createHub = (scheduler: SchedulerLike): Hub => {
     page$: (hello, demand) =>
       defer(() => {
         const page = createPage({ logs, notes, holds }, hello);
-        const more$ = new Subject<void>();
-        pages$.next(pages$.value + 1);
-        return merge(changes$, more$, demand.open$).pipe(
+        const batch$ = defer(() => (demand.isOpen ? of(page.batch()) : EMPTY));
+        open.add(page);
+        pages$.next(open.size);
+        return merge(changes$, demand.open$).pipe(
           startWith(undefined),
           throttleTime(batchMs, scheduler, { leading: true, trailing: true }),
-          filter(() => demand.isOpen),
-          map(() => {
-            const { lines, isMore } = page.batch();
-            if (isMore) more$.next();
-            return lines;
-          }),
+          concatMap(() => batch$.pipe(expand(({ isMore }) => (isMore ? batch$ : EMPTY)))),
+          map(({ lines }) => lines),
           filter((lines) => lines.length > 0),
-          finalize(() => pages$.next(pages$.value - 1)),
+          finalize(() => {
+            open.delete(page);
+            pages$.next(open.size);
+          }),
         );
       }),
   };
@@ -174,6 +185,9 @@ const createPage = ({ logs, notes, holds }: Shown, hello: FeedLine) => {
     return lines;
   };
   return {
+    restart: (id: string): void => {
+      if (places.has(id)) places.set(id, 0);
+    },
     batch: (): { readonly lines: readonly FeedLine[]; readonly isMore: boolean } => {
       const greeting = isGreeted ? [] : [hello];
       isGreeted = true;

@@ -194,8 +194,8 @@ describe('an inspected call', () => {
       const agent = inspect(createAgent({ model, tools: [ask], use: [looking] }));
       ran(helpers, agent);
       expect(seen).toEqual([
-        ['devtools', 'devtools journal', 'devtools'],
-        ['devtools', 'devtools journal', 'devtools'],
+        ['devtools', 'devtools'],
+        ['devtools', 'devtools'],
       ]);
       const seqs = log().flatMap((item) => ('seq' in item ? [item.seq] : []));
       expect(seqs).toEqual([...new Set(seqs)].sort((a, b) => a - b));
@@ -331,6 +331,47 @@ describe('a breakpoint', () => {
     });
   });
 
+  it('is released by an interrupt of its call', () => {
+    marbles((helpers) => {
+      const { inspect, log, hub, source } = opened();
+      hub.holds.set([{ type: 'postReasoning' }]);
+      const interrupted$ = timer(20).pipe(
+        tap(() => source.interrupt('c', 'Enough.')),
+        filter(() => false),
+      );
+      helpers.expectObservable(interrupted$);
+      ran(helpers, inspect(createAgent({ model: helpers.model('(tf|)') })));
+      expect(marksOf(log(), 'hold').at(-1)).toBe('postReasoning continued 0 20');
+      expect(hub.logs.get('c')?.isOver).toBe(true);
+    });
+  });
+
+  it('keeps what ids say, and refuses edits that would break the call', () => {
+    marbles((helpers) => {
+      const tools = opened();
+      const { inspect, log, hub } = tools;
+      hub.holds.set([{ type: 'postReasoning' }, { type: 'preActing' }, { type: 'postActing' }]);
+      const model = helpers.model(['(af|)', '(tf|)'], { a: toolCall('weather', {}, 'w') });
+      answering(tools, helpers, 10, (id) => {
+        const { event } = hub.holds.current.find((hold) => hold.id === id) ?? {};
+        const act = (edit: object) => hub.holds.act(id, { action: 'continue', event: { ...edit } });
+        if (event?.type === 'postReasoning') {
+          expect(() => act({ usage: null })).toThrow(/'usage' must have numbers/);
+          expect(() => act({ finish: 5 })).toThrow(/'finish' must be one of/);
+          hub.holds.act(id, { action: 'continue' });
+        }
+        if (event?.type === 'preActing') act({ toolCall: { name: 'weather', input: { a: 1 } } });
+        if (event?.type === 'postActing')
+          act({ result: { toolCallId: 'x', isError: false, content: [textBlock('Wet')] } });
+      });
+      ran(helpers, inspect(createAgent({ model, tools: [weather] })));
+      expect(log().at(-1)).toMatchObject({
+        type: 'postCall',
+        reply: { reason: 'answer', toolCalls: [{ output: 'Wet' }] },
+      });
+    });
+  });
+
   it('is cancelled with its call', () => {
     marbles((helpers) => {
       const { inspect, log, hub } = opened();
@@ -363,6 +404,37 @@ describe('a feed', () => {
     });
   });
 
+  it('sends long logs in order, and again when asked', () => {
+    marbles((helpers) => {
+      const { source, inspect, page } = opened();
+      page.unsubscribe();
+      const other = source.hub.page$(hello, openDemand).subscribe();
+      ran(helpers, inspect(createAgent({ model: helpers.model(`(${'t'.repeat(9_000)}f|)`) })));
+      const demand = createDemand(1);
+      const froms: number[] = [];
+      const reading$ = source.hub.page$(hello, demand).pipe(
+        tap((lines) => {
+          froms.push(...lines.flatMap((line) => (line.line === 'log' ? [line.from] : [])));
+          // As a socket that is written to in its own time.
+          demand.backlog(1);
+          helpers.scheduler.schedule(() => demand.backlog(0), 5);
+        }),
+        filter(() => false),
+      );
+      helpers.expectObservable(reading$, '^ 299ms !');
+      helpers.expectObservable(
+        timer(200).pipe(
+          tap(() => source.open('c')),
+          filter(() => false),
+        ),
+      );
+      helpers.flush();
+      other.unsubscribe();
+      const once = [0, 2_000, 4_000, 6_000, 8_000];
+      expect(froms).toEqual([...once, ...once]);
+    });
+  });
+
   it('shows what a log has, wherever a page begins', () => {
     marbles((helpers) => {
       const { source, inspect, lines } = opened();
@@ -379,6 +451,81 @@ describe('a feed', () => {
           .join('');
       expect(textIn(late)).toBe('tttt');
       expect(textIn(lines)).toBe('tttt');
+    });
+  });
+});
+
+describe('the devtools of a process', () => {
+  it('keep no timer before the first page', () => {
+    marbles(({ scheduler }) => {
+      const { running$ } = createAgentSource({});
+      const running = running$.subscribe();
+      expect(scheduler.actions).toEqual([]);
+      running.unsubscribe();
+    });
+  });
+
+  it('stop inspecting when they are closed', () => {
+    marbles((helpers) => {
+      const { source, inspect, running$ } = createAgentSource({ keepOpen: true });
+      const running = running$.subscribe();
+      const agent = inspect(createAgent({ model: helpers.model(['(tf|)', '(tf|)']) }));
+      ran(helpers, agent);
+      expect(source.hub.logs.size).toBe(1);
+      running.unsubscribe();
+      expect(source.hub.logs.size).toBe(0);
+      ran(helpers, agent, { callId: 'd' });
+      expect(source.hub.logs.size).toBe(0);
+    });
+  });
+
+  it('end and forget the calls of a sub-agent whose parent they do not know', () => {
+    marbles((helpers) => {
+      const { inspect, hub } = opened();
+      const answers = Array.from({ length: 60 }, () => [text('Hi.')]);
+      const inner = inspect(createAgent({ name: 'inner', model: scriptedModel(...answers) }));
+      const ask = tool({
+        name: 'ask',
+        description: 'Asks.',
+        run: (_, parent) => inner.call$('?', { parent }).pipe(map((reply) => reply.text)),
+      });
+      for (let index = 0; index < 60; index += 1) {
+        const model = scriptedModel([toolCall('ask')], [text('Done.')]);
+        ran(helpers, createAgent({ model, tools: [ask] }), { callId: `c${index}` });
+      }
+      const logs = [...hub.logs.values()];
+      expect(logs).toHaveLength(50);
+      expect(new Set(logs.map(({ entry }) => entry.status))).toEqual(new Set(['done']));
+    });
+  });
+
+  it('end the log of a call that ends while nobody looks', () => {
+    marbles((helpers) => {
+      const { inspect, hub, page } = opened();
+      const agent = inspect(createAgent({ model: helpers.model('t 19999ms (f|)') }));
+      helpers.expectObservable(
+        timer(10).pipe(
+          tap(() => page.unsubscribe()),
+          filter(() => false),
+        ),
+      );
+      ran(helpers, agent);
+      expect(hub.logs.get('c')).toMatchObject({ isOver: true, entry: { status: 'stopped' } });
+    });
+  });
+
+  it('show the other events if one cannot be shown', () => {
+    marbles((helpers) => {
+      const { inspect, hub, lines } = opened();
+      const use = [
+        on(
+          'postReasoning',
+          map((event) => ({ ...event, usage: { ...event.usage, inputTokens: null as never } })),
+        ),
+      ];
+      ran(helpers, inspect(createAgent({ model: helpers.model('(tf|)'), use })));
+      expect(hub.logs.get('c')?.isOver).toBe(true);
+      expect(lines.length).toBeGreaterThan(0);
     });
   });
 });

@@ -1,11 +1,29 @@
-import type { Buffer } from 'node:buffer';
+import { Buffer } from 'node:buffer';
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
-import { isMillraceError, MillraceError, toReadableStream } from '@millrace/core';
+import {
+  fromReadableStream,
+  isMillraceError,
+  MillraceError,
+  toReadableStream,
+} from '@millrace/core';
 import { isRecord, parsedJson } from '@millrace/core/values';
 import { toNodeListener } from '@millrace/server/node';
 import { pageRoutes } from '@millrace/server/page';
-import { catchError, defer, from, firstValueFrom, map, mergeMap, Observable, of } from 'rxjs';
+import {
+  catchError,
+  defaultIfEmpty,
+  defer,
+  EMPTY,
+  firstValueFrom,
+  map,
+  mergeMap,
+  Observable,
+  of,
+  scan,
+  takeLast,
+  tap,
+} from 'rxjs';
 import { assets, html } from '#assets';
 import { refused } from './holds.js';
 import type { Breakpoint, FeedLine, ForkRequest, HoldAction } from './page/protocol.js';
@@ -85,7 +103,8 @@ export const createRoutes = (
       assertOwn(request, url);
       if (!url.pathname.startsWith('/api/')) {
         const route = page.find(({ path }) => path === url.pathname);
-        if (route?.method !== request.method) throw refused(404, 'Not found.');
+        const isRead = request.method === 'GET' || request.method === 'HEAD';
+        if (route === undefined || !isRead) throw refused(404, 'Not found.');
         return route.answer$({ request });
       }
       const [, given = ''] =
@@ -112,7 +131,7 @@ const assertOwn = ({ headers }: Request, { hostname, origin }: URL): void => {
   const site = headers.get('sec-fetch-site');
   const isForeign = site !== null && site !== 'same-origin' && site !== 'none';
   if ((from !== null && from !== origin) || isForeign)
-    throw refused(403, 'Only the page of the devtools may ask.');
+    throw refused(403, 'Requests from other sites are refused.');
 };
 
 const api$ = (source: Source, request: Request, url: URL): Observable<Response> => {
@@ -199,16 +218,30 @@ const feedOf = ({ hub, kind, title, holdable }: Source): Response => {
   });
 };
 
-/** The JSON of a request. */
+/** The JSON of a request. Reads no more than it may have. */
 const body$ = (request: Request): Observable<unknown> =>
-  from(request.text()).pipe(
-    map((text) => {
-      if (text.length > maxBytes) throw refused(413, 'The request is too large.');
+  (request.body === null ? EMPTY : fromReadableStream(request.body)).pipe(
+    scan(
+      ({ size, parts }, bytes) => ({ size: size + bytes.length, parts: [...parts, bytes] }),
+      noBytes,
+    ),
+    tap(({ size }) => {
+      if (size > maxBytes) throw refused(413, 'The request is too large.');
+    }),
+    takeLast(1),
+    defaultIfEmpty(noBytes),
+    map(({ parts }) => {
+      const text = Buffer.concat(parts).toString();
       const json = text === '' ? {} : parsedJson(text);
       if (json === undefined) throw refused(400, 'The request is not JSON.');
       return json;
     }),
   );
+
+const noBytes: { readonly size: number; readonly parts: readonly Uint8Array[] } = {
+  size: 0,
+  parts: [],
+};
 
 const breakpointsIn = (given: unknown, holdable: readonly string[]): readonly Breakpoint[] => {
   const isBreakpoint = (it: unknown): it is Breakpoint =>
@@ -216,7 +249,7 @@ const breakpointsIn = (given: unknown, holdable: readonly string[]): readonly Br
     holdable.some((type) => type === it['type']) &&
     ['string', 'undefined'].includes(typeof it['text']);
   if (Array.isArray(given) && given.every(isBreakpoint)) return given;
-  throw refused(400, `A breakpoint has one of these types: ${holdable.join(', ') || 'none'}.`);
+  throw refused(400, `Unknown breakpoint. Its type is one of: ${holdable.join(', ') || 'none'}.`);
 };
 
 const actionIn = (given: unknown): HoldAction => {
@@ -234,7 +267,7 @@ const forkIn = (given: unknown): ForkRequest => {
     throw refused(400, "A fork needs 'at', the id of a step.");
   const areTexts = (value: unknown): value is Readonly<Record<string, string>> =>
     isRecord(value) && Object.values(value).every((text) => typeof text === 'string');
-  if (!areTexts(edits)) throw refused(400, "'edits' must be texts by the ids of steps.");
+  if (!areTexts(edits)) throw refused(400, "'edits' must map step ids to strings.");
   return { at, edits };
 };
 

@@ -23,7 +23,7 @@ afterEach(async () => {
 
 /** A page of devtools, with their agents in this process. */
 const opened = async () => {
-  const dev = createDevtools({ enabled: true, port: 0, print: () => undefined });
+  const dev = createDevtools({ enabled: true, port: 0, forks: true, print: () => undefined });
   closing.unshift(dev.close);
   const context = await browser?.newContext({
     reducedMotion: 'reduce',

@@ -31,7 +31,7 @@ export interface PageRoute {
  */
 export const pageRoutes = ({ html, assets, path }: EmbeddedPage): readonly PageRoute[] => {
   const folder = path.replace(/\/+$/u, '');
-  const document = html.replaceAll('"./', `"${folder}/`);
+  const document = html.replaceAll('"./', () => `"${folder}/`);
   return [
     { method: 'GET', path, answer$: ({ request }) => document$(document, request) },
     ...assets.map((asset): PageRoute => ({

@@ -120,9 +120,7 @@ const CallList = ({ calls, shown, select }: CallListProps) => {
       tabIndex={-1}
     >
       {calls.length === 0 ? (
-        <p class="empty">
-          {session.calls.length === 0 ? 'No calls yet.' : 'No call fits the search.'}
-        </p>
+        <p class="empty">{session.calls.length === 0 ? 'No calls yet.' : 'No matching calls.'}</p>
       ) : (
         <div style={{ height: `${calls.length * rowHeight}px` }} class="height">
           <div

@@ -117,7 +117,8 @@ const ForkButton = ({
   const { set, session } = useDevtools();
   const at = forkPointOf(run, entry);
   if (call === undefined || at === undefined) return null;
-  const why = call.unforkable ?? (session.source === 'file' ? 'It is a file.' : undefined);
+  const why =
+    call.unforkable ?? (session.source === 'file' ? 'It was opened from a file.' : undefined);
   return (
     <button
       type="button"
