@@ -25,7 +25,6 @@ import type { CallEntry, FeedLine, LayerEntry } from './page/protocol.js';
 export interface Hub {
   /** The number of pages: now, and whenever it changes. */
   readonly pages$: Observable<number>;
-  readonly isWatched: boolean;
   readonly holds: Holds;
   readonly logs: ReadonlyMap<string, CallLog>;
   /** The log of a root call, created on first use. */
@@ -69,9 +68,6 @@ export const createHub = (scheduler: SchedulerLike): Hub => {
   };
   return {
     pages$: pages$.pipe(distinctUntilChanged()),
-    get isWatched() {
-      return pages$.value > 0;
-    },
     holds,
     logs,
     log: (id, known) => {
