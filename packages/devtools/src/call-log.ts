@@ -239,10 +239,15 @@ export const textOfJson = (value: unknown, limit = longest): string => {
       return `${it.slice(0, limit)}… (${it.length} characters)`;
     return it instanceof Error ? errorFields(it) : it;
   };
+  // Its own `toJSON` may fail.
+  return jsonOf(value, plain) ?? jsonOf(value, acyclic(plain)) ?? '{}';
+};
+
+const jsonOf = (value: unknown, replace: (key: string, value: unknown) => unknown) => {
   try {
-    return JSON.stringify(value, plain);
+    return JSON.stringify(value, replace);
   } catch {
-    return JSON.stringify(value, acyclic(plain));
+    return undefined;
   }
 };
 

@@ -514,6 +514,27 @@ describe('the devtools of a process', () => {
     });
   });
 
+  it('show an event whose JSON fails, and hold another one by its text', () => {
+    marbles((helpers) => {
+      const { inspect, hub, log } = opened();
+      const broken = {
+        toJSON: () => {
+          throw new Error('no JSON');
+        },
+      };
+      hub.holds.set([{ type: 'postCall', text: 'never' }]);
+      const use = [
+        on(
+          'postCall',
+          map((event) => ({ ...event, reply: { ...event.reply, output: broken as never } })),
+        ),
+      ];
+      ran(helpers, inspect(createAgent({ model: helpers.model('(tf|)'), use })));
+      expect(log().at(-1)).toMatchObject({ type: 'postCall', unreadable: true });
+      expect(hub.logs.get('c')?.entry.status).toBe('done');
+    });
+  });
+
   it('show the other events if one cannot be shown', () => {
     marbles((helpers) => {
       const { inspect, hub, lines } = opened();
