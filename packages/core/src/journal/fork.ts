@@ -1,5 +1,5 @@
 import type { Observable } from 'rxjs';
-import { concat, concatMap, defer, ignoreElements, map, of, take, throwError } from 'rxjs';
+import { concat, concatMap, defer, ignoreElements, map, noop, of, take, throwError } from 'rxjs';
 import { randomId } from '../seams/call-context.js';
 import { failAs } from '../flow/contained.js';
 import { MillraceError } from '../values/errors.js';
@@ -17,6 +17,7 @@ import {
 import type { CallStoreDriver, NewRecord, StoreOfCalls } from './call-store-driver.js';
 import { checkStored, isStored$, notStored } from './call-store-driver.js';
 import { checkCallId } from './conversation-log.js';
+import { ending } from './draining.js';
 import { forkedRecords, type StepEdit } from './forked-records.js';
 import { storedSteps$, intentOf, type StoredStep, type StoredSteps, toolStepOf } from './steps.js';
 
@@ -97,6 +98,8 @@ const written$ = (
       ),
     ),
     take(1),
+    // The claim is released before the id is emitted.
+    ending(noop),
     ignoreElements(),
     failAs('store', 'The fork could not be written'),
   );

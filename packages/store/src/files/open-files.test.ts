@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { createAgent, tool } from '@millrace/core';
-import { type Claim, journal } from '@millrace/core/journal';
+import { type Claim, fork$, journal } from '@millrace/core/journal';
 import { sessions } from '@millrace/core/sessions';
 import { scriptedModel, text, toolCall } from '@millrace/core/testing';
-import { firstValueFrom, lastValueFrom, ReplaySubject } from 'rxjs';
+import { firstValueFrom, lastValueFrom, mergeMap, ReplaySubject } from 'rxjs';
 import type { Store } from '../store.js';
 import { openFiles } from './open-files.js';
 
@@ -168,4 +168,18 @@ describe('X1: openFiles() without a directory says what to do', () => {
       }),
     );
   });
+});
+
+it('a fork can be resumed as soon as its id is emitted', async () => {
+  const store = openFiles(directory);
+  const durable = journal(store.calls);
+  const weather = tool({ name: 'weather', description: 'The weather.', run: () => 'Sunny' });
+  const model = scriptedModel([toolCall('weather')], [text('Sunny.')], [text('Still sunny.')]);
+  const agent = createAgent({ model, tools: [weather], use: [durable] });
+  await agent.call('How is it?', { callId: 'c' });
+  const forked$ = fork$(store.calls, 'c', { at: '2' }).pipe(
+    mergeMap((id) => durable.resume$(agent, id)),
+  );
+  expect((await lastValueFrom(forked$)).text).toBe('Still sunny.');
+  await lastValueFrom(store.close$(), { defaultValue: undefined });
 });
