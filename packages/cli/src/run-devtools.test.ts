@@ -71,7 +71,7 @@ describe('millrace devtools', () => {
     const { child, ended, address } = await started(
       ...['serve', '--port', '0', '--devtools', '--no-store', '--no-page'],
     );
-    expect(await feedUntil(address, 'holdable')).toContain('"title":"millrace-chat"');
+    expect(await feedUntil(address, 'holdable')).toContain('"title":"millrace serve"');
     child.kill('SIGTERM');
     expect(await ended).toEqual([143, null]);
   });

@@ -2,6 +2,7 @@ import { chatPage } from '@millrace/chat-page';
 import { a2a } from '@millrace/a2a/server';
 import type { Devtools } from '@millrace/devtools';
 import { createAgent } from '@millrace/core';
+import { type CallStore, journal } from '@millrace/core/journal';
 import { agUi } from '@millrace/server/ag-ui';
 import type { AccessEntry, ChatServerOptions } from '@millrace/server/chat';
 import { serve } from '@millrace/server/node';
@@ -35,11 +36,11 @@ export const runServe = async (setting: Setting<ServeArguments>): Promise<Outcom
   const { maxIterations } = given;
   const limits = maxIterations === undefined ? {} : { limits: { maxIterations } };
   const plain = createAgent({ name: chatAgentName, model, tools, ...limits });
-  const devtools = given.devtools ? await openDevtools(stderr) : undefined;
-  const agent = devtools?.inspect(plain) ?? plain;
 
   const place = storePlace(given.store, environment);
   const kept = place.type === 'none' ? undefined : await openToWrite(place);
+  const devtools = given.devtools ? await openDevtools(stderr, kept?.store) : undefined;
+  const agent = devtools?.inspect(plain) ?? plain;
   const options: ChatServerOptions = {
     ...(kept && { store: { calls: kept.store, sessions: kept.sessions }, keepCallsMs }),
     protocols: [agUi(), a2a(), openAi(), ...(given.page ? [chatPage({ title: 'Millrace' })] : [])],
@@ -77,9 +78,17 @@ export const runServe = async (setting: Setting<ServeArguments>): Promise<Outcom
 };
 
 /** The devtools of the server, also in production: the option asks for them. */
-const openDevtools = async (stderr: Setting['environment']['stderr']): Promise<Devtools> => {
+const openDevtools = async (
+  stderr: Setting['environment']['stderr'],
+  store: CallStore | undefined,
+): Promise<Devtools> => {
   const { createDevtools } = await import('@millrace/devtools');
-  return createDevtools({ enabled: true, print: (line) => void stderr.write(`${line}\n`) });
+  return createDevtools({
+    enabled: true,
+    title: 'millrace serve',
+    print: (line) => void stderr.write(`${line}\n`),
+    ...(store === undefined ? { forks: true } : { journal: journal(store) }),
+  });
 };
 
 const lineOf = ({ method, path, status, ms, callId }: AccessEntry): string =>

@@ -38,6 +38,8 @@ import type { ForkRequest } from './page/protocol.js';
 import { forked$, type Source } from './source.js';
 
 export interface AgentSourceOptions {
+  /** The name above the calls. Default: the file of the program. */
+  readonly title?: string;
   /** Also inspects calls while no page is open. */
   readonly keepOpen?: boolean;
   /** Records calls in this process, so they can be forked. */
@@ -56,6 +58,7 @@ export interface AgentSource {
 
 /** Collects the calls of agents of this process. */
 export const createAgentSource = ({
+  title = process.argv[1]?.split(/[\\/]/u).at(-1) ?? 'agents',
   keepOpen = false,
   forks: isRecording = false,
   journal: own,
@@ -102,7 +105,7 @@ export const createAgentSource = ({
       hub,
       kind: 'agents',
       holdable,
-      title: process.argv[1]?.split(/[\\/]/u).at(-1) ?? 'agents',
+      title,
       open: (id) => {
         hub.restart(id);
       },

@@ -6,6 +6,7 @@ import {
   isFlag,
   isFunction,
   isRecord,
+  isText,
   type Rule,
 } from '@millrace/core/values';
 import {
@@ -26,6 +27,8 @@ export interface DevtoolsOptions {
   readonly port?: number;
   /** The secret in the address of the page. Default: a random one. Set it to keep the address over restarts. */
   readonly token?: string;
+  /** The name above the calls. Default: the file of the program. */
+  readonly title?: string;
   /** Turns the devtools on or off. Default: on, unless `NODE_ENV` is `production` or `test`. */
   readonly enabled?: boolean;
   /**
@@ -73,6 +76,7 @@ export const devtools = <A extends Agent>(agent: A, options: DevtoolsOptions = {
 /** Creates devtools for several agents, with one page. They start immediately. */
 export const createDevtools = (options: DevtoolsOptions = {}): Devtools => {
   checkOptions('devtools()', options, rules);
+  checkToken('devtools()', options.token);
   const { enabled = isDevelopment() } = options;
   if (!enabled) return { inspect: (agent) => agent, address$: EMPTY, close: () => undefined };
   const { keepOpen = false, print = console.error, port, token } = options;
@@ -127,14 +131,21 @@ export const listenRules: Readonly<Record<'port' | 'token', Rule>> = {
     (value) => Number.isInteger(value) && Number(value) >= 0 && Number(value) <= 65_535,
     'a port from 0 to 65535',
   ],
-  token: [
-    (value) => typeof value === 'string' && /^[\w-]{16,}$/u.test(value),
-    'a secret of at least 16 letters and digits',
-  ],
+  token: isText,
+};
+
+/** Throws for a token that is too short. The message must not have it. */
+export const checkToken = (owner: string, token: string | undefined): void => {
+  if (token === undefined || /^[\w-]{16,}$/u.test(token)) return;
+  throw new MillraceError(
+    'config',
+    `${owner}: 'token' must be a secret of at least 16 letters, digits, '-' and '_'.`,
+  );
 };
 
 const rules: Readonly<Record<keyof DevtoolsOptions, Rule>> = {
   ...listenRules,
+  title: isText,
   enabled: isFlag,
   keepOpen: isFlag,
   forks: isFlag,

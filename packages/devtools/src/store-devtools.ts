@@ -32,7 +32,7 @@ import {
   toArray,
 } from 'rxjs';
 import { textOfJson } from './call-log.js';
-import { listenRules } from './devtools.js';
+import { checkToken, listenRules } from './devtools.js';
 import { refused } from './holds.js';
 import { createHub, type Hub } from './hub.js';
 import type { CallEntry } from './page/protocol.js';
@@ -65,6 +65,7 @@ export const storeDevtools = (
   options: StoreDevtoolsOptions = {},
 ): Observable<string> => {
   checkOptions('storeDevtools()', { store, ...options }, rules, ['store']);
+  checkToken('storeDevtools()', options.token);
   const { port, token } = options;
   return defer(() => {
     const { source, reading$ } = createStoreSource(store, options);

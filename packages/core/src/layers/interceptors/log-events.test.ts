@@ -98,6 +98,7 @@ describe('logEvents', () => {
     await createAgent({ model, tools: [echo], use: interceptors }).call('?');
     expect(lines.filter(([level]) => level === 'warn')).toMatchObject([
       ['warn', { of: 'preActing', handler: 'guard', toolCallId: 'e1' }, 'vetoed'],
+      ['warn', { tool: 'echo', isError: true }, 'postActing'],
     ]);
   });
 

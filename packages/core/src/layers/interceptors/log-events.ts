@@ -104,9 +104,10 @@ const fieldsOf = (
   seq,
 });
 
-const levelOf = ({ type }: AgentEvent): keyof Logger => {
+const levelOf = (event: AgentEvent): keyof Logger => {
+  const { type } = event;
   if (type === 'error') return 'error';
-  if (problems.test(type)) return 'warn';
+  if (problems.test(type) || (type === 'postActing' && event.result.isError)) return 'warn';
   return milestones.test(type) ? 'info' : 'debug';
 };
 
