@@ -7,7 +7,8 @@ import { toCallable, type View } from '../call/callable.js';
 
 /**
  * Returns an agent that decides at the start of each call which agent makes it, and with which options: for layers that
- * only some calls need. `choose` gets the agent with the layers that `with` has added.
+ * only some calls need. `choose` gets the agent with the layers that `with` has added. Derive the agent that it returns
+ * from that one with `with`: `events$` of the result stays that of `agent`, and shows no calls of unrelated agents.
  */
 export const wrapAgent = <Output, Run extends AnyRun>(
   agent: Agent<Output, Run>,

@@ -28,6 +28,7 @@ import {
   textBlock,
   textOf,
   tool,
+  watch,
 } from '../index.js';
 import { jsonSchema } from '../schema/index.js';
 import { marbles, record, scriptedModel, text, toolCall } from '../testing/index.js';
@@ -449,6 +450,23 @@ describe('an interceptor', () => {
       expect(progress(events)).toEqual(['a', 'b', 'c']);
       expect(events.filter(({ type }) => type === 'handlerError')).toHaveLength(3);
     });
+  });
+
+  it('has a default name that interceptors with names do not change', async () => {
+    const nameWith = async (...outer: readonly Interceptor[]) => {
+      const vetoes = on(
+        'preActing',
+        filter(() => false),
+      );
+      const { session } = agentWith(...outer, watch(identity), vetoes);
+      const events = await record(session.stream$('?'));
+      return events.flatMap((event) => (event.type === 'vetoed' ? [event.name] : []));
+    };
+    const named = { name: 'outer', priority: -1 };
+    const [other, seeing] = [on('preActing', identity, named), watch(identity, { name: 'seen' })];
+    const alone = await nameWith();
+    expect(alone).toEqual(["on('preActing') at position 2"]);
+    expect(await nameWith(other, seeing)).toEqual(alone);
   });
 
   it('refuses what only looks like one', () => {

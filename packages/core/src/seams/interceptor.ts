@@ -10,7 +10,7 @@ import type { Preparation } from './preparation.js';
 
 /** Name, order and error handling of an interceptor. */
 export interface InterceptorOptions {
-  /** The name in events and errors. Default: its kind and position. */
+  /** The name in events and errors. Default: its kind and its position among interceptors without a name. */
   readonly name?: string;
   /** Lower runs first; equal ones run in the given order. Default: 100. */
   readonly priority?: number;
@@ -123,11 +123,13 @@ export const isInterceptor = (value: unknown): value is Interceptor =>
 export const ordered = <Kind extends Hook['kind']>(
   hooks: readonly Hook[],
   kind: Kind,
-): readonly (Extract<Hook, { kind: Kind }> & { readonly name: string })[] =>
-  hooks
-    .map((hook, index) => ({ name: `${labelOf(hook)} at position ${index + 1}`, ...hook }))
+): readonly (Extract<Hook, { kind: Kind }> & { readonly name: string })[] => {
+  let unnamed = 0;
+  return hooks
+    .map((hook) => ({ ...hook, name: hook.name ?? `${labelOf(hook)} at position ${++unnamed}` }))
     .filter((hook): hook is Extract<typeof hook, { kind: Kind }> => hook.kind === kind)
     .sort((a, b) => a.priority - b.priority);
+};
 
 const labelOf = (hook: Hook): string =>
   hook.kind === 'event' ? `on('${hook.type}')` : labels[hook.kind];

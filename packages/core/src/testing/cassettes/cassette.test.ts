@@ -326,6 +326,21 @@ describe('the mode of a cassette', () => {
     expect(await chunksOf(cassette(file, never))).toEqual([text('a'), finish()]);
   });
 
+  it('replays from the start after a test that failed', async () => {
+    const requests = [asking('a'), asking('b')] as const;
+    const file = await recordedBy(scriptedModel([text('A')], [text('B')]), requests);
+    const mistaken = cassette(file, never);
+    await expect(chunksOf(mistaken, asking('c'))).rejects.toThrow(/equals no recording/);
+    const stopped = cassette(file, never);
+    await chunksOf(stopped, requests[0]);
+    const retried = cassette(file, never);
+    expect(await chunksOf(retried, requests[0])).toEqual([text('A'), finish()]);
+    expect(await chunksOf(retried, requests[1])).toEqual([text('B'), finish()]);
+    retried.verify();
+    expect(() => mistaken.verify()).toThrow(/equals no recording/);
+    expect(() => stopped.verify()).toThrow(/only 1 were asked for/);
+  });
+
   it('as an option takes precedence over the variable', () => {
     process.env['MILLRACE_CASSETTES'] = 'record';
     const file = newFile();

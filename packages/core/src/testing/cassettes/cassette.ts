@@ -12,7 +12,7 @@ import { fatal, isMillraceError, messageOf, MillraceError, misuse } from '../../
 import { checkOptions, isFunction, oneOf, type Rule } from '../../values/options.js';
 import type { ScriptedModel } from '../scripted-model.js';
 import { diffOf, linesOf, similarity, stableRequest, withStableIds } from './compare.js';
-import { type End, isRequest, type Recording, storedAnswer } from './file.js';
+import { type End, isReadable, isRequest, type Recording, storedAnswer } from './file.js';
 import { cleanJson, createRedaction, type Redaction, replacing } from './redaction.js';
 import { type CassetteMode, openTape, type RecordingTape, type ReplayingTape } from './tape.js';
 
@@ -26,7 +26,7 @@ export interface CassetteOptions {
   readonly speed?: number;
   /** Secrets to remove from the file, beside keys and tokens of known shapes: words, or regular expressions. */
   readonly redact?: Patterns;
-  /** Texts in which a request may differ from its recording, such as dates: words, or regular expressions. */
+  /** Strings that may differ between a request and its recording, such as dates: words, or regular expressions. */
   readonly ignore?: Patterns;
   /** Changes what is compared of a request and of its recording, for example by dropping an option. */
   readonly normalize?: (request: ModelRequest) => ModelRequest;
@@ -36,14 +36,16 @@ export interface CassetteOptions {
  * Wraps a model for tests: records its requests, chunks, delays, errors and reports to a file, and replays them from then
  * on without asking it. Give the path from the working directory, or a `URL`.
  *
- * A replayed request must equal a recording that is not played yet, in any order. Otherwise the call fails with
+ * A replayed request must equal a recording that has not been played, in any order. Otherwise the call fails with
  * `invalidRequest`, and the message shows the difference. Random ids may differ: those of messages, tool calls and calls,
  * and UUIDs. Delays run on the scheduler of the call, so `marbles` replays them in virtual time; closed demand pauses
- * them. A recording that its consumer cancelled ends with an error for one that does not cancel.
+ * them. If the recorded consumer cancelled and this one does not, the stream errors.
  *
  * The file is written whenever a request ends, without secrets; errors of missing and refused keys are not recorded.
- * Cassettes of the same file share its recordings until all are played or `verify()` is called, which throws if recordings
- * are left, or if a request differed. Throws `config` if the file is missing and must not be recorded, or if it is damaged.
+ * During replay, cassettes of the same file share its recordings if they are created before the first request. A later
+ * one starts at the first recording again, even after a test that failed. While recording, they add to the file until
+ * `verify()` is called, which throws during replay if recordings are left, or if a request differed. Throws `config` if
+ * the file is missing and must not be recorded, or if it is damaged.
  *
  * @example
  * ```ts
@@ -123,10 +125,16 @@ const recorded$ = (
   const save = tape.begin(model.name, cleanRequest(request, clean));
   const end = (how: End): void => {
     const answer = storedAnswer({ events: cleanEvents(events), end: how });
-    save({
+    const cleaned = {
       events: answer.events.map((event) => cleanJson(plain(event), clean)),
       end: cleanJson(plain(answer.end), clean),
-    });
+    };
+    if (!isReadable(cleaned)) {
+      throw misuse(
+        `cassette() cannot store an answer. Its chunks are invalid, or 'redact' matches more than secrets, such as types of chunks.`,
+      );
+    }
+    save(cleaned);
   };
   const report = (event: ModelReport): void => {
     events.push({ ms: elapsed(), report: event });
@@ -196,6 +204,8 @@ const take = (
   model: string,
   request: ModelRequest,
 ): Recording => {
+  // The next test must not see what is left by this one, which may fail.
+  tape.isDone = true;
   const sent = compared(model, request);
   const linesOfRecording = (it: Recording): readonly string[] => compared(it.model, it.request);
   const isEqual = (it: Recording): boolean => {

@@ -1,12 +1,21 @@
-import { describe, expect, it } from '@jest/globals';
-import { mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { describe, expect, it, jest } from '@jest/globals';
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { NEVER } from 'rxjs';
+import { concatWith, ignoreElements, NEVER, of, Subject } from 'rxjs';
 import type { ModelReport, ModelRequest } from '../../models/model.js';
 import type { Model } from '../../index.js';
 import { cassette, lentContext, scriptedModel, text } from '../index.js';
-import { asking, chunksOf, folder, isolate, never, newFile } from './cassette.test-support.js';
+import {
+  asking,
+  chunksOf,
+  folder,
+  isolate,
+  never,
+  newFile,
+  recordedBy,
+  stored,
+} from './cassette.test-support.js';
 
 isolate();
 
@@ -17,6 +26,68 @@ describe('the file of a cassette', () => {
     expect(readdirSync(join(folder, 'deep', 'down'))).toEqual(['one.json']);
     expect(statSync(join(folder, 'deep')).mode & 0o77).toBe(0);
     expect(statSync(file).mode & 0o77).toBe(0);
+  });
+
+  it('is written and formatted in proportion to the requests', async () => {
+    const fs = process.getBuiltinModule('node:fs');
+    const cost = async (requests: number) => {
+      const written = [jest.spyOn(fs, 'writeFileSync'), jest.spyOn(fs, 'writeSync')];
+      const formatted = jest.spyOn(JSON, 'stringify');
+      const words = Array.from({ length: requests }, (_, at) => `${at} ${'é'.repeat(500)}`);
+      const script = words.map((it) => [text(it)]);
+      await recordedBy(
+        scriptedModel(...script),
+        words.map((it) => asking(it)),
+      );
+      const bytes = written.flatMap(({ mock }) => mock.calls.map(([, data]) => `${data}`.length));
+      const costs = [bytes.reduce((sum, each) => sum + each, 0), formatted.mock.calls.length];
+      jest.restoreAllMocks();
+      return costs;
+    };
+    const [few, many] = [await cost(20), await cost(80)];
+    many.forEach((each, at) => expect(each).toBeLessThan(5 * (few[at] ?? 0)));
+  });
+
+  it('has its requests in the order in which they were sent, however they end', async () => {
+    const ends = ['a', 'b', 'c'].map((words) => ({ words, end$: new Subject<void>() }));
+    const answers = ends.map(({ words, end$ }) =>
+      end$.pipe(ignoreElements(), concatWith(of(text(words)))),
+    );
+    const file = newFile();
+    const model = cassette(file, scriptedModel(...answers, [text('d')]));
+    const first = asking('a');
+    const requests = [
+      first,
+      asking('b'),
+      { messages: [...first.messages, ...asking('c').messages] },
+    ];
+    const all = requests.map((request) => chunksOf(model, request));
+    for (const at of [2, 0, 1]) ends[at]?.end$.complete();
+    await Promise.all(all);
+    const last = { messages: [...(requests[2]?.messages ?? []), ...asking('d').messages] };
+    await chunksOf(model, last);
+    model.verify();
+    const { recordings } = stored(file);
+    expect(recordings.map(({ events }: { events: unknown[][] }) => events[0]?.[1])).toEqual([
+      ...['a', 'b', 'c', 'd'],
+    ]);
+    expect(
+      recordings.map(({ request }: { request: { extends?: number } }) => request.extends),
+    ).toEqual([undefined, undefined, 0, 2]);
+    const replay = cassette(file, never);
+    expect(await chunksOf(replay, last)).toMatchObject([text('d'), { type: 'finish' }]);
+  });
+
+  it('is written again if it was removed or changed while recording', async () => {
+    const file = newFile();
+    const model = cassette(file, scriptedModel([text('a')], [text('b')], [text('c')]));
+    await chunksOf(model, asking('a'));
+    rmSync(file);
+    await chunksOf(model, asking('b'));
+    writeFileSync(file, 'Not a cassette.');
+    await chunksOf(model, asking('c'));
+    expect(stored(file).recordings).toHaveLength(3);
+    expect(readFileSync(file, 'utf8')).toMatch(/\n {2}\]\n\}\n$/);
   });
 
   it('is not replaced if it cannot be written: the call fails', async () => {

@@ -79,8 +79,18 @@ const storedError = (error: unknown): object => {
   });
 };
 
-export const fileText = (recordings: readonly object[]): string =>
-  `${pretty({ version, recordings })}\n`;
+/** Whether the stored answer can be read again. */
+export const isReadable = ({ events, end }: StoredAnswer): boolean =>
+  events.every((event) => eventOf(event) !== undefined) && endOf(end) !== undefined;
+
+/** The text of a file is its head, the texts of its recordings, separated by `between`, and its tail. */
+export const fileText = {
+  head: `{\n  "version": ${version},\n  "recordings": [\n`,
+  between: ',\n',
+  tail: '\n  ]\n}\n',
+} as const;
+
+export const recordingText = (recording: object): string => `    ${pretty(recording, '    ')}`;
 
 const width = 100;
 

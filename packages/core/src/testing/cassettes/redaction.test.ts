@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { concat, from, map, of, throwError, timer } from 'rxjs';
 import type { TestScheduler } from 'rxjs/testing';
 import fc from 'fast-check';
@@ -24,6 +24,7 @@ import {
   recordedBy,
   stored,
 } from './cassette.test-support.js';
+import { createRedaction } from './redaction.js';
 
 isolate();
 
@@ -74,7 +75,20 @@ describe('secrets', () => {
     ['a key of Google', ['AIza', 'SyA1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q'].join('')],
     ['a token', 'Bearer abc123.def-456_ghi'],
     ['a JSON Web Token', ['eyJhbGciOiJIUzI1NiJ9', 'eyJzdWIiOiIxMjM0In0', 'c2lnbmF0dXJl'].join('.')],
-    ['a password in an address', 'postgres://user:pa55word@host/db'],
+    ['a token of letters', ['Bearer', 'abcdefghijklmnop'].join(' ')],
+    ['a password in a URL', 'postgres://user:pa55word@host/db'],
+    ['a password with @', 'postgres://user:p@55word@host/db?by=a@b'],
+    ['a password without a user', 'redis://:pa55word1@host'],
+    ['a secret of a webhook', ['whsec', 'abcDEF1234567890ab/cdef+12'].join('_')],
+    ['a token of OAuth', ['ya29', 'a0AfH6SMBabcdefghijk1234567'].join('.')],
+    ['a token of an app', ['xapp', '1', 'A012345', 'abcdef1234567890'].join('-')],
+    ['a key of mail', ['SG', 'abcdefghijklmnop1234', 'wxyz0123456789ABCDEF'].join('.')],
+    ['another key of mail', ['key', '0123456789abcdef0123456789abcdef'].join('-')],
+    ['a key of traces', ['lsv2', 'pt', '0123456789abcdef', '0123456789'].join('_')],
+    ['a key of notebooks', ['dapi', '0123456789abcdef0123456789abcdef'].join('')],
+    ['a signature', ['X-Amz-Signature', '0123456789abcdef0123456789'].join('=')],
+    ['a parameter', ['api_key', '0123456789abcdef0123456789'].join('=')],
+    ['a parameter in one word', ['apikey', '0123456789abcdef0123456789'].join('=')],
     [
       'a private key',
       ['-----BEGIN RSA PRIVATE', ' KEY-----\nMIIabc\n-----END RSA PRIVATE', ' KEY-----'].join(''),
@@ -88,17 +102,46 @@ describe('secrets', () => {
     }
   });
 
+  it('are the whole password, but no more of the URL', async () => {
+    const file = await recordedBy(scriptedModel([text('postgres://u:p@55@word@host/db?by=a@b')]));
+    const [{ events }] = stored(file).recordings;
+    expect(events[0][1]).toBe('postgres://u:[redacted]@host/db?by=a@b');
+  });
+
   it('do not include ordinary words', async () => {
     const words =
-      'sk-learn-is-a-library, https://example.org/a:b@c, Bearer of bad news, task-2026-planning-item';
+      'sk-learn-is-a-library, https://example.org/a:b@c, Bearer of bad news, task-2026-planning-item, Basic internationalization, api_key=process.env.THE_API_KEY, ["http://localhost:8080","a@b.org"]';
     const file = await recordedBy(scriptedModel([text(words)]));
-    expect(readFileSync(file, 'utf8')).toContain(words);
+    expect(readFileSync(file, 'utf8')).toContain(JSON.stringify(words));
+  });
+
+  it('are found in linear time', () => {
+    const { clean } = createRedaction(undefined);
+    const pieces = ['sk-', 'eyJ-', 'eyJaaaaaaaa.', 'SG.', 'whsec_', 'a://b:', '@', 'api_key='];
+    const begin = ['-----BEGIN PRIVATE', 'KEY-----'].join(' ');
+    const startedAt = performance.now();
+    for (const piece of [...pieces, begin]) clean(piece.repeat(200_000 / piece.length));
+    // A quadratic pattern takes more than ten seconds.
+    expect(performance.now() - startedAt).toBeLessThan(5_000);
   });
 
   it('are refused as patterns that break requests', async () => {
     const model = cassette(newFile(), scriptedModel([]), { redact: 'user' });
     await expect(chunksOf(model)).rejects.toMatchObject({ code: 'config' });
   });
+
+  it.each(['stop', 'finish', 'completed'])(
+    'are refused as patterns that break answers: %s',
+    async (redact) => {
+      const file = newFile();
+      const model = cassette(file, scriptedModel([text('Hello')]), { redact });
+      await expect(chunksOf(model)).rejects.toMatchObject({
+        code: 'config',
+        message: `cassette() cannot store an answer. Its chunks are invalid, or 'redact' matches more than secrets, such as types of chunks.`,
+      });
+      expect(existsSync(file)).toBe(false);
+    },
+  );
 });
 
 describe('whatever a model emits', () => {

@@ -1,6 +1,12 @@
 import { MillraceError, messageOf, misuse } from '../../values/errors.js';
 import type { ModelRequest } from '../../models/model.js';
-import { fileText, readRecordings, type Recording, type StoredAnswer } from './file.js';
+import {
+  fileText,
+  readRecordings,
+  type Recording,
+  recordingText,
+  type StoredAnswer,
+} from './file.js';
 
 export type CassetteMode = 'auto' | 'record' | 'replay';
 
@@ -10,7 +16,7 @@ export type Tape = RecordingTape | ReplayingTape;
 interface TapeBase {
   /** The file as it was given. */
   readonly label: string;
-  /** Whether the next cassette of this file starts again. */
+  /** Whether the next cassette of this file starts again: after `verify()`, or the first request of a replay. */
   isDone: boolean;
 }
 
@@ -53,14 +59,11 @@ export const openTape = (file: string | URL, wanted: CassetteMode | undefined): 
   const label = file instanceof URL ? paths.relative(process.cwd(), path) : file;
   const open = tapes.get(path);
   const kind = kindOf(path, label, open, wanted ?? modeOfEnvironment());
-  if (open?.kind === kind && !isDone(open)) return open;
+  if (open?.kind === kind && !open.isDone) return open;
   const tape = kind === 'record' ? recordingTape(path, label) : replayingTape(path, label);
   tapes.set(path, tape);
   return tape;
 };
-
-const isDone = (tape: Tape): boolean =>
-  tape.isDone || (tape.kind === 'replay' && tape.played.size === tape.recordings.length);
 
 const kindOf = (
   path: string,
@@ -68,7 +71,7 @@ const kindOf = (
   open: Tape | undefined,
   mode: CassetteMode,
 ): Tape['kind'] => {
-  const current = open === undefined || isDone(open) ? undefined : open.kind;
+  const current = open?.isDone === false ? open.kind : undefined;
   if (mode === 'record') {
     return recorded.has(path) && current !== 'record' ? 'replay' : 'record';
   }
@@ -133,10 +136,13 @@ interface Place {
   readonly messages: readonly string[];
   readonly base: Place | undefined;
   answer?: StoredAnswer;
+  /** Its text in the file, if its base is at that place. */
+  text?: { readonly base: number; readonly text: string };
 }
 
 const recordingTape = (path: string, label: string): RecordingTape => {
   const places: Place[] = [];
+  let size = 0;
   return {
     kind: 'record',
     label,
@@ -147,7 +153,8 @@ const recordingTape = (path: string, label: string): RecordingTape => {
       return (answer) => {
         place.answer = answer;
         const ended = places.filter((it) => it.answer !== undefined);
-        save(path, label, fileText(ended.map((it) => stored(it, ended))));
+        const texts = ended.map((it) => textOf(it, ended));
+        size = save(path, label, texts, ended.at(-1) === place ? size : 0);
       };
     },
   };
@@ -164,29 +171,42 @@ const placeOf = (before: readonly Place[], model: string, request: ModelRequest)
 };
 
 /** A conversation is stored once: a request that continues an earlier one has the messages that it adds. */
-const stored = ({ model, request, base, answer }: Place, ended: readonly Place[]): object => {
+const textOf = (place: Place, ended: readonly Place[]): string => {
+  const { model, request, base, answer } = place;
   const at = base === undefined ? -1 : ended.indexOf(base);
-  const messages = request.messages.slice(base?.messages.length ?? 0);
-  return {
-    model,
-    request: at === -1 ? request : { extends: at, messages },
-    ...answer,
-  };
+  if (place.text?.base !== at) {
+    const messages = request.messages.slice(base?.messages.length ?? 0);
+    const stored = at === -1 ? request : { extends: at, messages };
+    place.text = { base: at, text: recordingText({ model, request: stored, ...answer }) };
+  }
+  return place.text.text;
 };
 
-/** Writes a file atomically. Its folder is private if it is new. */
-const save = (path: string, label: string, text: string): void => {
+/** Writes a file atomically, or adds the last recording to a file of that size. Its folder is private if it is new. */
+const save = (path: string, label: string, texts: readonly string[], size: number): number => {
   const { fs, path: paths } = node();
+  const { head, between, tail } = fileText;
   const temporary = `${path}.${Math.random().toString(36).slice(2)}.tmp`;
+  const sizeNow = (): number | undefined => fs.statSync(path, { throwIfNoEntry: false })?.size;
   try {
-    fs.mkdirSync(paths.dirname(path), { recursive: true, mode: 0o700 });
-    try {
-      fs.writeFileSync(temporary, text, { mode: 0o600 });
-      fs.renameSync(temporary, path);
-    } finally {
-      fs.rmSync(temporary, { force: true });
+    if (size > 0 && sizeNow() === size) {
+      const file = fs.openSync(path, 'r+');
+      try {
+        fs.writeSync(file, `${between}${texts.at(-1)}${tail}`, size - tail.length);
+      } finally {
+        fs.closeSync(file);
+      }
+    } else {
+      fs.mkdirSync(paths.dirname(path), { recursive: true, mode: 0o700 });
+      try {
+        fs.writeFileSync(temporary, `${head}${texts.join(between)}${tail}`, { mode: 0o600 });
+        fs.renameSync(temporary, path);
+      } finally {
+        fs.rmSync(temporary, { force: true });
+      }
     }
     recorded.add(path);
+    return sizeNow() ?? 0;
   } catch (cause) {
     throw new MillraceError('store', `Cannot write the cassette '${label}': ${messageOf(cause)}`, {
       cause,
