@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { context, propagation, trace } from '@opentelemetry/api';
 import { createAgent, fallback, type Model, MillraceError, retry, tool } from '@millrace/core';
 import { finish, scriptedModel, text, toolCall } from '@millrace/core/testing';
-import { defer, from, mergeMap, tap, throwError } from 'rxjs';
+import { defer, first, from, mergeMap, tap, throwError } from 'rxjs';
 import { otel } from './index.js';
 import { inMemory, treeOf, useContextManager } from './traces.test-support.js';
 
@@ -174,6 +174,21 @@ describe('the active context', () => {
     ]);
     expect(new Set(seen.filter((it) => typeof it === 'string'))).toEqual(new Set(['request']));
     expect(seen).toContainEqual([{ type: 'text', text: 'acme' }]);
+  });
+
+  it('ends a model that emits while it is subscribed to, as soon as the caller has enough', () => {
+    const memory = inMemory();
+    let pulled = 0;
+    const words = function* () {
+      for (; pulled < 1_000; pulled += 1) yield text('More. ');
+    };
+    const model: Model = { name: 'eager', stream$: () => from(words()) };
+    createAgent({ model, use: [otel(memory.providers)] })
+      .stream$('?')
+      .pipe(first(({ type }) => type === 'reasoningChunk'))
+      .subscribe();
+    expect(pulled).toBe(0);
+    expect(names(memory)).toEqual(['invoke_agent agent', '  chat eager']);
   });
 
   it('is not needed: an option gives the parent, and tools their calls', async () => {

@@ -1,23 +1,28 @@
 import { type Context, context, type HrTime, type Span } from '@opentelemetry/api';
-import { type MonoTypeOperatorFunction, Observable, Subscriber } from 'rxjs';
+import { from, Observable, takeUntil } from 'rxjs';
 
 /**
- * Makes a context active while a source works, and the outer one while a value is received: the loop continues within
- * the value of a tool or a model.
+ * Makes a context active while an Observable is created and works, and the outer one while a value is received: the
+ * loop continues within the value of a tool or a model. Cold.
  */
-export const within =
-  <T>(inner: Context, outer: Context): MonoTypeOperatorFunction<T> =>
-  (source) =>
-    new Observable((subscriber) => {
-      // eslint-disable-next-line @typescript-eslint/no-deprecated -- Only a subscriber can unsubscribe during `subscribe`.
-      const received = new Subscriber<T>({
-        next: (value: T) => context.with(outer, () => subscriber.next(value)),
-        error: (cause: unknown) => context.with(outer, () => subscriber.error(cause)),
-        complete: () => context.with(outer, () => subscriber.complete()),
-      });
-      subscriber.add(received);
-      context.with(inner, () => source.subscribe(received));
-    });
+export const within$ = <T>(
+  inner: Context,
+  outer: Context,
+  create: () => Observable<T>,
+): Observable<T> =>
+  new Observable((subscriber) => {
+    // Ends a source that emits while it is subscribed to, when its receiver has enough.
+    const left$ = new Observable<void>((left) => subscriber.add(() => left.next()));
+    return context.with(inner, () =>
+      from(create())
+        .pipe(takeUntil(left$))
+        .subscribe({
+          next: (value) => context.with(outer, () => subscriber.next(value)),
+          error: (cause: unknown) => context.with(outer, () => subscriber.error(cause)),
+          complete: () => context.with(outer, () => subscriber.complete()),
+        }),
+    );
+  });
 
 /** Milliseconds of a scheduler as a time of OpenTelemetry, which takes small numbers for times since the process began. */
 export const timeOf = (ms: number): HrTime => {

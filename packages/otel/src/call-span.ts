@@ -4,6 +4,7 @@ import {
   context as contexts,
   createContextKey,
   diag,
+  INVALID_SPAN_CONTEXT,
   type Span,
   SpanKind,
   SpanStatusCode,
@@ -12,7 +13,6 @@ import {
 import {
   type AgentEvent,
   type CallInfo,
-  cell,
   isMillraceError,
   type Layer,
   type LayerContext,
@@ -22,71 +22,51 @@ import {
 import {
   catchError,
   defer,
+  dematerialize,
   EMPTY,
   filter,
-  finalize,
   ignoreElements,
+  materialize,
   merge,
   type Observable,
-  Subject,
-  takeUntil,
   tap,
 } from 'rxjs';
 import { timeOf } from './active-context.js';
-import { type Redact, redactedJson, toAnswer, toMessages, toParts } from './content.js';
+import {
+  finishReason,
+  isToolCall,
+  type Redact,
+  toAnswer,
+  toJson,
+  toMessages,
+  toParts,
+} from './content.js';
 import { keys, operations } from './conventions.js';
-import type { Telemetry } from './instruments.js';
+import type { Instruments, Telemetry } from './instruments.js';
+import {
+  leave,
+  type Settings,
+  type Share,
+  shareOf,
+  type TracedCall,
+  type Tracing,
+} from './settings.js';
 import { spanEventOf } from './span-events.js';
 
-/** The options, checked and completed. None of the functions throws. */
-export interface Settings {
-  readonly telemetry: () => Telemetry | undefined;
-  /** Absent if no content is captured. */
-  readonly redact: Redact | undefined;
-  readonly attributes: (call: CallInfo) => Attributes;
-  readonly parent: (call: CallInfo) => Context | undefined;
-  readonly provider: (model: string) => string | undefined;
-}
-
-/** The span of a call, for the spans of its requests and tools. */
-export interface TracedCall {
-  readonly span: Span;
-  /** Has the span of the call. */
-  readonly context: Context;
-  /** The context in which the call was subscribed. */
-  readonly outer: Context;
-  readonly telemetry: Telemetry;
-  readonly settings: Settings;
-  readonly agentName: string;
-  /** The attributes of all spans of the call. */
-  readonly shared: Attributes;
-  readonly startedAt: number;
-  readonly now: () => number;
-  readonly isInterrupted: () => boolean;
-  /** Measures waits for a limit: that of the call ends with its next step, or with the call. */
-  readonly queue: ReturnType<typeof createQueueTimer>;
-}
-
-/** The traced call of a layer's context; without one, nothing is recorded. */
-export const tracedCall = cell('call', (): { current?: TracedCall } => ({}));
-
-/** The contexts of the calls and tool steps of a family, for the calls that they make. */
-export const parents = cell('family', () => new Map<string, Context>());
-
-/** Marks the context of a tool step with its key, also for spans that the tool makes itself. */
+/** Marks the active context of a tool step with its key, also for spans that the tool makes itself. */
 export const withinStep = createContextKey('millrace: step');
 
 export const stepKey = (callId: string, stepId: string): string => `${callId} ${stepId}`;
 
-/** Calls a function of the program. An error is logged: it must not fail a call. */
-export const harmless = <Value, Result>(
+/** Calls a function of the program, if there is one. An error is logged: it must not fail a call. */
+export const harmless = <Value, Result, Otherwise>(
   option: string,
-  work: (value: Value) => Result,
-  otherwise: Result,
-): ((value: Value) => Result) => {
+  work: ((value: Value) => Result) | undefined,
+  otherwise: Otherwise,
+): ((value: Value) => Result | Otherwise) => {
   return (value) => {
     try {
-      return work(value);
+      return work?.(value) ?? otherwise;
     } catch (cause) {
       diag.error(`otel(): '${option}' threw an error.`, cause);
       return otherwise;
@@ -96,40 +76,39 @@ export const harmless = <Value, Result>(
 
 /** Traces each call, from its subscription until it ends. */
 export const traceCalls =
-  (settings: Settings): NonNullable<Layer['open']> =>
+  (tracing: Tracing): NonNullable<Layer['open']> =>
   (context) =>
   (call$) =>
     defer(() => {
-      const begun = beginCall(settings, context);
-      if (begun === undefined) return call$;
-      const { watch$, end, fail, abort } = begun;
-      const over$ = new Subject<void>();
-      return merge(watch$.pipe(takeUntil(over$)), call$.pipe(finalize(() => over$.next()))).pipe(
+      const share = shareOf(tracing, context);
+      if (share === undefined) return call$;
+      const { watch$, end, fail, abort } = beginCall(tracing, share, context);
+      // The call ends the watch: its end is a value until then.
+      return merge(watch$, call$.pipe(materialize())).pipe(
+        dematerialize(),
         tap({ complete: end, error: fail, unsubscribe: abort }),
       );
     });
 
-const beginCall = (settings: Settings, context: LayerContext) => {
-  const telemetry = settings.telemetry();
-  if (telemetry === undefined) return undefined;
-  const traced = startCall(settings, telemetry, context);
-  const { span } = traced;
-  const isWatched = span.isRecording() || telemetry.instruments !== undefined;
-  const finish = endingOf(traced, context);
+const beginCall = (tracing: Tracing, share: Share, context: LayerContext) => {
+  const traced = startCall(tracing, share, context);
+  const { span, instruments, redact } = traced;
+  const isWatched = span.isRecording() || instruments !== undefined;
+  const finish = endingOf(tracing, traced, context);
   let reply: Reply | undefined;
-  const end = (): void => finish(reply && replyAttributes(reply, traced.settings.redact));
+  const end = (): void => finish(reply && replyAttributes(reply, redact));
   const see = (event: AgentEvent): void => {
     if (event.type === 'postCall') ({ reply } = event);
     if (event.type === 'queued' && event.why === 'calls') traced.queue.start();
     if (event.type === 'admitted' && event.why !== 'calls') traced.queue.add(event);
-    note(span, traced.settings, event);
+    note(span, redact, event);
   };
   return {
     // Without observers, the core creates no events.
     watch$: isWatched ? watched$(context, span, see) : EMPTY,
     end,
     fail: (cause: unknown) => {
-      fail(span, cause, traced.settings.redact);
+      fail(span, cause, redact);
       finish({}, errorTypeOf(cause));
     },
     // A subscriber may leave with the reply.
@@ -137,65 +116,76 @@ const beginCall = (settings: Settings, context: LayerContext) => {
   };
 };
 
-const startCall = (settings: Settings, telemetry: Telemetry, context: LayerContext): TracedCall => {
+const startCall = (tracing: Tracing, share: Share, context: LayerContext): TracedCall => {
   const { call, scheduler, local, interruption } = context;
   const now = () => scheduler.now();
   const startedAt = now();
   const outer = contexts.active();
-  const parent = parentOf(settings, context, outer);
+  const parent = parentOf(tracing, share, context, outer);
   const agentName = call.agent.at(-1) ?? '';
-  const shared = sharedAttributes(settings, call);
+  const shared = sharedAttributes(share, call);
   const isResumed = context.layers.some(({ info }) => info?.resumed === true);
-  const span = telemetry.tracer.startSpan(
-    `${operations.call} ${agentName}`,
-    {
-      kind: SpanKind.INTERNAL,
-      startTime: timeOf(startedAt),
-      attributes: {
-        ...{ ...shared, ...attributesOf(call), [keys.agentName]: agentName },
-        ...(isResumed && { [keys.resumed]: true }),
-      },
-    },
-    parent,
-  );
+  const attributes = {
+    ...{ ...shared, ...attributesOf(call), [keys.agentName]: agentName },
+    ...(isResumed && { [keys.resumed]: true }),
+  };
+  const name = `${operations.call} ${agentName}`;
+  const span = startSpan(share, name, SpanKind.INTERNAL, startedAt, attributes, parent);
   const own = trace.setSpan(parent, span);
-  const queue = createQueueTimer(telemetry, now, { [keys.agentName]: agentName }, own);
+  const queue = createQueueTimer(share.instruments, now, { [keys.agentName]: agentName }, own);
   const traced = {
-    ...{ span, context: own, outer, telemetry, agentName, shared, startedAt, now, queue },
-    settings: span.isRecording() ? settings : { ...settings, redact: undefined },
+    ...share,
+    ...{ span, context: own, outer, agentName, shared, startedAt, now, queue },
+    redact: span.isRecording() ? share.redact : undefined,
     isInterrupted: () => interruption.current !== undefined,
   };
-  local(parents).set(call.callId, own);
-  local(tracedCall).current = traced;
+  local(tracing.parents).set(call.callId, own);
+  local(tracing.traced).current = traced;
   return traced;
 };
 
+/** Starts a span; without a tracer, one that records nothing and stands for its parent. */
+export const startSpan = (
+  { tracer }: Pick<Telemetry, 'tracer'>,
+  name: string,
+  kind: SpanKind,
+  at: number,
+  attributes: Attributes,
+  parent: Context,
+): Span =>
+  tracer?.startSpan(name, { kind, startTime: timeOf(at), attributes }, parent) ??
+  trace.wrapSpanContext(trace.getSpanContext(parent) ?? INVALID_SPAN_CONTEXT);
+
 /** Ends the span, with attributes and the type of its error. */
 const endingOf = (
-  { span, context: own, telemetry: { instruments }, agentName, startedAt, now, queue }: TracedCall,
-  { call, local }: LayerContext,
+  { parents }: Tracing,
+  { span, context: own, instruments, agentName, startedAt, now, queue }: TracedCall,
+  context: LayerContext,
 ) => {
   return (attributes: Attributes = {}, errorType?: string): void => {
-    local(parents).delete(call.callId);
+    context.local(parents).delete(context.call.callId);
+    leave(context);
     queue.stop();
     const endedAt = now();
     span.setAttributes(attributes);
     span.end(timeOf(endedAt));
-    const measured = { [keys.agentName]: agentName, ...failure(errorType) };
-    instruments?.record('callDuration', seconds(endedAt - startedAt), measured, own);
-    if (errorType !== undefined) {
-      instruments?.fail({ [keys.operation]: operations.call, [keys.errorType]: errorType }, own);
-    }
+    const measured = { [keys.agentName]: agentName };
+    instruments?.end('call', endedAt - startedAt, measured, errorType, own);
   };
 };
 
 /** A call of a tool is below its step; with the active span of the tool, if it made one. Others are below what was active. */
-const parentOf = (settings: Settings, context: LayerContext, active: Context): Context => {
+const parentOf = (
+  { parents }: Tracing,
+  { isActive, parent }: Share,
+  context: LayerContext,
+  active: Context,
+): Context => {
   const { call, parentStep = '', local } = context;
   const { parentId } = call;
-  if (parentId === undefined) return settings.parent(call) ?? active;
+  if (parentId === undefined) return parent(call) ?? active;
   const key = stepKey(parentId, parentStep);
-  if (active.getValue(withinStep) === key) return active;
+  if (isActive && active.getValue(withinStep) === key) return active;
   const known = local(parents);
   return known.get(key) ?? known.get(parentId) ?? active;
 };
@@ -233,10 +223,13 @@ const watched$ = (
     catchError(() => EMPTY),
   );
 
-const note = (span: Span, { redact }: Settings, event: AgentEvent): void => {
+const note = (span: Span, redact: Redact | undefined, event: AgentEvent): void => {
   if (!span.isRecording()) return;
   if (event.type === 'preCall' && redact !== undefined) {
-    span.setAttribute(keys.inputMessages, redactedJson(toMessages(event.input), redact));
+    span.setAttribute(
+      keys.inputMessages,
+      toJson(() => toMessages(event.input, redact)),
+    );
   }
   const attributes = spanEventOf(event, redact);
   if (attributes !== undefined) {
@@ -247,16 +240,19 @@ const note = (span: Span, { redact }: Settings, event: AgentEvent): void => {
 const replyAttributes = (
   { reason, iterations, finish, usage, content }: Reply,
   redact: Redact | undefined,
-): Attributes => ({
-  ...usageAttributes(usage),
-  [keys.finishReasons]: [finish],
-  [keys.reason]: reason,
-  [keys.iterations]: iterations,
-  ...(reason === 'suspended' && { [keys.suspended]: true }),
-  ...(redact !== undefined && {
-    [keys.outputMessages]: redactedJson(toAnswer(toParts(content), finish), redact),
-  }),
-});
+): Attributes => {
+  const reported = finishReason(finish, content.some(isToolCall));
+  return {
+    ...usageAttributes(usage),
+    [keys.finishReasons]: [reported],
+    [keys.reason]: reason,
+    [keys.iterations]: iterations,
+    ...(reason === 'suspended' && { [keys.suspended]: true }),
+    ...(redact !== undefined && {
+      [keys.outputMessages]: toJson(() => toAnswer(toParts(content, redact), reported)),
+    }),
+  };
+};
 
 /** Input tokens include those of the provider's cache, as the conventions ask. */
 export const usageAttributes = (usage: Usage): Attributes =>
@@ -278,9 +274,6 @@ export const seconds = (ms: number): number => ms / 1_000;
 export const errorTypeOf = (cause: unknown): string =>
   isMillraceError(cause) ? cause.code : 'unknown';
 
-export const failure = (errorType: string | undefined): Attributes =>
-  errorType === undefined ? {} : { [keys.errorType]: errorType };
-
 /** Marks a span as failed. The message of an error may quote content. */
 export const fail = (span: Span, cause: unknown, redact: Redact | undefined): void => {
   const message =
@@ -290,7 +283,7 @@ export const fail = (span: Span, cause: unknown, redact: Redact | undefined): vo
 };
 
 const createQueueTimer = (
-  { instruments }: Telemetry,
+  instruments: Instruments | undefined,
   now: () => number,
   attributes: Attributes,
   context: Context,

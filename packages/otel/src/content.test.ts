@@ -111,7 +111,7 @@ describe('content', () => {
       { type: 'tool_call', name: 'inner', arguments: { user_prompt: 'secret prompt' } },
     ];
     expect(read(chat, 'gen_ai.output.messages')).toEqual([
-      { role: 'assistant', parts, finish_reason: 'stop' },
+      { role: 'assistant', parts, finish_reason: 'tool_call' },
     ]);
     const look = named('execute_tool look');
     expect(read(look, 'gen_ai.tool.call.arguments')).toEqual({
@@ -142,6 +142,49 @@ describe('content', () => {
     expect(written(memory.spans())).not.toMatch(/secret/u);
     const look = memory.spans().find(({ name }) => name === 'execute_tool look')?.attributes;
     expect(look?.['gen_ai.tool.call.arguments']).toBe('{"at":"*** place","*** key":"***"}');
+  });
+
+  it('keeps the structure of the conventions, whatever the function replaces', async () => {
+    const memory = inMemory();
+    const structure = /user|assistant|tool|text|role|parts|type|content|stop|look/gu;
+    const look = tool({ name: 'look', description: 'Looks.', run: () => 'a user' });
+    const input = { role: 'user', text: ['tool', 5] };
+    const agent = createAgent({
+      model: scriptedModel([toolCall('look', input, 'c')], [text('no user')]),
+      tools: [look],
+      use: [otel({ ...memory.providers, content: (it) => it.replace(structure, '*') })],
+    });
+    await agent.call('the user');
+    const [first, , second] = memory.spans().map(({ attributes }) => attributes);
+    const args = { '*': '*', '*_': ['*', 5] };
+    const call = { type: 'tool_call', id: 'c', name: 'look', arguments: args };
+    const parsed = (value: unknown): unknown => JSON.parse(String(value));
+    expect(parsed(first?.['gen_ai.output.messages'])).toEqual([
+      { role: 'assistant', parts: [call], finish_reason: 'tool_call' },
+    ]);
+    expect(parsed(second?.['gen_ai.input.messages'])).toEqual([
+      { role: 'user', parts: [{ type: 'text', content: 'the *' }] },
+      { role: 'assistant', parts: [call] },
+      { role: 'tool', parts: [{ type: 'tool_call_response', id: 'c', response: 'a *' }] },
+    ]);
+    expect(parsed(second?.['gen_ai.output.messages'])).toEqual([
+      { role: 'assistant', parts: [{ type: 'text', content: 'no *' }], finish_reason: 'stop' },
+    ]);
+  });
+
+  it('keeps values whose keys become equal', async () => {
+    const memory = inMemory();
+    const look = tool({ name: 'look', description: 'Looks.', run: () => 'Done.' });
+    const input = { 'key a': 1, 'key b': 2, 'key c': 3, key_: 4 };
+    const agent = createAgent({
+      model: scriptedModel([toolCall('look', input)], [text('Yes.')]),
+      tools: [look],
+      use: [otel({ ...memory.providers, content: (it) => it.replace(/key [abc]/gu, 'key') })],
+    });
+    await agent.call('?');
+    const span = memory.spans().find(({ name }) => name === 'execute_tool look');
+    const args = String(span?.attributes['gen_ai.tool.call.arguments']);
+    expect(Object.values(JSON.parse(args) as object)).toEqual([1, 2, 3, 4]);
   });
 
   it('is left out if the function throws, which fails no call', async () => {

@@ -1,8 +1,11 @@
-// The names of the GenAI semantic conventions, as of OpenTelemetry 1.45. The npm package of the conventions has
-// deprecated its constants for them.
+// The names of the GenAI semantic conventions. They are developed in a repository of their own, without a release so
+// far, so there is no schema URL to report. The npm package of the conventions has deprecated its constants for them.
 
 /** The name of the instrumentation scope. */
 export const scopeName = '@millrace/otel';
+
+/** The version of this package. */
+export const scopeVersion = '0.1.0';
 
 export const operations = {
   call: 'invoke_agent',
@@ -70,37 +73,37 @@ export const histograms = {
   callDuration: {
     name: 'gen_ai.invoke_agent.duration',
     unit: 's',
-    description: 'Duration of the calls of agents.',
+    description: 'Duration of calls.',
     boundaries: [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 51.2, 102.4, 204.8, 409.6],
   },
   requestDuration: {
     name: 'gen_ai.client.operation.duration',
     unit: 's',
-    description: 'Duration of requests to models.',
+    description: 'Duration of requests.',
     boundaries: upToMinutes,
   },
   timeToFirstChunk: {
     name: 'gen_ai.client.operation.time_to_first_chunk',
     unit: 's',
-    description: 'Time from a request to the first chunk of its answer.',
+    description: 'Time to the first chunk.',
     boundaries: upToMinutes,
   },
   tokens: {
     name: 'gen_ai.client.token.usage',
     unit: '{token}',
-    description: 'Input and output tokens of requests.',
+    description: 'Tokens of requests.',
     boundaries: Array.from({ length: 14 }, (_, power) => 4 ** power),
   },
   toolDuration: {
     name: 'gen_ai.execute_tool.duration',
     unit: 's',
-    description: 'Duration of tool calls.',
+    description: 'Duration of tools.',
     boundaries: upToMinutes,
   },
   queueDuration: {
     name: 'millrace.queue.duration',
     unit: 's',
-    description: 'Time that calls wait for a slot.',
+    description: 'Waits for a slot.',
     boundaries: upToMinutes,
   },
 } as const satisfies Readonly<
@@ -112,6 +115,6 @@ export const counters = {
   errors: {
     name: 'millrace.errors',
     unit: '{error}',
-    description: 'Failed calls, requests and tool calls.',
+    description: 'Failed calls, requests and tools.',
   },
 } as const satisfies Readonly<Record<string, Instrument>>;

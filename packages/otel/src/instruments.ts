@@ -2,6 +2,7 @@ import {
   type Attributes,
   type Context,
   createNoopMeter,
+  type Histogram,
   type Meter,
   type MeterProvider,
   metrics,
@@ -10,21 +11,28 @@ import {
   type Tracer,
   type TracerProvider,
 } from '@opentelemetry/api';
-import { counters, histograms, scopeName } from './conventions.js';
+import { counters, histograms, keys, operations, scopeName, scopeVersion } from './conventions.js';
 
 /** The name of a histogram. */
 export type Histograms = keyof typeof histograms;
 
-/** Records the metrics of calls. Durations are in seconds. */
+/** Records the metrics of calls. */
 export interface Instruments {
   record(name: Histograms, value: number, attributes: Attributes, context: Context): void;
-  /** Counts a failure by its type. */
-  fail(attributes: Attributes, context: Context): void;
+  /** Records the duration of a call, request or tool in milliseconds, and counts its failure. */
+  end(
+    what: keyof typeof operations,
+    ms: number,
+    attributes: Attributes,
+    errorType: string | undefined,
+    context: Context,
+  ): void;
 }
 
 /** Where spans and metrics go. */
 export interface Telemetry {
-  readonly tracer: Tracer;
+  /** Absent without a provider of spans. */
+  readonly tracer: Tracer | undefined;
   /** Absent without a meter that records. */
   readonly instruments: Instruments | undefined;
 }
@@ -42,37 +50,43 @@ export const telemetryOf = ({
   tracerProvider,
   meterProvider,
 }: Providers): (() => Telemetry | undefined) => {
-  let known: { readonly meter: Meter; readonly instruments: Instruments } | undefined;
   return () => {
-    const tracer = (tracerProvider ?? trace).getTracer(scopeName);
-    const meter = (meterProvider ?? metrics).getMeter(scopeName);
-    const isMetered = meter !== createNoopMeter();
-    if (!isMetered && tracer instanceof ProxyTracer) return undefined;
-    if (!isMetered) return { tracer, instruments: undefined };
-    if (known?.meter !== meter) known = { meter, instruments: createInstruments(meter) };
-    return { tracer, instruments: known.instruments };
+    const found = (tracerProvider ?? trace).getTracer(scopeName, scopeVersion);
+    const tracer = found instanceof ProxyTracer ? undefined : found;
+    const meter = (meterProvider ?? metrics).getMeter(scopeName, scopeVersion);
+    const instruments = meter === createNoopMeter() ? undefined : instrumentsOf(meter);
+    return tracer === undefined && instruments === undefined ? undefined : { tracer, instruments };
   };
 };
 
+const made = new WeakMap<Meter, Instruments>();
+
+/** The instruments of a meter, the same ones each time. */
+const instrumentsOf = (meter: Meter): Instruments => {
+  const instruments = made.get(meter) ?? createInstruments(meter);
+  made.set(meter, instruments);
+  return instruments;
+};
+
 const createInstruments = (meter: Meter): Instruments => {
-  const histogram = ({ name, boundaries, ...options }: (typeof histograms)[Histograms]) =>
-    meter.createHistogram(name, {
-      ...options,
-      advice: { explicitBucketBoundaries: [...boundaries] },
-    });
-  const made: Record<Histograms, ReturnType<typeof histogram>> = {
-    callDuration: histogram(histograms.callDuration),
-    requestDuration: histogram(histograms.requestDuration),
-    timeToFirstChunk: histogram(histograms.timeToFirstChunk),
-    tokens: histogram(histograms.tokens),
-    toolDuration: histogram(histograms.toolDuration),
-    queueDuration: histogram(histograms.queueDuration),
+  const known = new Map<Histograms, Histogram>();
+  const histogramOf = (histogram: Histograms): Histogram => {
+    const { name, boundaries, ...options } = histograms[histogram];
+    const advice = { explicitBucketBoundaries: [...boundaries] };
+    const own = known.get(histogram) ?? meter.createHistogram(name, { ...options, advice });
+    known.set(histogram, own);
+    return own;
   };
-  const { name, ...options } = counters.errors;
-  const errors = meter.createCounter(name, options);
+  const { name: errorsName, ...options } = counters.errors;
+  const errors = meter.createCounter(errorsName, options);
+  const record: Instruments['record'] = (histogram, value, attributes, context) =>
+    histogramOf(histogram).record(value, attributes, context);
   return {
-    record: (histogramName, value, attributes, context) =>
-      made[histogramName].record(value, attributes, context),
-    fail: (attributes, context) => errors.add(1, attributes, context),
+    record,
+    end: (what, ms, attributes, errorType, context) => {
+      const failure = errorType !== undefined && { [keys.errorType]: errorType };
+      record(`${what}Duration`, ms / 1_000, { ...attributes, ...failure }, context);
+      if (failure) errors.add(1, { [keys.operation]: operations[what], ...failure }, context);
+    },
   };
 };

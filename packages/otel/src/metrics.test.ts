@@ -76,7 +76,11 @@ const pointsOf = async (memory: Memory) => {
   return { metrics, points, sums };
 };
 
-const chat = { 'gen_ai.operation.name': 'chat', 'gen_ai.request.model': 'scripted' };
+const chat = {
+  'gen_ai.operation.name': 'chat',
+  'gen_ai.provider.name': 'unknown',
+  'gen_ai.request.model': 'scripted',
+};
 const clerk = { 'gen_ai.agent.name': 'clerk' };
 
 describe('metrics', () => {

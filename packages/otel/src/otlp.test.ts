@@ -138,7 +138,7 @@ describe('a receiver of OTLP', () => {
       'gen_ai.provider.name': 'openai',
       'gen_ai.request.model': 'gpt-b',
       'gen_ai.request.stream': true,
-      'gen_ai.response.finish_reasons': ['stop'],
+      'gen_ai.response.finish_reasons': ['tool_call'],
       'gen_ai.usage.input_tokens': 9,
       'gen_ai.usage.output_tokens': 3,
       'millrace.request.attempt': 3,

@@ -19,38 +19,41 @@ import {
 } from '@millrace/core';
 import { defined } from '@millrace/core/values';
 import { defer, type Observable, tap } from 'rxjs';
-import { standIn, timeOf, within } from './active-context.js';
+import { standIn, timeOf, within$ } from './active-context.js';
 import {
   errorTypeOf,
   fail,
-  failure,
   inputTokens,
   seconds,
-  type TracedCall,
-  tracedCall,
+  startSpan,
   usageAttributes,
 } from './call-span.js';
 import {
   type Collector,
   createCollector,
-  type Redact,
-  redactedJson,
+  finishReason,
+  isToolCall,
   toAnswer,
+  toJson,
   toMessages,
 } from './content.js';
 import { keys, operations } from './conventions.js';
 import type { Histograms } from './instruments.js';
+import type { TracedCall, Tracing } from './settings.js';
 
 /** Traces every attempt of a request, with what `retry` and `fallback` report. */
-export const traceRequests: NonNullable<Layer['model']> = (context) => (model) => ({
-  ...model,
-  stream$: (request, given) => {
-    const { current } = context.local(tracedCall);
-    return current === undefined
-      ? model.stream$(request, given)
-      : defer(() => request$(current, model, request, given));
-  },
-});
+export const traceRequests =
+  ({ traced }: Tracing): NonNullable<Layer['model']> =>
+  (context) =>
+  (model) => ({
+    ...model,
+    stream$: (request, given) => {
+      const { current } = context.local(traced);
+      return current === undefined
+        ? model.stream$(request, given)
+        : defer(() => request$(current, model, request, given));
+    },
+  });
 
 const request$ = (
   traced: TracedCall,
@@ -64,8 +67,11 @@ const request$ = (
     attempts.report(event);
     contexts.with(outer, () => given.report(event));
   };
-  return defer(() => model.stream$(request, { ...given, report })).pipe(
-    within(trace.setSpan(context, standIn(attempts.span)), outer),
+  const answer$ = () => model.stream$(request, { ...given, report });
+  const sent$ = traced.isActive
+    ? within$(trace.setSpan(context, standIn(attempts.span)), outer, answer$)
+    : defer(answer$);
+  return sent$.pipe(
     tap({
       next: attempts.take,
       error: attempts.fail,
@@ -135,26 +141,24 @@ const createAttempt = (
   nth: number,
   startedAt: number,
 ) => {
-  const { telemetry, settings, context, now } = traced;
-  const { redact } = settings;
+  const { redact, context, now } = traced;
   const metered = meteredAttributes(traced, model);
-  const span = telemetry.tracer.startSpan(
+  const span = startSpan(
+    traced,
     `${operations.request} ${model}`,
-    {
-      kind: SpanKind.CLIENT,
-      startTime: timeOf(startedAt),
-      attributes: { ...attributes, ...metered, [keys.attempt]: nth },
-    },
+    SpanKind.CLIENT,
+    startedAt,
+    { ...attributes, ...metered, [keys.attempt]: nth },
     context,
   );
-  const answer = createAnswer(redact === undefined ? undefined : createCollector());
+  const answer = createAnswer(redact === undefined ? undefined : createCollector(redact));
   let isOver = false;
   const end = ({ cause, cut }: { readonly cause?: unknown; readonly cut?: string }): void => {
     if (isOver) return;
     isOver = true;
     const endedAt = now();
     if (cause !== undefined) fail(span, cause, redact);
-    span.setAttributes(answerAttributes(answer, startedAt, cut, redact));
+    span.setAttributes(answerAttributes(answer, startedAt, cut));
     span.end(timeOf(endedAt));
     const errorType = cause === undefined ? undefined : errorTypeOf(cause);
     measure(traced, metered, { answer, startedAt, endedAt, errorType }, span);
@@ -172,19 +176,14 @@ const answerAttributes = (
   { usage, finish, firstAt, collector }: AnswerSoFar,
   startedAt: number,
   cut: string | undefined,
-  redact: Redact | undefined,
 ): Attributes => ({
   ...(usage !== undefined && usageAttributes(usage)),
   ...(finish !== undefined && { [keys.finishReasons]: [finish] }),
   ...(firstAt !== undefined && { [keys.timeToFirstChunk]: seconds(firstAt - startedAt) }),
   ...(cut !== undefined && { [keys.cut]: cut }),
-  ...(redact !== undefined &&
-    collector !== undefined && {
-      [keys.outputMessages]: redactedJson(
-        toAnswer(collector.parts(), finish ?? cut ?? 'error'),
-        redact,
-      ),
-    }),
+  ...(collector !== undefined && {
+    [keys.outputMessages]: toJson(() => toAnswer(collector.parts(), finish ?? cut ?? 'error')),
+  }),
 });
 
 const incomplete = (): MillraceError =>
@@ -201,7 +200,8 @@ interface AnswerSoFar {
 const createAnswer = (collector: Collector | undefined): AnswerSoFar => {
   let before = noUsage;
   let latest: Usage | undefined;
-  let finish: string | undefined;
+  let finish: Parameters<typeof finishReason>[0] | undefined;
+  let hasCalls = false;
   let firstAt: number | undefined;
   return {
     collector,
@@ -209,7 +209,7 @@ const createAnswer = (collector: Collector | undefined): AnswerSoFar => {
       return latest === undefined ? undefined : addUsage(before, latest);
     },
     get finish() {
-      return finish;
+      return finish && finishReason(finish, hasCalls);
     },
     get firstAt() {
       return firstAt;
@@ -218,6 +218,9 @@ const createAnswer = (collector: Collector | undefined): AnswerSoFar => {
       collector?.add(chunk);
       if (chunk.type !== 'restart') firstAt ??= at;
       if (chunk.type === 'finish') ({ finish } = chunk);
+      if (chunk.type === 'toolCall' || (chunk.type === 'block' && isToolCall(chunk.block)))
+        hasCalls = true;
+      if (chunk.type === 'restart') hasCalls = false;
       if (chunk.type === 'usage') latest = { ...(latest ?? noUsage), ...defined(chunk.usage) };
       if (chunk.type === 'restart' && latest !== undefined) {
         before = addUsage(before, latest);
@@ -228,7 +231,7 @@ const createAnswer = (collector: Collector | undefined): AnswerSoFar => {
 };
 
 const requestAttributes = (
-  { shared, settings: { redact } }: TracedCall,
+  { shared, redact }: TracedCall,
   { messages, system, temperature, maxTokens, stopSequences, outputSchema }: ModelRequest,
   { stepId, callId = '' }: ModelContext,
 ): Attributes => ({
@@ -241,21 +244,32 @@ const requestAttributes = (
   ...(stopSequences !== undefined && { [keys.stopSequences]: [...stopSequences] }),
   ...(outputSchema !== undefined && { [keys.outputType]: 'json' }),
   ...(redact !== undefined && {
-    [keys.inputMessages]: redactedJson(toMessages(messages), redact),
+    [keys.inputMessages]: toJson(() => toMessages(messages, redact)),
     ...(system !== undefined && {
-      [keys.systemInstructions]: redactedJson([{ type: 'text', content: system }], redact),
+      [keys.systemInstructions]: toJson(() => [{ type: 'text', content: redact(system) }]),
     }),
   }),
 });
 
-const meteredAttributes = ({ settings }: TracedCall, model: string): Attributes => {
-  const provider = settings.provider(model);
-  return {
-    [keys.operation]: operations.request,
-    [keys.requestModel]: model,
-    ...(provider !== undefined && { [keys.provider]: provider }),
-  };
-};
+const meteredAttributes = ({ provider }: TracedCall, model: string): Attributes => ({
+  [keys.operation]: operations.request,
+  [keys.requestModel]: model,
+  // The conventions require a provider.
+  [keys.provider]: provider(model) ?? providerOf(model) ?? 'unknown',
+});
+
+/** Providers, and how the names of their models begin. */
+const vendors: readonly (readonly [string, RegExp])[] = [
+  ['openai', /^(chat)?gpt|^o\d/],
+  ['anthropic', /^claude/],
+  ['gcp.gemini', /^gemini/],
+  ['mistral_ai', /^\w*stral/],
+  ['deepseek', /^deepseek/],
+  ['x_ai', /^grok/],
+];
+
+const providerOf = (model: string): string | undefined =>
+  vendors.find(([, names]) => names.test(model))?.[0];
 
 interface Measured {
   readonly answer: AnswerSoFar;
@@ -265,7 +279,7 @@ interface Measured {
 }
 
 const measure = (
-  { telemetry: { instruments }, context: parent }: TracedCall,
+  { instruments, context: parent }: TracedCall,
   attributes: Attributes,
   { answer: { firstAt, usage }, startedAt, endedAt, errorType }: Measured,
   span: Span,
@@ -274,12 +288,10 @@ const measure = (
   const context = trace.setSpan(parent, span);
   const record = (name: Histograms, value: number, more: Attributes = {}): void =>
     instruments.record(name, value, { ...attributes, ...more }, context);
-  record('requestDuration', seconds(endedAt - startedAt), failure(errorType));
+  instruments.end('request', endedAt - startedAt, attributes, errorType, context);
   if (firstAt !== undefined) record('timeToFirstChunk', seconds(firstAt - startedAt));
   if (usage !== undefined) {
     record('tokens', inputTokens(usage), { [keys.tokenType]: 'input' });
     record('tokens', usage.outputTokens, { [keys.tokenType]: 'output' });
   }
-  if (errorType === undefined) return;
-  instruments.fail({ [keys.operation]: operations.request, [keys.errorType]: errorType }, context);
 };

@@ -222,9 +222,10 @@ describe('a journal with spans', () => {
 
   it.each([
     ['a text', 'damaged'],
-    ['other ids', { call: 'c', traceparent: '00-0-0-00' }],
+    ['other ids', { call: 'c', traceId: '0', spanId: '0', traceFlags: 'x' }],
     ['no ids', {}],
-    ['ids of zeros', { call: 'c', traceparent: `00-${'0'.repeat(32)}-${'0'.repeat(16)}-01` }],
+    ['ids of zeros', { call: 'c', traceId: '0'.repeat(32), spanId: '0'.repeat(16) }],
+    ['no call', { traceId: 'a'.repeat(32), spanId: 'b'.repeat(16), traceFlags: 1 }],
   ])('a damaged record of the span costs the link, not the call: %s', async (_what, damaged) => {
     const store = createCallStore(inProcessCalls());
     const memory = inMemory();

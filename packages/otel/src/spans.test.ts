@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import { SpanStatusCode } from '@opentelemetry/api';
 import {
@@ -123,9 +124,10 @@ describe('spans', () => {
     });
     expect(chat?.attributes).toEqual({
       'gen_ai.operation.name': 'chat',
+      'gen_ai.provider.name': 'unknown',
       'gen_ai.request.model': 'scripted',
       'gen_ai.request.stream': true,
-      'gen_ai.response.finish_reasons': ['stop'],
+      'gen_ai.response.finish_reasons': ['tool_call'],
       'gen_ai.response.time_to_first_chunk': 0.003,
       'millrace.call.id': 'c',
       'millrace.request.attempt': 1,
@@ -561,34 +563,58 @@ describe('spans of sessions and teams', () => {
     ]);
   });
 
-  it('a sub-agent with layers of its own makes each span once', () => {
+  it.each([
+    ['stop', 'stop'],
+    ['length', 'length'],
+    ['refusal', 'content_filter'],
+    ['filtered', 'content_filter'],
+  ] as const)('a finish of %s is reported as %s', async (reported, expected) => {
     const memory = inMemory();
-    const own = inMemory();
-    marbles(({ scheduler, flush }) => {
-      const inner = createAgent({
-        name: 'inner',
-        model: scriptedModel([text('Yes.')]),
-        use: [otel(own.providers)],
-      });
-      createAgent({
-        name: 'outer',
-        model: scriptedModel([toolCall('inner', { user_prompt: '?' })], [text('Yes.')]),
-        tools: [agentTool(inner, { description: 'Answers.' })],
-        use: [otel(memory.providers)],
-      })
-        .call$('?', { scheduler })
-        .subscribe();
-      flush();
-    });
-    expect(memory.tree()).toEqual([
-      'invoke_agent outer 0-0 reply.reason=answer',
-      '  chat scripted 0-0 CLIENT',
-      '  execute_tool inner 0-0',
-      '    invoke_agent inner 0-0 reply.reason=answer',
-      '      chat scripted 0-0 CLIENT',
-      '  chat scripted 0-0 CLIENT',
+    const model = scriptedModel([text('Yes.'), finish(reported)]);
+    await createAgent({ model, use: [otel(memory.providers)] })
+      .call('?')
+      .catch(() => undefined);
+    const reasons = memory.spans().map((span) => span.attributes['gen_ai.response.finish_reasons']);
+    expect(reasons).toEqual([[expected], [expected]]);
+  });
+
+  it('a request that calls tools finishes with tool_call, unless it was restarted without them', async () => {
+    const memory = inMemory();
+    const model = scriptedModel(
+      [toolCall('one'), finish('stop')],
+      [toolCall('one'), { type: 'restart', why: 'Repeated.' }, text('Yes.'), finish('stop')],
+    );
+    const one = tool({ name: 'one', description: 'Waits.', run: () => 'Done.' });
+    await createAgent({ model, tools: [one], use: [otel(memory.providers)] }).call('?');
+    const chats = memory.spans().filter(({ name }) => name.startsWith('chat'));
+    expect(chats.map((span) => span.attributes['gen_ai.response.finish_reasons'])).toEqual([
+      ['tool_call'],
+      ['stop'],
     ]);
-    expect(own.spans()).toEqual([]);
+  });
+
+  it('a model whose provider is not known has one all the same', async () => {
+    const providerOf = async (name: string, provider?: (model: string) => string | undefined) => {
+      const memory = inMemory();
+      const model = named(name, scriptedModel([text('Yes.')]));
+      const traced = otel({ ...memory.providers, ...(provider && { provider }) });
+      await createAgent({ model, use: [traced] }).call('?');
+      return memory.spans()[0]?.attributes['gen_ai.provider.name'];
+    };
+    expect(await providerOf('llama3.1:8b')).toBe('unknown');
+    expect(await providerOf('llama3.1:8b', () => 'ollama')).toBe('ollama');
+    expect(await providerOf('gpt-5', () => undefined)).toBe('openai');
+  });
+
+  it('spans have the version of the package', async () => {
+    const memory = inMemory();
+    const model = scriptedModel([text('Yes.')]);
+    await createAgent({ model, use: [otel(memory.providers)] }).call('?');
+    const path = new URL(import.meta.resolve('@millrace/otel/package.json'));
+    const { version } = JSON.parse(readFileSync(path, 'utf8')) as { readonly version: string };
+    const [{ scope } = {}] = await memory.scopeMetrics();
+    expect(memory.spans()[0]?.instrumentationScope).toMatchObject({ version });
+    expect(scope).toMatchObject({ name: '@millrace/otel', version });
   });
 
   it('a call that is refused in a queue has a span', async () => {

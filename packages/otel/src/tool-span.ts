@@ -8,33 +8,30 @@ import {
 } from '@millrace/core';
 import { isRecord } from '@millrace/core/values';
 import { defer, finalize, type Observable, tap } from 'rxjs';
-import { standIn, timeOf, within } from './active-context.js';
-import {
-  errorTypeOf,
-  fail,
-  failure,
-  parents,
-  seconds,
-  stepKey,
-  type TracedCall,
-  tracedCall,
-  withinStep,
-} from './call-span.js';
-import { redactedJson, toParts } from './content.js';
+import { standIn, timeOf, within$ } from './active-context.js';
+import { errorTypeOf, fail, startSpan, stepKey, withinStep } from './call-span.js';
+import { redacted, toJson, toParts } from './content.js';
 import { keys, operations } from './conventions.js';
+import type { TracedCall, Tracing } from './settings.js';
 
 /** Traces the tools that run. Tools that are denied, or whose results are replayed, make no spans. */
-export const traceTools: NonNullable<Layer['step']> = (context) => (next) => {
-  const performed: Perform = (step) => {
-    const { current } = context.local(tracedCall);
-    if (current === undefined || step.kind === 'wait') return next(step);
-    current.queue.stop();
-    return step.kind === 'tool' ? defer(() => toolStep$(context, current, next, step)) : next(step);
+export const traceTools =
+  (tracing: Tracing): NonNullable<Layer['step']> =>
+  (context) =>
+  (next) => {
+    const performed: Perform = (step) => {
+      const { current } = context.local(tracing.traced);
+      if (current === undefined || step.kind === 'wait') return next(step);
+      current.queue.stop();
+      return step.kind === 'tool'
+        ? defer(() => toolStep$(tracing, context, current, next, step))
+        : next(step);
+    };
+    return performed;
   };
-  return performed;
-};
 
 const toolStep$ = <T>(
+  { parents }: Tracing,
   { call, local }: LayerContext,
   traced: TracedCall,
   next: Perform,
@@ -55,7 +52,8 @@ const toolStep$ = <T>(
       run.begin();
       const inner = run.context.setValue(withinStep, key);
       running.set(key, inner);
-      return defer(() => step.run(attempt)).pipe(within(inner, traced.outer));
+      const work$ = () => step.run(attempt);
+      return traced.isActive ? within$(inner, traced.outer, work$) : work$();
     });
   return next({ ...step, run: run$, ...(cut$ && { cut: cut$ }) }).pipe(
     tap({
@@ -75,17 +73,19 @@ const toolStep$ = <T>(
  * tool was executed is only known at the end.
  */
 const createToolRun = (traced: TracedCall, { id, input }: Pick<Step<unknown>, 'id' | 'input'>) => {
-  const { telemetry, settings, context, now } = traced;
-  const { redact } = settings;
+  const { redact, instruments, agentName, context, now } = traced;
   const attributes = toolAttributes(traced, id, input);
   let startedAt: number | undefined;
   let span: Span | undefined;
   let cut: string | undefined;
   let isOver = false;
   const current = (): Span =>
-    (span ??= telemetry.tracer.startSpan(
+    (span ??= startSpan(
+      traced,
       `${operations.tool} ${String(attributes[keys.toolName])}`,
-      { kind: SpanKind.INTERNAL, startTime: timeOf(startedAt ?? now()), attributes },
+      SpanKind.INTERNAL,
+      startedAt ?? now(),
+      attributes,
       context,
     ));
   const finish = (errorType?: string): void => {
@@ -94,7 +94,13 @@ const createToolRun = (traced: TracedCall, { id, input }: Pick<Step<unknown>, 'i
     const endedAt = now();
     if (cut !== undefined) current().setAttribute(keys.cut, cut);
     current().end(timeOf(endedAt));
-    measure(traced, attributes, seconds(endedAt - startedAt), errorType, current());
+    const measured = {
+      [keys.toolName]: attributes[keys.toolName],
+      [keys.toolType]: 'function',
+      [keys.agentName]: agentName,
+    };
+    const own = trace.setSpan(context, current());
+    instruments?.end('tool', endedAt - startedAt, measured, errorType, own);
   };
   return {
     context: trace.setSpan(context, standIn(current)),
@@ -118,8 +124,8 @@ const createToolRun = (traced: TracedCall, { id, input }: Pick<Step<unknown>, 'i
       const hasFailed = isError && suspended === undefined && cut === undefined;
       current().setAttributes({
         ...(suspended !== undefined && { [keys.suspended]: true }),
-        ...failure(hasFailed ? 'tool' : undefined),
-        ...(redact !== undefined && { [keys.toolResult]: redactedJson(toParts(content), redact) }),
+        ...(hasFailed && { [keys.errorType]: 'tool' }),
+        ...(redact !== undefined && { [keys.toolResult]: toJson(() => toParts(content, redact)) }),
       });
       if (hasFailed) current().setStatus({ code: SpanStatusCode.ERROR });
       finish(hasFailed ? 'tool' : undefined);
@@ -128,7 +134,7 @@ const createToolRun = (traced: TracedCall, { id, input }: Pick<Step<unknown>, 'i
 };
 
 const toolAttributes = (
-  { shared, agentName, settings: { redact } }: TracedCall,
+  { shared, agentName, redact }: TracedCall,
   stepId: string,
   toolCall: unknown,
 ): Attributes => {
@@ -141,26 +147,6 @@ const toolAttributes = (
     [keys.toolType]: 'function',
     [keys.agentName]: agentName,
     [keys.step]: stepId,
-    ...(redact !== undefined && { [keys.toolArguments]: redactedJson(input, redact) }),
+    ...(redact !== undefined && { [keys.toolArguments]: toJson(() => redacted(input, redact)) }),
   };
-};
-
-const measure = (
-  { telemetry: { instruments }, agentName, context: parent }: TracedCall,
-  attributes: Attributes,
-  duration: number,
-  errorType: string | undefined,
-  span: Span,
-): void => {
-  const context = trace.setSpan(parent, span);
-  const measured = {
-    [keys.toolName]: attributes[keys.toolName] ?? '',
-    [keys.toolType]: 'function',
-    [keys.agentName]: agentName,
-    ...failure(errorType),
-  };
-  instruments?.record('toolDuration', duration, measured, context);
-  if (errorType !== undefined) {
-    instruments?.fail({ [keys.operation]: operations.tool, [keys.errorType]: errorType }, context);
-  }
 };

@@ -40,21 +40,20 @@ export const inMemory = (options: { readonly sampler?: Sampler } = {}) => {
   });
   const meterProvider = new MeterProvider({ readers: [reader] });
   const spans = (): readonly ReadableSpan[] => exporter.getFinishedSpans();
+  const scopeMetrics = async () => {
+    await reader.forceFlush();
+    const latest = metricExporter.getMetrics().at(-1);
+    await meterProvider.shutdown();
+    return latest?.scopeMetrics ?? [];
+  };
   return {
     providers: { tracerProvider, meterProvider },
     tracer: tracerProvider.getTracer('test'),
     spans,
     tree: (...more: readonly string[]) => treeOf(spans(), more),
     /** The data points by the name of their metric. */
-    metrics: async () => {
-      await reader.forceFlush();
-      const metrics = metricExporter
-        .getMetrics()
-        .at(-1)
-        ?.scopeMetrics.flatMap((scope) => scope.metrics);
-      await meterProvider.shutdown();
-      return metrics ?? [];
-    },
+    metrics: async () => (await scopeMetrics()).flatMap(({ metrics }) => metrics),
+    scopeMetrics,
   };
 };
 
