@@ -98,7 +98,6 @@ const written$ = (
       ),
     ),
     take(1),
-    // The claim is released before the id is emitted.
     ending(noop),
     ignoreElements(),
     failAs('store', 'The fork could not be written'),

@@ -6,9 +6,8 @@ import type { CallOptions } from '../call/call-options.js';
 import { toCallable, type View } from '../call/callable.js';
 
 /**
- * Returns an agent that decides at the start of each call which agent makes it, and with which options: for layers that
- * only some calls need. `choose` gets the agent with the layers that `with` has added. Derive the agent that it returns
- * from that one with `with`: `events$` of the result stays that of `agent`, and shows no calls of unrelated agents.
+ * Returns an agent that decides at the start of each call whether it runs with more layers or other options. `choose`
+ * derives the agent of the call from the given one, with `with`: `events$` shows the calls of that one only.
  */
 export const wrapAgent = <Output, Run extends AnyRun>(
   agent: Agent<Output, Run>,

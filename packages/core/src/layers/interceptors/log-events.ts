@@ -105,10 +105,9 @@ const fieldsOf = (
 });
 
 const levelOf = (event: AgentEvent): keyof Logger => {
-  const { type } = event;
-  if (type === 'error') return 'error';
-  if (problems.test(type) || (type === 'postActing' && event.result.isError)) return 'warn';
-  return milestones.test(type) ? 'info' : 'debug';
+  if (event.type === 'error') return 'error';
+  if (event.type === 'postActing' && event.result.isError) return 'warn';
+  return problems.test(event.type) ? 'warn' : milestones.test(event.type) ? 'info' : 'debug';
 };
 
 const problems =
