@@ -339,8 +339,9 @@ describe('breakpoints', () => {
     await page.getByRole('checkbox', { name: 'preActing' }).click();
     server.send({ line: 'breakpoints', breakpoints: [{ type: 'preActing' }] });
     await page.getByRole('textbox', { name: 'Hold preActing only with this text' }).fill('weather');
-    await page.keyboard.press('Enter');
-    await page.keyboard.press('Tab');
+    // The page is drawn again before the filter is sent.
+    server.send({ line: 'notice', text: 'Something else.' });
+    await page.getByText('Something else.').waitFor();
     expect(await server.asks(2)).toEqual([
       { method: 'PUT', path: 'breakpoints', body: [{ type: 'preActing' }] },
       { method: 'PUT', path: 'breakpoints', body: [{ type: 'preActing', text: 'weather' }] },

@@ -1,5 +1,5 @@
 // Breakpoints, and the calls that they hold.
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { isRecord } from '../model/read-event.js';
 import type { Breakpoint, Hold, HoldAction } from '../protocol.js';
 import { useDevtools, useKeys } from './state.js';
@@ -128,6 +128,7 @@ export const Breakpoints = () => {
   if (holdable.length === 0) {
     return <p class="empty">Breakpoints hold running calls. These calls are read from a store.</p>;
   }
+  const latest = () => session.breakpoints;
   const save = (next: readonly Breakpoint[]) => send(client.setBreakpoints$(next));
   return (
     <div class="breakpoints">
@@ -150,13 +151,14 @@ export const Breakpoints = () => {
                 {type}
               </label>
               {own !== undefined && (
-                <input
-                  type="text"
-                  placeholder="only with this text"
-                  aria-label={`Hold ${type} only with this text`}
-                  value={own.text ?? ''}
-                  onChange={({ currentTarget: { value } }) =>
-                    save([...others, { type, ...(value !== '' && { text: value }) }])
+                <Filter
+                  type={type}
+                  text={own.text ?? ''}
+                  save={(text) =>
+                    save([
+                      ...latest().filter((each) => each.type !== type),
+                      { type, ...(text !== '' && { text }) },
+                    ])
                   }
                 />
               )}
@@ -165,5 +167,39 @@ export const Breakpoints = () => {
         })}
       </ul>
     </div>
+  );
+};
+
+/** Typing counts when it pauses this long. */
+const pauseMs = 250;
+
+/** What is typed is kept here until the server has it: the page is drawn again meanwhile. */
+const Filter = (props: {
+  readonly type: string;
+  readonly text: string;
+  readonly save: (text: string) => void;
+}) => {
+  const { type, text, save } = props;
+  const [draft, setDraft] = useState<string | undefined>();
+  useEffect(() => {
+    if (draft === undefined) return undefined;
+    if (draft === text) {
+      setDraft(undefined);
+      return undefined;
+    }
+    const timer = setTimeout(() => save(draft), pauseMs);
+    return () => {
+      clearTimeout(timer);
+    };
+  }, [draft, text]);
+  return (
+    <input
+      type="text"
+      placeholder="only with this text"
+      aria-label={`Hold ${type} only with this text`}
+      value={draft ?? text}
+      onInput={({ currentTarget }) => setDraft(currentTarget.value)}
+      onChange={() => draft !== undefined && save(draft)}
+    />
   );
 };
