@@ -436,6 +436,21 @@ describe('a fork', () => {
     expect(await page.locator('.difference-line').count()).toBe(2);
     expect(await violations(page)).toEqual([]);
     await shoot(page, 'compare');
+    // While both are compared, the conversation is that of the shown call, or of the other one.
+    await page.keyboard.press('1');
+    await chat(page).getByText('Take the train, it rains.').waitFor();
+    await page.getByRole('button', { name: 'Original', exact: true }).click();
+    await chat(page).getByText('Take the boat, it stays dry.').waitFor();
+    await page.getByRole('button', { name: 'Fork', exact: true }).click();
+    await page.getByRole('button', { name: 'End the comparison' }).click();
+    const weather = chat(page).getByRole('article').filter({ hasText: 'weather' });
+    expect((await weather.innerText()).split(/\s+/u)).toEqual(
+      expect.arrayContaining(['kept', 'edited', 'Rain.']),
+    );
+    await chat(page).getByText('Boat or train?').waitFor();
+    expect(await chat(page).innerText()).not.toContain('replayed');
+    expect(await violations(page)).toEqual([]);
+    await shoot(page, 'fork-alone');
   });
 
   it('compares any two calls', async () => {

@@ -2,18 +2,13 @@
 import {
   catchError,
   concat,
-  concatMap,
   defer,
-  EMPTY,
   from,
   ignoreElements,
   map,
   mergeMap,
-  type Observable,
+  Observable,
   of,
-  repeat,
-  scan,
-  takeWhile,
   tap,
   throwError,
 } from 'rxjs';
@@ -48,7 +43,7 @@ export interface ClientOptions {
   readonly token: string;
   /** The address of the requests, with a slash at its end. Default: `api/`. */
   readonly api?: string;
-  /** Emits when a lost connection should be tried again, after so many failures. */
+  /** Completes when a lost connection should be tried again, after so many failures. */
   readonly wait$: (failures: number) => Observable<unknown>;
 }
 
@@ -127,26 +122,47 @@ const accepted$ = (response: Response): Observable<Response> => {
   );
 };
 
-/** The lines of a feed. */
-const lines$ = ({ body }: Response): Observable<FeedLine> => {
-  if (body === null) return EMPTY;
-  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
-  return defer(() => reader.read()).pipe(
-    repeat(),
-    takeWhile(({ done }) => !done),
-    scan(
-      ({ rest }: { readonly rest: readonly string[]; readonly lines: readonly string[] }, read) => {
-        const { value = '' } = read;
-        // A long line comes in many pieces: they are joined when it is complete.
-        if (!value.includes('\n')) return { rest: [...rest, value], lines: [] };
-        const lines = (rest.join('') + value).split('\n');
-        return { rest: lines.slice(-1), lines: lines.slice(0, -1) };
-      },
-      { rest: [], lines: [] },
-    ),
-    concatMap(({ lines }) => lines.filter((line) => line !== '').map(parsedLine)),
-  );
-};
+/** The lines of a feed. Its body is cancelled when it is unsubscribed. */
+const lines$ = ({ body }: Response): Observable<FeedLine> =>
+  new Observable((subscriber) => {
+    if (body === null) {
+      subscriber.complete();
+      return undefined;
+    }
+    const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+    // A long line comes in many pieces: they are joined when it is complete.
+    let rest: string[] = [];
+    const take = (text: string): void => {
+      if (!text.includes('\n')) {
+        rest.push(text);
+        return;
+      }
+      const lines = (rest.join('') + text).split('\n');
+      rest = lines.splice(-1);
+      for (const line of lines) if (line !== '') subscriber.next(parsedLine(line));
+    };
+    const fail = (error: unknown): void => {
+      subscriber.error(error);
+    };
+    const read = (): void => {
+      if (subscriber.closed) return;
+      reader
+        .read()
+        .then(({ done, value }) => {
+          if (done) {
+            subscriber.complete();
+            return;
+          }
+          take(value);
+          read();
+        })
+        .catch(fail);
+    };
+    read();
+    return () => {
+      reader.cancel().catch(() => undefined);
+    };
+  });
 
 const parsedLine = (text: string): FeedLine => {
   const line: unknown = JSON.parse(text);

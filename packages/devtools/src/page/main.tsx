@@ -1,5 +1,5 @@
 import { render } from 'preact';
-import { Observable, takeUntil, timer } from 'rxjs';
+import { Observable } from 'rxjs';
 import { createClient, takeToken } from './client.js';
 import { type Connection, createSession } from './model/session.js';
 import { App } from './view/app.js';
@@ -8,22 +8,20 @@ import { applyTheme } from './view/toolbar.js';
 
 const maxWaitMs = 10_000;
 
-/** The network is back. */
-const online$ = new Observable((subscriber) => {
-  const emit = (event: Event) => {
-    subscriber.next(event);
-  };
-  window.addEventListener('online', emit);
-  return () => {
-    window.removeEventListener('online', emit);
-  };
-});
-
 /** Half a second, twice as long after each failure, or until the network is back. */
-const wait$ = (failures: number) => {
-  const ms = Math.min(500 * 2 ** failures, maxWaitMs);
-  return timer(ms * (0.75 + Math.random() / 2)).pipe(takeUntil(online$));
-};
+const wait$ = (failures: number) =>
+  new Observable((subscriber) => {
+    const end = () => {
+      subscriber.complete();
+    };
+    const ms = Math.min(500 * 2 ** failures, maxWaitMs) * (0.75 + Math.random() / 2);
+    const timer = setTimeout(end, ms);
+    window.addEventListener('online', end);
+    return () => {
+      clearTimeout(timer);
+      window.removeEventListener('online', end);
+    };
+  });
 
 const start = (root: Element): void => {
   const token = takeToken(location, history, sessionStorage);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { LogItem } from '../protocol.js';
-import { diffWords, joinFork, pairSteps } from './compare.js';
+import { createJoins, diffWords, joinFork, pairSteps } from './compare.js';
 import { forked } from './forks.test-support.js';
 import { createRun, type Run } from './run.js';
 import { travel } from './runs.test-support.js';
@@ -59,6 +59,32 @@ describe('a fork beside its original', () => {
       joined?.update();
     }
     expect(joined?.run.log.items()).toEqual(whole?.run.log.items());
+  });
+
+  it('is joined on its own, too, with what was kept and edited', async () => {
+    const { original, fork } = await forked('2', 'Rain.');
+    const runs = new Map([['f', runWith(fork)]]);
+    const calls = [{ id: 'c' }, { id: 'f', forkedFrom: { callId: 'c', at: '2' } }];
+    const known = { runs, callsById: new Map(calls.map((call) => [call.id, call])) };
+    const runOf = createJoins();
+    // Its original may come later.
+    expect(runOf(known, 'f')).toEqual({ run: runs.get('f'), joined: undefined });
+    runs.set('c', runWith(original));
+    const whole = runOf(known, 'f');
+    const parts = whole?.run.conversation.parts.map((part) => {
+      const isKept = part.position < (whole.joined?.keptUntil ?? 0);
+      const text = part.type === 'tool' ? `${part.name}: ${part.result?.text}` : part.type;
+      return `${text}${isKept ? ', kept' : ''}${part.edited === undefined ? '' : ', edited'}`;
+    });
+    expect(parts).toEqual([
+      'input, kept',
+      'weather: Rain., kept, edited',
+      'ferry: At 08:10., kept',
+      'message, kept',
+      'message',
+      'notice',
+    ]);
+    expect(runOf(known, 'f')?.run).toBe(whole?.run);
   });
 
   it('keeps its sub-agents where they are, and knows their steps', () => {

@@ -1,6 +1,6 @@
 // Two runs side by side: on one time axis, with their first difference.
-import { type CallEntry, isChunkRun, isMark, type LogItem } from '../protocol.js';
-import { messageAt, type Part, toolAt } from './conversation.js';
+import { type CallEntry, isChunkRun, isMark, type LogItem, type ShownEvent } from '../protocol.js';
+import { markEdited, messageAt, type Part, toolAt } from './conversation.js';
 import {
   anyFields,
   fieldsOf,
@@ -18,6 +18,8 @@ export interface JoinedRun {
   readonly run: Run;
   /** The time of the original at which the fork begins. */
   readonly forkedAt: number;
+  /** How many entries are those of the original. */
+  readonly keptUntil: number;
   /** Takes what the fork has received since. */
   update(): void;
 }
@@ -38,10 +40,16 @@ export const joinFork = (
   const items = original.log.items(0, position).filter(isKept);
   const begin = (edits: Contents): Run => {
     const run = createRun();
-    run.log.append(items.map((item) => edited(moved(item, callId, newId, 0), edits)));
+    for (const item of items) {
+      const before = moved(item, callId, newId, 0);
+      const after = edited(before, edits);
+      run.log.append([after]);
+      if (after !== before) markEdited(run.conversation.parts, run.log.size - 1);
+    }
     return run;
   };
   let run = begin(new Map());
+  const keptUntil = run.log.size;
   let start: number | undefined;
   let taken = 0;
   let hasAsked = false;
@@ -71,8 +79,44 @@ export const joinFork = (
       return run;
     },
     forkedAt,
+    keptUntil,
     update,
   };
+};
+
+/** The calls of a session, with the logs that have come. */
+export interface KnownCalls {
+  readonly callsById: ReadonlyMap<string, Pick<CallEntry, 'id' | 'forkedFrom'>>;
+  readonly runs: ReadonlyMap<string, Run>;
+}
+
+/** A run as it is shown: a fork whose original is known is joined to it. */
+export interface WholeRun {
+  readonly run: Run;
+  readonly joined: JoinedRun | undefined;
+}
+
+/** Originals of originals that are looked up. */
+const maxForks = 20;
+
+/** Returns a function that finds the run of a call. It joins a fork once, and then follows both logs. */
+export const createJoins = () => {
+  const joins = new WeakMap<Run, { readonly original: Run; readonly joined: JoinedRun }>();
+  const wholeRun = (known: KnownCalls, id: string, depth = 0): WholeRun | undefined => {
+    const run = known.runs.get(id);
+    const from = known.callsById.get(id)?.forkedFrom;
+    if (run === undefined || from === undefined || depth > maxForks)
+      return run && { run, joined: undefined };
+    const original = wholeRun(known, from.callId, depth + 1)?.run;
+    const before = joins.get(run);
+    const isSame = before !== undefined && before.original === original;
+    const joined = isSame ? before.joined : original && joinFork(original, run, from);
+    if (original === undefined || joined === undefined) return { run, joined: undefined };
+    if (isSame) joined.update();
+    else joins.set(run, { original, joined });
+    return { run: joined.run, joined };
+  };
+  return (known: KnownCalls, id: string) => wholeRun(known, id);
 };
 
 /**
@@ -184,18 +228,20 @@ const edited = (item: LogItem, contents: Contents): LogItem => {
       ? value
       : { ...fieldsOf(value), content };
   };
+  const changed = (name: string, before: unknown, after: unknown): ShownEvent =>
+    before === after ? item : withFields(item, { [name]: after });
   const { message, result, toolCall, input } = anyFields(item);
   switch (item.type) {
-    case 'preCall':
-      return withFields(item, {
-        input: messagesIn(input).map((one, index) =>
-          withContent(one, `${item.callId}/input/${index}`),
-        ),
-      });
+    case 'preCall': {
+      const before = messagesIn(input);
+      const after = before.map((one, index) => withContent(one, `${item.callId}/input/${index}`));
+      const isSame = after.every((one, index) => one === before[index]);
+      return isSame ? item : withFields(item, { input: after });
+    }
     case 'postReasoning':
-      return withFields(item, { message: withContent(message, stringOf(fieldsOf(message)['id'])) });
+      return changed('message', message, withContent(message, stringOf(fieldsOf(message)['id'])));
     case 'postActing':
-      return withFields(item, { result: withContent(result, toolCallIn(toolCall).id) });
+      return changed('result', result, withContent(result, toolCallIn(toolCall).id));
     default:
       return item;
   }

@@ -1,5 +1,5 @@
 // The conversation of a run, as it was at any position of its log.
-import type { ShownEvent } from '../protocol.js';
+import type { Mark, ShownEvent } from '../protocol.js';
 import { type ChunkStream, type Fold, textUntil } from './log.js';
 import {
   anyFields,
@@ -23,6 +23,8 @@ export type Part = {
   readonly agent: string;
   /** How many calls are above its call. */
   readonly depth: number;
+  /** The entry that a breakpoint, an interceptor or a fork has edited. */
+  edited?: number;
 } & (
   | { readonly type: 'input'; readonly text: string }
   | { readonly type: 'steered'; readonly text: string }
@@ -126,7 +128,12 @@ export const createConversation = (): Conversation => {
       tool.result = { position, text: textIn(event.result), isError, ms: event.ms };
     }
   };
+  const edits = createEdits();
   const onEvent = (event: ShownEvent, _at: number, position: number): void => {
+    addEvent(event, position);
+    if (edits.take(event)) markEdited(parts, position);
+  };
+  const addEvent = (event: ShownEvent, position: number): void => {
     switch (event.type) {
       case 'preCall':
         messagesIn(event.input).forEach((message, index) => {
@@ -177,8 +184,44 @@ export const createConversation = (): Conversation => {
     parts,
     countAt: (position) => countUpTo(positions, position - 1),
     event: onEvent,
+    mark: edits.mark,
     chunks: onChunks,
   };
+};
+
+/** Marks of edits come before their events. */
+const createEdits = () => {
+  const awaited = new Set<string>();
+  const keyOf = (callId: string, of: string, toolCallId?: string): string =>
+    `${callId} ${of} ${toolCallId ?? ''}`;
+  return {
+    mark: (mark: Mark): void => {
+      if (mark.mark === 'hold' && mark.phase === 'edited') awaited.add(keyOf(mark.callId, mark.of));
+      if (mark.mark !== 'interceptors') return;
+      const { callId, of, toolCallId, phase, isEdited } = mark;
+      // A hold does not know its tool call; the interceptors after it do.
+      const isHeld = phase === 'started' && awaited.delete(keyOf(callId, of));
+      if (isHeld || isEdited === true) awaited.add(keyOf(callId, of, toolCallId));
+    },
+    take: (event: ShownEvent): boolean => {
+      if (awaited.size === 0) return false;
+      const { id } = toolCallIn(anyFields(event)['toolCall']);
+      return [undefined, id].some((it) => awaited.delete(keyOf(event.callId, event.type, it)));
+    },
+  };
+};
+
+/** Marks the parts that an entry has begun or completed. */
+export const markEdited = (parts: readonly Part[], position: number): void => {
+  for (const part of parts) {
+    const at =
+      part.type === 'message'
+        ? [part.final?.position]
+        : part.type === 'tool'
+          ? [part.begun, part.result?.position]
+          : [part.position];
+    if (at.includes(position)) part.edited = position;
+  }
 };
 
 interface Head {
@@ -269,12 +312,12 @@ export const fixedText = (text: string): TextAt => ({
 });
 
 /** The texts of a message before a position. */
-export const messageAt = (message: MessagePart, position: number) => {
-  const { text, thinking, final, discarded } = message;
+export const messageAt = (message: MessagePart & Pick<Part, 'edited'>, position: number) => {
+  const { text, thinking, final, discarded, edited } = message;
   const isComplete = final !== undefined && final.position < position;
   return {
     text:
-      isComplete && final.text.length !== text?.text.length
+      isComplete && (edited !== undefined || final.text.length !== text?.text.length)
         ? fixedText(final.text)
         : textAt(text, position),
     thinking: textAt(thinking, position),

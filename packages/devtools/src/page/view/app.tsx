@@ -1,6 +1,6 @@
 // The page: calls, the marble diagram of one or two of them, and details.
-import { useCallback, useEffect, useMemo, useRef } from 'preact/hooks';
-import { joinFork, type JoinedRun, stepPosition } from '../model/compare.js';
+import { useCallback, useEffect, useRef } from 'preact/hooks';
+import { createJoins } from '../model/compare.js';
 import { runAxis, type Run, turnFrom } from '../model/run.js';
 import type { Connection, Session } from '../model/session.js';
 import type { CallEntry } from '../protocol.js';
@@ -41,10 +41,13 @@ const Page = (props: AppProps & { readonly call: CallEntry | undefined }) => {
   const aligned = useRuns(props, call);
   const pairs = usePairs(aligned.map((one) => one.run));
   const runs = aligned.map((one) => ({ ...one, differsAt: differenceIn(one.run, pairs) }));
-  const run = call === undefined ? undefined : session.runs.get(call.id);
-  const shownRun = runs[0]?.run;
+  const shown = runs.find(({ id }) => id === call?.id);
+  const shownRun = shown?.run;
+  const other = session.callsById.get(ui.compared ?? '');
   useLog(props, call?.id);
-  useLog(props, ui.compared);
+  useLog(props, other?.id);
+  useLog(props, call?.forkedFrom?.callId);
+  useLog(props, other?.forkedFrom?.callId);
   usePlayback(shownRun, props);
   const go = useCallback(
     (position: number | undefined) => {
@@ -64,8 +67,10 @@ const Page = (props: AppProps & { readonly call: CallEntry | undefined }) => {
   };
   const play = () =>
     set(ui.isPlaying ? { isPlaying: false } : { isPlaying: true, position: ui.position ?? 0 });
-  useShortcuts({ ...props, viewport, run: shownRun, runId: runs[0]?.id, go, turn, play });
-  const isRunning = call?.status === 'running' || call?.status === 'held';
+  useShortcuts({ ...props, viewport, run: shownRun, runId: shown?.id, go, turn, play });
+  const { fork } = ui;
+  const forking = runs.find(({ id }) => id === fork?.callId);
+  const isRunning = call?.status === 'running';
   return (
     <div class="app">
       <Toolbar
@@ -96,7 +101,7 @@ const Page = (props: AppProps & { readonly call: CallEntry | undefined }) => {
       <Side runs={runs} call={call} pairs={pairs} />
       {ui.dialog === 'help' && <Help />}
       {ui.dialog === 'settings' && <Settings />}
-      {ui.fork !== undefined && run !== undefined && <ForkForm run={run} {...ui.fork} />}
+      {fork !== undefined && forking !== undefined && <ForkForm run={forking.run} {...fork} />}
     </div>
   );
 };
@@ -122,54 +127,35 @@ const useLog = ({ session, client, send }: Devtools, id: string | undefined): vo
   }, [id, isMissing]);
 };
 
-/** The shown run and the one beside it, on one axis. */
+/** The shown run and the one beside it, on one axis: an original before its fork. */
 const useRuns = ({ session, ui }: Devtools, call: CallEntry | undefined): readonly DiagramRun[] => {
-  const other =
-    ui.compared === undefined || ui.compared === call?.id
-      ? undefined
-      : session.callsById.get(ui.compared);
-  const [own, beside] = [call, other].map((entry) =>
-    entry === undefined ? undefined : session.runs.get(entry.id),
-  );
+  const runOf = useRef(createJoins()).current;
+  const other = ui.compared === call?.id ? undefined : session.callsById.get(ui.compared ?? '');
   const isCompressed = ui.isCompressed && other === undefined;
-  const forks = [call, other].map((entry, index) =>
-    entry?.forkedFrom?.callId === [other, call][index]?.id ? entry?.forkedFrom : undefined,
-  );
-  const [ownFork, otherFork] = forks;
-  const from = ownFork ?? otherFork;
-  const [original, fork] = ownFork === undefined ? [own, beside] : [beside, own];
-  // Logs come in pieces: the step of the fork may not be there yet.
-  const isReady =
-    from !== undefined &&
-    fork?.lanes.root !== undefined &&
-    original !== undefined &&
-    stepPosition(original, from.callId, from.at) !== undefined;
-  const joined = useMemo(
-    (): JoinedRun | undefined => (isReady ? joinFork(original, fork, from) : undefined),
-    [original, fork, from?.callId, from?.at, isReady],
-  );
-  joined?.update();
-  if (call === undefined || own === undefined) return [];
   const shown = (
-    entry: CallEntry,
-    run: Run,
-    title: string | undefined,
-    isMain: boolean,
-  ): DiagramRun => ({
-    ...{ id: entry.id, run, axis: runAxis(run, isCompressed), title },
-    position: isMain ? ui.position : undefined,
-    forkedAt: joined?.forkedAt,
-    differsAt: undefined,
-  });
-  if (other === undefined || beside === undefined) return [shown(call, own, undefined, true)];
-  const isForkFirst = ownFork !== undefined;
-  const main = isForkFirst && joined !== undefined ? joined.run : own;
-  const second = !isForkFirst && joined !== undefined ? joined.run : beside;
-  const pair = [
-    shown(call, main, isForkFirst ? 'Fork' : 'A', true),
-    shown(other, second, isForkFirst ? 'Original' : otherFork === undefined ? 'B' : 'Fork', false),
-  ];
-  return isForkFirst ? pair.toReversed() : pair;
+    entry: CallEntry | undefined,
+    beside: CallEntry | undefined,
+    letter: string,
+  ): DiagramRun | undefined => {
+    const whole = entry && runOf(session, entry.id);
+    if (entry === undefined || whole === undefined) return undefined;
+    const { run, joined } = whole;
+    const hasForked = beside?.forkedFrom?.callId === entry.id;
+    const isFork = entry.forkedFrom?.callId === beside?.id;
+    const fork = hasForked ? runOf(session, beside.id)?.joined : undefined;
+    return {
+      ...{ id: entry.id, run, axis: runAxis(run, isCompressed), differsAt: undefined },
+      title: beside && (hasForked ? 'Original' : isFork ? 'Fork' : letter),
+      position: entry === call ? ui.position : undefined,
+      forkedAt: joined?.forkedAt ?? fork?.forkedAt,
+      keptUntil: joined?.keptUntil ?? 0,
+    };
+  };
+  const own = shown(call, other, 'A');
+  const beside = shown(other, call, 'B');
+  if (own === undefined) return [];
+  if (beside === undefined) return [{ ...own, title: undefined }];
+  return beside.title === 'Original' ? [beside, own] : [own, beside];
 };
 
 const CallHead = ({ call, client, send, ui, set }: Devtools & { readonly call: CallEntry }) => (

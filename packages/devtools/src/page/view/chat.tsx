@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks';
 import { durationText } from '../model/axis.js';
 import { messageAt, type Part, type TextAt, toolAt } from '../model/conversation.js';
-import type { Run } from '../model/run.js';
+import type { DiagramRun } from './rows.js';
 import { useDevtools } from './state.js';
 
 /** The parts that are shown together. */
@@ -12,12 +12,12 @@ const shownLength = 3000;
 const blockLength = 20_000;
 
 interface ChatProps {
-  readonly run: Run;
-  readonly runId: string;
+  readonly of: DiagramRun;
   readonly position: number;
 }
 
-export const Chat = ({ run, runId, position }: ChatProps) => {
+export const Chat = ({ of, position }: ChatProps) => {
+  const { run, id: runId, keptUntil } = of;
   const count = run.conversation.countAt(position);
   const [pages, setPages] = useState<{ readonly runId: string; readonly back: number }>({
     runId,
@@ -37,7 +37,7 @@ export const Chat = ({ run, runId, position }: ChatProps) => {
       )}
       {count === 0 && <p class="empty">Nothing has happened yet.</p>}
       {parts.map((part) => (
-        <PartView key={part.key} part={part} runId={runId} position={position} />
+        <PartView key={part.key} {...{ part, runId, position, keptUntil }} />
       ))}
       {end < count && (
         <button type="button" class="more" onClick={() => turn(-1)}>
@@ -52,6 +52,7 @@ interface PartProps<P = Part> {
   readonly part: P;
   readonly runId: string;
   readonly position: number;
+  readonly keptUntil: number;
 }
 
 const PartView = (props: PartProps) => {
@@ -63,8 +64,7 @@ const PartView = (props: PartProps) => {
       return (
         <article class={`part user ${part.type}`} style={indent}>
           <Head
-            part={part}
-            runId={props.runId}
+            {...props}
             name={
               part.type === 'steered' ? 'Steered' : part.depth === 0 ? 'User' : `To ${part.agent}`
             }
@@ -91,12 +91,8 @@ interface Indent {
   readonly indent: Readonly<Record<string, string>>;
 }
 
-const Message = ({
-  part,
-  runId,
-  position,
-  indent,
-}: PartProps<Extract<Part, { type: 'message' }>> & Indent) => {
+const Message = (props: PartProps<Extract<Part, { type: 'message' }>> & Indent) => {
+  const { part, position, indent } = props;
   const { text, thinking, isComplete, discarded } = messageAt(part, position);
   if (text.length === 0 && thinking.length === 0 && discarded === undefined) return null;
   const name = `${part.agent}${part.step === undefined ? '' : ` · message ${part.step}`}`;
@@ -106,7 +102,7 @@ const Message = ({
       style={indent}
       aria-busy={!isComplete}
     >
-      <Head part={part} runId={runId} name={name} />
+      <Head {...props} name={name} />
       {thinking.length > 0 && (
         <div class="thinking">
           <LongText text={thinking} />
@@ -125,16 +121,12 @@ const Message = ({
   );
 };
 
-const Tool = ({
-  part,
-  runId,
-  position,
-  indent,
-}: PartProps<Extract<Part, { type: 'tool' }>> & Indent) => {
+const Tool = (props: PartProps<Extract<Part, { type: 'tool' }>> & Indent) => {
+  const { part, position, indent } = props;
   const { input, result, status, progress } = toolAt(part, position);
   return (
     <article class={`part tool-part ${status}`} style={indent}>
-      <Head part={part} runId={runId} name={part.name}>
+      <Head {...props} name={part.name}>
         <span class={`status ${status}`}>{status}</span>
         {result !== undefined && <span class="ms">{durationText(result.ms)}</span>}
         {result === undefined && progress > 0 && <span class="ms">{progress} progress</span>}
@@ -153,17 +145,21 @@ const Tool = ({
   );
 };
 
-const Head = (props: {
-  readonly part: Part;
-  readonly runId: string;
-  readonly name: string;
-  readonly children?: preact.ComponentChildren;
-}) => (
-  <header>
-    <Link part={props.part} runId={props.runId} label={props.name} />
-    {props.children}
-  </header>
-);
+const Head = (
+  props: PartProps & { readonly name: string; readonly children?: preact.ComponentChildren },
+) => {
+  const { part, runId, position, keptUntil, name, children } = props;
+  const { edited } = part;
+  const done = part.type === 'tool' ? (part.result?.position ?? Infinity) : part.position;
+  return (
+    <header>
+      <Link part={part} runId={runId} label={name} />
+      {children}
+      {done < keptUntil && <span class="status">kept</span>}
+      {edited !== undefined && edited < position && <span class="status held">edited</span>}
+    </header>
+  );
+};
 
 /** Opens the entry of a part in the inspector. */
 const Link = ({

@@ -173,7 +173,7 @@ export const Breakpoints = () => {
 /** Typing counts when it pauses this long. */
 const pauseMs = 250;
 
-/** What is typed is kept here until the server has it: the page is drawn again meanwhile. */
+/** The draft is kept here until the server has it: the page is drawn again meanwhile. */
 const Filter = (props: {
   readonly type: string;
   readonly text: string;

@@ -13,6 +13,8 @@ export interface DiagramRun {
   readonly position: number | undefined;
   /** The time of the fork, for a line. */
   readonly forkedAt: number | undefined;
+  /** How many entries are those of its original, if it is a fork. */
+  readonly keptUntil: number;
   /** The position of the first step that differs from the other run. */
   readonly differsAt: number | undefined;
 }

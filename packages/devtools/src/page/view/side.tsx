@@ -27,7 +27,7 @@ interface SideProps {
 
 export const Side = ({ runs, call, pairs }: SideProps) => {
   const { ui, set, session } = useDevtools();
-  const [main] = runs;
+  const main = runs.find(({ id }) => id === call?.id);
   const chosen = ui.chosen;
   const inspected = runs.find(({ id }) => id === chosen?.runId);
   const shown = tabs.filter(
@@ -64,7 +64,8 @@ export const Side = ({ runs, call, pairs }: SideProps) => {
         {ui.tab === 'conversation' && main !== undefined && (
           <div>
             <Totals run={main.run} position={main.position ?? main.run.log.size} />
-            <Chat run={main.run} runId={main.id} position={main.position ?? main.run.log.size} />
+            {runs.length > 1 && <Switch runs={runs} shown={main} />}
+            <Chat of={main} position={main.position ?? main.run.log.size} />
           </div>
         )}
         {ui.tab === 'inspector' && (
@@ -91,6 +92,34 @@ const moveFocus = (event: KeyboardEvent): void => {
   const next = list[(at + (event.key === 'ArrowRight' ? 1 : list.length - 1)) % list.length];
   next?.focus();
   next?.click();
+};
+
+/** Which of two runs the conversation and the slider show. */
+const Switch = ({
+  runs,
+  shown,
+}: {
+  readonly runs: readonly DiagramRun[];
+  readonly shown: DiagramRun;
+}) => {
+  const { set } = useDevtools();
+  return (
+    <div class="switch actions" role="group" aria-label="Shown run">
+      {runs.map(({ id, title }) => (
+        <button
+          key={id}
+          type="button"
+          aria-pressed={id === shown.id}
+          onClick={() => {
+            if (id !== shown.id)
+              set({ selected: id, compared: shown.id, position: undefined, isPlaying: false });
+          }}
+        >
+          {title}
+        </button>
+      ))}
+    </div>
+  );
 };
 
 /** The tokens and times of a run, as they were at the position. */

@@ -40,7 +40,7 @@ export const leftOf = (given: {
   const { runs, ui, scale, plot, length } = given;
   const tail = length * scale - (plot - padding);
   const end = tail > 1 ? tail : -margin;
-  const [run] = runs;
+  const run = runs.find(({ position }) => position !== undefined);
   const chosen = ui.left === undefined ? undefined : ui.left * scale;
   if (run?.position === undefined) return chosen ?? end;
   const x = run.axis.toAxis(run.run.log.timeAt(run.position - 1)) * scale;
