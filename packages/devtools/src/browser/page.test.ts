@@ -110,7 +110,9 @@ describe('a call', () => {
         ...['tickets', 'events'],
       ]);
       expect(await chat(page).innerText()).toContain('The ferry to Flåm leaves at 08:10');
-      expect(await page.getByTestId('totals').innerText()).toMatch(/in\s+4.0k\s+out\s+287/u);
+      expect(await page.getByTestId('totals').innerText()).toMatch(
+        /tokens in\s+4.0k\s+tokens out\s+287/u,
+      );
       expect(await elementsOf(page)).toBeLessThan(700);
       expect(await violations(page)).toEqual([]);
       await shoot(page, colorScheme);
@@ -181,6 +183,14 @@ describe('a call', () => {
     const { page, server } = await open();
     await showJourney(page, server);
     const size = Number(await slider(page).getAttribute('max'));
+    await chat(page)
+      .getByRole('button', { name: /The counter is closed/u })
+      .click();
+    await page.getByTestId('inspector').getByRole('heading', { name: 'postActing' }).waitFor();
+    expect(await page.getByTestId('inspector').innerText()).toMatch(
+      /step\s+1\/\d[\s\S]*Fork from/u,
+    );
+    await page.keyboard.press('1');
     await slider(page).fill('9');
     await page.getByTestId('cursor').waitFor({ state: 'attached' });
     expect(await chat(page).innerText()).not.toContain('08:10');
@@ -200,7 +210,6 @@ describe('a call', () => {
     await shoot(page, 'travel');
     expect(await violations(page)).toEqual([]);
     await page.getByRole('combobox', { name: 'Speed' }).selectOption('16');
-    await page.locator('.rows').focus();
     await page.keyboard.press(' ');
     await page.getByRole('button', { name: 'Pause' }).waitFor();
     await page.getByRole('button', { name: 'Live', pressed: true }).waitFor();
@@ -229,6 +238,7 @@ describe('a call', () => {
     });
     await page.getByRole('tab', { name: 'Layers' }).click();
     await page.getByText('call, step').waitFor();
+    await page.getByText('lower is further out').waitFor();
   });
 });
 
@@ -346,6 +356,11 @@ describe('breakpoints', () => {
       { method: 'PUT', path: 'breakpoints', body: [{ type: 'preActing' }] },
       { method: 'PUT', path: 'breakpoints', body: [{ type: 'preActing', text: 'weather' }] },
     ]);
+    // Other keys of a checkbox are those of the page.
+    await page.getByRole('checkbox', { name: 'postActing' }).focus();
+    await page.keyboard.press('2');
+    await page.getByRole('tab', { name: 'Inspector', selected: true }).waitFor();
+    await page.keyboard.press('3');
     await shoot(page, 'breakpoints');
     expect(await violations(page)).toEqual([]);
   });
@@ -382,11 +397,16 @@ describe('breakpoints', () => {
     const { page, server } = await open();
     await showJourney(page, server);
     server.send({ line: 'holds', holds: [holdOf('h1'), holdOf('h2')] });
-    await page.getByText('1 more held').waitFor();
+    await page.getByText('1 more held · When does the ferry').waitFor();
+    const showing = page.getByRole('button', { name: 'Show the call' });
+    expect(await showing.count()).toBe(0);
+    await page.locator('[data-call=d] .call-main').click();
+    await showing.click();
+    await page.locator('[data-call=c].shown').waitFor();
     await page.getByRole('button', { name: 'Veto' }).click();
-    expect(await server.asks(1)).toEqual([
-      { method: 'POST', path: 'holds/h1', body: { action: 'veto' } },
-    ]);
+    expect((await server.asks(2)).at(-1)).toEqual({
+      ...{ method: 'POST', path: 'holds/h1', body: { action: 'veto' } },
+    });
     server.send({ line: 'holds', holds: [] });
     await page.getByTestId('hold').waitFor({ state: 'detached' });
   });
@@ -473,6 +493,10 @@ describe('small windows and settings', () => {
     await showJourney(page, server);
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(1000);
     expect(await violations(page)).toEqual([]);
+    const tabs = await page
+      .getByRole('tab')
+      .evaluateAll((all) => all.map((tab) => tab.getBoundingClientRect().right));
+    expect(Math.max(...tabs)).toBeLessThanOrEqual(1000);
     await shoot(page, 'narrow');
     await page.setViewportSize({ width: 700, height: 900 });
     await page.waitForFunction(() => document.documentElement.scrollWidth === 700);

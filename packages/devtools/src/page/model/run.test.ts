@@ -260,6 +260,21 @@ describe('the lanes', () => {
     ]);
   });
 
+  it('show in the conversation what a breakpoint or an interceptor has edited', () => {
+    const toolCall = (id: string) => ({ toolCall: { type: 'tool_call', id, name: id, input: {} } });
+    const passed = { mark: 'interceptors', of: 'postActing', id: 'i', names: ['guard'] };
+    const result = { isError: false, content: [] };
+    const { conversation } = runWith([
+      { at: 0, callId: 'c', mark: 'hold', id: 'h', of: 'preActing', phase: 'edited' },
+      eventOf('preActing', 1, toolCall('a')),
+      eventOf('preActing', 2, toolCall('b')),
+      { at: 3, callId: 'c', ...passed, toolCallId: 'b', phase: 'ended', isEdited: true } as Mark,
+      eventOf('postActing', 4, { ...toolCall('c'), result, ms: 1 }),
+      eventOf('postActing', 5, { ...toolCall('b'), result, ms: 1 }),
+    ]);
+    expect(conversation.parts.map(({ edited }) => edited)).toEqual([1, 5, undefined]);
+  });
+
   it('end what events began, if the marks come later', () => {
     const toolCall = { id: 'w', name: 'weather', input: {} };
     const { lanes } = runWith([

@@ -96,7 +96,7 @@ const Page = (props: AppProps & { readonly call: CallEntry | undefined }) => {
             )}
           </>
         )}
-        <HoldPanel />
+        <HoldPanel shownId={call?.id} />
       </main>
       <Side runs={runs} call={call} pairs={pairs} />
       {ui.dialog === 'help' && <Help />}

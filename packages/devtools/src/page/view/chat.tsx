@@ -1,7 +1,14 @@
 // The conversation of a run, as it was at the position. A window of parts is shown, and of long texts their end.
 import { useState } from 'preact/hooks';
 import { durationText } from '../model/axis.js';
-import { messageAt, type Part, type TextAt, toolAt } from '../model/conversation.js';
+import {
+  fixedText,
+  messageAt,
+  type Part,
+  type TextAt,
+  toolAt,
+  type ToolPart,
+} from '../model/conversation.js';
 import type { DiagramRun } from './rows.js';
 import { useDevtools } from './state.js';
 
@@ -69,9 +76,7 @@ const PartView = (props: PartProps) => {
               part.type === 'steered' ? 'Steered' : part.depth === 0 ? 'User' : `To ${part.agent}`
             }
           />
-          <LongText
-            text={{ length: part.text.length, slice: (from, to) => part.text.slice(from, to) }}
-          />
+          <LongText text={fixedText(part.text)} />
         </article>
       );
     case 'notice':
@@ -122,7 +127,7 @@ const Message = (props: PartProps<Extract<Part, { type: 'message' }>> & Indent) 
 };
 
 const Tool = (props: PartProps<Extract<Part, { type: 'tool' }>> & Indent) => {
-  const { part, position, indent } = props;
+  const { part, runId, position, indent } = props;
   const { input, result, status, progress } = toolAt(part, position);
   return (
     <article class={`part tool-part ${status}`} style={indent}>
@@ -134,13 +139,7 @@ const Tool = (props: PartProps<Extract<Part, { type: 'tool' }>> & Indent) => {
       <div class="arguments">
         <LongText text={input} />
       </div>
-      {result !== undefined && (
-        <div class={result.isError ? 'result bad' : 'result'}>
-          <LongText
-            text={{ length: result.text.length, slice: (from, to) => result.text.slice(from, to) }}
-          />
-        </div>
-      )}
+      {result !== undefined && <Result {...result} runId={runId} />}
     </article>
   );
 };
@@ -158,6 +157,32 @@ const Head = (
       {done < keptUntil && <span class="status">kept</span>}
       {edited !== undefined && edited < position && <span class="status held">edited</span>}
     </header>
+  );
+};
+
+/** A result. It opens its entry in the inspector, from which the call can be forked. */
+const Result = ({
+  runId,
+  position,
+  text,
+  isError,
+}: NonNullable<ToolPart['result']> & { readonly runId: string }) => {
+  const { set } = useDevtools();
+  const look = isError ? 'result bad' : 'result';
+  const act = () =>
+    set({ chosen: { runId, position, until: position, kind: '' }, tab: 'inspector' });
+  // A button cannot have another one, which long texts have.
+  return text.length <= shownLength ? (
+    <button type="button" class={look} title="Show this result" onClick={act}>
+      <LongText text={fixedText(text)} />
+    </button>
+  ) : (
+    <div class={look}>
+      <button type="button" class="link" onClick={act}>
+        Result
+      </button>
+      <LongText text={fixedText(text)} />
+    </div>
   );
 };
 

@@ -88,7 +88,7 @@ export const Settings = () => {
     </label>
   );
   return (
-    <Dialog title="Settings" close={() => set({ dialog: undefined })}>
+    <Dialog title="Prices" close={() => set({ dialog: undefined })}>
       <div class="settings">
         <p>With prices, the page shows what calls cost. They are kept in this browser.</p>
         {field('input', 'Price of a million input tokens, in dollars')}

@@ -207,7 +207,7 @@ const BarDrawing = ({
   const { kind, label, ended, start, end } = bar;
   const height = heights[kind] ?? 10;
   const isLine = kind === 'request';
-  const duration = end === undefined ? 'running' : durationText(end - start);
+  const duration = end === undefined ? '' : `, ${durationText(end - start)}`;
   const begin = Math.max(x, left);
   const room = x + width - begin;
   const hasEnd = isLine || kind === 'tool' || (kind === 'message' && !isPlain);
@@ -224,7 +224,7 @@ const BarDrawing = ({
           rx={2}
           role="button"
           tabIndex={-1}
-          aria-label={`${label}, ${barNames[ended]}, ${duration}`}
+          aria-label={`${label}, ${barNames[ended]}${duration}`}
           data-kind={`${kind}Bar`}
           data-position={bar.position}
           data-until={bar.endPosition ?? bar.position}

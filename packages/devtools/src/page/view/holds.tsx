@@ -5,15 +5,24 @@ import type { Breakpoint, Hold, HoldAction } from '../protocol.js';
 import { useDevtools, useKeys } from './state.js';
 
 /** The first hold, with an editor of its event, and how many wait after it. */
-export const HoldPanel = () => {
+export const HoldPanel = ({ shownId }: { readonly shownId: string | undefined }) => {
   const { session } = useDevtools();
   const [hold] = session.holds;
   if (hold === undefined) return null;
-  return <HoldEditor key={hold.id} hold={hold} others={session.holds.length - 1} />;
+  const others = session.holds.length - 1;
+  return <HoldEditor key={hold.id} {...{ hold, others, isShown: hold.rootId === shownId }} />;
 };
 
-const HoldEditor = ({ hold, others }: { readonly hold: Hold; readonly others: number }) => {
-  const { client, send, set } = useDevtools();
+interface HoldProps {
+  readonly hold: Hold;
+  readonly others: number;
+  /** Whether its call is the one that the page shows. */
+  readonly isShown: boolean;
+}
+
+const HoldEditor = ({ hold, others, isShown }: HoldProps) => {
+  const { session, client, send, set } = useDevtools();
+  const question = session.callsById.get(hold.rootId)?.input;
   const original = editableText(hold);
   const [text, setText] = useState(original);
   const edited = text === original ? undefined : editOf(text);
@@ -37,11 +46,14 @@ const HoldEditor = ({ hold, others }: { readonly hold: Hold; readonly others: nu
           <small>
             {hold.agent.join(' › ')} · turn {hold.event.iteration}
             {others > 0 ? ` · ${others} more held` : ''}
+            {question === undefined ? '' : ` · ${question}`}
           </small>
         </h2>
-        <button type="button" onClick={() => set({ selected: hold.rootId, position: undefined })}>
-          Show the call
-        </button>
+        {!isShown && (
+          <button type="button" onClick={() => set({ selected: hold.rootId, position: undefined })}>
+            Show the call
+          </button>
+        )}
       </header>
       <textarea
         aria-label="The event as JSON"
@@ -69,7 +81,12 @@ const HoldEditor = ({ hold, others }: { readonly hold: Hold; readonly others: nu
         >
           Step <kbd>F10</kbd>
         </button>
-        <button type="button" class="danger" onClick={() => act('veto')}>
+        <button
+          type="button"
+          class="danger"
+          title="Drops the event: a vetoed tool call is not run"
+          onClick={() => act('veto')}
+        >
           Veto
         </button>
         {text !== original && (
@@ -121,6 +138,16 @@ const editOf = (text: string): string | Readonly<Record<string, unknown>> => {
   }
 };
 
+const moments: Readonly<Record<string, string>> = {
+  preReasoning: 'Before a request to the model: edit its messages',
+  reasoningChunk: 'At each delta of the model',
+  postReasoning: 'After a message of the model: edit it or its tool calls',
+  preActing: 'Before a tool runs: edit its arguments',
+  actingChunk: 'At each progress value of a tool',
+  postActing: 'After a tool has run: edit its result',
+  postCall: 'Before the call ends: edit its reply',
+};
+
 /** The types of events that can be held, with a filter each. */
 export const Breakpoints = () => {
   const { session, client, send } = useDevtools();
@@ -142,7 +169,7 @@ export const Breakpoints = () => {
           const others = breakpoints.filter((breakpoint) => breakpoint.type !== type);
           return (
             <li key={type}>
-              <label>
+              <label title={moments[type]}>
                 <input
                   type="checkbox"
                   checked={own !== undefined}

@@ -83,12 +83,14 @@ const Facts = ({
   readonly entry: Entry;
   readonly until: number;
 }) => {
+  const step = stepOf(run, entry);
   const facts: readonly (readonly [string, string])[] = [
     ['time', `+${durationText(Math.round((entry.at - run.log.startedAt) * 10) / 10)}`],
     ['entry', until > entry.position ? `${entry.position} to ${until}` : `${entry.position}`],
     ...(entry.type === 'event'
       ? [['seq', `${entry.event.seq}`] as const, ['turn', `${entry.event.iteration}`] as const]
       : []),
+    ...(step === undefined ? [] : [['step', step] as const]),
     ...(agentOf(entry) === '' ? [] : [['agent', agentOf(entry)] as const]),
   ];
   return (
@@ -100,6 +102,19 @@ const Facts = ({
         </div>
       ))}
     </dl>
+  );
+};
+
+/** The id of the step that an entry belongs to, such as `1` or `1/0`. */
+const stepOf = ({ lanes }: Run, entry: Entry): string | undefined => {
+  if (entry.type === 'mark') return entry.mark.mark === 'step' ? entry.mark.id : undefined;
+  if (entry.type === 'chunk')
+    return stepOfMessage(entry.stream.head.callId, entry.stream.head.messageId);
+  const { callId } = entry.event;
+  const { toolCall, message, messageId } = anyFields(entry.event);
+  return (
+    lanes.calls.get(callId)?.stepsByTool.get(toolCallIn(toolCall).id) ??
+    stepOfMessage(callId, stringOf(messageId) || stringOf(fieldsOf(message)['id']))
   );
 };
 

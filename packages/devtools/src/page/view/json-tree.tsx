@@ -12,7 +12,11 @@ interface JsonProps {
   readonly open: number;
 }
 
-export const JsonTree = ({ name, value, open }: JsonProps) => {
+/** Branches that are open at first, wherever they are. */
+const opened = ['input', 'content', 'text'];
+
+export const JsonTree = ({ name, value, open: given }: JsonProps) => {
+  const open = opened.includes(name ?? '') ? Math.max(given, 2) : given;
   const [isOpen, setOpen] = useState(open > 0);
   const [limit, setLimit] = useState(shownItems);
   if (!Array.isArray(value) && !isRecord(value)) {

@@ -133,8 +133,8 @@ const Totals = ({ run, position }: { readonly run: Run; readonly position: numbe
   const hasFirst = first !== undefined && first <= now;
   const cost = costText(tokens, ui.price);
   const facts: readonly (readonly [string, string])[] = [
-    ['in', countText(tokens.input)],
-    ['out', countText(tokens.output)],
+    ['tokens in', countText(tokens.input)],
+    ['tokens out', countText(tokens.output)],
     ...(tokens.cached > 0 ? [['cached', countText(tokens.cached)] as const] : []),
     ...(cost === undefined ? [] : [['cost', cost] as const]),
     ['first chunk', hasFirst ? durationText(first - root.start) : '–'],
@@ -162,6 +162,10 @@ const Layers = ({ rootId }: { readonly rootId: string | undefined }) => {
     );
   return (
     <div class="layers">
+      <p>
+        Outermost first. The number is the priority: lower is further out. Below are the parts of
+        the call that a layer wraps, and the events that it intercepts.
+      </p>
       {calls.slice(0, 20).map(([callId, layers]) => (
         <section key={callId}>
           <h2>{session.runs.get(rootId ?? '')?.lanes.calls.get(callId)?.name ?? callId}</h2>

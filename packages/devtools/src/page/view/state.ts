@@ -102,8 +102,16 @@ export const useKeys = (handle: (event: KeyboardEvent) => void): void => {
 };
 
 /** Whether a key belongs to the element that has the focus. */
-export const isTyping = ({ target }: Event): boolean =>
-  target instanceof HTMLElement && target.closest('input, textarea, select, dialog') !== null;
+export const isTyping = ({ target, key }: KeyboardEvent): boolean =>
+  target instanceof HTMLElement &&
+  target.closest('input, textarea, select, dialog') !== null &&
+  // Checkboxes and sliders take only these.
+  !(
+    target.matches('[type=checkbox], [type=radio], [type=range]') &&
+    target.closest('dialog') === null &&
+    key !== ' ' &&
+    !key.startsWith('Arrow')
+  );
 
 /** Moves the position with the time of the log, while it plays. */
 export const usePlayback = (

@@ -106,7 +106,10 @@ const Transport = ({ run, go, turn, play }: ToolbarProps) => {
       <select
         aria-label="Speed"
         value={String(ui.speed)}
-        onChange={({ currentTarget }) => set({ speed: Number(currentTarget.value) })}
+        onChange={({ currentTarget }) => {
+          set({ speed: Number(currentTarget.value) });
+          currentTarget.blur();
+        }}
       >
         {speeds.map((speed) => (
           <option key={speed} value={String(speed)}>{`${speed}×`}</option>
