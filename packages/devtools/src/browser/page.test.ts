@@ -177,6 +177,18 @@ describe('a call', () => {
       (text) => document.querySelector('.axis text')?.textContent === text,
       before[0],
     );
+    // A zoom by keys aims at the position.
+    await slider(page).fill('20');
+    const cursor = page.getByTestId('cursor');
+    const xOf = async () => Number(/^M([\d.]+)/u.exec((await cursor.getAttribute('d')) ?? '')?.[1]);
+    const x = await xOf();
+    const [, unzoomed = ''] = await ticks();
+    await page.keyboard.press('+');
+    await page.waitForFunction(
+      (text) => document.querySelectorAll('.axis text')[1]?.textContent !== text,
+      unzoomed,
+    );
+    expect(await xOf()).toBeCloseTo(x, 3);
   });
 
   it('travels in time: the conversation is as it was', async () => {
@@ -452,8 +464,8 @@ describe('a fork', () => {
     expect(await difference.locator('del').allInnerTexts()).toContain('boat');
     expect(await difference.locator('ins').allInnerTexts()).toContain('train');
     await page.locator('[data-run="1"][data-lane=model]').waitFor();
-    expect(await page.locator('.fork-line').count()).toBe(2);
-    expect(await page.locator('.difference-line').count()).toBe(2);
+    expect(await page.locator('.plot .fork-line').count()).toBe(2);
+    expect(await page.locator('.plot .difference-line').count()).toBe(2);
     expect(await violations(page)).toEqual([]);
     await shoot(page, 'compare');
     // While both are compared, the conversation is that of the shown call, or of the other one.

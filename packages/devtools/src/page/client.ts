@@ -12,7 +12,6 @@ import {
   tap,
   throwError,
 } from 'rxjs';
-import { fromFetch } from 'rxjs/fetch';
 import { fieldsOf, isRecord, stringOf } from './model/read-event.js';
 import type { Breakpoint, FeedLine, ForkRequest, HoldAction } from './protocol.js';
 
@@ -51,16 +50,17 @@ class Refused extends Error {}
 
 export const createClient = ({ token, api = 'api/', wait$ }: ClientOptions): Client => {
   const request$ = (path: string, method = 'GET', body?: object): Observable<Response> =>
-    fromFetch(api + path, {
-      method,
-      cache: 'no-store',
-      headers: {
-        authorization: `Bearer ${token}`,
-        ...(body !== undefined && { 'content-type': 'application/json' }),
-      },
-      ...(body !== undefined && { body: JSON.stringify(body) }),
-      selector: accepted$,
-    });
+    defer(() =>
+      fetch(api + path, {
+        method,
+        cache: 'no-store',
+        headers: {
+          authorization: `Bearer ${token}`,
+          ...(body !== undefined && { 'content-type': 'application/json' }),
+        },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+      }),
+    ).pipe(mergeMap(accepted$));
   const done$ = (path: string, method: string, body?: object): Observable<never> =>
     request$(path, method, body).pipe(ignoreElements());
   const follow$ = (failures: number): Observable<FeedNews> =>

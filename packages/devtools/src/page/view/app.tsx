@@ -37,7 +37,7 @@ export const App = (props: AppProps) => {
 
 const Page = (props: AppProps & { readonly call: CallEntry | undefined }) => {
   const { session, ui, latest, set, connection, call } = props;
-  const viewport = useRef<Viewport>({ width: 800, scale: 1, left: 0, length: 1 });
+  const viewport = useRef<Viewport>({ width: 800, scale: 1, left: 0, length: 1, focus: 400 });
   const aligned = useRuns(props, call);
   const pairs = usePairs(aligned.map((one) => one.run));
   const runs = aligned.map((one) => ({ ...one, differsAt: differenceIn(one.run, pairs) }));
@@ -92,7 +92,10 @@ const Page = (props: AppProps & { readonly call: CallEntry | undefined }) => {
             {runs.length > 0 ? (
               <Diagram runs={runs} viewport={viewport} isRunning={isRunning} />
             ) : (
-              <p class="empty">Loading the log …</p>
+              <p class="empty">
+                Loading the log …
+                {call.forkedFrom === undefined ? '' : ' A fork that could not be run has none.'}
+              </p>
             )}
           </>
         )}

@@ -7,7 +7,7 @@ import { describeEntry } from '../model/describe.js';
 import type { Gap } from '../model/log.js';
 import { type DrawnRow, drawnRows, RowDrawing } from './drawing.js';
 import { type DiagramRun, type Row, rowHeight, rowsOf } from './rows.js';
-import { useDevtools, useSize } from './state.js';
+import { type Chosen, useDevtools, useSize } from './state.js';
 import {
   autoScale,
   labelWidth,
@@ -36,7 +36,12 @@ export const Diagram = ({ runs, viewport, isRunning }: DiagramProps) => {
   const length = Math.max(1, ...runs.map(({ axis }) => axis.length));
   const scale = ui.scale ?? autoScale(plot - padding, length, isRunning);
   const left = leftOf({ runs, ui, scale, plot, length });
+  const focus = focusOf(runs, ui.chosen, (one, position) => {
+    return one.axis.toAxis(one.run.log.timeAt(position)) * scale - left;
+  });
+  const isVisible = focus !== undefined && focus >= 0 && focus <= plot;
   Object.assign(viewport.current, { width: plot, scale, left, length });
+  viewport.current.focus = isVisible ? focus : plot / 2;
   const windows = runs.map(({ axis }): Window => ({ axis, scale, left, right: left + plot }));
   const rows = runs.flatMap(({ run, axis }, index) =>
     rowsOf(index, run, ui.collapsed, {
@@ -81,6 +86,18 @@ export const Diagram = ({ runs, viewport, isRunning }: DiagramProps) => {
       <Legend />
     </section>
   );
+};
+
+/** The pixel of the position that was chosen with the slider, or of the chosen marble. */
+const focusOf = (
+  runs: readonly DiagramRun[],
+  chosen: Chosen | undefined,
+  xAt: (run: DiagramRun, position: number) => number,
+): number | undefined => {
+  const scrubbed = runs.find(({ position }) => position !== undefined);
+  if (scrubbed?.position !== undefined) return xAt(scrubbed, scrubbed.position - 1);
+  const run = runs.find(({ id }) => id === chosen?.runId);
+  return run && chosen && xAt(run, chosen.position);
 };
 
 // ---------------------------------------------------------------- labels and ticks
@@ -176,6 +193,7 @@ const Plot = ({ runs, drawn, windows, plot, input }: PlotProps) => {
     const target = targetOf(event);
     if (target === undefined) return;
     const { run, position, until, kind, count, window } = target;
+    setHint(undefined);
     set({ chosen: { runId: run.id, position, until, kind }, tab: 'inspector' });
     if (count > 1 && window !== undefined) set(zoomedTo(run, position, until, plot));
   };

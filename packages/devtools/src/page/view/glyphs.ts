@@ -62,8 +62,12 @@ export const legend: readonly { readonly kind: string; readonly label: string }[
   { kind: 'text', label: 'text' },
   { kind: 'thinking', label: 'thinking' },
   { kind: 'toolInput', label: 'arguments' },
+  { kind: 'preReasoning', label: 'preReasoning' },
+  { kind: 'preActing', label: 'preActing' },
   { kind: 'postActing', label: 'result' },
   { kind: 'error', label: 'error' },
   { kind: 'modelRetry', label: 'retry' },
+  { kind: 'held', label: 'held' },
+  { kind: 'released', label: 'released' },
   { kind: 'custom', label: 'other event' },
 ];

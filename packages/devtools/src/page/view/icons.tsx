@@ -12,10 +12,8 @@ const icons = {
   settings:
     'M4 7h10M18 7h2M4 17h2M10 17h10M14 7a2 2 0 1 0 4 0a2 2 0 1 0-4 0M6 17a2 2 0 1 0 4 0a2 2 0 1 0-4 0',
   theme: 'M12 4a8 8 0 1 0 0 16zM12 4a8 8 0 1 1 0 16',
-  stop: 'M7 7h10v10H7z',
   download: 'M12 4v11M7 11l5 5 5-5M5 20h14',
   upload: 'M12 16V5M7 9l5-5 5 5M5 20h14',
-  compare: 'M5 5h6v14H5zM15 5h4M15 12h4M15 19h4',
   gaps: 'M3 12h5l2-5 4 10 2-5h5',
 } as const;
 

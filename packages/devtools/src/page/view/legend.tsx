@@ -17,5 +17,13 @@ export const Legend = () => (
     <li class="notation">^ subscribed</li>
     <li class="notation">| complete</li>
     <li class="notation">! unsubscribed</li>
+    {['fork', 'difference'].map((line) => (
+      <li key={line}>
+        <svg width={3} height={16} aria-hidden="true">
+          <path class={`${line}-line`} d="M1.5 0v16" />
+        </svg>
+        {line}
+      </li>
+    ))}
   </ul>
 );

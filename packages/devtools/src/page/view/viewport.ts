@@ -12,6 +12,8 @@ export interface Viewport {
   left: number;
   /** Milliseconds of the longest axis. */
   length: number;
+  /** The pixel of the plot that stays in place when a button or a key zooms. */
+  focus: number;
 }
 
 export const labelWidth = 184;
@@ -65,8 +67,8 @@ export const zoomedTo = (
 
 // ---------------------------------------------------------------- zoom and pan
 
-/** The window after a zoom around a pixel of the plot. */
-export const zoomed = (viewport: Viewport, factor: number, x = viewport.width / 2) => {
+/** The window after a zoom around a pixel of the plot. Default: its focus. */
+export const zoomed = (viewport: Viewport, factor: number, x = viewport.focus) => {
   const { scale, left, width, length } = viewport;
   const next = Math.min(maxScale, Math.max(width / length / 4, scale * factor));
   return { scale: next, left: (left + x) / scale - x / next };
