@@ -35,7 +35,7 @@ import { holdable, refused } from './holds.js';
 import { createHub, type Hub } from './hub.js';
 import { type Inspected, inspecting } from './inspect.js';
 import type { ForkRequest } from './page/protocol.js';
-import { forked$, type Source } from './source.js';
+import { forked$, noticed, type Source } from './source.js';
 
 export interface AgentSourceOptions {
   /** The name above the calls. Default: the file of the program. */
@@ -195,12 +195,7 @@ const recording$ = (hub: Hub, agents$: Observable<Agent>, onEnd: () => void): Ob
         if (log.isOver) onEnd();
         hub.changed();
         return EMPTY;
-      }).pipe(
-        catchError((error: unknown) => {
-          hub.notice(`An event '${event.type}' cannot be shown: ${messageOf(error)}`);
-          return EMPTY;
-        }),
-      ),
+      }).pipe(catchError(noticed(hub, `An event '${event.type}' cannot be shown`))),
     ),
   );
 
@@ -219,8 +214,7 @@ const createForks = (
       ignoreElements(),
       catchError((error: unknown) => {
         hub.log(newId).end('failed');
-        hub.notice(`The fork ${newId} failed: ${messageOf(error)}`);
-        return EMPTY;
+        return noticed(hub, `The fork ${newId} failed`)(error);
       }),
     );
   const start = (id: string, at: string, newId: string, by: Journal): void => {
@@ -271,9 +265,6 @@ const createForks = (
       }),
   };
 };
-
-export const messageOf = (error: unknown): string =>
-  error instanceof Error ? error.message : String(error);
 
 const notRecorded =
   "This call is not recorded. To fork calls, set 'forks': devtools(agent, { forks: true }).";

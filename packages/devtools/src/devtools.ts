@@ -9,17 +9,10 @@ import {
   isText,
   type Rule,
 } from '@millrace/core/values';
-import {
-  defer,
-  EMPTY,
-  isObservable,
-  mergeMap,
-  type Observable,
-  ReplaySubject,
-  Subscription,
-  tap,
-} from 'rxjs';
-import { createAgentSource, messageOf } from './agent-source.js';
+import { EMPTY, isObservable, type Observable, ReplaySubject, Subscription, tap } from 'rxjs';
+import { createAgentSource } from './agent-source.js';
+import { checkToken, pageRules, served$ } from './served.js';
+import { messageOf } from './source.js';
 
 /** Options of `devtools`. */
 export interface DevtoolsOptions {
@@ -76,34 +69,26 @@ export const devtools = <A extends Agent>(agent: A, options: DevtoolsOptions = {
 /** Creates devtools for several agents, with one page. They start immediately. */
 export const createDevtools = (options: DevtoolsOptions = {}): Devtools => {
   checkOptions('devtools()', options, rules);
-  checkToken('devtools()', options.token);
+  checkToken('devtools()', options);
   const { enabled = isDevelopment() } = options;
   if (!enabled) return { inspect: (agent) => agent, address$: EMPTY, close: () => undefined };
-  const { keepOpen = false, print = console.error, port, token } = options;
+  const { keepOpen = false, print = console.error } = options;
   const running = new Subscription();
   const { source, inspect, running$ } = createAgentSource(options);
   const address$ = new ReplaySubject<string>(1);
+  const failed = {
+    error: (error: unknown): void => {
+      print(`Devtools: ${messageOf(error)}`);
+    },
+  };
+  running.add(running$.subscribe(failed));
   running.add(
-    running$.subscribe({ error: (error: unknown) => print(`Devtools: ${messageOf(error)}`) }),
-  );
-  running.add(
-    defer(() => import('./listen.js'))
-      .pipe(
-        mergeMap(({ listen$ }) =>
-          listen$(source, {
-            ...(port === undefined ? {} : { port }),
-            ...(token === undefined ? {} : { token }),
-            keepsRunning: keepOpen,
-          }),
-        ),
-        tap((address) => print(`Devtools: ${address}`)),
-      )
+    served$(source, options, keepOpen)
+      .pipe(tap((address) => print(`Devtools: ${address}`)))
       .subscribe(address$),
   );
   // The caller may not listen for the error.
-  running.add(
-    address$.subscribe({ error: (error: unknown) => print(`Devtools: ${messageOf(error)}`) }),
-  );
+  running.add(address$.subscribe(failed));
   return {
     inspect: (agent) => {
       checkAgent('inspect()', agent);
@@ -125,26 +110,8 @@ const checkAgent = (owner: string, agent: unknown): void => {
   throw new MillraceError('config', `${owner} takes an agent, such as one from createAgent().`);
 };
 
-/** Options of a page of devtools. */
-export const listenRules: Readonly<Record<'port' | 'token', Rule>> = {
-  port: [
-    (value) => Number.isInteger(value) && Number(value) >= 0 && Number(value) <= 65_535,
-    'a port from 0 to 65535',
-  ],
-  token: isText,
-};
-
-/** Throws for a token that is too short. The message must not have it. */
-export const checkToken = (owner: string, token: string | undefined): void => {
-  if (token === undefined || /^[\w-]{16,}$/u.test(token)) return;
-  throw new MillraceError(
-    'config',
-    `${owner}: 'token' must be a secret of at least 16 letters, digits, '-' and '_'.`,
-  );
-};
-
 const rules: Readonly<Record<keyof DevtoolsOptions, Rule>> = {
-  ...listenRules,
+  ...pageRules,
   title: isText,
   enabled: isFlag,
   keepOpen: isFlag,

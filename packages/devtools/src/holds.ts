@@ -9,18 +9,23 @@ export type HoldableType = Parameters<typeof on>[0];
 
 export type HoldableEvent = EventOf<HoldableType>;
 
-export const holdable: readonly HoldableType[] = [
-  'preReasoning',
-  'postReasoning',
-  'preActing',
-  'actingChunk',
-  'postActing',
-  'preSummary',
-  'postSummary',
-  'prePlanning',
-  'postPlanning',
-  'postCall',
-];
+/** Has each type, or does not compile. */
+const isHoldable: Readonly<Record<HoldableType, true>> = {
+  preReasoning: true,
+  postReasoning: true,
+  preActing: true,
+  actingChunk: true,
+  postActing: true,
+  preSummary: true,
+  postSummary: true,
+  prePlanning: true,
+  postPlanning: true,
+  postCall: true,
+};
+
+export const holdable = Object.keys(isHoldable).filter(
+  (type): type is HoldableType => type in isHoldable,
+);
 
 /** The breakpoints, and the events that they hold. */
 export interface Holds {

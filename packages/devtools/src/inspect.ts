@@ -11,13 +11,13 @@ import { isRecord } from '@millrace/core/values';
 import {
   concatMap,
   defer,
+  dematerialize,
   finalize,
   ignoreElements,
+  materialize,
   merge,
   type Observable,
   of,
-  Subject,
-  takeUntil,
   tap,
 } from 'rxjs';
 import type { Clock } from './clock.js';
@@ -257,17 +257,10 @@ const watching = <T, Level>(
   level$: Observable<Level>,
   handle: (level: Level) => void,
 ): Observable<T> =>
-  defer(() => {
-    const over$ = new Subject<void>();
-    return merge(
-      level$.pipe(tap(handle), ignoreElements(), takeUntil(over$)),
-      source.pipe(
-        finalize(() => {
-          over$.next();
-        }),
-      ),
-    );
-  });
+  // The end of the source, as a value, ends the other one.
+  merge(level$.pipe(tap(handle), ignoreElements()), source.pipe(materialize())).pipe(
+    dematerialize(),
+  );
 
 /** Marks the subscriptions to a model, and when their consumers stop them. */
 const markingRequests = (

@@ -29,14 +29,12 @@ import { refused } from './holds.js';
 import type { Breakpoint, FeedLine, ForkRequest, HoldAction } from './page/protocol.js';
 import type { Source } from './source.js';
 
-/** Options of the server of the page. */
-export interface ListenOptions {
+/** Options of a page of devtools. */
+export interface PageOptions {
   /** Default: 4983, or a free one if it is taken. */
   readonly port?: number;
   /** Default: a random one. */
   readonly token?: string;
-  /** Whether the process keeps running for the page. */
-  readonly keepsRunning: boolean;
 }
 
 const usualPort = 4_983;
@@ -50,7 +48,8 @@ const maxBytes = 8_000_000;
  */
 export const listen$ = (
   source: Source,
-  { port, token = randomBytes(16).toString('hex'), keepsRunning }: ListenOptions,
+  { port, token = randomBytes(16).toString('hex') }: PageOptions,
+  keepsRunning: boolean,
 ): Observable<string> =>
   new Observable((subscriber) => {
     const respond$ = createRoutes(source, token);

@@ -8,7 +8,7 @@ import {
   type StepSummary,
   steps$,
 } from '@millrace/core/journal';
-import { mergeMap, type Observable, toArray } from 'rxjs';
+import { EMPTY, mergeMap, type Observable, toArray } from 'rxjs';
 import { refused } from './holds.js';
 import type { Hub } from './hub.js';
 import type { ForkRequest } from './page/protocol.js';
@@ -28,6 +28,17 @@ export interface Source {
   /** Interrupts a running call. Throws if it cannot. */
   interrupt(id: string, message: string | undefined): void;
 }
+
+/** Shows an error on the page, and completes. */
+export const noticed =
+  (hub: Hub, what: string) =>
+  (error: unknown): Observable<never> => {
+    hub.notice(`${what}: ${messageOf(error)}`);
+    return EMPTY;
+  };
+
+export const messageOf = (error: unknown): string =>
+  error instanceof Error ? error.message : String(error);
 
 type StoreOfCalls = Parameters<typeof fork$>[0];
 

@@ -32,11 +32,11 @@ import {
   toArray,
 } from 'rxjs';
 import { textOfJson } from './call-log.js';
-import { checkToken, listenRules } from './devtools.js';
 import { refused } from './holds.js';
 import { createHub, type Hub } from './hub.js';
 import type { CallEntry } from './page/protocol.js';
-import { forked$, type Source } from './source.js';
+import { checkToken, pageRules, served$ } from './served.js';
+import { forked$, noticed, type Source } from './source.js';
 
 /** Options of `storeDevtools`. */
 export interface StoreDevtoolsOptions {
@@ -65,20 +65,10 @@ export const storeDevtools = (
   options: StoreDevtoolsOptions = {},
 ): Observable<string> => {
   checkOptions('storeDevtools()', { store, ...options }, rules, ['store']);
-  checkToken('storeDevtools()', options.token);
-  const { port, token } = options;
+  checkToken('storeDevtools()', options);
   return defer(() => {
     const { source, reading$ } = createStoreSource(store, options);
-    const listening$ = defer(() => import('./listen.js')).pipe(
-      mergeMap(({ listen$ }) =>
-        listen$(source, {
-          ...(port === undefined ? {} : { port }),
-          ...(token === undefined ? {} : { token }),
-          keepsRunning: true,
-        }),
-      ),
-    );
-    return merge(listening$, reading$);
+    return merge(served$(source, options, true), reading$);
   });
 };
 
@@ -133,7 +123,10 @@ const createStoreSource = (
     title,
     holdable: [],
     open: (id) => {
-      if (opened.has(id)) return;
+      if (opened.has(id)) {
+        hub.restart(id);
+        return;
+      }
       opened.add(id);
       hub.log(id).set({ isOpen: true });
       wanted$.next(id);
@@ -226,14 +219,6 @@ const search$ = (
     toArray(),
   );
 
-/** Shows an error on the page, and completes. */
-const noticed =
-  (hub: Hub, what: string) =>
-  (error: unknown): Observable<never> => {
-    hub.notice(`${what}: ${error instanceof Error ? error.message : String(error)}`);
-    return EMPTY;
-  };
-
 const canFork = (call: CallSummary, agents: readonly Agent[]): boolean =>
   'agent' in call && agents.some(({ name }) => name === call.agent);
 
@@ -241,7 +226,7 @@ const unforkable = (agent: string): string =>
   `These devtools do not have the agent '${agent}'. Pass it to fork its calls: storeDevtools(store, { agents }).`;
 
 const rules: Readonly<Record<keyof StoreDevtoolsOptions | 'store', Rule>> = {
-  ...listenRules,
+  ...pageRules,
   store: [
     (value) => isRecord(value) && isRecord(value['driver']),
     'a store of calls, such as openFiles(directory).calls',

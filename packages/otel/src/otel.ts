@@ -1,5 +1,5 @@
 import type { Attributes, Context, MeterProvider, TracerProvider } from '@opentelemetry/api';
-import { type CallInfo, cell, type Layer, on } from '@millrace/core';
+import { type CallInfo, cell, type Layer } from '@millrace/core';
 import { checkOptions, having, isFunction, type Rule } from '@millrace/core/values';
 import { identity } from 'rxjs';
 import { harmless, traceCalls } from './call-span.js';
@@ -78,10 +78,7 @@ const layerWhile = <Part extends 'open' | 'call' | 'step' | 'model'>(
   own: Layer[Part],
 ): Layer => {
   const layer: Layer = {
-    // An interceptor cannot interrupt a call. With another layer, the core makes each step interruptible, which doubles
-    // the cost of a question. This interceptor does nothing.
-    ...on('preSummary', identity),
-    ...{ name, priority, inherit: true },
+    ...{ name, priority, inherit: true, info: { observes: true } },
   };
   tracings.set(layer, tracing);
   return Object.defineProperty(layer, part, {

@@ -119,7 +119,7 @@ export type ModelReport =
   | { readonly type: 'admitted'; readonly why: LimitKind; readonly waitedMs: number }
   | { readonly type: 'warning'; readonly message: string };
 
-type LimitKind = 'concurrency' | 'rate' | 'calls';
+export type LimitKind = 'concurrency' | 'rate' | 'calls';
 
 export interface ModelContext {
   /** While it is closed, the model does not read from its socket. */

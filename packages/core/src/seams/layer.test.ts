@@ -38,6 +38,21 @@ const echo = tool({ name: 'echo', description: 'Echoes.', run: () => 'Hallo' });
 const oneTool = () => scriptedModel([toolCall('echo')], [text('Done.')]);
 
 describe('layers', () => {
+  it('make a call interruptible, unless they only observe', async () => {
+    const seen: boolean[] = [];
+    const seeing = (info: Layer['info']): Layer =>
+      layer('seeing', {
+        ...(info && { info }),
+        open: ({ isInterruptible }) => {
+          seen.push(isInterruptible);
+          return (call$) => call$;
+        },
+      });
+    for (const info of [undefined, { observes: true }, { observes: true, resumed: true }] as const)
+      await createAgent({ model: scriptedModel([text('Hi.')]), use: [seeing(info)] }).call('a');
+    expect(seen).toEqual([true, false, true]);
+  });
+
   it('know the other layers, and the step that makes the call', async () => {
     const seen: unknown[] = [];
     const seeing = layer('seeing', {

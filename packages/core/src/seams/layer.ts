@@ -95,6 +95,8 @@ export interface Layer {
     readonly context?: readonly ContextEntry[];
     /** The layer resumes its call, and may interrupt it. */
     readonly resumed?: true;
+    /** The layer never interrupts its call: without others that may, steps cost less. */
+    readonly observes?: true;
   };
   /** Replaces an earlier layer of the same name. An inherited one replaces the sub-agent's own. */
   readonly single?: true;
@@ -177,9 +179,10 @@ export const trusted = <Own extends Layer>(layer: Own): Own => {
   return layer;
 };
 
-/** Whether a layer may interrupt its call: layers of other packages may, and those that resume. */
+/** Whether a layer may interrupt its call: layers of other packages may, unless they only observe, and those that resume. */
 export const mayInterrupt = (layer: Layer): boolean =>
-  layer.info?.resumed === true || !(trustedOnes.has(layer) || isInterceptor(layer));
+  layer.info?.resumed ??
+  !(layer.info?.observes ?? (trustedOnes.has(layer) || isInterceptor(layer)));
 
 export const hooksOf = (layers: readonly Layer[]): readonly Hook[] =>
   layers.flatMap((layer) => [

@@ -1,26 +1,9 @@
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import type { Browser } from 'playwright-core';
+import { describe, expect, it } from '@jest/globals';
 import { eventOf, runOf } from '../page/model/runs.test-support.js';
 import type { LogItem, Mark } from '../page/protocol.js';
-import { entryOf, hello, launch, shoot, visits } from './page.test-support.js';
+import { entryOf, hello, inBrowser, shoot, violations } from './page.test-support.js';
 
-let browser: Browser | undefined;
-beforeAll(async () => {
-  browser = await launch();
-});
-afterAll(() => browser?.close());
-
-const { open, close } = visits(() => {
-  if (browser === undefined) throw new Error('There is no browser.');
-  return browser;
-});
-afterEach(async () => {
-  expect(await close()).toEqual([]);
-});
-
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const { open } = inBrowser();
 
 const mark = (fields: object, at: number) => ({ at, callId: 'c', ...fields }) as Mark;
 const step = (id: string, kind: string, phase: string, at: number) =>
@@ -140,11 +123,7 @@ describe('the lanes of a call', () => {
     expect(await page.locator('.subscription.tool.unsubscribed').count()).toBe(1);
     await page.locator('[data-kind=shiftBegun]').hover();
     await page.locator('.hint', { hasText: 'shiftBegun' }).waitFor();
-    await page.evaluate(axe);
-    const { violations } = (await page.evaluate('axe.run()')) as {
-      violations: { id: string; nodes: { failureSummary: string }[] }[];
-    };
-    expect(violations.map(({ id, nodes }) => `${id} ${nodes[0]?.failureSummary}`)).toEqual([]);
+    expect(await violations(page)).toEqual([]);
     await shoot(page, `lanes-${colorScheme}`);
   });
 });

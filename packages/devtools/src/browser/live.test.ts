@@ -1,42 +1,20 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { createAgent, type ModelChunk } from '@millrace/core';
 import { finish, scriptedModel, text } from '@millrace/core/testing';
-import type { Browser, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { concat, concatMap, delay, firstValueFrom, map, NEVER, of, range } from 'rxjs';
 import { createDevtools } from '../index.js';
-import { launch, shoot } from './page.test-support.js';
+import { inBrowser, shoot } from './page.test-support.js';
 import { costOf, percentile } from './script-time.test-support.js';
 import { steered, travelAgent } from './scene.test-support.js';
 
-let browser: Browser | undefined;
-beforeAll(async () => {
-  browser = await launch();
-});
-afterAll(() => browser?.close());
-
-const closing: (() => unknown)[] = [];
-const errors: string[] = [];
-afterEach(async () => {
-  for (const close of closing.splice(0)) await close();
-  expect(errors.splice(0)).toEqual([]);
-});
+const { browser, openBlank, whenDone } = inBrowser();
 
 /** A page of devtools, with their agents in this process. */
 const opened = async () => {
   const dev = createDevtools({ enabled: true, port: 0, forks: true, print: () => undefined });
-  closing.unshift(dev.close);
-  const context = await browser?.newContext({
-    reducedMotion: 'reduce',
-    viewport: { width: 1440, height: 860 },
-  });
-  if (context === undefined) throw new Error('There is no browser.');
-  closing.unshift(() => context.close());
-  const page: Page = await context.newPage();
-  page.setDefaultTimeout(20_000);
-  page.on('pageerror', (error) => errors.push(String(error.stack)));
-  page.on('console', (message) => {
-    if (/Content Security Policy|Trusted/u.test(message.text())) errors.push(message.text());
-  });
+  whenDone(dev.close);
+  const page = await openBlank();
   await page.goto(await firstValueFrom(dev.address$));
   await page.getByText('Connected').waitFor();
   return { ...dev, page };
@@ -127,8 +105,7 @@ describe('the devtools of a running agent', () => {
       map((index): ModelChunk => ({ type: 'text', text: `word ${index} ` })),
     );
     const agent = inspect(createAgent({ model: scriptedModel(concat(word$, of(finish()))) }));
-    if (browser === undefined) throw new Error('There is no browser.');
-    const { updates, elements, heap } = await costOf(browser, page, async () => {
+    const { updates, elements, heap } = await costOf(browser(), page, async () => {
       await agent.call('Write.');
       await page.getByRole('button', { name: 'reply, entry' }).waitFor({ timeout: 60_000 });
     });

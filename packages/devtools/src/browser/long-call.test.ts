@@ -1,5 +1,5 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import type { Browser, Page } from 'playwright-core';
+import { describe, expect, it } from '@jest/globals';
+import type { Page } from 'playwright-core';
 import { eventOf, runOf } from '../page/model/runs.test-support.js';
 import { isChunkRun, type LogItem, type Mark } from '../page/protocol.js';
 import {
@@ -7,24 +7,11 @@ import {
   entryOf,
   type FakeServer,
   hello,
-  launch,
+  inBrowser,
   shoot,
-  visits,
 } from './page.test-support.js';
 
-let browser: Browser | undefined;
-beforeAll(async () => {
-  browser = await launch();
-});
-afterAll(() => browser?.close());
-
-const { open, close } = visits(() => {
-  if (browser === undefined) throw new Error('There is no browser.');
-  return browser;
-});
-afterEach(async () => {
-  expect(await close()).toEqual([]);
-});
+const { open } = inBrowser();
 
 /** Measures each frame of the page, and the time of its thread. */
 const measured = async (page: Page) => {

@@ -1,7 +1,9 @@
-import { existsSync, mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { createServer, type ServerResponse } from 'node:http';
+import { createRequire } from 'node:module';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, expect } from '@jest/globals';
 import { pageRoutes } from '@millrace/server/page';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import { firstValueFrom, ReplaySubject, take, toArray } from 'rxjs';
@@ -13,7 +15,7 @@ export const screenshots = join(import.meta.dirname, '../../temp/screenshots');
 
 const programs = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
 
-export const launch = (): Promise<Browser> => {
+const launch = (): Promise<Browser> => {
   const path = process.env['CHROMIUM'] ?? programs.find((program) => existsSync(program));
   if (path === undefined || !existsSync(path)) {
     throw new Error(
@@ -159,33 +161,75 @@ export const entryOf = (id: string, entry: Partial<CallEntry> = {}): CallEntry =
   ...entry,
 });
 
-/** Opens pages and closes them, and collects what must not happen. */
-export const visits = (browser: () => Browser) => {
+/** A page of the size of a screen. Errors of scripts and of the policy go to a list. */
+const openPage = async (
+  browser: Browser,
+  errors: string[],
+  options: BrowserContextOptions = {},
+): Promise<Page> => {
+  const context = await browser.newContext({
+    ...{ reducedMotion: 'reduce', viewport: { width: 1440, height: 860 } },
+    ...options,
+  });
+  const page = await context.newPage();
+  page.setDefaultTimeout(20_000);
+  page.on('pageerror', (error) => errors.push(String(error.stack)));
+  page.on('console', (message) => {
+    if (/Content Security Policy|Trusted/u.test(message.text())) errors.push(message.text());
+  });
+  return page;
+};
+
+/** Starts Chromium for the tests of a file, opens pages, closes them after each test, and fails it for their errors. */
+export const inBrowser = () => {
+  const running: { browser?: Browser } = {};
   const closing: (() => unknown)[] = [];
   const errors: string[] = [];
+  beforeAll(async () => {
+    running.browser = await launch();
+  });
+  afterAll(() => running.browser?.close());
+  afterEach(async () => {
+    for (const close of closing.splice(0)) await close();
+    expect(errors.splice(0)).toEqual([]);
+  });
+  const browser = (): Browser => {
+    if (running.browser === undefined) throw new Error('There is no browser.');
+    return running.browser;
+  };
+  const openBlank = async (options?: BrowserContextOptions): Promise<Page> => {
+    const page = await openPage(browser(), errors, options);
+    closing.unshift(() => page.context().close());
+    return page;
+  };
   return {
+    browser,
+    openBlank,
+    /** Called after the test, before what was given earlier. */
+    whenDone: (close: () => unknown): void => void closing.unshift(close),
+    /** A page of a fake server. */
     open: async (options: BrowserContextOptions = {}, address = `#token=${token}`) => {
       const server = await serveFeed();
       closing.unshift(() => server.close());
-      const context = await browser().newContext({
-        ...{ reducedMotion: 'reduce', viewport: { width: 1440, height: 860 } },
-        ...options,
-      });
-      closing.unshift(() => context.close());
-      const page = await context.newPage();
-      page.setDefaultTimeout(15_000);
-      page.on('pageerror', (error) => errors.push(String(error.stack)));
-      page.on('console', (message) => {
-        if (/Content Security Policy|Trusted/u.test(message.text())) errors.push(message.text());
-      });
+      const page = await openBlank(options);
       await page.goto(server.url + address);
       return { page, server };
     },
-    close: async (): Promise<readonly string[]> => {
-      for (const close of closing.splice(0)) await close();
-      return errors.splice(0);
-    },
   };
+};
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+/** The rules of accessibility that a page breaks. */
+export const violations = async (page: Page): Promise<readonly string[]> => {
+  // A script of the test is no script of the page: it runs beside its policy.
+  await page.evaluate(axe);
+  const result = (await page.evaluate('axe.run()')) as {
+    violations: { id: string; nodes: { html: string; failureSummary?: string }[] }[];
+  };
+  return result.violations.map(
+    ({ id, nodes }) => `${id}: ${nodes[0]?.html} ${nodes[0]?.failureSummary}`,
+  );
 };
 
 export const shoot = async (page: Page, name: string): Promise<void> => {

@@ -1,7 +1,5 @@
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import type { Browser, Page } from 'playwright-core';
+import { describe, expect, it } from '@jest/globals';
+import type { Page } from 'playwright-core';
 import { forked } from '../page/model/forks.test-support.js';
 import { eventOf, travel } from '../page/model/runs.test-support.js';
 import type { Hold } from '../page/protocol.js';
@@ -10,38 +8,12 @@ import {
   entryOf,
   type FakeServer,
   hello,
-  launch,
+  inBrowser,
   shoot,
-  visits,
+  violations,
 } from './page.test-support.js';
 
-let browser: Browser | undefined;
-beforeAll(async () => {
-  browser = await launch();
-});
-afterAll(() => browser?.close());
-
-const { open, close } = visits(() => {
-  if (browser === undefined) throw new Error('There is no browser.');
-  return browser;
-});
-afterEach(async () => {
-  expect(await close()).toEqual([]);
-});
-
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-
-/** The rules that a page breaks. */
-const violations = async (page: Page): Promise<readonly string[]> => {
-  // A script of the test is no script of the page: it runs beside its policy.
-  await page.evaluate(axe);
-  const result = (await page.evaluate('axe.run()')) as {
-    violations: { id: string; nodes: { html: string; failureSummary?: string }[] }[];
-  };
-  return result.violations.map(
-    ({ id, nodes }) => `${id}: ${nodes[0]?.html} ${nodes[0]?.failureSummary}`,
-  );
-};
+const { open } = inBrowser();
 
 const { items } = travel();
 

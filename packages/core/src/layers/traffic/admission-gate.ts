@@ -1,6 +1,6 @@
 import { defer, finalize, Observable, tap } from 'rxjs';
 import { contained } from '../../flow/contained.js';
-import type { ModelContext, ModelReport } from '../../models/model.js';
+import type { LimitKind, ModelContext } from '../../models/model.js';
 import type { MillraceError } from '../../values/errors.js';
 import { createFifo } from '../../flow/fifo.js';
 
@@ -23,10 +23,7 @@ interface AdmissionGate {
 
 /** Reports a wait: `queued` when it begins, `admitted` when it ends. */
 export const reportingWait =
-  (
-    why: Extract<ModelReport, { type: 'queued' }>['why'],
-    { scheduler, report }: Pick<ModelContext, 'scheduler' | 'report'>,
-  ) =>
+  (why: LimitKind, { scheduler, report }: Pick<ModelContext, 'scheduler' | 'report'>) =>
   (ahead: number): (() => void) => {
     const since = scheduler.now();
     report({ type: 'queued', why, ahead });
