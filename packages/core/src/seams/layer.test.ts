@@ -15,7 +15,7 @@ import {
 } from 'rxjs';
 import { createAgent, interruptOn, type Layer, on, type Step, textOf, tool } from '../index.js';
 import { marbles, record, scriptedModel, text, toolCall } from '../testing/index.js';
-import { handedDown, layersOf } from './layer.js';
+import { handedDown, layersOf, mayInterrupt } from './layer.js';
 import { type Cell, cell, createLocals } from '../step.js';
 
 const layer = (name: string, more: Omit<Layer, 'name'> = {}): Layer => ({ name, ...more });
@@ -38,19 +38,12 @@ const echo = tool({ name: 'echo', description: 'Echoes.', run: () => 'Hallo' });
 const oneTool = () => scriptedModel([toolCall('echo')], [text('Done.')]);
 
 describe('layers', () => {
-  it('make a call interruptible, unless they only observe', async () => {
-    const seen: boolean[] = [];
-    const seeing = (info: Layer['info']): Layer =>
-      layer('seeing', {
-        ...(info && { info }),
-        open: ({ isInterruptible }) => {
-          seen.push(isInterruptible);
-          return (call$) => call$;
-        },
-      });
-    for (const info of [undefined, { observes: true }, { observes: true, resumed: true }] as const)
-      await createAgent({ model: scriptedModel([text('Hi.')]), use: [seeing(info)] }).call('a');
-    expect(seen).toEqual([true, false, true]);
+  it('may interrupt their call, unless they only observe', () => {
+    const may = (info: Layer['info']) => mayInterrupt(layer('any', { ...(info && { info }) }));
+    expect(may(undefined)).toBe(true);
+    expect(may({ observes: true })).toBe(false);
+    expect(may({ observes: true, resumed: true })).toBe(true);
+    expect(mayInterrupt(on('preActing', tap()))).toBe(false);
   });
 
   it('know the other layers, and the step that makes the call', async () => {
