@@ -45,12 +45,16 @@ const rules = {
   'adapters-know-only-the-core': {
     from: {
       path: '^packages/',
-      pathNot: '^packages/(a2a|chat-page|cli|devtools|openai|anthropic)/',
+      pathNot: '^packages/(a2a|chat-page|cli|dbos|devtools|openai|anthropic)/',
     },
     to: {
       path: ours,
       pathNot: modules('@millrace/core', '@millrace/fault-server', '@millrace/postgres-server'),
     },
+  },
+  'dbos-knows-only-the-core-and-the-store': {
+    from: { path: '^packages/dbos/', pathNot: test },
+    to: { path: ours, pathNot: modules('@millrace/core', '@millrace/store') },
   },
   'pages-know-only-the-core-and-the-server': {
     from: { path: '^packages/(chat-page|devtools)/', pathNot: test },
@@ -82,6 +86,15 @@ const rules = {
   'only-tests-start-databases': {
     from: { path: '^packages/', pathNot: test },
     to: { path: modules('@millrace/postgres-server') },
+  },
+
+  'only-dbos-knows-that-engine': {
+    from: { path: '^packages/', pathNot: ['^packages/dbos/', test] },
+    to: { path: modules('@dbos-inc') },
+  },
+  'only-restate-knows-that-engine': {
+    from: { path: '^packages/', pathNot: ['^packages/restate/', test] },
+    to: { path: modules('@restatedev') },
   },
 
   'only-otel-knows-open-telemetry': {
