@@ -1,0 +1,355 @@
+import { randomBytes } from 'node:crypto';
+import { DBOS, DBOSClient, Error as DbosError } from '@dbos-inc/dbos-sdk';
+import { MillraceError } from '@millrace/core';
+import pg from 'pg';
+import { Observable } from 'rxjs';
+import { isOrder, type Order } from './order.js';
+
+type Row = Readonly<Record<string, unknown>>;
+
+/** The database of the engine: what DBOS keeps, read and changed where its own interface has no way to. */
+export interface Database {
+  /** Shared with DBOS in this process. */
+  readonly pool: pg.Pool;
+  readonly name: string;
+  readonly schema: string;
+  /** Adds a call to the queue of its agent, after the earlier calls of its session. Rejects with `conflict` if the id exists. */
+  start(order: Order, when: StartTime): Promise<void>;
+  /** Sends a message to a call, also one that has ended. Rejects with `invalidResume` if there is no such call. */
+  send(callId: string, message: object): Promise<void>;
+  /** The messages of a call, in the order in which they were sent. */
+  messages(callId: string): Promise<readonly StoredMessage[]>;
+  /** Puts a call that failed, was cancelled, or stopped too many workers back into its queue, with its messages. */
+  retry(callId: string, call: EngineCall): Promise<void>;
+  /** The call as DBOS knows it. */
+  find(callId: string): Promise<EngineCall | undefined>;
+  /** Puts the running calls of workers that are gone back into their queues, if their version is ours. */
+  recover(ours: Worker, queues: readonly string[]): Promise<readonly string[]>;
+  /** Moves calls that have not ended from another version to ours, but for those that a live worker runs. */
+  adopt(version: string, ours: string): Promise<readonly string[]>;
+  /** Removes the workflows that ended before a time. Their calls stay in the store. */
+  prune(olderThanMs: number): Promise<void>;
+  client(): Promise<DBOSClient>;
+  /**
+   * Holds a connection that shows other workers that this one is alive. Emits an empty text once it does, then the id of
+   * a call at each new message to it. Errors when the connection is lost. Cold.
+   */
+  presence$(worker: string): Observable<string>;
+  close(): Promise<void>;
+}
+
+export interface StartTime {
+  readonly delayMs?: number | undefined;
+  readonly priority?: number | undefined;
+  readonly version?: string | undefined;
+}
+
+export interface StoredMessage {
+  readonly id: string;
+  readonly text: string;
+}
+
+export interface EngineCall {
+  readonly status: EngineStatus;
+  readonly order: Order;
+  readonly queue: string;
+  readonly version?: string;
+  /** Why its workflow failed. */
+  readonly failure?: string;
+}
+
+/** The states of a workflow in DBOS. */
+export type EngineStatus =
+  | 'DELAYED'
+  | 'ENQUEUED'
+  | 'PENDING'
+  | 'SUCCESS'
+  | 'ERROR'
+  | 'CANCELLED'
+  | 'MAX_RECOVERY_ATTEMPTS_EXCEEDED';
+
+export interface Worker {
+  readonly id: string;
+  readonly version: string;
+}
+
+export interface DatabaseOptions {
+  readonly url: string;
+  /** Scopes the queues: engines of other names do not see each other's calls. */
+  readonly name: string;
+  /** The schema of DBOS. */
+  readonly schema: string;
+  readonly pool?: pg.PoolConfig | undefined;
+}
+
+const topic = 'millrace';
+const channel = 'dbos_notifications_channel';
+
+/** The queue of an agent. */
+export const queueOf = (name: string, agent: string): string => `${name}/${agent}`;
+
+export const openDatabase = ({ url, name, schema, pool: config }: DatabaseOptions): Database => {
+  const pool = new pg.Pool({
+    connectionTimeoutMillis: 10_000,
+    keepAlive: true,
+    ...config,
+    connectionString: url,
+  });
+  // The pool replaces a broken idle connection on the next use.
+  pool.on('error', ignore);
+  const table = (of: string): string => `"${schema}"."${of}"`;
+  let opening: Promise<DBOSClient> | undefined;
+  const query = async (text: string, values: readonly unknown[] = []): Promise<readonly Row[]> => {
+    await client();
+    return (await pool.query<Row>(text, [...values])).rows;
+  };
+  const open = async (): Promise<DBOSClient> => {
+    const { rows } = await pool.query<Row>('select to_regclass($1) is not null as there', [
+      table('workflow_status'),
+    ]);
+    if (rows[0]?.['there'] !== true) await DBOS.migrate(url, { schemaName: schema });
+    return DBOSClient.create({
+      systemDatabaseUrl: url,
+      systemDatabasePool: pool,
+      systemDatabaseSchemaName: schema,
+      applicationName: name,
+      logger: silent,
+    });
+  };
+  const client = (): Promise<DBOSClient> => {
+    // The next caller repeats a failed attempt.
+    opening ??= open().catch((error: unknown) => {
+      opening = undefined;
+      throw error;
+    });
+    return opening;
+  };
+  const status = table('workflow_status');
+  /** In a partition, DBOS orders by the millisecond of the start: two starts must not share one. */
+  const inOrder = `update ${status} set created_at = greatest(created_at, 1 + coalesce((
+      select max(created_at) from ${status}
+      where queue_name = $2 and queue_partition_key = $3 and status in ('ENQUEUED', 'PENDING') and workflow_uuid <> $1
+    ), 0)) where workflow_uuid = $1`;
+  /** A live worker holds the lock of its id. Both statements take it for their own duration only. */
+  const isGone = `pg_try_advisory_xact_lock(hashtextextended(executor_id, ${lockSeed}))`;
+  const requeued = `status = case status when 'PENDING' then 'ENQUEUED' else status end, owner_xid = null,
+      started_at_epoch_ms = null, updated_at = (extract(epoch from now()) * 1000)::bigint`;
+  const recover = `update ${status} set ${requeued}
+    where status = 'PENDING' and queue_name = any($1) and application_version = $2 and executor_id in (
+      select executor_id from (
+        select distinct executor_id from ${status}
+        where status = 'PENDING' and queue_name = any($1) and application_version = $2 and executor_id <> $3
+      ) as other where ${isGone}
+    ) returning workflow_uuid as id`;
+  const adopt = `update ${status} set ${requeued}, application_version = $2
+    where status in ('DELAYED', 'ENQUEUED', 'PENDING') and queue_name like $3 and application_version = $1
+      and (status <> 'PENDING' or ${isGone})
+    returning workflow_uuid as id`;
+  return {
+    pool,
+    name,
+    schema,
+    client,
+    start: async (order, { delayMs, priority, version }) => {
+      const { callId, agent, sessionId } = order;
+      const dbos = await client();
+      const queueName = queueOf(name, agent);
+      const queuePartitionKey = sessionId ?? callId;
+      const connection = await pool.connect();
+      try {
+        await connection.query('begin');
+        if (sessionId !== undefined) {
+          await connection.query('select pg_advisory_xact_lock(hashtextextended($1, $2))', [
+            JSON.stringify([queueName, sessionId]),
+            lockSeed,
+          ]);
+        }
+        await dbos.enqueueInTransaction(
+          connection,
+          {
+            queueName,
+            queuePartitionKey,
+            workflowName: agent,
+            workflowID: callId,
+            workflowIDReusePolicy: 'reject',
+            serializationType: 'portable',
+            ...(version === undefined ? {} : { appVersion: version }),
+            ...(priority === undefined ? {} : { priority }),
+            ...(delayMs === undefined ? {} : { delaySeconds: delayMs / 1_000 }),
+          },
+          order,
+        );
+        if (sessionId !== undefined) {
+          await connection.query(inOrder, [callId, queueName, queuePartitionKey]);
+        }
+        await connection.query('commit');
+        connection.release();
+      } catch (error) {
+        await connection.query('rollback').then(
+          () => connection.release(),
+          () => connection.release(true),
+        );
+        throw DbosError.isWorkflowIDInUseError(error) ? exists(callId) : error;
+      }
+    },
+    send: async (callId, message) => {
+      try {
+        await (
+          await client()
+        ).send(callId, message, topic, nextId(), { serializationType: 'portable' });
+      } catch (error) {
+        throw error instanceof DbosError.DBOSNonExistentWorkflowError ? unknownCall(callId) : error;
+      }
+    },
+    messages: async (callId) => {
+      const rows = await query(
+        `select message_uuid as id, message as text from ${table('notifications')}
+        where destination_uuid = $1 and topic = $2 order by created_at_epoch_ms, message_uuid`,
+        [callId, topic],
+      );
+      return rows.map(({ id, text }) => ({ id: String(id), text: String(text) }));
+    },
+    retry: async (callId, { order, queue, version }) => {
+      const { sessionId = callId } = order;
+      const notifications = table('notifications');
+      // An interrupt has had its effect. A rewind removes what it takes for messages that were not consumed.
+      await query(
+        `delete from ${notifications} where destination_uuid = $1 and topic = $2 and message like '%"kind":"interrupt"%'`,
+        [callId, topic],
+      );
+      await query(
+        `update ${notifications} set consumed = true where destination_uuid = $1 and topic = $2`,
+        [callId, topic],
+      );
+      await (
+        await client()
+      ).rewindWorkflow(callId, {
+        startStep: 0,
+        queueName: queue,
+        queuePartitionKey: sessionId,
+        ...(version === undefined ? {} : { applicationVersion: version }),
+      });
+    },
+    find: async (callId) => {
+      const found = await (await client()).getWorkflow(callId);
+      if (found?.queueName?.startsWith(`${name}/`) !== true) return undefined;
+      const { status, queueName, applicationVersion, input, error } = found;
+      const order = input?.[0];
+      if (!isOrder(order)) throw unreadableOrder(callId);
+      return {
+        status: statusOf(status),
+        order,
+        queue: queueName,
+        ...(applicationVersion === undefined ? {} : { version: applicationVersion }),
+        ...(error instanceof Error ? { failure: error.message } : {}),
+      };
+    },
+    prune: async (olderThanMs) => {
+      const dbos = await client();
+      const before = new Date(Date.now() - olderThanMs).toISOString();
+      for (;;) {
+        const ended = await dbos.listWorkflows({
+          status: ['SUCCESS', 'ERROR', 'CANCELLED', 'MAX_RECOVERY_ATTEMPTS_EXCEEDED'],
+          completedBefore: before,
+          applicationName: name,
+          limit: pageSize,
+          loadInput: false,
+          loadOutput: false,
+        });
+        if (ended.length === 0) return;
+        await dbos.deleteWorkflows(ended.map(({ workflowID }) => workflowID));
+      }
+    },
+    recover: async ({ id, version }, queues) => idsIn(await query(recover, [queues, version, id])),
+    adopt: async (version, ours) =>
+      idsIn(await query(adopt, [version, ours, `${name.replace(/[\\%_]/g, String.raw`\$&`)}/%`])),
+    presence$: (worker) => presence$(url, worker),
+    close: async () => {
+      await opening?.catch(ignore);
+      await pool.end();
+    },
+  };
+};
+
+const pageSize = 500;
+
+const lockSeed = 7_205_759;
+
+const ignore = (): void => undefined;
+
+const idsIn = (rows: readonly Row[]): readonly string[] => rows.map(({ id }) => String(id));
+
+const statuses: readonly EngineStatus[] = [
+  ...(['DELAYED', 'ENQUEUED', 'PENDING', 'SUCCESS', 'ERROR', 'CANCELLED'] as const),
+  'MAX_RECOVERY_ATTEMPTS_EXCEEDED',
+];
+
+const statusOf = (given: string): EngineStatus => {
+  const known = statuses.find((status) => status === given);
+  if (known !== undefined) return known;
+  throw new MillraceError('invalidState', `DBOS reports a status that is not known: '${given}'.`);
+};
+
+/** Ids of one sender sort in the order of their creation, also within a millisecond. */
+const nextId = (() => {
+  let count = 0;
+  return (): string => {
+    count += 1;
+    const at = Date.now().toString(36).padStart(9, '0');
+    return `${at}-${count.toString(36).padStart(7, '0')}-${randomBytes(6).toString('hex')}`;
+  };
+})();
+
+const presence$ = (url: string, worker: string): Observable<string> =>
+  new Observable((subscriber) => {
+    const client = new pg.Client({
+      connectionString: url,
+      connectionTimeoutMillis: 10_000,
+      keepAlive: true,
+      application_name: `millrace ${worker}`,
+    });
+    const fail = (error: unknown): void => subscriber.error(error);
+    client.on('error', fail);
+    client.on('end', () => fail(new Error('The connection has ended.')));
+    client.on('notification', ({ payload = '' }) => {
+      const at = payload.lastIndexOf(`::${topic}`);
+      if (at > 0) subscriber.next(payload.slice(0, at));
+    });
+    const begin = async (): Promise<void> => {
+      await client.connect();
+      // The server notices within half a minute that the machine of a worker is gone. Embedded ones lack the settings.
+      await client
+        .query(
+          'set tcp_keepalives_idle = 10; set tcp_keepalives_interval = 5; set tcp_keepalives_count = 3',
+        )
+        .catch(ignore);
+      await client.query('select pg_advisory_lock(hashtextextended($1, $2))', [worker, lockSeed]);
+      await client.query(`listen ${channel}`);
+      subscriber.next('');
+    };
+    begin().catch(fail);
+    return () => {
+      client.removeAllListeners('end');
+      client.end().catch(ignore);
+    };
+  });
+
+export const exists = (callId: string): MillraceError =>
+  new MillraceError(
+    'conflict',
+    `There is already a call '${callId}'. Follow it with attach$('${callId}'), or use another id.`,
+  );
+
+export const unknownCall = (callId: string): MillraceError =>
+  new MillraceError(
+    'invalidResume',
+    `The engine has no call '${callId}': it was never started, or was removed.`,
+  );
+
+export const unreadableOrder = (callId: string): MillraceError =>
+  new MillraceError(
+    'invalidState',
+    `The start of the call '${callId}' cannot be read: it is damaged, or was written by a later version.`,
+  );
+
+const silent = { info: ignore, debug: ignore, warn: ignore, error: ignore };

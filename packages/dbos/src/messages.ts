@@ -1,0 +1,113 @@
+import { type Approver, contextKey, type Input, type Layer, type Verdict } from '@millrace/core';
+import { isRecord, parsedJson } from '@millrace/core/values';
+import {
+  concatMap,
+  defer,
+  filter,
+  first,
+  from,
+  map,
+  merge,
+  mergeMap,
+  type Observable,
+  ReplaySubject,
+  share,
+  timer,
+} from 'rxjs';
+import type { Database, StoredMessage } from './database.js';
+
+/** What other processes send to a running call. */
+export type Message =
+  | { readonly kind: 'interrupt'; readonly message?: string }
+  | { readonly kind: 'steer'; readonly input: Input }
+  | ({ readonly kind: 'decide'; readonly verdict: Verdict } & AskedCall);
+
+/** The tool call that an approval is about. `callId` is that of the agent, which may be a sub-agent. */
+export interface AskedCall {
+  readonly callId: string;
+  readonly toolCallId: string;
+}
+
+/** Messages are also looked for after this time, in case a notification is lost. */
+const pollMs = 5_000;
+
+/** The messages to a call, those sent before included: to each subscriber all, once, in order. Never completes. */
+export const messagesTo$ = (
+  database: Database,
+  callId: string,
+  sent$: Observable<string>,
+): Observable<Message> =>
+  defer(() => {
+    const seen = new Set<string>();
+    return merge(timer(0, pollMs), sent$.pipe(filter((id) => id === callId || id === ''))).pipe(
+      concatMap(() => database.messages(callId)),
+      mergeMap((stored) => stored.filter(({ id }) => !seen.has(id) && seen.add(id))),
+      mergeMap((stored) => readMessage(stored)),
+    );
+  }).pipe(
+    share({ connector: () => new ReplaySubject<Message>(Infinity), resetOnRefCountZero: true }),
+  );
+
+/** A message that cannot be read is of a later version, or not ours: it is left. */
+const readMessage = ({ text }: StoredMessage): readonly Message[] => {
+  const message: unknown = parsedJson(text);
+  return isMessage(message) ? [message] : [];
+};
+
+const isMessage = (value: unknown): value is Message => {
+  if (!isRecord(value)) return false;
+  switch (value['kind']) {
+    case 'interrupt':
+      return ['string', 'undefined'].includes(typeof value['message']);
+    case 'steer':
+      return typeof value['input'] === 'string' || typeof value['input'] === 'object';
+    case 'decide':
+      return typeof value['callId'] === 'string' && typeof value['toolCallId'] === 'string';
+    default:
+      return false;
+  }
+};
+
+export const kindOf =
+  <Kind extends Message['kind']>(kind: Kind) =>
+  (message: Message): message is Extract<Message, { readonly kind: Kind }> =>
+    message.kind === kind;
+
+type Decide$ = (asked: AskedCall) => Observable<Verdict>;
+
+const decisions = contextKey<Decide$>('the decisions of the engine');
+
+/** Gives `awaitDecision` the decisions that are sent to a call. */
+export const decided = (messages$: Observable<Message>): Layer => ({
+  name: 'decided',
+  info: {
+    context: [
+      decisions.of(({ callId, toolCallId }) =>
+        messages$.pipe(
+          filter(kindOf('decide')),
+          first((it) => it.callId === callId && it.toolCallId === toolCallId),
+          map(({ verdict }) => verdict),
+        ),
+      ),
+    ],
+  },
+});
+
+/**
+ * An approver that waits for `decide$` of the engine, from any process: `approval(awaitDecision)`. The wait outlasts
+ * the process. Denies the tool call if no engine runs the call.
+ *
+ * @example
+ * ```ts
+ * const agent = createAgent({ name: 'refunds', model, tools: [requireApproval(refund, awaitDecision)] });
+ * ```
+ */
+export const awaitDecision: Approver = Object.assign(
+  (({ context, toolCallId }) => {
+    const { callId } = context;
+    return from([context.get(decisions)]).pipe(
+      mergeMap((decide$) => decide$({ callId, toolCallId })),
+    );
+  }) satisfies Approver,
+  { parallel: true },
+);

@@ -1,0 +1,419 @@
+import { randomUUID } from 'node:crypto';
+import {
+  type Agent,
+  type AgentEvent,
+  type Input,
+  isEvent,
+  isMillraceError,
+  MillraceError,
+  type Reply,
+  type Verdict,
+} from '@millrace/core';
+import { attach$, type CallSummary, fork$, prune$ } from '@millrace/core/journal';
+import { checkOptions, isObject, isText, numberFrom, type Rule } from '@millrace/core/values';
+import { type DatabaseStore, openPostgres, type PostgresOptions } from '@millrace/store/postgres';
+import type { PoolConfig } from 'pg';
+import {
+  catchError,
+  concat,
+  concatMap,
+  defer,
+  EMPTY,
+  exhaustMap,
+  filter,
+  from,
+  ignoreElements,
+  last,
+  map,
+  merge,
+  type Observable,
+  of,
+  reduce,
+  scan,
+  share,
+  Subject,
+  take,
+  takeUntil,
+  throwError,
+  throwIfEmpty,
+  timer,
+} from 'rxjs';
+import { type EngineCall, type EngineStatus, openDatabase, unknownCall } from './database.js';
+import type { Message } from './messages.js';
+import {
+  checkId,
+  checkStart,
+  continued,
+  expiryOf,
+  type Order,
+  plainOrder,
+  type StartOptions,
+} from './order.js';
+import {
+  checkWork,
+  unavailable,
+  work$,
+  workEnded,
+  type WorkedAgent,
+  type WorkNotice,
+  type WorkOptions,
+} from './work.js';
+
+export interface DbosOptions {
+  /**
+   * Pins calls to a version of the program. With it, workers only run the calls of their own version, so that a call ends with the agent
+   * that it began with; `adopt$` moves the rest. Without it, any worker runs any call: after a deploy, calls continue with the new agents.
+   */
+  readonly version?: string;
+  /** Engines of the same name share their queues. Default: `millrace`. */
+  readonly name?: string;
+  /** The schema of DBOS, created if it does not exist. Default: `dbos`. */
+  readonly schema?: string;
+  /** Options of the store of the same database, in a schema of its own. */
+  readonly store?: PostgresOptions;
+  /** Options of the `pg` pool of the engine, such as `max` and `ssl`; the store has its own. Default: 10 connections. */
+  readonly pool?: PoolConfig;
+}
+
+const rules: Readonly<Record<keyof DbosOptions, Rule>> = {
+  version: isText,
+  name: isText,
+  schema: [
+    (value) => typeof value === 'string' && /^[a-z_][a-z0-9_]{0,40}$/.test(value),
+    'up to 41 lower-case letters, digits and _',
+  ],
+  store: isObject,
+  pool: isObject,
+};
+
+/** Where a call is: `abandoned` calls have stopped too many workers. */
+export interface CallPlace {
+  readonly status: 'delayed' | 'queued' | 'running' | 'ended' | 'failed' | 'aborted' | 'abandoned';
+  readonly agent: string;
+  readonly sessionId?: string;
+  /** The version that the call is pinned to, or that of the worker which ran it last. */
+  readonly version?: string;
+}
+
+export interface FollowOptions {
+  /** The `seq` of the last received event: only later ones are emitted. Default: 0. */
+  readonly afterSeq?: number;
+}
+
+/** Calls of agents on any number of processes, over one Postgres database. Opens nothing before the first use. */
+export interface DbosEngine {
+  /** Journals, sessions and memories, for `attach$`, `replay$`, `steps$`, `calls$` and `keepSessions`. */
+  readonly store: DatabaseStore;
+  /**
+   * Runs calls of agents in this process, once per process, until unsubscribed. Emits what the worker does; failed calls do not end it.
+   * Errors with `store` if the database cannot be used at the start, and with `config`. Cold.
+   */
+  work$(agents: readonly (Agent | WorkedAgent)[], options?: WorkOptions): Observable<WorkNotice>;
+  /**
+   * Queues a call for an agent of any worker. Emits its id once it is durable, and completes. Errors with `conflict` if there is such a
+   * call, `config` for options that JSON cannot express, and `store`. Cold.
+   */
+  start$(
+    agent: string | Pick<Agent, 'name'>,
+    input: Input,
+    options?: StartOptions,
+  ): Observable<string>;
+  /**
+   * Follows a call of any worker, as `attach$` of the journal, also before it starts. Errors with `invalidResume` if there is no such call,
+   * and `aborted` if it was aborted or given up. Cold.
+   */
+  attach$(callId: string, options?: FollowOptions): Observable<AgentEvent>;
+  /** Emits the reply of a call and completes. Errors as the call does, and as `attach$`. Cold. */
+  reply$(callId: string): Observable<Reply>;
+  /** Interrupts a call, also a waiting one. A message becomes the text of the reply. Completes once it is durable; errors with `invalidResume` if the call is over. Cold. */
+  interrupt$(callId: string, message?: string): Observable<never>;
+  /** Adds a message to the call of a session before its next request, which emits `steered`. Completes and errors as `interrupt$`. Cold. */
+  steer$(callId: string, input: Input): Observable<never>;
+  /** Answers the event `approvalRequested` of a tool with `awaitDecision`. The first answer counts. Completes and errors as `interrupt$`. Cold. */
+  decide$(
+    asked: Pick<Asked, 'rootId' | 'callId' | 'toolCall'>,
+    verdict: Verdict,
+  ): Observable<never>;
+  /**
+   * Continues a suspended call of a session with the results of its tool calls, by their ids. Emits the id of the call that continues it.
+   * Errors with `conflict` if it has an answer, or its time is over. Cold.
+   */
+  answer$(callId: string, results: Readonly<Record<string, unknown>>): Observable<string>;
+  /** Queues a call that failed, was aborted or was given up, to continue after its last step. Emits its id. Others do not change. Cold. */
+  resume$(callId: string): Observable<string>;
+  /** Forks a call as `fork$` of the journal, and queues the new one for the same agent. Emits its id. Cold. */
+  fork$(callId: string, options: Parameters<typeof fork$>[2]): Observable<string>;
+  /** Ends a call at once, within a second if it runs; running tools may have done their work. Completes once it is durable. Cold. */
+  abort$(callId: string): Observable<never>;
+  /** Emits where a call is. Errors with `invalidResume` if there is no such call. Cold. */
+  find$(callId: string): Observable<CallPlace>;
+  /** Moves the calls that have not ended from an old version to that of this engine. Emits their ids. Calls that live workers run stay. Cold. */
+  adopt$(version: string): Observable<readonly string[]>;
+  /** Removes calls that ended before a time, as `prune$` of the journal, also from the tables of DBOS. Cold. */
+  prune$(options: { readonly olderThanMs: number }): Observable<CallSummary>;
+  /** Stops the worker of this process, and completes when all connections are closed. Cold. */
+  close$(): Observable<never>;
+}
+
+type Asked = Extract<AgentEvent, { readonly type: 'approvalRequested' }>;
+
+/** How often followers look whether a call stopped without a last event, in milliseconds. */
+const watchMs = 3_000;
+
+/** The last event may come a moment later. */
+const looksAtAnEnd = 2;
+
+/**
+ * Opens an engine: DBOS runs calls as workflows, and a store in the same database records their steps. A process may start and follow calls,
+ * run them with `work$`, or both.
+ *
+ * @example
+ * ```ts
+ * const engine = openDbos('postgres://user:password@host:5432/database');
+ * engine.work$([agent]).subscribe(); // in every process that runs calls
+ * const callId = await firstValueFrom(engine.start$('clerk', 'Order 50 sacks.', { sessionId: 'ada' }));
+ * engine.attach$(callId).pipe(text()).subscribe((delta) => process.stdout.write(delta));
+ * ```
+ */
+export const openDbos = (url: string, options: DbosOptions = {}): DbosEngine => {
+  checkOptions('openDbos()', options, rules);
+  const { version, name = 'millrace', schema = 'dbos', pool } = options;
+  const store = openPostgres(url, options.store);
+  const database = openDatabase({ url, name, schema, pool });
+  const closed$ = new Subject<void>();
+  const asked$ = <T>(work: () => Promise<T>): Observable<T> =>
+    defer(() => from(work())).pipe(
+      catchError((error: unknown) => throwError(() => unavailable(error))),
+    );
+  const call$ = (callId: string): Observable<EngineCall> =>
+    asked$(async () => {
+      checkId('A call', callId);
+      const found = await database.find(callId);
+      if (found === undefined) throw unknownCall(callId);
+      return found;
+    });
+  const started$ = (order: Order, when: Pick<StartOptions, 'delayMs' | 'priority' | 'version'>) =>
+    asked$(async () => {
+      await database.start(plainOrder(order), when);
+      return order.callId;
+    });
+  const send$ = (callId: string, message: Message): Observable<never> =>
+    call$(callId).pipe(
+      concatMap(({ status, order }) =>
+        asked$(async () => {
+          if (isOver(status)) throw isOverError(callId);
+          if (message.kind === 'steer' && order.sessionId === undefined)
+            throw noSession('steer$()', callId);
+          await database.send(callId, message);
+        }),
+      ),
+      ignoreElements(),
+    );
+  const attached$: DbosEngine['attach$'] = (callId, { afterSeq } = {}) =>
+    defer(() => {
+      const events$ = attach$(store.calls, callId, {
+        waitMs: longestMs,
+        ...(afterSeq === undefined ? {} : { afterSeq }),
+      }).pipe(share());
+      const stopped$ = timer(0, watchMs).pipe(
+        exhaustMap(() => asked$(() => database.find(callId))),
+        exhaustMap((call) => (call === undefined ? unlessStored$(store, callId) : [call])),
+        scan(
+          (looks, call) => (isOver(call.status) ? [...looks, call] : []),
+          new Array<EngineCall>(),
+        ),
+        filter(({ length }) => length >= looksAtAnEnd),
+        map((looks): never => {
+          throw stoppedError(callId, looks.at(-1));
+        }),
+      );
+      return merge(events$, stopped$.pipe(takeUntil(events$.pipe(last(undefined, true)))));
+    });
+  return {
+    store,
+    work$: (agents, given = {}) => {
+      const worked = checkWork(agents, given);
+      return work$({ database, store, version }, worked, given).pipe(takeUntil(closed$));
+    },
+    start$: (agent, input, given = {}) => {
+      checkStart(given);
+      const {
+        callId = randomUUID(),
+        sessionId,
+        answerWithinMs,
+        delayMs,
+        priority,
+        ...rest
+      } = given;
+      const { version: pinned = version, ...plain } = rest;
+      const agentName = typeof agent === 'string' ? agent : agent.name;
+      checkId('A call', callId);
+      if (sessionId !== undefined) checkId('A session', sessionId);
+      return started$(
+        {
+          callId,
+          agent: agentName,
+          input,
+          options: plain,
+          ...(sessionId === undefined ? {} : { sessionId }),
+          ...(answerWithinMs === undefined ? {} : { answerWithinMs }),
+        },
+        {
+          ...(delayMs === undefined ? {} : { delayMs }),
+          ...(priority === undefined ? {} : { priority }),
+          ...(pinned === undefined ? {} : { version: pinned }),
+        },
+      );
+    },
+    attach$: attached$,
+    reply$: (callId) =>
+      attached$(callId).pipe(
+        reduce<AgentEvent, Reply | MillraceError | undefined>((before, event) => {
+          if (event.callId !== callId) return before;
+          if (isEvent(event, 'postCall')) return event.reply;
+          return isEvent(event, 'error') ? event.error : before;
+        }, undefined),
+        map((end) => {
+          if (end === undefined) throw noReply(callId);
+          if (isMillraceError(end)) throw end;
+          return end;
+        }),
+      ),
+    interrupt$: (callId, message) =>
+      send$(callId, { kind: 'interrupt', ...(message === undefined ? {} : { message }) }),
+    steer$: (callId, input) => send$(callId, { kind: 'steer', input }),
+    decide$: ({ rootId, callId, toolCall }, verdict) =>
+      send$(rootId, { kind: 'decide', callId, toolCallId: toolCall.id, verdict }),
+    answer$: (callId, results) =>
+      call$(callId).pipe(
+        concatMap(({ order }) => {
+          if (order.sessionId === undefined) throw noSession('answer$()', callId);
+          return started$(continued(order, results), version === undefined ? {} : { version });
+        }),
+        concatMap((next) =>
+          asked$(async () => (await database.client()).cancelWorkflow(expiryOf(callId))).pipe(
+            catchError(() => EMPTY),
+            ignoreElements(),
+            (done$) => concat(done$, of(next)),
+          ),
+        ),
+      ),
+    resume$: (callId) =>
+      call$(callId).pipe(
+        concatMap((call) =>
+          asked$(async () => {
+            const isStopped = isOver(call.status) && call.status !== 'SUCCESS';
+            if (isStopped) await database.retry(callId, call);
+            return callId;
+          }),
+        ),
+      ),
+    fork$: (callId, given) =>
+      call$(callId).pipe(
+        concatMap(({ order }) =>
+          fork$(store.calls, callId, given).pipe(
+            concatMap((forked) => {
+              const { sessionId } = given;
+              const { agent, options: plain = {} } = order;
+              const own = { callId: forked, agent, input: order.input, options: plain };
+              return started$(
+                sessionId === undefined ? own : { ...own, sessionId },
+                version === undefined ? {} : { version },
+              );
+            }),
+          ),
+        ),
+      ),
+    abort$: (callId) =>
+      call$(callId).pipe(
+        concatMap(() => asked$(async () => (await database.client()).cancelWorkflow(callId))),
+        ignoreElements(),
+      ),
+    find$: (callId) =>
+      call$(callId).pipe(
+        map(({ status, order: { agent, sessionId }, version: pinned }) => ({
+          status: places[status],
+          agent,
+          ...(sessionId === undefined ? {} : { sessionId }),
+          ...(pinned === undefined ? {} : { version: pinned }),
+        })),
+      ),
+    adopt$: (from) => {
+      if (version === undefined) {
+        throw new MillraceError(
+          'config',
+          'adopt$() needs an engine with a version: openDbos(url, { version }). Without one, workers run the calls of all versions.',
+        );
+      }
+      return asked$(() => database.adopt(from, version));
+    },
+    prune$: (given) => {
+      checkOptions('prune$()', given, { olderThanMs: numberFrom(0) }, ['olderThanMs']);
+      return concat(
+        prune$(store.calls, given),
+        asked$(() => database.prune(given.olderThanMs)).pipe(ignoreElements()),
+      );
+    },
+    close$: () =>
+      concat(
+        asked$(() => {
+          closed$.next();
+          return workEnded();
+        }).pipe(ignoreElements()),
+        store.close$(),
+        asked$(() => database.close()).pipe(ignoreElements()),
+      ),
+  };
+};
+
+/** The longest wait that timers support, in milliseconds. */
+const longestMs = 2 ** 31 - 1;
+
+const places: Readonly<Record<EngineStatus, CallPlace['status']>> = {
+  DELAYED: 'delayed',
+  ENQUEUED: 'queued',
+  PENDING: 'running',
+  SUCCESS: 'ended',
+  ERROR: 'failed',
+  CANCELLED: 'aborted',
+  MAX_RECOVERY_ATTEMPTS_EXCEEDED: 'abandoned',
+};
+
+const isOver = (status: EngineStatus): boolean =>
+  !['DELAYED', 'ENQUEUED', 'PENDING'].includes(status);
+
+/** A call that was recorded without the engine can be followed, too. */
+const unlessStored$ = ({ calls }: DatabaseStore, callId: string): Observable<never> =>
+  calls.driver.read$(callId).pipe(
+    take(1),
+    throwIfEmpty(() => unknownCall(callId)),
+    ignoreElements(),
+  );
+
+const stoppedError = (callId: string, call: EngineCall | undefined): MillraceError => {
+  const why = call?.failure === undefined ? '' : ` ${call.failure}`;
+  const how = `Continue it with resume$('${callId}').`;
+  switch (call?.status) {
+    case 'CANCELLED':
+      return new MillraceError('aborted', `The call '${callId}' was aborted. ${how}`);
+    case 'MAX_RECOVERY_ATTEMPTS_EXCEEDED':
+      return new MillraceError(
+        'aborted',
+        `The call '${callId}' was given up: too many workers died while they ran it. ${how}`,
+      );
+    default:
+      return new MillraceError('aborted', `The call '${callId}' failed without an event.${why}`);
+  }
+};
+
+const isOverError = (callId: string): MillraceError =>
+  new MillraceError('invalidResume', `The call '${callId}' is over, and takes no messages.`);
+
+const noSession = (owner: string, callId: string): MillraceError =>
+  new MillraceError(
+    'invalidRequest',
+    `${owner} needs a call of a session, but '${callId}' has none. Start it with a 'sessionId'.`,
+  );
+
+const noReply = (callId: string): MillraceError =>
+  new MillraceError('invalidState', `The log of the call '${callId}' has no reply.`);

@@ -1,0 +1,130 @@
+import { type CallOptions, type Input, MillraceError, toolResults } from '@millrace/core';
+import {
+  checkOptions,
+  isObject,
+  isRecord,
+  isText,
+  numberFrom,
+  type Rule,
+} from '@millrace/core/values';
+
+/** The options of a call that JSON can express. Others belong to the workers: see `callOptions` of `work$`. */
+export type PlainCallOptions = Pick<CallOptions, 'request' | 'limits' | 'metadata'>;
+
+/** What a worker needs to run a call: the input of its workflow. */
+export interface Order {
+  readonly callId: string;
+  readonly agent: string;
+  readonly sessionId?: string;
+  readonly input: Input;
+  readonly options?: PlainCallOptions;
+  /** How long a suspended call waits for its results, in milliseconds. */
+  readonly answerWithinMs?: number;
+  /** The suspended call whose time is over: this order only starts the call that continues it. */
+  readonly expires?: {
+    readonly callId: string;
+    readonly sessionId: string;
+    readonly toolCallIds: readonly string[];
+  };
+}
+
+export interface StartOptions extends PlainCallOptions {
+  /** The id of the call. Default: random. */
+  readonly callId?: string;
+  /** The session. Its calls run one by one, in the order in which they were started, on any worker. Default: none. */
+  readonly sessionId?: string;
+  /** Starts the call after so many milliseconds, also if all processes are restarted meanwhile. Default: 0. */
+  readonly delayMs?: number;
+  /** Of waiting calls, those with a lower number start first: 0 to 2,147,483,647. Default: 0. */
+  readonly priority?: number;
+  /**
+   * How long the call, if it is suspended, waits for `answer$`, in milliseconds. Then it continues, and the model is
+   * informed that there was no answer. Default: without end.
+   */
+  readonly answerWithinMs?: number;
+  /** Only workers of this version run the call. Default: the latest version that has registered. */
+  readonly version?: string;
+}
+
+const rules: Readonly<Record<keyof StartOptions, Rule>> = {
+  callId: isText,
+  sessionId: isText,
+  delayMs: numberFrom(0),
+  priority: numberFrom(0),
+  answerWithinMs: numberFrom(0),
+  version: isText,
+  request: isObject,
+  limits: isObject,
+  metadata: isObject,
+};
+
+const ofWorkers: readonly string[] = ['model', 'tools', 'context', 'use', 'demand', 'scheduler'];
+
+export const checkStart = (options: object): void => {
+  const other = Object.keys(options).find((name) => ofWorkers.includes(name));
+  if (other !== undefined) {
+    throw new MillraceError(
+      'config',
+      `start$() cannot send '${other}' to another process. Give it to the agent, or return it from 'callOptions' of work$().`,
+    );
+  }
+  checkOptions('start$()', options, rules);
+};
+
+/** An id that Postgres and DBOS can hold. */
+export const checkId = (what: string, id: unknown): void => {
+  if (typeof id === 'string' && id.trim() !== '' && id.length <= maxId && !id.includes('\0'))
+    return;
+  throw new MillraceError(
+    'config',
+    `${what} needs an id: a text of 1 to ${maxId} characters, not only spaces.`,
+  );
+};
+
+const maxId = 500;
+
+/** The order as JSON, or an error that names what JSON cannot express. */
+export const plainOrder = (order: Order): Order => {
+  const plain: unknown = JSON.parse(JSON.stringify(order));
+  if (isOrder(plain)) return plain;
+  throw new MillraceError('invalidRequest', 'The input of a call must be JSON, and not empty.');
+};
+
+export const isOrder = (value: unknown): value is Order =>
+  isRecord(value) &&
+  typeof value['callId'] === 'string' &&
+  typeof value['agent'] === 'string' &&
+  ['string', 'undefined'].includes(typeof value['sessionId']) &&
+  ['number', 'undefined'].includes(typeof value['answerWithinMs']) &&
+  ['string', 'object'].includes(typeof value['input']) &&
+  value['input'] !== null &&
+  (value['options'] === undefined || isRecord(value['options'])) &&
+  (value['expires'] === undefined || isExpiry(value['expires']));
+
+const isExpiry = (value: unknown): boolean =>
+  isRecord(value) &&
+  typeof value['callId'] === 'string' &&
+  typeof value['sessionId'] === 'string' &&
+  Array.isArray(value['toolCallIds']);
+
+/** The order that continues a suspended call with the results that it waits for. */
+export const continued = (
+  { callId, agent, sessionId, options, answerWithinMs }: Order,
+  results: Readonly<Record<string, unknown>>,
+): Order => ({
+  callId: nextCallId(callId),
+  agent,
+  input: toolResults(results),
+  ...(sessionId === undefined ? {} : { sessionId }),
+  ...(options === undefined ? {} : { options }),
+  ...(answerWithinMs === undefined ? {} : { answerWithinMs }),
+});
+
+/** The id of the order that ends the wait of a suspended call. */
+export const expiryOf = (callId: string): string => `${callId}~expiry`;
+
+/** The id of the call that continues a suspended one: `order-7` becomes `order-7~2`, and that `order-7~3`. */
+export const nextCallId = (callId: string): string => {
+  const [, base = callId, part = '1'] = /^(.*)~(\d{1,9})$/s.exec(callId) ?? [];
+  return `${base}~${Number(part) + 1}`;
+};

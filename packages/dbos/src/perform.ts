@@ -1,0 +1,233 @@
+import {
+  type Agent,
+  type CallOptions,
+  type Input,
+  interruptOn,
+  isMillraceError,
+  type Reply,
+  toolOutput,
+} from '@millrace/core';
+import type { CallStore, Journal } from '@millrace/core/journal';
+import { keepSessions, type KeptSession } from '@millrace/core/sessions';
+import { parsedJson } from '@millrace/core/values';
+import type { DatabaseStore } from '@millrace/store/postgres';
+import {
+  catchError,
+  concatMap,
+  defer,
+  EMPTY,
+  endWith,
+  filter,
+  first,
+  from,
+  ignoreElements,
+  map,
+  merge,
+  mergeMap,
+  NEVER,
+  type Observable,
+  of,
+  reduce,
+  repeat,
+  retry,
+  share,
+  skip,
+  take,
+  takeUntil,
+  timer,
+} from 'rxjs';
+import type { Database, StartTime } from './database.js';
+import { decided, kindOf, type Message, messagesTo$ } from './messages.js';
+import { continued, expiryOf, type Order } from './order.js';
+
+/** Options of a call that JSON cannot express: its worker adds them, also when it resumes the call. */
+export type WorkerCallOptions = Pick<CallOptions, 'model' | 'tools' | 'context' | 'use'>;
+
+export interface Performing {
+  readonly database: Database;
+  readonly store: DatabaseStore;
+  readonly durable: Journal<CallStore>;
+  readonly agents: ReadonlyMap<string, Agent>;
+  readonly callOptions: (order: Order) => WorkerCallOptions;
+  /** The ids of calls that have a new message; an empty id stands for all. */
+  readonly sent$: Observable<string>;
+  /** Pins the calls that it starts. */
+  readonly version: string | undefined;
+  readonly isDraining: () => boolean;
+}
+
+/** The result of a workflow. The reply itself is in the log of the call. */
+export interface Outcome {
+  readonly reason: string;
+}
+
+/**
+ * Runs a call, or resumes it where an earlier worker left it, and emits how it ended. Waits while the database is
+ * unreachable, or a worker that was taken for dead still has the call. Never ends if the call is drained: another
+ * worker continues it. Errors as the call does.
+ */
+export const perform$ = (performing: Performing, order: Order): Observable<Outcome> =>
+  order.expires === undefined
+    ? call$(performing, order)
+    : expire$(performing, order, order.expires);
+
+const call$ = (performing: Performing, order: Order): Observable<Outcome> => {
+  const { database, store, agents, sent$, isDraining } = performing;
+  const { callId, sessionId } = order;
+  return defer(() => {
+    const agent = agents.get(order.agent);
+    if (agent === undefined) throw new Error(`This worker has no agent '${order.agent}'.`);
+    const messages$ = messagesTo$(database, callId, sent$);
+    const interrupts$ = messages$.pipe(filter(kindOf('interrupt')));
+    const own = agent.with(decided(messages$), interruptOn(interrupts$));
+    return begun$(store.calls, callId).pipe(
+      mergeMap((begun) =>
+        sessionId === undefined
+          ? ofAgent$(performing, own, order, begun)
+          : ofSession$(performing, own, { ...order, sessionId }, begun, messages$),
+      ),
+    );
+  }).pipe(
+    retry({
+      delay: (error: unknown) => {
+        if (isTransient(error)) return timer(retryMs);
+        throw error;
+      },
+    }),
+    catchError((error: unknown) => {
+      if (isDraining() && isLeft(error)) return NEVER;
+      throw error;
+    }),
+    concatMap((reply) => afterwards$(performing, order, reply)),
+  );
+};
+
+const retryMs = 500;
+
+/** The database is away, or a worker that was taken for dead holds the call. */
+const isTransient = (error: unknown): boolean =>
+  isMillraceError(error) &&
+  (error.code === 'store' || (error.code === 'conflict' && error.retryable));
+
+/** The call ended at a step, or was not admitted. */
+const isLeft = (error: unknown): boolean =>
+  isMillraceError(error) && (error.code === 'aborted' || error.code === 'busy');
+
+interface Begun {
+  readonly isBegun: boolean;
+  /** How many messages of `steer$` the call has taken. */
+  readonly steers: number;
+}
+
+const begun$ = ({ driver }: CallStore, callId: string): Observable<Begun> =>
+  driver.read$(callId, { kind: 'step' }).pipe(
+    mergeMap((records) => records),
+    reduce<{ readonly name: string; readonly text: string }, Begun>(
+      ({ steers }, { name, text }) => ({
+        isBegun: true,
+        steers: steers + (isSteering(callId, name) ? lengthOf(text) : 0),
+      }),
+      { isBegun: false, steers: 0 },
+    ),
+  );
+
+const isSteering = (callId: string, name: string): boolean =>
+  name.startsWith(`${callId}/`) && /^\d+\/steering$/.test(name.slice(callId.length + 1));
+
+const lengthOf = (text: string): number => {
+  const value: unknown = parsedJson(text);
+  return Array.isArray(value) ? value.length : 0;
+};
+
+const ofAgent$ = (
+  { durable, callOptions }: Performing,
+  agent: Agent,
+  order: Order,
+  { isBegun }: Begun,
+): Observable<Reply> => {
+  const { callId, input, options } = order;
+  const more = callOptions(order);
+  return isBegun
+    ? durable.resume$(agent, callId, more)
+    : agent.with(durable).call$(input, { ...options, ...more, callId });
+};
+
+const ofSession$ = (
+  { store, durable, callOptions }: Performing,
+  agent: Agent,
+  order: Order & { readonly sessionId: string },
+  { isBegun, steers }: Begun,
+  messages$: Observable<Message>,
+): Observable<Reply> => {
+  const { callId, sessionId, input, options } = order;
+  const more = callOptions(order);
+  // Opened for this call only: another worker may run the next one.
+  return keepSessions(agent, store.sessions, { journal: durable })
+    .open$(sessionId)
+    .pipe(
+      mergeMap((session) => {
+        const reply$ = (
+          isBegun
+            ? session.resume$(callId, more)
+            : session.call$(input, { ...options, ...more, callId })
+        ).pipe(share());
+        const late$ = messages$.pipe(
+          filter(kindOf('steer')),
+          skip(steers),
+          mergeMap((message) => steered$(session, message.input)),
+          takeUntil(reply$.pipe(ignoreElements(), endWith(true))),
+        );
+        return merge(late$, reply$);
+      }),
+    );
+};
+
+/** Repeats a message that comes before the call takes any. One that the call cannot read is left. */
+const steered$ = (session: KeptSession, input: Input): Observable<never> =>
+  session.steer$(input).pipe(
+    repeat({ delay: () => session.events$.pipe(take(1)) }),
+    first((outcome) => outcome.status === 'delivered' || outcome.why !== 'notRunning'),
+    ignoreElements(),
+    catchError(() => EMPTY),
+  );
+
+const afterwards$ = (
+  { database, version }: Performing,
+  order: Order,
+  { reason, suspensions = [] }: Reply,
+): Observable<Outcome> => {
+  const { callId, sessionId, agent, answerWithinMs: delayMs } = order;
+  const outcome$ = of({ reason });
+  if (reason !== 'suspended' || delayMs === undefined || sessionId === undefined) return outcome$;
+  const toolCallIds = suspensions.map(({ toolCall }) => toolCall.id);
+  const { input: _, ...rest } = order;
+  const expiry = {
+    ...rest,
+    callId: expiryOf(callId),
+    agent,
+    input: '',
+    expires: { callId, sessionId, toolCallIds },
+  };
+  return startedOnce$(database, expiry, { delayMs, version }).pipe(concatMap(() => outcome$));
+};
+
+const expire$ = (
+  { database, version }: Performing,
+  order: Order,
+  { toolCallIds, ...suspended }: NonNullable<Order['expires']>,
+): Observable<Outcome> => {
+  const late = toolOutput({ content: 'There was no answer in time.', isError: true });
+  const results = Object.fromEntries(toolCallIds.map((id) => [id, late]));
+  return startedOnce$(database, continued({ ...order, ...suspended }, results), { version }).pipe(
+    map(() => ({ reason: 'expired' })),
+  );
+};
+
+/** Starts a call, unless it was started before. */
+const startedOnce$ = (database: Database, order: Order, when: StartTime): Observable<unknown> =>
+  defer(() => from(database.start(order, when))).pipe(
+    catchError((error: unknown) => {
+      if (isMillraceError(error) && error.code === 'conflict') return of(undefined);
+      throw error;
+    }),
+  );

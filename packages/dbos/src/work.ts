@@ -1,0 +1,353 @@
+import { randomUUID } from 'node:crypto';
+import { DBOS } from '@dbos-inc/dbos-sdk';
+import { type Agent, isMillraceError, MillraceError } from '@millrace/core';
+import { journal } from '@millrace/core/journal';
+import {
+  checkOptions,
+  having,
+  isDelay,
+  isFunction,
+  isRecord,
+  numberFrom,
+  oneOf,
+  type Rule,
+  wholeNumber,
+} from '@millrace/core/values';
+import type { DatabaseStore } from '@millrace/store/postgres';
+import {
+  catchError,
+  concatMap,
+  defer,
+  EMPTY,
+  exhaustMap,
+  filter,
+  finalize,
+  first,
+  from,
+  fromEvent,
+  ignoreElements,
+  map,
+  merge,
+  NEVER,
+  Observable,
+  of,
+  retry,
+  share,
+  Subject,
+  take,
+  takeUntil,
+  tap,
+  throwError,
+  timer,
+} from 'rxjs';
+import { type Database, queueOf, unreadableOrder, type Worker } from './database.js';
+import { isOrder, type Order } from './order.js';
+import { type Outcome, perform$, type Performing, type WorkerCallOptions } from './perform.js';
+
+/** An agent whose calls a worker runs, with the limits of its queue. The last worker that registers sets them. */
+export interface WorkedAgent {
+  readonly agent: Agent;
+  /** Maximum calls of this agent at the same time in this process. Default: 10. */
+  readonly concurrency?: number;
+  /** Maximum calls of this agent at the same time in all processes. Default: no limit. */
+  readonly maxRunning?: number;
+  /** Maximum calls of this agent that start within a period, in all processes. Default: no limit. */
+  readonly rate?: { readonly calls: number; readonly perMs: number };
+}
+
+export interface WorkOptions {
+  /**
+   * Shuts the worker down when it emits: it takes no more calls, running ones end after their current step, and other workers
+   * continue them. Completes then. Unsubscribing does the same at once, in the middle of steps.
+   */
+  readonly until$?: Observable<unknown>;
+  /** How long to wait for running steps on `until$`, in milliseconds. Default: 30,000. */
+  readonly drainMs?: number;
+  /** Options of a call that JSON cannot express, such as a context with the database of its user. Default: none. */
+  readonly callOptions?: (call: WorkedCall) => WorkerCallOptions;
+  /** For tool calls that were running when a worker died: see `journal`. Default: `ask`. */
+  readonly onUncertain?: 'ask' | 'report' | 'rerun';
+  /** How often to look for waiting calls, in milliseconds: each costs one query of each agent. Default: 100. */
+  readonly pollMs?: number;
+  /** How often to look for workers that are gone, in milliseconds. Default: 2,000. */
+  readonly recoverMs?: number;
+  /** Workers that may die while they run a call before it is given up. Default: 50. */
+  readonly maxRecoveries?: number;
+}
+
+/** A call that a worker is about to run. */
+export type WorkedCall = Pick<Order, 'callId' | 'agent' | 'sessionId' | 'options'>;
+
+/** What a worker does. Not a part of any call. */
+export type WorkNotice =
+  | { readonly type: 'ready'; readonly worker: string; readonly version: string }
+  | { readonly type: 'started'; readonly callId: string; readonly agent: string }
+  | { readonly type: 'ended'; readonly callId: string; readonly reason: string }
+  | { readonly type: 'failed'; readonly callId: string; readonly error: MillraceError }
+  /** Calls of workers that are gone, now back in their queues. */
+  | { readonly type: 'recovered'; readonly callIds: readonly string[] }
+  | { readonly type: 'warning'; readonly message: string };
+
+const rules: Readonly<Record<keyof WorkOptions, Rule>> = {
+  until$: having('subscribe', 'an Observable'),
+  drainMs: isDelay,
+  callOptions: isFunction,
+  onUncertain: oneOf('ask', 'report', 'rerun'),
+  pollMs: wholeNumber(1),
+  recoverMs: wholeNumber(1),
+  maxRecoveries: wholeNumber(1),
+};
+
+const limitRules: Readonly<Record<keyof WorkedAgent, Rule>> = {
+  agent: having('call$', 'an agent'),
+  concurrency: wholeNumber(1),
+  maxRunning: wholeNumber(1),
+  rate: [
+    (value) =>
+      isRecord(value) && wholeNumber(1)[0](value['calls']) && numberFrom(1)[0](value['perMs']),
+    '{ calls, perMs }, both of at least 1',
+  ],
+};
+
+/** DBOS pins calls to a version; without one, all workers share this. */
+const anyVersion = 'millrace';
+
+export const checkWork = (agents: readonly (Agent | WorkedAgent)[], options: WorkOptions) => {
+  checkOptions('work$()', options, rules);
+  const worked = agents.map((it): WorkedAgent => ('agent' in it ? it : { agent: it }));
+  worked.forEach((it) => checkOptions('An agent of work$()', it, limitRules, ['agent']));
+  const names = worked.map(({ agent }) => agent.name);
+  const twice = names.find((name, index) => names.indexOf(name) !== index);
+  if (names.length === 0) throw misuse('work$() needs an agent: work$([agent]).');
+  if (twice !== undefined) {
+    throw misuse(`work$() has two agents named '${twice}'. Their name is their queue.`);
+  }
+  return worked;
+};
+
+const misuse = (message: string): MillraceError => new MillraceError('config', message);
+
+export interface Engine {
+  readonly database: Database;
+  readonly store: DatabaseStore;
+  readonly version: string | undefined;
+}
+
+/** DBOS is one per process: the next worker waits for the end of the one before. */
+const inProcess: { isWorking: boolean; ended: Promise<unknown> } = {
+  isWorking: false,
+  ended: Promise.resolve(),
+};
+
+/** Resolves when no worker of this process uses the database. */
+export const workEnded = (): Promise<unknown> => inProcess.ended;
+
+/** Time before the lost connection of a worker is opened again, in milliseconds. */
+const reconnectMs = 500;
+
+export const work$ = (
+  { database, store, version }: Engine,
+  agents: readonly WorkedAgent[],
+  options: WorkOptions,
+): Observable<WorkNotice> =>
+  defer(() => {
+    if (inProcess.isWorking || DBOS.isInitialized()) {
+      throw misuse('DBOS runs once in a process: unsubscribe from the other work$() first.');
+    }
+    inProcess.isWorking = true;
+    const { until$ = NEVER, drainMs: timeoutMs = 30_000, callOptions = () => ({}) } = options;
+    const { recoverMs = 2_000, onUncertain = 'ask' } = options;
+    const worker = { id: randomUUID(), version: version ?? anyVersion };
+    const durable = journal(store.calls, { onUncertain });
+    const notices$ = new Subject<WorkNotice>();
+    const stopped$ = new Subject<void>();
+    let isDraining = false;
+    const warn = (message: string): void => notices$.next({ type: 'warning', message });
+    const sent$ = database.presence$(worker.id).pipe(
+      retry({
+        delay: (error) => {
+          warn(
+            `The connection of this worker was lost, and others may continue its calls: ${messageOf(error)}`,
+          );
+          return timer(reconnectMs);
+        },
+      }),
+      share(),
+    );
+    const performing: Performing = {
+      database,
+      store,
+      durable,
+      agents: new Map(agents.map(({ agent }) => [agent.name, agent])),
+      callOptions,
+      sent$,
+      version,
+      isDraining: () => isDraining,
+    };
+    const launched$ = new Observable<void>((subscriber) => {
+      const run: Run = (order) => performed(performing, order, stopped$, notices$);
+      const begun = inProcess.ended.then(() =>
+        launch(database, worker, agents, options, run, warn),
+      );
+      begun.then(
+        () => subscriber.next(),
+        (error: unknown) => subscriber.error(unavailable(error)),
+      );
+      return () => {
+        inProcess.ended = begun
+          .catch(() => undefined)
+          .then(() => DBOS.shutdown({ deregister: true }))
+          .catch(() => undefined);
+      };
+    });
+    const queues = agents.map(({ agent }) => queueOf(database.name, agent.name));
+    const recovered$ = timer(0, recoverMs).pipe(
+      exhaustMap(() =>
+        from(database.recover(worker, queues)).pipe(
+          catchError((error: unknown) => {
+            warn(`Looking for workers that are gone failed: ${messageOf(error)}`);
+            return EMPTY;
+          }),
+        ),
+      ),
+      filter((callIds) => callIds.length > 0),
+      map((callIds): WorkNotice => ({ type: 'recovered', callIds })),
+    );
+    const drained$ = until$.pipe(
+      take(1),
+      tap(() => {
+        isDraining = true;
+      }),
+      concatMap(() => durable.drain$({ timeoutMs })),
+    );
+    const ready: WorkNotice = { type: 'ready', worker: worker.id, version: worker.version };
+    const working$ = defer(() => from(database.client())).pipe(
+      catchError((error: unknown) => throwError(() => unavailable(error))),
+      // Other workers take this one for dead while it is not connected.
+      concatMap(() =>
+        merge(
+          sent$.pipe(
+            first(),
+            concatMap(() => launched$),
+          ),
+          sent$.pipe(ignoreElements()),
+        ),
+      ),
+      concatMap(() => merge(of(ready), recovered$)),
+    );
+    return merge(notices$, working$).pipe(
+      takeUntil(drained$),
+      finalize(() => {
+        stopped$.next();
+        inProcess.isWorking = false;
+      }),
+    );
+  });
+
+type Run = (order: unknown) => Promise<Outcome>;
+
+/** Starts DBOS in this process, with a workflow and a queue for each agent. */
+const launch = async (
+  { name, schema, pool, client }: Database,
+  { id, version }: Worker,
+  agents: readonly WorkedAgent[],
+  { pollMs = 100, maxRecoveries = 50 }: WorkOptions,
+  run: Run,
+  warn: (message: string) => void,
+): Promise<void> => {
+  const warned = (entry: unknown): void => warn(`DBOS: ${messageOf(entry)}`);
+  const ignore = (): void => undefined;
+  DBOS.setConfig({
+    name,
+    systemDatabasePool: pool,
+    systemDatabaseSchemaName: schema,
+    executorID: id,
+    applicationVersion: version,
+    listenQueues: agents.map(({ agent }) => queueOf(name, agent.name)),
+    logger: { info: ignore, debug: ignore, warn: warned, error: warned },
+  });
+  for (const { agent } of agents) {
+    DBOS.registerWorkflow((order: unknown) => DBOS.runStep(() => run(order), { name: 'call' }), {
+      name: agent.name,
+      serialization: 'portable',
+      maxRecoveryAttempts: maxRecoveries,
+    });
+  }
+  const registrar = await client();
+  for (const { agent, concurrency = 10, maxRunning, rate } of agents) {
+    // Before the launch: DBOS looks for new queues once a second.
+    await registrar.registerQueue(queueOf(name, agent.name), {
+      partitionConcurrency: 1,
+      workerConcurrency: concurrency,
+      minPollingIntervalMs: pollMs,
+      onConflict: 'always_update',
+      ...(maxRunning === undefined ? {} : { globalConcurrency: maxRunning }),
+      ...(rate === undefined
+        ? {}
+        : { rateLimit: { limitPerPeriod: rate.calls, periodSec: rate.perMs / 1_000 } }),
+    });
+  }
+  await DBOS.launch();
+};
+
+/** Runs a call for DBOS. Never settles once the worker stops: then another one owns the call. */
+const performed = (
+  performing: Performing,
+  order: unknown,
+  stopped$: Observable<unknown>,
+  notices$: Subject<WorkNotice>,
+): Promise<Outcome> => {
+  if (!isOrder(order)) return Promise.reject(unreadableOrder(DBOS.workflowID ?? ''));
+  const { callId, agent } = order;
+  const signal = DBOS.stepStatus?.cancelSignal;
+  notices$.next({ type: 'started', callId, agent });
+  return new Promise((resolve, reject) => {
+    const fail = (cause: unknown): void => {
+      const error = isMillraceError(cause)
+        ? cause
+        : new MillraceError('unknown', messageOf(cause), { cause });
+      notices$.next({ type: 'failed', callId, error });
+      reject(recorded(error));
+    };
+    const cancelled$ = signal === undefined ? NEVER : fromEvent(signal, 'abort').pipe(take(1));
+    merge(
+      perform$(performing, order),
+      cancelled$.pipe(
+        map(() => {
+          throw cancelled(callId);
+        }),
+      ),
+    )
+      .pipe(take(1), takeUntil(stopped$))
+      .subscribe({
+        next: (outcome) => {
+          notices$.next({ type: 'ended', callId, reason: outcome.reason });
+          resolve(outcome);
+        },
+        error: fail,
+      });
+  });
+};
+
+/** What DBOS keeps of an error: neither its cause nor a stack, which may contain secrets. */
+const recorded = ({ code, message, retryable }: MillraceError): Error => {
+  const error = new Error(message);
+  error.name = 'MillraceError';
+  delete error.stack;
+  return Object.assign(error, { code, retryable });
+};
+
+const cancelled = (callId: string): MillraceError =>
+  new MillraceError('aborted', `The call '${callId}' was cancelled in DBOS.`);
+
+const messageOf = (error: unknown): string =>
+  error instanceof Error ? error.message : String(error);
+
+/** The error for a database that cannot be used. */
+export const unavailable = (cause: unknown): MillraceError =>
+  isMillraceError(cause)
+    ? cause
+    : new MillraceError('store', `The database of the engine failed: ${messageOf(cause)}`, {
+        cause,
+        retryable: true,
+      });
