@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { DBOS, DBOSClient, Error as DbosError } from '@dbos-inc/dbos-sdk';
 import { MillraceError } from '@millrace/core';
 import pg from 'pg';
-import { Observable } from 'rxjs';
+import { interval, Observable } from 'rxjs';
 import { isOrder, type Order } from './order.js';
 
 type Row = Readonly<Record<string, unknown>>;
@@ -23,8 +23,10 @@ export interface Database {
   retry(callId: string, call: EngineCall): Promise<void>;
   /** The call as DBOS knows it. */
   find(callId: string): Promise<EngineCall | undefined>;
-  /** Puts the running calls of workers that are gone back into their queues, if their version is ours. */
-  recover(ours: Worker, queues: readonly string[]): Promise<readonly string[]>;
+  /** The other workers of our version that have running calls but are not connected. Disconnects those that hang. */
+  gone(ours: Worker, queues: readonly string[]): Promise<readonly string[]>;
+  /** Puts the running calls of workers back into their queues, but for workers that are connected again. Resolves to their ids. */
+  recover(workers: readonly string[], queues: readonly string[]): Promise<readonly string[]>;
   /** Moves calls that have not ended from another version to ours, but for those that a live worker runs. */
   adopt(version: string, ours: string): Promise<readonly string[]>;
   /** Removes the workflows that ended before a time. Their calls stay in the store. */
@@ -52,7 +54,6 @@ export interface StoredMessage {
 export interface EngineCall {
   readonly status: EngineStatus;
   readonly order: Order;
-  readonly queue: string;
   readonly version?: string;
   /** Why its workflow failed. */
   readonly failure?: string;
@@ -134,13 +135,16 @@ export const openDatabase = ({ url, name, schema, pool: config }: DatabaseOption
   const isGone = `pg_try_advisory_xact_lock(hashtextextended(executor_id, ${lockSeed}))`;
   const requeued = `status = case status when 'PENDING' then 'ENQUEUED' else status end, owner_xid = null,
       started_at_epoch_ms = null, updated_at = (extract(epoch from now()) * 1000)::bigint`;
+  const others = `select distinct executor_id from ${status}
+    where status = 'PENDING' and queue_name = any($1) and application_version = $2 and executor_id <> $3`;
+  const gone = `select executor_id as id from (${others}) as other where ${isGone}`;
+  /** The connection of a process that hangs stays open: it is closed if it was silent for too long. */
+  const hanging = `select pg_terminate_backend(pid) from pg_stat_activity
+    where datname = current_database() and state_change < clock_timestamp() - interval '${silentMs} milliseconds'
+      and application_name in (select '${applicationName} ' || executor_id from (${others}) as other)`;
   const recover = `update ${status} set ${requeued}
-    where status = 'PENDING' and queue_name = any($1) and application_version = $2 and executor_id in (
-      select executor_id from (
-        select distinct executor_id from ${status}
-        where status = 'PENDING' and queue_name = any($1) and application_version = $2 and executor_id <> $3
-      ) as other where ${isGone}
-    ) returning workflow_uuid as id`;
+    where status = 'PENDING' and queue_name = any($1) and executor_id = any($2) and ${isGone}
+    returning workflow_uuid as id`;
   const adopt = `update ${status} set ${requeued}, application_version = $2
     where status in ('DELAYED', 'ENQUEUED', 'PENDING') and queue_name like $3 and application_version = $1
       and (status <> 'PENDING' or ${isGone})
@@ -209,8 +213,8 @@ export const openDatabase = ({ url, name, schema, pool: config }: DatabaseOption
       );
       return rows.map(({ id, text }) => ({ id: String(id), text: String(text) }));
     },
-    retry: async (callId, { order, queue, version }) => {
-      const { sessionId = callId } = order;
+    retry: async (callId, { order, version }) => {
+      const { agent, sessionId = callId } = order;
       const notifications = table('notifications');
       // An interrupt has had its effect. A rewind removes what it takes for messages that were not consumed.
       await query(
@@ -225,21 +229,20 @@ export const openDatabase = ({ url, name, schema, pool: config }: DatabaseOption
         await client()
       ).rewindWorkflow(callId, {
         startStep: 0,
-        queueName: queue,
+        queueName: queueOf(name, agent),
         queuePartitionKey: sessionId,
         ...(version === undefined ? {} : { applicationVersion: version }),
       });
     },
     find: async (callId) => {
       const found = await (await client()).getWorkflow(callId);
-      if (found?.queueName?.startsWith(`${name}/`) !== true) return undefined;
-      const { status, queueName, applicationVersion, input, error } = found;
+      if (found?.applicationName !== name) return undefined;
+      const { status, applicationVersion, input, error } = found;
       const order = input?.[0];
       if (!isOrder(order)) throw unreadableOrder(callId);
       return {
         status: statusOf(status),
         order,
-        queue: queueName,
         ...(applicationVersion === undefined ? {} : { version: applicationVersion }),
         ...(error instanceof Error ? { failure: error.message } : {}),
       };
@@ -260,7 +263,11 @@ export const openDatabase = ({ url, name, schema, pool: config }: DatabaseOption
         await dbos.deleteWorkflows(ended.map(({ workflowID }) => workflowID));
       }
     },
-    recover: async ({ id, version }, queues) => idsIn(await query(recover, [queues, version, id])),
+    gone: async ({ id, version }, queues) => {
+      await query(hanging, [queues, version, id]);
+      return idsIn(await query(gone, [queues, version, id]));
+    },
+    recover: async (workers, queues) => idsIn(await query(recover, [queues, workers])),
     adopt: async (version, ours) =>
       idsIn(await query(adopt, [version, ours, `${name.replace(/[\\%_]/g, String.raw`\$&`)}/%`])),
     presence$: (worker) => presence$(url, worker),
@@ -272,6 +279,14 @@ export const openDatabase = ({ url, name, schema, pool: config }: DatabaseOption
 };
 
 const pageSize = 500;
+
+const applicationName = 'millrace';
+
+/** After this time, in milliseconds, a worker that says nothing is taken for dead. */
+const silentMs = 30_000;
+
+/** How often a worker says something in this time. */
+const beats = 6;
 
 const lockSeed = 7_205_759;
 
@@ -306,7 +321,7 @@ const presence$ = (url: string, worker: string): Observable<string> =>
       connectionString: url,
       connectionTimeoutMillis: 10_000,
       keepAlive: true,
-      application_name: `millrace ${worker}`,
+      application_name: `${applicationName} ${worker}`,
     });
     const fail = (error: unknown): void => subscriber.error(error);
     client.on('error', fail);
@@ -328,11 +343,16 @@ const presence$ = (url: string, worker: string): Observable<string> =>
       subscriber.next('');
     };
     begin().catch(fail);
+    const beat = (): void => void client.query('select 1').catch(ignore);
+    subscriber.add(interval(silentMs / beats).subscribe({ next: beat, error: fail }));
     return () => {
       client.removeAllListeners('end');
       client.end().catch(ignore);
     };
   });
+
+export const isOver = ({ status }: EngineCall): boolean =>
+  !['DELAYED', 'ENQUEUED', 'PENDING'].includes(status);
 
 export const exists = (callId: string): MillraceError =>
   new MillraceError(

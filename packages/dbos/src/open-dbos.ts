@@ -3,13 +3,11 @@ import {
   type Agent,
   type AgentEvent,
   type Input,
-  isEvent,
-  isMillraceError,
   MillraceError,
   type Reply,
   type Verdict,
 } from '@millrace/core';
-import { attach$, type CallSummary, fork$, prune$ } from '@millrace/core/journal';
+import { type CallSummary, fork$, prune$ } from '@millrace/core/journal';
 import { checkOptions, isObject, isText, numberFrom, type Rule } from '@millrace/core/values';
 import { type DatabaseStore, openPostgres, type PostgresOptions } from '@millrace/store/postgres';
 import type { PoolConfig } from 'pg';
@@ -19,26 +17,23 @@ import {
   concatMap,
   defer,
   EMPTY,
-  exhaustMap,
-  filter,
   from,
   ignoreElements,
-  last,
   map,
-  merge,
   type Observable,
   of,
-  reduce,
-  scan,
-  share,
   Subject,
-  take,
   takeUntil,
   throwError,
-  throwIfEmpty,
-  timer,
 } from 'rxjs';
-import { type EngineCall, type EngineStatus, openDatabase, unknownCall } from './database.js';
+import {
+  type EngineCall,
+  type EngineStatus,
+  isOver,
+  openDatabase,
+  unknownCall,
+} from './database.js';
+import { follow$, replyOf$ } from './follow.js';
 import type { Message } from './messages.js';
 import {
   checkId,
@@ -157,12 +152,6 @@ export interface DbosEngine {
 
 type Asked = Extract<AgentEvent, { readonly type: 'approvalRequested' }>;
 
-/** How often followers look whether a call stopped without a last event, in milliseconds. */
-const watchMs = 3_000;
-
-/** The last event may come a moment later. */
-const looksAtAnEnd = 2;
-
 /**
  * Opens an engine: DBOS runs calls as workflows, and a store in the same database records their steps. A process may start and follow calls,
  * run them with `work$`, or both.
@@ -199,36 +188,17 @@ export const openDbos = (url: string, options: DbosOptions = {}): DbosEngine => 
     });
   const send$ = (callId: string, message: Message): Observable<never> =>
     call$(callId).pipe(
-      concatMap(({ status, order }) =>
+      concatMap((call) =>
         asked$(async () => {
-          if (isOver(status)) throw isOverError(callId);
-          if (message.kind === 'steer' && order.sessionId === undefined)
+          if (isOver(call)) throw isOverError(callId);
+          if (message.kind === 'steer' && call.order.sessionId === undefined)
             throw noSession('steer$()', callId);
           await database.send(callId, message);
         }),
       ),
       ignoreElements(),
     );
-  const attached$: DbosEngine['attach$'] = (callId, { afterSeq } = {}) =>
-    defer(() => {
-      const events$ = attach$(store.calls, callId, {
-        waitMs: longestMs,
-        ...(afterSeq === undefined ? {} : { afterSeq }),
-      }).pipe(share());
-      const stopped$ = timer(0, watchMs).pipe(
-        exhaustMap(() => asked$(() => database.find(callId))),
-        exhaustMap((call) => (call === undefined ? unlessStored$(store, callId) : [call])),
-        scan(
-          (looks, call) => (isOver(call.status) ? [...looks, call] : []),
-          new Array<EngineCall>(),
-        ),
-        filter(({ length }) => length >= looksAtAnEnd),
-        map((looks): never => {
-          throw stoppedError(callId, looks.at(-1));
-        }),
-      );
-      return merge(events$, stopped$.pipe(takeUntil(events$.pipe(last(undefined, true)))));
-    });
+  const following = { store, find$: (callId: string) => asked$(() => database.find(callId)) };
   return {
     store,
     work$: (agents, given = {}) => {
@@ -265,20 +235,14 @@ export const openDbos = (url: string, options: DbosOptions = {}): DbosEngine => 
         },
       );
     },
-    attach$: attached$,
-    reply$: (callId) =>
-      attached$(callId).pipe(
-        reduce<AgentEvent, Reply | MillraceError | undefined>((before, event) => {
-          if (event.callId !== callId) return before;
-          if (isEvent(event, 'postCall')) return event.reply;
-          return isEvent(event, 'error') ? event.error : before;
-        }, undefined),
-        map((end) => {
-          if (end === undefined) throw noReply(callId);
-          if (isMillraceError(end)) throw end;
-          return end;
-        }),
-      ),
+    attach$: (callId, { afterSeq = 0 } = {}) => {
+      checkId('A call', callId);
+      return follow$(following, callId, afterSeq);
+    },
+    reply$: (callId) => {
+      checkId('A call', callId);
+      return replyOf$(following, callId);
+    },
     interrupt$: (callId, message) =>
       send$(callId, { kind: 'interrupt', ...(message === undefined ? {} : { message }) }),
     steer$: (callId, input) => send$(callId, { kind: 'steer', input }),
@@ -302,7 +266,7 @@ export const openDbos = (url: string, options: DbosOptions = {}): DbosEngine => 
       call$(callId).pipe(
         concatMap((call) =>
           asked$(async () => {
-            const isStopped = isOver(call.status) && call.status !== 'SUCCESS';
+            const isStopped = isOver(call) && call.status !== 'SUCCESS';
             if (isStopped) await database.retry(callId, call);
             return callId;
           }),
@@ -366,9 +330,6 @@ export const openDbos = (url: string, options: DbosOptions = {}): DbosEngine => 
   };
 };
 
-/** The longest wait that timers support, in milliseconds. */
-const longestMs = 2 ** 31 - 1;
-
 const places: Readonly<Record<EngineStatus, CallPlace['status']>> = {
   DELAYED: 'delayed',
   ENQUEUED: 'queued',
@@ -379,33 +340,6 @@ const places: Readonly<Record<EngineStatus, CallPlace['status']>> = {
   MAX_RECOVERY_ATTEMPTS_EXCEEDED: 'abandoned',
 };
 
-const isOver = (status: EngineStatus): boolean =>
-  !['DELAYED', 'ENQUEUED', 'PENDING'].includes(status);
-
-/** A call that was recorded without the engine can be followed, too. */
-const unlessStored$ = ({ calls }: DatabaseStore, callId: string): Observable<never> =>
-  calls.driver.read$(callId).pipe(
-    take(1),
-    throwIfEmpty(() => unknownCall(callId)),
-    ignoreElements(),
-  );
-
-const stoppedError = (callId: string, call: EngineCall | undefined): MillraceError => {
-  const why = call?.failure === undefined ? '' : ` ${call.failure}`;
-  const how = `Continue it with resume$('${callId}').`;
-  switch (call?.status) {
-    case 'CANCELLED':
-      return new MillraceError('aborted', `The call '${callId}' was aborted. ${how}`);
-    case 'MAX_RECOVERY_ATTEMPTS_EXCEEDED':
-      return new MillraceError(
-        'aborted',
-        `The call '${callId}' was given up: too many workers died while they ran it. ${how}`,
-      );
-    default:
-      return new MillraceError('aborted', `The call '${callId}' failed without an event.${why}`);
-  }
-};
-
 const isOverError = (callId: string): MillraceError =>
   new MillraceError('invalidResume', `The call '${callId}' is over, and takes no messages.`);
 
@@ -414,6 +348,3 @@ const noSession = (owner: string, callId: string): MillraceError =>
     'invalidRequest',
     `${owner} needs a call of a session, but '${callId}' has none. Start it with a 'sessionId'.`,
   );
-
-const noReply = (callId: string): MillraceError =>
-  new MillraceError('invalidState', `The log of the call '${callId}' has no reply.`);

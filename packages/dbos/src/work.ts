@@ -16,6 +16,7 @@ import {
 import type { DatabaseStore } from '@millrace/store/postgres';
 import {
   catchError,
+  concat,
   concatMap,
   defer,
   EMPTY,
@@ -31,6 +32,7 @@ import {
   NEVER,
   Observable,
   of,
+  pairwise,
   retry,
   share,
   Subject,
@@ -69,7 +71,7 @@ export interface WorkOptions {
   readonly onUncertain?: 'ask' | 'report' | 'rerun';
   /** How often to look for waiting calls, in milliseconds: each costs one query of each agent. Default: 100. */
   readonly pollMs?: number;
-  /** How often to look for workers that are gone, in milliseconds. Default: 2,000. */
+  /** How often to look for workers that are gone, in milliseconds. Two looks in a row must agree. Default: 2,000. */
   readonly recoverMs?: number;
   /** Workers that may die while they run a call before it is given up. Default: 50. */
   readonly maxRecoveries?: number;
@@ -200,16 +202,30 @@ export const work$ = (
           .catch(() => undefined);
       };
     });
+    const recover$ = (gone: readonly string[]): Observable<readonly string[]> =>
+      from(database.recover(gone, queues)).pipe(
+        // Their claims would last until their leases expire.
+        concatMap((callIds) => concat(store.release$(callIds), of(callIds))),
+        catchError((error: unknown) => {
+          warn(`Taking over the calls of workers that are gone failed: ${messageOf(error)}`);
+          return EMPTY;
+        }),
+      );
     const queues = agents.map(({ agent }) => queueOf(database.name, agent.name));
     const recovered$ = timer(0, recoverMs).pipe(
       exhaustMap(() =>
-        from(database.recover(worker, queues)).pipe(
+        from(database.gone(worker, queues)).pipe(
           catchError((error: unknown) => {
             warn(`Looking for workers that are gone failed: ${messageOf(error)}`);
-            return EMPTY;
+            return of<readonly string[]>([]);
           }),
         ),
       ),
+      pairwise(),
+      // A worker may have lost its connection for a moment only.
+      map(([before, now]) => now.filter((id) => before.includes(id))),
+      filter((gone) => gone.length > 0),
+      exhaustMap((gone) => recover$(gone)),
       filter((callIds) => callIds.length > 0),
       map((callIds): WorkNotice => ({ type: 'recovered', callIds })),
     );
@@ -248,13 +264,14 @@ type Run = (order: unknown) => Promise<Outcome>;
 
 /** Starts DBOS in this process, with a workflow and a queue for each agent. */
 const launch = async (
-  { name, schema, pool, client }: Database,
+  database: Database,
   { id, version }: Worker,
   agents: readonly WorkedAgent[],
   { pollMs = 100, maxRecoveries = 50 }: WorkOptions,
   run: Run,
   warn: (message: string) => void,
 ): Promise<void> => {
+  const { name, schema, pool } = database;
   const warned = (entry: unknown): void => warn(`DBOS: ${messageOf(entry)}`);
   const ignore = (): void => undefined;
   DBOS.setConfig({
@@ -273,7 +290,7 @@ const launch = async (
       maxRecoveryAttempts: maxRecoveries,
     });
   }
-  const registrar = await client();
+  const registrar = await database.client();
   for (const { agent, concurrency = 10, maxRunning, rate } of agents) {
     // Before the launch: DBOS looks for new queues once a second.
     await registrar.registerQueue(queueOf(name, agent.name), {

@@ -27,4 +27,9 @@ export interface Store {
 export interface DatabaseStore extends Store {
   /** Facts about users, across sessions: `withLongTermMemory({ memory })`. */
   readonly longTermMemory: LongTermMemory;
+  /**
+   * Releases the claims of a process that is known to be dead, so that its calls can be resumed at once instead of after
+   * their leases. A process that lives after all can no longer write to these calls. Completes when done. Cold.
+   */
+  release$(callIds: readonly string[]): Observable<never>;
 }

@@ -49,6 +49,7 @@ export const callStatements = (schema: string) => {
     holder: `select owner || ' ' || expires_at as sign from ${calls} where key = $1 and owner is not null`,
     renew: `update ${calls} set expires_at = ${soon('$3')} where key = $1 and owner = $2 returning key`,
     release: `update ${calls} set owner = null, expires_at = null where key = $1 and owner = $2`,
+    releaseAll: `update ${calls} set owner = null, expires_at = null where key = any($1)`,
     append: append(''),
     /** A batch without steps does not wait for the disk. */
     appendEvents: append(`(select set_config('synchronous_commit', 'off', true)) as setting,`),

@@ -2,6 +2,8 @@ import { type CallStoreOptions, createCallStore } from '@millrace/core/journal';
 import { concat, defer, from, ignoreElements } from 'rxjs';
 import { createClosing } from '../closing.js';
 import type { DatabaseStore } from '../store.js';
+import { storedName } from '../stored-name.js';
+import { callStatements } from './call-statements.js';
 import { databases, type LazySql } from './sql.js';
 import { sqlCalls, type SqlCallsOptions } from './sql-calls.js';
 import { sqlLongTermMemory, type StoredMemoryOptions } from './sql-long-term-memory.js';
@@ -23,9 +25,16 @@ export const databaseStore = (
     memory: closing.memory(sqlMemory(sql)),
     sessions: closing.sessions(sqlSessions(sql)),
     longTermMemory: sqlLongTermMemory(sql, scheduler, longTermMemory),
+    release$: (callIds) =>
+      closing.whileOpen$(() => from(release(sql, callIds))).pipe(ignoreElements()),
     // Release all leases before closing the connections.
     close$: () => concat(closing.close$(), defer(() => from(sql.close())).pipe(ignoreElements())),
   };
   databases.set(store, { sql, scheduler });
   return store;
+};
+
+const release = async (sql: LazySql, callIds: readonly string[]): Promise<void> => {
+  const { query, schema } = await sql.open();
+  await query(callStatements(schema).releaseAll, [callIds.map(storedName)]);
 };

@@ -1,0 +1,148 @@
+import {
+  type AgentEvent,
+  isEvent,
+  isMillraceError,
+  MillraceError,
+  type Reply,
+} from '@millrace/core';
+import { attach$ } from '@millrace/core/journal';
+import type { DatabaseStore } from '@millrace/store/postgres';
+import {
+  concat,
+  concatMap,
+  defer,
+  EMPTY,
+  exhaustMap,
+  filter,
+  first,
+  ignoreElements,
+  last,
+  map,
+  merge,
+  type Observable,
+  race,
+  reduce,
+  scan,
+  share,
+  take,
+  takeUntil,
+  tap,
+  throwIfEmpty,
+  timer,
+} from 'rxjs';
+import { type EngineCall, isOver, unknownCall } from './database.js';
+
+export interface Following {
+  readonly store: DatabaseStore;
+  readonly find$: (callId: string) => Observable<EngineCall | undefined>;
+}
+
+/** How often to look whether a call stopped without a last event, in milliseconds. */
+const watchMs = 3_000;
+
+/** The last event may come a moment later. */
+const looksAtAnEnd = 2;
+
+/** How often to look whether a call that failed is over, in milliseconds. */
+const endMs = 200;
+
+/** The longest wait that timers support, in milliseconds. */
+const longestMs = 2 ** 31 - 1;
+
+/** Follows a call from its queue to its end. After an `error` event, continues if the call does. */
+export const follow$ = (
+  following: Following,
+  callId: string,
+  afterSeq: number,
+): Observable<AgentEvent> => {
+  const { store, find$ } = following;
+  return defer(() => {
+    const events$ = eventsFrom$(following, callId, afterSeq).pipe(share());
+    const stopped$ = timer(0, watchMs).pipe(
+      exhaustMap(() => find$(callId)),
+      concatMap((call) => (call === undefined ? unlessStored$(store, callId) : [call])),
+      scan((looks, call) => (isOver(call) ? [...looks, call] : []), new Array<EngineCall>()),
+      filter(({ length }) => length >= looksAtAnEnd),
+      map((looks): never => {
+        throw stopped(callId, looks.at(-1));
+      }),
+    );
+    return merge(events$, stopped$.pipe(takeUntil(events$.pipe(last(undefined, true)))));
+  });
+};
+
+const eventsFrom$ = (
+  following: Following,
+  callId: string,
+  afterSeq: number,
+): Observable<AgentEvent> =>
+  defer(() => {
+    let seq = afterSeq;
+    let isReplied = false;
+    return concat(
+      attach$(following.store.calls, callId, { waitMs: longestMs, afterSeq }).pipe(
+        tap((event) => {
+          seq = event.seq;
+          isReplied = event.callId === callId && event.type === 'postCall';
+        }),
+      ),
+      defer(() => (isReplied ? EMPTY : afterError$(following, callId, seq))),
+    );
+  });
+
+/** Events of a call that is resumed after an error, or nothing if it is over. */
+const afterError$ = (following: Following, callId: string, seq: number): Observable<AgentEvent> => {
+  const { store, find$ } = following;
+  const over$ = timer(0, endMs).pipe(
+    exhaustMap(() => find$(callId)),
+    first((call) => call === undefined || isOver(call)),
+    // It may have continued, and ended again, meanwhile.
+    concatMap(() => store.calls.driver.read$(callId, { kind: 'event', afterSeq: seq })),
+    map(({ length }) => length > 0),
+    first(Boolean, false),
+    concatMap((isMore) => (isMore ? eventsFrom$(following, callId, seq) : EMPTY)),
+  );
+  return race(eventsFrom$(following, callId, seq), over$);
+};
+
+/** Emits the reply of a call, or errors as it does. */
+export const replyOf$ = (following: Following, callId: string): Observable<Reply> =>
+  follow$(following, callId, 0).pipe(
+    reduce<AgentEvent, Reply | MillraceError | undefined>((before, event) => {
+      if (event.callId !== callId) return before;
+      if (isEvent(event, 'postCall')) return event.reply;
+      return isEvent(event, 'error') ? event.error : before;
+    }, undefined),
+    map((end) => {
+      if (end === undefined) throw noReply(callId);
+      if (isMillraceError(end)) throw end;
+      return end;
+    }),
+  );
+
+/** A call that was recorded without the engine can be followed, too. */
+const unlessStored$ = ({ calls }: DatabaseStore, callId: string): Observable<never> =>
+  calls.driver.read$(callId).pipe(
+    take(1),
+    throwIfEmpty(() => unknownCall(callId)),
+    ignoreElements(),
+  );
+
+const stopped = (callId: string, call: EngineCall | undefined): MillraceError => {
+  const why = call?.failure === undefined ? '' : ` ${call.failure}`;
+  const how = `Continue it with resume$('${callId}').`;
+  switch (call?.status) {
+    case 'CANCELLED':
+      return new MillraceError('aborted', `The call '${callId}' was aborted. ${how}`);
+    case 'MAX_RECOVERY_ATTEMPTS_EXCEEDED':
+      return new MillraceError(
+        'aborted',
+        `The call '${callId}' was given up: too many workers died while they ran it. ${how}`,
+      );
+    default:
+      return new MillraceError('aborted', `The call '${callId}' failed without an event.${why}`);
+  }
+};
+
+const noReply = (callId: string): MillraceError =>
+  new MillraceError('invalidState', `The log of the call '${callId}' has no reply.`);
