@@ -3,9 +3,17 @@ import { DBOS, DBOSClient, Error as DbosError } from '@dbos-inc/dbos-sdk';
 import { MillraceError } from '@millrace/core';
 import pg from 'pg';
 import { interval, Observable } from 'rxjs';
-import { isOrder, type Order } from './order.js';
+import { expiryOf, isOrder, nextCallId, type Order } from './order.js';
 
 type Row = Readonly<Record<string, unknown>>;
+
+type Run = (text: string, values?: readonly unknown[]) => Promise<readonly Row[]>;
+
+/** Adds a workflow. `suspends` names the session that it marks as suspended; then one that is there stays. */
+type Enqueue = (
+  order: Order,
+  when: StartTime & { readonly suspends?: string | undefined },
+) => Promise<void>;
 
 /** The database of the engine: what DBOS keeps, read and changed where its own interface has no way to. */
 export interface Database {
@@ -15,6 +23,10 @@ export interface Database {
   readonly schema: string;
   /** Adds a call to the queue of its agent, after the earlier calls of its session. Rejects with `conflict` if the id exists. */
   start(order: Order, when: StartTime): Promise<void>;
+  /** Notes that a call of a session is suspended: later ones wait. `expiry` runs after its delay, or never. */
+  suspend(order: Order, expiry: Order, when: StartTime): Promise<void>;
+  /** Adds the call that continues a suspended one, before those that wait. Rejects with `conflict` if there is one. */
+  answer(order: Order, next: Order, when: StartTime): Promise<void>;
   /** Sends a message to a call, also one that has ended. Rejects with `invalidResume` if there is no such call. */
   send(callId: string, message: object): Promise<void>;
   /** The messages of a call, in the order in which they were sent. */
@@ -25,8 +37,15 @@ export interface Database {
   find(callId: string): Promise<EngineCall | undefined>;
   /** The other workers of our version that have running calls but are not connected. Disconnects those that hang. */
   gone(ours: Worker, queues: readonly string[]): Promise<readonly string[]>;
-  /** Puts the running calls of workers back into their queues, but for workers that are connected again. Resolves to their ids. */
-  recover(workers: readonly string[], queues: readonly string[]): Promise<readonly string[]>;
+  /**
+   * Puts the running calls of workers back into their queues, after `release` of their claims, but for workers that are
+   * connected again. Resolves to their ids.
+   */
+  recover(
+    workers: readonly string[],
+    queues: readonly string[],
+    release: (callIds: readonly string[]) => Promise<unknown>,
+  ): Promise<readonly string[]>;
   /** Moves calls that have not ended from another version to ours, but for those that a live worker runs. */
   adopt(version: string, ours: string): Promise<readonly string[]>;
   /** Removes the workflows that ended before a time. Their calls stay in the store. */
@@ -104,6 +123,27 @@ export const openDatabase = ({ url, name, schema, pool: config }: DatabaseOption
     await client();
     return (await pool.query<Row>(text, [...values])).rows;
   };
+  const inTransaction = async <T>(
+    work: (run: Run, connection: pg.PoolClient) => Promise<T>,
+  ): Promise<T> => {
+    await client();
+    const connection = await pool.connect();
+    const run: Run = async (text, values = []) =>
+      (await connection.query<Row>(text, [...values])).rows;
+    try {
+      await run('begin');
+      const result = await work(run, connection);
+      await run('commit');
+      connection.release();
+      return result;
+    } catch (error) {
+      await run('rollback').then(
+        () => connection.release(),
+        () => connection.release(true),
+      );
+      throw error;
+    }
+  };
   const open = async (): Promise<DBOSClient> => {
     const { rows } = await pool.query<Row>('select to_regclass($1) is not null as there', [
       table('workflow_status'),
@@ -131,7 +171,62 @@ export const openDatabase = ({ url, name, schema, pool: config }: DatabaseOption
       select max(created_at) from ${status}
       where queue_name = $2 and queue_partition_key = $3 and status in ('ENQUEUED', 'PENDING') and workflow_uuid <> $1
     ), 0)) where workflow_uuid = $1`;
-  /** A live worker holds the lock of its id. Both statements take it for their own duration only. */
+  const inFront = `update ${status} set created_at = (
+      select created_at from ${status} where workflow_uuid = $2
+    ) where workflow_uuid = $1`;
+  /** The waiting end of a suspended call marks its session. */
+  const marked = `select 1 from ${status} where queue_name = $1 and deduplication_id = $2`;
+  const unmark = `update ${status} set deduplication_id = null where workflow_uuid = $1`;
+  /** Waiting calls of a suspended session are delayed until it has its answer. */
+  const held = `status = 'DELAYED', delay_until_epoch_ms = ${heldUntil}`;
+  const hold = `update ${status} set ${held}
+    where queue_name = $1 and queue_partition_key = $2 and status = 'ENQUEUED'`;
+  const holdOne = `update ${status} set ${held} where workflow_uuid = $1`;
+  const letGo = `update ${status} set status = 'ENQUEUED', delay_until_epoch_ms = null
+    where queue_name = $1 and queue_partition_key = $2 and status = 'DELAYED' and delay_until_epoch_ms = ${heldUntil}`;
+  const placeOf = ({ agent, sessionId, callId }: Order): readonly [string, string] => [
+    queueOf(name, agent),
+    sessionId ?? callId,
+  ];
+  /** Runs work that no other change of the same session can interleave with. */
+  const ofSession = async (
+    { agent, sessionId, callId }: Order,
+    work: (run: Run, enqueue: Enqueue) => Promise<void>,
+  ): Promise<void> => {
+    const dbos = await client();
+    let enqueued = callId;
+    try {
+      await inTransaction(async (run, connection) => {
+        if (sessionId !== undefined) {
+          const key = JSON.stringify([queueOf(name, agent), sessionId]);
+          await run('select pg_advisory_xact_lock(hashtextextended($1, $2))', [key, lockSeed]);
+        }
+        await work(run, async (order, { delayMs, priority, version, suspends }) => {
+          enqueued = order.callId;
+          const [queueName, queuePartitionKey] = placeOf(order);
+          await dbos.enqueueInTransaction(
+            connection,
+            {
+              queueName,
+              queuePartitionKey,
+              workflowName: order.agent,
+              workflowID: order.callId,
+              workflowIDReusePolicy: suspends === undefined ? 'reject' : 'return-existing',
+              serializationType: 'portable',
+              ...(version === undefined ? {} : { appVersion: version }),
+              ...(priority === undefined ? {} : { priority }),
+              ...(delayMs === undefined ? {} : { delaySeconds: delayMs / 1_000 }),
+              ...(suspends === undefined ? {} : { deduplicationID: suspends }),
+            },
+            order,
+          );
+        });
+      });
+    } catch (error) {
+      throw DbosError.isWorkflowIDInUseError(error) ? exists(enqueued) : error;
+    }
+  };
+  /** A live worker holds the lock of its id. A statement takes it until its transaction ends. */
   const isGone = `pg_try_advisory_xact_lock(hashtextextended(executor_id, ${lockSeed}))`;
   const requeued = `status = case status when 'PENDING' then 'ENQUEUED' else status end, owner_xid = null,
       started_at_epoch_ms = null, updated_at = (extract(epoch from now()) * 1000)::bigint`;
@@ -142,9 +237,9 @@ export const openDatabase = ({ url, name, schema, pool: config }: DatabaseOption
   const hanging = `select pg_terminate_backend(pid) from pg_stat_activity
     where datname = current_database() and state_change < clock_timestamp() - interval '${silentMs} milliseconds'
       and application_name in (select '${applicationName} ' || executor_id from (${others}) as other)`;
-  const recover = `update ${status} set ${requeued}
-    where status = 'PENDING' and queue_name = any($1) and executor_id = any($2) and ${isGone}
-    returning workflow_uuid as id`;
+  const running = `select workflow_uuid as id from ${status}
+    where status = 'PENDING' and queue_name = any($1) and executor_id = any($2) for update`;
+  const requeue = `update ${status} set ${requeued} where workflow_uuid = any($1)`;
   const adopt = `update ${status} set ${requeued}, application_version = $2
     where status in ('DELAYED', 'ENQUEUED', 'PENDING') and queue_name like $3 and application_version = $1
       and (status <> 'PENDING' or ${isGone})
@@ -154,48 +249,37 @@ export const openDatabase = ({ url, name, schema, pool: config }: DatabaseOption
     name,
     schema,
     client,
-    start: async (order, { delayMs, priority, version }) => {
-      const { callId, agent, sessionId } = order;
-      const dbos = await client();
-      const queueName = queueOf(name, agent);
-      const queuePartitionKey = sessionId ?? callId;
-      const connection = await pool.connect();
-      try {
-        await connection.query('begin');
-        if (sessionId !== undefined) {
-          await connection.query('select pg_advisory_xact_lock(hashtextextended($1, $2))', [
-            JSON.stringify([queueName, sessionId]),
-            lockSeed,
-          ]);
-        }
-        await dbos.enqueueInTransaction(
-          connection,
-          {
-            queueName,
-            queuePartitionKey,
-            workflowName: agent,
-            workflowID: callId,
-            workflowIDReusePolicy: 'reject',
-            serializationType: 'portable',
-            ...(version === undefined ? {} : { appVersion: version }),
-            ...(priority === undefined ? {} : { priority }),
-            ...(delayMs === undefined ? {} : { delaySeconds: delayMs / 1_000 }),
-          },
-          order,
+    start: (order, when) =>
+      ofSession(order, async (run, enqueue) => {
+        const { callId, sessionId } = order;
+        const place = [callId, ...placeOf(order)];
+        if (sessionId === undefined) return enqueue(order, when);
+        const isSuspended = (await run(marked, [place[1], sessionId])).length > 0;
+        await enqueue(order, when);
+        await run(inOrder, place);
+        if (isSuspended) await run(hold, placeOf(order));
+      }),
+    suspend: (order, expiry, { delayMs, version }) =>
+      ofSession(order, async (run, enqueue) => {
+        const answered = await run(`select 1 from ${status} where workflow_uuid = $1`, [
+          nextCallId(order.callId),
+        ]);
+        if (answered.length > 0) return;
+        await enqueue(expiry, { delayMs: delayMs ?? 0, version, suspends: order.sessionId });
+        if (delayMs === undefined) await run(holdOne, [expiry.callId]);
+        await run(hold, placeOf(order));
+      }),
+    answer: (order, next, when) =>
+      ofSession(order, async (run, enqueue) => {
+        await enqueue(next, when);
+        await run(inFront, [next.callId, order.callId]);
+        await run(unmark, [expiryOf(order.callId)]);
+        await run(
+          `delete from ${status} where workflow_uuid = $1 and status in ('DELAYED', 'ENQUEUED')`,
+          [expiryOf(order.callId)],
         );
-        if (sessionId !== undefined) {
-          await connection.query(inOrder, [callId, queueName, queuePartitionKey]);
-        }
-        await connection.query('commit');
-        connection.release();
-      } catch (error) {
-        await connection.query('rollback').then(
-          () => connection.release(),
-          () => connection.release(true),
-        );
-        throw DbosError.isWorkflowIDInUseError(error) ? exists(callId) : error;
-      }
-    },
+        await run(letGo, placeOf(order));
+      }),
     send: async (callId, message) => {
       try {
         await (
@@ -237,13 +321,14 @@ export const openDatabase = ({ url, name, schema, pool: config }: DatabaseOption
     find: async (callId) => {
       const found = await (await client()).getWorkflow(callId);
       if (found?.applicationName !== name) return undefined;
-      const { status, applicationVersion, input, error } = found;
+      const { status, applicationVersion, input, error, delayUntilEpochMS } = found;
       const order = input?.[0];
       if (!isOrder(order)) throw unreadableOrder(callId);
       return {
-        status: statusOf(status),
+        status: delayUntilEpochMS === heldUntil ? 'ENQUEUED' : statusOf(status),
         order,
-        ...(applicationVersion === undefined ? {} : { version: applicationVersion }),
+        // DBOS gives null before the first worker.
+        ...(typeof applicationVersion === 'string' ? { version: applicationVersion } : {}),
         ...(error instanceof Error ? { failure: error.message } : {}),
       };
     },
@@ -267,7 +352,19 @@ export const openDatabase = ({ url, name, schema, pool: config }: DatabaseOption
       await query(hanging, [queues, version, id]);
       return idsIn(await query(gone, [queues, version, id]));
     },
-    recover: async (workers, queues) => idsIn(await query(recover, [queues, workers])),
+    recover: (workers, queues, release) =>
+      inTransaction(async (run) => {
+        // Held until the end: meanwhile nobody else recovers these workers, and no worker runs their calls.
+        const gone = await run(
+          `select executor_id as id from unnest($1::text[]) as executor_id where ${isGone}`,
+          [workers],
+        );
+        const callIds = idsIn(await run(running, [queues, idsIn(gone)]));
+        if (callIds.length === 0) return callIds;
+        await release(callIds);
+        await run(requeue, [callIds]);
+        return callIds;
+      }),
     adopt: async (version, ours) =>
       idsIn(await query(adopt, [version, ours, `${name.replace(/[\\%_]/g, String.raw`\$&`)}/%`])),
     presence$: (worker) => presence$(url, worker),
@@ -277,6 +374,9 @@ export const openDatabase = ({ url, name, schema, pool: config }: DatabaseOption
     },
   };
 };
+
+/** The end of the year 9999, in milliseconds: the time of what waits for an answer. */
+const heldUntil = 253_402_300_799_000;
 
 const pageSize = 500;
 

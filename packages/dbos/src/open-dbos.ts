@@ -16,12 +16,10 @@ import {
   concat,
   concatMap,
   defer,
-  EMPTY,
   from,
   ignoreElements,
   map,
   type Observable,
-  of,
   Subject,
   takeUntil,
   throwError,
@@ -39,7 +37,6 @@ import {
   checkId,
   checkStart,
   continued,
-  expiryOf,
   type Order,
   plainOrder,
   type StartOptions,
@@ -169,6 +166,7 @@ export const openDbos = (url: string, options: DbosOptions = {}): DbosEngine => 
   const { version, name = 'millrace', schema = 'dbos', pool } = options;
   const store = openPostgres(url, options.store);
   const database = openDatabase({ url, name, schema, pool });
+  const pinned = version === undefined ? {} : { version };
   const closed$ = new Subject<void>();
   const asked$ = <T>(work: () => Promise<T>): Observable<T> =>
     defer(() => from(work())).pipe(
@@ -215,7 +213,7 @@ export const openDbos = (url: string, options: DbosOptions = {}): DbosEngine => 
         priority,
         ...rest
       } = given;
-      const { version: pinned = version, ...plain } = rest;
+      const { version: own = version, ...plain } = rest;
       const agentName = typeof agent === 'string' ? agent : agent.name;
       checkId('A call', callId);
       if (sessionId !== undefined) checkId('A session', sessionId);
@@ -231,7 +229,7 @@ export const openDbos = (url: string, options: DbosOptions = {}): DbosEngine => 
         {
           ...(delayMs === undefined ? {} : { delayMs }),
           ...(priority === undefined ? {} : { priority }),
-          ...(pinned === undefined ? {} : { version: pinned }),
+          ...(own === undefined ? {} : { version: own }),
         },
       );
     },
@@ -250,16 +248,13 @@ export const openDbos = (url: string, options: DbosOptions = {}): DbosEngine => 
       send$(rootId, { kind: 'decide', callId, toolCallId: toolCall.id, verdict }),
     answer$: (callId, results) =>
       call$(callId).pipe(
-        concatMap(({ order }) => {
-          if (order.sessionId === undefined) throw noSession('answer$()', callId);
-          return started$(continued(order, results), version === undefined ? {} : { version });
-        }),
-        concatMap((next) =>
-          asked$(async () => (await database.client()).cancelWorkflow(expiryOf(callId))).pipe(
-            catchError(() => EMPTY),
-            ignoreElements(),
-            (done$) => concat(done$, of(next)),
-          ),
+        concatMap(({ order }) =>
+          asked$(async () => {
+            if (order.sessionId === undefined) throw noSession('answer$()', callId);
+            const next = plainOrder(continued(order, results));
+            await database.answer(order, next, pinned);
+            return next.callId;
+          }),
         ),
       ),
     resume$: (callId) =>
@@ -280,10 +275,7 @@ export const openDbos = (url: string, options: DbosOptions = {}): DbosEngine => 
               const { sessionId } = given;
               const { agent, options: plain = {} } = order;
               const own = { callId: forked, agent, input: order.input, options: plain };
-              return started$(
-                sessionId === undefined ? own : { ...own, sessionId },
-                version === undefined ? {} : { version },
-              );
+              return started$(sessionId === undefined ? own : { ...own, sessionId }, pinned);
             }),
           ),
         ),
@@ -295,11 +287,11 @@ export const openDbos = (url: string, options: DbosOptions = {}): DbosEngine => 
       ),
     find$: (callId) =>
       call$(callId).pipe(
-        map(({ status, order: { agent, sessionId }, version: pinned }) => ({
+        map(({ status, order: { agent, sessionId }, version: its }) => ({
           status: places[status],
           agent,
           ...(sessionId === undefined ? {} : { sessionId }),
-          ...(pinned === undefined ? {} : { version: pinned }),
+          ...(its === undefined ? {} : { version: its }),
         })),
       ),
     adopt$: (from) => {

@@ -21,6 +21,7 @@ import {
   first,
   from,
   ignoreElements,
+  last,
   map,
   merge,
   mergeMap,
@@ -36,18 +37,24 @@ import {
   takeUntil,
   timer,
 } from 'rxjs';
-import type { Database, StartTime } from './database.js';
+import type { Database } from './database.js';
 import { decided, kindOf, type Message, messagesTo$ } from './messages.js';
 import { continued, expiryOf, type Order } from './order.js';
 
 /** Options of a call that JSON cannot express: its worker adds them, also when it resumes the call. */
 export type WorkerCallOptions = Pick<CallOptions, 'model' | 'tools' | 'context' | 'use'>;
 
+export interface PerformedAgent {
+  readonly agent: Agent;
+  /** For tool calls that were running when a worker died: see `journal`. `ask` suspends the call. Default: `ask`. */
+  readonly onUncertain?: 'ask' | 'report' | 'rerun';
+}
+
 export interface Performing {
   readonly database: Database;
   readonly store: DatabaseStore;
   readonly durable: Journal<CallStore>;
-  readonly agents: ReadonlyMap<string, Agent>;
+  readonly agents: ReadonlyMap<string, PerformedAgent>;
   readonly callOptions: (order: Order) => WorkerCallOptions;
   /** The ids of calls that have a new message; an empty id stands for all. */
   readonly sent$: Observable<string>;
@@ -75,16 +82,23 @@ const call$ = (performing: Performing, order: Order): Observable<Outcome> => {
   const { database, store, agents, sent$, isDraining } = performing;
   const { callId, sessionId } = order;
   return defer(() => {
-    const agent = agents.get(order.agent);
-    if (agent === undefined) throw new Error(`This worker has no agent '${order.agent}'.`);
+    const worked = agents.get(order.agent);
+    if (worked === undefined) throw new Error(`This worker has no agent '${order.agent}'.`);
+    const { agent, onUncertain = 'ask' } = worked;
     const messages$ = messagesTo$(database, callId, sent$);
     const interrupts$ = messages$.pipe(filter(kindOf('interrupt')));
     const own = agent.with(decided(messages$), interruptOn(interrupts$));
     return begun$(store.calls, callId).pipe(
-      mergeMap((begun) =>
+      concatMap((begun) =>
         sessionId === undefined
-          ? ofAgent$(performing, own, order, begun)
-          : ofSession$(performing, own, { ...order, sessionId }, begun, messages$),
+          ? ofAgent$(performing, own, order, { ...begun, onUncertain })
+          : ofSession$(
+              performing,
+              own,
+              { ...order, sessionId },
+              { ...begun, onUncertain },
+              messages$,
+            ),
       ),
     );
   }).pipe(
@@ -98,6 +112,8 @@ const call$ = (performing: Performing, order: Order): Observable<Outcome> => {
       if (isDraining() && isLeft(error)) return NEVER;
       throw error;
     }),
+    // Completed: the log has its last event.
+    last(),
     concatMap((reply) => afterwards$(performing, order, reply)),
   );
 };
@@ -139,16 +155,18 @@ const lengthOf = (text: string): number => {
   return Array.isArray(value) ? value.length : 0;
 };
 
+type Continued = Begun & Required<Pick<PerformedAgent, 'onUncertain'>>;
+
 const ofAgent$ = (
   { durable, callOptions }: Performing,
   agent: Agent,
   order: Order,
-  { isBegun }: Begun,
+  { isBegun, onUncertain }: Continued,
 ): Observable<Reply> => {
   const { callId, input, options } = order;
   const more = callOptions(order);
   return isBegun
-    ? durable.resume$(agent, callId, more)
+    ? durable.resume$(agent, callId, { ...more, onUncertain })
     : agent.with(durable).call$(input, { ...options, ...more, callId });
 };
 
@@ -156,7 +174,7 @@ const ofSession$ = (
   { store, durable, callOptions }: Performing,
   agent: Agent,
   order: Order & { readonly sessionId: string },
-  { isBegun, steers }: Begun,
+  { isBegun, steers, onUncertain }: Continued,
   messages$: Observable<Message>,
 ): Observable<Reply> => {
   const { callId, sessionId, input, options } = order;
@@ -168,7 +186,7 @@ const ofSession$ = (
       mergeMap((session) => {
         const reply$ = (
           isBegun
-            ? session.resume$(callId, more)
+            ? session.resume$(callId, { ...more, onUncertain })
             : session.call$(input, { ...options, ...more, callId })
         ).pipe(share());
         const late$ = messages$.pipe(
@@ -191,43 +209,54 @@ const steered$ = (session: KeptSession, input: Input): Observable<never> =>
     catchError(() => EMPTY),
   );
 
+/** The calls of a suspended session wait, and its time may be limited. */
 const afterwards$ = (
   { database, version }: Performing,
   order: Order,
   { reason, suspensions = [] }: Reply,
 ): Observable<Outcome> => {
-  const { callId, sessionId, agent, answerWithinMs: delayMs } = order;
-  const outcome$ = of({ reason });
-  if (reason !== 'suspended' || delayMs === undefined || sessionId === undefined) return outcome$;
+  const { callId, sessionId, agent, options, answerWithinMs: delayMs } = order;
+  const outcome = { reason };
+  if (reason !== 'suspended' || sessionId === undefined) return of(outcome);
   const toolCallIds = suspensions.map(({ toolCall }) => toolCall.id);
-  const { input: _, ...rest } = order;
-  const expiry = {
-    ...rest,
+  const expiry: Order = {
     callId: expiryOf(callId),
     agent,
     input: '',
+    ...(options === undefined ? {} : { options }),
+    ...(delayMs === undefined ? {} : { answerWithinMs: delayMs }),
     expires: { callId, sessionId, toolCallIds },
   };
-  return startedOnce$(database, expiry, { delayMs, version }).pipe(concatMap(() => outcome$));
+  return stored$(() => database.suspend(order, expiry, { delayMs, version })).pipe(
+    map(() => outcome),
+  );
 };
 
 const expire$ = (
   { database, version }: Performing,
-  order: Order,
+  { expires: _, ...order }: Order,
   { toolCallIds, ...suspended }: NonNullable<Order['expires']>,
 ): Observable<Outcome> => {
   const late = toolOutput({ content: 'There was no answer in time.', isError: true });
   const results = Object.fromEntries(toolCallIds.map((id) => [id, late]));
-  return startedOnce$(database, continued({ ...order, ...suspended }, results), { version }).pipe(
+  const own = { ...order, ...suspended };
+  return stored$(() => database.answer(own, continued(own, results), { version })).pipe(
+    catchError((error: unknown) => {
+      // The answer came first.
+      if (isMillraceError(error) && error.code === 'conflict') return of(undefined);
+      throw error;
+    }),
     map(() => ({ reason: 'expired' })),
   );
 };
 
-/** Starts a call, unless it was started before. */
-const startedOnce$ = (database: Database, order: Order, when: StartTime): Observable<unknown> =>
-  defer(() => from(database.start(order, when))).pipe(
-    catchError((error: unknown) => {
-      if (isMillraceError(error) && error.code === 'conflict') return of(undefined);
-      throw error;
+/** Work of the database, repeated until it is reachable. */
+const stored$ = <T>(work: () => Promise<T>): Observable<T> =>
+  defer(() => from(work())).pipe(
+    retry({
+      delay: (error: unknown) => {
+        if (isMillraceError(error)) throw error;
+        return timer(retryMs);
+      },
     }),
   );

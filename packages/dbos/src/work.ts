@@ -16,7 +16,6 @@ import {
 import type { DatabaseStore } from '@millrace/store/postgres';
 import {
   catchError,
-  concat,
   concatMap,
   defer,
   EMPTY,
@@ -27,6 +26,7 @@ import {
   from,
   fromEvent,
   ignoreElements,
+  lastValueFrom,
   map,
   merge,
   NEVER,
@@ -44,11 +44,16 @@ import {
 } from 'rxjs';
 import { type Database, queueOf, unreadableOrder, type Worker } from './database.js';
 import { isOrder, type Order } from './order.js';
-import { type Outcome, perform$, type Performing, type WorkerCallOptions } from './perform.js';
+import {
+  type Outcome,
+  perform$,
+  type PerformedAgent,
+  type Performing,
+  type WorkerCallOptions,
+} from './perform.js';
 
 /** An agent whose calls a worker runs, with the limits of its queue. The last worker that registers sets them. */
-export interface WorkedAgent {
-  readonly agent: Agent;
+export interface WorkedAgent extends PerformedAgent {
   /** Maximum calls of this agent at the same time in this process. Default: 10. */
   readonly concurrency?: number;
   /** Maximum calls of this agent at the same time in all processes. Default: no limit. */
@@ -67,8 +72,6 @@ export interface WorkOptions {
   readonly drainMs?: number;
   /** Options of a call that JSON cannot express, such as a context with the database of its user. Default: none. */
   readonly callOptions?: (call: WorkedCall) => WorkerCallOptions;
-  /** For tool calls that were running when a worker died: see `journal`. Default: `ask`. */
-  readonly onUncertain?: 'ask' | 'report' | 'rerun';
   /** How often to look for waiting calls, in milliseconds: each costs one query of each agent. Default: 100. */
   readonly pollMs?: number;
   /** How often to look for workers that are gone, in milliseconds. Two looks in a row must agree. Default: 2,000. */
@@ -94,7 +97,6 @@ const rules: Readonly<Record<keyof WorkOptions, Rule>> = {
   until$: having('subscribe', 'an Observable'),
   drainMs: isDelay,
   callOptions: isFunction,
-  onUncertain: oneOf('ask', 'report', 'rerun'),
   pollMs: wholeNumber(1),
   recoverMs: wholeNumber(1),
   maxRecoveries: wholeNumber(1),
@@ -109,6 +111,7 @@ const limitRules: Readonly<Record<keyof WorkedAgent, Rule>> = {
       isRecord(value) && wholeNumber(1)[0](value['calls']) && numberFrom(1)[0](value['perMs']),
     '{ calls, perMs }, both of at least 1',
   ],
+  onUncertain: oneOf('ask', 'report', 'rerun'),
 };
 
 /** DBOS pins calls to a version; without one, all workers share this. */
@@ -158,12 +161,13 @@ export const work$ = (
     }
     inProcess.isWorking = true;
     const { until$ = NEVER, drainMs: timeoutMs = 30_000, callOptions = () => ({}) } = options;
-    const { recoverMs = 2_000, onUncertain = 'ask' } = options;
+    const { recoverMs = 2_000 } = options;
     const worker = { id: randomUUID(), version: version ?? anyVersion };
-    const durable = journal(store.calls, { onUncertain });
+    const durable = journal(store.calls);
     const notices$ = new Subject<WorkNotice>();
     const stopped$ = new Subject<void>();
     let isDraining = false;
+    let isStopped = false;
     const warn = (message: string): void => notices$.next({ type: 'warning', message });
     const sent$ = database.presence$(worker.id).pipe(
       retry({
@@ -180,14 +184,18 @@ export const work$ = (
       database,
       store,
       durable,
-      agents: new Map(agents.map(({ agent }) => [agent.name, agent])),
+      agents: new Map(agents.map((it) => [it.agent.name, it])),
       callOptions,
       sent$,
       version,
       isDraining: () => isDraining,
     };
     const launched$ = new Observable<void>((subscriber) => {
-      const run: Run = (order) => performed(performing, order, stopped$, notices$);
+      const run: Run = (order) => {
+        const call = (): Promise<Outcome> => performed(performing, order, stopped$, notices$);
+        // DBOS may still start a call that it had taken before the end.
+        return isStopped ? unsettled : DBOS.runStep(call, { name: 'call' });
+      };
       const begun = inProcess.ended.then(() =>
         launch(database, worker, agents, options, run, warn),
       );
@@ -202,10 +210,11 @@ export const work$ = (
           .catch(() => undefined);
       };
     });
+    /** Their claims would last until their leases expire. */
+    const release = (callIds: readonly string[]): Promise<unknown> =>
+      lastValueFrom(store.release$(callIds), { defaultValue: undefined });
     const recover$ = (gone: readonly string[]): Observable<readonly string[]> =>
-      from(database.recover(gone, queues)).pipe(
-        // Their claims would last until their leases expire.
-        concatMap((callIds) => concat(store.release$(callIds), of(callIds))),
+      from(database.recover(gone, queues, release)).pipe(
         catchError((error: unknown) => {
           warn(`Taking over the calls of workers that are gone failed: ${messageOf(error)}`);
           return EMPTY;
@@ -254,6 +263,7 @@ export const work$ = (
     return merge(notices$, working$).pipe(
       takeUntil(drained$),
       finalize(() => {
+        isStopped = true;
         stopped$.next();
         inProcess.isWorking = false;
       }),
@@ -261,6 +271,9 @@ export const work$ = (
   });
 
 type Run = (order: unknown) => Promise<Outcome>;
+
+/** The end of a call that another worker continues. */
+const unsettled = new Promise<never>(() => undefined);
 
 /** Starts DBOS in this process, with a workflow and a queue for each agent. */
 const launch = async (
@@ -284,7 +297,7 @@ const launch = async (
     logger: { info: ignore, debug: ignore, warn: warned, error: warned },
   });
   for (const { agent } of agents) {
-    DBOS.registerWorkflow((order: unknown) => DBOS.runStep(() => run(order), { name: 'call' }), {
+    DBOS.registerWorkflow(run, {
       name: agent.name,
       serialization: 'portable',
       maxRecoveryAttempts: maxRecoveries,
