@@ -66,13 +66,19 @@ async function work(kind) {
   const ended = told('end');
   if (kind === 'dbos') {
     const engine = openDbos(values.url, schemas);
-    engine
-      .work$([{ agent: agent(), concurrency: atOnce }])
-      .subscribe(({ type }) => type === 'ready' && process.send('ready'));
+    const started = new Map();
+    const elapsed = [];
+    engine.work$([{ agent: agent(), concurrency: atOnce }]).subscribe((notice) => {
+      if (notice.type === 'ready') process.send('ready');
+      if (notice.type === 'started') started.set(notice.callId, Date.now());
+      if (notice.type !== 'ended') return;
+      elapsed.push(Date.now() - started.get(notice.callId));
+      process.send({ callId: notice.callId, startedAt: started.get(notice.callId) });
+    });
     await told('begin');
     const before = process.cpuUsage();
     await ended;
-    process.send({ cpuMs: cpuMs(before), elapsed: [] });
+    process.send({ cpuMs: cpuMs(before), elapsed });
     await lastValueFrom(engine.close$(), { defaultValue: undefined });
   } else {
     const store = openPostgres(values.url, schemas.store);
@@ -149,37 +155,42 @@ async function run(url, admin, kind, processes) {
   const next = (worker) => new Promise((resolve) => worker.once('message', resolve));
   await Promise.all(workers.map(next));
   const before = await counters(admin);
-  const results = workers.map(next);
+  const results = workers.map(
+    (worker) =>
+      new Promise((resolve) =>
+        worker.on('message', (message) => message.cpuMs !== undefined && resolve(message)),
+      ),
+  );
+  const waited = [];
+  const queued = new Map();
+  const begun = new Map();
+  const over = new Promise((resolve) =>
+    workers.forEach((worker) =>
+      worker.on('message', ({ callId, startedAt }) => {
+        if (callId !== undefined) begun.set(callId, startedAt);
+        if (begun.size === calls) resolve();
+      }),
+    ),
+  );
   workers.forEach((worker) => worker.send('begin'));
   const startedAt = performance.now();
-  const replies =
-    engine === undefined
-      ? undefined
-      : await lastValueFrom(
-          range(0, calls).pipe(
-            mergeMap(async () => {
-              const at = Date.now();
-              const callId = await firstValueFrom(engine.start$('clerk', 'How many mills?'));
-              return { callId, at };
-            }, 20),
-            mergeMap(({ callId, at }) =>
-              engine
-                .reply$(callId)
-                .pipe(map(({ createdAt, elapsedMs }) => ({ waited: createdAt - at, elapsedMs }))),
-            ),
-            toArray(),
-          ),
-        );
-  if (engine !== undefined) workers.forEach((worker) => worker.send('end'));
+  if (engine !== undefined) {
+    const start = async () => {
+      const queuedAt = Date.now();
+      queued.set(await firstValueFrom(engine.start$('clerk', 'How many mills?')), queuedAt);
+    };
+    await lastValueFrom(range(0, calls).pipe(mergeMap(start, 10)));
+    await over;
+    for (const [callId, at] of begun) waited.push(at - queued.get(callId));
+    workers.forEach((worker) => worker.send('end'));
+  }
   const own = await Promise.all(results);
   const seconds = (performance.now() - startedAt) / 1_000;
   const after = await counters(admin);
   await Promise.all(exits);
   if (engine !== undefined) await lastValueFrom(engine.close$(), { defaultValue: undefined });
-  const elapsed = (
-    replies?.map(({ elapsedMs }) => elapsedMs) ?? own.flatMap((it) => it.elapsed)
-  ).toSorted((a, b) => a - b);
-  const waited = (replies ?? []).map((it) => it.waited).toSorted((a, b) => a - b);
+  const elapsed = own.flatMap((it) => it.elapsed).toSorted((a, b) => a - b);
+  waited.sort((a, b) => a - b);
   const steps = elapsed.length * stepsPerCall;
   const per = (what) => (after[what] - before[what]) / steps;
   return {
@@ -189,7 +200,7 @@ async function run(url, admin, kind, processes) {
     'calls/s': Number((elapsed.length / seconds).toFixed(1)),
     'call p50 ms': quantile(elapsed, 0.5),
     'p95 ms': quantile(elapsed, 0.95),
-    'queue p50 ms': replies === undefined ? '' : quantile(waited, 0.5),
+    'queue p50 ms': engine === undefined ? '' : quantile(waited, 0.5),
     'worker CPU ms/step': (own.reduce((sum, it) => sum + it.cpuMs, 0) / steps).toFixed(2),
     'transactions/step': per('transactions').toFixed(2),
     'rows/step': per('rows').toFixed(2),

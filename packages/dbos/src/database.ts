@@ -33,6 +33,8 @@ export interface Database {
   messages(callId: string): Promise<readonly StoredMessage[]>;
   /** Puts a call that failed, was cancelled, or stopped too many workers back into its queue, with its messages. */
   retry(callId: string, call: EngineCall): Promise<void>;
+  /** Whether a call is in no queue and no worker runs it; undefined if there is none. */
+  isOver(callId: string): Promise<boolean | undefined>;
   /** The call as DBOS knows it. */
   find(callId: string): Promise<EngineCall | undefined>;
   /** The other workers of our version that have running calls but are not connected. Disconnects those that hang. */
@@ -46,6 +48,8 @@ export interface Database {
     queues: readonly string[],
     release: (callIds: readonly string[]) => Promise<unknown>,
   ): Promise<readonly string[]>;
+  /** Puts the running calls of a worker of this process, which has stopped, back into their queues. */
+  leave(worker: string): Promise<void>;
   /** Moves calls that have not ended from another version to ours, but for those that a live worker runs. */
   adopt(version: string, ours: string): Promise<readonly string[]>;
   /** Removes the workflows that ended before a time. Their calls stay in the store. */
@@ -318,6 +322,14 @@ export const openDatabase = ({ url, name, schema, pool: config }: DatabaseOption
         ...(version === undefined ? {} : { applicationVersion: version }),
       });
     },
+    isOver: async (callId) => {
+      const [row] = await query(
+        `select status not in ('DELAYED', 'ENQUEUED', 'PENDING') as over from ${status}
+        where workflow_uuid = $1 and application_name = $2`,
+        [callId, name],
+      );
+      return row === undefined ? undefined : row['over'] === true;
+    },
     find: async (callId) => {
       const found = await (await client()).getWorkflow(callId);
       if (found?.applicationName !== name) return undefined;
@@ -365,6 +377,12 @@ export const openDatabase = ({ url, name, schema, pool: config }: DatabaseOption
         await run(requeue, [callIds]);
         return callIds;
       }),
+    leave: async (worker) => {
+      await query(
+        `update ${status} set ${requeued} where status = 'PENDING' and executor_id = $1`,
+        [worker],
+      );
+    },
     adopt: async (version, ours) =>
       idsIn(await query(adopt, [version, ours, `${name.replace(/[\\%_]/g, String.raw`\$&`)}/%`])),
     presence$: (worker) => presence$(url, worker),

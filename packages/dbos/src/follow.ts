@@ -30,10 +30,11 @@ import {
   throwIfEmpty,
   timer,
 } from 'rxjs';
-import { type EngineCall, isOver, unknownCall } from './database.js';
+import { type EngineCall, unknownCall } from './database.js';
 
 export interface Following {
   readonly store: DatabaseStore;
+  readonly isOver$: (callId: string) => Observable<boolean | undefined>;
   readonly find$: (callId: string) => Observable<EngineCall | undefined>;
 }
 
@@ -55,16 +56,17 @@ export const follow$ = (
   callId: string,
   afterSeq: number,
 ): Observable<AgentEvent> => {
-  const { store, find$ } = following;
+  const { store, isOver$, find$ } = following;
   return defer(() => {
     const events$ = eventsFrom$(following, callId, afterSeq).pipe(share());
     const stopped$ = timer(0, watchMs).pipe(
-      exhaustMap(() => find$(callId)),
-      concatMap((call) => (call === undefined ? unlessStored$(store, callId) : [call])),
-      scan((looks, call) => (isOver(call) ? [...looks, call] : []), new Array<EngineCall>()),
-      filter(({ length }) => length >= looksAtAnEnd),
-      map((looks): never => {
-        throw stopped(callId, looks.at(-1));
+      exhaustMap(() => isOver$(callId)),
+      concatMap((isOver) => (isOver === undefined ? unlessStored$(store, callId) : [isOver])),
+      scan((looks, isOver) => (isOver ? looks + 1 : 0), 0),
+      filter((looks) => looks >= looksAtAnEnd),
+      concatMap(() => find$(callId)),
+      map((call): never => {
+        throw stopped(callId, call);
       }),
     );
     return merge(events$, stopped$.pipe(takeUntil(events$.pipe(last(undefined, true)))));
@@ -92,10 +94,10 @@ const eventsFrom$ = (
 
 /** Events of a call that is resumed after an error, or nothing if it is over. */
 const afterError$ = (following: Following, callId: string, seq: number): Observable<AgentEvent> => {
-  const { store, find$ } = following;
+  const { store, isOver$ } = following;
   const over$ = timer(0, endMs).pipe(
-    exhaustMap(() => find$(callId)),
-    first((call) => call === undefined || isOver(call)),
+    exhaustMap(() => isOver$(callId)),
+    first((isOver) => isOver !== false),
     // It may have continued, and ended again, meanwhile.
     concatMap(() => store.calls.driver.read$(callId, { kind: 'event', afterSeq: seq })),
     map(({ length }) => length > 0),

@@ -31,7 +31,7 @@ import {
   openDatabase,
   unknownCall,
 } from './database.js';
-import { follow$, replyOf$ } from './follow.js';
+import { follow$, type Following, replyOf$ } from './follow.js';
 import type { Message } from './messages.js';
 import {
   checkId,
@@ -196,7 +196,11 @@ export const openDbos = (url: string, options: DbosOptions = {}): DbosEngine => 
       ),
       ignoreElements(),
     );
-  const following = { store, find$: (callId: string) => asked$(() => database.find(callId)) };
+  const following: Following = {
+    store,
+    isOver$: (callId) => asked$(() => database.isOver(callId)),
+    find$: (callId) => asked$(() => database.find(callId)),
+  };
   return {
     store,
     work$: (agents, given = {}) => {

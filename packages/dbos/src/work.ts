@@ -193,8 +193,12 @@ export const work$ = (
     const launched$ = new Observable<void>((subscriber) => {
       const run: Run = (order) => {
         const call = (): Promise<Outcome> => performed(performing, order, stopped$, notices$);
-        // DBOS may still start a call that it had taken before the end.
-        return isStopped ? unsettled : DBOS.runStep(call, { name: 'call' });
+        const ifWorking = (cause: unknown): Promise<Outcome> => {
+          if (isStopped) return unsettled;
+          throw cause;
+        };
+        // At the end, DBOS may still start a call that it had taken before, and fail in the middle of it.
+        return isStopped ? unsettled : DBOS.runStep(call, { name: 'call' }).catch(ifWorking);
       };
       const begun = inProcess.ended.then(() =>
         launch(database, worker, agents, options, run, warn),
@@ -207,6 +211,8 @@ export const work$ = (
         inProcess.ended = begun
           .catch(() => undefined)
           .then(() => DBOS.shutdown({ deregister: true }))
+          // Others need not find out that this worker is gone.
+          .then(() => database.leave(worker.id))
           .catch(() => undefined);
       };
     });
