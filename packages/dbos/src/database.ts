@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import { DBOS, DBOSClient, Error as DbosError } from '@dbos-inc/dbos-sdk';
+import { DBOSClient, Error as DbosError } from '@dbos-inc/dbos-sdk';
+import { ensureSystemDatabase } from '@dbos-inc/dbos-sdk/internal/system_database';
+import { GlobalLogger } from '@dbos-inc/dbos-sdk/internal/telemetry/logs';
 import { MillraceError } from '@millrace/core';
 import pg from 'pg';
-import { interval, Observable } from 'rxjs';
+import { firstValueFrom, interval, Observable, timer } from 'rxjs';
 import { expiryOf, isOrder, nextCallId, type Order } from './order.js';
 
 type Row = Readonly<Record<string, unknown>>;
@@ -33,6 +35,8 @@ export interface Database {
   messages(callId: string): Promise<readonly StoredMessage[]>;
   /** Puts a call that failed, was cancelled, or stopped too many workers back into its queue, with its messages. */
   retry(callId: string, call: EngineCall): Promise<void>;
+  /** Whether a worker is the one that runs a call. */
+  isOwner(worker: string, callId: string): Promise<boolean>;
   /** Whether a call is in no queue and no worker runs it; undefined if there is none. */
   isOver(callId: string): Promise<boolean | undefined>;
   /** The call as DBOS knows it. */
@@ -65,7 +69,6 @@ export interface Database {
 
 export interface StartTime {
   readonly delayMs?: number | undefined;
-  readonly priority?: number | undefined;
   readonly version?: string | undefined;
 }
 
@@ -132,6 +135,8 @@ export const openDatabase = ({ url, name, schema, pool: config }: DatabaseOption
   ): Promise<T> => {
     await client();
     const connection = await pool.connect();
+    // The statement in progress rejects as well; without a listener, the process would end.
+    connection.on('error', ignore);
     const run: Run = async (text, values = []) =>
       (await connection.query<Row>(text, [...values])).rows;
     try {
@@ -146,13 +151,12 @@ export const openDatabase = ({ url, name, schema, pool: config }: DatabaseOption
         () => connection.release(true),
       );
       throw error;
+    } finally {
+      connection.off('error', ignore);
     }
   };
   const open = async (): Promise<DBOSClient> => {
-    const { rows } = await pool.query<Row>('select to_regclass($1) is not null as there', [
-      table('workflow_status'),
-    ]);
-    if (rows[0]?.['there'] !== true) await DBOS.migrate(url, { schemaName: schema });
+    await migrate(pool, url, schema);
     return DBOSClient.create({
       systemDatabaseUrl: url,
       systemDatabasePool: pool,
@@ -205,7 +209,7 @@ export const openDatabase = ({ url, name, schema, pool: config }: DatabaseOption
           const key = JSON.stringify([queueOf(name, agent), sessionId]);
           await run('select pg_advisory_xact_lock(hashtextextended($1, $2))', [key, lockSeed]);
         }
-        await work(run, async (order, { delayMs, priority, version, suspends }) => {
+        await work(run, async (order, { delayMs, version, suspends }) => {
           enqueued = order.callId;
           const [queueName, queuePartitionKey] = placeOf(order);
           await dbos.enqueueInTransaction(
@@ -218,7 +222,6 @@ export const openDatabase = ({ url, name, schema, pool: config }: DatabaseOption
               workflowIDReusePolicy: suspends === undefined ? 'reject' : 'return-existing',
               serializationType: 'portable',
               ...(version === undefined ? {} : { appVersion: version }),
-              ...(priority === undefined ? {} : { priority }),
               ...(delayMs === undefined ? {} : { delaySeconds: delayMs / 1_000 }),
               ...(suspends === undefined ? {} : { deduplicationID: suspends }),
             },
@@ -322,6 +325,13 @@ export const openDatabase = ({ url, name, schema, pool: config }: DatabaseOption
         ...(version === undefined ? {} : { applicationVersion: version }),
       });
     },
+    isOwner: async (worker, callId) => {
+      const own = await query(
+        `select 1 from ${status} where workflow_uuid = $1 and status = 'PENDING' and executor_id = $2`,
+        [callId, worker],
+      );
+      return own.length > 0;
+    },
     isOver: async (callId) => {
       const [row] = await query(
         `select status not in ('DELAYED', 'ENQUEUED', 'PENDING') as over from ${status}
@@ -405,6 +415,33 @@ const silentMs = 30_000;
 
 /** How often a worker says something in this time. */
 const beats = 6;
+
+/**
+ * Brings the tables of DBOS up to date. One process at a time: others would use what is half done. They poll for the lock, as indexes are
+ * created concurrently, which waits for all statements that wait.
+ */
+const migrate = async (pool: pg.Pool, url: string, schema: string): Promise<void> => {
+  const connection = await pool.connect();
+  connection.on('error', ignore);
+  const lock = [JSON.stringify(['migrate', schema]), lockSeed];
+  const isOurs = async (): Promise<boolean> => {
+    const { rows } = await connection.query<Row>(
+      'select pg_try_advisory_lock(hashtextextended($1, $2)) as own',
+      lock,
+    );
+    return rows[0]?.['own'] === true;
+  };
+  try {
+    while (!(await isOurs())) await firstValueFrom(timer(migrationPollMs));
+    await ensureSystemDatabase(url, new GlobalLogger(undefined, { logger: silent }), pool, schema);
+  } finally {
+    connection.off('error', ignore);
+    // Closing it frees the lock, whatever happened.
+    connection.release(true);
+  }
+};
+
+const migrationPollMs = 50;
 
 const lockSeed = 7_205_759;
 

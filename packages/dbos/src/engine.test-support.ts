@@ -1,12 +1,34 @@
+import {
+  approval,
+  createAgent,
+  type Message,
+  type Model,
+  suspend,
+  textOf,
+  tool,
+  type Agent,
+} from '@millrace/core';
+import { finish, text, toolCall } from '@millrace/core/testing';
 import { startPostgres, type TestServer } from '@millrace/postgres-server';
-import { lastValueFrom, type Observable, Subscription } from 'rxjs';
+import {
+  exhaustMap,
+  filter,
+  firstValueFrom,
+  from,
+  lastValueFrom,
+  type Observable,
+  Subscription,
+  throwError,
+  timer,
+} from 'rxjs';
+import { awaitDecision } from './messages.js';
 import { type DbosEngine, type DbosOptions, openDbos } from './open-dbos.js';
 
-/** Opens engines on a server of its own, each on a new schema unless told otherwise. */
+/** Opens engines on a server of its own, on one pair of schemas unless told otherwise. */
 export interface Engines {
   readonly server: TestServer;
   open(options?: DbosOptions): DbosEngine;
-  /** Subscribes until the end of the test. */
+  /** Subscribes until `close`. */
   keep(running$: Observable<unknown>): void;
   /** Ends what runs, and closes the engines. */
   close(): Promise<void>;
@@ -16,30 +38,26 @@ export interface Engines {
 export const startEngines = async (): Promise<Engines> => {
   const server = await startPostgres();
   const engines: DbosEngine[] = [];
+  const failures: unknown[] = [];
   let running = new Subscription();
-  let count = 0;
   const close = async (): Promise<void> => {
     running.unsubscribe();
     running = new Subscription();
-    for (const engine of engines.splice(0)) {
-      await lastValueFrom(engine.close$(), { defaultValue: undefined });
-    }
+    for (const engine of engines.splice(0)) await done(engine.close$());
+    if (failures.length > 0) throw failures.splice(0)[0];
   };
   return {
     server,
     open: (options = {}) => {
-      count += 1;
-      const schema = `e${count}`;
       const engine = openDbos(server.url, {
-        schema: `${schema}_dbos`,
         ...options,
-        store: { schema, leaseMs: 1_000, ...options.store },
+        store: { leaseMs: 1_000, ...options.store },
       });
       engines.push(engine);
       return engine;
     },
     keep: (running$) => {
-      running.add(running$.subscribe());
+      running.add(running$.subscribe({ error: (error: unknown) => failures.push(error) }));
     },
     close,
     stop: async () => {
@@ -48,3 +66,83 @@ export const startEngines = async (): Promise<Engines> => {
     },
   };
 };
+
+/** Resolves when it completes. */
+export const done = (work$: Observable<unknown>): Promise<unknown> =>
+  lastValueFrom(work$, { defaultValue: undefined });
+
+/** Waits for an event of a call. */
+export const until = <Type extends string>(
+  engine: DbosEngine,
+  callId: string,
+  type: Type,
+): Promise<unknown> =>
+  firstValueFrom(engine.attach$(callId).pipe(filter((event) => event.type === type)));
+
+/** Waits until DBOS knows that a call is over, which is a moment after its last event. */
+export const over = (engine: DbosEngine, callId: string): Promise<unknown> =>
+  firstValueFrom(
+    timer(0, 20).pipe(
+      exhaustMap(() => engine.find$(callId)),
+      filter(({ status }) => !['delayed', 'queued', 'running'].includes(status)),
+    ),
+  );
+
+export const replyText = async (engine: DbosEngine, callId: string): Promise<string> =>
+  textOf(await firstValueFrom(engine.reply$(callId)));
+
+/**
+ * A model that does what the last user message says: `use <tool>` calls a tool, once, `forever` calls the tool `wait`
+ * again and again, `fail` fails; anything else is answered with all user messages so far, and the tool results.
+ */
+export const obedient: Model = {
+  name: 'obedient',
+  stream$: ({ messages }) => {
+    const said = messages.filter(({ role }) => role === 'user').map((message) => textOf(message));
+    const results = messages.flatMap((message) =>
+      message.role === 'tool' ? resultsIn(message) : [],
+    );
+    const order = said.at(-1) ?? '';
+    const isUsed = messages.at(-1)?.role === 'tool';
+    if (order === 'fail') return throwError(() => new Error('The model is broken.'));
+    if (order === 'forever') return from([toolCall('pause'), finish()]);
+    const [, name] = /^use (\w+)/.exec(order) ?? [];
+    if (name !== undefined && !isUsed) return from([toolCall(name), finish()]);
+    return from([text([...said, ...results].join(' | ')), finish()]);
+  },
+};
+
+const resultsIn = (message: Extract<Message, { role: 'tool' }>): readonly string[] =>
+  message.content.map((block) => textOf(block));
+
+/** An agent with tools for every need of these tests. */
+export const clerk = (name = 'clerk'): Agent => {
+  const plain = { description: 'For tests.' };
+  return createAgent({
+    name,
+    model: obedient,
+    tools: [
+      tool({ ...plain, name: 'look', run: () => 'seen' }),
+      tool({ ...plain, name: 'sign', run: () => suspend({ paper: 'lease' }) }),
+      tool({ ...plain, name: 'pay', run: () => 'paid' }),
+      tool({
+        ...plain,
+        name: 'pause',
+        idempotent: true,
+        run: (_input, { signal }) => paused(signal),
+      }),
+    ],
+    use: [
+      approval((request) => (request.tool === 'pay' ? awaitDecision(request) : true), {
+        parallel: true,
+      }),
+    ],
+    limits: { maxIterations: 1_000 },
+  });
+};
+
+const paused = (signal: AbortSignal): Promise<string> =>
+  new Promise((resolve) => {
+    const timer = setTimeout(() => resolve('rested'), 40);
+    signal.addEventListener('abort', () => clearTimeout(timer));
+  });

@@ -39,7 +39,7 @@ export interface Following {
 }
 
 /** How often to look whether a call stopped without a last event, in milliseconds. */
-const watchMs = 3_000;
+const watchMs = 1_000;
 
 /** The last event may come a moment later. */
 const looksAtAnEnd = 2;

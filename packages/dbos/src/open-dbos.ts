@@ -179,7 +179,7 @@ export const openDbos = (url: string, options: DbosOptions = {}): DbosEngine => 
       if (found === undefined) throw unknownCall(callId);
       return found;
     });
-  const started$ = (order: Order, when: Pick<StartOptions, 'delayMs' | 'priority' | 'version'>) =>
+  const started$ = (order: Order, when: Pick<StartOptions, 'delayMs' | 'version'>) =>
     asked$(async () => {
       await database.start(plainOrder(order), when);
       return order.callId;
@@ -209,14 +209,7 @@ export const openDbos = (url: string, options: DbosOptions = {}): DbosEngine => 
     },
     start$: (agent, input, given = {}) => {
       checkStart(given);
-      const {
-        callId = randomUUID(),
-        sessionId,
-        answerWithinMs,
-        delayMs,
-        priority,
-        ...rest
-      } = given;
+      const { callId = randomUUID(), sessionId, answerWithinMs, delayMs, ...rest } = given;
       const { version: own = version, ...plain } = rest;
       const agentName = typeof agent === 'string' ? agent : agent.name;
       checkId('A call', callId);
@@ -232,7 +225,6 @@ export const openDbos = (url: string, options: DbosOptions = {}): DbosEngine => 
         },
         {
           ...(delayMs === undefined ? {} : { delayMs }),
-          ...(priority === undefined ? {} : { priority }),
           ...(own === undefined ? {} : { version: own }),
         },
       );

@@ -35,8 +35,6 @@ export interface StartOptions extends PlainCallOptions {
   readonly sessionId?: string;
   /** Starts the call after so many milliseconds, also if all processes are restarted meanwhile. Default: 0. */
   readonly delayMs?: number;
-  /** Of waiting calls, those with a lower number start first: 0 to 2,147,483,647. Default: 0. */
-  readonly priority?: number;
   /**
    * How long the call, if it is suspended, waits for `answer$`, in milliseconds. Then it continues, and the model is
    * informed that there was no answer. Default: without end.
@@ -50,7 +48,6 @@ const rules: Readonly<Record<keyof StartOptions, Rule>> = {
   callId: isText,
   sessionId: isText,
   delayMs: numberFrom(0),
-  priority: numberFrom(0),
   answerWithinMs: numberFrom(0),
   version: isText,
   request: isObject,

@@ -1,3 +1,4 @@
+import { DBOSWorkflowConflictError } from '@dbos-inc/dbos-sdk';
 import {
   type Agent,
   type CallOptions,
@@ -35,6 +36,7 @@ import {
   skip,
   take,
   takeUntil,
+  tap,
   timer,
 } from 'rxjs';
 import type { Database } from './database.js';
@@ -52,6 +54,7 @@ export interface PerformedAgent {
 
 export interface Performing {
   readonly database: Database;
+  readonly worker: string;
   readonly store: DatabaseStore;
   readonly durable: Journal<CallStore>;
   readonly agents: ReadonlyMap<string, PerformedAgent>;
@@ -71,15 +74,33 @@ export interface Outcome {
 /**
  * Runs a call, or resumes it where an earlier worker left it, and emits how it ended. Waits while the database is
  * unreachable, or a worker that was taken for dead still has the call. Never ends if the call is drained: another
- * worker continues it. Errors as the call does.
+ * worker continues it. Errors as the call does, and with a conflict of DBOS if another worker has taken it over.
  */
-export const perform$ = (performing: Performing, order: Order): Observable<Outcome> =>
-  order.expires === undefined
-    ? call$(performing, order)
-    : expire$(performing, order, order.expires);
+export const perform$ = (performing: Performing, order: Order): Observable<Outcome> => {
+  const { database, worker } = performing;
+  const { callId, expires } = order;
+  const outcome$ =
+    expires === undefined ? call$(performing, order) : expire$(performing, order, expires);
+  /** Whatever came of a call that another worker has taken over, it is for that one to tell. */
+  const whileOurs$ = stored$(() => database.isOwner(worker, callId)).pipe(
+    map((isOurs) => {
+      if (!isOurs) throw new DBOSWorkflowConflictError(callId);
+    }),
+  );
+  return outcome$.pipe(
+    catchError((error: unknown) =>
+      whileOurs$.pipe(
+        map((): never => {
+          throw error;
+        }),
+      ),
+    ),
+    concatMap((outcome) => whileOurs$.pipe(map(() => outcome))),
+  );
+};
 
 const call$ = (performing: Performing, order: Order): Observable<Outcome> => {
-  const { database, store, agents, sent$, isDraining } = performing;
+  const { database, worker, store, agents, sent$, isDraining } = performing;
   const { callId, sessionId } = order;
   return defer(() => {
     const worked = agents.get(order.agent);
@@ -104,8 +125,13 @@ const call$ = (performing: Performing, order: Order): Observable<Outcome> => {
   }).pipe(
     retry({
       delay: (error: unknown) => {
-        if (isTransient(error)) return timer(retryMs);
-        throw error;
+        if (!isTransient(error)) throw error;
+        return timer(retryMs).pipe(
+          concatMap(() => stored$(() => database.isOwner(worker, callId))),
+          tap((isOurs) => {
+            if (!isOurs) throw error;
+          }),
+        );
       },
     }),
     catchError((error: unknown) => {

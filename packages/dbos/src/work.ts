@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { DBOS } from '@dbos-inc/dbos-sdk';
+import { DBOS, DBOSWorkflowConflictError } from '@dbos-inc/dbos-sdk';
 import { type Agent, isMillraceError, MillraceError } from '@millrace/core';
 import { journal } from '@millrace/core/journal';
 import {
@@ -182,6 +182,7 @@ export const work$ = (
     );
     const performing: Performing = {
       database,
+      worker: worker.id,
       store,
       durable,
       agents: new Map(agents.map((it) => [it.agent.name, it])),
@@ -297,13 +298,15 @@ const launch = async (
     name,
     systemDatabasePool: pool,
     systemDatabaseSchemaName: schema,
+    runMigrations: false,
     executorID: id,
     applicationVersion: version,
     listenQueues: agents.map(({ agent }) => queueOf(name, agent.name)),
     logger: { info: ignore, debug: ignore, warn: warned, error: warned },
   });
   for (const { agent } of agents) {
-    DBOS.registerWorkflow(run, {
+    // DBOS knows a function by one name only.
+    DBOS.registerWorkflow((order: unknown) => run(order), {
       name: agent.name,
       serialization: 'portable',
       maxRecoveryAttempts: maxRecoveries,
@@ -314,7 +317,7 @@ const launch = async (
     // Before the launch: DBOS looks for new queues once a second.
     await registrar.registerQueue(queueOf(name, agent.name), {
       partitionConcurrency: 1,
-      workerConcurrency: concurrency,
+      workerConcurrency: Math.min(concurrency, maxRunning ?? concurrency),
       minPollingIntervalMs: pollMs,
       onConflict: 'always_update',
       ...(maxRunning === undefined ? {} : { globalConcurrency: maxRunning }),
@@ -339,6 +342,11 @@ const performed = (
   notices$.next({ type: 'started', callId, agent });
   return new Promise((resolve, reject) => {
     const fail = (cause: unknown): void => {
+      // DBOS waits for the worker that has taken the call over.
+      if (cause instanceof DBOSWorkflowConflictError) {
+        reject(cause);
+        return;
+      }
       const error = isMillraceError(cause)
         ? cause
         : new MillraceError('unknown', messageOf(cause), { cause });
