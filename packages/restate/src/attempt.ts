@@ -1,0 +1,158 @@
+import {
+  type Agent,
+  type Approver,
+  type CallOptions,
+  contextKey,
+  type Input,
+  interruptOn,
+  type Reply,
+  type Verdict,
+} from '@millrace/core';
+import type { CallStore, Journal } from '@millrace/core/journal';
+import { keepSessions, type KeptSession, type SessionStore } from '@millrace/core/sessions';
+import { parsedJson } from '@millrace/core/values';
+import {
+  catchError,
+  concatMap,
+  defer,
+  EMPTY,
+  filter,
+  ignoreElements,
+  map,
+  merge,
+  mergeMap,
+  type Observable,
+  reduce,
+  skip,
+  take,
+} from 'rxjs';
+
+/** The parts of a store that the calls of agents need, such as `openPostgres(url)` or `openFiles(directory)` of `@millrace/store`. */
+export interface AgentStore {
+  readonly calls: CallStore;
+  /** Without it, calls have no session and no memory, and the key of an object is the id of its call. */
+  readonly sessions?: SessionStore;
+}
+
+/** The options of a call that JSON can express. */
+export type PlainOptions = Pick<CallOptions, 'request' | 'limits' | 'metadata'>;
+
+/** The options of a call that JSON cannot express. Each attempt needs them again. */
+export type OwnOptions = Pick<CallOptions, 'context' | 'use' | 'model' | 'tools'>;
+
+/** What reaches a running call from outside. Restate delivers it again to each attempt, in the same order. */
+export type CallMessage =
+  | { readonly type: 'interrupt'; readonly message?: string }
+  | { readonly type: 'steer'; readonly input: string }
+  | {
+      readonly type: 'decide';
+      readonly callId: string;
+      readonly toolCallId: string;
+      readonly verdict: Verdict;
+    };
+
+/** An attempt to run a call, or the rest of it. */
+export interface Attempt {
+  readonly agent: Agent;
+  readonly store: AgentStore;
+  readonly durable: Journal<CallStore>;
+  readonly key: string;
+  readonly callId: string;
+  readonly input: Input;
+  readonly options: PlainOptions;
+  readonly own: OwnOptions;
+  /** Replays earlier messages to each subscriber. */
+  readonly message$: Observable<CallMessage>;
+  readonly signal: AbortSignal;
+}
+
+/** Starts a call, or resumes it if it is recorded. Emits its reply and completes. Cold. */
+export const attempted$ = (attempt: Attempt): Observable<Reply> => {
+  const { agent, durable, key, callId, input, options, own, message$, signal } = attempt;
+  const { store } = attempt;
+  const interrupt$ = message$.pipe(filter(isType('interrupt')));
+  const given = {
+    ...own,
+    signal,
+    context: [...(own.context ?? []), messagesOfCall.of(message$)],
+    use: [...(own.use ?? []), interruptOn(interrupt$)],
+  };
+  const begun = { ...options, ...given, callId };
+  const replyIn$ = (isRecorded: boolean): Observable<Reply> => {
+    if (store.sessions === undefined) {
+      return isRecorded
+        ? durable.resume$(agent, callId, given)
+        : agent.with(durable).call$(input, begun);
+    }
+    // Of its own for each attempt: the state in this process may be older than that in the store.
+    return keepSessions(agent.with(), store.sessions, { journal: durable })
+      .open$(key)
+      .pipe(
+        concatMap((session) => {
+          const reply$ = isRecorded ? session.resume$(callId, given) : session.call$(input, begun);
+          return merge(steered$(session, attempt), reply$).pipe(take(1));
+        }),
+      );
+  };
+  return step$(store.calls, callId, 'call').pipe(
+    reduce(() => true, false),
+    concatMap(replyIn$),
+  );
+};
+
+/** The steps of a call whose position in it matches. */
+const step$ = ({ driver }: CallStore, callId: string, position: string | RegExp) =>
+  driver.read$(callId, { kind: 'step' }).pipe(
+    mergeMap((records) => records),
+    filter(({ name }) => {
+      const own = name.startsWith(`${callId}/`) ? name.slice(callId.length + 1) : '';
+      return typeof position === 'string' ? own === position : position.test(own);
+    }),
+  );
+
+/** Steers the call with the messages that it has not taken in an earlier attempt. Emits nothing. */
+const steered$ = (
+  session: KeptSession,
+  { store, callId, message$ }: Attempt,
+): Observable<never> => {
+  const steer$ = message$.pipe(filter(isType('steer')));
+  // Once the call runs, this process alone records its steps.
+  const isRunning$ = session.events$.pipe(
+    filter((event) => event.callId === callId),
+    take(1),
+  );
+  const taken$ = isRunning$.pipe(
+    concatMap(() => step$(store.calls, callId, /^\d+\/steering$/u)),
+    reduce((count, { text }) => {
+      const inputs = parsedJson(text);
+      return count + (Array.isArray(inputs) ? inputs.length : 0);
+    }, 0),
+  );
+  return taken$.pipe(
+    concatMap((taken) => steer$.pipe(skip(taken))),
+    mergeMap(({ input }) => session.steer$(input, callId).pipe(catchError(() => EMPTY))),
+    ignoreElements(),
+  );
+};
+
+const isType =
+  <Type extends CallMessage['type']>(type: Type) =>
+  (message: CallMessage): message is Extract<CallMessage, { readonly type: Type }> =>
+    message.type === type;
+
+const messagesOfCall = contextKey<Observable<CallMessage>>('the messages of a Restate call');
+
+/**
+ * An approver that waits for the handler `decide` of the object of the running call: `requireApproval(tool, waitForDecision)`. The wait survives the
+ * process: another one asks again, and takes decisions made in the meantime. Denies the tool call outside Restate.
+ */
+export const waitForDecision: Approver = Object.assign<Approver, Pick<Approver, 'parallel'>>(
+  ({ context, toolCallId }) =>
+    defer(() => context.get(messagesOfCall)).pipe(
+      filter(isType('decide')),
+      filter((decided) => decided.callId === context.callId && decided.toolCallId === toolCallId),
+      map(({ verdict }) => verdict),
+      take(1),
+    ),
+  { parallel: true },
+);
