@@ -5,10 +5,11 @@ import {
   contextKey,
   type Input,
   interruptOn,
+  type Layer,
   type Reply,
   type Verdict,
 } from '@millrace/core';
-import type { CallStore, Journal } from '@millrace/core/journal';
+import type { CallStore, Journal, StoredRecord } from '@millrace/core/journal';
 import { keepSessions, type KeptSession, type SessionStore } from '@millrace/core/sessions';
 import { parsedJson } from '@millrace/core/values';
 import {
@@ -68,8 +69,7 @@ export interface Attempt {
 
 /** Starts a call, or resumes it if it is recorded. Emits its reply and completes. Cold. */
 export const attempted$ = (attempt: Attempt): Observable<Reply> => {
-  const { agent, durable, key, callId, input, options, own, message$, signal } = attempt;
-  const { store } = attempt;
+  const { agent, store, durable, key, callId, input, options, own, message$, signal } = attempt;
   const interrupt$ = message$.pipe(filter(isType('interrupt')));
   const given = {
     ...own,
@@ -77,62 +77,67 @@ export const attempted$ = (attempt: Attempt): Observable<Reply> => {
     context: [...(own.context ?? []), messagesOfCall.of(message$)],
     use: [...(own.use ?? []), interruptOn(interrupt$)],
   };
-  const begun = { ...options, ...given, callId };
+  const begun = { ...options, callId };
   const replyIn$ = (isRecorded: boolean): Observable<Reply> => {
     if (store.sessions === undefined) {
       return isRecorded
         ? durable.resume$(agent, callId, given)
-        : agent.with(durable).call$(input, begun);
+        : agent.with(durable).call$(input, { ...given, ...begun });
     }
-    // Of its own for each attempt: the state in this process may be older than that in the store.
-    return keepSessions(agent.with(), store.sessions, { journal: durable })
-      .open$(key)
-      .pipe(
-        concatMap((session) => {
-          const reply$ = isRecorded ? session.resume$(callId, given) : session.call$(input, begun);
-          return merge(steered$(session, attempt), reply$).pipe(take(1));
-        }),
-      );
+    // Each attempt opens the session anew: its state in this process may be older than that in the store.
+    const session$ = keepSessions(agent.with(), store.sessions, { journal: durable }).open$(key);
+    return session$.pipe(
+      concatMap((session) => {
+        const steerable = { ...given, use: [...given.use, steering(session, attempt)] };
+        return isRecorded
+          ? session.resume$(callId, steerable)
+          : session.call$(input, { ...steerable, ...begun });
+      }),
+    );
   };
-  return step$(store.calls, callId, 'call').pipe(
+  return step$(store.calls, callId, /^call$/u).pipe(
     reduce(() => true, false),
     concatMap(replyIn$),
   );
 };
 
 /** The steps of a call whose position in it matches. */
-const step$ = ({ driver }: CallStore, callId: string, position: string | RegExp) =>
+const step$ = ({ driver }: CallStore, callId: string, position: RegExp): Observable<StoredRecord> =>
   driver.read$(callId, { kind: 'step' }).pipe(
     mergeMap((records) => records),
-    filter(({ name }) => {
-      const own = name.startsWith(`${callId}/`) ? name.slice(callId.length + 1) : '';
-      return typeof position === 'string' ? own === position : position.test(own);
-    }),
+    filter(
+      ({ name }) => name.startsWith(`${callId}/`) && position.test(name.slice(callId.length + 1)),
+    ),
   );
 
-/** Steers the call with the messages that it has not taken in an earlier attempt. Emits nothing. */
-const steered$ = (
-  session: KeptSession,
-  { store, callId, message$ }: Attempt,
-): Observable<never> => {
-  const steer$ = message$.pipe(filter(isType('steer')));
-  // Once the call runs, this process alone records its steps.
-  const isRunning$ = session.events$.pipe(
-    filter((event) => event.callId === callId),
-    take(1),
-  );
-  const taken$ = isRunning$.pipe(
-    concatMap(() => step$(store.calls, callId, /^\d+\/steering$/u)),
+/**
+ * Steers a call with the messages that it has not taken in an earlier attempt. Each of them counts once in the steps of the call, in the
+ * order in which they were sent. It reads them when it has the claim on the call, and before the call continues.
+ */
+const steering = (session: KeptSession, { store, callId, message$ }: Attempt): Layer => {
+  const taken$ = step$(store.calls, callId, /^\d+\/steering$/u).pipe(
     reduce((count, { text }) => {
       const inputs = parsedJson(text);
       return count + (Array.isArray(inputs) ? inputs.length : 0);
     }, 0),
   );
-  return taken$.pipe(
-    concatMap((taken) => steer$.pipe(skip(taken))),
-    mergeMap(({ input }) => session.steer$(input, callId).pipe(catchError(() => EMPTY))),
-    ignoreElements(),
-  );
+  const steered$ = (taken: number): Observable<never> =>
+    message$.pipe(
+      filter(isType('steer')),
+      skip(taken),
+      mergeMap(({ input }) => session.steer$(input, callId)),
+      ignoreElements(),
+      // The call continues without it.
+      catchError(() => EMPTY),
+    );
+  return {
+    name: 'steeredByRestate',
+    call: () => (next) => (call) =>
+      taken$.pipe(
+        concatMap((taken) => merge(steered$(taken), next(call))),
+        take(1),
+      ),
+  };
 };
 
 const isType =
