@@ -45,7 +45,7 @@ const rules = {
   'adapters-know-only-the-core': {
     from: {
       path: '^packages/',
-      pathNot: '^packages/(a2a|chat-page|cli|dbos|devtools|openai|anthropic)/',
+      pathNot: '^packages/(a2a|chat-page|cli|dbos|devtools|openai|anthropic|restate)/',
     },
     to: {
       path: ours,
@@ -55,6 +55,10 @@ const rules = {
   'dbos-knows-only-the-core-and-the-store': {
     from: { path: '^packages/dbos/', pathNot: test },
     to: { path: ours, pathNot: modules('@millrace/core', '@millrace/store') },
+  },
+  'restate-knows-only-the-core': {
+    from: { path: '^packages/restate/', pathNot: test },
+    to: { path: ours, pathNot: modules('@millrace/core') },
   },
   'pages-know-only-the-core-and-the-server': {
     from: { path: '^packages/(chat-page|devtools)/', pathNot: test },

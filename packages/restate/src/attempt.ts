@@ -41,7 +41,7 @@ export type PlainOptions = Pick<CallOptions, 'request' | 'limits' | 'metadata'>;
 /** The options of a call that JSON cannot express. Each attempt needs them again. */
 export type OwnOptions = Pick<CallOptions, 'context' | 'use' | 'model' | 'tools'>;
 
-/** What reaches a running call from outside. Restate delivers it again to each attempt, in the same order. */
+/** A message to a running call. Restate delivers it again to each attempt, in the same order. */
 export type CallMessage =
   | { readonly type: 'interrupt'; readonly message?: string }
   | { readonly type: 'steer'; readonly input: string }
@@ -84,7 +84,7 @@ export const attempted$ = (attempt: Attempt): Observable<Reply> => {
         ? durable.resume$(agent, callId, given)
         : agent.with(durable).call$(input, { ...given, ...begun });
     }
-    // Each attempt opens the session anew: its state in this process may be older than that in the store.
+    // Each attempt loads the session: its state in this process may be older than that in the store.
     const session$ = keepSessions(agent.with(), store.sessions, { journal: durable }).open$(key);
     return session$.pipe(
       concatMap((session) => {

@@ -2,7 +2,6 @@ export type { AgentStore, OwnOptions, PlainOptions } from './attempt.js';
 export { waitForDecision } from './attempt.js';
 export {
   type AgentHandlers,
-  type AgentObject,
   type CallOnRestate,
   type CallRequest,
   type CallResult,

@@ -20,6 +20,7 @@ import {
   type Verdict,
 } from '@millrace/core';
 import { attach$, type CallStoreDriver, createCallStore } from '@millrace/core/journal';
+import { keepSessions } from '@millrace/core/sessions';
 import { jsonSchema } from '@millrace/core/schema';
 import { finish, type ScriptedAnswer, scriptedModel, text, toolCall } from '@millrace/core/testing';
 import { isRecord } from '@millrace/core/values';
@@ -158,6 +159,20 @@ const gated = (log: string[]) => {
 };
 
 describe('a session', () => {
+  it('has what another process has added to it', async () => {
+    const count: ScriptedAnswer = ({ messages }) => [text(`${messages.length} messages.`)];
+    const store = await newStore();
+    const options = { name: 'shared', model: scriptedModel(count, count, count) };
+    const agent = createAgent(options);
+    await serve(agent, store);
+    await server.call('/shared/s/call', { input: 'Hello.' });
+    const other = await keepSessions(createAgent(options), store.sessions).open('s');
+    await other.call('And?');
+    expect(textOfReply(await server.call('/shared/s/call', { input: 'Well?' }))).toBe(
+      '5 messages.',
+    );
+  });
+
   it('runs its calls one by one, while those of others run', async () => {
     const log: string[] = [];
     const { answer, open$, until } = gated(log);
@@ -191,6 +206,9 @@ describe('a session', () => {
     });
     const input = toolResults({ call_1_0: 'Oslo.' });
     expect(textOfReply(await server.call('/suspends/s/call', { input }))).toBe('Oslo it is.');
+    // Such as results that were sent with a delay, as a deadline.
+    const late = await server.call('/suspends/s/call', { input });
+    expect(late).toMatchObject({ body: { message: expect.stringMatching(/^invalidResume: /) } });
   });
 
   it('goes on after a call that was cancelled', async () => {

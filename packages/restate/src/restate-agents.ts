@@ -55,18 +55,22 @@ export interface CallRequest {
   readonly options?: PlainOptions;
 }
 
+/** The result of the handler `call`. */
 export interface CallResult {
   readonly callId: string;
   readonly reason: Reply['reason'];
   readonly reply: Reply;
 }
 
-/** Whether a message was sent to the call. One that is sent when the call is about to end may have no effect. */
+/** Whether a message was sent to the call. It may have no effect if the call is about to end. */
 export interface SentResult {
   readonly status: 'sent' | 'notRunning';
 }
 
-/** The handlers of the object of an agent, as a type for Restate clients. Bodies and results are JSON. */
+/**
+ * The handlers of the virtual object of an agent: `context.objectClient<AgentHandlers>({ name: 'support' }, 'user-42').call({ input })` in another
+ * handler. Bodies and results are JSON; a bad body is a terminal error.
+ */
 export interface AgentHandlers {
   /** Runs a call. Calls of one key run one by one, in order. Errors of the call are terminal; those of the store are retried. */
   readonly call: (context: ObjectContext, request: CallRequest) => Promise<CallResult>;
@@ -75,7 +79,7 @@ export interface AgentHandlers {
     context: ObjectSharedContext,
     request: { readonly callId: string; readonly message?: string },
   ) => Promise<SentResult>;
-  /** Adds a text of the user to the running call, for its next turn. Only with sessions. */
+  /** Adds a message of the user to the running call, for its next turn. Only with sessions. */
   readonly steer: (
     context: ObjectSharedContext,
     request: { readonly callId: string; readonly input: string },
@@ -87,9 +91,6 @@ export interface AgentHandlers {
   ) => Promise<SentResult>;
 }
 
-/** The Restate definition of an agent: a virtual object with its name, whose keys are session ids. */
-export type AgentObject = VirtualObjectDefinition<string, AgentHandlers>;
-
 /** A call that is about to start or resume. */
 export interface CallOnRestate {
   readonly agent: string;
@@ -100,6 +101,7 @@ export interface CallOnRestate {
   readonly headers: ReadonlyMap<string, string>;
 }
 
+/** Options of `restateAgents`. */
 export interface RestateAgentsOptions {
   /** Persists calls and sessions. All nodes that serve an agent need the same store. */
   readonly store: AgentStore;
@@ -108,12 +110,16 @@ export interface RestateAgentsOptions {
   /** Returns options of a call that JSON cannot express, such as context values. Called for each attempt. Default: none. */
   readonly callOptions?: (call: CallOnRestate) => OwnOptions;
   /** Restate's options of the objects. Default: an `inactivityTimeout` of one day, and the defaults of the server. */
-  readonly objectOptions?: ObjectOptions;
+  readonly objectOptions?: Omit<ObjectOptions, 'explicitCancellation' | 'serde'>;
 }
 
+/**
+ * The definitions for an endpoint of the Restate SDK. `drain` ends the calls of this node after their current steps, for a shutdown: Restate
+ * tries again until another node runs them.
+ */
 export interface RestateAgents extends Drainable {
-  /** One definition per agent, for `serve({ services })` or `endpoint().bind(…)` of the Restate SDK. */
-  readonly services: AgentObject[];
+  /** A virtual object per agent, with its name, for `serve({ services })` of the Restate SDK. Its keys are session ids. */
+  readonly services: VirtualObjectDefinition<string, AgentHandlers>[];
 }
 
 /**
@@ -196,7 +202,7 @@ const agentObject = (
   agent: Agent,
   durable: Journal<CallStore>,
   { store, callOptions, objectOptions }: RestateAgentsOptions,
-): AgentObject => {
+): VirtualObjectDefinition<string, AgentHandlers> => {
   const call: AgentHandlers['call'] = async (context, body) => {
     const { key } = context;
     const { id: invocationId, headers, attemptCompletedSignal } = context.request();
@@ -211,8 +217,10 @@ const agentObject = (
       return attempted$({ agent, store, durable, key, callId, ...given });
     });
     let over: Promise<unknown> = Promise.resolve();
-    context.set<Running>('running', { callId, invocationId });
     try {
+      context.set<Running>('running', { callId, invocationId });
+      // Its result arrives once the state is stored, so a client that sees the call can reach it.
+      await context.run('begin', () => undefined);
       // An invocation that awaits nothing but messages may be suspended, but not while this runs.
       const end = context.run('call', () => {
         const reply = firstValueFrom(untilAborted(reply$, attemptCompletedSignal));
@@ -295,7 +303,7 @@ const send = async (
   return { status: 'sent' };
 };
 
-/** Unsubscribes when the attempt has ended, so that another one can claim the call. It emits nothing then: nobody waits. */
+/** Unsubscribes when the attempt has ended, so that another one can claim the call. It emits nothing then. */
 const untilAborted = <T>(source$: Observable<T>, signal: AbortSignal): Observable<T> =>
   merge(
     source$.pipe(takeUntil(signal.aborted ? of(undefined) : fromEvent(signal, 'abort'))),
