@@ -18,6 +18,7 @@ const plain = [
       'packages/a2a/src/server/kill\\.test',
       'packages/cli/src/runs/',
       'packages/mcp/',
+      'packages/restate/',
       'packages/server/src/node/',
       'scripts/start\\.test',
       'conformance/fault-suite/',

@@ -284,10 +284,12 @@ it('a node that is drained finishes its step, and the next one continues', async
   const call = await begin(callId, 'mail');
   await there;
   const ended = endNode('SIGTERM');
+  const other = await begin('after', 'mail');
   leave();
   await ended;
   await startNode();
   expect(await textOfReply(call)).toBe('Done.');
   expect(keysOf(callId, 'mail').length).toBe(1);
   expect(await reportedOf(callId)).toEqual([]);
+  expect(await textOfReply(other)).toBe('Done.');
 });

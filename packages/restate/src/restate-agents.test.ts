@@ -37,6 +37,7 @@ import {
   NEVER,
   type Observable,
   of,
+  skip,
   Subject,
   take,
   throwError,
@@ -444,6 +445,24 @@ describe('errors', () => {
     expect(textOfReply(await server.call('/retries/s/call', { input: 'Hi.' }))).toBe('Up.');
     expect(Object.values(failing).filter((left) => left >= 0)).toEqual([]);
   });
+});
+
+it('a call that another process still has is tried again', async () => {
+  const store = await newStore();
+  const attempt$ = new Subject<unknown>();
+  const model = scriptedModel([text('Free.')]);
+  await serve(createAgent({ name: 'claims', model }), store, {
+    callOptions: () => {
+      attempt$.next(0);
+      return {};
+    },
+  });
+  const third = firstValueFrom(attempt$.pipe(skip(2)));
+  const held = store.calls.driver.claim$('c').subscribe();
+  const call = await server.send('/claims/s/call', { input: 'Hi.', callId: 'c' });
+  await third;
+  held.unsubscribe();
+  expect(textOfReply(await server.attach(call))).toBe('Free.');
 });
 
 describe('restateAgents()', () => {
