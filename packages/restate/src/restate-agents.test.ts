@@ -90,6 +90,8 @@ const serve = async (
   return { disconnect };
 };
 
+type Served = Awaited<ReturnType<typeof serve>>;
+
 const textOfReply = ({ body }: { readonly body: unknown }): unknown => {
   const reply = isRecord(body) ? body['reply'] : undefined;
   return isRecord(reply) ? reply['text'] : body;
@@ -329,7 +331,13 @@ describe('a running call', () => {
     expect(denied).toMatchObject({ approved: false, reason: 'Not Bob.' });
   });
 
-  it('is resumed by another attempt if the connection to Restate is lost', async () => {
+  it.each([
+    [
+      'the connection to Restate is lost',
+      ({ disconnect }: Served) => Promise.resolve(disconnect()),
+    ],
+    ['Restate is killed', () => server.restart()],
+  ])('is resumed by another attempt if %s', async (_, disturb) => {
     const store = await newStore();
     const pay = requireApproval(
       tool({ name: 'pay', description: 'Pays.', run: () => 'Paid.' }),
@@ -341,7 +349,7 @@ describe('a running call', () => {
       tools: [pay],
     });
     const attempt$ = new Subject<unknown>();
-    const { disconnect } = await serve(agent, store, {
+    const served = await serve(agent, store, {
       callOptions: () => {
         attempt$.next(0);
         return {};
@@ -350,7 +358,7 @@ describe('a running call', () => {
     const call = await server.send('/patient/s/call', { input: 'Pay.', callId: 'c' });
     const { toolCall: asked } = await seen(store, 'c', 'approvalRequested');
     const second = firstValueFrom(attempt$);
-    disconnect();
+    await disturb(served);
     await second;
     const decision = { callId: 'c', toolCallId: asked.id, verdict: true };
     await server.call('/patient/s/decide', decision);

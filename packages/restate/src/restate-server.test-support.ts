@@ -25,6 +25,8 @@ export interface RestateServer {
   /** Waits for the result of an invocation. */
   attach(invocationId: string): Promise<Answer>;
   cancel(invocationId: string): Promise<void>;
+  /** Kills the server, and starts it again with its data. */
+  restart(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -50,19 +52,25 @@ export const startRestate = async (): Promise<RestateServer> => {
   const directory = await mkdtemp(join(tmpdir(), 'restate-'));
   const configFile = join(directory, 'config.toml');
   await writeFile(configFile, config);
-  const options = ['--config-file', configFile, '--base-dir', directory];
-  const server = spawn(binary(), [...options, '--listen-mode', 'unix', '--no-logo'], {
-    stdio: 'ignore',
-    env: {},
-  });
-  const kill = (): void => {
-    server.kill('SIGKILL');
-  };
-  process.once('exit', kill);
   const admin = join(directory, 'n', 'admin.sock');
   const ingress = join(directory, 'n', 'ingress.sock');
-  await untilDone(server, () => ok(ask(admin, 'GET', '/health')));
-  await untilDone(server, () => ok(ask(ingress, 'GET', '/restate/health')));
+  const start = async (): Promise<ChildProcess> => {
+    const options = ['--config-file', configFile, '--base-dir', directory];
+    const child = spawn(binary(), [...options, '--listen-mode', 'unix', '--no-logo'], {
+      stdio: 'ignore',
+      env: {},
+    });
+    children.add(child);
+    await untilDone(child, () => ok(ask(admin, 'GET', '/health')));
+    await untilDone(child, () => ok(ask(ingress, 'GET', '/restate/health')));
+    return child;
+  };
+  const kill = async (): Promise<void> => {
+    const exited = once(server, 'exit');
+    if (server.kill('SIGKILL')) await exited;
+    children.delete(server);
+  };
+  let server = await start();
   return {
     register: async (uri) => {
       await untilDone(server, () => ok(ask(admin, 'POST', '/deployments', { uri })));
@@ -76,17 +84,20 @@ export const startRestate = async (): Promise<RestateServer> => {
     cancel: async (id) => {
       await ok(ask(admin, 'PATCH', `/invocations/${id}/cancel`));
     },
+    restart: async () => {
+      await kill();
+      server = await start();
+    },
     stop: async () => {
-      process.off('exit', kill);
-      if (server.exitCode === null) {
-        const exited = once(server, 'exit');
-        kill();
-        await exited;
-      }
+      await kill();
       await rm(directory, { recursive: true, force: true });
     },
   };
 };
+
+/** Not even a failed test leaves a server behind. */
+const children = new Set<ChildProcess>();
+process.once('exit', () => children.forEach((child) => child.kill('SIGKILL')));
 
 const ask = async (
   socketPath: string,
