@@ -30,7 +30,12 @@ const plain = [
     name: 'stores',
     goal: 'databases, and processes that are killed in the middle of calls',
     minutes: 1,
-    paths: ['packages/store/', 'packages/tools/src/sql/', 'conformance/crash-suite/'],
+    paths: [
+      'packages/dbos/',
+      'packages/store/',
+      'packages/tools/src/sql/',
+      'conformance/crash-suite/',
+    ],
   },
   {
     name: 'long',

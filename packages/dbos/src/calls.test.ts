@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import type { AgentEvent } from '@millrace/core';
 import { attach$, journal } from '@millrace/core/journal';
 import { filter, firstValueFrom, lastValueFrom, map, take, toArray } from 'rxjs';
 import {
@@ -12,6 +11,7 @@ import {
   until,
 } from './engine.test-support.js';
 import type { DbosEngine } from './open-dbos.js';
+import type { StartOptions } from './order.js';
 
 jest.setTimeout(60_000);
 
@@ -143,11 +143,7 @@ describe('messages to a call', () => {
       ['no', { approved: false, reason: 'Too much.' }],
     ] as const) {
       await start('clerk', 'use pay', { callId });
-      const asked$ = engine
-        .attach$(callId)
-        .pipe(filter((event) => event.type === 'approvalRequested'));
-      const asked: AgentEvent = await firstValueFrom(asked$);
-      if (asked.type !== 'approvalRequested') throw new Error('unreachable');
+      const asked = await until(engine, callId, 'approvalRequested');
       await done(engine.decide$(asked, verdict));
     }
     expect(await replyText(engine, 'yes')).toBe('use pay | paid');
@@ -167,6 +163,60 @@ describe('messages to a call', () => {
     ]) {
       expect(await errorOf(done(work$))).toMatchObject({ code: 'invalidResume' });
     }
+  });
+});
+
+describe('suspended calls', () => {
+  const suspended = async (callId: string, options: StartOptions = {}) => {
+    await start('clerk', 'use sign', { callId, sessionId: callId, ...options });
+    const { reason, suspensions = [] } = await firstValueFrom(engine.reply$(callId));
+    expect(reason).toBe('suspended');
+    const results = suspensions.map(({ toolCall }) => [toolCall.id, 'signed'] as const);
+    return Object.fromEntries(results);
+  };
+
+  it('continue with their results, before the calls that wait behind them', async () => {
+    const results = await suspended('lease');
+    await start('clerk', 'behind', { callId: 'lease-behind', sessionId: 'lease' });
+    await over(engine, 'lease');
+    await start('clerk', 'last', { callId: 'lease-last', sessionId: 'lease' });
+    for (const waiting of ['lease-behind', 'lease-last']) {
+      expect(await firstValueFrom(engine.find$(waiting))).toMatchObject({ status: 'queued' });
+    }
+    const next = await firstValueFrom(engine.answer$('lease', results));
+    expect(next).toBe('lease~2');
+    expect(await replyText(engine, next)).toBe('use sign | signed');
+    expect(await replyText(engine, 'lease-last')).toBe('use sign | behind | last | signed');
+  });
+
+  it('take one answer', async () => {
+    const results = await suspended('one');
+    // The answer may come before the engine has noted that the call is suspended.
+    await firstValueFrom(engine.answer$('one', results));
+    expect(await errorOf(firstValueFrom(engine.answer$('one', results)))).toMatchObject({
+      code: 'conflict',
+    });
+    expect(await replyText(engine, 'one~2')).toBe('use sign | signed');
+    expect(await replyText(engine, await start('clerk', 'on', { sessionId: 'one' }))).toContain(
+      'on',
+    );
+  });
+
+  it('continue without an answer when their time is over', async () => {
+    const results = await suspended('late', { answerWithinMs: 300 });
+    await start('clerk', 'behind', { callId: 'late-behind', sessionId: 'late' });
+    expect(await replyText(engine, 'late-behind')).toContain('There was no answer in time.');
+    expect(await errorOf(firstValueFrom(engine.answer$('late', results)))).toMatchObject({
+      code: 'conflict',
+    });
+  });
+
+  it('need a session', async () => {
+    const callId = await start('clerk', 'use sign');
+    await firstValueFrom(engine.reply$(callId));
+    expect(await errorOf(firstValueFrom(engine.answer$(callId, { a: 1 })))).toMatchObject({
+      code: 'invalidRequest',
+    });
   });
 });
 

@@ -7,6 +7,9 @@ import {
   textOf,
   tool,
   type Agent,
+  type AgentEvent,
+  type EventOf,
+  only,
 } from '@millrace/core';
 import { finish, text, toolCall } from '@millrace/core/testing';
 import { startPostgres, type TestServer } from '@millrace/postgres-server';
@@ -72,12 +75,11 @@ export const done = (work$: Observable<unknown>): Promise<unknown> =>
   lastValueFrom(work$, { defaultValue: undefined });
 
 /** Waits for an event of a call. */
-export const until = <Type extends string>(
+export const until = <Type extends AgentEvent['type']>(
   engine: DbosEngine,
   callId: string,
   type: Type,
-): Promise<unknown> =>
-  firstValueFrom(engine.attach$(callId).pipe(filter((event) => event.type === type)));
+): Promise<EventOf<Type>> => firstValueFrom(engine.attach$(callId).pipe(only(type)));
 
 /** Waits until DBOS knows that a call is over, which is a moment after its last event. */
 export const over = (engine: DbosEngine, callId: string): Promise<unknown> =>
@@ -95,7 +97,7 @@ export const replyText = async (engine: DbosEngine, callId: string): Promise<str
  * A model that does what the last user message says: `use <tool>` calls a tool, once, `forever` calls the tool `wait`
  * again and again, `fail` fails; anything else is answered with all user messages so far, and the tool results.
  */
-export const obedient: Model = {
+const obedient = (says: string): Model => ({
   name: 'obedient',
   stream$: ({ messages }) => {
     const said = messages.filter(({ role }) => role === 'user').map((message) => textOf(message));
@@ -108,19 +110,20 @@ export const obedient: Model = {
     if (order === 'forever') return from([toolCall('pause'), finish()]);
     const [, name] = /^use (\w+)/.exec(order) ?? [];
     if (name !== undefined && !isUsed) return from([toolCall(name), finish()]);
-    return from([text([...said, ...results].join(' | ')), finish()]);
+    const answer = [...said, ...results].join(' | ');
+    return from([text(says === '' ? answer : `${says}: ${answer}`), finish()]);
   },
-};
+});
 
 const resultsIn = (message: Extract<Message, { role: 'tool' }>): readonly string[] =>
   message.content.map((block) => textOf(block));
 
 /** An agent with tools for every need of these tests. */
-export const clerk = (name = 'clerk'): Agent => {
+export const clerk = (name = 'clerk', says = ''): Agent => {
   const plain = { description: 'For tests.' };
   return createAgent({
     name,
-    model: obedient,
+    model: obedient(says),
     tools: [
       tool({ ...plain, name: 'look', run: () => 'seen' }),
       tool({ ...plain, name: 'sign', run: () => suspend({ paper: 'lease' }) }),

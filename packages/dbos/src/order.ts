@@ -40,7 +40,7 @@ export interface StartOptions extends PlainCallOptions {
    * informed that there was no answer. Default: without end.
    */
   readonly answerWithinMs?: number;
-  /** Only workers of this version run the call. Default: the latest version that has registered. */
+  /** Only workers of this version run the call. Default: the version of the worker that started last. */
   readonly version?: string;
 }
 

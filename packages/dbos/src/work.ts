@@ -327,6 +327,8 @@ const launch = async (
     });
   }
   await DBOS.launch();
+  // After a rollback, too: only workers of the latest version run calls that name none.
+  await DBOS.setLatestApplicationVersion(version);
 };
 
 /** Runs a call for DBOS. Never settles once the worker stops: then another one owns the call. */

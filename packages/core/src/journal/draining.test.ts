@@ -5,6 +5,7 @@ import {
   concat,
   concatMap,
   delay,
+  filter,
   map,
   NEVER,
   type Observable,
@@ -66,6 +67,32 @@ describe('an agent that is drained', () => {
     const after = createAgent({ model, tools: [noop], use: [next] });
     const reply = await next.resume(after, 'c');
     expect([textOf(reply), reply.toolCalls.length]).toEqual(['After all.', 1]);
+  });
+
+  it('S8: runs a tool whose intent is recorded, which would be uncertain otherwise', async () => {
+    const driver = inProcessCalls();
+    marbles(({ scheduler, expectObservable }) => {
+      const late: CallStoreDriver = {
+        ...driver,
+        claim$: (callId) =>
+          driver.claim$(callId).pipe(
+            map(({ append$ }) => ({
+              append$: (records) => timer(2, scheduler).pipe(concatMap(() => append$(records))),
+            })),
+          ),
+      };
+      const durable = journal(createCallStore(late, { scheduler }));
+      const agent = slow(scheduler, { use: [durable] });
+      const events$ = agent.stream$('?', { callId: 'c', scheduler });
+      const drained$ = events$.pipe(
+        catchError(() => NEVER),
+        filter(({ type }) => type === 'preActing'),
+        concatMap(() => durable.drain$({ scheduler })),
+        map(({ resumable }) => resumable),
+      );
+      expectObservable(drained$).toBe('25ms a', { a: ['c'] });
+    });
+    expect(await stepsIn(driver)).toEqual(['call', 'open', '1', '1/0/intent', '1/0']);
   });
 
   it.each([2, 3])(

@@ -106,10 +106,10 @@ export const createDraining = (): RunningCalls => {
     untilDrained: (journal, callId, mark) => ({
       ...journal,
       step$: (id, work) => {
-        // The first step is always recorded: a resume needs it.
+        // A resume needs the first step. A tool that did not run after its intent would be uncertain.
         if (id === `${callId}/${callStep}`) return journal.step$(id, work).pipe(tap(mark));
         return journal.step$(id, () => {
-          if (!isDraining) return work();
+          if (!isDraining || journal.isWritten?.(`${id}/intent`) === true) return work();
           resumable.add(callId);
           throw shutDown(callId);
         });
