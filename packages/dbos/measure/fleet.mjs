@@ -1,7 +1,8 @@
 // Measures steps on plain Postgres and on DBOS, with 1 to 3 processes:
-// `node packages/dbos/measure/fleet.mjs [--calls 300] [--turns 5] [--at-once 20] [--model-ms 0]`.
+// `node packages/dbos/measure/fleet.mjs [--calls 300] [--turns 5] [--at-once 20] [--model-ms 0] [--chunks 1] [--without-deltas] [--followers]`.
 import { fork } from 'node:child_process';
 import console from 'node:console';
+import { readdirSync, readFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { performance } from 'node:perf_hooks';
 import process from 'node:process';
@@ -14,7 +15,18 @@ import { openDbos } from '@millrace/dbos';
 import { startPostgres } from '@millrace/postgres-server';
 import { openPostgres } from '@millrace/store/postgres';
 import pg from 'pg';
-import { firstValueFrom, from, lastValueFrom, map, mergeMap, range, timer, toArray } from 'rxjs';
+import {
+  concat,
+  concatMap,
+  firstValueFrom,
+  from,
+  lastValueFrom,
+  map,
+  mergeMap,
+  range,
+  timer,
+  toArray,
+} from 'rxjs';
 
 const { values } = parseArgs({
   options: {
@@ -22,6 +34,9 @@ const { values } = parseArgs({
     turns: { type: 'string', default: '5' },
     'at-once': { type: 'string', default: '20' },
     'model-ms': { type: 'string', default: '0' },
+    chunks: { type: 'string', default: '1' },
+    'without-deltas': { type: 'boolean', default: false },
+    followers: { type: 'boolean', default: false },
     processes: { type: 'string', default: '1,2,3' },
     worker: { type: 'string' },
     url: { type: 'string', default: '' },
@@ -32,10 +47,14 @@ const calls = Number(values.calls);
 const turns = Number(values.turns);
 const atOnce = Number(values['at-once']);
 const modelMs = Number(values['model-ms']);
+const chunkCount = Number(values.chunks);
 /** call, prepare, open and reply; for each turn with a tool its message, intent and result; and the last message. */
 const stepsPerCall = 4 + 3 * turns + 1;
 
-const schemas = { store: { schema: 'measured' }, schema: 'measured_dbos' };
+const withoutDeltas = values['without-deltas'] && {
+  events: ({ type }) => type !== 'reasoningChunk',
+};
+const schemas = { store: { schema: 'measured', ...withoutDeltas }, schema: 'measured_dbos' };
 
 function agent() {
   const look = tool({ name: 'look', description: 'Looks.', run: () => 'Two mills, both running.' });
@@ -43,9 +62,15 @@ function agent() {
     name: 'scripted',
     stream$: ({ messages }) => {
       const done = messages.filter(({ role }) => role === 'tool').length;
-      const chunks =
+      const words = Array.from({ length: chunkCount - 1 }, () => text('Grinding on. '));
+      const last =
         done < turns ? [toolCall('look', { at: done }), finish()] : [text('Two mills.'), finish()];
-      return modelMs === 0 ? from(chunks) : timer(modelMs).pipe(mergeMap(() => chunks));
+      if (modelMs === 0) return from([...words, ...last]);
+      const gapMs = modelMs / chunkCount;
+      return concat(
+        from(words).pipe(concatMap((word) => timer(gapMs).pipe(map(() => word)))),
+        timer(gapMs).pipe(mergeMap(() => last)),
+      );
     },
   };
   return createAgent({
@@ -133,7 +158,7 @@ async function measure() {
   }
   const floor = rows[0]['steps/s'];
   console.log(
-    `${calls} calls of ${turns} turns with a tool, ${stepsPerCall} steps each, ${atOnce} at once per process, the model answers in ${modelMs} ms.\nNode ${process.versions.node}, ${cpus().length} cores (${cpus()[0]?.model ?? '?'}), shared with the server.\n`,
+    `${calls} calls of ${turns} turns with a tool, ${stepsPerCall} steps each, ${atOnce} at once per process, the model answers with ${chunkCount} chunks in ${modelMs} ms.\nNode ${process.versions.node}, ${cpus().length} cores (${cpus()[0]?.model ?? '?'}), shared with the server.\n`,
   );
   console.log(table(rows.map((row) => ({ ...row, ratio: (row['steps/s'] / floor).toFixed(2) }))));
 }
@@ -148,6 +173,7 @@ async function run(url, admin, kind, processes) {
   const options = [
     ...['--worker', kind, '--url', url, '--calls', String(kind === 'dbos' ? calls : share)],
     ...['--turns', values.turns, '--at-once', values['at-once'], '--model-ms', values['model-ms']],
+    ...['--chunks', values.chunks, ...(values['without-deltas'] ? ['--without-deltas'] : [])],
   ];
   const engine = kind === 'dbos' ? openDbos(url, schemas) : undefined;
   const workers = Array.from({ length: processes }, () => fork(file, options));
@@ -177,7 +203,9 @@ async function run(url, admin, kind, processes) {
   if (engine !== undefined) {
     const start = async () => {
       const queuedAt = Date.now();
-      queued.set(await firstValueFrom(engine.start$('clerk', 'How many mills?')), queuedAt);
+      const callId = await firstValueFrom(engine.start$('clerk', 'How many mills?'));
+      queued.set(callId, queuedAt);
+      if (values.followers) engine.attach$(callId).subscribe();
     };
     await lastValueFrom(range(0, calls).pipe(mergeMap(start, 10)));
     await over;
@@ -202,6 +230,7 @@ async function run(url, admin, kind, processes) {
     'p95 ms': quantile(elapsed, 0.95),
     'queue p50 ms': engine === undefined ? '' : quantile(waited, 0.5),
     'worker CPU ms/step': (own.reduce((sum, it) => sum + it.cpuMs, 0) / steps).toFixed(2),
+    'server CPU ms/step': per('serverCpuMs').toFixed(2),
     'transactions/step': per('transactions').toFixed(2),
     'rows/step': per('rows').toFixed(2),
     'WAL bytes/step': Math.round(per('wal')),
@@ -222,7 +251,24 @@ async function counters(admin) {
       (select coalesce(sum(pg_total_relation_size(oid)), 0)::float8 from pg_class
         where relkind = 'r' and relnamespace::regnamespace::text like 'measured%') as disk
     from pg_stat_database where datname = current_database()`);
-  return rows[0];
+  return { ...rows[0], serverCpuMs: serverCpuMs() };
+}
+
+/** The CPU time of all processes of Postgres on this machine, on Linux. */
+function serverCpuMs() {
+  if (process.platform !== 'linux') return Number.NaN;
+  const ticks = readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map((pid) => {
+      try {
+        const [, command, rest] = /\((.*)\) (.*)/.exec(readFileSync(`/proc/${pid}/stat`, 'utf8'));
+        const fields = rest.split(' ');
+        return command === 'postgres' ? Number(fields[11]) + Number(fields[12]) : 0;
+      } catch {
+        return 0;
+      }
+    });
+  return ticks.reduce((sum, it) => sum + it, 0) * 10;
 }
 
 function table(rows) {
