@@ -249,26 +249,34 @@ async function counters(admin) {
       xact_commit::float8 as transactions, (tup_inserted + tup_updated + tup_deleted)::float8 as rows,
       pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::float8 as wal,
       (select coalesce(sum(pg_total_relation_size(oid)), 0)::float8 from pg_class
-        where relkind = 'r' and relnamespace::regnamespace::text like 'measured%') as disk
+        where relkind = 'r' and relnamespace::regnamespace::text like 'measured%') as disk,
+    pg_backend_pid() as backend
     from pg_stat_database where datname = current_database()`);
-  return { ...rows[0], serverCpuMs: serverCpuMs() };
+  return { ...rows[0], serverCpuMs: serverCpuMs(rows[0].backend) };
 }
 
-/** The CPU time of all processes of Postgres on this machine, on Linux. */
-function serverCpuMs() {
+/** The CPU time of the processes of the server of a connection, on Linux. */
+function serverCpuMs(backend) {
   if (process.platform !== 'linux') return Number.NaN;
-  const ticks = readdirSync('/proc')
+  const fieldsOf = (pid) => {
+    try {
+      return /\) (.*)/
+        .exec(readFileSync(`/proc/${pid}/stat`, 'utf8'))[1]
+        .split(' ')
+        .map(Number);
+    } catch {
+      return [];
+    }
+  };
+  const server = fieldsOf(backend)[1];
+  const ticksIn = (fields, places) => places.reduce((sum, place) => sum + (fields[place] ?? 0), 0);
+  const running = readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
-    .map((pid) => {
-      try {
-        const [, command, rest] = /\((.*)\) (.*)/.exec(readFileSync(`/proc/${pid}/stat`, 'utf8'));
-        const fields = rest.split(' ');
-        return command === 'postgres' ? Number(fields[11]) + Number(fields[12]) : 0;
-      } catch {
-        return 0;
-      }
-    });
-  return ticks.reduce((sum, it) => sum + it, 0) * 10;
+    .map(fieldsOf)
+    .filter((fields) => fields[1] === server)
+    .reduce((sum, fields) => sum + ticksIn(fields, [11, 12]), 0);
+  // Beside its own, the server knows the time of the processes that have ended.
+  return (running + ticksIn(fieldsOf(server), [11, 12, 13, 14])) * 10;
 }
 
 function table(rows) {

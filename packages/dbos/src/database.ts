@@ -35,8 +35,8 @@ export interface Database {
   messages(callId: string): Promise<readonly StoredMessage[]>;
   /** Puts a call that failed, was cancelled, or stopped too many workers back into its queue, with its messages. */
   retry(callId: string, call: EngineCall): Promise<void>;
-  /** Whether a worker is the one that runs a call. */
-  isOwner(worker: string, callId: string): Promise<boolean>;
+  /** The token of the run that owns a call: a new one each time that a worker takes it from its queue. */
+  owner(callId: string): Promise<string | undefined>;
   /** Whether a call is in no queue and no worker runs it; undefined if there is none. */
   isOver(callId: string): Promise<boolean | undefined>;
   /** The call as DBOS knows it. */
@@ -325,12 +325,12 @@ export const openDatabase = ({ url, name, schema, pool: config }: DatabaseOption
         ...(version === undefined ? {} : { applicationVersion: version }),
       });
     },
-    isOwner: async (worker, callId) => {
-      const own = await query(
-        `select 1 from ${status} where workflow_uuid = $1 and status = 'PENDING' and executor_id = $2`,
-        [callId, worker],
+    owner: async (callId) => {
+      const [row] = await query(
+        `select owner_xid as token from ${status} where workflow_uuid = $1 and status = 'PENDING'`,
+        [callId],
       );
-      return own.length > 0;
+      return typeof row?.['token'] === 'string' ? row['token'] : undefined;
     },
     isOver: async (callId) => {
       const [row] = await query(

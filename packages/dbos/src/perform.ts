@@ -54,7 +54,6 @@ export interface PerformedAgent {
 
 export interface Performing {
   readonly database: Database;
-  readonly worker: string;
   readonly store: DatabaseStore;
   readonly durable: Journal<CallStore>;
   readonly agents: ReadonlyMap<string, PerformedAgent>;
@@ -77,30 +76,42 @@ export interface Outcome {
  * worker continues it. Errors as the call does, and with a conflict of DBOS if another worker has taken it over.
  */
 export const perform$ = (performing: Performing, order: Order): Observable<Outcome> => {
-  const { database, worker } = performing;
+  const { database } = performing;
   const { callId, expires } = order;
-  const outcome$ =
-    expires === undefined ? call$(performing, order) : expire$(performing, order, expires);
-  /** Whatever came of a call that another worker has taken over, it is for that one to tell. */
-  const whileOurs$ = stored$(() => database.isOwner(worker, callId)).pipe(
-    map((isOurs) => {
-      if (!isOurs) throw new DBOSWorkflowConflictError(callId);
-    }),
-  );
-  return outcome$.pipe(
-    catchError((error: unknown) =>
-      whileOurs$.pipe(
-        map((): never => {
-          throw error;
+  const owner$ = stored$(() => database.owner(callId));
+  return owner$.pipe(
+    concatMap((token) => {
+      const isOurs$ = owner$.pipe(map((now) => now === token));
+      /** Whatever came of a call that another run has taken over, it is for that one to tell. */
+      const whileOurs$ = isOurs$.pipe(
+        map((isOurs) => {
+          if (!isOurs) throw new DBOSWorkflowConflictError(callId);
         }),
-      ),
-    ),
-    concatMap((outcome) => whileOurs$.pipe(map(() => outcome))),
+      );
+      const outcome$ =
+        expires === undefined
+          ? call$(performing, order, isOurs$)
+          : expire$(performing, order, expires);
+      return outcome$.pipe(
+        catchError((error: unknown) =>
+          whileOurs$.pipe(
+            map((): never => {
+              throw error;
+            }),
+          ),
+        ),
+        concatMap((outcome) => whileOurs$.pipe(map(() => outcome))),
+      );
+    }),
   );
 };
 
-const call$ = (performing: Performing, order: Order): Observable<Outcome> => {
-  const { database, worker, store, agents, sent$, isDraining } = performing;
+const call$ = (
+  performing: Performing,
+  order: Order,
+  isOurs$: Observable<boolean>,
+): Observable<Outcome> => {
+  const { database, store, agents, sent$, isDraining } = performing;
   const { callId, sessionId } = order;
   return defer(() => {
     const worked = agents.get(order.agent);
@@ -127,7 +138,7 @@ const call$ = (performing: Performing, order: Order): Observable<Outcome> => {
       delay: (error: unknown) => {
         if (!isTransient(error)) throw error;
         return timer(retryMs).pipe(
-          concatMap(() => stored$(() => database.isOwner(worker, callId))),
+          concatMap(() => isOurs$),
           tap((isOurs) => {
             if (!isOurs) throw error;
           }),

@@ -182,7 +182,6 @@ export const work$ = (
     );
     const performing: Performing = {
       database,
-      worker: worker.id,
       store,
       durable,
       agents: new Map(agents.map((it) => [it.agent.name, it])),
