@@ -20,6 +20,8 @@ import type { Database, StoredMessage } from './database.js';
 export type Message =
   | { readonly kind: 'interrupt'; readonly message?: string }
   | { readonly kind: 'steer'; readonly input: Input }
+  /** A hint to look whether the call is still to be run. */
+  | { readonly kind: 'abort' }
   | ({ readonly kind: 'decide'; readonly verdict: Verdict } & AskedCall);
 
 /** The tool call that an approval is about. `callId` is that of the agent, which may be a sub-agent. */
@@ -59,6 +61,8 @@ const isMessage = (value: unknown): value is Message => {
   switch (value['kind']) {
     case 'interrupt':
       return ['string', 'undefined'].includes(typeof value['message']);
+    case 'abort':
+      return true;
     case 'steer':
       return typeof value['input'] === 'string' || typeof value['input'] === 'object';
     case 'decide':

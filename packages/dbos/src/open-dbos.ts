@@ -278,7 +278,12 @@ export const openDbos = (url: string, options: DbosOptions = {}): DbosEngine => 
       ),
     abort$: (callId) =>
       call$(callId).pipe(
-        concatMap(() => asked$(async () => (await database.client()).cancelWorkflow(callId))),
+        concatMap(() =>
+          asked$(async () => {
+            await (await database.client()).cancelWorkflow(callId);
+            await database.send(callId, { kind: 'abort' });
+          }),
+        ),
         ignoreElements(),
       ),
     find$: (callId) =>

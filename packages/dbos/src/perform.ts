@@ -18,10 +18,12 @@ import {
   defer,
   EMPTY,
   endWith,
+  exhaustMap,
   filter,
   first,
   from,
   ignoreElements,
+  interval,
   last,
   map,
   merge,
@@ -113,25 +115,20 @@ const call$ = (
 ): Observable<Outcome> => {
   const { database, store, agents, sent$, isDraining } = performing;
   const { callId, sessionId } = order;
-  return defer(() => {
+  const messages$ = messagesTo$(database, callId, sent$);
+  const reply$ = defer(() => {
     const worked = agents.get(order.agent);
     if (worked === undefined) throw new Error(`This worker has no agent '${order.agent}'.`);
     const { agent, onUncertain = 'ask' } = worked;
-    const messages$ = messagesTo$(database, callId, sent$);
     const interrupts$ = messages$.pipe(filter(kindOf('interrupt')));
     const own = agent.with(decided(messages$), interruptOn(interrupts$));
     return begun$(store.calls, callId).pipe(
-      concatMap((begun) =>
-        sessionId === undefined
-          ? ofAgent$(performing, own, order, { ...begun, onUncertain })
-          : ofSession$(
-              performing,
-              own,
-              { ...order, sessionId },
-              { ...begun, onUncertain },
-              messages$,
-            ),
-      ),
+      concatMap((begun) => {
+        const from = { ...begun, onUncertain };
+        return sessionId === undefined
+          ? ofAgent$(performing, own, order, from)
+          : ofSession$(performing, own, { ...order, sessionId }, from, messages$);
+      }),
     );
   }).pipe(
     retry({
@@ -151,9 +148,22 @@ const call$ = (
     }),
     // Completed: the log has its last event.
     last(),
-    concatMap((reply) => afterwards$(performing, order, reply)),
+    share(),
   );
+  /** The call was aborted, or another worker has it: nothing more may be done here. */
+  const lost$ = merge(interval(ownerMs), messages$.pipe(filter(kindOf('abort')))).pipe(
+    exhaustMap(() => isOurs$),
+    filter((isOurs) => !isOurs),
+    map((): never => {
+      throw new DBOSWorkflowConflictError(callId);
+    }),
+    takeUntil(reply$.pipe(last(undefined, true))),
+  );
+  return merge(reply$, lost$).pipe(concatMap((reply) => afterwards$(performing, order, reply)));
 };
+
+/** How often a worker looks whether a call is still its own, in milliseconds. */
+const ownerMs = 5_000;
 
 const retryMs = 500;
 

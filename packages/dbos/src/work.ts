@@ -24,7 +24,6 @@ import {
   finalize,
   first,
   from,
-  fromEvent,
   ignoreElements,
   lastValueFrom,
   map,
@@ -191,15 +190,9 @@ export const work$ = (
       isDraining: () => isDraining,
     };
     const launched$ = new Observable<void>((subscriber) => {
-      const run: Run = (order) => {
-        const call = (): Promise<Outcome> => performed(performing, order, stopped$, notices$);
-        const ifWorking = (cause: unknown): Promise<Outcome> => {
-          if (isStopped) return unsettled;
-          throw cause;
-        };
-        // At the end, DBOS may still start a call that it had taken before, and fail in the middle of it.
-        return isStopped ? unsettled : DBOS.runStep(call, { name: 'call' }).catch(ifWorking);
-      };
+      // DBOS may still start a call that it had taken before the end. Not a step: it would record errors of the end.
+      const run: Run = (order) =>
+        isStopped ? unsettled : performed(performing, order, stopped$, notices$);
       const begun = inProcess.ended.then(() =>
         launch(database, worker, agents, options, run, warn),
       );
@@ -339,11 +332,10 @@ const performed = (
 ): Promise<Outcome> => {
   if (!isOrder(order)) return Promise.reject(unreadableOrder(DBOS.workflowID ?? ''));
   const { callId, agent } = order;
-  const signal = DBOS.stepStatus?.cancelSignal;
   notices$.next({ type: 'started', callId, agent });
   return new Promise((resolve, reject) => {
     const fail = (cause: unknown): void => {
-      // DBOS waits for the worker that has taken the call over.
+      // DBOS waits for the run that has taken the call over, or has its abort.
       if (cause instanceof DBOSWorkflowConflictError) {
         reject(cause);
         return;
@@ -354,16 +346,8 @@ const performed = (
       notices$.next({ type: 'failed', callId, error });
       reject(recorded(error));
     };
-    const cancelled$ = signal === undefined ? NEVER : fromEvent(signal, 'abort').pipe(take(1));
-    merge(
-      perform$(performing, order),
-      cancelled$.pipe(
-        map(() => {
-          throw cancelled(callId);
-        }),
-      ),
-    )
-      .pipe(take(1), takeUntil(stopped$))
+    perform$(performing, order)
+      .pipe(takeUntil(stopped$))
       .subscribe({
         next: (outcome) => {
           notices$.next({ type: 'ended', callId, reason: outcome.reason });
@@ -381,9 +365,6 @@ const recorded = ({ code, message, retryable }: MillraceError): Error => {
   delete error.stack;
   return Object.assign(error, { code, retryable });
 };
-
-const cancelled = (callId: string): MillraceError =>
-  new MillraceError('aborted', `The call '${callId}' was cancelled in DBOS.`);
 
 const messageOf = (error: unknown): string =>
   error instanceof Error ? error.message : String(error);
