@@ -10,7 +10,7 @@ import {
   startEngines,
   until,
 } from './engine.test-support.js';
-import type { DbosEngine } from './open-dbos.js';
+import { type DbosEngine, openDbos } from './open-dbos.js';
 import type { StartOptions } from './order.js';
 
 jest.setTimeout(60_000);
@@ -28,6 +28,14 @@ const start = (...call: Parameters<DbosEngine['start$']>): Promise<string> =>
   firstValueFrom(engine.start$(...call));
 
 const errorOf = (work: Promise<unknown>): Promise<unknown> => work.catch((error: unknown) => error);
+
+const suspended = async (callId: string, options: StartOptions = {}) => {
+  await start('clerk', 'use sign', { callId, sessionId: callId, ...options });
+  const { reason, suspensions = [] } = await firstValueFrom(engine.reply$(callId));
+  expect(reason).toBe('suspended');
+  const results = suspensions.map(({ toolCall }) => [toolCall.id, 'signed'] as const);
+  return Object.fromEntries(results);
+};
 
 describe('start$', () => {
   it('queues a call, whose events and reply anybody can follow', async () => {
@@ -167,14 +175,6 @@ describe('messages to a call', () => {
 });
 
 describe('suspended calls', () => {
-  const suspended = async (callId: string, options: StartOptions = {}) => {
-    await start('clerk', 'use sign', { callId, sessionId: callId, ...options });
-    const { reason, suspensions = [] } = await firstValueFrom(engine.reply$(callId));
-    expect(reason).toBe('suspended');
-    const results = suspensions.map(({ toolCall }) => [toolCall.id, 'signed'] as const);
-    return Object.fromEntries(results);
-  };
-
   it('continue with their results, before the calls that wait behind them', async () => {
     const results = await suspended('lease');
     await start('clerk', 'behind', { callId: 'lease-behind', sessionId: 'lease' });
@@ -209,6 +209,35 @@ describe('suspended calls', () => {
     expect(await errorOf(firstValueFrom(engine.answer$('late', results)))).toMatchObject({
       code: 'conflict',
     });
+  });
+
+  it('refuse other results than those that they wait for', async () => {
+    const results = await suspended('exact');
+    for (const wrong of [{ other: 'x' }, {}, { ...results, other: 'x' }]) {
+      expect(await errorOf(firstValueFrom(engine.answer$('exact', wrong)))).toMatchObject({
+        code: 'invalidResume',
+        message: expect.stringContaining(`waits for the results of ${Object.keys(results)[0]}`),
+      });
+    }
+    await firstValueFrom(engine.answer$('exact', results));
+    expect(await replyText(engine, 'exact~2')).toBe('use sign | signed');
+    expect(await errorOf(firstValueFrom(engine.answer$('exact~2', results)))).toMatchObject({
+      code: 'invalidResume',
+      message: expect.stringContaining('is not suspended'),
+    });
+  });
+
+  it('let delayed calls of their session wait, too', async () => {
+    const results = await suspended('slow');
+    await start('clerk', 'soon', { callId: 'slow-soon', sessionId: 'slow', delayMs: 200 });
+    await over(engine, 'slow');
+    await start('clerk', 'later', { callId: 'slow-later', sessionId: 'slow', delayMs: 200 });
+    // A call that is delayed by more is due after these two would have been.
+    await replyText(engine, await start('clerk', 'x', { delayMs: 1_500 }));
+    expect(await firstValueFrom(engine.find$('slow-soon'))).toMatchObject({ status: 'queued' });
+    await firstValueFrom(engine.answer$('slow', results));
+    expect(await replyText(engine, 'slow-later')).toContain('later');
+    expect(await replyText(engine, 'slow-soon')).toContain('soon');
   });
 
   it('need a session', async () => {
@@ -277,22 +306,47 @@ describe('calls that stop', () => {
 });
 
 describe('the store of an engine', () => {
-  it('follows calls that it did not run, and prunes all', async () => {
+  it('follows calls that it did not run, and prunes those that ended', async () => {
     const durable = journal(engine.store.calls);
     await clerk().with(durable).call('by hand', { callId: 'by-hand' });
+    const results = await suspended('waits-on');
+    await over(engine, 'waits-on');
     expect(await replyText(engine, 'by-hand')).toBe('by hand');
-    const removed = await lastValueFrom(
-      engine.prune$({ olderThanMs: 0 }).pipe(
-        map((it) => it.callId),
-        toArray(),
-      ),
-    );
-    expect(removed).toEqual(expect.arrayContaining(['by-hand', 'unique', 'yes']));
+    const removed = await lastValueFrom(engine.prune$({ olderThanMs: 0 }).pipe(toArray()));
+    expect(removed).toEqual(expect.arrayContaining(['unique', 'yes', 'lease~2']));
+    expect(removed).not.toContain('waits-on');
+    await firstValueFrom(engine.answer$('waits-on', results));
+    expect(await replyText(engine, 'waits-on~2')).toBe('use sign | signed');
     expect(await errorOf(firstValueFrom(engine.find$('unique')))).toMatchObject({
       code: 'invalidResume',
     });
     expect(await errorOf(firstValueFrom(attach$(engine.store.calls, 'unique')))).toMatchObject({
       code: 'invalidResume',
     });
+  });
+});
+
+describe('an engine', () => {
+  it('works again after its end, beside engines of other names, and not twice in a process', async () => {
+    const other = engines.open({ name: 'other' });
+    expect(await errorOf(firstValueFrom(other.work$([clerk()])))).toMatchObject({ code: 'config' });
+    await done(engine.close$());
+    for (const word of ['one', 'two']) {
+      const working = other.work$([clerk()], { pollMs: 20 }).subscribe();
+      const callId = await firstValueFrom(other.start$('clerk', word));
+      expect(await replyText(other, callId)).toBe(word);
+      working.unsubscribe();
+    }
+    await done(other.close$());
+    await done(other.close$());
+    expect(await errorOf(firstValueFrom(other.find$('x')))).toMatchObject({
+      code: 'store',
+      message: expect.stringContaining('closed'),
+    });
+  });
+
+  it('names itself in the error for a bad address, without its password', () => {
+    expect(() => openDbos('http://user:secret@host')).toThrow(/openDbos\(\) needs the URL/);
+    expect(() => openDbos('http://user:secret@host')).not.toThrow(/secret/);
   });
 });

@@ -56,8 +56,10 @@ export interface Database {
   leave(worker: string): Promise<void>;
   /** Moves calls that have not ended from another version to ours, but for those that a live worker runs. */
   adopt(version: string, ours: string): Promise<readonly string[]>;
-  /** Removes the workflows that ended before a time. Their calls stay in the store. */
-  prune(olderThanMs: number): Promise<void>;
+  /** Some calls that have ended before a time, but for suspended ones without an answer. */
+  over(olderThanMs: number): Promise<readonly string[]>;
+  /** Removes workflows. Their calls stay in the store. */
+  remove(callIds: readonly string[]): Promise<void>;
   client(): Promise<DBOSClient>;
   /**
    * Holds a connection that shows other workers that this one is alive. Emits an empty text once it does, then the id of
@@ -112,6 +114,9 @@ export interface DatabaseOptions {
 const topic = 'millrace';
 const channel = 'dbos_notifications_channel';
 
+/** Versions of DBOS are unique over all names. Workers without a version share one. */
+export const versionOf = (name: string, version = ''): string => `${name}/${version}`;
+
 /** The queue of an agent. */
 export const queueOf = (name: string, agent: string): string => `${name}/${agent}`;
 
@@ -126,6 +131,7 @@ export const openDatabase = ({ url, name, schema, pool: config }: DatabaseOption
   pool.on('error', ignore);
   const table = (of: string): string => `"${schema}"."${of}"`;
   let opening: Promise<DBOSClient> | undefined;
+  let closing: Promise<void> | undefined;
   const query = async (text: string, values: readonly unknown[] = []): Promise<readonly Row[]> => {
     await client();
     return (await pool.query<Row>(text, [...values])).rows;
@@ -166,6 +172,7 @@ export const openDatabase = ({ url, name, schema, pool: config }: DatabaseOption
     });
   };
   const client = (): Promise<DBOSClient> => {
+    if (closing !== undefined) return Promise.reject(closed());
     // The next caller repeats a failed attempt.
     opening ??= open().catch((error: unknown) => {
       opening = undefined;
@@ -185,13 +192,26 @@ export const openDatabase = ({ url, name, schema, pool: config }: DatabaseOption
   /** The waiting end of a suspended call marks its session. */
   const marked = `select 1 from ${status} where queue_name = $1 and deduplication_id = $2`;
   const unmark = `update ${status} set deduplication_id = null where workflow_uuid = $1`;
-  /** Waiting calls of a suspended session are delayed until it has its answer. */
-  const held = `status = 'DELAYED', delay_until_epoch_ms = ${heldUntil}`;
+  /** Waiting calls of a suspended session are delayed until it has its answer. Their own delay is kept in a field that DBOS uses for others. */
+  const held = `status = 'DELAYED', debounce_deadline_epoch_ms = delay_until_epoch_ms,
+      delay_until_epoch_ms = ${heldUntil}`;
   const hold = `update ${status} set ${held}
-    where queue_name = $1 and queue_partition_key = $2 and status = 'ENQUEUED'`;
+    where queue_name = $1 and queue_partition_key = $2 and (
+      status = 'ENQUEUED' or status = 'DELAYED' and delay_until_epoch_ms < ${heldUntil}
+    )`;
   const holdOne = `update ${status} set ${held} where workflow_uuid = $1`;
-  const letGo = `update ${status} set status = 'ENQUEUED', delay_until_epoch_ms = null
+  const letGo = `update ${status} set
+      status = case when debounce_deadline_epoch_ms is null then 'ENQUEUED' else 'DELAYED' end,
+      delay_until_epoch_ms = debounce_deadline_epoch_ms, debounce_deadline_epoch_ms = null
     where queue_name = $1 and queue_partition_key = $2 and status = 'DELAYED' and delay_until_epoch_ms = ${heldUntil}`;
+  const over = `select workflow_uuid as id from ${status} as call
+    where application_name = $1 and status not in ('DELAYED', 'ENQUEUED', 'PENDING')
+      and completed_at <= (extract(epoch from now()) * 1000)::bigint - $2::bigint
+      and not exists (
+        select 1 from ${status} where workflow_uuid = call.workflow_uuid || $3
+          and status in ('DELAYED', 'ENQUEUED', 'PENDING')
+      )
+    limit ${pageSize}`;
   const placeOf = ({ agent, sessionId, callId }: Order): readonly [string, string] => [
     queueOf(name, agent),
     sessionId ?? callId,
@@ -221,7 +241,7 @@ export const openDatabase = ({ url, name, schema, pool: config }: DatabaseOption
               workflowID: order.callId,
               workflowIDReusePolicy: suspends === undefined ? 'reject' : 'return-existing',
               serializationType: 'portable',
-              ...(version === undefined ? {} : { appVersion: version }),
+              ...(version === undefined ? {} : { appVersion: versionOf(name, version) }),
               ...(delayMs === undefined ? {} : { delaySeconds: delayMs / 1_000 }),
               ...(suspends === undefined ? {} : { deduplicationID: suspends }),
             },
@@ -247,7 +267,9 @@ export const openDatabase = ({ url, name, schema, pool: config }: DatabaseOption
   const running = `select workflow_uuid as id from ${status}
     where status = 'PENDING' and queue_name = any($1) and executor_id = any($2) for update`;
   const requeue = `update ${status} set ${requeued} where workflow_uuid = any($1)`;
-  const adopt = `update ${status} set ${requeued}, application_version = $2
+  /** Only workers that died count. */
+  const uncounted = `recovery_attempts = greatest(0, recovery_attempts - 1)`;
+  const adopt = `update ${status} set ${requeued}, ${uncounted}, application_version = $2
     where status in ('DELAYED', 'ENQUEUED', 'PENDING') and queue_name like $3 and application_version = $1
       and (status <> 'PENDING' or ${isGone})
     returning workflow_uuid as id`;
@@ -322,8 +344,15 @@ export const openDatabase = ({ url, name, schema, pool: config }: DatabaseOption
         startStep: 0,
         queueName: queueOf(name, agent),
         queuePartitionKey: sessionId,
-        ...(version === undefined ? {} : { applicationVersion: version }),
+        ...(version === undefined ? {} : { applicationVersion: versionOf(name, version) }),
       });
+      const [queueName] = placeOf(order);
+      if (
+        order.sessionId !== undefined &&
+        (await query(marked, [queueName, sessionId])).length > 0
+      ) {
+        await query(hold, placeOf(order));
+      }
     },
     owner: async (callId) => {
       const [row] = await query(
@@ -350,25 +379,15 @@ export const openDatabase = ({ url, name, schema, pool: config }: DatabaseOption
         status: delayUntilEpochMS === heldUntil ? 'ENQUEUED' : statusOf(status),
         order,
         // DBOS gives null before the first worker.
-        ...(typeof applicationVersion === 'string' ? { version: applicationVersion } : {}),
+        ...(typeof applicationVersion === 'string' && applicationVersion !== versionOf(name)
+          ? { version: applicationVersion.slice(name.length + 1) }
+          : {}),
         ...(error instanceof Error ? { failure: error.message } : {}),
       };
     },
-    prune: async (olderThanMs) => {
-      const dbos = await client();
-      const before = new Date(Date.now() - olderThanMs).toISOString();
-      for (;;) {
-        const ended = await dbos.listWorkflows({
-          status: ['SUCCESS', 'ERROR', 'CANCELLED', 'MAX_RECOVERY_ATTEMPTS_EXCEEDED'],
-          completedBefore: before,
-          applicationName: name,
-          limit: pageSize,
-          loadInput: false,
-          loadOutput: false,
-        });
-        if (ended.length === 0) return;
-        await dbos.deleteWorkflows(ended.map(({ workflowID }) => workflowID));
-      }
+    over: async (olderThanMs) => idsIn(await query(over, [name, olderThanMs, expiryOf('')])),
+    remove: async (callIds) => {
+      await (await client()).deleteWorkflows([...callIds]);
     },
     gone: async ({ id, version }, queues) => {
       await query(hanging, [queues, version, id]);
@@ -394,11 +413,19 @@ export const openDatabase = ({ url, name, schema, pool: config }: DatabaseOption
       );
     },
     adopt: async (version, ours) =>
-      idsIn(await query(adopt, [version, ours, `${name.replace(/[\\%_]/g, String.raw`\$&`)}/%`])),
-    presence$: (worker) => presence$(url, worker),
-    close: async () => {
-      await opening?.catch(ignore);
-      await pool.end();
+      idsIn(
+        await query(adopt, [
+          versionOf(name, version),
+          versionOf(name, ours),
+          `${name.replace(/[\\%_]/g, String.raw`\$&`)}/%`,
+        ]),
+      ),
+    presence$: (worker) => presence$({ ...config, connectionString: url }, worker),
+    close: () => {
+      closing ??= Promise.resolve(opening)
+        .catch(ignore)
+        .then(() => pool.end());
+      return closing;
     },
   };
 };
@@ -470,13 +497,12 @@ const nextId = (() => {
   };
 })();
 
-const presence$ = (url: string, worker: string): Observable<string> =>
+const presence$ = (config: pg.ClientConfig, worker: string): Observable<string> =>
   new Observable((subscriber) => {
     const client = new pg.Client({
-      connectionString: url,
       connectionTimeoutMillis: 10_000,
       keepAlive: true,
-      application_name: `${applicationName} ${worker}`,
+      ...config,
     });
     const fail = (error: unknown): void => subscriber.error(error);
     client.on('error', fail);
@@ -487,6 +513,9 @@ const presence$ = (url: string, worker: string): Observable<string> =>
     });
     const begin = async (): Promise<void> => {
       await client.connect();
+      await client.query(`select set_config('application_name', $1, false)`, [
+        `${applicationName} ${worker}`,
+      ]);
       // The server notices within half a minute that the machine of a worker is gone. Embedded ones lack the settings.
       await client
         .query(
@@ -508,6 +537,9 @@ const presence$ = (url: string, worker: string): Observable<string> =>
 
 export const isOver = ({ status }: EngineCall): boolean =>
   !['DELAYED', 'ENQUEUED', 'PENDING'].includes(status);
+
+const closed = (): MillraceError =>
+  new MillraceError('store', 'The engine is closed. Open it again.');
 
 export const exists = (callId: string): MillraceError =>
   new MillraceError(

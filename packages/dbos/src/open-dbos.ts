@@ -3,25 +3,40 @@ import {
   type Agent,
   type AgentEvent,
   type Input,
+  isMillraceError,
   MillraceError,
   type Reply,
   type Verdict,
 } from '@millrace/core';
-import { type CallSummary, fork$, prune$ } from '@millrace/core/journal';
-import { checkOptions, isObject, isText, numberFrom, type Rule } from '@millrace/core/values';
+import { type CallStore, fork$ } from '@millrace/core/journal';
+import {
+  checkOptions,
+  isObject,
+  isRecord,
+  isText,
+  numberFrom,
+  parsedJson,
+  type Rule,
+} from '@millrace/core/values';
 import { type DatabaseStore, openPostgres, type PostgresOptions } from '@millrace/store/postgres';
 import type { PoolConfig } from 'pg';
 import {
   catchError,
   concat,
   concatMap,
+  defaultIfEmpty,
   defer,
+  filter,
   from,
   ignoreElements,
+  last,
   map,
   type Observable,
+  of,
+  repeat,
   Subject,
   takeUntil,
+  takeWhile,
   throwError,
 } from 'rxjs';
 import {
@@ -37,6 +52,7 @@ import {
   checkId,
   checkStart,
   continued,
+  expiryOf,
   type Order,
   plainOrder,
   type StartOptions,
@@ -141,8 +157,8 @@ export interface DbosEngine {
   find$(callId: string): Observable<CallPlace>;
   /** Moves the calls that have not ended from an old version to that of this engine. Emits their ids. Calls that live workers run stay. Cold. */
   adopt$(version: string): Observable<readonly string[]>;
-  /** Removes calls that ended before a time, as `prune$` of the journal, also from the tables of DBOS. Cold. */
-  prune$(options: { readonly olderThanMs: number }): Observable<CallSummary>;
+  /** Removes calls of the engine that ended before a time, from the store and DBOS; suspended ones stay. Emits their ids. Cold. */
+  prune$(options: { readonly olderThanMs: number }): Observable<string>;
   /** Stops the worker of this process, and completes when all connections are closed. Cold. */
   close$(): Observable<never>;
 }
@@ -164,7 +180,7 @@ type Asked = Extract<AgentEvent, { readonly type: 'approvalRequested' }>;
 export const openDbos = (url: string, options: DbosOptions = {}): DbosEngine => {
   checkOptions('openDbos()', options, rules);
   const { version, name = 'millrace', schema = 'dbos', pool } = options;
-  const store = openPostgres(url, options.store);
+  const store = openStore(url, options.store);
   const database = openDatabase({ url, name, schema, pool });
   const pinned = version === undefined ? {} : { version };
   const closed$ = new Subject<void>();
@@ -244,14 +260,19 @@ export const openDbos = (url: string, options: DbosOptions = {}): DbosEngine => 
       send$(rootId, { kind: 'decide', callId, toolCallId: toolCall.id, verdict }),
     answer$: (callId, results) =>
       call$(callId).pipe(
-        concatMap(({ order }) =>
-          asked$(async () => {
-            if (order.sessionId === undefined) throw noSession('answer$()', callId);
-            const next = plainOrder(continued(order, results));
-            await database.answer(order, next, pinned);
-            return next.callId;
-          }),
-        ),
+        concatMap(({ order }) => {
+          if (order.sessionId === undefined) throw noSession('answer$()', callId);
+          return awaited$(store.calls, callId).pipe(
+            concatMap((ids) => {
+              checkResults(callId, ids, results);
+              const next = plainOrder(continued(order, results));
+              return asked$(async () => {
+                await database.answer(order, next, pinned);
+                return next.callId;
+              });
+            }),
+          );
+        }),
       ),
     resume$: (callId) =>
       call$(callId).pipe(
@@ -306,9 +327,23 @@ export const openDbos = (url: string, options: DbosOptions = {}): DbosEngine => 
     },
     prune$: (given) => {
       checkOptions('prune$()', given, { olderThanMs: numberFrom(0) }, ['olderThanMs']);
-      return concat(
-        prune$(store.calls, given),
-        asked$(() => database.prune(given.olderThanMs)).pipe(ignoreElements()),
+      const some$ = asked$(() => database.over(given.olderThanMs)).pipe(
+        concatMap((callIds) =>
+          concat(
+            from(callIds).pipe(
+              concatMap((callId) => store.calls.driver.remove$(callId)),
+              ignoreElements(),
+            ),
+            asked$(() => database.remove(callIds)).pipe(ignoreElements()),
+            of(callIds),
+          ),
+        ),
+      );
+      return some$.pipe(
+        repeat(),
+        takeWhile((callIds) => callIds.length > 0),
+        concatMap((callIds) => callIds),
+        filter((callId) => !callId.endsWith(expiryOf(''))),
       );
     },
     close$: () =>
@@ -323,6 +358,16 @@ export const openDbos = (url: string, options: DbosOptions = {}): DbosEngine => 
   };
 };
 
+/** Names the function that was called in an error. */
+const openStore = (url: string, options?: PostgresOptions): DatabaseStore => {
+  try {
+    return openPostgres(url, options);
+  } catch (error) {
+    if (!isMillraceError(error)) throw error;
+    throw new MillraceError(error.code, error.message.replace('openPostgres()', 'openDbos()'));
+  }
+};
+
 const places: Readonly<Record<EngineStatus, CallPlace['status']>> = {
   DELAYED: 'delayed',
   ENQUEUED: 'queued',
@@ -335,6 +380,38 @@ const places: Readonly<Record<EngineStatus, CallPlace['status']>> = {
 
 const isOverError = (callId: string): MillraceError =>
   new MillraceError('invalidResume', `The call '${callId}' is over, and takes no messages.`);
+
+/** The tool calls whose results a suspended call waits for. */
+const awaited$ = (calls: CallStore, callId: string): Observable<readonly string[]> =>
+  calls.driver.read$(callId, { kind: 'step' }).pipe(
+    concatMap((records) => records),
+    filter(({ name }) => name === `${callId}/reply`),
+    map(({ text }) => {
+      const reply: unknown = parsedJson(text);
+      const suspensions: unknown = isRecord(reply) ? reply['suspensions'] : undefined;
+      return Array.isArray(suspensions) ? suspensions.flatMap(toolCallIdIn) : [];
+    }),
+    defaultIfEmpty([]),
+    last(),
+  );
+
+const toolCallIdIn = (suspension: unknown): readonly string[] => {
+  const toolCall = isRecord(suspension) ? suspension['toolCall'] : undefined;
+  const id = isRecord(toolCall) ? toolCall['id'] : undefined;
+  return typeof id === 'string' ? [id] : [];
+};
+
+const checkResults = (callId: string, ids: readonly string[], results: object): void => {
+  if (ids.length === 0) {
+    throw new MillraceError('invalidResume', `The call '${callId}' is not suspended.`);
+  }
+  const given = Object.keys(results);
+  if (given.length === ids.length && given.every((id) => ids.includes(id))) return;
+  throw new MillraceError(
+    'invalidResume',
+    `The call '${callId}' waits for the results of ${ids.join(', ')}, but got ${given.join(', ') || 'none'}. Supply them together: answer$('${callId}', { '${ids[0] ?? ''}': result }).`,
+  );
+};
 
 const noSession = (owner: string, callId: string): MillraceError =>
   new MillraceError(

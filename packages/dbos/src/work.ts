@@ -41,7 +41,7 @@ import {
   throwError,
   timer,
 } from 'rxjs';
-import { type Database, queueOf, unreadableOrder, type Worker } from './database.js';
+import { type Database, queueOf, unreadableOrder, versionOf, type Worker } from './database.js';
 import { isOrder, type Order } from './order.js';
 import {
   type Outcome,
@@ -84,7 +84,7 @@ export type WorkedCall = Pick<Order, 'callId' | 'agent' | 'sessionId' | 'options
 
 /** What a worker does. Not a part of any call. */
 export type WorkNotice =
-  | { readonly type: 'ready'; readonly worker: string; readonly version: string }
+  | { readonly type: 'ready'; readonly worker: string }
   | { readonly type: 'started'; readonly callId: string; readonly agent: string }
   | { readonly type: 'ended'; readonly callId: string; readonly reason: string }
   | { readonly type: 'failed'; readonly callId: string; readonly error: MillraceError }
@@ -112,9 +112,6 @@ const limitRules: Readonly<Record<keyof WorkedAgent, Rule>> = {
   ],
   onUncertain: oneOf('ask', 'report', 'rerun'),
 };
-
-/** DBOS pins calls to a version; without one, all workers share this. */
-const anyVersion = 'millrace';
 
 export const checkWork = (agents: readonly (Agent | WorkedAgent)[], options: WorkOptions) => {
   checkOptions('work$()', options, rules);
@@ -155,13 +152,11 @@ export const work$ = (
   options: WorkOptions,
 ): Observable<WorkNotice> =>
   defer(() => {
-    if (inProcess.isWorking || DBOS.isInitialized()) {
-      throw misuse('DBOS runs once in a process: unsubscribe from the other work$() first.');
-    }
+    if (inProcess.isWorking) throw oncePerProcess();
     inProcess.isWorking = true;
     const { until$ = NEVER, drainMs: timeoutMs = 30_000, callOptions = () => ({}) } = options;
     const { recoverMs = 2_000 } = options;
-    const worker = { id: randomUUID(), version: version ?? anyVersion };
+    const worker = { id: randomUUID(), version: versionOf(database.name, version) };
     const durable = journal(store.calls);
     const notices$ = new Subject<WorkNotice>();
     const stopped$ = new Subject<void>();
@@ -201,12 +196,15 @@ export const work$ = (
         (error: unknown) => subscriber.error(unavailable(error)),
       );
       return () => {
+        const ignore = (): void => undefined;
+        // Others need not find out that this worker is gone. DBOS may take more calls until it has ended.
+        const leave = (): Promise<void> => database.leave(worker.id).catch(ignore);
         inProcess.ended = begun
-          .catch(() => undefined)
+          .catch(ignore)
+          .then(leave)
           .then(() => DBOS.shutdown({ deregister: true }))
-          // Others need not find out that this worker is gone.
-          .then(() => database.leave(worker.id))
-          .catch(() => undefined);
+          .catch(ignore)
+          .then(leave);
       };
     });
     /** Their claims would last until their leases expire. */
@@ -244,7 +242,7 @@ export const work$ = (
       }),
       concatMap(() => durable.drain$({ timeoutMs })),
     );
-    const ready: WorkNotice = { type: 'ready', worker: worker.id, version: worker.version };
+    const ready: WorkNotice = { type: 'ready', worker: worker.id };
     const working$ = defer(() => from(database.client())).pipe(
       catchError((error: unknown) => throwError(() => unavailable(error))),
       // Other workers take this one for dead while it is not connected.
@@ -269,6 +267,9 @@ export const work$ = (
     );
   });
 
+const oncePerProcess = (): MillraceError =>
+  misuse('DBOS runs once in a process: end the other work$(), or the DBOS of the program, first.');
+
 type Run = (order: unknown) => Promise<Outcome>;
 
 /** The end of a call that another worker continues. */
@@ -284,6 +285,7 @@ const launch = async (
   warn: (message: string) => void,
 ): Promise<void> => {
   const { name, schema, pool } = database;
+  if (DBOS.isInitialized()) throw oncePerProcess();
   const warned = (entry: unknown): void => warn(`DBOS: ${messageOf(entry)}`);
   const ignore = (): void => undefined;
   DBOS.setConfig({

@@ -146,6 +146,11 @@ describe('workers', () => {
     // Its last step had its end.
     expect(seen.filter(({ type }) => type === 'uncertain')).toEqual([]);
     expect(seen.at(-1)).toMatchObject({ type: 'postCall', reply: { reason: 'answer' } });
+    // Only workers that died count.
+    const { rows } = await admin.query(
+      `select recovery_attempts as count from dbos.workflow_status where workflow_uuid = 'handed'`,
+    );
+    expect(rows).toEqual([{ count: '1' }]);
   });
 
   it('X: goes on when the database has closed its connections', async () => {
