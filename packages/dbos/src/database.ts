@@ -2,9 +2,10 @@ import { randomBytes } from 'node:crypto';
 import { DBOSClient, Error as DbosError } from '@dbos-inc/dbos-sdk';
 import { ensureSystemDatabase } from '@dbos-inc/dbos-sdk/internal/system_database';
 import { GlobalLogger } from '@dbos-inc/dbos-sdk/internal/telemetry/logs';
-import { MillraceError } from '@millrace/core';
+import { isMillraceError, MillraceError } from '@millrace/core';
+import { isRecord } from '@millrace/core/values';
 import pg from 'pg';
-import { firstValueFrom, interval, Observable, timer } from 'rxjs';
+import { defer, firstValueFrom, from, interval, Observable, retry, timer } from 'rxjs';
 import { expiryOf, isOrder, nextCallId, type Order } from './order.js';
 
 type Row = Readonly<Record<string, unknown>>;
@@ -34,7 +35,7 @@ export interface Database {
   /** The messages of a call, in the order in which they were sent. */
   messages(callId: string): Promise<readonly StoredMessage[]>;
   /** Puts a call that failed, was cancelled, or stopped too many workers back into its queue, with its messages. */
-  retry(callId: string, call: EngineCall): Promise<void>;
+  retry(callId: string, call: EngineCall, version?: string): Promise<void>;
   /** The token of the run that owns a call: a new one each time that a worker takes it from its queue. */
   owner(callId: string): Promise<string | undefined>;
   /** Whether a call is in no queue and no worker runs it; undefined if there is none. */
@@ -294,7 +295,15 @@ export const openDatabase = ({ url, name, schema, pool: config }: DatabaseOption
           nextCallId(order.callId),
         ]);
         if (answered.length > 0) return;
-        await enqueue(expiry, { delayMs: delayMs ?? 0, version, suspends: order.sessionId });
+        const [queueName] = placeOf(order);
+        const others = await run(`${marked} and workflow_uuid <> $3`, [
+          queueName,
+          order.sessionId,
+          expiry.callId,
+        ]);
+        if (others.length === 0) {
+          await enqueue(expiry, { delayMs: delayMs ?? 0, version, suspends: order.sessionId });
+        }
         if (delayMs === undefined) await run(holdOne, [expiry.callId]);
         await run(hold, placeOf(order));
       }),
@@ -326,8 +335,8 @@ export const openDatabase = ({ url, name, schema, pool: config }: DatabaseOption
       );
       return rows.map(({ id, text }) => ({ id: String(id), text: String(text) }));
     },
-    retry: async (callId, { order, version }) => {
-      const { agent, sessionId = callId } = order;
+    retry: async (callId, { order }, version) => {
+      const [queueName, queuePartitionKey] = placeOf(order);
       const notifications = table('notifications');
       // An interrupt has had its effect. A rewind removes what it takes for messages that were not consumed.
       await query(
@@ -338,21 +347,23 @@ export const openDatabase = ({ url, name, schema, pool: config }: DatabaseOption
         `update ${notifications} set consumed = true where destination_uuid = $1 and topic = $2`,
         [callId, topic],
       );
-      await (
-        await client()
-      ).rewindWorkflow(callId, {
-        startStep: 0,
-        queueName: queueOf(name, agent),
-        queuePartitionKey: sessionId,
-        ...(version === undefined ? {} : { applicationVersion: versionOf(name, version) }),
-      });
-      const [queueName] = placeOf(order);
-      if (
-        order.sessionId !== undefined &&
-        (await query(marked, [queueName, sessionId])).length > 0
-      ) {
-        await query(hold, placeOf(order));
+      const dbos = await client();
+      try {
+        await dbos.rewindWorkflow(callId, {
+          startStep: 0,
+          queueName,
+          queuePartitionKey,
+          ...(version === undefined ? {} : { applicationVersion: versionOf(name, version) }),
+        });
+      } catch (error) {
+        // Somebody else was faster.
+        const [row] = await query(`select status from ${status} where workflow_uuid = $1`, [
+          callId,
+        ]);
+        if (row?.['status'] !== 'ENQUEUED' && row?.['status'] !== 'PENDING') throw error;
       }
+      const isSuspended = (await query(marked, [queueName, queuePartitionKey])).length > 0;
+      if (order.sessionId !== undefined && isSuspended) await query(hold, placeOf(order));
     },
     owner: async (callId) => {
       const [row] = await query(
@@ -382,7 +393,9 @@ export const openDatabase = ({ url, name, schema, pool: config }: DatabaseOption
         ...(typeof applicationVersion === 'string' && applicationVersion !== versionOf(name)
           ? { version: applicationVersion.slice(name.length + 1) }
           : {}),
-        ...(error instanceof Error ? { failure: error.message } : {}),
+        ...(isRecord(error) && typeof error['message'] === 'string'
+          ? { failure: error['message'] }
+          : {}),
       };
     },
     over: async (olderThanMs) => idsIn(await query(over, [name, olderThanMs, expiryOf('')])),
@@ -408,7 +421,7 @@ export const openDatabase = ({ url, name, schema, pool: config }: DatabaseOption
       }),
     leave: async (worker) => {
       await query(
-        `update ${status} set ${requeued} where status = 'PENDING' and executor_id = $1`,
+        `update ${status} set ${requeued}, ${uncounted} where status = 'PENDING' and executor_id = $1`,
         [worker],
       );
     },
@@ -537,6 +550,19 @@ const presence$ = (config: pg.ClientConfig, worker: string): Observable<string> 
 
 export const isOver = ({ status }: EngineCall): boolean =>
   !['DELAYED', 'ENQUEUED', 'PENDING'].includes(status);
+
+/** Work of the database, repeated until it is reachable. */
+export const stored$ = <T>(work: () => Promise<T>): Observable<T> =>
+  defer(() => from(work())).pipe(
+    retry({
+      delay: (error: unknown) => {
+        if (isMillraceError(error)) throw error;
+        return timer(retryMs);
+      },
+    }),
+  );
+
+export const retryMs = 500;
 
 const closed = (): MillraceError =>
   new MillraceError('store', 'The engine is closed. Open it again.');

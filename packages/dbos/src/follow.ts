@@ -16,7 +16,6 @@ import {
   filter,
   first,
   ignoreElements,
-  last,
   map,
   merge,
   type Observable,
@@ -69,7 +68,10 @@ export const follow$ = (
         throw stopped(callId, call);
       }),
     );
-    return merge(events$, stopped$.pipe(takeUntil(events$.pipe(last(undefined, true)))));
+    const isReply = ({ callId: its, type }: AgentEvent): boolean =>
+      its === callId && type === 'postCall';
+    const ended$ = events$.pipe(first(isReply, true));
+    return merge(events$, stopped$.pipe(takeUntil(ended$)));
   });
 };
 

@@ -14,7 +14,7 @@ import {
   share,
   timer,
 } from 'rxjs';
-import type { Database, StoredMessage } from './database.js';
+import { type Database, stored$, type StoredMessage } from './database.js';
 
 /** What other processes send to a running call. */
 export type Message =
@@ -42,7 +42,7 @@ export const messagesTo$ = (
   defer(() => {
     const seen = new Set<string>();
     return merge(timer(0, pollMs), sent$.pipe(filter((id) => id === callId || id === ''))).pipe(
-      concatMap(() => database.messages(callId)),
+      concatMap(() => stored$(() => database.messages(callId))),
       mergeMap((stored) => stored.filter(({ id }) => !seen.has(id) && seen.add(id))),
       mergeMap((stored) => readMessage(stored)),
     );

@@ -279,7 +279,7 @@ export const openDbos = (url: string, options: DbosOptions = {}): DbosEngine => 
         concatMap((call) =>
           asked$(async () => {
             const isStopped = isOver(call) && call.status !== 'SUCCESS';
-            if (isStopped) await database.retry(callId, call);
+            if (isStopped) await database.retry(callId, call, version);
             return callId;
           }),
         ),

@@ -21,7 +21,6 @@ import {
   exhaustMap,
   filter,
   first,
-  from,
   ignoreElements,
   interval,
   last,
@@ -41,7 +40,7 @@ import {
   tap,
   timer,
 } from 'rxjs';
-import type { Database } from './database.js';
+import { type Database, stored$ } from './database.js';
 import { decided, kindOf, type Message, messagesTo$ } from './messages.js';
 import { continued, expiryOf, type Order } from './order.js';
 
@@ -296,14 +295,3 @@ const expire$ = (
     map(() => ({ reason: 'expired' })),
   );
 };
-
-/** Work of the database, repeated until it is reachable. */
-const stored$ = <T>(work: () => Promise<T>): Observable<T> =>
-  defer(() => from(work())).pipe(
-    retry({
-      delay: (error: unknown) => {
-        if (isMillraceError(error)) throw error;
-        return timer(retryMs);
-      },
-    }),
-  );

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { DBOS, DBOSWorkflowConflictError } from '@dbos-inc/dbos-sdk';
+import { wfQueueRunner } from '@dbos-inc/dbos-sdk/internal/wfqueue';
 import { type Agent, isMillraceError, MillraceError } from '@millrace/core';
 import { journal } from '@millrace/core/journal';
 import {
@@ -16,6 +17,7 @@ import {
 import type { DatabaseStore } from '@millrace/store/postgres';
 import {
   catchError,
+  concat,
   concatMap,
   defer,
   EMPTY,
@@ -67,7 +69,7 @@ export interface WorkOptions {
    * continue them. Completes then. Unsubscribing does the same at once, in the middle of steps.
    */
   readonly until$?: Observable<unknown>;
-  /** How long to wait for running steps on `until$`, in milliseconds. Default: 30,000. */
+  /** How long to wait for running steps on `until$`, in milliseconds. A call that waits for a decision is cut after this time. Default: 10,000. */
   readonly drainMs?: number;
   /** Options of a call that JSON cannot express, such as a context with the database of its user. Default: none. */
   readonly callOptions?: (call: WorkedCall) => WorkerCallOptions;
@@ -154,7 +156,7 @@ export const work$ = (
   defer(() => {
     if (inProcess.isWorking) throw oncePerProcess();
     inProcess.isWorking = true;
-    const { until$ = NEVER, drainMs: timeoutMs = 30_000, callOptions = () => ({}) } = options;
+    const { until$ = NEVER, drainMs: timeoutMs = 10_000, callOptions = () => ({}) } = options;
     const { recoverMs = 2_000 } = options;
     const worker = { id: randomUUID(), version: versionOf(database.name, version) };
     const durable = journal(store.calls);
@@ -162,7 +164,11 @@ export const work$ = (
     const stopped$ = new Subject<void>();
     let isDraining = false;
     let isStopped = false;
-    const warn = (message: string): void => notices$.next({ type: 'warning', message });
+    let warned = '';
+    const warn = (message: string): void => {
+      if (message !== warned) notices$.next({ type: 'warning', message });
+      warned = message;
+    };
     const sent$ = database.presence$(worker.id).pipe(
       retry({
         delay: (error) => {
@@ -239,6 +245,7 @@ export const work$ = (
       take(1),
       tap(() => {
         isDraining = true;
+        wfQueueRunner.stop();
       }),
       concatMap(() => durable.drain$({ timeoutMs })),
     );
@@ -257,7 +264,7 @@ export const work$ = (
       ),
       concatMap(() => merge(of(ready), recovered$)),
     );
-    return merge(notices$, working$).pipe(
+    const worked$ = merge(notices$, working$).pipe(
       takeUntil(drained$),
       finalize(() => {
         isStopped = true;
@@ -265,6 +272,8 @@ export const work$ = (
         inProcess.isWorking = false;
       }),
     );
+    // Completes when other workers have its calls.
+    return concat(worked$, defer(() => from(inProcess.ended)).pipe(ignoreElements()));
   });
 
 const oncePerProcess = (): MillraceError =>
@@ -296,7 +305,8 @@ const launch = async (
     executorID: id,
     applicationVersion: version,
     listenQueues: agents.map(({ agent }) => queueOf(name, agent.name)),
-    logger: { info: ignore, debug: ignore, warn: warned, error: warned },
+    // Its errors are those of calls.
+    logger: { info: ignore, debug: ignore, warn: warned, error: ignore },
   });
   for (const { agent } of agents) {
     // DBOS knows a function by one name only.
