@@ -5,16 +5,18 @@ import type { Arrival } from '../effects/effect-server.js';
 import type { Outcome, Uncertainty } from '../life/said.js';
 import { effectsOf, planOf } from '../script/plan.js';
 import { checkCall, type Evidence } from './check-call.js';
+import { taskOf } from '../script/script-agent.js';
 import { expectedMemory } from './expected.js';
 
 const call = { callId: 'c', seed: 3, mode: 'report' } as const;
+const plan = planOf(call.seed);
 
 let expected: readonly Message[];
 beforeAll(async () => {
-  expected = await expectedMemory(call);
+  expected = await expectedMemory({ ...call, task: taskOf(call.seed), plan });
 });
 
-const arrivals: readonly Arrival[] = effectsOf(planOf(call.seed)).map(({ tool, item }) => {
+const arrivals: readonly Arrival[] = effectsOf(plan).map(({ tool, item }) => {
   const isIdempotent = tool === 'book';
   return { tool, item, callId: 'c', key: `c/${item}`, seed: 's', isIdempotent, life: 'l' };
 });
@@ -33,6 +35,7 @@ const verdictOn = ({
 }: Partial<Omit<Evidence, 'outcome'>> & { outcome?: object }) =>
   checkCall({
     call,
+    plan,
     expected,
     arrivals,
     uncertain: [],

@@ -1,17 +1,21 @@
 import type { Message } from '@millrace/core';
 import type { Arrival } from '../effects/effect-server.js';
 import type { ErrandCall, Outcome, Uncertainty } from '../life/said.js';
-import { effectsOf, planOf } from '../script/plan.js';
-import { faultsIn, isAnswered, isHint, linesOf } from './conversation.js';
+import { effectsOf, type Plan } from '../script/plan.js';
+import { isHint } from '../script/script-model.js';
+import { faultsIn, isAnswered, linesOf } from './conversation.js';
 import { faultsInLog, keysDone } from './log.js';
 
 /** All that is known of a call that has ended. */
 export interface Evidence {
   readonly call: ErrandCall;
+  readonly plan: Plan;
   readonly outcome: Outcome;
   /** Of the same call, where nothing has broken it off. */
   readonly expected: readonly Message[];
   readonly uncertain: readonly Uncertainty[];
+  /** Items whose results somebody has brought: another run does not tell them. Default: none. */
+  readonly brought?: readonly string[];
   readonly arrivals: readonly Arrival[];
   /** What it has asked or run after it was written down that it is interrupted. */
   readonly after: readonly string[];
@@ -38,7 +42,7 @@ export interface Verdict {
 
 /** Holds what is left of a call against what a whole run gives. */
 export const checkCall = (evidence: Evidence): Verdict => {
-  const { outcome, expected, uncertain, arrivals, after } = evidence;
+  const { outcome, expected, uncertain, brought = [], arrivals, after } = evidence;
   // What was run again is as good as never broken off.
   const open = new Set(uncertain.filter(({ then }) => then !== 'rerun').map(({ item }) => item));
   const { memory, records } = outcome;
@@ -56,7 +60,7 @@ export const checkCall = (evidence: Evidence): Verdict => {
       ...records.flatMap(faultsInLog),
       ...faultsInHints(outcome),
       ...outcome.open.map((callId) => `${callId} is still open`),
-      ...(isInterrupted ? [] : faultsInAnswer(outcome, expected, open)),
+      ...(isInterrupted ? [] : faultsInAnswer(outcome, expected, new Set([...open, ...brought]))),
     ],
   };
 };
@@ -90,10 +94,10 @@ const faultsInHints = ({ memory, records }: Outcome): readonly string[] => {
 };
 
 const lostIn = (evidence: Evidence, open: ReadonlySet<string>): readonly string[] => {
-  const { call, outcome, arrivals } = evidence;
+  const { plan, outcome, arrivals } = evidence;
   const keys = new Set(arrivals.map(({ key }) => key));
   const items = new Set(arrivals.map(({ item }) => item));
-  const planned = isEndedBySomebody(evidence) ? [] : effectsOf(planOf(call.seed));
+  const planned = isEndedBySomebody(evidence) ? [] : effectsOf(plan);
   const due = planned.filter(({ item, outermost }) => !open.has(item) && !open.has(outermost));
   return [
     ...outcome.records.flatMap(keysDone).filter((key) => !keys.has(key)),

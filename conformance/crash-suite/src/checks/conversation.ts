@@ -1,5 +1,6 @@
 import { type Message, suspensionsIn, textOf, toolCallsOf } from '@millrace/core';
-import { hint, itemOf } from '../script/script-agent.js';
+import { itemOf } from '../script/script-agent.js';
+import { isHint } from '../script/script-model.js';
 
 /** Writes a conversation as lines that are the same however often it was broken off. Of uncertain items it does not say what came of them. */
 export const linesOf = (
@@ -26,10 +27,6 @@ export const linesOf = (
     ];
   });
 };
-
-/** Tells whether a message was said to a call that ran. */
-export const isHint = (message: Message): boolean =>
-  message.role === 'user' && textOf(message) === hint;
 
 const resultsOf = (messages: readonly Message[]): ReadonlyMap<string, string> =>
   new Map(

@@ -1,19 +1,29 @@
 import { inProcessMemory, type Message } from '@millrace/core';
 import { sessions } from '@millrace/core/sessions';
 import { lastValueFrom, of } from 'rxjs';
-import type { ErrandCall } from '../life/said.js';
-import { planOf } from '../script/plan.js';
-import { scriptAgent, sessionIdOf, taskOf } from '../script/script-agent.js';
+import type { Plan } from '../script/plan.js';
+import { scriptAgent, sessionIdOf } from '../script/script-agent.js';
+
+export interface ExpectedCall {
+  readonly callId: string;
+  readonly task: string;
+  readonly plan: Plan;
+}
 
 /** The conversation of a call that nothing has broken off. */
-export const expectedMemory = async ({ callId, seed }: ErrandCall): Promise<readonly Message[]> => {
+export const expectedMemory = async ({
+  callId,
+  task,
+  plan,
+}: ExpectedCall): Promise<readonly Message[]> => {
   const memory = inProcessMemory();
   const agent = scriptAgent({
-    plan: planOf(seed),
+    planFor: () => plan,
+    suspends: false,
     pace: { chunkMs: 0, onAsk: () => undefined, onChunk: () => undefined },
-    approval$: () => of(true),
+    approve: () => true,
     effect$: () => of(undefined),
   });
-  await sessions(agent, { memory }).open(sessionIdOf(callId)).call(taskOf(seed), { callId });
+  await sessions(agent, { memory }).open(sessionIdOf(callId)).call(task, { callId });
   return lastValueFrom(memory(sessionIdOf(callId)).load$());
 };

@@ -8,19 +8,20 @@ export interface Program {
   remove(): Promise<void>;
 }
 
-/** Writes that file. It needs this package to be built. */
-export const bundleLife = async (): Promise<Program> => {
+/** Writes that file, of one below `dist`. It needs this package to be built. */
+export const bundleLife = async (entry = 'life/process.js'): Promise<Program> => {
   const dist = new URL('../../dist/', import.meta.url);
   // Beside the others: what is not in it is found from there.
   const path = fileURLToPath(new URL(`life-${process.pid}-${Date.now()}.mjs`, dist));
   await build({
-    entryPoints: [fileURLToPath(new URL('life/process.js', dist))],
+    entryPoints: [fileURLToPath(new URL(entry, dist))],
     outfile: path,
     bundle: true,
     platform: 'node',
     format: 'esm',
     logLevel: 'error',
-    external: ['@electric-sql/*', 'pg-native'],
+    // DBOS asks for some packages only if it is configured to log elsewhere.
+    external: ['@electric-sql/*', 'pg-native', '@opentelemetry/*', 'winston', 'winston-transport'],
     // What is written for CommonJS asks for modules of Node while it runs.
     banner: {
       js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);",

@@ -6,7 +6,8 @@ import { expectedMemory } from '../checks/expected.js';
 import type { EffectServer } from '../effects/effect-server.js';
 import type { ErrandCall, Outcome } from '../life/said.js';
 import type { Place } from '../places/place.js';
-import { outermost } from '../script/script-agent.js';
+import { planOf } from '../script/plan.js';
+import { outermost, taskOf } from '../script/script-agent.js';
 import type { Life } from './life.js';
 import { type CountedLife, type Kill, live } from './live.js';
 import { type Hit, hitsOf } from './hits.js';
@@ -75,10 +76,12 @@ const verdictOn = async (
   const outcome = own.at(-1);
   if (outcome === undefined) return unfinished;
   const isSame = own.every(({ replies }) => isDeepStrictEqual(replies, outcome.replies));
+  const plan = planOf(call.seed);
   const verdict = checkCall({
     call,
+    plan,
     outcome,
-    expected: await expectedMemory(call),
+    expected: await expectedMemory({ ...call, task: taskOf(call.seed), plan }),
     uncertain: lives.flatMap(({ said }) =>
       said.flatMap((it) =>
         it.type === 'uncertain' && outermost(it.key) === call.callId ? [it] : [],

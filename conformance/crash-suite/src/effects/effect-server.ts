@@ -18,8 +18,10 @@ export interface EffectServer {
   arrivals(call: string): readonly Arrival[];
   /** Is told of each arrival, before it is answered. */
   onArrival(life: string, heard: ((arrival: Arrival) => void) | undefined): void;
-  /** Answers those who wait for it from now on, and those who will. */
-  release(call: string): void;
+  /** Has all effects of a call wait until they are released. */
+  hold(call: string): void;
+  /** Answers those who wait for it from now on, and those who will: of one item, or of the whole call. */
+  release(call: string, item?: string): void;
   close(): Promise<void>;
 }
 
@@ -34,7 +36,8 @@ export const startEffectServer = async (seed: number): Promise<EffectServer> => 
   const random = seeded(seed);
   const all = new Map<string, Arrival[]>();
   const listeners = new Map<string, (arrival: Arrival) => void>();
-  const waiting = new Map<string, (() => void)[]>();
+  const waiting = new Map<string, { readonly item: string; readonly answer: () => void }[]>();
+  const held = new Set<string>();
   const released = new Set<string>();
   const take = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const arrival: unknown = JSON.parse(await textOfBody(request));
@@ -42,9 +45,11 @@ export const startEffectServer = async (seed: number): Promise<EffectServer> => 
     const call = outermost(arrival.callId);
     all.set(call, [...(all.get(call) ?? []), arrival]);
     const answer = (): void => void response.end('{}');
-    if (!gated.has(arrival.tool) || released.has(call))
+    const { tool, item } = arrival;
+    const isGated = gated.has(tool) || held.has(call);
+    if (!isGated || released.has(call) || released.has(`${call} ${item}`))
       setTimeout(answer, random.next() * latestMs);
-    else waiting.set(call, [...(waiting.get(call) ?? []), answer]);
+    else waiting.set(call, [...(waiting.get(call) ?? []), { item, answer }]);
     listeners.get(arrival.life)?.(arrival);
   };
   const server = createServer((request, response) => {
@@ -61,10 +66,17 @@ export const startEffectServer = async (seed: number): Promise<EffectServer> => 
       if (heard === undefined) listeners.delete(life);
       else listeners.set(life, heard);
     },
-    release: (call) => {
-      released.add(call);
-      for (const answer of waiting.get(call) ?? []) answer();
-      waiting.delete(call);
+    hold: (call) => held.add(call),
+    release: (call, item) => {
+      released.add(item === undefined ? call : `${call} ${item}`);
+      const all = waiting.get(call) ?? [];
+      const isDue = (it: { readonly item: string }): boolean =>
+        item === undefined || it.item === item;
+      waiting.set(
+        call,
+        all.filter((it) => !isDue(it)),
+      );
+      all.filter(isDue).forEach(({ answer }) => answer());
     },
     close: async () => {
       const closed = once(server, 'close');

@@ -34,7 +34,8 @@ export const inStore = (
   load$: store.load$(sessionId).pipe(map((stored) => messagesIn(stored?.state))),
 });
 
-const messagesIn = (state: unknown): readonly Message[] =>
+/** The messages in the stored state of a session. */
+export const messagesIn = (state: unknown): readonly Message[] =>
   isRecord(state) && areMessages(state['messages']) ? state['messages'] : [];
 
 /** The core looks at each of them. */

@@ -82,8 +82,9 @@ const ended$ = (
     ),
     { onUncertain: call.mode },
   );
+  const plan = call.waits === true ? waitPlan : planOf(call.seed);
   const agent = scriptAgent({
-    plan: call.waits === true ? waitPlan : planOf(call.seed),
+    planFor: () => plan,
     pace: {
       chunkMs,
       onAsk: () => does('asks'),
@@ -92,7 +93,7 @@ const ended$ = (
         heard$.next(undefined);
       },
     },
-    approval$: () => {
+    approve: () => {
       at('asked');
       return of(true).pipe(delay(approvalMs));
     },

@@ -25,7 +25,8 @@ import {
   type OperatorFunction,
   tap,
 } from 'rxjs';
-import { hint, itemOf, taskOf } from '../script/script-agent.js';
+import { itemOf, taskOf } from '../script/script-agent.js';
+import { hint } from '../script/script-model.js';
 import type { ErrandCall, Said } from './said.js';
 import type { Talk } from './talk.js';
 

@@ -1,7 +1,7 @@
 import { seeded } from '../seeded.js';
 
-/** The tools of the script: `book` may be asked twice, `refund` needs an approval, `wait` waits for the server, `clerk` is an agent with tools of its own. */
-export type ToolName = 'book' | 'pay' | 'refund' | 'wait' | 'clerk';
+/** The tools of the script: `book` may be asked twice, `refund` needs an approval, `wait` waits for the server, `sign` suspends the call, `clerk` is an agent with tools of its own. */
+export type ToolName = 'book' | 'pay' | 'refund' | 'wait' | 'sign' | 'clerk';
 
 /** One use of a tool that the model asks for. What it is about names it in the whole call, those below included. */
 export interface PlannedUse {
@@ -24,6 +24,12 @@ export const planOf = (seed: number): Plan => {
     return tools.map((tool, index) => ({ tool, item: `${turn + 1}.${index}` }));
   });
 };
+
+/** The plan of a seed, with a second batch that suspends the call. */
+export const signedPlanOf = (seed: number): Plan =>
+  planOf(seed).map((batch, turn) =>
+    turn === 1 ? [...batch, { tool: 'sign', item: `2.${batch.length}` }] : batch,
+  );
 
 /** A plan that waits for the server, and does nothing else. */
 export const waitPlan: Plan = [[{ tool: 'wait', item: '1.0' }]];

@@ -1,7 +1,10 @@
 import {
   type Agent,
+  type Approver,
   createAgent,
+  type Message,
   requireApproval,
+  suspend,
   textOf,
   type Tool,
   tool,
@@ -30,20 +33,33 @@ export interface Effect {
 
 /** Who plays a script, and where it is written down. */
 export interface ScriptOptions {
-  readonly plan: Plan;
+  /** Default: `script`. */
+  readonly name?: string;
+  /** The plan of a call, by its messages. */
+  readonly planFor: (messages: readonly Message[]) => Plan;
   readonly pace: Pace;
   /** Does what a tool does. */
   readonly effect$: (effect: Effect) => Observable<unknown>;
-  /** Says yes, at its own time. */
-  readonly approval$: () => Observable<boolean>;
+  /** Decides about each `refund`. */
+  readonly approve: Approver;
+  /** Whether `sign` suspends the call. Default: true. */
+  readonly suspends?: boolean;
   readonly journal?: Journal;
 }
 
 /** Makes the agent of a script. It is the same in every life of a call. */
-export const scriptAgent = ({ plan, pace, effect$, approval$, journal }: ScriptOptions): Agent => {
-  const effects = ['pay', 'book', 'refund', 'wait'].map((name) =>
-    effectTool(name, effect$, name === 'refund' ? approval$ : true),
-  );
+export const scriptAgent = ({
+  name = 'script',
+  planFor,
+  pace,
+  effect$,
+  approve,
+  suspends = true,
+  journal,
+}: ScriptOptions): Agent => {
+  const effects = ['pay', 'book', 'wait'].map((tool) => effectTool(tool, effect$));
+  const refund = requireApproval(effectTool('refund', effect$), approve);
+  const sign = effectTool('sign', effect$, suspends);
   const limits = { maxIterations: 10 };
   const clerk = createAgent({
     name: 'clerk',
@@ -52,9 +68,9 @@ export const scriptAgent = ({ plan, pace, effect$, approval$, journal }: ScriptO
     limits,
   });
   return createAgent({
-    name: 'script',
-    model: scriptModel(() => plan, pace),
-    tools: [...effects, agentTool(clerk, { description: 'Does what is left over.' })],
+    name,
+    model: scriptModel(planFor, pace),
+    tools: [...effects, refund, sign, agentTool(clerk, { description: 'Does what is left over.' })],
     limits,
     ...(journal === undefined ? {} : { use: [journal] }),
   });
@@ -64,14 +80,11 @@ export const scriptAgent = ({ plan, pace, effect$, approval$, journal }: ScriptO
 export const taskOf = (seed: number): string =>
   `Do what the script says.${seed % 2 === 0 ? '' : ' Take your time.'.repeat(1_000)}`;
 
-/** What somebody says to a call that runs. */
-export const hint = 'Mind the gap.';
-
 /** The conversation of a call: those that go on with it are in the same. */
 export const sessionIdOf = (callId: string): string => `of ${outermost(callId)}`;
 
 /** The call that somebody has made of which this one is a part: ids of calls below, and of those that go on, begin with it. */
-export const outermost = (callId: string): string => callId.split(/[+/]/u)[0] ?? callId;
+export const outermost = (callId: string): string => callId.split(/[+/~]/u)[0] ?? callId;
 
 /** What a use of a tool is about. */
 export const itemOf = ({ input }: ToolCallBlock): string =>
@@ -80,13 +93,9 @@ export const itemOf = ({ input }: ToolCallBlock): string =>
 /** What a tool says that has done what it does. */
 const doneText = (name: string, item: string): string => `${name} ${item} is done`;
 
-const effectTool = (
-  name: string,
-  effect$: ScriptOptions['effect$'],
-  approve: true | (() => Observable<boolean>),
-): Tool => {
+const effectTool = (name: string, effect$: ScriptOptions['effect$'], suspends = false): Tool => {
   const isIdempotent = name === 'book' || name === 'wait';
-  const effect = tool({
+  return tool({
     name,
     description: `Does a ${name}.`,
     input: jsonSchema({
@@ -105,8 +114,7 @@ const effectTool = (
         isIdempotent,
       }).pipe(
         toArray(),
-        map(() => doneText(name, item)),
+        map(() => (suspends ? suspend({ item }) : doneText(name, item))),
       ),
   });
-  return requireApproval(effect, approve);
 };

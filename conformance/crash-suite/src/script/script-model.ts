@@ -1,4 +1,4 @@
-import type { Message, Model, ModelChunk } from '@millrace/core';
+import { type Message, type Model, type ModelChunk, textOf } from '@millrace/core';
 import { finish, text, toolCall } from '@millrace/core/testing';
 import { concatMap, defer, delay, from, of, tap } from 'rxjs';
 import { answerOf } from './answer.js';
@@ -14,6 +14,13 @@ export interface Pace {
   readonly onChunk: () => void;
 }
 
+/** How what somebody says to a call that runs begins. */
+export const hint = 'Mind the gap.';
+
+/** Whether a message was said to a call that ran. */
+export const isHint = (message: Message): boolean =>
+  message.role === 'user' && textOf(message).startsWith(hint);
+
 /** A model that asks for what a plan says, and then answers with what came of it. Where it is, it reads from the conversation. */
 export const scriptModel = (
   planFor: (messages: readonly Message[]) => Plan,
@@ -23,8 +30,8 @@ export const scriptModel = (
   stream$: ({ messages }, { scheduler }) =>
     defer(() => {
       onAsk();
-      // What is said behind that is only by the way.
-      const asked = messages.findIndex(({ role }) => role === 'user');
+      // Earlier calls of the session are no part of this one, and a hint is only by the way.
+      const asked = messages.findLastIndex((it) => it.role === 'user' && !isHint(it));
       const own = messages.slice(asked);
       const turn = own.filter(({ role }) => role === 'assistant').length;
       const uses = planFor(own)[turn];
