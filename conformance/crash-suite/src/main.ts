@@ -1,11 +1,13 @@
 import { parseArgs } from 'node:util';
 import { openBench } from './bench.js';
 import { type Crashed, type CrashOptions, crashStore } from './driver/crash-store.js';
+import { mainFleet } from './fleet/main-fleet.js';
 import { type StoreName, storeNames } from './places/place.js';
 import { progressOf } from './progress.js';
 import { reportOf, wrongsOf } from './report.js';
 
 const help = `npm run crash -- [--kills 200] [--seed 1] [--store files|embedded|postgres|all]
+npm run crash -- --fleet [--seconds 120] [--calls 500] [--processes 3] [--seed 1]
 
 Lets agents with tools call a server that counts effects, kills their processes (SIGKILL) all over the way, resumes the calls
 in others, and holds what is left against a run that nobody has disturbed. It prints what was counted for each store, and where the kills have hit. Then two
@@ -13,7 +15,10 @@ processes resume the same calls at the same time: one of them must be refused.
 
 Ctrl-C ends it, and prints what there is by then. It exits with 1 when an effect was lost, was done twice and nobody says so, or anything else is not as it must be. The seed
 says what the calls do, and at which points processes are killed. For postgres it starts a server of its own,
-or takes the one that MILLRACE_TEST_POSTGRES names.`;
+or takes the one that MILLRACE_TEST_POSTGRES names.
+
+With --fleet, worker processes of the engine of @millrace/dbos run the calls of many sessions, while they are killed, stopped (SIGSTOP) and drained at
+random for so many seconds, and others take their places. It prints what was counted in all.`;
 
 /** Trials at the same time. A database in the process takes a core while it starts. */
 const atOnce: Readonly<Record<StoreName, number>> = { files: 6, embedded: 3, postgres: 6 };
@@ -31,6 +36,10 @@ async function run(): Promise<number> {
       kills: { type: 'string', default: '200' },
       seed: { type: 'string', default: '1' },
       store: { type: 'string', default: 'all' },
+      fleet: { type: 'boolean' },
+      seconds: { type: 'string', default: '120' },
+      calls: { type: 'string', default: '500' },
+      processes: { type: 'string', default: '3' },
       help: { type: 'boolean', short: 'h' },
     },
   });
@@ -39,6 +48,14 @@ async function run(): Promise<number> {
     return 0;
   }
   const [kills, seed] = [wholeNumber('kills', values.kills), wholeNumber('seed', values.seed)];
+  if (values.fleet === true) {
+    return mainFleet({
+      seed,
+      calls: wholeNumber('calls', values.calls),
+      processes: Math.max(1, wholeNumber('processes', values.processes)),
+      disturbMs: 1_000 * wholeNumber('seconds', values.seconds),
+    });
+  }
   const all = new Map<StoreName, Crashed>();
   const report = (): number => {
     const crashed = [...all.values()];
