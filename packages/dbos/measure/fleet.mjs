@@ -220,7 +220,10 @@ async function run(url, admin, kind, processes) {
   const elapsed = own.flatMap((it) => it.elapsed).toSorted((a, b) => a - b);
   waited.sort((a, b) => a - b);
   const steps = elapsed.length * stepsPerCall;
+  const running = elapsed.reduce((sum, it) => sum + it, 0) / 1_000;
+  const workerCpuMs = own.reduce((sum, it) => sum + it.cpuMs, 0);
   const per = (what) => (after[what] - before[what]) / steps;
+  const perSecond = (what) => (after[what] - before[what]) / running;
   return {
     kind,
     processes,
@@ -229,12 +232,18 @@ async function run(url, admin, kind, processes) {
     'call p50 ms': quantile(elapsed, 0.5),
     'p95 ms': quantile(elapsed, 0.95),
     'queue p50 ms': engine === undefined ? '' : quantile(waited, 0.5),
-    'worker CPU ms/step': (own.reduce((sum, it) => sum + it.cpuMs, 0) / steps).toFixed(2),
+    'worker CPU ms/step': (workerCpuMs / steps).toFixed(2),
     'server CPU ms/step': per('serverCpuMs').toFixed(2),
     'transactions/step': per('transactions').toFixed(2),
     'rows/step': per('rows').toFixed(2),
     'WAL bytes/step': Math.round(per('wal')),
     'disk bytes/call': Math.round((after.disk - before.disk) / elapsed.length),
+    // Of one running call, per second.
+    'worker CPU ms/s': (workerCpuMs / running).toFixed(2),
+    'server CPU ms/s': perSecond('serverCpuMs').toFixed(2),
+    'transactions/s': perSecond('transactions').toFixed(2),
+    'WAL bytes/s': Math.round(perSecond('wal')),
+    'disk bytes/s': Math.round((after.disk - before.disk) / running),
   };
 }
 

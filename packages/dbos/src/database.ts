@@ -386,6 +386,8 @@ export const openDatabase = ({ url, name, schema, pool: config }: DatabaseOption
       const { status, applicationVersion, input, error, delayUntilEpochMS } = found;
       const order = input?.[0];
       if (!isOrder(order)) throw unreadableOrder(callId);
+      // The end of a wait is no call.
+      if (order.expires !== undefined) return undefined;
       return {
         status: delayUntilEpochMS === heldUntil ? 'ENQUEUED' : statusOf(status),
         order,

@@ -79,7 +79,7 @@ export interface DbosOptions {
   readonly schema?: string;
   /** Options of the store of the same database, in a schema of its own. */
   readonly store?: PostgresOptions;
-  /** Options of the `pg` pool of the engine, such as `max` and `ssl`; the store has its own. Default: 10 connections. */
+  /** Options of the `pg` pool of the engine, such as `ssl` and `max`, which is at least 3; the store has its own. Default: 10 connections. */
   readonly pool?: PoolConfig;
 }
 
@@ -91,7 +91,10 @@ const rules: Readonly<Record<keyof DbosOptions, Rule>> = {
     'up to 41 lower-case letters, digits and _',
   ],
   store: isObject,
-  pool: isObject,
+  pool: [
+    (value) => isRecord(value) && (value['max'] === undefined || Number(value['max']) >= 3),
+    'options of a pg pool, with a max of at least 3',
+  ],
 };
 
 /** Where a call is: `abandoned` calls have stopped too many workers. */
@@ -151,7 +154,7 @@ export interface DbosEngine {
   resume$(callId: string): Observable<string>;
   /** Forks a call as `fork$` of the journal, and queues the new one for the same agent. Emits its id. Cold. */
   fork$(callId: string, options: Parameters<typeof fork$>[2]): Observable<string>;
-  /** Ends a call at once, within a second if it runs; running tools may have done their work. Completes once it is durable. Cold. */
+  /** Ends a call at once; running tools may have done their work. Completes and errors as `interrupt$`. Cold. */
   abort$(callId: string): Observable<never>;
   /** Emits where a call is. Errors with `invalidResume` if there is no such call. Cold. */
   find$(callId: string): Observable<CallPlace>;
@@ -299,8 +302,9 @@ export const openDbos = (url: string, options: DbosOptions = {}): DbosEngine => 
       ),
     abort$: (callId) =>
       call$(callId).pipe(
-        concatMap(() =>
+        concatMap((call) =>
           asked$(async () => {
+            if (isOver(call)) throw isOverError(callId);
             await (await database.client()).cancelWorkflow(callId);
             await database.send(callId, { kind: 'abort' });
           }),

@@ -31,7 +31,10 @@ export interface Order {
 export interface StartOptions extends PlainCallOptions {
   /** The id of the call. Default: random. */
   readonly callId?: string;
-  /** The session. Its calls run one by one, in the order in which they were started, on any worker. Default: none. */
+  /**
+   * The session, which belongs to this agent: use others for other agents. Its calls run one by one, in the order in which they were
+   * started, on any worker. Default: none.
+   */
   readonly sessionId?: string;
   /** Starts the call after so many milliseconds, also if all processes are restarted meanwhile. Default: 0. */
   readonly delayMs?: number;

@@ -57,7 +57,10 @@ import {
 export interface WorkedAgent extends PerformedAgent {
   /** Maximum calls of this agent at the same time in this process. Default: 10. */
   readonly concurrency?: number;
-  /** Maximum calls of this agent at the same time in all processes. Default: no limit. */
+  /**
+   * Maximum calls of this agent at the same time in all processes. With this or `rate`, each look for waiting calls costs a transaction
+   * per waiting session: raise `pollMs`. Default: no limit.
+   */
   readonly maxRunning?: number;
   /** Maximum calls of this agent that start within a period, in all processes. Default: no limit. */
   readonly rate?: { readonly calls: number; readonly perMs: number };
@@ -344,7 +347,10 @@ const performed = (
 ): Promise<Outcome> => {
   if (!isOrder(order)) return Promise.reject(unreadableOrder(DBOS.workflowID ?? ''));
   const { callId, agent } = order;
-  notices$.next({ type: 'started', callId, agent });
+  const note = (notice: WorkNotice): void => {
+    if (order.expires === undefined) notices$.next(notice);
+  };
+  note({ type: 'started', callId, agent });
   return new Promise((resolve, reject) => {
     const fail = (cause: unknown): void => {
       // DBOS waits for the run that has taken the call over, or has its abort.
@@ -355,14 +361,14 @@ const performed = (
       const error = isMillraceError(cause)
         ? cause
         : new MillraceError('unknown', messageOf(cause), { cause });
-      notices$.next({ type: 'failed', callId, error });
+      note({ type: 'failed', callId, error });
       reject(recorded(error));
     };
     perform$(performing, order)
       .pipe(takeUntil(stopped$))
       .subscribe({
         next: (outcome) => {
-          notices$.next({ type: 'ended', callId, reason: outcome.reason });
+          note({ type: 'ended', callId, reason: outcome.reason });
           resolve(outcome);
         },
         error: fail,
