@@ -89,6 +89,9 @@ describe('start$', () => {
       code: 'conflict',
       message: expect.stringContaining("attach$('unique')"),
     });
+    const large = JSON.parse('{"metadata":{}}');
+    large.metadata.a = 1n;
+    expect(await errorOf(start('clerk', 'x', large))).toMatchObject({ code: 'config' });
     expect(await replyText(engine, 'unique')).toBe('once');
     const misuses: readonly (() => unknown)[] = [
       () => engine.start$('clerk', 'x', { callId: ' ' }),
@@ -96,7 +99,9 @@ describe('start$', () => {
       () => engine.start$('clerk', 'x', JSON.parse('{"tools":[]}')),
       () => engine.start$('clerk', 'x', JSON.parse('{"delay":3}')),
       () => engine.start$('clerk', 'x', { delayMs: -1 }),
-      () => engine.adopt$('v1'),
+      () => engine.start$('clerk', 'x', { callId: 'a~2' }),
+      () => engine.start$('', 'x'),
+      () => engine.steer$('x', ' '),
       () => engine.work$([]),
       () => engine.work$([clerk(), clerk()]),
       () => engine.work$([{ agent: clerk(), concurrency: 0 }]),

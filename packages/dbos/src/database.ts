@@ -5,7 +5,17 @@ import { GlobalLogger } from '@dbos-inc/dbos-sdk/internal/telemetry/logs';
 import { isMillraceError, MillraceError } from '@millrace/core';
 import { isRecord } from '@millrace/core/values';
 import pg from 'pg';
-import { defer, firstValueFrom, from, interval, Observable, retry, timer } from 'rxjs';
+import {
+  defer,
+  exhaustMap,
+  firstValueFrom,
+  from,
+  interval,
+  Observable,
+  retry,
+  timeout,
+  timer,
+} from 'rxjs';
 import { expiryOf, isOrder, nextCallId, type Order } from './order.js';
 
 type Row = Readonly<Record<string, unknown>>;
@@ -32,8 +42,8 @@ export interface Database {
   answer(order: Order, next: Order, when: StartTime): Promise<void>;
   /** Sends a message to a call, also one that has ended. Rejects with `invalidResume` if there is no such call. */
   send(callId: string, message: object): Promise<void>;
-  /** The messages of a call, in the order in which they were sent. */
-  messages(callId: string): Promise<readonly StoredMessage[]>;
+  /** The messages of a call that are not known yet, in the order in which they were sent. */
+  messages(callId: string, known: readonly string[]): Promise<readonly StoredMessage[]>;
   /** Puts a call that failed, was cancelled, or stopped too many workers back into its queue, with its messages. */
   retry(callId: string, call: EngineCall, version?: string): Promise<void>;
   /** The token of the run that owns a call: a new one each time that a worker takes it from its queue. */
@@ -56,7 +66,7 @@ export interface Database {
   /** Puts the running calls of a worker of this process, which has stopped, back into their queues. */
   leave(worker: string): Promise<void>;
   /** Moves calls that have not ended from another version to ours, but for those that a live worker runs. */
-  adopt(version: string, ours: string): Promise<readonly string[]>;
+  adopt(version?: string, ours?: string): Promise<readonly string[]>;
   /** Some calls that have ended before a time, but for suspended ones without an answer. */
   over(olderThanMs: number): Promise<readonly string[]>;
   /** Removes workflows. Their calls stay in the store. */
@@ -124,6 +134,7 @@ export const queueOf = (name: string, agent: string): string => `${name}/${agent
 export const openDatabase = ({ url, name, schema, pool: config }: DatabaseOptions): Database => {
   const pool = new pg.Pool({
     connectionTimeoutMillis: 10_000,
+    query_timeout: 60_000,
     keepAlive: true,
     ...config,
     connectionString: url,
@@ -185,7 +196,9 @@ export const openDatabase = ({ url, name, schema, pool: config }: DatabaseOption
   /** In a partition, DBOS orders by the millisecond of the start: two starts must not share one. */
   const inOrder = `update ${status} set created_at = greatest(created_at, 1 + coalesce((
       select max(created_at) from ${status}
-      where queue_name = $2 and queue_partition_key = $3 and status in ('ENQUEUED', 'PENDING') and workflow_uuid <> $1
+      where queue_name = $2 and queue_partition_key = $3 and workflow_uuid <> $1 and (
+        status in ('ENQUEUED', 'PENDING') or status = 'DELAYED' and delay_until_epoch_ms = ${heldUntil}
+      )
     ), 0)) where workflow_uuid = $1`;
   const inFront = `update ${status} set created_at = (
       select created_at from ${status} where workflow_uuid = $2
@@ -196,11 +209,10 @@ export const openDatabase = ({ url, name, schema, pool: config }: DatabaseOption
   /** Waiting calls of a suspended session are delayed until it has its answer. Their own delay is kept in a field that DBOS uses for others. */
   const held = `status = 'DELAYED', debounce_deadline_epoch_ms = delay_until_epoch_ms,
       delay_until_epoch_ms = ${heldUntil}`;
-  const hold = `update ${status} set ${held}
-    where queue_name = $1 and queue_partition_key = $2 and (
-      status = 'ENQUEUED' or status = 'DELAYED' and delay_until_epoch_ms < ${heldUntil}
-    )`;
-  const holdOne = `update ${status} set ${held} where workflow_uuid = $1`;
+  const isWaiting = `(status = 'ENQUEUED' or status = 'DELAYED' and delay_until_epoch_ms < ${heldUntil})`;
+  const holdOthers = `update ${status} set ${held}
+    where queue_name = $1 and queue_partition_key = $2 and workflow_uuid <> $3 and ${isWaiting}`;
+  const hold = `update ${status} set ${held} where workflow_uuid = $1 and ${isWaiting}`;
   const letGo = `update ${status} set
       status = case when debounce_deadline_epoch_ms is null then 'ENQUEUED' else 'DELAYED' end,
       delay_until_epoch_ms = debounce_deadline_epoch_ms, debounce_deadline_epoch_ms = null
@@ -271,7 +283,7 @@ export const openDatabase = ({ url, name, schema, pool: config }: DatabaseOption
   /** Only workers that died count. */
   const uncounted = `recovery_attempts = greatest(0, recovery_attempts - 1)`;
   const adopt = `update ${status} set ${requeued}, ${uncounted}, application_version = $2
-    where status in ('DELAYED', 'ENQUEUED', 'PENDING') and queue_name like $3 and application_version = $1
+    where status in ('DELAYED', 'ENQUEUED', 'PENDING') and application_name = $3 and application_version = $1
       and (status <> 'PENDING' or ${isGone})
     returning workflow_uuid as id`;
   return {
@@ -287,7 +299,7 @@ export const openDatabase = ({ url, name, schema, pool: config }: DatabaseOption
         const isSuspended = (await run(marked, [place[1], sessionId])).length > 0;
         await enqueue(order, when);
         await run(inOrder, place);
-        if (isSuspended) await run(hold, placeOf(order));
+        if (isSuspended) await run(hold, [callId]);
       }),
     suspend: (order, expiry, { delayMs, version }) =>
       ofSession(order, async (run, enqueue) => {
@@ -304,8 +316,8 @@ export const openDatabase = ({ url, name, schema, pool: config }: DatabaseOption
         if (others.length === 0) {
           await enqueue(expiry, { delayMs: delayMs ?? 0, version, suspends: order.sessionId });
         }
-        if (delayMs === undefined) await run(holdOne, [expiry.callId]);
-        await run(hold, placeOf(order));
+        if (delayMs === undefined) await run(hold, [expiry.callId]);
+        await run(holdOthers, [...placeOf(order), order.callId]);
       }),
     answer: (order, next, when) =>
       ofSession(order, async (run, enqueue) => {
@@ -327,11 +339,12 @@ export const openDatabase = ({ url, name, schema, pool: config }: DatabaseOption
         throw error instanceof DbosError.DBOSNonExistentWorkflowError ? unknownCall(callId) : error;
       }
     },
-    messages: async (callId) => {
+    messages: async (callId, known) => {
       const rows = await query(
         `select message_uuid as id, message as text from ${table('notifications')}
-        where destination_uuid = $1 and topic = $2 order by created_at_epoch_ms, message_uuid`,
-        [callId, topic],
+        where destination_uuid = $1 and topic = $2 and message_uuid <> all($3)
+        order by created_at_epoch_ms, message_uuid`,
+        [callId, topic, known],
       );
       return rows.map(({ id, text }) => ({ id: String(id), text: String(text) }));
     },
@@ -340,7 +353,7 @@ export const openDatabase = ({ url, name, schema, pool: config }: DatabaseOption
       const notifications = table('notifications');
       // An interrupt has had its effect. A rewind removes what it takes for messages that were not consumed.
       await query(
-        `delete from ${notifications} where destination_uuid = $1 and topic = $2 and message like '%"kind":"interrupt"%'`,
+        `delete from ${notifications} where destination_uuid = $1 and topic = $2 and message like '{"kind":"interrupt"%'`,
         [callId, topic],
       );
       await query(
@@ -353,7 +366,7 @@ export const openDatabase = ({ url, name, schema, pool: config }: DatabaseOption
           startStep: 0,
           queueName,
           queuePartitionKey,
-          ...(version === undefined ? {} : { applicationVersion: versionOf(name, version) }),
+          applicationVersion: versionOf(name, version),
         });
       } catch (error) {
         // Somebody else was faster.
@@ -363,7 +376,7 @@ export const openDatabase = ({ url, name, schema, pool: config }: DatabaseOption
         if (row?.['status'] !== 'ENQUEUED' && row?.['status'] !== 'PENDING') throw error;
       }
       const isSuspended = (await query(marked, [queueName, queuePartitionKey])).length > 0;
-      if (order.sessionId !== undefined && isSuspended) await query(hold, placeOf(order));
+      if (order.sessionId !== undefined && isSuspended) await query(hold, [callId]);
     },
     owner: async (callId) => {
       const [row] = await query(
@@ -428,13 +441,7 @@ export const openDatabase = ({ url, name, schema, pool: config }: DatabaseOption
       );
     },
     adopt: async (version, ours) =>
-      idsIn(
-        await query(adopt, [
-          versionOf(name, version),
-          versionOf(name, ours),
-          `${name.replace(/[\\%_]/g, String.raw`\$&`)}/%`,
-        ]),
-      ),
+      idsIn(await query(adopt, [versionOf(name, version), versionOf(name, ours), name])),
     presence$: (worker) => presence$({ ...config, connectionString: url }, worker),
     close: () => {
       closing ??= Promise.resolve(opening)
@@ -542,8 +549,9 @@ const presence$ = (config: pg.ClientConfig, worker: string): Observable<string> 
       subscriber.next('');
     };
     begin().catch(fail);
-    const beat = (): void => void client.query('select 1').catch(ignore);
-    subscriber.add(interval(silentMs / beats).subscribe({ next: beat, error: fail }));
+    const beat$ = defer(() => from(client.query('select 1'))).pipe(timeout(silentMs));
+    const beating$ = interval(silentMs / beats).pipe(exhaustMap(() => beat$));
+    subscriber.add(beating$.subscribe({ error: fail }));
     return () => {
       client.removeAllListeners('end');
       client.end().catch(ignore);
@@ -553,23 +561,41 @@ const presence$ = (config: pg.ClientConfig, worker: string): Observable<string> 
 export const isOver = ({ status }: EngineCall): boolean =>
   !['DELAYED', 'ENQUEUED', 'PENDING'].includes(status);
 
-/** Work of the database, repeated until it is reachable. */
+/** Work of the database, repeated until it is reachable. Other errors, such as of a missing permission, are `store`. */
 export const stored$ = <T>(work: () => Promise<T>): Observable<T> =>
   defer(() => from(work())).pipe(
     retry({
       delay: (error: unknown) => {
-        if (isMillraceError(error)) throw error;
+        if (isMillraceError(error) || !passes(error)) throw unavailable(error);
         return timer(retryMs);
       },
     }),
   );
+
+/** Whether an error may pass by itself: the connection, a lack of resources, a shutdown, a conflict of transactions. */
+const passes = (error: unknown): boolean => {
+  const code: unknown = isRecord(error) || error instanceof Error ? Reflect.get(error, 'code') : '';
+  return typeof code !== 'string' || !/^[0-9A-Z]{5}$/.test(code) || /^(?:08|40|53|57)/.test(code);
+};
+
+/** The error for a database that cannot be used. */
+export const unavailable = (cause: unknown): MillraceError =>
+  isMillraceError(cause)
+    ? cause
+    : new MillraceError('store', `The database of the engine failed: ${messageOf(cause)}`, {
+        cause,
+        retryable: passes(cause),
+      });
+
+export const messageOf = (error: unknown): string =>
+  error instanceof Error ? error.message : String(error);
 
 export const retryMs = 500;
 
 const closed = (): MillraceError =>
   new MillraceError('store', 'The engine is closed. Open it again.');
 
-export const exists = (callId: string): MillraceError =>
+const exists = (callId: string): MillraceError =>
   new MillraceError(
     'conflict',
     `There is already a call '${callId}'. Follow it with attach$('${callId}'), or use another id.`,

@@ -57,13 +57,22 @@ export const follow$ = (
 ): Observable<AgentEvent> => {
   const { store, isOver$, find$ } = following;
   return defer(() => {
-    const events$ = eventsFrom$(following, callId, afterSeq).pipe(share());
+    let seq = afterSeq;
+    const events$ = eventsFrom$(following, callId, afterSeq).pipe(
+      tap((event) => {
+        seq = event.seq;
+      }),
+      share(),
+    );
     const stopped$ = timer(0, watchMs).pipe(
       exhaustMap(() => isOver$(callId)),
       concatMap((isOver) => (isOver === undefined ? unlessStored$(store, callId) : [isOver])),
       scan((looks, isOver) => (isOver ? looks + 1 : 0), 0),
       filter((looks) => looks >= looksAtAnEnd),
-      concatMap(() => find$(callId)),
+      // The follower may be slow.
+      exhaustMap(() => hasMore$(store, callId, seq)),
+      filter((hasMore) => !hasMore),
+      exhaustMap(() => find$(callId)),
       map((call): never => {
         throw stopped(callId, call);
       }),
@@ -74,6 +83,17 @@ export const follow$ = (
     return merge(events$, stopped$.pipe(takeUntil(ended$)));
   });
 };
+
+/** Whether the log has events that were not emitted. */
+const hasMore$ = (
+  { calls }: DatabaseStore,
+  callId: string,
+  afterSeq: number,
+): Observable<boolean> =>
+  calls.driver.read$(callId, { kind: 'event', afterSeq }).pipe(
+    map(({ length }) => length > 0),
+    first(Boolean, false),
+  );
 
 const eventsFrom$ = (
   following: Following,
@@ -101,9 +121,7 @@ const afterError$ = (following: Following, callId: string, seq: number): Observa
     exhaustMap(() => isOver$(callId)),
     first((isOver) => isOver !== false),
     // It may have continued, and ended again, meanwhile.
-    concatMap(() => store.calls.driver.read$(callId, { kind: 'event', afterSeq: seq })),
-    map(({ length }) => length > 0),
-    first(Boolean, false),
+    concatMap(() => hasMore$(store, callId, seq)),
     concatMap((isMore) => (isMore ? eventsFrom$(following, callId, seq) : EMPTY)),
   );
   return race(eventsFrom$(following, callId, seq), over$);

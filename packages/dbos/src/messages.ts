@@ -42,7 +42,7 @@ export const messagesTo$ = (
   defer(() => {
     const seen = new Set<string>();
     return merge(timer(0, pollMs), sent$.pipe(filter((id) => id === callId || id === ''))).pipe(
-      concatMap(() => stored$(() => database.messages(callId))),
+      concatMap(() => stored$(() => database.messages(callId, [...seen]))),
       mergeMap((stored) => stored.filter(({ id }) => !seen.has(id) && seen.add(id))),
       mergeMap((stored) => readMessage(stored)),
     );
@@ -99,7 +99,8 @@ export const decided = (messages$: Observable<Message>): Layer => ({
 
 /**
  * An approver that waits for `decide$` of the engine, from any process: `approval(awaitDecision)`. The wait outlasts
- * the process. Denies the tool call if no engine runs the call.
+ * the process, and holds one of the places of `concurrency`: for waits of days, use `suspend`. Denies the tool call if no engine
+ * runs the call.
  *
  * @example
  * ```ts

@@ -44,12 +44,14 @@ import {
   type EngineStatus,
   isOver,
   openDatabase,
+  unavailable,
   unknownCall,
 } from './database.js';
 import { follow$, type Following, replyOf$ } from './follow.js';
 import type { Message } from './messages.js';
 import {
   checkId,
+  checkNewId,
   checkStart,
   continued,
   expiryOf,
@@ -59,7 +61,6 @@ import {
 } from './order.js';
 import {
   checkWork,
-  unavailable,
   work$,
   workEnded,
   type WorkedAgent,
@@ -70,7 +71,8 @@ import {
 export interface DbosOptions {
   /**
    * Pins calls to a version of the program. With it, workers only run the calls of their own version, so that a call ends with the agent
-   * that it began with; `adopt$` moves the rest. Without it, any worker runs any call: after a deploy, calls continue with the new agents.
+   * that it began with; `adopt$` moves the rest. Without it, all workers without one run all calls: after a deploy, calls continue with the
+   * new agents.
    */
   readonly version?: string;
   /** Engines of the same name share their queues. Default: `millrace`. */
@@ -134,17 +136,14 @@ export interface DbosEngine {
    * and `aborted` if it was aborted or given up. Cold.
    */
   attach$(callId: string, options?: FollowOptions): Observable<AgentEvent>;
-  /** Emits the reply of a call and completes. Errors as the call does, and as `attach$`. Cold. */
+  /** Emits the reply of a call and completes. Errors as the call does, and as `attach$`: with `store`, ask again. Cold. */
   reply$(callId: string): Observable<Reply>;
-  /** Interrupts a call, also a waiting one. A message becomes the text of the reply. Completes once it is durable; errors with `invalidResume` if the call is over. Cold. */
+  /** Interrupts a call; one that has not started ends when it does. A message becomes the text of the reply. Completes once it is durable; errors with `invalidResume` if the call is over. Cold. */
   interrupt$(callId: string, message?: string): Observable<never>;
-  /** Adds a message to the call of a session before its next request, which emits `steered`. Completes and errors as `interrupt$`. Cold. */
-  steer$(callId: string, input: Input): Observable<never>;
+  /** Adds a user message to the call of a session before its next request, which emits `steered`. Completes and errors as `interrupt$`. Cold. */
+  steer$(callId: string, message: string): Observable<never>;
   /** Answers the event `approvalRequested` of a tool with `awaitDecision`. The first answer counts. Completes and errors as `interrupt$`. Cold. */
-  decide$(
-    asked: Pick<Asked, 'rootId' | 'callId' | 'toolCall'>,
-    verdict: Verdict,
-  ): Observable<never>;
+  decide$(asked: AskedTool, verdict: Verdict): Observable<never>;
   /**
    * Continues a suspended call of a session with the results of its tool calls, by their ids. Emits the id of the call that continues it.
    * Errors with `conflict` if it has an answer, or its time is over. Cold.
@@ -158,15 +157,23 @@ export interface DbosEngine {
   abort$(callId: string): Observable<never>;
   /** Emits where a call is. Errors with `invalidResume` if there is no such call. Cold. */
   find$(callId: string): Observable<CallPlace>;
-  /** Moves the calls that have not ended from an old version to that of this engine. Emits their ids. Calls that live workers run stay. Cold. */
-  adopt$(version: string): Observable<readonly string[]>;
+  /**
+   * Moves the calls that have not ended from an old version, or from none, to that of this engine. Emits their ids. Calls that live
+   * workers run stay. Cold.
+   */
+  adopt$(version?: string): Observable<readonly string[]>;
   /** Removes calls of the engine that ended before a time, from the store and DBOS; suspended ones stay. Emits their ids. Cold. */
   prune$(options: { readonly olderThanMs: number }): Observable<string>;
   /** Stops the worker of this process, and completes when all connections are closed. Cold. */
   close$(): Observable<never>;
 }
 
-type Asked = Extract<AgentEvent, { readonly type: 'approvalRequested' }>;
+/** The ids in the event `approvalRequested`. */
+export interface AskedTool {
+  readonly rootId: string;
+  readonly callId: string;
+  readonly toolCall: { readonly id: string };
+}
 
 /**
  * Opens an engine: DBOS runs calls as workflows, and a store in the same database records their steps. A process may start and follow calls,
@@ -231,7 +238,8 @@ export const openDbos = (url: string, options: DbosOptions = {}): DbosEngine => 
       const { callId = randomUUID(), sessionId, answerWithinMs, delayMs, ...rest } = given;
       const { version: own = version, ...plain } = rest;
       const agentName = typeof agent === 'string' ? agent : agent.name;
-      checkId('A call', callId);
+      checkNewId(callId);
+      checkId('An agent', agentName);
       if (sessionId !== undefined) checkId('A session', sessionId);
       return started$(
         {
@@ -256,9 +264,14 @@ export const openDbos = (url: string, options: DbosOptions = {}): DbosEngine => 
       checkId('A call', callId);
       return replyOf$(following, callId);
     },
-    interrupt$: (callId, message) =>
-      send$(callId, { kind: 'interrupt', ...(message === undefined ? {} : { message }) }),
-    steer$: (callId, input) => send$(callId, { kind: 'steer', input }),
+    interrupt$: (callId, message) => {
+      if (message !== undefined) checkText('interrupt$()', message);
+      return send$(callId, { kind: 'interrupt', ...(message === undefined ? {} : { message }) });
+    },
+    steer$: (callId, input) => {
+      checkText('steer$()', input);
+      return send$(callId, { kind: 'steer', input });
+    },
     decide$: ({ rootId, callId, toolCall }, verdict) =>
       send$(rootId, { kind: 'decide', callId, toolCallId: toolCall.id, verdict }),
     answer$: (callId, results) =>
@@ -320,15 +333,7 @@ export const openDbos = (url: string, options: DbosOptions = {}): DbosEngine => 
           ...(its === undefined ? {} : { version: its }),
         })),
       ),
-    adopt$: (from) => {
-      if (version === undefined) {
-        throw new MillraceError(
-          'config',
-          'adopt$() needs an engine with a version: openDbos(url, { version }). Without one, workers run the calls of all versions.',
-        );
-      }
-      return asked$(() => database.adopt(from, version));
-    },
+    adopt$: (from) => asked$(() => database.adopt(from, version)),
     prune$: (given) => {
       checkOptions('prune$()', given, { olderThanMs: numberFrom(0) }, ['olderThanMs']);
       const some$ = asked$(() => database.over(given.olderThanMs)).pipe(
@@ -415,6 +420,11 @@ const checkResults = (callId: string, ids: readonly string[], results: object): 
     'invalidResume',
     `The call '${callId}' waits for the results of ${ids.join(', ')}, but got ${given.join(', ') || 'none'}. Supply them together: answer$('${callId}', { '${ids[0] ?? ''}': result }).`,
   );
+};
+
+const checkText = (owner: string, message: unknown): void => {
+  if (typeof message === 'string' && message.trim() !== '') return;
+  throw new MillraceError('config', `${owner} takes a text, which is not empty.`);
 };
 
 const noSession = (owner: string, callId: string): MillraceError =>

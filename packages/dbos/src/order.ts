@@ -4,8 +4,8 @@ import {
   isObject,
   isRecord,
   isText,
-  numberFrom,
   type Rule,
+  wholeNumber,
 } from '@millrace/core/values';
 
 /** The options of a call that JSON can express. Others belong to the workers: see `callOptions` of `work$`. */
@@ -50,8 +50,8 @@ export interface StartOptions extends PlainCallOptions {
 const rules: Readonly<Record<keyof StartOptions, Rule>> = {
   callId: isText,
   sessionId: isText,
-  delayMs: numberFrom(0),
-  answerWithinMs: numberFrom(0),
+  delayMs: wholeNumber(0),
+  answerWithinMs: wholeNumber(0),
   version: isText,
   request: isObject,
   limits: isObject,
@@ -71,13 +71,23 @@ export const checkStart = (options: object): void => {
   checkOptions('start$()', options, rules);
 };
 
-/** An id that Postgres and DBOS can hold. */
+/** An id that the indexes of DBOS can hold. */
 export const checkId = (what: string, id: unknown): void => {
-  if (typeof id === 'string' && id.trim() !== '' && id.length <= maxId && !id.includes('\0'))
-    return;
+  const isText = typeof id === 'string' && id.trim() !== '' && !id.includes('\0');
+  if (isText && Buffer.byteLength(id) <= maxId) return;
   throw new MillraceError(
     'config',
-    `${what} needs an id: a text of 1 to ${maxId} characters, not only spaces.`,
+    `${what} needs an id: a text of 1 to ${maxId} bytes, not only spaces.`,
+  );
+};
+
+/** The ids of answers are not free. */
+export const checkNewId = (callId: string): void => {
+  checkId('A call', callId);
+  if (!/~(?:\d{1,9}|expiry)$/.test(callId)) return;
+  throw new MillraceError(
+    'config',
+    `The id '${callId}' is that of an answer to another call. Use an id that does not end with '~' and a number.`,
   );
 };
 
@@ -85,9 +95,19 @@ const maxId = 500;
 
 /** The order as JSON, or an error that names what JSON cannot express. */
 export const plainOrder = (order: Order): Order => {
-  const plain: unknown = JSON.parse(JSON.stringify(order));
+  const plain = asJson(order);
   if (isOrder(plain)) return plain;
   throw new MillraceError('invalidRequest', 'The input of a call must be JSON, and not empty.');
+};
+
+const asJson = (value: unknown): unknown => {
+  try {
+    return JSON.parse(JSON.stringify(value));
+  } catch (cause) {
+    throw new MillraceError('config', 'The input and the options of a call must be JSON.', {
+      cause,
+    });
+  }
 };
 
 export const isOrder = (value: unknown): value is Order =>

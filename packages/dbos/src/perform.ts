@@ -89,11 +89,8 @@ export const perform$ = (performing: Performing, order: Order): Observable<Outco
           if (!isOurs) throw new DBOSWorkflowConflictError(callId);
         }),
       );
-      const outcome$ =
-        expires === undefined
-          ? call$(performing, order, isOurs$)
-          : expire$(performing, order, expires);
-      return outcome$.pipe(
+      if (expires !== undefined) return expire$(performing, order, expires);
+      return call$(performing, order, isOurs$).pipe(
         catchError((error: unknown) =>
           whileOurs$.pipe(
             map((): never => {
@@ -101,7 +98,9 @@ export const perform$ = (performing: Performing, order: Order): Observable<Outco
             }),
           ),
         ),
-        concatMap((outcome) => whileOurs$.pipe(map(() => outcome))),
+        concatMap((reply) =>
+          whileOurs$.pipe(concatMap(() => afterwards$(performing, order, reply))),
+        ),
       );
     }),
   );
@@ -111,7 +110,7 @@ const call$ = (
   performing: Performing,
   order: Order,
   isOurs$: Observable<boolean>,
-): Observable<Outcome> => {
+): Observable<Reply> => {
   const { database, store, agents, sent$, isDraining } = performing;
   const { callId, sessionId } = order;
   const messages$ = messagesTo$(database, callId, sent$);
@@ -158,7 +157,7 @@ const call$ = (
     }),
     takeUntil(reply$.pipe(last(undefined, true))),
   );
-  return merge(reply$, lost$).pipe(concatMap((reply) => afterwards$(performing, order, reply)));
+  return merge(reply$, lost$);
 };
 
 /** How often a worker looks whether a call is still its own, in milliseconds. */
@@ -169,7 +168,8 @@ const retryMs = 500;
 /** The database is away, or a worker that was taken for dead holds the call. */
 const isTransient = (error: unknown): boolean =>
   isMillraceError(error) &&
-  (error.code === 'store' || (error.code === 'conflict' && error.retryable));
+  error.retryable &&
+  (error.code === 'store' || error.code === 'conflict');
 
 /** The call ended at a step, or was not admitted. */
 const isLeft = (error: unknown): boolean =>
@@ -257,7 +257,7 @@ const steered$ = (session: KeptSession, input: Input): Observable<never> =>
 
 /** The calls of a suspended session wait, and its time may be limited. */
 const afterwards$ = (
-  { database, version }: Performing,
+  { database }: Performing,
   order: Order,
   { reason, suspensions = [] }: Reply,
 ): Observable<Outcome> => {
@@ -273,9 +273,7 @@ const afterwards$ = (
     ...(delayMs === undefined ? {} : { answerWithinMs: delayMs }),
     expires: { callId, sessionId, toolCallIds },
   };
-  return stored$(() => database.suspend(order, expiry, { delayMs, version })).pipe(
-    map(() => outcome),
-  );
+  return stored$(() => database.suspend(order, expiry, { delayMs })).pipe(map(() => outcome));
 };
 
 const expire$ = (

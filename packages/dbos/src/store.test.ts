@@ -1,7 +1,9 @@
-import { afterAll, afterEach, beforeAll, describe, it, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { journalContract, memoryContract, sessionStoreContract } from '@millrace/core/testing';
 import pg from 'pg';
+import { openDatabase } from './database.js';
 import { done, type Engines, startEngines } from './engine.test-support.js';
+import { expiryOf, type Order } from './order.js';
 
 jest.setTimeout(120_000);
 
@@ -43,4 +45,51 @@ describe('the store of an engine', () => {
   for (const { name, run } of sessionStoreContract(() => newStore().open().sessions)) it(name, run);
 
   for (const { name, run } of memoryContract(() => newStore().open().memory)) it(name, run);
+});
+
+describe('the database of an engine', () => {
+  const order = (callId: string): Order => ({ callId, agent: 'a', sessionId: 's', input: 'x' });
+
+  it('lets a suspended call finish that was put back into its queue, and holds the others', async () => {
+    const database = openDatabase({ url: engines.server.url, name: 'held', schema: 'dbos' });
+    await database.start(order('first'), {});
+    await database.start(order('second'), {});
+    const expires = { callId: 'first', sessionId: 's', toolCallIds: ['t'] };
+    await database.suspend(order('first'), { ...order(expiryOf('first')), expires }, {});
+    await database.start(order('third'), {});
+    const { rows } = await admin.query(
+      `select workflow_uuid as id, status from dbos.workflow_status
+      where application_name = 'held' and queue_partition_key = 's' and workflow_uuid not like '%expiry' order by 1`,
+    );
+    expect(rows).toEqual([
+      { id: 'first', status: 'ENQUEUED' },
+      { id: 'second', status: 'DELAYED' },
+      { id: 'third', status: 'DELAYED' },
+    ]);
+    await database.answer(order('first'), order('first~2'), {});
+    for (const callId of ['first~2', 'second', 'third']) {
+      expect(await database.find(callId)).toMatchObject({ status: 'ENQUEUED' });
+    }
+    await database.close();
+  });
+
+  it('recovers only the calls of workers that are not connected', async () => {
+    const database = openDatabase({ url: engines.server.url, name: 'gone', schema: 'dbos' });
+    for (const callId of ['of-dead', 'of-live']) await database.start(order(callId), {});
+    await admin.query(
+      `update dbos.workflow_status set status = 'PENDING', application_version = 'gone/', owner_xid = 'x',
+        executor_id = workflow_uuid where application_name = 'gone'`,
+    );
+    const live = database.presence$('of-live').subscribe({ error: () => undefined });
+    const [queues, ours] = [['gone/a'], { id: 'me', version: 'gone/' }];
+    const isAlone = async (): Promise<boolean> => (await database.gone(ours, queues)).length === 1;
+    while (!(await isAlone()));
+    const released: string[] = [];
+    const release = async (ids: readonly string[]) => released.push(...ids);
+    expect(await database.recover(['of-dead', 'of-live'], queues, release)).toEqual(['of-dead']);
+    expect(released).toEqual(['of-dead']);
+    expect(await database.owner('of-live')).toBe('x');
+    live.unsubscribe();
+    await database.close();
+  });
 });

@@ -43,7 +43,15 @@ import {
   throwError,
   timer,
 } from 'rxjs';
-import { type Database, queueOf, unreadableOrder, versionOf, type Worker } from './database.js';
+import {
+  type Database,
+  messageOf,
+  queueOf,
+  unavailable,
+  unreadableOrder,
+  versionOf,
+  type Worker,
+} from './database.js';
 import { isOrder, type Order } from './order.js';
 import {
   type Outcome,
@@ -76,7 +84,7 @@ export interface WorkOptions {
   readonly drainMs?: number;
   /** Options of a call that JSON cannot express, such as a context with the database of its user. Default: none. */
   readonly callOptions?: (call: WorkedCall) => WorkerCallOptions;
-  /** How often to look for waiting calls, in milliseconds: each costs one query of each agent. Default: 100. */
+  /** How often each worker of these agents looks for waiting calls, in milliseconds; the last one that starts sets it. Default: 100. */
   readonly pollMs?: number;
   /** How often to look for workers that are gone, in milliseconds. Two looks in a row must agree. Default: 2,000. */
   readonly recoverMs?: number;
@@ -196,7 +204,7 @@ export const work$ = (
     const launched$ = new Observable<void>((subscriber) => {
       // DBOS may still start a call that it had taken before the end. Not a step: it would record errors of the end.
       const run: Run = (order) =>
-        isStopped ? unsettled : performed(performing, order, stopped$, notices$);
+        isStopped ? unsettled() : performed(performing, order, stopped$, notices$);
       const begun = inProcess.ended.then(() =>
         launch(database, worker, agents, options, run, warn),
       );
@@ -285,7 +293,7 @@ const oncePerProcess = (): MillraceError =>
 type Run = (order: unknown) => Promise<Outcome>;
 
 /** The end of a call that another worker continues. */
-const unsettled = new Promise<never>(() => undefined);
+const unsettled = (): Promise<never> => new Promise(() => undefined);
 
 /** Starts DBOS in this process, with a workflow and a queue for each agent. */
 const launch = async (
@@ -383,15 +391,3 @@ const recorded = ({ code, message, retryable }: MillraceError): Error => {
   delete error.stack;
   return Object.assign(error, { code, retryable });
 };
-
-const messageOf = (error: unknown): string =>
-  error instanceof Error ? error.message : String(error);
-
-/** The error for a database that cannot be used. */
-export const unavailable = (cause: unknown): MillraceError =>
-  isMillraceError(cause)
-    ? cause
-    : new MillraceError('store', `The database of the engine failed: ${messageOf(cause)}`, {
-        cause,
-        retryable: true,
-      });

@@ -148,10 +148,10 @@ const isType =
 const messagesOfCall = contextKey<Observable<CallMessage>>('the messages of a Restate call');
 
 /**
- * An approver that waits for the handler `decide` of the object of the running call: `requireApproval(tool, waitForDecision)`. The wait survives the
+ * An approver that waits for the handler `decide` of the object of the running call: `requireApproval(tool, awaitDecision)`. The wait survives the
  * process: another one asks again, and takes decisions made in the meantime. Denies the tool call outside Restate.
  */
-export const waitForDecision: Approver = Object.assign<Approver, Pick<Approver, 'parallel'>>(
+export const awaitDecision: Approver = Object.assign<Approver, Pick<Approver, 'parallel'>>(
   ({ context, toolCallId }) =>
     defer(() => context.get(messagesOfCall)).pipe(
       filter(isType('decide')),

@@ -22,7 +22,7 @@ const script = `
 import { createServer } from 'node:http2';
 import { createAgent, requireApproval, textOf, tool } from '@millrace/core';
 import { finish, text, toolCall } from '@millrace/core/testing';
-import { restateAgents, waitForDecision } from '@millrace/restate';
+import { restateAgents, awaitDecision } from '@millrace/restate';
 import { openFiles } from '@millrace/store';
 import { createEndpointHandler } from '@restatedev/restate-sdk';
 import { concatMap, from } from 'rxjs';
@@ -61,7 +61,7 @@ const model = {
 const tools = [
   acts('charge', { idempotent: true }),
   acts('mail'),
-  requireApproval(acts('refund'), waitForDecision),
+  requireApproval(acts('refund'), awaitDecision),
 ];
 const agent = createAgent({ name: 'worker', model, tools });
 const { services, drain } = restateAgents([agent], {

@@ -1,5 +1,5 @@
 export type { AgentStore, OwnOptions, PlainOptions } from './attempt.js';
-export { waitForDecision } from './attempt.js';
+export { awaitDecision } from './attempt.js';
 export {
   type AgentHandlers,
   type CallOnRestate,

@@ -46,7 +46,7 @@ import {
   type AgentStore,
   restateAgents,
   type RestateAgentsOptions,
-  waitForDecision,
+  awaitDecision,
 } from './index.js';
 import { type RestateServer, startRestate } from './restate-server.test-support.js';
 
@@ -300,7 +300,7 @@ describe('a running call', () => {
     const input = jsonSchema({ type: 'object', properties: { to: { type: 'string' } } });
     const send = requireApproval(
       tool({ name: 'send', description: 'Sends.', input, run: ({ to = '' }) => `Sent to ${to}.` }),
-      waitForDecision,
+      awaitDecision,
     );
     const outcome: ScriptedAnswer = ({ messages }) => {
       const [result] = messages.at(-1)?.content ?? [];
@@ -341,7 +341,7 @@ describe('a running call', () => {
     const store = await newStore();
     const pay = requireApproval(
       tool({ name: 'pay', description: 'Pays.', run: () => 'Paid.' }),
-      waitForDecision,
+      awaitDecision,
     );
     const agent = createAgent({
       name: 'patient',
@@ -497,7 +497,7 @@ describe('restateAgents()', () => {
 it('without Restate, a tool that waits for a decision is denied', async () => {
   const pay = requireApproval(
     tool({ name: 'pay', description: 'Pays.', run: () => 'Paid.' }),
-    waitForDecision,
+    awaitDecision,
   );
   const model = scriptedModel([toolCall('pay')], [text('Denied.')]);
   const { toolCalls } = await createAgent({ model, tools: [pay] }).call('Pay.');

@@ -84,7 +84,7 @@ export interface AgentHandlers {
     context: ObjectSharedContext,
     request: { readonly callId: string; readonly input: string },
   ) => Promise<SentResult>;
-  /** Decides on a tool call that waits with `waitForDecision`. The ids are those of its event `approvalRequested`. */
+  /** Decides on a tool call that waits with `awaitDecision`. The ids are those of its event `approvalRequested`. */
   readonly decide: (
     context: ObjectSharedContext,
     request: { readonly callId: string; readonly toolCallId: string; readonly verdict: Verdict },
