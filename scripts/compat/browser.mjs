@@ -13,7 +13,7 @@ export const goal =
 
 /** Entries that need Node, or compile code. Every other one must bundle for browsers without a `node:` import. */
 const notPortable = [
-  /^@millrace\/(devtools|mcp|retrieval|store)(\/|$)/,
+  /^@millrace\/(dbos|devtools|mcp|restate|retrieval|store)(\/|$)/,
   /^@millrace\/server\/(node|web-socket)$/,
   /^@millrace\/tools(\/(?!patterns$)|$)/,
   // It compiles the schema of its documents.

@@ -54,7 +54,12 @@ const stepsPerCall = 4 + 3 * turns + 1;
 const withoutDeltas = values['without-deltas'] && {
   events: ({ type }) => type !== 'reasoningChunk',
 };
-const schemas = { store: { schema: 'measured', ...withoutDeltas }, schema: 'measured_dbos' };
+// The server of the tests takes 50 connections.
+const schemas = {
+  store: { schema: 'measured', pool: { max: 5 }, ...withoutDeltas },
+  schema: 'measured_dbos',
+  pool: { max: 5 },
+};
 
 function agent() {
   const look = tool({ name: 'look', description: 'Looks.', run: () => 'Two mills, both running.' });
@@ -94,6 +99,7 @@ async function work(kind) {
     const started = new Map();
     const elapsed = [];
     engine.work$([{ agent: agent(), concurrency: atOnce }]).subscribe((notice) => {
+      if (notice.type === 'warning' || notice.type === 'recovered') console.error(notice);
       if (notice.type === 'ready') process.send('ready');
       if (notice.type === 'started') started.set(notice.callId, Date.now());
       if (notice.type !== 'ended') return;

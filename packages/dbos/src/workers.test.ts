@@ -65,7 +65,7 @@ const ended = async (worker: ChildProcess, signal: NodeJS.Signals): Promise<void
 };
 
 describe('workers', () => {
-  it('X: continue a call that was begun on one, followed from a second process, and interrupted from a third, after two were killed', async () => {
+  it('continue a call that was begun on one, followed from a second process, and interrupted from a third, after two were killed', async () => {
     const [first, second] = await Promise.all([startWorker(), startWorker()]);
     const starting = engines.open();
     await firstValueFrom(
@@ -87,7 +87,7 @@ describe('workers', () => {
     expect(events.at(-1)).toMatchObject({ type: 'postCall', reply: { reason: 'interrupted' } });
   });
 
-  it('X: waits for an approval across a deploy, and goes on with the new agent', async () => {
+  it('waits for an approval across a deploy, and goes on with the new agent', async () => {
     const old = await startWorker('', 'old');
     const engine = engines.open();
     await firstValueFrom(
@@ -103,7 +103,7 @@ describe('workers', () => {
     expect(await replyText(engine, 'deploy')).toBe('new: use pay | paid');
   });
 
-  it('X: keeps a call on the version that began it, until it is adopted', async () => {
+  it('keeps a call on the version that began it, until it is adopted', async () => {
     const old = await startWorker('v1', 'old');
     const engine = engines.open({ version: 'v1' });
     for (const callId of ['stays', 'moves']) {
@@ -131,7 +131,7 @@ describe('workers', () => {
     expect(await replyText(later, 'moves')).toBe('new: use pay | paid');
   });
 
-  it('X: hands its calls over when it is told to end', async () => {
+  it('hands its calls over when it is told to end', async () => {
     const first = await startWorker();
     const engine = engines.open();
     await firstValueFrom(
@@ -153,7 +153,7 @@ describe('workers', () => {
     expect(rows).toEqual([{ count: '1' }]);
   });
 
-  it('X: goes on when the database has closed its connections', async () => {
+  it('goes on when the database has closed its connections', async () => {
     const worker = await startWorker();
     const engine = engines.open();
     await firstValueFrom(engine.start$('clerk', 'forever', { callId: 'cut', sessionId: 'cut' }));
@@ -168,7 +168,7 @@ describe('workers', () => {
     expect(seen.filter(({ type }) => type === 'postCall')).toHaveLength(1);
   });
 
-  it('X: gives up a call that has killed too many workers', async () => {
+  it('gives up a call that has killed too many workers', async () => {
     const engine = engines.open();
     const worker = await startWorker();
     await firstValueFrom(engine.start$('clerk', 'forever', { callId: 'poison' }));
