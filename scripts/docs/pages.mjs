@@ -6,7 +6,18 @@ import { readJson, root } from '../workspaces.mjs';
 const guide = [
   ['Learn', ['guide', 'tools', 'models', 'state', 'memory', 'retrieval', 'agents', 'planning']],
   ['Recipes', ['recipes']],
-  ['Run in production', ['production', 'durability', 'beyond-one-machine', 'scale', 'clients', 'platforms', 'flow-control']],
+  [
+    'Run in production',
+    [
+      'production',
+      'durability',
+      'beyond-one-machine',
+      'scale',
+      'clients',
+      'platforms',
+      'flow-control',
+    ],
+  ],
   ['Go further', ['extending', 'text-tools', 'performance', 'reference', 'rules']],
 ];
 

@@ -48,7 +48,7 @@ export interface Database {
   retry(callId: string, call: EngineCall, version?: string): Promise<void>;
   /** The token of the run that owns a call: a new one each time that a worker takes it from its queue. */
   owner(callId: string): Promise<string | undefined>;
-  /** Whether a call is in no queue and no worker runs it; undefined if there is none. */
+  /** Whether a call is in no queue and no worker runs it; undefined for an unknown one. */
   isOver(callId: string): Promise<boolean | undefined>;
   /** The call as DBOS knows it. */
   find(callId: string): Promise<EngineCall | undefined>;
@@ -369,7 +369,7 @@ export const openDatabase = ({ url, name, schema, pool: config }: DatabaseOption
           applicationVersion: versionOf(name, version),
         });
       } catch (error) {
-        // Somebody else was faster.
+        // Another request was faster.
         const [row] = await query(`select status from ${status} where workflow_uuid = $1`, [
           callId,
         ]);
@@ -423,7 +423,7 @@ export const openDatabase = ({ url, name, schema, pool: config }: DatabaseOption
     },
     recover: (workers, queues, release) =>
       inTransaction(async (run) => {
-        // Held until the end: meanwhile nobody else recovers these workers, and no worker runs their calls.
+        // Held until the end: meanwhile no other worker recovers these, and no worker runs their calls.
         const gone = await run(
           `select executor_id as id from unnest($1::text[]) as executor_id where ${isGone}`,
           [workers],
@@ -485,7 +485,7 @@ const migrate = async (pool: pg.Pool, url: string, schema: string): Promise<void
     await ensureSystemDatabase(url, new GlobalLogger(undefined, { logger: silent }), pool, schema);
   } finally {
     connection.off('error', ignore);
-    // Closing it frees the lock, whatever happened.
+    // Closing it frees the lock, also after an error.
     connection.release(true);
   }
 };

@@ -16,7 +16,7 @@ import {
 } from 'rxjs';
 import { type Database, stored$, type StoredMessage } from './database.js';
 
-/** What other processes send to a running call. */
+/** A message of another process to a running call. */
 export type Message =
   | { readonly kind: 'interrupt'; readonly message?: string }
   | { readonly kind: 'steer'; readonly input: Input }

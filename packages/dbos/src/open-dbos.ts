@@ -99,7 +99,7 @@ const rules: Readonly<Record<keyof DbosOptions, Rule>> = {
   ],
 };
 
-/** Where a call is: `abandoned` calls have stopped too many workers. */
+/** The place of a call: `abandoned` calls have stopped too many workers. */
 export interface CallPlace {
   readonly status: 'delayed' | 'queued' | 'running' | 'ended' | 'failed' | 'aborted' | 'abandoned';
   readonly agent: string;
@@ -153,9 +153,9 @@ export interface DbosEngine {
   resume$(callId: string): Observable<string>;
   /** Forks a call as `fork$` of the journal, and queues the new one for the same agent. Emits its id. Cold. */
   fork$(callId: string, options: Parameters<typeof fork$>[2]): Observable<string>;
-  /** Ends a call at once; running tools may have done their work. Completes and errors as `interrupt$`. Cold. */
+  /** Ends a call immediately; running tools may have done their work. Completes and errors as `interrupt$`. Cold. */
   abort$(callId: string): Observable<never>;
-  /** Emits where a call is. Errors with `invalidResume` if there is no such call. Cold. */
+  /** Emits the place of a call. Errors with `invalidResume` if there is no such call. Cold. */
   find$(callId: string): Observable<CallPlace>;
   /**
    * Moves the calls that have not ended from an old version, or from none, to that of this engine. Emits their ids. Calls that live
@@ -424,7 +424,7 @@ const checkResults = (callId: string, ids: readonly string[], results: object): 
 
 const checkText = (owner: string, message: unknown): void => {
   if (typeof message === 'string' && message.trim() !== '') return;
-  throw new MillraceError('config', `${owner} takes a text, which is not empty.`);
+  throw new MillraceError('config', `${owner} takes a string that is not empty.`);
 };
 
 const noSession = (owner: string, callId: string): MillraceError =>

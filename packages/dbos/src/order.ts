@@ -11,7 +11,7 @@ import {
 /** The options of a call that JSON can express. Others belong to the workers: see `callOptions` of `work$`. */
 export type PlainCallOptions = Pick<CallOptions, 'request' | 'limits' | 'metadata'>;
 
-/** What a worker needs to run a call: the input of its workflow. */
+/** All that a worker needs to run a call: the input of its workflow. */
 export interface Order {
   readonly callId: string;
   readonly agent: string;
@@ -77,7 +77,7 @@ export const checkId = (what: string, id: unknown): void => {
   if (isText && Buffer.byteLength(id) <= maxId) return;
   throw new MillraceError(
     'config',
-    `${what} needs an id: a text of 1 to ${maxId} bytes, not only spaces.`,
+    `${what} needs an id: a string of 1 to ${maxId} bytes, not only spaces.`,
   );
 };
 

@@ -72,7 +72,7 @@ export interface Outcome {
 }
 
 /**
- * Runs a call, or resumes it where an earlier worker left it, and emits how it ended. Waits while the database is
+ * Runs a call, or resumes it after the last step of an earlier worker, and emits how it ended. Waits while the database is
  * unreachable, or a worker that was taken for dead still has the call. Never ends if the call is drained: another
  * worker continues it. Errors as the call does, and with a conflict of DBOS if another worker has taken it over.
  */
@@ -83,7 +83,7 @@ export const perform$ = (performing: Performing, order: Order): Observable<Outco
   return owner$.pipe(
     concatMap((token) => {
       const isOurs$ = owner$.pipe(map((now) => now === token));
-      /** Whatever came of a call that another run has taken over, it is for that one to tell. */
+      /** If another run has taken the call over, that one reports its end. */
       const whileOurs$ = isOurs$.pipe(
         map((isOurs) => {
           if (!isOurs) throw new DBOSWorkflowConflictError(callId);

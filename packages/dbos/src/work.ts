@@ -77,7 +77,7 @@ export interface WorkedAgent extends PerformedAgent {
 export interface WorkOptions {
   /**
    * Shuts the worker down when it emits: it takes no more calls, running ones end after their current step, and other workers
-   * continue them. Completes then. Unsubscribing does the same at once, in the middle of steps.
+   * continue them. Completes then. Unsubscribing does the same immediately, in the middle of steps.
    */
   readonly until$?: Observable<unknown>;
   /** How long to wait for running steps on `until$`, in milliseconds. A call that waits for a decision is cut after this time. Default: 10,000. */
@@ -95,7 +95,7 @@ export interface WorkOptions {
 /** A call that a worker is about to run. */
 export type WorkedCall = Pick<Order, 'callId' | 'agent' | 'sessionId' | 'options'>;
 
-/** What a worker does. Not a part of any call. */
+/** A notice of a worker. Not a part of any call. */
 export type WorkNotice =
   | { readonly type: 'ready'; readonly worker: string }
   | { readonly type: 'started'; readonly callId: string; readonly agent: string }
@@ -384,7 +384,7 @@ const performed = (
   });
 };
 
-/** What DBOS keeps of an error: neither its cause nor a stack, which may contain secrets. */
+/** The error that DBOS records, without its cause and its stack, which may contain secrets. */
 const recorded = ({ code, message, retryable }: MillraceError): Error => {
   const error = new Error(message);
   error.name = 'MillraceError';

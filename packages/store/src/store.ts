@@ -28,7 +28,7 @@ export interface DatabaseStore extends Store {
   /** Facts about users, across sessions: `withLongTermMemory({ memory })`. */
   readonly longTermMemory: LongTermMemory;
   /**
-   * Releases the claims of a process that is known to be dead, so that its calls can be resumed at once instead of after
+   * Releases the claims of a process that is known to be dead, so that its calls can be resumed immediately instead of after
    * their leases. A process that lives after all can no longer write to these calls. Completes when done. Cold.
    */
   release$(callIds: readonly string[]): Observable<never>;
