@@ -44,6 +44,7 @@ const plain = [
     paths: [
       'bench/',
       'conformance/client-suite/',
+      'conformance/crash-suite/src/fleet/fleet\\.test',
       'conformance/fault-server/',
       'conformance/flow-suite/src/slow/',
       'packages/a2a/src/(a2a-tool|server/kill)\\.test',

@@ -2,14 +2,13 @@ import { DBOSWorkflowConflictError } from '@dbos-inc/dbos-sdk';
 import {
   type Agent,
   type CallOptions,
-  type Input,
   interruptOn,
   isMillraceError,
   type Reply,
   toolOutput,
 } from '@millrace/core';
 import type { CallStore, Journal } from '@millrace/core/journal';
-import { keepSessions, type KeptSession } from '@millrace/core/sessions';
+import { keepSessions } from '@millrace/core/sessions';
 import { parsedJson } from '@millrace/core/values';
 import type { DatabaseStore } from '@millrace/store/postgres';
 import {
@@ -20,7 +19,6 @@ import {
   endWith,
   exhaustMap,
   filter,
-  first,
   ignoreElements,
   interval,
   last,
@@ -31,7 +29,6 @@ import {
   type Observable,
   of,
   reduce,
-  repeat,
   retry,
   share,
   skip,
@@ -40,7 +37,7 @@ import {
   tap,
   timer,
 } from 'rxjs';
-import { type Database, stored$ } from './database.js';
+import { type Database, retryMs, stored$ } from './database.js';
 import { decided, kindOf, type Message, messagesTo$ } from './messages.js';
 import { continued, expiryOf, type Order } from './order.js';
 
@@ -120,9 +117,9 @@ const call$ = (
     const { agent, onUncertain = 'ask' } = worked;
     const interrupts$ = messages$.pipe(filter(kindOf('interrupt')));
     const own = agent.with(decided(messages$), interruptOn(interrupts$));
-    return begun$(store.calls, callId).pipe(
-      concatMap((begun) => {
-        const from = { ...begun, onUncertain };
+    return recorded$(store.calls, callId).pipe(
+      concatMap(({ steps }) => {
+        const from = { isBegun: steps > 0, onUncertain };
         return sessionId === undefined
           ? ofAgent$(performing, own, order, from)
           : ofSession$(performing, own, { ...order, sessionId }, from, messages$);
@@ -163,8 +160,6 @@ const call$ = (
 /** How often a worker looks whether a call is still its own, in milliseconds. */
 const ownerMs = 5_000;
 
-const retryMs = 500;
-
 /** The database is away, or a worker that was taken for dead holds the call. */
 const isTransient = (error: unknown): boolean =>
   isMillraceError(error) &&
@@ -175,21 +170,19 @@ const isTransient = (error: unknown): boolean =>
 const isLeft = (error: unknown): boolean =>
   isMillraceError(error) && (error.code === 'aborted' || error.code === 'busy');
 
-interface Begun {
-  readonly isBegun: boolean;
-  /** How many messages of `steer$` the call has taken. */
-  readonly steers: number;
-}
-
-const begun$ = ({ driver }: CallStore, callId: string): Observable<Begun> =>
+/** The ids of the recorded steps of a call, and how many messages of `steer$` they have taken. */
+const recorded$ = (
+  { driver }: CallStore,
+  callId: string,
+): Observable<{ readonly steps: number; readonly steers: number }> =>
   driver.read$(callId, { kind: 'step' }).pipe(
     mergeMap((records) => records),
-    reduce<{ readonly name: string; readonly text: string }, Begun>(
-      ({ steers }, { name, text }) => ({
-        isBegun: true,
+    reduce(
+      ({ steps, steers }, { name, text }) => ({
+        steps: steps + 1,
         steers: steers + (isSteering(callId, name) ? lengthOf(text) : 0),
       }),
-      { isBegun: false, steers: 0 },
+      { steps: 0, steers: 0 },
     ),
   );
 
@@ -201,7 +194,8 @@ const lengthOf = (text: string): number => {
   return Array.isArray(value) ? value.length : 0;
 };
 
-type Continued = Begun & Required<Pick<PerformedAgent, 'onUncertain'>>;
+/** Whether the call has begun, and what to do about its uncertain tools. */
+type Continued = Required<Pick<PerformedAgent, 'onUncertain'>> & { readonly isBegun: boolean };
 
 const ofAgent$ = (
   { durable, callOptions }: Performing,
@@ -220,7 +214,7 @@ const ofSession$ = (
   { store, durable, callOptions }: Performing,
   agent: Agent,
   order: Order & { readonly sessionId: string },
-  { isBegun, steers, onUncertain }: Continued,
+  { isBegun, onUncertain }: Continued,
   messages$: Observable<Message>,
 ): Observable<Reply> => {
   const { callId, sessionId, input, options } = order;
@@ -235,25 +229,20 @@ const ofSession$ = (
             ? session.resume$(callId, { ...more, onUncertain })
             : session.call$(input, { ...options, ...more, callId })
         ).pipe(share());
-        const late$ = messages$.pipe(
-          filter(kindOf('steer')),
-          skip(steers),
-          mergeMap((message) => steered$(session, message.input)),
+        // From its first event on, the call can be steered, and no other worker steers it.
+        const steered$ = session.events$.pipe(
+          take(1),
+          mergeMap(() => recorded$(store.calls, callId)),
+          mergeMap(({ steers }) => messages$.pipe(filter(kindOf('steer')), skip(steers))),
+          // The call goes on without a message that it cannot take.
+          mergeMap(({ input }) => session.steer$(input).pipe(catchError(() => EMPTY))),
+          ignoreElements(),
           takeUntil(reply$.pipe(ignoreElements(), endWith(true))),
         );
-        return merge(late$, reply$);
+        return merge(steered$, reply$);
       }),
     );
 };
-
-/** Repeats a message that comes before the call takes any. One that the call cannot read is left. */
-const steered$ = (session: KeptSession, input: Input): Observable<never> =>
-  session.steer$(input).pipe(
-    repeat({ delay: () => session.events$.pipe(take(1)) }),
-    first((outcome) => outcome.status === 'delivered' || outcome.why !== 'notRunning'),
-    ignoreElements(),
-    catchError(() => EMPTY),
-  );
 
 /** The calls of a suspended session wait, and its time may be limited. */
 const afterwards$ = (

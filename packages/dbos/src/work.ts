@@ -20,7 +20,6 @@ import {
   concat,
   concatMap,
   defer,
-  EMPTY,
   exhaustMap,
   filter,
   finalize,
@@ -224,34 +223,8 @@ export const work$ = (
           .then(leave);
       };
     });
-    /** Their claims would last until their leases expire. */
-    const release = (callIds: readonly string[]): Promise<unknown> =>
-      lastValueFrom(store.release$(callIds), { defaultValue: undefined });
-    const recover$ = (gone: readonly string[]): Observable<readonly string[]> =>
-      from(database.recover(gone, queues, release)).pipe(
-        catchError((error: unknown) => {
-          warn(`Taking over the calls of workers that are gone failed: ${messageOf(error)}`);
-          return EMPTY;
-        }),
-      );
     const queues = agents.map(({ agent }) => queueOf(database.name, agent.name));
-    const recovered$ = timer(0, recoverMs).pipe(
-      exhaustMap(() =>
-        from(database.gone(worker, queues)).pipe(
-          catchError((error: unknown) => {
-            warn(`Looking for workers that are gone failed: ${messageOf(error)}`);
-            return of<readonly string[]>([]);
-          }),
-        ),
-      ),
-      pairwise(),
-      // A worker may have lost its connection for a moment only.
-      map(([before, now]) => now.filter((id) => before.includes(id))),
-      filter((gone) => gone.length > 0),
-      exhaustMap((gone) => recover$(gone)),
-      filter((callIds) => callIds.length > 0),
-      map((callIds): WorkNotice => ({ type: 'recovered', callIds })),
-    );
+    const recovered$ = recovering$({ database, store }, worker, queues, recoverMs, warn);
     const drained$ = until$.pipe(
       take(1),
       tap(() => {
@@ -286,6 +259,45 @@ export const work$ = (
     // Completes when other workers have its calls.
     return concat(worked$, defer(() => from(inProcess.ended)).pipe(ignoreElements()));
   });
+
+/** Looks for workers that are gone, and puts their calls back into their queues. */
+const recovering$ = (
+  { database, store }: Pick<Engine, 'database' | 'store'>,
+  worker: Worker,
+  queues: readonly string[],
+  recoverMs: number,
+  warn: (message: string) => void,
+): Observable<WorkNotice> => {
+  const orWarning =
+    (what: string) =>
+    (ids$: Observable<readonly string[]>): Observable<readonly string[]> =>
+      ids$.pipe(
+        catchError((error: unknown) => {
+          warn(`${what} failed: ${messageOf(error)}`);
+          return of([]);
+        }),
+      );
+  /** Their claims would last until their leases expire. */
+  const release = (callIds: readonly string[]): Promise<unknown> =>
+    lastValueFrom(store.release$(callIds), { defaultValue: undefined });
+  const gone$ = defer(() => from(database.gone(worker, queues))).pipe(
+    orWarning('Looking for workers that are gone'),
+  );
+  return timer(0, recoverMs).pipe(
+    exhaustMap(() => gone$),
+    pairwise(),
+    // A worker may have lost its connection for a moment only.
+    map(([before, now]) => now.filter((id) => before.includes(id))),
+    filter((gone) => gone.length > 0),
+    exhaustMap((gone) =>
+      from(database.recover(gone, queues, release)).pipe(
+        orWarning('Taking over the calls of workers that are gone'),
+      ),
+    ),
+    filter((callIds) => callIds.length > 0),
+    map((callIds) => ({ type: 'recovered', callIds })),
+  );
+};
 
 const oncePerProcess = (): MillraceError =>
   misuse('DBOS runs once in a process: end the other work$(), or the DBOS of the program, first.');
