@@ -234,7 +234,7 @@ const ofSession$ = (
           take(1),
           mergeMap(() => recorded$(store.calls, callId)),
           mergeMap(({ steers }) => messages$.pipe(filter(kindOf('steer')), skip(steers))),
-          // The call goes on without a message that it cannot take.
+          // The call continues without a message that it cannot take.
           mergeMap(({ input }) => session.steer$(input).pipe(catchError(() => EMPTY))),
           ignoreElements(),
           takeUntil(reply$.pipe(ignoreElements(), endWith(true))),
