@@ -63,6 +63,8 @@ export interface Database {
     queues: readonly string[],
     release: (callIds: readonly string[]) => Promise<unknown>,
   ): Promise<readonly string[]>;
+  /** Puts a call that ended at a step, because its worker drains, back into its queue. */
+  handOver(callId: string): Promise<void>;
   /** Puts the running calls of a worker of this process, which has stopped, back into their queues. */
   leave(worker: string): Promise<void>;
   /** Moves calls that have not ended from another version to ours, but for those that a live worker runs. */
@@ -194,12 +196,18 @@ export const openDatabase = ({ url, name, schema, pool: config }: DatabaseOption
   };
   const status = table('workflow_status');
   /** In a partition, DBOS orders by the millisecond of the start: two starts must not share one. */
-  const inOrder = `update ${status} set created_at = greatest(created_at, 1 + coalesce((
-      select max(created_at) from ${status}
-      where queue_name = $2 and queue_partition_key = $3 and workflow_uuid <> $1 and (
-        status in ('ENQUEUED', 'PENDING') or status = 'DELAYED' and delay_until_epoch_ms = ${heldUntil}
-      )
-    ), 0)) where workflow_uuid = $1`;
+  const ofSamePlace = `queue_name = $2 and queue_partition_key = $3 and workflow_uuid <> $1 and (
+      status in ('ENQUEUED', 'PENDING') or status = 'DELAYED' and delay_until_epoch_ms = ${heldUntil}
+    )`;
+  /** Workers pass over calls of other versions: a session stays on that of its unfinished calls. */
+  const inOrder = `update ${status} set
+      created_at = greatest(created_at, 1 + coalesce((
+        select max(created_at) from ${status} where ${ofSamePlace}
+      ), 0)),
+      application_version = coalesce((
+        select application_version from ${status} where ${ofSamePlace} order by created_at desc limit 1
+      ), application_version)
+    where workflow_uuid = $1`;
   const inFront = `update ${status} set created_at = (
       select created_at from ${status} where workflow_uuid = $2
     ) where workflow_uuid = $1`;
@@ -434,6 +442,12 @@ export const openDatabase = ({ url, name, schema, pool: config }: DatabaseOption
         await run(requeue, [callIds]);
         return callIds;
       }),
+    handOver: async (callId) => {
+      await query(
+        `update ${status} set ${requeued}, ${uncounted} where status = 'PENDING' and workflow_uuid = $1`,
+        [callId],
+      );
+    },
     leave: async (worker) => {
       await query(
         `update ${status} set ${requeued}, ${uncounted} where status = 'PENDING' and executor_id = $1`,

@@ -43,7 +43,10 @@ export interface StartOptions extends PlainCallOptions {
    * informed that there was no answer. Default: without end.
    */
   readonly answerWithinMs?: number;
-  /** Only workers of this version run the call. Default: the version of the worker that started last. */
+  /**
+   * Only workers of this version run the call, unless its session has unfinished calls: then it gets their version. Default: that of the
+   * worker that started last.
+   */
   readonly version?: string;
 }
 

@@ -138,8 +138,12 @@ const call$ = (
       },
     }),
     catchError((error: unknown) => {
-      if (isDraining() && isLeft(error)) return NEVER;
-      throw error;
+      if (!isDraining() || !isLeft(error)) throw error;
+      return isOurs$.pipe(
+        filter(Boolean),
+        mergeMap(() => stored$(() => database.handOver(callId))),
+        mergeMap(() => NEVER),
+      );
     }),
     // Completed: the log has its last event.
     last(),

@@ -73,6 +73,20 @@ describe('the database of an engine', () => {
     await database.close();
   });
 
+  it('keeps a session on the version of its unfinished calls', async () => {
+    const database = openDatabase({ url: engines.server.url, name: 'kept', schema: 'dbos' });
+    await database.start(order('v-1'), { version: 'v1' });
+    await database.start(order('v-2'), {});
+    await database.start(order('v-3'), { version: 'v2' });
+    await database.start({ ...order('v-4'), sessionId: 'other' }, { version: 'v2' });
+    const versions = ['v-1', 'v-2', 'v-3', 'v-4'].map(async (callId) => database.find(callId));
+    expect((await Promise.all(versions)).map((call) => call?.version)).toEqual([
+      ...['v1', 'v1', 'v1', 'v2'],
+    ]);
+    expect(await database.adopt('v1', 'v2')).toEqual(['v-1', 'v-2', 'v-3']);
+    await database.close();
+  });
+
   it('recovers only the calls of workers that are not connected', async () => {
     const database = openDatabase({ url: engines.server.url, name: 'gone', schema: 'dbos' });
     for (const callId of ['of-dead', 'of-live']) await database.start(order(callId), {});
