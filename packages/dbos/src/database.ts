@@ -1,26 +1,20 @@
 import { randomBytes } from 'node:crypto';
-import { DBOSClient, Error as DbosError } from '@dbos-inc/dbos-sdk';
-import { ensureSystemDatabase } from '@dbos-inc/dbos-sdk/internal/system_database';
-import { GlobalLogger } from '@dbos-inc/dbos-sdk/internal/telemetry/logs';
-import { isMillraceError, MillraceError } from '@millrace/core';
+import { Error as DbosError } from '@dbos-inc/dbos-sdk';
+import { MillraceError } from '@millrace/core';
 import { isRecord } from '@millrace/core/values';
-import pg from 'pg';
 import {
-  defer,
-  exhaustMap,
-  firstValueFrom,
-  from,
-  interval,
-  Observable,
-  retry,
-  timeout,
-  timer,
-} from 'rxjs';
+  type Connection,
+  type ConnectionOptions,
+  lockSeed,
+  openConnection,
+  type Row,
+  type Run,
+  silentMs,
+  topic,
+  workerName,
+} from './connection.js';
+import { exists, unknownCall, unreadableOrder } from './errors.js';
 import { expiryOf, isOrder, nextCallId, type Order } from './order.js';
-
-type Row = Readonly<Record<string, unknown>>;
-
-type Run = (text: string, values?: readonly unknown[]) => Promise<readonly Row[]>;
 
 /** Adds a workflow. `suspends` names the session that it marks as suspended; then one that is there stays. */
 type Enqueue = (
@@ -29,9 +23,7 @@ type Enqueue = (
 ) => Promise<void>;
 
 /** The database of the engine: what DBOS keeps, read and changed where its own interface has no way to. */
-export interface Database {
-  /** Shared with DBOS in this process. */
-  readonly pool: pg.Pool;
+export interface Database extends Pick<Connection, 'pool' | 'client' | 'presence$' | 'close'> {
   readonly name: string;
   readonly schema: string;
   /** Adds a call to the queue of its agent, after the earlier calls of its session. Rejects with `conflict` if the id exists. */
@@ -73,13 +65,6 @@ export interface Database {
   over(olderThanMs: number): Promise<readonly string[]>;
   /** Removes workflows. Their calls stay in the store. */
   remove(callIds: readonly string[]): Promise<void>;
-  client(): Promise<DBOSClient>;
-  /**
-   * Holds a connection that shows other workers that this one is alive. Emits an empty text once it does, then the id of
-   * a call at each new message to it. Errors when the connection is lost. Cold.
-   */
-  presence$(worker: string): Observable<string>;
-  close(): Promise<void>;
 }
 
 export interface StartTime {
@@ -115,85 +100,17 @@ export interface Worker {
   readonly version: string;
 }
 
-export interface DatabaseOptions {
-  readonly url: string;
-  /** Scopes the queues: engines of other names do not see each other's calls. */
-  readonly name: string;
-  /** The schema of DBOS. */
-  readonly schema: string;
-  readonly pool?: pg.PoolConfig | undefined;
-}
-
-const topic = 'millrace';
-const channel = 'dbos_notifications_channel';
-
 /** Versions of DBOS are unique over all names. Workers without a version share one. */
 export const versionOf = (name: string, version = ''): string => `${name}/${version}`;
 
 /** The queue of an agent. */
 export const queueOf = (name: string, agent: string): string => `${name}/${agent}`;
 
-export const openDatabase = ({ url, name, schema, pool: config }: DatabaseOptions): Database => {
-  const pool = new pg.Pool({
-    connectionTimeoutMillis: 10_000,
-    query_timeout: 60_000,
-    keepAlive: true,
-    ...config,
-    connectionString: url,
-  });
-  // The pool replaces a broken idle connection on the next use.
-  pool.on('error', ignore);
+export const openDatabase = (options: ConnectionOptions): Database => {
+  const { name, schema } = options;
+  const { query, inTransaction, ...connection } = openConnection(options);
+  const { client } = connection;
   const table = (of: string): string => `"${schema}"."${of}"`;
-  let opening: Promise<DBOSClient> | undefined;
-  let closing: Promise<void> | undefined;
-  const query = async (text: string, values: readonly unknown[] = []): Promise<readonly Row[]> => {
-    await client();
-    return (await pool.query<Row>(text, [...values])).rows;
-  };
-  const inTransaction = async <T>(
-    work: (run: Run, connection: pg.PoolClient) => Promise<T>,
-  ): Promise<T> => {
-    await client();
-    const connection = await pool.connect();
-    // The statement in progress rejects as well; without a listener, the process would end.
-    connection.on('error', ignore);
-    const run: Run = async (text, values = []) =>
-      (await connection.query<Row>(text, [...values])).rows;
-    try {
-      await run('begin');
-      const result = await work(run, connection);
-      await run('commit');
-      connection.release();
-      return result;
-    } catch (error) {
-      await run('rollback').then(
-        () => connection.release(),
-        () => connection.release(true),
-      );
-      throw error;
-    } finally {
-      connection.off('error', ignore);
-    }
-  };
-  const open = async (): Promise<DBOSClient> => {
-    await migrate(pool, url, schema);
-    return DBOSClient.create({
-      systemDatabaseUrl: url,
-      systemDatabasePool: pool,
-      systemDatabaseSchemaName: schema,
-      applicationName: name,
-      logger: silent,
-    });
-  };
-  const client = (): Promise<DBOSClient> => {
-    if (closing !== undefined) return Promise.reject(closed());
-    // The next caller repeats a failed attempt.
-    opening ??= open().catch((error: unknown) => {
-      opening = undefined;
-      throw error;
-    });
-    return opening;
-  };
   const status = table('workflow_status');
   /** In a partition, DBOS orders by the millisecond of the start: two starts must not share one. */
   const ofSamePlace = `queue_name = $2 and queue_partition_key = $3 and workflow_uuid <> $1 and (
@@ -221,9 +138,11 @@ export const openDatabase = ({ url, name, schema, pool: config }: DatabaseOption
   const holdOthers = `update ${status} set ${held}
     where queue_name = $1 and queue_partition_key = $2 and workflow_uuid <> $3 and ${isWaiting}`;
   const hold = `update ${status} set ${held} where workflow_uuid = $1 and ${isWaiting}`;
+  /** They stay on the version of the answer: it may be long after a deploy. */
   const letGo = `update ${status} set
       status = case when debounce_deadline_epoch_ms is null then 'ENQUEUED' else 'DELAYED' end,
-      delay_until_epoch_ms = debounce_deadline_epoch_ms, debounce_deadline_epoch_ms = null
+      delay_until_epoch_ms = debounce_deadline_epoch_ms, debounce_deadline_epoch_ms = null,
+      application_version = (select application_version from ${status} where workflow_uuid = $3)
     where queue_name = $1 and queue_partition_key = $2 and status = 'DELAYED' and delay_until_epoch_ms = ${heldUntil}`;
   const over = `select workflow_uuid as id from ${status} as call
     where application_name = $1 and status not in ('DELAYED', 'ENQUEUED', 'PENDING')
@@ -284,21 +203,22 @@ export const openDatabase = ({ url, name, schema, pool: config }: DatabaseOption
   /** The connection of a process that hangs stays open: it is closed if it was silent for too long. */
   const hanging = `select pg_terminate_backend(pid) from pg_stat_activity
     where datname = current_database() and state_change < clock_timestamp() - interval '${silentMs} milliseconds'
-      and application_name in (select '${applicationName} ' || executor_id from (${others}) as other)`;
+      and application_name in (select '${workerName('')}' || executor_id from (${others}) as other)`;
   const running = `select workflow_uuid as id from ${status}
     where status = 'PENDING' and queue_name = any($1) and executor_id = any($2) for update`;
   const requeue = `update ${status} set ${requeued} where workflow_uuid = any($1)`;
   /** Only workers that died count. */
   const uncounted = `recovery_attempts = greatest(0, recovery_attempts - 1)`;
+  const left = (column: string): string =>
+    `update ${status} set ${requeued}, ${uncounted} where status = 'PENDING' and ${column} = $1`;
   const adopt = `update ${status} set ${requeued}, ${uncounted}, application_version = $2
     where status in ('DELAYED', 'ENQUEUED', 'PENDING') and application_name = $3 and application_version = $1
       and (status <> 'PENDING' or ${isGone})
     returning workflow_uuid as id`;
   return {
-    pool,
+    ...connection,
     name,
     schema,
-    client,
     start: (order, when) =>
       ofSession(order, async (run, enqueue) => {
         const { callId, sessionId } = order;
@@ -336,7 +256,7 @@ export const openDatabase = ({ url, name, schema, pool: config }: DatabaseOption
           `delete from ${status} where workflow_uuid = $1 and status in ('DELAYED', 'ENQUEUED')`,
           [expiryOf(order.callId)],
         );
-        await run(letGo, placeOf(order));
+        await run(letGo, [...placeOf(order), next.callId]);
       }),
     send: async (callId, message) => {
       try {
@@ -443,26 +363,13 @@ export const openDatabase = ({ url, name, schema, pool: config }: DatabaseOption
         return callIds;
       }),
     handOver: async (callId) => {
-      await query(
-        `update ${status} set ${requeued}, ${uncounted} where status = 'PENDING' and workflow_uuid = $1`,
-        [callId],
-      );
+      await query(left('workflow_uuid'), [callId]);
     },
     leave: async (worker) => {
-      await query(
-        `update ${status} set ${requeued}, ${uncounted} where status = 'PENDING' and executor_id = $1`,
-        [worker],
-      );
+      await query(left('executor_id'), [worker]);
     },
     adopt: async (version, ours) =>
       idsIn(await query(adopt, [versionOf(name, version), versionOf(name, ours), name])),
-    presence$: (worker) => presence$({ ...config, connectionString: url }, worker),
-    close: () => {
-      closing ??= Promise.resolve(opening)
-        .catch(ignore)
-        .then(() => pool.end());
-      return closing;
-    },
   };
 };
 
@@ -470,45 +377,6 @@ export const openDatabase = ({ url, name, schema, pool: config }: DatabaseOption
 const heldUntil = 253_402_300_799_000;
 
 const pageSize = 500;
-
-const applicationName = 'millrace';
-
-/** After this time, in milliseconds, a worker that says nothing is taken for dead. */
-const silentMs = 30_000;
-
-/** How often a worker says something in this time. */
-const beats = 6;
-
-/**
- * Brings the tables of DBOS up to date. One process at a time: others would use what is half done. They poll for the lock, as indexes are
- * created concurrently, which waits for all statements that wait.
- */
-const migrate = async (pool: pg.Pool, url: string, schema: string): Promise<void> => {
-  const connection = await pool.connect();
-  connection.on('error', ignore);
-  const lock = [JSON.stringify(['migrate', schema]), lockSeed];
-  const isOurs = async (): Promise<boolean> => {
-    const { rows } = await connection.query<Row>(
-      'select pg_try_advisory_lock(hashtextextended($1, $2)) as own',
-      lock,
-    );
-    return rows[0]?.['own'] === true;
-  };
-  try {
-    while (!(await isOurs())) await firstValueFrom(timer(migrationPollMs));
-    await ensureSystemDatabase(url, new GlobalLogger(undefined, { logger: silent }), pool, schema);
-  } finally {
-    connection.off('error', ignore);
-    // Closing it frees the lock, also after an error.
-    connection.release(true);
-  }
-};
-
-const migrationPollMs = 50;
-
-const lockSeed = 7_205_759;
-
-const ignore = (): void => undefined;
 
 const idsIn = (rows: readonly Row[]): readonly string[] => rows.map(({ id }) => String(id));
 
@@ -533,98 +401,5 @@ const nextId = (() => {
   };
 })();
 
-const presence$ = (config: pg.ClientConfig, worker: string): Observable<string> =>
-  new Observable((subscriber) => {
-    const client = new pg.Client({
-      connectionTimeoutMillis: 10_000,
-      keepAlive: true,
-      ...config,
-    });
-    const fail = (error: unknown): void => subscriber.error(error);
-    client.on('error', fail);
-    client.on('end', () => fail(new Error('The connection has ended.')));
-    client.on('notification', ({ payload = '' }) => {
-      const at = payload.lastIndexOf(`::${topic}`);
-      if (at > 0) subscriber.next(payload.slice(0, at));
-    });
-    const begin = async (): Promise<void> => {
-      await client.connect();
-      await client.query(`select set_config('application_name', $1, false)`, [
-        `${applicationName} ${worker}`,
-      ]);
-      // The server notices within half a minute that the machine of a worker is gone. Embedded ones lack the settings.
-      await client
-        .query(
-          'set tcp_keepalives_idle = 10; set tcp_keepalives_interval = 5; set tcp_keepalives_count = 3',
-        )
-        .catch(ignore);
-      await client.query('select pg_advisory_lock(hashtextextended($1, $2))', [worker, lockSeed]);
-      await client.query(`listen ${channel}`);
-      subscriber.next('');
-    };
-    begin().catch(fail);
-    const beat$ = defer(() => from(client.query('select 1'))).pipe(timeout(silentMs));
-    const beating$ = interval(silentMs / beats).pipe(exhaustMap(() => beat$));
-    subscriber.add(beating$.subscribe({ error: fail }));
-    return () => {
-      client.removeAllListeners('end');
-      client.end().catch(ignore);
-    };
-  });
-
 export const isOver = ({ status }: EngineCall): boolean =>
   !['DELAYED', 'ENQUEUED', 'PENDING'].includes(status);
-
-/** Work of the database, repeated until it is reachable. Other errors, such as of a missing permission, are `store`. */
-export const stored$ = <T>(work: () => Promise<T>): Observable<T> =>
-  defer(() => from(work())).pipe(
-    retry({
-      delay: (error: unknown) => {
-        if (isMillraceError(error) || !passes(error)) throw unavailable(error);
-        return timer(retryMs);
-      },
-    }),
-  );
-
-/** Whether an error may pass by itself: the connection, a lack of resources, a shutdown, a conflict of transactions. */
-const passes = (error: unknown): boolean => {
-  const code: unknown = isRecord(error) || error instanceof Error ? Reflect.get(error, 'code') : '';
-  return typeof code !== 'string' || !/^[0-9A-Z]{5}$/.test(code) || /^(?:08|40|53|57)/.test(code);
-};
-
-/** The error for a database that cannot be used. */
-export const unavailable = (cause: unknown): MillraceError =>
-  isMillraceError(cause)
-    ? cause
-    : new MillraceError('store', `The database of the engine failed: ${messageOf(cause)}`, {
-        cause,
-        retryable: passes(cause),
-      });
-
-export const messageOf = (error: unknown): string =>
-  error instanceof Error ? error.message : String(error);
-
-export const retryMs = 500;
-
-const closed = (): MillraceError =>
-  new MillraceError('store', 'The engine is closed. Open it again.');
-
-const exists = (callId: string): MillraceError =>
-  new MillraceError(
-    'conflict',
-    `There is already a call '${callId}'. Follow it with attach$('${callId}'), or use another id.`,
-  );
-
-export const unknownCall = (callId: string): MillraceError =>
-  new MillraceError(
-    'invalidResume',
-    `The engine has no call '${callId}': it was never started, or was removed.`,
-  );
-
-export const unreadableOrder = (callId: string): MillraceError =>
-  new MillraceError(
-    'invalidState',
-    `The start of the call '${callId}' cannot be read: it is damaged, or was written by a later version.`,
-  );
-
-const silent = { info: ignore, debug: ignore, warn: ignore, error: ignore };

@@ -29,7 +29,8 @@ import {
   throwIfEmpty,
   timer,
 } from 'rxjs';
-import { type EngineCall, unknownCall } from './database.js';
+import type { EngineCall } from './database.js';
+import { unknownCall } from './errors.js';
 
 export interface Following {
   readonly store: DatabaseStore;

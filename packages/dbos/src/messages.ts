@@ -1,4 +1,4 @@
-import { type Approver, contextKey, type Input, type Layer, type Verdict } from '@millrace/core';
+import { type Approver, contextKey, type Layer, type Verdict } from '@millrace/core';
 import { isRecord, parsedJson } from '@millrace/core/values';
 import {
   concatMap,
@@ -14,12 +14,13 @@ import {
   share,
   timer,
 } from 'rxjs';
-import { type Database, stored$, type StoredMessage } from './database.js';
+import type { Database, StoredMessage } from './database.js';
+import { stored$ } from './errors.js';
 
 /** A message of another process to a running call. */
 export type Message =
   | { readonly kind: 'interrupt'; readonly message?: string }
-  | { readonly kind: 'steer'; readonly input: Input }
+  | { readonly kind: 'steer'; readonly input: string }
   /** A hint to look whether the call is still to be run. */
   | { readonly kind: 'abort' }
   | ({ readonly kind: 'decide'; readonly verdict: Verdict } & AskedCall);
@@ -64,7 +65,7 @@ const isMessage = (value: unknown): value is Message => {
     case 'abort':
       return true;
     case 'steer':
-      return typeof value['input'] === 'string' || typeof value['input'] === 'object';
+      return typeof value['input'] === 'string';
     case 'decide':
       return typeof value['callId'] === 'string' && typeof value['toolCallId'] === 'string';
     default:

@@ -8,14 +8,13 @@ import {
   type Reply,
   type Verdict,
 } from '@millrace/core';
-import { type CallStore, fork$ } from '@millrace/core/journal';
+import { fork$ } from '@millrace/core/journal';
 import {
   checkOptions,
   isObject,
   isRecord,
   isText,
   numberFrom,
-  parsedJson,
   type Rule,
 } from '@millrace/core/values';
 import { type DatabaseStore, openPostgres, type PostgresOptions } from '@millrace/store/postgres';
@@ -24,12 +23,10 @@ import {
   catchError,
   concat,
   concatMap,
-  defaultIfEmpty,
   defer,
   filter,
   from,
   ignoreElements,
-  last,
   map,
   type Observable,
   of,
@@ -39,14 +36,8 @@ import {
   takeWhile,
   throwError,
 } from 'rxjs';
-import {
-  type EngineCall,
-  type EngineStatus,
-  isOver,
-  openDatabase,
-  unavailable,
-  unknownCall,
-} from './database.js';
+import { type EngineCall, type EngineStatus, isOver, openDatabase } from './database.js';
+import { unavailable, unknownCall } from './errors.js';
 import { follow$, type Following, replyOf$ } from './follow.js';
 import type { Message } from './messages.js';
 import {
@@ -59,6 +50,7 @@ import {
   plainOrder,
   type StartOptions,
 } from './order.js';
+import { awaited$, checkResults } from './suspension.js';
 import {
   checkWork,
   work$,
@@ -389,38 +381,6 @@ const places: Readonly<Record<EngineStatus, CallPlace['status']>> = {
 
 const isOverError = (callId: string): MillraceError =>
   new MillraceError('invalidResume', `The call '${callId}' is over, and takes no messages.`);
-
-/** The tool calls whose results a suspended call waits for. */
-const awaited$ = (calls: CallStore, callId: string): Observable<readonly string[]> =>
-  calls.driver.read$(callId, { kind: 'step' }).pipe(
-    concatMap((records) => records),
-    filter(({ name }) => name === `${callId}/reply`),
-    map(({ text }) => {
-      const reply: unknown = parsedJson(text);
-      const suspensions: unknown = isRecord(reply) ? reply['suspensions'] : undefined;
-      return Array.isArray(suspensions) ? suspensions.flatMap(toolCallIdIn) : [];
-    }),
-    defaultIfEmpty([]),
-    last(),
-  );
-
-const toolCallIdIn = (suspension: unknown): readonly string[] => {
-  const toolCall = isRecord(suspension) ? suspension['toolCall'] : undefined;
-  const id = isRecord(toolCall) ? toolCall['id'] : undefined;
-  return typeof id === 'string' ? [id] : [];
-};
-
-const checkResults = (callId: string, ids: readonly string[], results: object): void => {
-  if (ids.length === 0) {
-    throw new MillraceError('invalidResume', `The call '${callId}' is not suspended.`);
-  }
-  const given = Object.keys(results);
-  if (given.length === ids.length && given.every((id) => ids.includes(id))) return;
-  throw new MillraceError(
-    'invalidResume',
-    `The call '${callId}' waits for the results of ${ids.join(', ')}, but got ${given.join(', ') || 'none'}. Supply them together: answer$('${callId}', { '${ids[0] ?? ''}': result }).`,
-  );
-};
 
 const checkText = (owner: string, message: unknown): void => {
   if (typeof message === 'string' && message.trim() !== '') return;

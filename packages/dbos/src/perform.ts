@@ -5,7 +5,6 @@ import {
   interruptOn,
   isMillraceError,
   type Reply,
-  toolOutput,
 } from '@millrace/core';
 import type { CallStore, Journal } from '@millrace/core/journal';
 import { keepSessions } from '@millrace/core/sessions';
@@ -19,6 +18,7 @@ import {
   endWith,
   exhaustMap,
   filter,
+  first,
   ignoreElements,
   interval,
   last,
@@ -37,9 +37,11 @@ import {
   tap,
   timer,
 } from 'rxjs';
-import { type Database, retryMs, stored$ } from './database.js';
+import type { Database } from './database.js';
+import { isTransient, retryMs, stored$ } from './errors.js';
 import { decided, kindOf, type Message, messagesTo$ } from './messages.js';
-import { continued, expiryOf, type Order } from './order.js';
+import type { Order } from './order.js';
+import { expired$, suspended$ } from './suspension.js';
 
 /** Options of a call that JSON cannot express: its worker adds them, also when it resumes the call. */
 export type WorkerCallOptions = Pick<CallOptions, 'model' | 'tools' | 'context' | 'use'>;
@@ -74,7 +76,7 @@ export interface Outcome {
  * worker continues it. Errors as the call does, and with a conflict of DBOS if another worker has taken it over.
  */
 export const perform$ = (performing: Performing, order: Order): Observable<Outcome> => {
-  const { database } = performing;
+  const { database, version } = performing;
   const { callId, expires } = order;
   const owner$ = stored$(() => database.owner(callId));
   return owner$.pipe(
@@ -86,7 +88,9 @@ export const perform$ = (performing: Performing, order: Order): Observable<Outco
           if (!isOurs) throw new DBOSWorkflowConflictError(callId);
         }),
       );
-      if (expires !== undefined) return expire$(performing, order, expires);
+      if (expires !== undefined) {
+        return expired$(database, order, expires, version).pipe(endWith({ reason: 'expired' }));
+      }
       return call$(performing, order, isOurs$).pipe(
         catchError((error: unknown) =>
           whileOurs$.pipe(
@@ -96,7 +100,10 @@ export const perform$ = (performing: Performing, order: Order): Observable<Outco
           ),
         ),
         concatMap((reply) =>
-          whileOurs$.pipe(concatMap(() => afterwards$(performing, order, reply))),
+          whileOurs$.pipe(
+            concatMap(() => noted$(database, order, reply)),
+            map(() => ({ reason: reply.reason })),
+          ),
         ),
       );
     }),
@@ -117,9 +124,9 @@ const call$ = (
     const { agent, onUncertain = 'ask' } = worked;
     const interrupts$ = messages$.pipe(filter(kindOf('interrupt')));
     const own = agent.with(decided(messages$), interruptOn(interrupts$));
-    return recorded$(store.calls, callId).pipe(
-      concatMap(({ steps }) => {
-        const from = { isBegun: steps > 0, onUncertain };
+    return isBegun$(store.calls, callId).pipe(
+      concatMap((isBegun) => {
+        const from = { isBegun, onUncertain };
         return sessionId === undefined
           ? ofAgent$(performing, own, order, from)
           : ofSession$(performing, own, { ...order, sessionId }, from, messages$);
@@ -164,30 +171,22 @@ const call$ = (
 /** How often a worker looks whether a call is still its own, in milliseconds. */
 const ownerMs = 5_000;
 
-/** The database is away, or a worker that was taken for dead holds the call. */
-const isTransient = (error: unknown): boolean =>
-  isMillraceError(error) &&
-  error.retryable &&
-  (error.code === 'store' || error.code === 'conflict');
-
 /** The call ended at a step, or was not admitted. */
 const isLeft = (error: unknown): boolean =>
   isMillraceError(error) && (error.code === 'aborted' || error.code === 'busy');
 
-/** The ids of the recorded steps of a call, and how many messages of `steer$` they have taken. */
-const recorded$ = (
-  { driver }: CallStore,
-  callId: string,
-): Observable<{ readonly steps: number; readonly steers: number }> =>
+const isBegun$ = ({ driver }: CallStore, callId: string): Observable<boolean> =>
   driver.read$(callId, { kind: 'step' }).pipe(
-    mergeMap((records) => records),
-    reduce(
-      ({ steps, steers }, { name, text }) => ({
-        steps: steps + 1,
-        steers: steers + (isSteering(callId, name) ? lengthOf(text) : 0),
-      }),
-      { steps: 0, steers: 0 },
-    ),
+    map(({ length }) => length > 0),
+    first(Boolean, false),
+  );
+
+/** How many messages of `steer$` the recorded steps of a call have taken. */
+const steersTaken$ = ({ driver }: CallStore, callId: string): Observable<number> =>
+  driver.read$(callId, { kind: 'step' }).pipe(
+    concatMap((records) => records),
+    filter(({ name }) => isSteering(callId, name)),
+    reduce((taken, { text }) => taken + lengthOf(text), 0),
   );
 
 const isSteering = (callId: string, name: string): boolean =>
@@ -236,10 +235,10 @@ const ofSession$ = (
         // From its first event on, the call can be steered, and no other worker steers it.
         const steered$ = session.events$.pipe(
           take(1),
-          mergeMap(() => recorded$(store.calls, callId)),
-          mergeMap(({ steers }) => messages$.pipe(filter(kindOf('steer')), skip(steers))),
+          mergeMap(() => steersTaken$(store.calls, callId)),
+          mergeMap((taken) => messages$.pipe(filter(kindOf('steer')), skip(taken))),
           // The call continues without a message that it cannot take.
-          mergeMap(({ input }) => session.steer$(input).pipe(catchError(() => EMPTY))),
+          mergeMap(({ input }) => session.steer$(input, callId).pipe(catchError(() => EMPTY))),
           ignoreElements(),
           takeUntil(reply$.pipe(ignoreElements(), endWith(true))),
         );
@@ -248,41 +247,13 @@ const ofSession$ = (
     );
 };
 
-/** The calls of a suspended session wait, and its time may be limited. */
-const afterwards$ = (
-  { database }: Performing,
+const noted$ = (
+  database: Database,
   order: Order,
   { reason, suspensions = [] }: Reply,
-): Observable<Outcome> => {
-  const { callId, sessionId, agent, options, answerWithinMs: delayMs } = order;
-  const outcome = { reason };
-  if (reason !== 'suspended' || sessionId === undefined) return of(outcome);
-  const toolCallIds = suspensions.map(({ toolCall }) => toolCall.id);
-  const expiry: Order = {
-    callId: expiryOf(callId),
-    agent,
-    input: '',
-    ...(options === undefined ? {} : { options }),
-    ...(delayMs === undefined ? {} : { answerWithinMs: delayMs }),
-    expires: { callId, sessionId, toolCallIds },
-  };
-  return stored$(() => database.suspend(order, expiry, { delayMs })).pipe(map(() => outcome));
-};
-
-const expire$ = (
-  { database, version }: Performing,
-  { expires: _, ...order }: Order,
-  { toolCallIds, ...suspended }: NonNullable<Order['expires']>,
-): Observable<Outcome> => {
-  const late = toolOutput({ content: 'There was no answer in time.', isError: true });
-  const results = Object.fromEntries(toolCallIds.map((id) => [id, late]));
-  const own = { ...order, ...suspended };
-  return stored$(() => database.answer(own, continued(own, results), { version })).pipe(
-    catchError((error: unknown) => {
-      // The answer came first.
-      if (isMillraceError(error) && error.code === 'conflict') return of(undefined);
-      throw error;
-    }),
-    map(() => ({ reason: 'expired' })),
-  );
+): Observable<unknown> => {
+  const { sessionId } = order;
+  return reason === 'suspended' && sessionId !== undefined
+    ? suspended$(database, { ...order, sessionId }, suspensions)
+    : of(undefined);
 };

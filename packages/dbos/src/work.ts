@@ -42,15 +42,8 @@ import {
   throwError,
   timer,
 } from 'rxjs';
-import {
-  type Database,
-  messageOf,
-  queueOf,
-  unavailable,
-  unreadableOrder,
-  versionOf,
-  type Worker,
-} from './database.js';
+import { type Database, queueOf, versionOf, type Worker } from './database.js';
+import { messageOf, unavailable, unreadableOrder } from './errors.js';
 import { isOrder, type Order } from './order.js';
 import {
   type Outcome,

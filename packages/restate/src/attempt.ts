@@ -125,10 +125,9 @@ const steering = (session: KeptSession, { store, callId, message$ }: Attempt): L
     message$.pipe(
       filter(isType('steer')),
       skip(taken),
-      mergeMap(({ input }) => session.steer$(input, callId)),
+      // The call continues without a message that it cannot take.
+      mergeMap(({ input }) => session.steer$(input, callId).pipe(catchError(() => EMPTY))),
       ignoreElements(),
-      // The call continues without it.
-      catchError(() => EMPTY),
     );
   return {
     name: 'steeredByRestate',

@@ -14,7 +14,7 @@ export interface Evidence {
   /** Of the same call, where nothing has broken it off. */
   readonly expected: readonly Message[];
   readonly uncertain: readonly Uncertainty[];
-  /** Items whose results somebody has brought: another run does not tell them. Default: none. */
+  /** Items with results that were supplied by hand, which an undisturbed run does not have. Default: none. */
   readonly brought?: readonly string[];
   readonly arrivals: readonly Arrival[];
   /** What it has asked or run after it was written down that it is interrupted. */

@@ -19,7 +19,7 @@ export interface FleetEvidence {
   readonly engine: DbosEngine;
   readonly server: Pick<EffectServer, 'arrivals'>;
   readonly fleet: Pick<Fleet, 'wrongs' | 'failures'>;
-  /** Somebody has ended the run: only calls that had ended are checked, each on its own. */
+  /** The run was ended early: only calls that had ended are checked, each on its own. */
   readonly isCut: boolean;
 }
 
@@ -34,11 +34,11 @@ export interface FleetVerdict {
   /** Messages that were delivered to running calls. */
   readonly steered: number;
   readonly suspended: number;
-  /** All that is not as it must be, lost and doubled effects included. */
+  /** All failed checks, including lost and doubled effects. */
   readonly wrongs: readonly string[];
 }
 
-/** Compares what is left of a run with what must be. */
+/** Compares the end state of a run with the expected one. */
 export const checkFleet = async (evidence: FleetEvidence): Promise<FleetVerdict> => {
   const { engine, fleet, isCut } = evidence;
   const lines = isCut
@@ -285,7 +285,7 @@ const faultsInSteers = (
       ...(told > 1 || kept > 1
         ? [`'${text}' was delivered ${told} times, and kept ${kept} times`]
         : []),
-      ...(told === kept ? [] : [`'${text}' was told ${told} times, and kept ${kept} times`]),
+      ...(told === kept ? [] : [`'${text}' was delivered ${told} times, and kept ${kept} times`]),
       ...(isDue && told === 0 ? [`'${text}' was not delivered`] : []),
     ];
   });

@@ -3,7 +3,7 @@ import { type Seeded, seeded } from '../seeded.js';
 import type { Fleet, FleetWorker } from './fleet.js';
 import { later } from './lead-lines.js';
 
-/** What was done to workers. */
+/** The disturbances of workers. */
 export interface Disturbances {
   kills: number;
   stops: number;
@@ -12,13 +12,13 @@ export interface Disturbances {
 
 export interface DisturbOptions {
   readonly seed: number;
-  /** How many workers there are to be. */
+  /** The number of workers. */
   readonly processes: number;
   readonly leaseMs: number;
   /** Ends it. */
   readonly done$: Observable<unknown>;
   readonly onDown: (worker: FleetWorker) => void;
-  /** Counts what is done. */
+  /** The disturbances so far. */
   readonly counts: Disturbances;
   /** The mean time between two disturbances, in milliseconds. */
   readonly everyMs: number;

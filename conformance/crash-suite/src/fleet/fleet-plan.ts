@@ -8,7 +8,7 @@ export const modes: readonly UncertainMode[] = ['report', 'rerun', 'ask'];
 /** The agent whose uncertain tool calls are treated in this way. */
 export const agentOf = (mode: UncertainMode): string => `script-${mode}`;
 
-/** A call that the driver starts, and what it does about it. */
+/** A call that the driver starts, and its actions on it. */
 export interface FleetCall {
   readonly callId: string;
   readonly mode: UncertainMode;
@@ -17,9 +17,9 @@ export interface FleetCall {
   readonly delayMs?: number;
   /** A tool suspends it, and the driver answers. */
   readonly isSigned: boolean;
-  /** Nobody decides about its refund: the driver interrupts it, after so many events or when it asks for the approval. */
+  /** Its refund gets no decision: the driver interrupts it, after this number of events or when it asks for the approval. */
   readonly interrupt?: number | 'asked';
-  /** It is steered after so many events, or when it asks for the approval: then a request is sure to follow. */
+  /** It is steered after this number of events, or when it asks for the approval: then a request must follow. */
   readonly steers: readonly (number | 'asked')[];
 }
 
@@ -109,7 +109,7 @@ const burstsOf = (
 export const fleetPlanOf = ({ seed, isSigned }: Pick<FleetCall, 'seed' | 'isSigned'>): Plan =>
   isSigned ? signedPlanOf(seed) : planOf(seed);
 
-/** What a call of the fleet is asked: any worker reads its plan from it. */
+/** The task of a call of the fleet: any worker reads its plan from it. */
 export const fleetTaskOf = ({ callId, seed, isSigned }: FleetCall): string =>
   `Do what the script of the seed ${seed} says${isSigned ? ', and have it signed' : ''} (${callId}).`;
 

@@ -22,7 +22,7 @@ const header = [
   's',
 ];
 
-/** Writes what came of a run as a table. */
+/** Formats the result of a run as a table. */
 export const fleetReportOf = ({ verdict, resumeMs, ...run }: FleetRun): string => {
   const sorted = resumeMs.toSorted((a, b) => a - b);
   const quantile = (share: number): string =>

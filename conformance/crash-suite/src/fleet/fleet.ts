@@ -9,14 +9,14 @@ export type WorkerState = 'starting' | 'ready' | 'stopped' | 'draining' | 'gone'
 export interface FleetWorker {
   readonly life: string;
   readonly state: WorkerState;
-  /** The calls that it runs, as far as it has told. */
+  /** The calls that it runs, by its notices. */
   readonly running: ReadonlySet<string>;
 }
 
 /** The workers of a run. */
 export interface Fleet {
   readonly workers: readonly FleetWorker[];
-  /** Workers that have ended by themselves, and what the others have told that must not be. */
+  /** Workers that ended by themselves, and unexpected notices of the others. */
   readonly wrongs: readonly string[];
   readonly warnings: readonly string[];
   readonly recovered: number;
@@ -32,7 +32,7 @@ export interface Fleet {
   go(worker: FleetWorker): void;
   /** Drains all workers, and kills those that do not end within some seconds. */
   close(): Promise<void>;
-  /** Kills what would outlive a process that ends at once. */
+  /** Kills all workers that would outlive a process that ends immediately. */
   readonly abandon: () => void;
 }
 
@@ -43,7 +43,7 @@ interface Member extends FleetWorker {
   workerId?: string;
 }
 
-/** Opens a fleet without workers. `program` is what they run, and `orders` is what all of them do. */
+/** Opens a fleet without workers. `program` is their file, and `orders` are their settings. */
 export const openFleet = (
   program: string,
   orders: Omit<WorkerOrders, 'life'>,

@@ -16,19 +16,19 @@ import { agentOf, type Burst, type FleetCall, fleetTaskOf, type Line } from './f
 /** A call of the engine: that which was started, or one that continues it with an answer. */
 export interface Part {
   readonly callId: string;
-  /** What its follower has seen. */
+  /** The events of its follower. */
   readonly events: readonly AgentEvent[];
   readonly reply?: Reply;
   readonly failure?: string;
 }
 
-/** What the driver has done about a call, and seen of it. */
+/** The driver's actions on a call, and the events that it received. */
 export interface LedCall {
   readonly call: FleetCall;
   readonly parts: readonly Part[];
-  /** What it was answered, by tool call. */
+  /** Its answers, by tool call. */
   readonly answers: ReadonlyMap<string, string>;
-  /** What was said to it while it ran. */
+  /** Messages that it was sent while it ran. */
   readonly steers: readonly Steer[];
   readonly isInterrupted: boolean;
   /** Messages that the engine has refused, though it had to take them. */
@@ -50,7 +50,7 @@ export interface LedLine {
 
 export interface Leading {
   readonly engine: DbosEngine;
-  /** Ends everything where it is. */
+  /** Ends everything immediately. */
   readonly cut$: Observable<unknown>;
   readonly onEvent: (partId: string, event: AgentEvent) => void;
   readonly onEnded: (call: LedCall) => void;
@@ -131,7 +131,7 @@ const lead = async (led: Growing, firstId: string, leading: Leading): Promise<vo
   leading.onEnded(led);
 };
 
-/** Follows a part to its end, and does what the plan of its call says. */
+/** Follows a part to its end, and carries out the plan of its call. */
 const follow = async (
   led: Growing,
   partId: string,

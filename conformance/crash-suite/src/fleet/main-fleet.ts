@@ -4,7 +4,7 @@ import { type FleetOptions, type FleetProgress, runFleet } from './run-fleet.js'
 
 export type MainFleetOptions = Pick<FleetOptions, 'seed' | 'calls' | 'processes' | 'disturbMs'>;
 
-/** Runs a fleet, shows on stderr how far it is, and prints what came of it. Resolves to the exit code. */
+/** Runs a fleet, shows its progress on stderr, and prints the result. Resolves to the exit code. */
 export const mainFleet = async (options: MainFleetOptions): Promise<number> => {
   const cut$ = new ReplaySubject<void>(1);
   const cut = (): void => cut$.next();

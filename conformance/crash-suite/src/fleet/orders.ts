@@ -1,7 +1,7 @@
 import { isRecord } from '@millrace/core/values';
 import type { WorkNotice } from '@millrace/dbos';
 
-/** What a worker is to do. */
+/** The settings of a worker. */
 export interface WorkerOrders {
   /** Names the process. */
   readonly life: string;
@@ -37,7 +37,7 @@ const types: readonly PlainNotice['type'][] = [
   'warning',
 ];
 
-/** Whether a message is one of ours: nobody else can send one. */
+/** Whether a message is one of ours. */
 export const isPlainNotice = (value: unknown): value is PlainNotice =>
   isRecord(value) && types.some((type) => type === value['type']);
 

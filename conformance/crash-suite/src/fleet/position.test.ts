@@ -27,7 +27,7 @@ import { engineOptions } from './orders.js';
 // Processes may have to wait for a busy machine.
 const limitMs = 180_000;
 
-/** The tools of a batch start (+) and end (-) in these orders, whatever their positions in the message. */
+/** The tools of a batch start (+) and end (-) in these orders, independent of their positions in the message. */
 const sequences = [
   ['+2', '+0', '+1', '-1', '-2', '-0'],
   ['+1', '-1', '+2', '+0', '-0', '-2'],
@@ -37,7 +37,7 @@ const sequences = [
 interface Case {
   readonly callId: string;
   readonly sequence: readonly string[];
-  /** So many of its points are behind it when its worker is killed. */
+  /** The number of its points that it has passed when its worker is killed. */
   readonly passed: number;
 }
 

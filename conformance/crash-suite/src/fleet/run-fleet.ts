@@ -23,7 +23,7 @@ export interface FleetOptions {
   readonly seed: number;
   readonly calls: number;
   readonly processes: number;
-  /** Workers are disturbed for so long, in milliseconds. */
+  /** How long workers are disturbed, in milliseconds. */
   readonly disturbMs: number;
   /** The mean time between two disturbances, in milliseconds. Default: 1,000. */
   readonly everyMs?: number;
@@ -32,7 +32,7 @@ export interface FleetOptions {
   readonly toolMs?: readonly [number, number];
   readonly chunkMs?: number;
   readonly onProgress?: (soFar: FleetProgress) => void;
-  /** Ends it early: what there is by then is checked. */
+  /** Ends it early: all that has ended is checked. */
   readonly cut$?: ReplaySubject<void>;
 }
 
@@ -41,7 +41,7 @@ export interface FleetProgress extends Readonly<Disturbances> {
   readonly ms: number;
 }
 
-/** What came of a run. */
+/** The result of a run. */
 export interface FleetRun extends FleetProgress {
   readonly isCut: boolean;
   readonly recovered: number;
@@ -52,7 +52,7 @@ export interface FleetRun extends FleetProgress {
 
 const leaseMs = 1_500;
 
-/** Starts calls, disturbs the workers that run them, and checks what is left. */
+/** Starts calls, disturbs the workers that run them, and checks the end state. */
 export const runFleet = async (options: FleetOptions): Promise<FleetRun> => {
   const { seed, calls, processes, disturbMs, everyMs = 1_000 } = options;
   const { limitMs = disturbMs + 120_000, chunkMs = 8, toolMs = [50, 300] } = options;

@@ -14,7 +14,7 @@ export interface Pace {
   readonly onChunk: () => void;
 }
 
-/** How what somebody says to a call that runs begins. */
+/** The start of a message to a running call. */
 export const hint = 'Mind the gap.';
 
 /** Whether a message was said to a call that ran. */
