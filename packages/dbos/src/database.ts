@@ -80,9 +80,9 @@ export interface StoredMessage {
 export interface EngineCall {
   readonly status: EngineStatus;
   readonly order: Order;
-  readonly version?: string;
+  readonly version: string | undefined;
   /** Why its workflow failed. */
-  readonly failure?: string;
+  readonly failure: string | undefined;
 }
 
 /** The states of a workflow in DBOS. */
@@ -332,13 +332,13 @@ export const openDatabase = (options: ConnectionOptions): Database => {
       return {
         status: delayUntilEpochMS === heldUntil ? 'ENQUEUED' : statusOf(status),
         order,
-        // DBOS gives null before the first worker.
-        ...(typeof applicationVersion === 'string' && applicationVersion !== versionOf(name)
-          ? { version: applicationVersion.slice(name.length + 1) }
-          : {}),
-        ...(isRecord(error) && typeof error['message'] === 'string'
-          ? { failure: error['message'] }
-          : {}),
+        version:
+          applicationVersion === versionOf(name)
+            ? undefined
+            : // DBOS gives null before the first worker.
+              applicationVersion?.slice(name.length + 1),
+        failure:
+          isRecord(error) && typeof error['message'] === 'string' ? error['message'] : undefined,
       };
     },
     over: async (olderThanMs) => idsIn(await query(over, [name, olderThanMs, expiryOf('')])),

@@ -36,7 +36,13 @@ import {
   takeWhile,
   throwError,
 } from 'rxjs';
-import { type EngineCall, type EngineStatus, isOver, openDatabase } from './database.js';
+import {
+  type EngineCall,
+  type EngineStatus,
+  isOver,
+  openDatabase,
+  type StartTime,
+} from './database.js';
 import { unavailable, unknownCall } from './errors.js';
 import { follow$, type Following, replyOf$ } from './follow.js';
 import type { Message } from './messages.js';
@@ -184,7 +190,7 @@ export const openDbos = (url: string, options: DbosOptions = {}): DbosEngine => 
   const { version, name = 'millrace', schema = 'dbos', pool } = options;
   const store = openStore(url, options.store);
   const database = openDatabase({ url, name, schema, pool });
-  const pinned = version === undefined ? {} : { version };
+  const pinned = { version };
   const closed$ = new Subject<void>();
   const asked$ = <T>(work: () => Promise<T>): Observable<T> =>
     defer(() => from(work())).pipe(
@@ -197,7 +203,7 @@ export const openDbos = (url: string, options: DbosOptions = {}): DbosEngine => 
       if (found === undefined) throw unknownCall(callId);
       return found;
     });
-  const started$ = (order: Order, when: Pick<StartOptions, 'delayMs' | 'version'>) =>
+  const started$ = (order: Order, when: StartTime) =>
     asked$(async () => {
       await database.start(plainOrder(order), when);
       return order.callId;
@@ -234,18 +240,8 @@ export const openDbos = (url: string, options: DbosOptions = {}): DbosEngine => 
       checkId('An agent', agentName);
       if (sessionId !== undefined) checkId('A session', sessionId);
       return started$(
-        {
-          callId,
-          agent: agentName,
-          input,
-          options: plain,
-          ...(sessionId === undefined ? {} : { sessionId }),
-          ...(answerWithinMs === undefined ? {} : { answerWithinMs }),
-        },
-        {
-          ...(delayMs === undefined ? {} : { delayMs }),
-          ...(own === undefined ? {} : { version: own }),
-        },
+        { callId, agent: agentName, input, options: plain, sessionId, answerWithinMs },
+        { delayMs, version: own },
       );
     },
     attach$: (callId, { afterSeq = 0 } = {}) => {
@@ -298,9 +294,7 @@ export const openDbos = (url: string, options: DbosOptions = {}): DbosEngine => 
           fork$(store.calls, callId, given).pipe(
             concatMap((forked) => {
               const { sessionId } = given;
-              const { agent, options: plain = {} } = order;
-              const own = { callId: forked, agent, input: order.input, options: plain };
-              return started$(sessionId === undefined ? own : { ...own, sessionId }, pinned);
+              return started$({ ...order, callId: forked, sessionId }, pinned);
             }),
           ),
         ),

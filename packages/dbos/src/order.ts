@@ -15,11 +15,11 @@ export type PlainCallOptions = Pick<CallOptions, 'request' | 'limits' | 'metadat
 export interface Order {
   readonly callId: string;
   readonly agent: string;
-  readonly sessionId?: string;
+  readonly sessionId?: string | undefined;
   readonly input: Input;
-  readonly options?: PlainCallOptions;
+  readonly options?: PlainCallOptions | undefined;
   /** How long a suspended call waits for its results, in milliseconds. */
-  readonly answerWithinMs?: number;
+  readonly answerWithinMs?: number | undefined;
   /** The suspended call whose time is over: this order only starts the call that continues it. */
   readonly expires?: {
     readonly callId: string;
@@ -132,16 +132,9 @@ const isExpiry = (value: unknown): boolean =>
 
 /** The order that continues a suspended call with the results that it waits for. */
 export const continued = (
-  { callId, agent, sessionId, options, answerWithinMs }: Order,
+  { callId, expires: _, ...order }: Order,
   results: Readonly<Record<string, unknown>>,
-): Order => ({
-  callId: nextCallId(callId),
-  agent,
-  input: toolResults(results),
-  ...(sessionId === undefined ? {} : { sessionId }),
-  ...(options === undefined ? {} : { options }),
-  ...(answerWithinMs === undefined ? {} : { answerWithinMs }),
-});
+): Order => ({ ...order, callId: nextCallId(callId), input: toolResults(results) });
 
 /** The id of the order that ends the wait of a suspended call. */
 export const expiryOf = (callId: string): string => `${callId}~expiry`;

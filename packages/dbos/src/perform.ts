@@ -4,10 +4,11 @@ import {
   type CallOptions,
   interruptOn,
   isMillraceError,
+  type Layer,
   type Reply,
 } from '@millrace/core';
 import type { CallStore, Journal } from '@millrace/core/journal';
-import { keepSessions } from '@millrace/core/sessions';
+import { keepSessions, type KeptSession } from '@millrace/core/sessions';
 import { parsedJson } from '@millrace/core/values';
 import type { DatabaseStore } from '@millrace/store/postgres';
 import {
@@ -29,6 +30,7 @@ import {
   type Observable,
   of,
   reduce,
+  ReplaySubject,
   retry,
   share,
   skip,
@@ -56,7 +58,6 @@ export interface Performing {
   readonly database: Database;
   readonly store: DatabaseStore;
   readonly durable: Journal<CallStore>;
-  readonly agents: ReadonlyMap<string, PerformedAgent>;
   readonly callOptions: (order: Order) => WorkerCallOptions;
   /** The ids of calls that have a new message; an empty id stands for all. */
   readonly sent$: Observable<string>;
@@ -75,7 +76,11 @@ export interface Outcome {
  * unreachable, or a worker that was taken for dead still has the call. Never ends if the call is drained: another
  * worker continues it. Errors as the call does, and with a conflict of DBOS if another worker has taken it over.
  */
-export const perform$ = (performing: Performing, order: Order): Observable<Outcome> => {
+export const perform$ = (
+  performing: Performing,
+  worked: PerformedAgent,
+  order: Order,
+): Observable<Outcome> => {
   const { database, version } = performing;
   const { callId, expires } = order;
   const owner$ = stored$(() => database.owner(callId));
@@ -91,7 +96,7 @@ export const perform$ = (performing: Performing, order: Order): Observable<Outco
       if (expires !== undefined) {
         return expired$(database, order, expires, version).pipe(endWith({ reason: 'expired' }));
       }
-      return call$(performing, order, isOurs$).pipe(
+      return call$(performing, worked, order, isOurs$).pipe(
         catchError((error: unknown) =>
           whileOurs$.pipe(
             map((): never => {
@@ -112,16 +117,14 @@ export const perform$ = (performing: Performing, order: Order): Observable<Outco
 
 const call$ = (
   performing: Performing,
+  { agent, onUncertain = 'ask' }: PerformedAgent,
   order: Order,
   isOurs$: Observable<boolean>,
 ): Observable<Reply> => {
-  const { database, store, agents, sent$, isDraining } = performing;
+  const { database, store, sent$, isDraining } = performing;
   const { callId, sessionId } = order;
   const messages$ = messagesTo$(database, callId, sent$);
   const reply$ = defer(() => {
-    const worked = agents.get(order.agent);
-    if (worked === undefined) throw new Error(`This worker has no agent '${order.agent}'.`);
-    const { agent, onUncertain = 'ask' } = worked;
     const interrupts$ = messages$.pipe(filter(kindOf('interrupt')));
     const own = agent.with(decided(messages$), interruptOn(interrupts$));
     return isBegun$(store.calls, callId).pipe(
@@ -222,29 +225,40 @@ const ofSession$ = (
 ): Observable<Reply> => {
   const { callId, sessionId, input, options } = order;
   const more = callOptions(order);
-  // Opened for this call only: another worker may run the next one.
-  return keepSessions(agent, store.sessions, { journal: durable })
-    .open$(sessionId)
-    .pipe(
-      mergeMap((session) => {
-        const reply$ = (
-          isBegun
-            ? session.resume$(callId, { ...more, onUncertain })
-            : session.call$(input, { ...options, ...more, callId })
-        ).pipe(share());
-        // From its first event on, the call can be steered, and no other worker steers it.
-        const steered$ = session.events$.pipe(
-          take(1),
-          mergeMap(() => steersTaken$(store.calls, callId)),
-          mergeMap((taken) => messages$.pipe(filter(kindOf('steer')), skip(taken))),
+  const steered$ = (taken: number): Observable<never> =>
+    session$.pipe(
+      mergeMap((session) =>
+        messages$.pipe(
+          filter(kindOf('steer')),
+          skip(taken),
           // The call continues without a message that it cannot take.
-          mergeMap(({ input }) => session.steer$(input, callId).pipe(catchError(() => EMPTY))),
-          ignoreElements(),
-          takeUntil(reply$.pipe(ignoreElements(), endWith(true))),
-        );
-        return merge(steered$, reply$);
-      }),
+          mergeMap((message) =>
+            session.steer$(message.input, callId).pipe(catchError(() => EMPTY)),
+          ),
+        ),
+      ),
+      ignoreElements(),
     );
+  /** When this worker alone has the call, and before the call continues. */
+  const steering: Layer = {
+    name: 'steeredByEngine',
+    call: () => (next) => (call) =>
+      steersTaken$(store.calls, callId).pipe(
+        concatMap((taken) => merge(steered$(taken), next(call))),
+        take(1),
+      ),
+  };
+  // Opened for this call only: another worker may run the next one.
+  const session$ = keepSessions(agent.with(steering), store.sessions, { journal: durable })
+    .open$(sessionId)
+    .pipe(share({ connector: () => new ReplaySubject<KeptSession>(1) }));
+  return session$.pipe(
+    mergeMap((session) =>
+      isBegun
+        ? session.resume$(callId, { ...more, onUncertain })
+        : session.call$(input, { ...options, ...more, callId }),
+    ),
+  );
 };
 
 const noted$ = (

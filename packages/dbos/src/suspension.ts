@@ -53,22 +53,18 @@ export const suspended$ = (
   order: Order & { readonly sessionId: string },
   suspensions: readonly Suspension[],
 ): Observable<unknown> => {
-  const { callId, sessionId, input: _, answerWithinMs: delayMs, ...rest } = order;
+  const { callId, sessionId, answerWithinMs: delayMs } = order;
   const toolCallIds = suspensions.map(({ toolCall }) => toolCall.id);
-  const expiry: Order = {
-    ...rest,
-    callId: expiryOf(callId),
-    input: '',
-    ...(delayMs === undefined ? {} : { answerWithinMs: delayMs }),
-    expires: { callId, sessionId, toolCallIds },
-  };
+  const expires = { callId, sessionId, toolCallIds };
+  // In a place of its own: the session waits for it.
+  const expiry = { ...order, callId: expiryOf(callId), sessionId: undefined, input: '', expires };
   return stored$(() => database.suspend(order, expiry, { delayMs }));
 };
 
 /** Starts the call that continues a suspended one whose time is over, unless the answer came first. Completes when done. */
 export const expired$ = (
   database: Database,
-  { expires: _, ...order }: Order,
+  order: Order,
   { toolCallIds, ...suspended }: NonNullable<Order['expires']>,
   version: string | undefined,
 ): Observable<never> => {

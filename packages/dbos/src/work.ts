@@ -187,7 +187,6 @@ export const work$ = (
       database,
       store,
       durable,
-      agents: new Map(agents.map((it) => [it.agent.name, it])),
       callOptions,
       sent$,
       version,
@@ -195,8 +194,8 @@ export const work$ = (
     };
     const launched$ = new Observable<void>((subscriber) => {
       // DBOS may still start a call that it had taken before the end. Not a step: it would record errors of the end.
-      const run: Run = (order) =>
-        isStopped ? unsettled() : performed(performing, order, stopped$, notices$);
+      const run: Run = (worked, order) =>
+        isStopped ? unsettled() : performed(performing, worked, order, stopped$, notices$);
       const begun = inProcess.ended.then(() =>
         launch(database, worker, agents, options, run, warn),
       );
@@ -295,7 +294,7 @@ const recovering$ = (
 const oncePerProcess = (): MillraceError =>
   misuse('DBOS runs once in a process: end the other work$(), or the DBOS of the program, first.');
 
-type Run = (order: unknown) => Promise<Outcome>;
+type Run = (worked: PerformedAgent, order: unknown) => Promise<Outcome>;
 
 /** The end of a call that another worker continues. */
 const unsettled = (): Promise<never> => new Promise(() => undefined);
@@ -324,10 +323,10 @@ const launch = async (
     // Its errors are those of calls.
     logger: { info: ignore, debug: ignore, warn: warned, error: ignore },
   });
-  for (const { agent } of agents) {
+  for (const worked of agents) {
     // DBOS knows a function by one name only.
-    DBOS.registerWorkflow((order: unknown) => run(order), {
-      name: agent.name,
+    DBOS.registerWorkflow((order: unknown) => run(worked, order), {
+      name: worked.agent.name,
       serialization: 'portable',
       maxRecoveryAttempts: maxRecoveries,
     });
@@ -354,6 +353,7 @@ const launch = async (
 /** Runs a call for DBOS. Never settles once the worker stops: then another one owns the call. */
 const performed = (
   performing: Performing,
+  worked: PerformedAgent,
   order: unknown,
   stopped$: Observable<unknown>,
   notices$: Subject<WorkNotice>,
@@ -377,7 +377,7 @@ const performed = (
       note({ type: 'failed', callId, error });
       reject(recorded(error));
     };
-    perform$(performing, order)
+    perform$(performing, worked, order)
       .pipe(takeUntil(stopped$))
       .subscribe({
         next: (outcome) => {

@@ -103,6 +103,20 @@ describe('workers', () => {
     expect(await replyText(engine, 'deploy')).toBe('new: use pay | paid');
   });
 
+  it('takes the messages that came while no worker had the call, before its next request', async () => {
+    const first = await startWorker();
+    const engine = engines.open();
+    await firstValueFrom(
+      engine.start$('clerk', 'use pay', { callId: 'alone', sessionId: 'alone' }),
+    );
+    const asked = await until(engine, 'alone', 'approvalRequested');
+    await ended(first.process, 'SIGKILL');
+    await done(engine.steer$('alone', 'by cheque'));
+    await done(engine.decide$(asked, true));
+    await startWorker();
+    expect(await replyText(engine, 'alone')).toBe('use pay | by cheque | paid');
+  });
+
   it('keeps a call on the version that began it, until it is adopted', async () => {
     const old = await startWorker('v1', 'old');
     const engine = engines.open({ version: 'v1' });
