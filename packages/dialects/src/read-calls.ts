@@ -1,0 +1,245 @@
+import type { ToolDeclaration } from '@millrace/core';
+import { isRecord, parsedJson } from '@millrace/core/values';
+import { readPython } from './python.js';
+
+export type ToolTable = ReadonlyMap<string, ToolDeclaration>;
+
+/** A call as a model wrote it, or the problem with it. */
+export interface WrittenCall {
+  readonly name?: string | undefined;
+  /** The arguments as written: core repairs or rejects them, as it does with those of a server. */
+  readonly json?: string;
+  readonly input?: Readonly<Record<string, unknown>>;
+  readonly problem?: string;
+}
+
+/** Reads the body of a mark. `name` is the one in its head, if the format has it there. */
+export type ReadBody = (
+  body: string,
+  name: string | undefined,
+  tools: ToolTable,
+) => readonly WrittenCall[];
+
+/** Scans a bracketed value in pieces, to find its end outside of strings. Also ends at a `<`, which no value has there. */
+export const createScan = () => {
+  let depth = 0;
+  let quote = '';
+  let isEscaped = false;
+  let last = '';
+  return {
+    /** Returns the position after the value, or before a mark, if the text has either. */
+    feed: (
+      text: string,
+      from: number,
+    ): { readonly end: number; readonly isClosed: boolean } | undefined => {
+      for (let at = from; at < text.length; at += 1) {
+        const character = text.charAt(at);
+        if (quote !== '') {
+          if (isEscaped) isEscaped = false;
+          else if (character === '\\') isEscaped = true;
+          else if (character === quote) quote = '';
+          continue;
+        }
+        if (character === '<') return { end: at, isClosed: false };
+        // An apostrophe within a word opens nothing.
+        if (character === '"' || (character === "'" && '{[(,:='.includes(last))) quote = character;
+        else if ('{[('.includes(character)) depth += 1;
+        else if ('}])'.includes(character)) {
+          depth -= 1;
+          if (depth <= 0) return { end: at + 1, isClosed: true };
+        }
+        if (character.trim() !== '') last = character;
+      }
+      return undefined;
+    },
+  };
+};
+
+/** The members of a JSON object, or what was meant as one, with their values as written. */
+const membersOf = (text: string): ReadonlyMap<string, string> => {
+  const members = new Map<string, string>();
+  const key = /\s*,?\s*(?:"([^"\\]{0,200})"|'([^'\\]{0,200})'|([A-Za-z_]\w{0,200}))\s*:\s*/y;
+  const plain = /[^,}\]]*/y;
+  let at = text.indexOf('{') + 1;
+  for (;;) {
+    key.lastIndex = at;
+    const [lead, double, single, bare] = key.exec(text) ?? [];
+    if (lead === undefined) return members;
+    at += lead.length;
+    const end = valueEnd(text, at, plain);
+    const name = double ?? single ?? bare ?? '';
+    // The first of two counts: a later one may come from within a broken string.
+    if (!members.has(name)) members.set(name, text.slice(at, end).trim());
+    at = end;
+  }
+};
+
+const valueEnd = (text: string, at: number, plain: RegExp): number => {
+  const first = text.charAt(at);
+  if ('{['.includes(first)) return createScan().feed(text, at)?.end ?? text.length;
+  if (first === '"' || first === "'") {
+    for (let end = at + 1; end < text.length; end += 1) {
+      if (text.charAt(end) === '\\') end += 1;
+      else if (text.charAt(end) === first) return end + 1;
+    }
+    return text.length;
+  }
+  plain.lastIndex = at;
+  plain.exec(text);
+  return plain.lastIndex;
+};
+
+/** The objects of a list, as written. */
+const itemsOf = (text: string): readonly string[] => {
+  const items: string[] = [];
+  let at = text.indexOf('[') + 1;
+  for (;;) {
+    const from = text.indexOf('{', at);
+    if (from < 0) return items;
+    const end = createScan().feed(text, from)?.end ?? text.length;
+    items.push(text.slice(from, end));
+    // A mark within the list ends it.
+    if (end === from) return items;
+    at = end;
+  }
+};
+
+const nameKeys = ['name', 'tool_name', 'tool', 'function'];
+const inputKeys = ['arguments', 'parameters', 'args', 'input', 'inputs'];
+
+/** `{"name": …, "arguments": …}`, or a list of such calls, with the keys of any family. */
+export const readJsonCalls: ReadBody = (body) => {
+  const text = body.trim();
+  if (!text.startsWith('[')) return [readJsonCall(text)];
+  const items = itemsOf(text);
+  return items.length === 0
+    ? [{ problem: 'The list of calls has no call.' }]
+    : items.map((item) => readJsonCall(item));
+};
+
+const readJsonCall = (text: string): WrittenCall => {
+  const outer = membersOf(text);
+  const nested = outer.get('function');
+  const members = nested?.startsWith('{') === true ? membersOf(nested) : outer;
+  const named = nameKeys.map((key) => members.get(key)).find((it) => it !== undefined);
+  const name = named === undefined ? undefined : unquoted(named).trim();
+  if (name === undefined || name === '') return { problem: 'The call does not name its tool.' };
+  const given = inputKeys.map((key) => members.get(key)).find((it) => it !== undefined);
+  return { name, json: argumentsIn(given) };
+};
+
+/** Arguments may be missing, `null`, or a string of JSON. */
+const argumentsIn = (written: string | undefined): string => {
+  if (written === undefined || written === 'null' || written === '') return '{}';
+  return written.startsWith('"') ? unquoted(written).trim() || '{}' : written;
+};
+
+const unquoted = (text: string): string => {
+  const value = text.startsWith('"') ? parsedJson(text) : undefined;
+  return typeof value === 'string' ? value : text.replaceAll(/^['"]|['"]$/g, '');
+};
+
+/** The arguments as JSON, after a head with the name. */
+export const readArguments: ReadBody = (body, name) => [
+  { name, json: body.trim() === '' ? '{}' : body.trim() },
+];
+
+/** Calls as in Python. A built-in tool of Llama is written `name.call(…)`, and Gemma may print the result. */
+export const readPythonCalls: ReadBody = (body, _name, tools) => {
+  const text = body.trim().replace(/^print\(([^]*)\)$/, '$1');
+  const read = readPython(text);
+  if (!('problem' in read)) {
+    return read.calls.map(({ name, input }) => ({ name: plainName(name, tools), input }));
+  }
+  const name = read.name === undefined ? undefined : plainName(read.name, tools);
+  return [{ name, problem: read.problem }];
+};
+
+export const plainName = (name: string, tools: ToolTable): string =>
+  tools.has(name)
+    ? name
+    : name.replace(/^(?:functions|default_api|tools)\./, '').replace(/\.call$/, '');
+
+const parameterForms = [
+  { open: /\s*<arg_key>([^<]{1,200})<\/arg_key>\s*<arg_value>/y, close: '</arg_value>' },
+  { open: /\s*<parameter(?:=|\s+name=)["']?([^<>"'\n]{1,200})["']?>/y, close: '</parameter>' },
+];
+
+/** A tag for each parameter, or one JSON object. Values without a type get that of the schema. */
+export const readParameters: ReadBody = (body, name = '', tools) => {
+  if (body.trimStart().startsWith('{')) return readArguments(body, name, tools);
+  const input = new Map<string, unknown>();
+  const broken = (problem: string): readonly WrittenCall[] => [{ name, problem }];
+  let at = 0;
+  for (;;) {
+    const found = openAt(body, at);
+    if (found === undefined) break;
+    const { key, from, close } = found;
+    const end = body.indexOf(close, from);
+    if (end < 0) return broken(`The parameter '${key}' is not closed.`);
+    if (input.has(key)) return broken(`The parameter '${key}' occurs twice.`);
+    const text = body
+      .slice(from, end)
+      .replace(/^\r?\n/, '')
+      .replace(/\r?\n$/, '');
+    const types = typesOf(tools.get(name), key);
+    const read = typed(text, types);
+    if (read === undefined) {
+      return broken(`The parameter '${key}' is not JSON, but its type is ${types.join(' or ')}.`);
+    }
+    input.set(key, read.value);
+    at = end + close.length;
+  }
+  return body.slice(at).trim() === ''
+    ? [{ name, input: Object.fromEntries(input) }]
+    : broken('There is text between the parameters.');
+};
+
+const openAt = (
+  body: string,
+  at: number,
+): { readonly key: string; readonly from: number; readonly close: string } | undefined => {
+  for (const { open, close } of parameterForms) {
+    open.lastIndex = at;
+    const [lead, key] = open.exec(body) ?? [];
+    if (lead !== undefined && key !== undefined) {
+      return { key: key.trim(), from: at + lead.length, close };
+    }
+  }
+  return undefined;
+};
+
+/** The types that a schema names for a parameter; empty if it leaves them open. */
+const typesOf = (tool: ToolDeclaration | undefined, key: string): readonly unknown[] => {
+  const properties = tool?.inputSchema['properties'];
+  const schema =
+    isRecord(properties) && Object.hasOwn(properties, key) ? properties[key] : undefined;
+  if (!isRecord(schema)) return [];
+  const choices = [schema, ...listOf(schema['anyOf']), ...listOf(schema['oneOf'])];
+  const types = choices.flatMap((it) => (isRecord(it) ? [it['type']].flat() : []));
+  const values = listOf(schema['enum']);
+  const isText = values.length > 0 && values.every((it) => typeof it === 'string');
+  return isText ? ['string'] : types.filter((it) => it !== undefined);
+};
+
+const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
+
+/** A string stays as it is written; anything else is JSON, or text if the schema has no type for it. */
+const typed = (
+  text: string,
+  types: readonly unknown[],
+): { readonly value: unknown } | undefined => {
+  const isText = types.includes('string');
+  if (isText && !(types.includes('null') && text === 'null')) return { value: text };
+  const trimmed = text.trim();
+  const value = constants.has(trimmed) ? constants.get(trimmed) : parsedJson(trimmed);
+  if (value !== undefined) return { value };
+  return types.length === 0 ? { value: text } : undefined;
+};
+
+/** Models that are trained on Python write these. */
+const constants = new Map<string, unknown>([
+  ['True', true],
+  ['False', false],
+  ['None', null],
+]);
