@@ -1,4 +1,5 @@
 import {
+  namespaces,
   plainName,
   type ReadBody,
   readArguments,
@@ -231,8 +232,12 @@ export const bareCall: Format = {
 
 /** Whether text may become a bare call of a tool. */
 export const mayBeBare = (text: string, tools: ToolTable): boolean => {
-  const begun = text.replace(/^\s*\[?\s*(?:(?:functions|default_api|tools)\.)?/, '');
-  return [...tools.keys()].some((tool) => `${tool}(`.startsWith(begun));
+  const begun = text.replace(/^\s*\[?\s*/, '');
+  return [...tools.keys()].some((tool) =>
+    ['', ...namespaces].some((space) =>
+      [`${space}${tool}(`, `${space}${tool}.call(`].some((call) => call.startsWith(begun)),
+    ),
+  );
 };
 
 /** The name of the tool that a bare call starts with. */

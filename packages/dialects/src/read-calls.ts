@@ -108,16 +108,16 @@ const nameKeys = ['name', 'tool_name', 'tool', 'function'];
 const inputKeys = ['arguments', 'parameters', 'args', 'input', 'inputs'];
 
 /** `{"name": …, "arguments": …}`, or a list of such calls, with the keys of any family. */
-export const readJsonCalls: ReadBody = (body) => {
+export const readJsonCalls: ReadBody = (body, _name, tools) => {
   const text = body.trim();
-  if (!text.startsWith('[')) return [readJsonCall(text)];
+  if (!text.startsWith('[')) return [readJsonCall(text, tools)];
   const items = itemsOf(text);
   return items.length === 0
     ? [{ problem: 'The list of calls has no call.' }]
-    : items.map((item) => readJsonCall(item));
+    : items.map((item) => readJsonCall(item, tools));
 };
 
-const readJsonCall = (text: string): WrittenCall => {
+const readJsonCall = (text: string, tools: ToolTable): WrittenCall => {
   const outer = membersOf(text);
   const nested = outer.get('function');
   const members = nested?.startsWith('{') === true ? membersOf(nested) : outer;
@@ -125,7 +125,7 @@ const readJsonCall = (text: string): WrittenCall => {
   const name = named === undefined ? undefined : unquoted(named).trim();
   if (name === undefined || name === '') return { problem: 'The call does not name its tool.' };
   const given = inputKeys.map((key) => members.get(key)).find((it) => it !== undefined);
-  return { name, json: argumentsIn(given) };
+  return { name: plainName(name, tools), json: argumentsIn(given) };
 };
 
 /** Arguments may be missing, `null`, or a string of JSON. */
@@ -155,10 +155,15 @@ export const readPythonCalls: ReadBody = (body, _name, tools) => {
   return [{ name, problem: read.problem }];
 };
 
-export const plainName = (name: string, tools: ToolTable): string =>
-  tools.has(name)
-    ? name
-    : name.replace(/^(?:functions|default_api|tools)\./, '').replace(/\.call$/, '');
+/** Some templates put tools into one. */
+export const namespaces = ['functions.', 'default_api.', 'tools.'];
+
+/** The name of a tool without its namespace. */
+export const plainName = (name: string, tools: ToolTable): string => {
+  const space = tools.has(name) ? undefined : namespaces.find((it) => name.startsWith(it));
+  const short = name.slice(space?.length ?? 0);
+  return tools.has(short) ? short : short.replace(/\.call$/, '');
+};
 
 const parameterForms = [
   { open: /\s*<arg_key>([^<]{1,200})<\/arg_key>\s*<arg_value>/y, close: '</arg_value>' },

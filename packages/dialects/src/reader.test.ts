@@ -89,6 +89,9 @@ const pieces = [
   'Action:',
   'json',
   'function',
+  'functions.',
+  'default_api.now',
+  '.call(',
 ];
 
 const cutAt = (reply: string, cuts: readonly number[]): readonly string[] => {

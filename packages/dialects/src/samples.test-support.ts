@@ -230,6 +230,7 @@ const deepseek: readonly Sample[] = [
 
 const python: readonly Sample[] = [
   ['a call', 'weather(city="Rome", days=2)', { calls: rome }],
+  ['a namespace', 'functions.now()', { calls: [['now', {}]] }],
   ['a list of calls', '[weather(city="Rome", days=2), now()]', { calls: romeAndNow }],
   ['calls on lines', 'weather(city="Rome", days=2)\nnow()', { calls: romeAndNow }],
   ['after a thought', '<think>Hm.</think>\n\n[now()]', { thinking: 'Hm.', calls: [['now', {}]] }],
