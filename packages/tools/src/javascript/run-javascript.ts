@@ -1,9 +1,9 @@
-import { Worker } from 'node:worker_threads';
-import { MillraceError, tool, type Tool, toolOutput, type ToolOutput } from '@millrace/core';
+import { tool, type Tool, type ToolOutput } from '@millrace/core';
 import { jsonSchema } from '@millrace/core/schema';
-import { checkOptions, isDelay, isRecord, type Rule, wholeNumber } from '@millrace/core/values';
-import { defer, map, merge, Observable, type SchedulerLike, takeWhile, timer } from 'rxjs';
-import type { SandboxMessage, SandboxTask } from './sandbox.worker.js';
+import { checkOptions, isDelay, type Rule, wholeNumber } from '@millrace/core/values';
+import { defer, map, merge, type Observable, type SchedulerLike, takeWhile } from 'rxjs';
+import { memoryRule, notInstalled, outputOf, sandbox$, tooSlow$ } from './sandbox.js';
+import type { SandboxTask } from './sandbox.worker.js';
 
 /** Options of `runJavaScript`. */
 export interface RunJavaScriptOptions {
@@ -53,10 +53,7 @@ export const runJavaScript = (options: RunJavaScriptOptions = {}): Tool => {
 
 const rules: Readonly<Record<keyof RunJavaScriptOptions, Rule>> = {
   timeoutMs: isDelay,
-  memoryMb: [
-    (value) => Number.isInteger(value) && Number(value) >= 32 && Number(value) <= 1_024,
-    'a whole number from 32 to 1,024',
-  ],
+  memoryMb: memoryRule,
   maxLength: wholeNumber(100),
 };
 
@@ -68,65 +65,20 @@ const run$ = (
 ): Observable<string | ToolOutput> =>
   defer(() => {
     const logged: string[] = [];
-    const tooSlow$ = timer(timeoutMs, scheduler).pipe(
-      map(() => failure(`The code was stopped after ${timeoutMs} ms.`)),
-    );
-    return merge(sandbox$(task), tooSlow$).pipe(
+    return merge(sandbox$(task), tooSlow$(timeoutMs, scheduler)).pipe(
       takeWhile(({ type }) => type === 'log', true),
       map((message) => {
-        if (message.type !== 'log') return outputOf(message, logged.join('').trimEnd());
-        logged.push(message.text);
-        return message.text;
+        switch (message.type) {
+          case 'log':
+            logged.push(message.text);
+            return message.text;
+          case 'result':
+          case 'failure':
+            return outputOf({ ...message, logged: logged.join('') });
+          default:
+            // This code has no tools, so it calls none.
+            throw notInstalled('runJavaScript()');
+        }
       }),
     );
   });
-
-const failure = (text: string): SandboxMessage => ({ type: 'failure', text });
-
-const outputOf = (message: SandboxMessage, logged: string): ToolOutput => {
-  if (message.type === 'notInstalled') throw notInstalled();
-  const isError = message.type === 'failure';
-  const { text } = message;
-  const isOnlyLogged = !isError && logged !== '' && text === 'undefined';
-  const last = `${isError ? 'Error' : 'Result'}: ${text}`;
-  const content = isOnlyLogged ? logged : logged === '' && !isError ? text : `${logged}\n\n${last}`;
-  return toolOutput({
-    content: content.trim(),
-    isError,
-    details: { logged, ...(isError ? { error: text } : { result: text }) },
-  });
-};
-
-const notInstalled = (): MillraceError =>
-  new MillraceError(
-    'config',
-    'runJavaScript() needs its sandbox: npm install quickjs-emscripten-core@0.32.0 @jitl/quickjs-wasmfile-release-sync@0.32.0',
-  );
-
-/**
- * Emits what a thread posts, or a failure if the thread ends without one. The path leads to the bundle from the sources
- * as well: both are two levels below the package.
- */
-const sandbox$ = (task: SandboxTask): Observable<SandboxMessage> =>
-  new Observable((subscriber) => {
-    const thread = new Worker(new URL('../../dist/bundle/sandbox.worker.js', import.meta.url), {
-      workerData: task,
-      resourceLimits: { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 32, stackSizeMb: 4 },
-      env: {},
-      execArgv: [],
-      stdout: true,
-      stderr: true,
-    });
-    const fail = (): void => subscriber.next(failure(crashed));
-    thread.on('message', (message: unknown) => {
-      if (isMessage(message)) subscriber.next(message);
-    });
-    thread.once('error', fail);
-    thread.once('exit', fail);
-    return () => void thread.terminate();
-  });
-
-const crashed = 'The sandbox crashed: the code used too much memory, or is nested too deeply.';
-
-const isMessage = (value: unknown): value is SandboxMessage =>
-  isRecord(value) && (value['type'] === 'notInstalled' || typeof value['text'] === 'string');

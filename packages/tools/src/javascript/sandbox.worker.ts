@@ -1,17 +1,46 @@
 // The program of a thread: runs the code in its `workerData` in QuickJS, and posts what it logs and its result. It
 // imports nothing of core, which would take longer to load than the sandbox.
 import { parentPort, workerData } from 'node:worker_threads';
-import type { QuickJSContext, QuickJSHandle, QuickJSSyncVariant } from 'quickjs-emscripten-core';
+import type {
+  QuickJSContext,
+  QuickJSDeferredPromise,
+  QuickJSHandle,
+  QuickJSSyncVariant,
+} from 'quickjs-emscripten-core';
+import { installTools, type Surroundings } from './install-tools.js';
 import { showValue } from './show-value.js';
 
-/** A message of the thread: any number of `log`, then one of the others. */
+/** A message of the thread: any number of `log` and `calls`, then one of the others. */
 export type SandboxMessage =
   | { readonly type: 'log'; readonly text: string }
+  /** The code waits for the results of these calls; rounds count from 0. */
+  | { readonly type: 'calls'; readonly round: number; readonly calls: readonly SandboxCall[] }
   | { readonly type: 'result' | 'failure'; readonly text: string }
   | { readonly type: 'notInstalled' };
 
+/** A call of a tool by the code. */
+export interface SandboxCall {
+  /** Counts from 1, in the order of the calls. */
+  readonly id: number;
+  readonly name: string;
+  /** JSON of an object. */
+  readonly input: string;
+}
+
+/** The results of a round of calls. */
+export interface SandboxResults {
+  readonly round: number;
+  readonly results: readonly {
+    readonly id: number;
+    readonly text: string;
+    readonly isError: boolean;
+  }[];
+}
+
 /** The data of the thread. */
 export interface SandboxTask {
+  /** The tools that the code may call. Default: none. */
+  readonly host?: Surroundings & { readonly maxCalls: number };
   readonly code: string;
   readonly memoryMb: number;
   /** The maximum number of characters of everything that it posts. */
@@ -44,7 +73,7 @@ const load = async () => {
 const isVariant = (value: unknown): value is QuickJSSyncVariant =>
   typeof value === 'object' && value !== null && 'type' in value && value.type === 'sync';
 
-const run = async ({ code, memoryMb, maxLength }: SandboxTask): Promise<void> => {
+const run = async ({ code, memoryMb, maxLength, host }: SandboxTask): Promise<void> => {
   const loaded = await load();
   if (loaded === undefined) {
     post({ type: 'notInstalled' });
@@ -59,7 +88,8 @@ const run = async ({ code, memoryMb, maxLength }: SandboxTask): Promise<void> =>
   const context = runtime.newContext();
   const show = showIn(context, maxLength);
   addConsole(context, show, maxLength);
-  post(resultOf(context, code, show));
+  const calls = host && addTools(context, host);
+  post(await resultOf(context, code, show, calls));
 };
 
 // ---------------------------------------------------------------- values of the sandbox
@@ -122,17 +152,95 @@ const addConsole = (context: QuickJSContext, show: Show, maxLength: number): voi
   context.setProp(context.global, 'console', console);
 };
 
+// ---------------------------------------------------------------- tools
+
+/** The calls of tools by the code. */
+interface Calls {
+  /** Takes the calls that the host does not know yet. */
+  take(): readonly SandboxCall[];
+  settle(results: SandboxResults['results']): void;
+}
+
+/** In characters of JSON. */
+const maxInput = 1_000_000;
+
+const addTools = (
+  context: QuickJSContext,
+  { maxCalls, ...surroundings }: NonNullable<SandboxTask['host']>,
+): Calls => {
+  const waiting = new Map<number, QuickJSDeferredPromise>();
+  let fresh: SandboxCall[] = [];
+  let count = 0;
+  const answer = (text: string, isError: boolean): QuickJSHandle => {
+    const object = context.newObject();
+    context.setProp(object, 'text', context.newString(text));
+    context.setProp(object, 'isError', isError ? context.true : context.false);
+    return object;
+  };
+  const refused = (why: string): QuickJSHandle => {
+    const promise = context.newPromise();
+    promise.resolve(answer(why, true));
+    return promise.handle;
+  };
+  const call = context.newFunction('call', (nameIn, inputIn) => {
+    const name = stringIn(context, nameIn, 1_000);
+    if (context.typeof(inputIn) !== 'string') return refused('Not run: the input is not JSON.');
+    const length = context.getNumber(context.getProp(inputIn, 'length'));
+    if (length > maxInput) return refused(`Not run: the input has ${length} characters.`);
+    if (count >= maxCalls) {
+      return refused(`Not run: code may call tools up to ${maxCalls} times.`);
+    }
+    count += 1;
+    const promise = context.newPromise();
+    waiting.set(count, promise);
+    fresh.push({ id: count, name, input: context.getString(inputIn) });
+    return promise.handle;
+  });
+  const source = `(call) => (${installTools.toString()})(call, ${JSON.stringify(surroundings)})`;
+  const install = context.unwrapResult(context.evalCode(source, 'tools.js'));
+  context.unwrapResult(context.callFunction(install, context.undefined, call));
+  return {
+    take: () => {
+      const taken = fresh;
+      fresh = [];
+      return taken;
+    },
+    settle: (results) => {
+      for (const { id, text, isError } of results) {
+        waiting.get(id)?.resolve(answer(text, isError));
+        waiting.delete(id);
+      }
+    },
+  };
+};
+
+const nextResults = (): Promise<SandboxResults> =>
+  new Promise((resolve) => {
+    parentPort?.once('message', (results: SandboxResults) => resolve(results));
+  });
+
 // ---------------------------------------------------------------- the run
 
-const resultOf = (context: QuickJSContext, code: string, show: Show): SandboxMessage => {
+const resultOf = async (
+  context: QuickJSContext,
+  code: string,
+  show: Show,
+  calls: Calls | undefined,
+): Promise<SandboxMessage> => {
   const failure = (error: QuickJSHandle): SandboxMessage => ({
     type: 'failure',
     text: show(error),
   });
   const evaluated = evaluate(context, code);
   if (evaluated.error !== undefined) return failure(evaluated.error);
-  const jobs = context.runtime.executePendingJobs();
-  if (jobs.error !== undefined) return failure(jobs.error);
+  for (let round = 0; ; round += 1) {
+    const jobs = context.runtime.executePendingJobs();
+    if (jobs.error !== undefined) return failure(jobs.error);
+    const asked = calls?.take() ?? [];
+    if (asked.length === 0) break;
+    post({ type: 'calls', round, calls: asked });
+    calls?.settle((await nextResults()).results);
+  }
   const state = context.getPromiseState(evaluated.value);
   switch (state.type) {
     case 'fulfilled':
