@@ -24,6 +24,8 @@ export const skillsOfCall = cell(
 interface Restriction {
   /** The skills that restrict. */
   readonly by: readonly string[];
+  /** The tools that they name. */
+  readonly named: readonly string[];
   readonly tools: ReadonlySet<string>;
 }
 
@@ -47,13 +49,17 @@ export const restrictingTools: Required<Pick<Layer, 'turn' | 'model' | 'step'>> 
     const { input } = step;
     const name = isRecord(input) ? String(input['name']) : '';
     if (restriction.tools.has(name)) return next(step);
-    const message = `Not run: ${skillsIn(restriction)} allow only these tools: ${[...restriction.tools].join(', ')}.`;
+    const message = `Not run: ${allowedBy(restriction)}.`;
     return step.cut({ reason: 'notAllowed', message });
   },
 };
 
-const skillsIn = ({ by }: Restriction): string =>
-  by.length === 1 ? `the instructions of the skill '${by[0]}'` : `the skills ${by.join(', ')}`;
+const allowedBy = ({ by, named }: Restriction): string => {
+  const tools = named.length === 0 ? 'no tools' : `only ${named.join(', ')}`;
+  return by.length === 1
+    ? `the skill '${by[0]}' allows ${tools}`
+    : `the skills ${by.join(', ')} allow ${tools}`;
+};
 
 const restricting: PhaseFactory = (context) =>
   phase((run) => {
@@ -69,11 +75,12 @@ const restrictionIn = (
   const read = new Set(readSkillsIn(messages));
   const restrictive = listed.filter(({ name, allowedTools }) => allowedTools && read.has(name));
   if (restrictive.length === 0) return undefined;
-  const tools = restrictive.flatMap(({ allowedTools = [] }) => allowedTools);
+  const named = [...new Set(restrictive.flatMap(({ allowedTools = [] }) => allowedTools))];
   return {
     by: restrictive.map(({ name }) => name),
+    named,
     // Without `read_result`, the rest of a shortened result would be lost.
-    tools: new Set([...tools, ...skillTools, 'read_result']),
+    tools: new Set([...named, ...skillTools, 'read_result']),
   };
 };
 

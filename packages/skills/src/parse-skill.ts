@@ -216,7 +216,7 @@ const text =
     if (isValid) return { fields: { [name]: value.trim() }, problems: [] };
     return {
       fields: {},
-      problems: [error(line, `'${name}' must be a text of 1 to ${maxLength} characters.`)],
+      problems: [error(line, `'${name}' must be a string of 1 to ${maxLength} characters.`)],
     };
   };
 
@@ -245,7 +245,7 @@ const checks: Readonly<Record<string, Check>> = {
     if (entries === undefined || isPlain !== true) {
       return {
         fields: {},
-        problems: [error(line, "'metadata' must have texts: 'version: \"1\"'.")],
+        problems: [error(line, "'metadata' must have strings: 'version: \"1\"'.")],
       };
     }
     const metadata = Object.fromEntries(entries.map(([key, item]) => [key, String(item)]));

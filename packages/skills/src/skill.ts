@@ -13,7 +13,7 @@ export interface Skill extends SkillSummary {
   /** The instructions, in Markdown. */
   readonly instructions: string;
   readonly license?: string;
-  /** What the skill needs, such as a program. */
+  /** The requirements of the skill, such as a program. */
   readonly compatibility?: string;
   readonly metadata?: Readonly<Record<string, string>>;
   /** Text files by path, such as `references/prices.md`. Default: none. */
@@ -25,7 +25,7 @@ export interface LoadedSkill extends Omit<Skill, 'files'> {
   readonly files: readonly string[];
 }
 
-/** The skills of a source, and what is wrong with those that it leaves out. */
+/** The skills of a source, and the reasons why it leaves others out. */
 export interface SkillList {
   readonly skills: readonly SkillSummary[];
   readonly problems: readonly string[];
@@ -41,7 +41,7 @@ export interface SkillSource {
   readFile$(name: string, path: string): Observable<string>;
 }
 
-/** What a list shows of a skill. */
+/** Returns the part of a skill that a list shows. */
 export const summaryOf = ({ name, description, allowedTools }: SkillSummary): SkillSummary => ({
   name,
   description,
