@@ -51,13 +51,13 @@ export interface CodeActingOptions {
 
 /**
  * Gives the model one tool, `run_javascript`, instead of the agent's tools: it writes code that calls them as async
- * functions, also several at once, and only what the code logs or returns goes to the model.
+ * functions, also in parallel, and only what the code logs or returns goes to the model.
  *
  * The code runs in the sandbox of `runJavaScript`. Its tool calls are those of a call below, of an agent `code`: they are
  * validated, intercepted, approved, limited, reported and recorded like the model's own. All calls that the code waits
  * for run together, and the code continues when all of them have results, so a resumed call runs the code again with the
  * recorded results. `Date` shows the start of the call, and `Math.random` is seeded. An error of the code is a result
- * with its line. Interrupts and unsubscribing end the sandbox at once.
+ * with its line. Interrupts and unsubscribing end the sandbox immediately.
  *
  * Interceptors of `preActing`, `actingChunk` and `postActing`, and layers with steps that come after approval, apply to the
  * tool calls of the code as well. Does not apply to sub-agents.
@@ -148,7 +148,7 @@ const runCode = (
     run: ({ code }, parent) => codeRun$(context, call, usable, settings, code, parent),
   });
 
-const description = `Runs JavaScript in a sandbox, and returns what it logs with console.log and the value that it returns. Call the functions below to act: they are async and take one object. Await several at once with Promise.all. A result that is JSON is parsed; others are strings. A failed call throws. Do as much as you can in one piece of code, and return only what you need for your answer. There is no network, no file system, no import and no timer, and nothing is kept between runs.`;
+const description = `Runs JavaScript in a sandbox, and returns what it logs with console.log and the value that it returns. Call the functions below to act: they are async and take one object. Await several in parallel with Promise.all. A result that is JSON is parsed; others are strings. A failed call throws. Do as much as you can in one piece of code, and return only what you need for your answer. There is no network, no file system, no import and no timer, and nothing is kept between runs.`;
 
 /** Runs code. Emits what it logs, then the output. */
 const codeRun$ = (
