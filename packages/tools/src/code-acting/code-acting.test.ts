@@ -5,6 +5,7 @@ import {
   type AgentOptions,
   approval,
   createAgent,
+  interruptOn,
   type Layer,
   on,
   suspend,
@@ -17,6 +18,7 @@ import { jsonSchema } from '@millrace/core/schema';
 import { record, type ScriptedAnswer, scriptedModel, text, toolCall } from '@millrace/core/testing';
 import { budget } from '@millrace/core/traffic';
 import {
+  delay,
   filter,
   lastValueFrom,
   map,
@@ -403,6 +405,23 @@ describe('I5: the sandbox of codeActing ends', () => {
     subscription.unsubscribe();
     expect(terminate).toHaveBeenCalledTimes(1);
     expect(state.isCancelled).toBe(true);
+  });
+
+  it('when the call is interrupted, after the tools that it called', async () => {
+    const { state, started$, wait } = waiting();
+    const layers = [interruptOn(started$.pipe(delay(0)))];
+    const { agent } = agentFor('await tools.wait()', { tools: [wait], layers });
+    const events = await record(agent.stream$('x'));
+    const ends = events.flatMap((event) =>
+      event.type === 'postActing'
+        ? [event.toolCall.id]
+        : event.type === 'postCall'
+          ? [event.reply.reason]
+          : [],
+    );
+    expect(ends).toEqual(['c.1', 'interrupted', 'c', 'interrupted']);
+    expect(state.isCancelled).toBe(true);
+    expect(terminate).toHaveBeenCalledTimes(1);
   });
 
   it('when time is up, also after a tool call, by the scheduler of the call', async () => {

@@ -59,7 +59,7 @@ export interface CodeActingOptions {
  * recorded results. `Date` shows the start of the call, and `Math.random` is seeded. An error of the code is a result
  * with its line. Interrupts and unsubscribing end the sandbox immediately.
  *
- * Interceptors of `preActing`, `actingChunk` and `postActing`, and layers with steps that come after approval, apply to the
+ * Interceptors of `preActing`, `actingChunk` and `postActing`, and layers with a `step` and a priority of 100 or more, apply to the
  * tool calls of the code as well. Does not apply to sub-agents.
  *
  * @example
