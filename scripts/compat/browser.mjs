@@ -16,6 +16,7 @@ const notPortable = [
   /^@millrace\/(dbos|devtools|mcp|restate|retrieval|store)(\/|$)/,
   /^@millrace\/server\/(node|web-socket)$/,
   /^@millrace\/tools(\/(?!patterns$)|$)/,
+  /^@millrace\/skills\/folder$/,
   // It compiles the schema of its documents.
   /^@millrace\/flow$/,
   /^(create-millrace|millrace\/cli)$/,

@@ -4,7 +4,10 @@ import { readJson, root } from '../workspaces.mjs';
 
 /** The order of the guide. A page that does not exist is left out, and a new one of docs/ is added at the end. */
 const guide = [
-  ['Learn', ['guide', 'tools', 'models', 'state', 'memory', 'retrieval', 'agents', 'planning']],
+  [
+    'Learn',
+    ['guide', 'tools', 'skills', 'models', 'state', 'memory', 'retrieval', 'agents', 'planning'],
+  ],
   ['Recipes', ['recipes']],
   [
     'Run in production',
