@@ -1,0 +1,126 @@
+import { createSemaphore } from '@millrace/core/traffic';
+import {
+  BehaviorSubject,
+  buffer,
+  bufferCount,
+  concat,
+  concatMap,
+  connect,
+  debounceTime,
+  defer,
+  delay,
+  EMPTY,
+  filter,
+  finalize,
+  first,
+  groupBy,
+  ignoreElements,
+  map,
+  merge,
+  mergeMap,
+  type Observable,
+  scan,
+  type SchedulerLike,
+  Subject,
+  takeUntil,
+} from 'rxjs';
+
+/** A reason to look for turns of a user that wait. */
+export interface Due {
+  readonly userId: string;
+  /** Whether turns count for which extraction has failed for good. */
+  readonly withParked: boolean;
+}
+
+export interface QueueOptions<Result> {
+  /** Extracts the turns of a user that wait. Never errors. */
+  readonly work$: (due: Due) => Observable<Result>;
+  readonly quietMs: number;
+  readonly everyTurns: number;
+  readonly concurrency: number;
+  readonly scheduler: SchedulerLike;
+}
+
+export interface Queue<Result> {
+  /** Runs the work while subscribed, and emits its results. Subscribe once. */
+  readonly results$: Observable<Result>;
+  readonly add: (due: Due) => void;
+  /** Starts all waiting work, and completes when nothing waits or runs. */
+  readonly flush$: () => Observable<never>;
+  readonly close: () => void;
+}
+
+/**
+ * Starts the work of a user after a quiet time or a number of turns, one at a time for each user, and a limited number
+ * of users at a time. A user without work takes no memory.
+ */
+export const createQueue = <Result>(options: QueueOptions<Result>): Queue<Result> => {
+  const { work$, quietMs, everyTurns, concurrency, scheduler } = options;
+  const due$ = new Subject<Due>();
+  const flushes$ = new Subject<undefined>();
+  const closed$ = new Subject<undefined>();
+  const done$ = new Subject<{ readonly userId: string; readonly count: number }>();
+  const open$ = new BehaviorSubject(0);
+  const semaphore = createSemaphore({ max: concurrency, maxQueue: Number.MAX_SAFE_INTEGER });
+
+  const batches = (user$: Observable<Due>): Observable<readonly Due[]> =>
+    user$.pipe(
+      connect((shared$) =>
+        shared$.pipe(
+          buffer(
+            merge(
+              shared$.pipe(debounceTime(quietMs, scheduler)),
+              // The reply of the call comes first, even if the extraction is synchronous.
+              shared$.pipe(bufferCount(everyTurns), delay(0, scheduler)),
+              flushes$,
+            ),
+          ),
+        ),
+      ),
+      filter((batch) => batch.length > 0),
+    );
+  const worked$ = (userId: string, batch: readonly Due[]): Observable<Result> => {
+    const withParked = batch.some((due) => due.withParked);
+    return concat(
+      semaphore.hold$(() => work$({ userId, withParked })),
+      defer(() => {
+        done$.next({ userId, count: batch.length });
+        open$.next(open$.value - batch.length);
+        return EMPTY;
+      }),
+    );
+  };
+  /** Emits when a user has no turn that waits or is worked on. */
+  const isIdle$ = (user$: Observable<Due>, userId: string): Observable<unknown> =>
+    merge(
+      user$.pipe(map(() => 1)),
+      done$.pipe(
+        filter((done) => done.userId === userId),
+        map(({ count }) => -count),
+      ),
+    ).pipe(
+      scan((waiting, change) => waiting + change, 0),
+      filter((waiting) => waiting === 0),
+    );
+  return {
+    results$: due$.pipe(
+      groupBy(({ userId }) => userId, { duration: (user$) => isIdle$(user$, user$.key) }),
+      mergeMap((user$) => batches(user$).pipe(concatMap((batch) => worked$(user$.key, batch)))),
+      takeUntil(closed$),
+      finalize(() => open$.next(0)),
+    ),
+    add: (due) => {
+      open$.next(open$.value + 1);
+      due$.next(due);
+    },
+    flush$: () =>
+      defer(() => {
+        flushes$.next(undefined);
+        return open$.pipe(
+          first((open) => open === 0),
+          ignoreElements(),
+        );
+      }),
+    close: () => closed$.next(undefined),
+  };
+};
