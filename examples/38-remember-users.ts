@@ -1,0 +1,36 @@
+// Long-term memory from conversations: a second model extracts facts in the background, and a new fact replaces the old one.
+import { createAgent, textOf } from '@millrace/core';
+import { inProcessLongTermMemory, withLongTermMemory } from '@millrace/core/long-term-memory';
+import { sessions } from '@millrace/core/sessions';
+import { scriptedModel, text } from '@millrace/core/testing';
+import { extractMemories } from '@millrace/memory';
+import { lastValueFrom } from 'rxjs';
+
+// Stands for a small language model. Each operation quotes the words of the user that it is based on.
+const home = (city: string, quote: string) => {
+  const fact = { op: 'add', text: `Lives in ${city}.`, attribute: 'home city' };
+  return [text(JSON.stringify({ operations: [{ ...fact, sources: ['m1'], quote }] }))];
+};
+const small = scriptedModel(home('Paris', 'I live in Paris'), home('Berlin', 'moved to Berlin'));
+// To persist memories: `memory: openEmbedded(directory).longTermMemory` of @millrace/store.
+const extraction = extractMemories({ model: small, memory: inProcessLongTermMemory() });
+extraction.events$.subscribe((event) => {
+  if (event.type !== 'memoriesExtracted') return;
+  console.log(`${event.added.length} added, ${event.updated.length} updated`);
+});
+
+const model = scriptedModel([text('Nice!')], [text('How is it?')], ({ messages }) => [
+  // Stands for a language model: it reads the recalled memory.
+  text(/^> (.*)/mu.exec(messages.map(textOf).join('\n'))?.[1] ?? 'I do not know.'),
+]);
+const { facts: memory } = extraction;
+const chats = sessions(createAgent(withLongTermMemory({ model, use: [extraction] }, { memory })));
+const forAnn = { metadata: { userId: 'ann' } };
+for (const asked of ['Hi, I live in Paris.', 'I have moved to Berlin.']) {
+  await chats.open(asked).call(asked, forAnn);
+  // Extraction waits until the user is quiet. Flush it before the process ends.
+  await lastValueFrom(extraction.flush$(), { defaultValue: undefined });
+}
+console.log((await chats.open('later').call('Where do I live?', forAnn)).text);
+const history = await lastValueFrom(extraction.history$({ userId: 'ann' }));
+console.log('Before:', history.map((fact) => fact.text).join(' '));
