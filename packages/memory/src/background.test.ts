@@ -141,6 +141,17 @@ describe('extraction in the background', () => {
       helpers.expectSubscriptions(model.subscriptions[6] ?? []).toBe('2000ms (^!)');
     }));
 
+  it('gives up on a model that does not answer, and keeps what waits', () =>
+    marbles((helpers) => {
+      const { ask, event$, model, extraction } = inBackground(helpers, ['-', '(of|)'], {
+        attempts: 1,
+      });
+      ask('a');
+      helpers.expectObservable(event$).toBe('120101ms F 899ms 1');
+      helpers.expectSubscriptions(model.subscriptions[0] ?? []).toBe('101ms ^ 119999ms !');
+      helpers.cold('121001ms x').subscribe(() => extraction.flush$({ userId: 'a' }).subscribe());
+    }));
+
   it('gives up on a memory that does not respond, and warns in the call', () =>
     marbles((helpers) => {
       const silent: LongTermMemory = {

@@ -408,6 +408,8 @@ const createExtractor = (
     name: 'extractMemories',
     model,
     instructions: [basicInstructions, instructions].join('\n\n').trim(),
+    // A model that hangs must not keep the place of other users.
+    limits: { timeouts: { callMs: requestMs } },
     use: [...use, output(operationsSchema())],
   });
 
@@ -555,6 +557,8 @@ const extractedEvent = (
   refused,
   ...about,
 });
+
+const requestMs = 120_000;
 
 const retryMs = 1_000;
 

@@ -303,7 +303,7 @@ const forgetWithHistory$ = (
         ),
       ),
     ),
-    concatMap(() => access.memory.forget$(scope, which)),
+    concatMap(() => access.memory.forget$(scope, which).pipe(inTime(access))),
   );
 };
 
