@@ -1,0 +1,51 @@
+import type { Model, ModelChunk } from '@millrace/core';
+import { answerTool, timeouts } from '@millrace/core';
+import { defined, type Rule } from '@millrace/core/values';
+
+/** A rule for options that take a model. */
+export const isModel: Rule = [
+  (value) =>
+    typeof value === 'object' &&
+    value !== null &&
+    'stream$' in value &&
+    typeof value.stream$ === 'function',
+  "a model, such as openai('gpt-5-mini')",
+];
+
+/** Wraps a model: replaces `stream$` and keeps the rest. */
+export const around = (
+  { name, unsupported, keepsTime, toolsInPrompt }: Model,
+  stream$: Model['stream$'],
+): Model => ({ name, ...defined({ unsupported, keepsTime, toolsInPrompt }), stream$ });
+
+/** The longest delay of a timer: the limits of the call take precedence. */
+const longest = 2 ** 31 - 1;
+
+/** Wraps a model so that it enforces the timeouts of the call: otherwise its caller would see them, and no wrapper between. */
+export const inTime = (model: Model): Model => {
+  if (model.keepsTime === true) return model;
+  const timed = timeouts(model, { firstChunkMs: longest, chunkMs: longest });
+  return around(timed, (request, context) =>
+    (context.timeouts === undefined ? model : timed).stream$(request, context),
+  );
+};
+
+/** Wraps a model so that it does what the agent's own model does: it keeps time, and supports `outputSchema`. */
+export const ready = (model: Model): Model =>
+  inTime(model.unsupported?.includes('outputSchema') === true ? answerTool(model) : model);
+
+/** Whether a chunk has content. Heartbeats, empty deltas and usage do not. */
+export const hasContent = (chunk: ModelChunk): boolean => {
+  switch (chunk.type) {
+    case 'text':
+      return chunk.text !== '';
+    case 'thinking':
+      return chunk.text !== '' || chunk.signature !== undefined;
+    case 'toolCall':
+    case 'block':
+    case 'malformed':
+      return true;
+    default:
+      return false;
+  }
+};
