@@ -186,48 +186,54 @@ describe('circuitBreaker', () => {
       end: fc.constantFrom<'ok' | 'fails' | 'leaves'>('ok', 'fails', 'leaves'),
     });
     fc.assert(
-      fc.property(fc.array(outcome, { maxLength: 40 }), fc.integer({ min: 1, max: 3 }), (plan, probes) => {
-        const scheduler = new VirtualTimeScheduler();
-        const breaker = circuitBreaker({ ...quick, probes });
-        const states: CircuitState[] = ['closed'];
-        breaker.changes$.subscribe(({ state }) => states.push(state));
-        const running = { probes: 0, most: 0 };
-        const model: Model = {
-          name: 'probed',
-          keepsTime: true,
-          stream$: (_, { stepId }) => {
-            const { lengthMs, end } = plan[Number(stepId)] ?? { lengthMs: 0, end: 'ok' };
-            const isProbe = states.at(-1) === 'halfOpen';
-            // An open circuit asks nobody.
-            expect(states.at(-1)).not.toBe('open');
-            if (isProbe) running.probes += 1;
-            running.most = Math.max(running.most, running.probes);
-            const done$ = of(finish()).pipe(
-              concatMap((it) => (end === 'fails' ? failed$ : of(it))),
-            );
-            return timer(lengthMs, scheduler).pipe(
-              concatMap(() => (end === 'leaves' ? NEVER : done$)),
-              finalize(() => {
-                if (isProbe) running.probes -= 1;
-              }),
-            );
-          },
-        };
-        plan.forEach(({ startMs, lengthMs, end }, n) => {
-          scheduler.schedule(() => {
-            const call = breaker(model)
-              .stream$(request, lentContext({ scheduler, stepId: String(n) }))
-              .subscribe({ error: () => undefined });
-            if (end === 'leaves') scheduler.schedule(() => call.unsubscribe(), lengthMs);
-          }, startMs);
-        });
-        scheduler.flush();
-        expect(running.most).toBeLessThanOrEqual(probes);
-        expect(running.probes).toBe(0);
-        // The states follow each other as they must.
-        const next = { closed: ['open'], open: ['halfOpen'], halfOpen: ['open', 'closed'] };
-        states.slice(1).forEach((state, n) => expect(next[states[n] ?? 'closed']).toContain(state));
-      }),
+      fc.property(
+        fc.array(outcome, { maxLength: 40 }),
+        fc.integer({ min: 1, max: 3 }),
+        (plan, probes) => {
+          const scheduler = new VirtualTimeScheduler();
+          const breaker = circuitBreaker({ ...quick, probes });
+          const states: CircuitState[] = ['closed'];
+          breaker.changes$.subscribe(({ state }) => states.push(state));
+          const running = { probes: 0, most: 0 };
+          const model: Model = {
+            name: 'probed',
+            keepsTime: true,
+            stream$: (_, { stepId }) => {
+              const { lengthMs, end } = plan[Number(stepId)] ?? { lengthMs: 0, end: 'ok' };
+              const isProbe = states.at(-1) === 'halfOpen';
+              // An open circuit asks nobody.
+              expect(states.at(-1)).not.toBe('open');
+              if (isProbe) running.probes += 1;
+              running.most = Math.max(running.most, running.probes);
+              const done$ = of(finish()).pipe(
+                concatMap((it) => (end === 'fails' ? failed$ : of(it))),
+              );
+              return timer(lengthMs, scheduler).pipe(
+                concatMap(() => (end === 'leaves' ? NEVER : done$)),
+                finalize(() => {
+                  if (isProbe) running.probes -= 1;
+                }),
+              );
+            },
+          };
+          plan.forEach(({ startMs, lengthMs, end }, n) => {
+            scheduler.schedule(() => {
+              const call = breaker(model)
+                .stream$(request, lentContext({ scheduler, stepId: String(n) }))
+                .subscribe({ error: () => undefined });
+              if (end === 'leaves') scheduler.schedule(() => call.unsubscribe(), lengthMs);
+            }, startMs);
+          });
+          scheduler.flush();
+          expect(running.most).toBeLessThanOrEqual(probes);
+          expect(running.probes).toBe(0);
+          // The states follow each other as they must.
+          const next = { closed: ['open'], open: ['halfOpen'], halfOpen: ['open', 'closed'] };
+          states
+            .slice(1)
+            .forEach((state, n) => expect(next[states[n] ?? 'closed']).toContain(state));
+        },
+      ),
     );
   });
 

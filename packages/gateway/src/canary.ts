@@ -1,0 +1,106 @@
+import {
+  fallback,
+  isMillraceError,
+  type Layer,
+  type LayerContext,
+  MillraceError,
+  type Model,
+} from '@millrace/core';
+import { checkOptions, isFunction, isText, type Rule } from '@millrace/core/values';
+import { catchError, defer, of, tap } from 'rxjs';
+import { choosingLayer } from './choose-model.js';
+import { around, hasContent, isModel, ready } from './model-parts.js';
+
+/** Which share of the calls a candidate answers. */
+export interface CanaryOptions {
+  /** The candidate. */
+  readonly model: Model;
+  /** The share of calls that it answers, from 0 to 1. */
+  readonly share: number;
+  /** What stays with one model: calls with the same value get the same one. Default: `metadata.userId`, else the session, else each call. */
+  readonly by?: (call: LayerContext['call']) => string | undefined;
+  /** The name of the experiment: canaries of different names choose independently. Default: `canary`. */
+  readonly name?: string;
+}
+
+/**
+ * Lets a candidate answer a stable share of the calls, such as a new model for 5 % of the users. A hash decides, so a user
+ * stays with a model, also when the share grows. If the candidate fails before its first content, with any error, the agent's
+ * own model answers, and `modelFallback` says why. Emits `modelChosen`, and a journal records the choice.
+ *
+ * @example
+ * ```ts
+ * const agent = createAgent({ model: stable, use: [canary({ model: candidate, share: 0.05 })] });
+ * ```
+ */
+export const canary = (options: CanaryOptions): Layer => {
+  checkOptions('canary()', options, rules, ['model', 'share']);
+  const { share, by = userOrSession, name = 'canary' } = options;
+  const candidate = yielding(ready(options.model));
+  return choosingLayer({
+    name,
+    // A router chooses what stands for the agent's own model here.
+    priority: 990,
+    position: () => `canary/${name}`,
+    choose$: ({ call }) => {
+      const key = by(call) ?? call.callId;
+      const isCandidate = shareOf(`${name} ${key}`) < share;
+      return of(
+        isCandidate
+          ? { key: 'candidate', why: `one of the share of ${share}` }
+          : { why: `not one of the share of ${share}` },
+      );
+    },
+    modelOf: ({ key }, own) => (key === undefined ? undefined : fallback(candidate, own)),
+  });
+};
+
+/** Makes each error before the first content one after which the next model is asked. */
+const yielding = (model: Model): Model =>
+  around(model, (request, context) =>
+    defer(() => {
+      let isShown = false;
+      return model.stream$(request, context).pipe(
+        tap((chunk) => {
+          isShown ||= hasContent(chunk);
+        }),
+        catchError((cause: unknown) => {
+          throw isShown ? cause : passing(cause);
+        }),
+      );
+    }),
+  );
+
+const passing = (cause: unknown): MillraceError => {
+  if (!isMillraceError(cause)) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    return new MillraceError('unknown', `The candidate failed: ${why}`, { cause, retryable: true });
+  }
+  return cause.retryable
+    ? cause
+    : new MillraceError(cause.code, cause.message, { cause, retryable: true });
+};
+
+const userOrSession = ({ metadata, ...labels }: LayerContext['call']): string | undefined => {
+  if (Object.hasOwn(metadata, 'userId')) return metadata['userId'];
+  return 'sessionId' in labels && typeof labels.sessionId === 'string'
+    ? labels.sessionId
+    : undefined;
+};
+
+/** A number in [0, 1) for a text, always the same: FNV-1a, mixed so that similar texts differ. */
+const shareOf = (text: string): number => {
+  const hash = new TextEncoder()
+    .encode(text)
+    .reduce((before, byte) => Math.imul(before ^ byte, 0x01000193), 0x811c9dc5);
+  const mixed = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
+  const spread = Math.imul(mixed ^ (mixed >>> 13), 0xc2b2ae35);
+  return ((spread ^ (spread >>> 16)) >>> 0) / 2 ** 32;
+};
+
+const rules: Readonly<Record<keyof CanaryOptions, Rule>> = {
+  model: isModel,
+  share: [(value) => typeof value === 'number' && value >= 0 && value <= 1, 'a number from 0 to 1'],
+  by: isFunction,
+  name: isText,
+};

@@ -1,0 +1,148 @@
+import { type Cell, cell, type Layer, type Model, type Perform, type Step } from '@millrace/core';
+import { type Context, type OpenRun, phase, type PhaseFactory } from '@millrace/core/phases';
+import { isRecord } from '@millrace/core/values';
+import { defer, map, type Observable, of } from 'rxjs';
+import { around } from './model-parts.js';
+
+declare module '@millrace/core' {
+  interface Events {
+    /** A layer chose the model of the next requests. */
+    readonly modelChosen: {
+      /** The name of the layer. */
+      readonly by: string;
+      /** The name of the model. */
+      readonly model: string;
+      readonly why: string;
+    };
+  }
+}
+
+/** A choice as a journal records it: plain JSON. */
+export interface Choice {
+  /** Which model; absent for the agent's own. */
+  readonly key?: string;
+  readonly why: string;
+}
+
+/** How a layer chooses the model of an agent. */
+export interface Chooser {
+  readonly name: string;
+  readonly priority: number;
+  /** The position of the step that chooses. A choice of the same position is made once. */
+  readonly position: (run: OpenRun) => string;
+  /** Emits one choice and completes. */
+  readonly choose$: (context: Context, run: OpenRun) => Observable<Choice>;
+  /** The model of a choice in place of the agent's own; `undefined` keeps that. */
+  readonly modelOf: (choice: Choice, own: Model) => Model | undefined;
+}
+
+/**
+ * Creates a layer that replaces the agent's own model. The choice is a step, so a resumed call keeps it. The layer is
+ * next to the model: budgets, caches and events see the chosen model under its own name.
+ */
+export const choosingLayer = (chooser: Chooser): Layer => {
+  const chosen = cell('call', (): Chosen => ({}));
+  return {
+    name: chooser.name,
+    priority: chooser.priority,
+    info: { observes: true },
+    turn: (phases) => [choosing(chooser, chosen), ...phases],
+    model: ({ local }) => {
+      const state = local(chosen);
+      return (next) => {
+        const { choice, own } = state;
+        if (choice === undefined || !isOwn(next, own)) return next;
+        const model = chooser.modelOf(choice, next);
+        return model === undefined ? next : replacing(model, state);
+      };
+    },
+    step: ({ local }) => namingSteps(local(chosen)),
+  };
+};
+
+interface Chosen {
+  position?: string;
+  choice?: Choice;
+  /** The agent's own model. Others, such as the one of a planner, are not replaced. */
+  own?: Model;
+  /** The model that answers the request under way. */
+  answering?: string | undefined;
+}
+
+const choosing =
+  ({ name, position, choose$, modelOf }: Chooser, chosen: Cell<Chosen>): PhaseFactory =>
+  (context) => {
+    const { model, local, hooks, perform } = context;
+    const state = local(chosen);
+    state.own = model;
+    return phase((run) => {
+      const id = position(run);
+      if (state.position === id) return run;
+      return perform({
+        kind: name,
+        id,
+        input: undefined,
+        run: () => choose$(context, run),
+        cut: ({ reason }) => of<Choice>({ why: reason }),
+        form: { isWritten: isChoice },
+      }).pipe(
+        map((choice) => {
+          Object.assign(state, { position: id, choice });
+          const { name: chosenName } = modelOf(choice, model) ?? model;
+          const { why } = choice;
+          hooks.report(run.iteration + 1, {
+            type: 'modelChosen',
+            by: name,
+            model: chosenName,
+            why,
+          });
+          return run;
+        }),
+      );
+    });
+  };
+
+const isChoice = (written: unknown): boolean =>
+  isRecord(written) &&
+  typeof written['why'] === 'string' &&
+  (written['key'] === undefined || typeof written['key'] === 'string');
+
+/** Models in place of an agent's own, which another layer may replace in turn. */
+const replacements = new WeakSet<Model>();
+
+const isOwn = (model: Model, own: Model | undefined): boolean =>
+  model === own || replacements.has(model);
+
+const replacing = (model: Model, state: Chosen): Model => {
+  const replacement = around(model, (request, context) =>
+    defer(() => {
+      state.answering = model.name;
+      return model.stream$(request, {
+        ...context,
+        report: (event) => {
+          if (event.type === 'modelFallback') state.answering = event.to;
+          context.report(event);
+        },
+      });
+    }),
+  );
+  replacements.add(replacement);
+  return replacement;
+};
+
+/** Names the model that answered in the value of its step: a resumed call is charged by that name. */
+const namingSteps =
+  (state: Chosen) =>
+  (next: Perform): Perform =>
+  <T>(step: Step<T>) =>
+    step.kind === 'model'
+      ? defer(() => {
+          state.answering = undefined;
+          return next(step).pipe(map((value) => named(value, state.answering)));
+        })
+      : next(step);
+
+const named = <T>(value: T, model: string | undefined): T =>
+  model !== undefined && isRecord(value) && typeof value['model'] === 'string'
+    ? { ...value, model }
+    : value;

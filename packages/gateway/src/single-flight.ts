@@ -1,0 +1,117 @@
+import type { Demand, ModelChunk, ModelContext } from '@millrace/core';
+import {
+  BehaviorSubject,
+  combineLatest,
+  concatMap,
+  defer,
+  distinctUntilChanged,
+  filter,
+  finalize,
+  map,
+  type MonoTypeOperatorFunction,
+  type Observable,
+  of,
+  ReplaySubject,
+  share,
+  switchMap,
+  take,
+} from 'rxjs';
+
+/** Shares requests: while one of a key is under way, further subscribers get its answer from the start. */
+export interface SingleFlight<T> {
+  /**
+   * Subscribes to the request under way, or starts one. `start` gets a context for all readers: its demand is open while
+   * one of theirs is, and its reports reach them all. The request is aborted when the last reader has left. `read` maps an
+   * item for one reader; `pays` is true for the first reader that is still there.
+   */
+  readonly join$: (
+    key: string,
+    context: ModelContext,
+    start: (shared: ModelContext) => Observable<T>,
+    read: (item: T, pays: () => boolean) => readonly ModelChunk[],
+  ) => Observable<ModelChunk>;
+}
+
+interface Flight<T> {
+  readonly items$: Observable<T>;
+  readonly readers$: BehaviorSubject<readonly ModelContext[]>;
+}
+
+export const createSingleFlight = <T>(): SingleFlight<T> => {
+  const flights = new Map<string, Flight<T>>();
+  const begin = (
+    key: string,
+    context: ModelContext,
+    start: (shared: ModelContext) => Observable<T>,
+  ): Flight<T> => {
+    const readers$ = new BehaviorSubject<readonly ModelContext[]>([]);
+    const items$ = defer(() => start(sharedContext(context, readers$))).pipe(
+      finalize(() => {
+        if (flights.get(key) === flight) flights.delete(key);
+      }),
+      share({ connector: () => new ReplaySubject<T>(Infinity) }),
+    );
+    const flight = { items$, readers$ };
+    flights.set(key, flight);
+    return flight;
+  };
+  return {
+    join$: (key, context, start, read) =>
+      defer(() => {
+        const { items$, readers$ } = flights.get(key) ?? begin(key, context, start);
+        // A copy: two requests may have the same context.
+        const reader = { ...context };
+        const pays = (): boolean => readers$.value[0] === reader;
+        readers$.next([...readers$.value, reader]);
+        return items$.pipe(
+          concatMap((item) => read(item, pays)),
+          whileOpen(context.demand),
+          finalize(() => readers$.next(readers$.value.filter((it) => it !== reader))),
+        );
+      }),
+  };
+};
+
+const sharedContext = (
+  first: ModelContext,
+  readers$: BehaviorSubject<readonly ModelContext[]>,
+): ModelContext => ({
+  ...first,
+  demand: anyOpen(readers$),
+  report: (event) => readers$.value.forEach(({ report }) => report(event)),
+  shortened: (messages) => readers$.value.forEach(({ shortened }) => shortened?.(messages)),
+});
+
+/** The joint demand of readers: open while that of one is. */
+const anyOpen = (readers$: BehaviorSubject<readonly ModelContext[]>): Demand => ({
+  get isOpen() {
+    const readers = readers$.value;
+    return readers.length === 0 || readers.some(({ demand }) => demand.isOpen);
+  },
+  open$: readers$.pipe(
+    switchMap((readers) =>
+      readers.length === 0
+        ? of(true)
+        : combineLatest(readers.map(({ demand }) => demand.open$)).pipe(
+            map((levels) => levels.some(Boolean)),
+          ),
+    ),
+    distinctUntilChanged(),
+  ),
+});
+
+/** Holds values back while demand is closed. */
+export const whileOpen =
+  <T>(demand: Demand): MonoTypeOperatorFunction<T> =>
+  (source) =>
+    source.pipe(
+      concatMap((value) =>
+        demand.isOpen
+          ? of(value)
+          : demand.open$.pipe(
+              filter((isOpen) => isOpen),
+              take(1),
+              map(() => value),
+            ),
+      ),
+    );
