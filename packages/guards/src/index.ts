@@ -1,3 +1,4 @@
+export { canaryToken, type CanaryTokenOptions } from './canary-token.js';
 export {
   injectionHeuristic,
   type InjectionHeuristicOptions,

@@ -1,0 +1,146 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { createAgent, isMillraceError, type ModelChunk, only, textOf, tool } from '@millrace/core';
+import { jsonSchema } from '@millrace/core/schema';
+import { finish, marbles, scriptedModel, text, thinking } from '@millrace/core/testing';
+import { catchError, map, of } from 'rxjs';
+import { canaryToken } from './index.js';
+
+const token = 'qabcabcd0123';
+const instructions = 'Be kind.';
+
+/** The answer of a model, or the code of the error and what was shown before it. */
+const answerTo = async (chunks: readonly ModelChunk[]): Promise<string> => {
+  const look = tool({
+    name: 'look',
+    description: 'Looks.',
+    input: jsonSchema({ type: 'object' }),
+    run: () => 'seen',
+  });
+  const model = scriptedModel(chunks, [text('done')]);
+  const agent = createAgent({ model, instructions, tools: [look], use: [canaryToken({ token })] });
+  return agent.call('?').then(textOf, (error: unknown) => {
+    if (!isMillraceError(error)) throw error;
+    return `${error.code}:${error.partial ?? ''}`;
+  });
+};
+
+/** Cuts a string at places. */
+const cutAt = (whole: string, places: readonly number[]): readonly string[] => {
+  const ends = [...new Set(places.map((it) => it % (whole.length + 1)))].sort((a, b) => a - b);
+  return [0, ...ends].map((from, n) => whole.slice(from, ends[n] ?? whole.length));
+};
+
+describe('canaryToken', () => {
+  it('marks the instructions, and shows nothing of a marker that the model repeats in pieces', () => {
+    marbles(({ cold, scheduler, expectObservable, expectSubscriptions }) => {
+      const source$ = cold('-abc-f|', {
+        a: text('They say: QAB'),
+        b: text('c-a b'),
+        c: text('CD 0123 and'),
+        f: finish(),
+      });
+      const model = scriptedModel(source$);
+      const agent = createAgent({ model, instructions, use: [canaryToken({ token })] });
+      expectObservable(
+        agent.events$.pipe(
+          only('reasoningChunk'),
+          map(({ delta }) => delta),
+        ),
+      ).toBe('-a', { a: 'They say: ' });
+      const told$ = agent.call$('?', { scheduler }).pipe(
+        map(textOf),
+        catchError((error: unknown) =>
+          of(isMillraceError(error) ? `${error.code}:${error.partial}` : ''),
+        ),
+      );
+      expectObservable(told$).toBe('---(e|)', { e: 'guardRejected:They say: ' });
+      expectSubscriptions(source$.subscriptions).toBe('^--!');
+    });
+  });
+
+  it('passes all other text unchanged, however it is cut (property)', async () => {
+    const near = fc.constantFrom('qabc', 'abcd', 'qabcabc', ' ', 'x', '-', 'q', '0123', 'é', '😀');
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(near, { minLength: 1, maxLength: 12 }),
+        fc.array(fc.nat()),
+        async (parts, places) => {
+          const whole = `.${parts.join('')}.`;
+          fc.pre(!whole.replace(/[^a-z0-9é]/gu, '').includes(token));
+          expect(await answerTo(cutAt(whole, places).map(text))).toBe(whole);
+        },
+      ),
+      { numRuns: 20 },
+    );
+  });
+
+  it('finds the marker in text, thinking and arguments, however it is cut and spaced (property)', async () => {
+    const gap = fc.constantFrom('', ' ', '-', '\n', '\u200b', '. ');
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(gap, { minLength: token.length, maxLength: token.length }),
+        fc.array(fc.nat(), { maxLength: 6 }),
+        fc.constantFrom('qab', 'qabc', '', 'x '),
+        async (gaps, places, before) => {
+          const whole = before + [...token].map((it, n) => `${it}${gaps[n]}`).join('');
+          const pieces = cutAt(whole, places);
+          expect(await answerTo(pieces.map(text))).toMatch(/^guardRejected:/);
+          expect(await answerTo([...pieces.map(thinking), text('Hm.')])).toMatch(/^guardRejected:/);
+          const json = cutAt(JSON.stringify({ at: whole }), places);
+          const called = json.map((it, n): ModelChunk => ({
+            type: 'toolCall',
+            index: 0,
+            ...(n === 0 && { name: 'look' }),
+            json: it,
+          }));
+          expect(await answerTo(called)).toMatch(/^guardRejected:/);
+        },
+      ),
+      { numRuns: 8 },
+    );
+  });
+
+  it('keeps the order of what it holds back, the signature of thinking, and what another attempt says', async () => {
+    const contents: unknown[] = [];
+    const answer: readonly ModelChunk[] = [
+      text('gone qab'),
+      { type: 'restart', why: 'x' },
+      thinking('Is it qab'),
+      { type: 'thinking', text: 'c', signature: 's' },
+      text('It is qab'),
+      thinking('c?'),
+      text('done q'),
+    ];
+    const model = scriptedModel(answer);
+    const agent = createAgent({ model, instructions, use: [canaryToken({ token })] });
+    agent.events$
+      .pipe(only('postReasoning'))
+      .subscribe(({ message }) => contents.push(message.content));
+    await agent.call('?');
+    expect(contents).toEqual([
+      [
+        { type: 'thinking', text: 'Is it qabc', signature: 's' },
+        { type: 'text', text: 'It is qab' },
+        { type: 'thinking', text: 'c?' },
+        { type: 'text', text: 'done q' },
+      ],
+    ]);
+    expect(model.requests[0]?.system).toContain(`Be kind.\n\nInternal reference: ${token}.`);
+  });
+
+  it('has a random marker of its own, and needs instructions', async () => {
+    const systems: (string | undefined)[] = [];
+    for (const own of [{ instructions }, { instructions }, {}]) {
+      const model = scriptedModel([text('Fine.')]);
+      await createAgent({ model, ...own, use: [canaryToken()] }).call('?');
+      systems.push(model.requests[0]?.system);
+    }
+    expect(systems[0]).toMatch(/reference: q[0-9a-f]{19}\./);
+    expect(systems[0]).not.toBe(systems[1]);
+    expect(systems[2]).toBeUndefined();
+    expect(() => canaryToken({ token: 'short' })).toThrow(
+      'at least 12 letters from a to z and digits',
+    );
+  });
+});
