@@ -378,7 +378,7 @@ describe('cacheResponses', () => {
         expect(contents[1]).toEqual(contents[0]);
         expect(hits.length).toBeGreaterThan(0);
       }),
-      { numRuns: 60 },
+      { numRuns: 40 },
     );
   });
 

@@ -135,6 +135,20 @@ describe('circuitBreaker', () => {
     });
   });
 
+  it('learns nothing from a request that began before the circuit opened', () => {
+    marbles((helpers) => {
+      const { cold, expectObservable } = helpers;
+      const late$ = cold('12ms (tf|)', chunks);
+      const probe$ = cold('-----(tf|)', chunks);
+      const breaker = circuitBreaker(quick);
+      const ask = asking(helpers, breaker(scriptedModel(late$, failed$, failed$, probe$)));
+      expectObservable(ask(0)).toBe('12ms (tf|)', { t: 'text', f: 'finish' });
+      expectObservable(merge(ask(1), ask(1))).toBe('-(xx|)', { x: 'server:' });
+      expectObservable(ask(11)).toBe('16ms (tf|)', { t: 'text', f: 'finish' });
+      expectObservable(ask(13)).toBe('13ms (x|)', { x: 'server:' });
+    });
+  });
+
   it('forgets failures that have left the window', () => {
     marbles((helpers) => {
       const { expectObservable } = helpers;
