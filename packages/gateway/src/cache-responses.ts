@@ -62,8 +62,6 @@ declare module '@millrace/core' {
   }
 }
 
-type CallOf = LayerContext['call'];
-
 /** Which requests are answered from the cache, for whom and for how long. */
 export interface CacheResponsesOptions {
   /** How long an answer is used, in milliseconds. Default: an hour. */
@@ -74,9 +72,9 @@ export interface CacheResponsesOptions {
    * Who shares answers: calls of the same scope. `undefined` turns the cache off for a call. Default: the agent and
    * `metadata.userId`; a call without a user is not cached, and emits a `warning`.
    */
-  readonly scope?: (call: CallOf) => string | undefined;
+  readonly scope?: (call: LayerContext['call']) => string | undefined;
   /** Which requests may be cached. Default: `isCacheable`. */
-  readonly when?: (request: ModelRequest, call: CallOf) => boolean;
+  readonly when?: (request: ModelRequest, call: LayerContext['call']) => boolean;
   /** Also answers questions that mean the same, if the rest of the request is the same and declares no tools. Default: off. */
   readonly meaning?: MeaningOptions;
   /** How long the store and the embedder may take before the model is asked, in milliseconds. Default: 2,000. */
@@ -332,7 +330,7 @@ const orWarn = <T>(
     );
 };
 
-const userScope = ({ agent, metadata }: CallOf): string | undefined =>
+const userScope = ({ agent, metadata }: LayerContext['call']): string | undefined =>
   Object.hasOwn(metadata, 'userId') ? JSON.stringify([agent, metadata['userId']]) : undefined;
 
 const missingUser =

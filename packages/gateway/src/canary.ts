@@ -26,7 +26,7 @@ export interface CanaryOptions {
 /**
  * Lets a candidate answer a stable share of the calls, such as a new model for 5 % of the users. A hash decides, so a user
  * stays with a model, also when the share grows. If the candidate fails before its first content, with any error, the agent's
- * own model answers, and `modelFallback` says why. Emits `modelChosen`, and a journal records the choice.
+ * own model answers, and `modelFallback` says why. A choice of the candidate emits `modelChosen`, and a journal records each.
  *
  * @example
  * ```ts

@@ -4,19 +4,6 @@ import { isRecord } from '@millrace/core/values';
 import { defer, map, type Observable, of } from 'rxjs';
 import { around } from './model-parts.js';
 
-declare module '@millrace/core' {
-  interface Events {
-    /** A layer chose the model of the next requests. */
-    readonly modelChosen: {
-      /** The name of the layer. */
-      readonly by: string;
-      /** The name of the model. */
-      readonly model: string;
-      readonly why: string;
-    };
-  }
-}
-
 /** A choice as a journal records it: plain JSON. */
 export interface Choice {
   /** Which model; absent for the agent's own. */
@@ -88,14 +75,11 @@ const choosing =
       }).pipe(
         map((choice) => {
           Object.assign(state, { position: id, choice });
-          const { name: chosenName } = modelOf(choice, model) ?? model;
-          const { why } = choice;
-          hooks.report(run.iteration + 1, {
-            type: 'modelChosen',
-            by: name,
-            model: chosenName,
-            why,
-          });
+          const replacement = modelOf(choice, model);
+          if (replacement !== undefined) {
+            const event = { type: 'modelChosen', by: name, model: replacement.name } as const;
+            hooks.report(run.iteration + 1, { ...event, why: choice.why });
+          }
           return run;
         }),
       );

@@ -32,6 +32,19 @@ import { type Choice, choosingLayer } from './choose-model.js';
 import type { CircuitBreaker } from './circuit-breaker.js';
 import { isModel, ready } from './model-parts.js';
 
+declare module '@millrace/core' {
+  interface Events {
+    /** A layer chose a model in place of the agent's own. */
+    readonly modelChosen: {
+      /** The name of the layer. */
+      readonly by: string;
+      /** The name of the model. */
+      readonly model: string;
+      readonly why: string;
+    };
+  }
+}
+
 /** The models of a router by key, in the order of preference. */
 export type RoutedModels = Readonly<Record<string, Model>>;
 

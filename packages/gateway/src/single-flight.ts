@@ -8,8 +8,8 @@ import {
   filter,
   finalize,
   map,
-  type MonoTypeOperatorFunction,
   type Observable,
+  type ObservableInput,
   of,
   ReplaySubject,
   share,
@@ -64,8 +64,7 @@ export const createSingleFlight = <T>(): SingleFlight<T> => {
         const pays = (): boolean => readers$.value[0] === reader;
         readers$.next([...readers$.value, reader]);
         return items$.pipe(
-          concatMap((item) => read(item, pays)),
-          whileOpen(context.demand),
+          concatMap((item) => whenOpen(context.demand, () => read(item, pays))),
           finalize(() => readers$.next(readers$.value.filter((it) => it !== reader))),
         );
       }),
@@ -100,18 +99,12 @@ const anyOpen = (readers$: BehaviorSubject<readonly ModelContext[]>): Demand => 
   ),
 });
 
-/** Holds values back while demand is closed. */
-export const whileOpen =
-  <T>(demand: Demand): MonoTypeOperatorFunction<T> =>
-  (source) =>
-    source.pipe(
-      concatMap((value) =>
-        demand.isOpen
-          ? of(value)
-          : demand.open$.pipe(
-              filter((isOpen) => isOpen),
-              take(1),
-              map(() => value),
-            ),
-      ),
-    );
+/** Reads a value when demand is open: at once, or later. */
+const whenOpen = <T>(demand: Demand, read: () => readonly T[]): ObservableInput<T> =>
+  demand.isOpen
+    ? read()
+    : demand.open$.pipe(
+        filter((isOpen) => isOpen),
+        take(1),
+        concatMap(read),
+      );
