@@ -52,7 +52,7 @@ declare module '@millrace/core' {
     readonly cacheHit: {
       /** The same request, a similar question, or a request that was under way. */
       readonly by: 'exact' | 'meaning' | 'shared';
-      /** What asking the model would have cost. It is not part of the usage of the call. */
+      /** The usage of the stored or shared answer. It is not part of the usage of the call. */
       readonly saved: Usage;
       /** The age of the answer, in milliseconds. 0 for a shared one. */
       readonly ageMs: number;
@@ -209,7 +209,7 @@ export const cacheResponses = (options: CacheResponsesOptions = {}): Layer => {
   };
 };
 
-/** A part of an answer: where it comes from, or a chunk and, unless it is cached, the usage so far. */
+/** A part of an answer: its origin, or a chunk and, unless it is cached, the usage so far. */
 type Item = { readonly hit: Hit } | { readonly chunk: ModelChunk; readonly usage?: Usage };
 
 type Origin = Pick<EventOf<'cacheHit'>, 'by' | 'similarity'>;
@@ -306,7 +306,7 @@ const unit = (vector: readonly number[]): readonly number[] => {
   return vector.map((value) => value / length);
 };
 
-/** Goes on without the cache if it fails or is too slow. */
+/** Continues without the cache if it fails or is too slow. */
 const orWarn = <T>(
   what: string,
   instead$: Observable<T>,

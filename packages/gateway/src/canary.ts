@@ -17,7 +17,7 @@ export interface CanaryOptions {
   readonly model: Model;
   /** The share of calls that it answers, from 0 to 1. */
   readonly share: number;
-  /** What stays with one model: calls with the same value get the same one. Default: `metadata.userId`, else the session, else each call. */
+  /** The key that stays with one model: calls with the same key get the same model. Default: `metadata.userId`, else the session, else each call. */
   readonly by?: (call: LayerContext['call']) => string | undefined;
   /** The name of the experiment: canaries of different names choose independently. Default: `canary`. */
   readonly name?: string;
@@ -88,7 +88,7 @@ const userOrSession = ({ metadata, ...labels }: LayerContext['call']): string | 
     : undefined;
 };
 
-/** A number in [0, 1) for a text, always the same: FNV-1a, mixed so that similar texts differ. */
+/** A number in [0, 1) for a key, always the same: FNV-1a, mixed so that similar texts differ. */
 const shareOf = (text: string): number => {
   const hash = new TextEncoder()
     .encode(text)

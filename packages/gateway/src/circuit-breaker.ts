@@ -20,7 +20,7 @@ export interface CircuitBreakerOptions {
   readonly windowMs?: number;
   /** How long an open circuit refuses all requests, in milliseconds. Default: 30,000. */
   readonly openMs?: number;
-  /** Requests let through when that time is over, each of which must succeed to close the circuit. Default: 1. */
+  /** Requests let through when that time is over. All of them must succeed to close the circuit. Default: 1. */
   readonly probes?: number;
   /** Which errors are failures of the provider. Default: retryable ones, except `queueFull`. */
   readonly isFailure?: (error: MillraceError) => boolean;

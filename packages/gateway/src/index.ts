@@ -1,4 +1,4 @@
-// What an AI gateway does, as layers and functions around models: circuit breaker, response cache, routing, canary.
+// The features of an AI gateway, as layers and functions around models: circuit breaker, response cache, routing, canary.
 export {
   cacheResponses,
   type CacheResponsesOptions,

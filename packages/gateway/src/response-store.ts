@@ -6,7 +6,7 @@ import { defer, type Observable, of } from 'rxjs';
 export interface CachedResponse {
   /** The content of the answer, with adjacent deltas joined, and its finish. */
   readonly chunks: readonly ModelChunk[];
-  /** What the answer cost when it was made. */
+  /** The usage of the answer when it was made. */
   readonly usage: Usage;
   /** When it was stored and when it expires, in milliseconds since the epoch. */
   readonly storedAt: number;

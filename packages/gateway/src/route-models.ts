@@ -48,7 +48,7 @@ declare module '@millrace/core' {
 /** The models of a router by key, in the order of preference. */
 export type RoutedModels = Readonly<Record<string, Model>>;
 
-/** What a policy knows of the next request. */
+/** The next request, as a policy sees it. */
 export interface RouteRequest {
   readonly call: LayerContext['call'];
   /** The messages so far. */
@@ -188,7 +188,7 @@ export const byLength = (limits: Readonly<Record<string, number>>): RoutePolicy 
   };
 };
 
-/** What models cost, and how much they can read. */
+/** The prices and context windows of models. */
 export interface ByCostOptions {
   /** Prices per million tokens by model name, or `*` for all others, as a budget takes them. */
   readonly prices: Readonly<Record<string, Price>>;

@@ -99,7 +99,7 @@ const anyOpen = (readers$: BehaviorSubject<readonly ModelContext[]>): Demand => 
   ),
 });
 
-/** Reads a value when demand is open: at once, or later. */
+/** Reads a value when demand is open: immediately, or later. */
 const whenOpen = <T>(demand: Demand, read: () => readonly T[]): ObservableInput<T> =>
   demand.isOpen
     ? read()
