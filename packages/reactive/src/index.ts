@@ -1,0 +1,2 @@
+// Reactive features around calls: live inputs, hedged requests, tools that start early, summaries for slow readers.
+export { hedge, type HedgeOptions } from './hedge.js';

@@ -1,0 +1,182 @@
+import { type Cell, cell, type LayerContext, MillraceError } from '@millrace/core';
+import type { Context, OpenRun, Phase, PhaseFactory, Run } from '@millrace/core/phases';
+import { limit, reasoning } from '@millrace/core/phases';
+import { oneOf, type Rule } from '@millrace/core/values';
+import {
+  catchError,
+  concat,
+  concatMap,
+  defer,
+  EMPTY,
+  filter,
+  ignoreElements,
+  isObservable,
+  map,
+  merge,
+  NEVER,
+  type Observable,
+  of,
+  ReplaySubject,
+  scan,
+  share,
+  take,
+  throwIfEmpty,
+} from 'rxjs';
+
+export interface LiveOptions {
+  /**
+   * Which value a call uses: the one at its start, or at each turn the newest. Default: `call`. A turn never changes in
+   * its middle.
+   */
+  readonly at?: 'call' | 'turn';
+  /**
+   * What an error of the source does: it fails calls that need a value (`fail`, the default), or they use the last value
+   * (`keep`). Without any value, the call fails in both cases.
+   */
+  readonly onError?: 'fail' | 'keep';
+}
+
+declare module '@millrace/core' {
+  interface Events {
+    /** A call waits for the first value of a live input, or uses another value from this turn on. */
+    readonly liveInput: {
+      /** The layer: `liveInstructions`, `liveTools` or `liveModel`. */
+      readonly input: string;
+      readonly status: 'waiting' | 'changed';
+    };
+  }
+}
+
+export const liveRules: Readonly<Record<keyof LiveOptions, Rule>> = {
+  at: oneOf('call', 'turn'),
+  onError: oneOf('fail', 'keep'),
+};
+
+/** The kind of values of a source. */
+export interface Values<T> {
+  readonly accepts: (value: unknown) => value is T;
+  readonly what: string;
+}
+
+/** The values of a source, shared by all calls of a layer. */
+export interface LiveSource<T> {
+  /** The latest value, or the error of the source. Emits one value, as soon as there is one. */
+  readonly latest$: Observable<T>;
+  /** Passes a reply on, and keeps the source subscribed until then. */
+  held<Reply>(reply$: Observable<Reply>): Observable<Reply>;
+}
+
+interface State<T> {
+  readonly latest?: { readonly value: T };
+  readonly failure?: MillraceError;
+}
+
+/**
+ * Subscribes to the source once while calls run, replays its last value to calls that start later, and unsubscribes
+ * when the last call ends. The next call subscribes again.
+ */
+export const liveSource = <T>(
+  input: string,
+  source: Observable<T>,
+  { accepts, what }: Values<T>,
+  onError: 'fail' | 'keep',
+): LiveSource<T> => {
+  if (!isObservable(source)) {
+    throw new MillraceError('config', `${input}() takes an Observable of ${what}.`);
+  }
+  const changes$ = defer(() => source).pipe(
+    map((value: unknown): State<T> => {
+      if (accepts(value)) return { latest: { value } };
+      throw new MillraceError('config', `The source of ${input}() must emit ${what}.`);
+    }),
+    throwIfEmpty(
+      () => new MillraceError('config', `The source of ${input}() completed without a value.`),
+    ),
+    catchError((cause: unknown) => of<State<T>>({ failure: failureOf(input, cause) })),
+  );
+  // A source that has ended keeps its last value, until the last call has ended.
+  const state$ = concat(changes$, NEVER).pipe(
+    scan<State<T>, State<T>>((before, change) => ({ ...before, ...change }), {}),
+    share({ connector: () => new ReplaySubject<State<T>>(1) }),
+  );
+  return {
+    latest$: state$.pipe(
+      map(({ latest, failure }) => {
+        if (failure !== undefined && (onError === 'fail' || latest === undefined)) throw failure;
+        return latest;
+      }),
+      filter((latest) => latest !== undefined),
+      map(({ value }) => value),
+      take(1),
+    ),
+    held: (reply$) => merge(state$.pipe(ignoreElements()), reply$).pipe(take(1)),
+  };
+};
+
+const failureOf = (input: string, cause: unknown): MillraceError =>
+  cause instanceof MillraceError && cause.code === 'config'
+    ? cause
+    : new MillraceError(
+        'unknown',
+        `The source of ${input}() failed: ${cause instanceof Error ? cause.message : String(cause)}. To continue with its last value, set onError: 'keep'.`,
+        { cause },
+      );
+
+/** The first value for a call. Until there is one, the call waits, which an event reports. */
+export const first$ = <T>(
+  { latest$ }: LiveSource<T>,
+  input: string,
+  { hooks }: Pick<LayerContext, 'hooks'>,
+): Observable<T> =>
+  merge(
+    latest$,
+    defer(() => {
+      hooks.report(hooks.iteration(), { type: 'liveInput', input, status: 'waiting' });
+      return EMPTY;
+    }),
+  ).pipe(take(1));
+
+/** The id of a step before the loop: several layers of a kind in one call have their own. */
+export const stepIdOf = (input: string, { local }: Pick<LayerContext, 'local'>): string => {
+  const count = local(counts);
+  const nth = (count.get(input) ?? 0) + 1;
+  count.set(input, nth);
+  return nth === 1 ? input : `${input}/${nth}`;
+};
+
+const counts: Cell<Map<string, number>> = cell('call', () => new Map<string, number>());
+
+/** What stands for a phase in the list of a turn: the phase, or a wrapper of it. */
+const standIns = new WeakMap<PhaseFactory, PhaseFactory>();
+
+/** Whether a phase is `reasoning` or `limit`, the phases that ask the model, also if another layer has wrapped it. */
+const isOne = (phase: PhaseFactory, of: PhaseFactory): boolean =>
+  phase === of || standIns.get(phase) === of;
+
+/** Wraps the phase that asks the model, and optionally the one that asks for a closing answer. */
+export const aroundAsking =
+  (
+    around: (inner: PhaseFactory, isReasoning: boolean) => PhaseFactory,
+    places: readonly PhaseFactory[] = [reasoning, limit],
+  ) =>
+  (phases: readonly PhaseFactory[]): readonly PhaseFactory[] =>
+    phases.map((phase) => {
+      const place = places.find((it) => isOne(phase, it));
+      if (place === undefined) return phase;
+      const wrapped = around(phase, place === reasoning);
+      standIns.set(wrapped, place);
+      return wrapped;
+    });
+
+/** A phase that runs another one in a context that depends on the run. */
+export const inContext =
+  (inner: PhaseFactory, change: (context: Context, run: OpenRun) => Observable<Context>) =>
+  (context: Context): Phase =>
+    concatMap((run: Run) =>
+      run.status === 'open'
+        ? change(context, run).pipe(
+            take(1),
+            concatMap((own) => of<Run>(run).pipe(inner(own))),
+          )
+        : of(run),
+    );
