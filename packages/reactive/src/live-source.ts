@@ -63,7 +63,7 @@ export interface LiveSource<T> {
   /** The latest value, or the error of the source. Emits one value, as soon as there is one. */
   readonly latest$: Observable<T>;
   /** Passes a reply on, and keeps the source subscribed until then. */
-  held<Reply>(reply$: Observable<Reply>): Observable<Reply>;
+  holding$<Reply>(reply$: Observable<Reply>): Observable<Reply>;
 }
 
 interface State<T> {
@@ -109,7 +109,7 @@ export const liveSource = <T>(
       map(({ value }) => value),
       take(1),
     ),
-    held: (reply$) => merge(state$.pipe(ignoreElements()), reply$).pipe(take(1)),
+    holding$: (reply$) => merge(state$.pipe(ignoreElements()), reply$).pipe(take(1)),
   };
 };
 

@@ -1,0 +1,437 @@
+import {
+  addTools,
+  cell,
+  type Layer,
+  type LayerContext,
+  type Model,
+  type Step,
+  timeouts,
+  type Tool,
+  type ToolGroup,
+} from '@millrace/core';
+import { type Context, type OpenRun, reasoning } from '@millrace/core/phases';
+import { checkOptions, defined, isRecord } from '@millrace/core/values';
+import {
+  concatMap,
+  defaultIfEmpty,
+  defer,
+  filter,
+  map,
+  merge,
+  type Observable,
+  of,
+  ReplaySubject,
+  take,
+} from 'rxjs';
+import {
+  aroundAsking,
+  first$,
+  inContext,
+  liveRules,
+  type LiveOptions,
+  liveSource,
+  type LiveSource,
+  stepIdOf,
+} from './live-source.js';
+
+/**
+ * Takes the instructions of an agent from an Observable, such as a feature flag or a prompt store; they replace its
+ * `instructions`, and an empty string means none. A call waits for the first value, within its time-outs and until an
+ * interrupt; a `liveInput` event reports the wait. While calls run, the source has one subscription, and calls that start
+ * meanwhile get its last value; the end of the last call unsubscribes. With a journal, a resumed call has the same
+ * instructions. An error of the source, or one without any value, fails the call: see `onError`.
+ *
+ * @example
+ * ```ts
+ * const agent = createAgent({ model, use: [liveInstructions(flags.prompt$, { at: 'turn' })] });
+ * ```
+ */
+export const liveInstructions = (
+  instructions$: Observable<string>,
+  options: LiveOptions = {},
+): Layer => {
+  const { at, onError } = read('liveInstructions()', options);
+  const name = 'liveInstructions';
+  const source = liveSource(name, instructions$, texts, onError);
+  const used = cell('call', (): Used<string> => ({ first: undefined, now: undefined }));
+  return {
+    ...base(name),
+    single: true,
+    // After `conversation`, which sets the instructions of the agent.
+    priority: 61,
+    call: (context) => (next) => (call) => {
+      if (call.status !== 'prepared') return next(call);
+      const form = { isWritten: (written: unknown) => written === null || texts.accepts(written) };
+      const opened$ = context.perform<string | null>({
+        ...step(stepIdOf(name, context), () => first$(source, name, context)),
+        cut: () => of(null),
+        form,
+      });
+      return source.holding$(
+        opened$.pipe(
+          concatMap((instructions) => {
+            if (instructions === null) return next(call);
+            begin(context.local(used), instructions);
+            return next({ ...call, instructions });
+          }),
+        ),
+      );
+    },
+    ...(at === 'turn' && {
+      turn: aroundAsking((inner, isReasoning) => {
+        const changing = inContext(inner, (context, run) => {
+          const state = context.local(used);
+          return newest$(source, name, context, isReasoning ? run : undefined, {
+            isNew: (value) => value !== state.now,
+            write: (value) => value,
+            isWritten: texts.accepts,
+          }).pipe(
+            map((value = state.now) => {
+              state.now = value;
+              return instructed(context, state.first, value);
+            }),
+          );
+        });
+        return changing;
+      }),
+    }),
+  };
+};
+
+const texts = {
+  accepts: (value: unknown): value is string => typeof value === 'string',
+  what: 'strings',
+};
+
+/** Replaces the instructions in the system prompt, in which they come first. */
+const instructed = (context: Context, former = '', now = ''): Context => {
+  const { system = '', ...request } = context.request;
+  if (now === former || !system.startsWith(former)) return context;
+  const rest = former === '' ? system : system.slice(former.length + 2);
+  const changed = [now, rest].filter((part) => part !== '').join('\n\n');
+  return within(context, { request: { ...request, ...(changed !== '' && { system: changed }) } });
+};
+
+/**
+ * Takes the model of an agent from an Observable, for example by load or by a feature flag; it replaces the `model`. Waits,
+ * shares its source and fails as `liveInstructions`. The model itself is not recorded: a resumed call continues with the
+ * current one, and a `warning` reports another name.
+ */
+export const liveModel = (model$: Observable<Model>, options: LiveOptions = {}): Layer => {
+  const { at, onError } = read('liveModel()', options);
+  const name = 'liveModel';
+  const source = liveSource(name, model$, models, onError);
+  const used = cell('call', (): Used<Model> => ({ first: undefined, now: undefined }));
+  return {
+    ...base(name),
+    single: true,
+    priority: 61,
+    call: (context) => (next) => (call) => {
+      if (call.status !== 'prepared') return next(call);
+      return source.holding$(
+        opened$(source, name, context, modelNames).pipe(
+          concatMap((opened) => {
+            if (opened === undefined) return next(call);
+            const { value: model } = opened;
+            begin(context.local(used), model);
+            return next({ ...call, model });
+          }),
+        ),
+      );
+    },
+    ...(at === 'turn' && {
+      turn: aroundAsking((inner, isReasoning) => {
+        const changing = inContext(inner, (context, run) => {
+          const state = context.local(used);
+          return newest$(source, name, context, isReasoning ? run : undefined, {
+            isNew: (value) => value !== state.now,
+            ...modelNames,
+          }).pipe(
+            concatMap((written) => (written === undefined ? of(state.now) : source.latest$)),
+            map((model) => {
+              state.now = model;
+              return model === undefined || model === state.first
+                ? context
+                : within(context, { model: ready(model, context) });
+            }),
+          );
+        });
+        return changing;
+      }),
+    }),
+  };
+};
+
+const models = {
+  accepts: (value: unknown): value is Model =>
+    isRecord(value) && typeof value['stream$'] === 'function',
+  what: "models, such as openai('gpt-5-mini')",
+};
+
+const modelNames: Recording<Model, string> = {
+  write: ({ name }) => name,
+  isWritten: texts.accepts,
+  changed: (started, { name }) =>
+    started === name
+      ? undefined
+      : `The call started with the model '${started}', and continues with '${name}'.`,
+};
+
+/** As the model of a call: it keeps the time-outs of the call, and supports `output(schema)`. */
+const ready = (model: Model, { output }: Pick<Context, 'output'>): Model =>
+  output?.ready(model) ?? timeouts(model, { chunkMs: longest });
+
+/** The longest delay of a timer, in milliseconds: the limits of the call take precedence. */
+const longest = 2 ** 31 - 1;
+
+type Entries = readonly (Tool | ToolGroup)[];
+
+/**
+ * Adds tools and groups of tools from an Observable of lists, such as `mcpTools(server)`, which follows `list_changed`. Each
+ * list replaces the one before. A name that the call has already is left out, with a `warning`. Waits, shares its
+ * source and fails as `liveInstructions`. With a journal, the names are recorded: a resumed call has those of these tools
+ * that still exist, and a `warning` names the others; a model that calls one is told that no such tool exists.
+ */
+export const liveTools = (tools$: Observable<Entries>, options: LiveOptions = {}): Layer => {
+  const { at, onError } = read('liveTools()', options);
+  const name = 'liveTools';
+  const source = liveSource(name, tools$, lists, onError);
+  const used = cell('call', (): Offered => ({
+    offers$: new ReplaySubject(1),
+    reported: new Set(),
+  }));
+  const offer = (list: Entries, names: readonly string[], context: Reporting, state: Offered) => {
+    const { entries, warnings } = offered(list, names, state.taken ?? []);
+    warnings
+      .filter((message) => !state.reported.has(message))
+      .forEach((message) => {
+        state.reported.add(message);
+        context.hooks.report(context.hooks.iteration(), { type: 'warning', message });
+      });
+    state.now = list;
+    state.offers$.next(entries);
+  };
+  return {
+    ...base(name),
+    // As `addTools`: after the session has set its own tools, before a selection.
+    priority: 54,
+    call: (context) => (next) => (call) => {
+      if (call.status !== 'prepared') return next(call);
+      const state = context.local(used);
+      state.taken = namesIn(call.toolkit.current.entries);
+      return source.holding$(
+        opened$(source, name, context, toolNames).pipe(
+          concatMap((opened) => {
+            if (opened === undefined) return next(call);
+            offer(opened.value, opened.written, context, state);
+            return addTools(state.offers$).call?.(context)(next)(call) ?? next(call);
+          }),
+        ),
+      );
+    },
+    ...(at === 'turn' && {
+      turn: aroundAsking(
+        (inner) => {
+          const changing = inContext(inner, (context, run) => {
+            const state = context.local(used);
+            return newest$(source, name, context, run, {
+              isNew: (value) => value !== state.now,
+              ...toolNames,
+            }).pipe(
+              concatMap((names) =>
+                names === undefined
+                  ? of(context)
+                  : source.latest$.pipe(
+                      map((list) => {
+                        offer(list, names, context, state);
+                        return context;
+                      }),
+                    ),
+              ),
+            );
+          });
+          return changing;
+        },
+        [reasoning],
+      ),
+    }),
+  };
+};
+
+interface Offered {
+  readonly offers$: ReplaySubject<Entries>;
+  readonly reported: Set<string>;
+  /** The names that the call has without this layer. */
+  taken?: readonly string[];
+  now?: Entries;
+}
+
+type Reporting = Pick<LayerContext, 'hooks'>;
+
+const isEntry = (value: unknown): boolean =>
+  isRecord(value) &&
+  typeof value['name'] === 'string' &&
+  (typeof value['run$'] === 'function' || Array.isArray(value['tools']));
+
+const lists = {
+  accepts: (value: unknown): value is Entries => Array.isArray(value) && value.every(isEntry),
+  what: 'lists of tools and groups of tools',
+};
+
+const areTexts = (value: unknown): value is readonly string[] =>
+  Array.isArray(value) && value.every((each) => typeof each === 'string');
+
+const isGroup = (entry: Tool | ToolGroup): entry is ToolGroup => 'tools' in entry;
+
+const namesIn = (entries: Entries): readonly string[] =>
+  entries.flatMap((entry) =>
+    isGroup(entry) ? [entry.name, ...entry.tools.map((tool) => tool.name)] : [entry.name],
+  );
+
+/** The recorded ones of a list, without names that are taken. */
+const offered = (
+  list: Entries,
+  names: readonly string[],
+  taken: readonly string[],
+): { readonly entries: Entries; readonly warnings: readonly string[] } => {
+  const known = new Set(taken);
+  const warnings: string[] = [];
+  const isFree = ({ name }: { readonly name: string }): boolean => {
+    if (!names.includes(name)) return false;
+    if (known.has(name)) {
+      warnings.push(`The tool '${name}' of liveTools() is left out: the name is taken.`);
+      return false;
+    }
+    known.add(name);
+    return true;
+  };
+  const entries = list.flatMap((entry) => {
+    if (!isFree(entry)) return [];
+    return isGroup(entry) ? [{ ...entry, tools: entry.tools.filter(isFree) }] : [entry];
+  });
+  return { entries, warnings };
+};
+
+/** A warning about recorded tools that a list lacks. */
+const missingIn = (list: Entries, names: readonly string[]): string | undefined => {
+  const there = new Set(namesIn(list));
+  const missing = names.filter((name) => !there.has(name));
+  return missing.length === 0
+    ? undefined
+    : `Tools of liveTools() no longer exist: ${missing.join(', ')}.`;
+};
+
+const toolNames: Recording<Entries, readonly string[]> = {
+  write: namesIn,
+  isWritten: areTexts,
+  changed: (names, list) => missingIn(list, names),
+};
+
+/** The value at the start of a call, and that of the current turn. */
+interface Used<T> {
+  first: T | undefined;
+  now: T | undefined;
+}
+
+const begin = <T>(used: Used<T>, value: T): void => {
+  used.first = value;
+  used.now = value;
+};
+
+/** Parts that all layers of live inputs share. */
+const base = (name: string) => ({ name, info: { observes: true } }) as const;
+
+const read = (owner: string, options: LiveOptions): Required<LiveOptions> => {
+  checkOptions(owner, options, liveRules);
+  return { at: 'call', onError: 'fail', ...defined(options) };
+};
+
+const step = <T>(id: string, run: () => Observable<T>) =>
+  ({ kind: 'liveInput', id, input: undefined, run }) satisfies Step<T>;
+
+/** Waits for the first value, and records what stands for it. Emits `undefined` if an interrupt ends the wait. */
+const opened$ = <T, Written>(
+  source: LiveSource<T>,
+  name: string,
+  context: LayerContext,
+  { write, isWritten, changed }: Recording<T, Written>,
+): Observable<{ readonly value: T; readonly written: Written } | undefined> =>
+  defer(() => {
+    const id = stepIdOf(name, context);
+    return context
+      .perform<{ readonly value: T } | undefined>({
+        ...step(`${id}/wait`, () =>
+          first$(source, name, context).pipe(map((value) => ({ value }))),
+        ),
+        kind: 'wait',
+        cut: () => of(undefined),
+      })
+      .pipe(
+        concatMap((first) => {
+          if (first === undefined) return of(undefined);
+          const written = write(first.value);
+          const recorded$ = context.perform<Written>({
+            ...step(id, () => of(written)),
+            cut: () => of(written),
+            form: {
+              isWritten,
+              warning: (known) => (isWritten(known) ? changed(known, first.value) : undefined),
+            },
+          });
+          return recorded$.pipe(map((known) => ({ value: first.value, written: known })));
+        }),
+      );
+  });
+
+/** What is recorded of a value that is not JSON. */
+interface Recording<T, Written> {
+  readonly write: (value: T) => Written;
+  readonly isWritten: (written: unknown) => written is Written;
+  /** A warning for a resumed call whose source has something else now. */
+  readonly changed: (written: Written, value: T) => string | undefined;
+}
+
+interface Change<T, Written> extends Pick<Recording<T, Written>, 'write' | 'isWritten'> {
+  readonly isNew: (value: T) => boolean;
+}
+
+/** What is recorded for a turn if it has a new value, otherwise `undefined`. */
+const newest$ = <T, Written>(
+  { latest$ }: LiveSource<T>,
+  input: string,
+  { perform, hooks }: Pick<Context, 'perform' | 'hooks'>,
+  run: OpenRun | undefined,
+  { isNew, write, isWritten }: Change<T, Written>,
+): Observable<Written | undefined> => {
+  // The first turn has the value at the start of the call; a closing request has that of its turn.
+  if (run === undefined || run.iteration === 0) return of(undefined);
+  const iteration = run.iteration + 1;
+  const changed$ = latest$.pipe(filter(isNew), map(write));
+  return perform<Written>({
+    ...step(`${iteration}/${input}`, () =>
+      // A resumed call may be faster than its source.
+      merge(changed$.pipe(map((written) => ({ written }))), of(undefined)).pipe(
+        take(1),
+        filter((change) => change !== undefined),
+        map(({ written }) => written),
+      ),
+    ),
+    optional: true,
+    form: { isWritten },
+  }).pipe(
+    map((written) => {
+      hooks.report(iteration, { type: 'liveInput', input, status: 'changed' });
+      return written;
+    }),
+    defaultIfEmpty(undefined),
+  );
+};
+
+/** A context with other parts. Its toolkit stays live. */
+const within = (context: Context, parts: Partial<Pick<Context, 'model' | 'request'>>): Context => ({
+  ...context,
+  ...parts,
+  get toolkit() {
+    return context.toolkit;
+  },
+});
