@@ -2,3 +2,8 @@
 export { hedge, type HedgeOptions } from './hedge.js';
 export { liveInstructions, liveModel, liveTools } from './live-inputs.js';
 export type { LiveOptions } from './live-source.js';
+export {
+  type DeltaOf,
+  summariseWhenBehind,
+  type SummariseWhenBehindOptions,
+} from './summarise-when-behind.js';

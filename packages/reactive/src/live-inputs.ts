@@ -305,7 +305,7 @@ const offered = (
     known.add(name);
     return true;
   };
-  const entries = list.flatMap((entry) => {
+  const entries = list.flatMap((entry): Entries => {
     if (!isFree(entry)) return [];
     return isGroup(entry) ? [{ ...entry, tools: entry.tools.filter(isFree) }] : [entry];
   });
