@@ -7,3 +7,4 @@ export {
   summariseWhenBehind,
   type SummariseWhenBehindOptions,
 } from './summarise-when-behind.js';
+export { speculate, type SpeculateOptions } from './speculate.js';

@@ -9,7 +9,7 @@ import {
   type Tool,
   type ToolGroup,
 } from '@millrace/core';
-import { type Context, type OpenRun, reasoning } from '@millrace/core/phases';
+import { type Context, limit, type OpenRun, reasoning } from '@millrace/core/phases';
 import { checkOptions, defined, isRecord } from '@millrace/core/values';
 import {
   concatMap,
@@ -23,10 +23,9 @@ import {
   ReplaySubject,
   take,
 } from 'rxjs';
+import { aroundPhases, inContext } from './around-phases.js';
 import {
-  aroundAsking,
   first$,
-  inContext,
   liveRules,
   type LiveOptions,
   liveSource,
@@ -78,10 +77,10 @@ export const liveInstructions = (
       );
     },
     ...(at === 'turn' && {
-      turn: aroundAsking((inner, isReasoning) => {
+      turn: aroundPhases([reasoning, limit], (inner, place) => {
         const changing = inContext(inner, (context, run) => {
           const state = context.local(used);
-          return newest$(source, name, context, isReasoning ? run : undefined, {
+          return newest$(source, name, context, place === reasoning ? run : undefined, {
             isNew: (value) => value !== state.now,
             write: (value) => value,
             isWritten: texts.accepts,
@@ -140,10 +139,10 @@ export const liveModel = (model$: Observable<Model>, options: LiveOptions = {}):
       );
     },
     ...(at === 'turn' && {
-      turn: aroundAsking((inner, isReasoning) => {
+      turn: aroundPhases([reasoning, limit], (inner, place) => {
         const changing = inContext(inner, (context, run) => {
           const state = context.local(used);
-          return newest$(source, name, context, isReasoning ? run : undefined, {
+          return newest$(source, name, context, place === reasoning ? run : undefined, {
             isNew: (value) => value !== state.now,
             ...modelNames,
           }).pipe(
@@ -230,30 +229,27 @@ export const liveTools = (tools$: Observable<Entries>, options: LiveOptions = {}
       );
     },
     ...(at === 'turn' && {
-      turn: aroundAsking(
-        (inner) => {
-          const changing = inContext(inner, (context, run) => {
-            const state = context.local(used);
-            return newest$(source, name, context, run, {
-              isNew: (value) => value !== state.now,
-              ...toolNames,
-            }).pipe(
-              concatMap((names) =>
-                names === undefined
-                  ? of(context)
-                  : source.latest$.pipe(
-                      map((list) => {
-                        offer(list, names, context, state);
-                        return context;
-                      }),
-                    ),
-              ),
-            );
-          });
-          return changing;
-        },
-        [reasoning],
-      ),
+      turn: aroundPhases([reasoning], (inner) => {
+        const changing = inContext(inner, (context, run) => {
+          const state = context.local(used);
+          return newest$(source, name, context, run, {
+            isNew: (value) => value !== state.now,
+            ...toolNames,
+          }).pipe(
+            concatMap((names) =>
+              names === undefined
+                ? of(context)
+                : source.latest$.pipe(
+                    map((list) => {
+                      offer(list, names, context, state);
+                      return context;
+                    }),
+                  ),
+            ),
+          );
+        });
+        return changing;
+      }),
     }),
   };
 };

@@ -1,11 +1,8 @@
 import { type Cell, cell, type LayerContext, MillraceError } from '@millrace/core';
-import type { Context, OpenRun, Phase, PhaseFactory, Run } from '@millrace/core/phases';
-import { limit, reasoning } from '@millrace/core/phases';
 import { oneOf, type Rule } from '@millrace/core/values';
 import {
   catchError,
   concat,
-  concatMap,
   defer,
   EMPTY,
   filter,
@@ -145,38 +142,3 @@ export const stepIdOf = (input: string, { local }: Pick<LayerContext, 'local'>):
 };
 
 const counts: Cell<Map<string, number>> = cell('call', () => new Map<string, number>());
-
-/** What stands for a phase in the list of a turn: the phase, or a wrapper of it. */
-const standIns = new WeakMap<PhaseFactory, PhaseFactory>();
-
-/** Whether a phase is `reasoning` or `limit`, the phases that ask the model, also if another layer has wrapped it. */
-const isOne = (phase: PhaseFactory, of: PhaseFactory): boolean =>
-  phase === of || standIns.get(phase) === of;
-
-/** Wraps the phase that asks the model, and optionally the one that asks for a closing answer. */
-export const aroundAsking =
-  (
-    around: (inner: PhaseFactory, isReasoning: boolean) => PhaseFactory,
-    places: readonly PhaseFactory[] = [reasoning, limit],
-  ) =>
-  (phases: readonly PhaseFactory[]): readonly PhaseFactory[] =>
-    phases.map((phase) => {
-      const place = places.find((it) => isOne(phase, it));
-      if (place === undefined) return phase;
-      const wrapped = around(phase, place === reasoning);
-      standIns.set(wrapped, place);
-      return wrapped;
-    });
-
-/** A phase that runs another one in a context that depends on the run. */
-export const inContext =
-  (inner: PhaseFactory, change: (context: Context, run: OpenRun) => Observable<Context>) =>
-  (context: Context): Phase =>
-    concatMap((run: Run) =>
-      run.status === 'open'
-        ? change(context, run).pipe(
-            take(1),
-            concatMap((own) => of<Run>(run).pipe(inner(own))),
-          )
-        : of(run),
-    );

@@ -1,0 +1,33 @@
+import type { Context, OpenRun, Phase, PhaseFactory, Run } from '@millrace/core/phases';
+import { concatMap, type Observable, of, take } from 'rxjs';
+
+/** What stands for a phase in the list of a turn: the phase, or a wrapper of it. */
+const standIns = new WeakMap<PhaseFactory, PhaseFactory>();
+
+/** Wraps phases of the kernel in the list of a turn, also if another layer has wrapped them before. */
+export const aroundPhases =
+  (
+    places: readonly PhaseFactory[],
+    around: (inner: PhaseFactory, place: PhaseFactory) => PhaseFactory,
+  ) =>
+  (phases: readonly PhaseFactory[]): readonly PhaseFactory[] =>
+    phases.map((phase) => {
+      const place = places.find((it) => phase === it || standIns.get(phase) === it);
+      if (place === undefined) return phase;
+      const wrapped = around(phase, place);
+      standIns.set(wrapped, place);
+      return wrapped;
+    });
+
+/** A phase that runs another one in a context that depends on the run. */
+export const inContext =
+  (inner: PhaseFactory, change: (context: Context, run: OpenRun) => Observable<Context>) =>
+  (context: Context): Phase =>
+    concatMap((run: Run) =>
+      run.status === 'open'
+        ? change(context, run).pipe(
+            take(1),
+            concatMap((own) => of<Run>(run).pipe(inner(own))),
+          )
+        : of(run),
+    );

@@ -1,0 +1,178 @@
+import {
+  cell,
+  createToolParts,
+  type Layer,
+  type LayerContext,
+  type Model,
+  type ModelChunk,
+  type Tool,
+} from '@millrace/core';
+import type { Call } from '@millrace/core/call';
+import { acting, type PhaseFactory, reasoning } from '@millrace/core/phases';
+import { checkOptions, defined, wholeNumber } from '@millrace/core/values';
+import { defer, finalize, merge, take, tap } from 'rxjs';
+import { aroundPhases } from './around-phases.js';
+import { closing, createSpeculation, type Speculation } from './speculation.js';
+
+export interface SpeculateOptions {
+  /** The tools that may start early: their names, or a test. They must have no side effects. */
+  readonly tools: readonly string[] | ((tool: Tool) => boolean);
+  /** Maximum number of early runs of a call at a time. Further tool calls start as usual. Default: 4. */
+  readonly max?: number;
+}
+
+declare module '@millrace/core' {
+  interface Events {
+    /** A tool starts while its message still streams; its run is used by the tool call, or cancelled. */
+    readonly speculation: {
+      readonly toolCallId: string;
+      readonly name: string;
+      readonly status: 'started' | 'used' | 'cancelled';
+      /** Milliseconds since the early start. */
+      readonly ms: number;
+    };
+  }
+}
+
+/**
+ * Starts tools without side effects while the message that calls them still streams, as soon as their arguments are
+ * complete and valid. The tool call takes the run over: progress so far is reported when it acts, the rest as it comes.
+ *
+ * A run is cancelled in the same tick, with its `signal`, if its message is discarded (a restart, a retry, a veto, an
+ * interrupt, unsubscribing) or if the tool call differs in its id, name or input. Tools that need approval, take `extras`
+ * of others or are `exclusive` never start early, and none does while an interceptor of `preActing` may still reject its
+ * call. The context of an early run has the messages before the one that calls it.
+ *
+ * With a journal, an early run precedes the record of its intent, and a process that ends may run it again: this is why
+ * it must have no side effects. Replayed messages start nothing. Tools that call agents are not for it: the usage of an
+ * early run is not counted.
+ *
+ * @example
+ * ```ts
+ * const agent = createAgent({ model, tools: [search, buy], use: [speculate({ tools: ['search'] })] });
+ * ```
+ */
+export const speculate = (options: SpeculateOptions): Layer => {
+  checkOptions('speculate()', options, rules, ['tools']);
+  const { tools, max = 4 } = defined(options);
+  const isChosen =
+    typeof tools === 'function' ? tools : ({ name }: Tool) => tools?.includes(name) === true;
+  const ofCall = cell('call', () => createSpeculation(max, isChosen));
+  return {
+    name: 'speculate',
+    single: true,
+    // Within `addTools` and `selectTools`, whose tools it starts.
+    priority: 95,
+    info: { observes: true },
+    call: (context) => (next) => (call) => {
+      if (call.status !== 'prepared' || mayChange(context)) return next(call);
+      const own = context.local(ofCall);
+      const toolkit = takingOver(call.toolkit, (tool) =>
+        isChosen(tool) ? own.taking(tool) : tool,
+      );
+      return merge(own.running$, next({ ...call, toolkit })).pipe(take(1));
+    },
+    model: (context) => (next) => listening(next, context.local(ofCall)),
+    turn: aroundPhases([reasoning, acting], (inner, place) => {
+      const speculating: PhaseFactory = (context) => {
+        const own = context.local(ofCall);
+        return place === reasoning
+          ? (run$) =>
+              run$.pipe(
+                tap((run) => own.begin(run, context)),
+                inner(context),
+                tap((run) => own.settle(run)),
+              )
+          : (run$) =>
+              run$.pipe(
+                inner(context),
+                tap(() => own.cancel()),
+              );
+      };
+      return speculating;
+    }),
+  };
+};
+
+const rules = {
+  tools: [
+    (value: unknown) =>
+      typeof value === 'function' ||
+      (Array.isArray(value) && value.every((name) => typeof name === 'string')),
+    'a list of names of tools, or a function of a tool',
+  ],
+  max: wholeNumber(1),
+} as const;
+
+/** Whether something of a call may still edit or refuse its tool calls. */
+const mayChange = ({ hooks, layers }: Pick<LayerContext, 'hooks' | 'layers'>): boolean =>
+  hooks.intercepts('preActing') || layers.some(({ name }) => name === 'approval');
+
+/** A model whose tool calls are followed while they stream. */
+const listening = (model: Model, own: Speculation): Model => ({
+  name: model.name,
+  ...defined({
+    unsupported: model.unsupported,
+    keepsTime: model.keepsTime,
+    toolsInPrompt: model.toolsInPrompt,
+  }),
+  stream$: (request, context) =>
+    own.opens(context.stepId)
+      ? defer(() => {
+          const following = followed(own);
+          return model.stream$(request, context).pipe(
+            tap(following.hear),
+            finalize(() => {
+              if (!following.isWhole()) own.cancel();
+            }),
+          );
+        })
+      : model.stream$(request, context),
+});
+
+/** Starts each tool call of a response when its arguments are complete. */
+const followed = (own: Speculation) => {
+  let parts = createToolParts(own.iteration(), own.isTaken);
+  let closed = new Map<string, ReturnType<typeof closing>>();
+  let isWhole = false;
+  const hear = (chunk: ModelChunk): void => {
+    if (chunk.type === 'finish') isWhole = true;
+    if (chunk.type === 'restart') {
+      own.cancel();
+      parts = createToolParts(own.iteration(), own.isTaken);
+      closed = new Map();
+    }
+    if (chunk.type !== 'toolCall') return;
+    const { part } = parts.add(chunk, 1);
+    if (part.refusal !== undefined || !own.mayStart(part.name)) return;
+    const read = closed.get(part.id) ?? closing();
+    closed.set(part.id, read);
+    const input = chunk.input ?? read(chunk.json ?? '');
+    if (input !== undefined) own.start(part, input);
+  };
+  return { hear, isWhole: () => isWhole };
+};
+
+/** A view of the tools of a call with some of them changed. */
+const takingOver = (cell: Call['toolkit'], change: (tool: Tool) => Tool): Call['toolkit'] => {
+  let seen = cell.current;
+  const viewed = (): Call['toolkit']['current'] => {
+    const tools = seen.tools.map(change);
+    const byName = new Map(tools.map((tool) => [tool.name, tool]));
+    return { ...seen, tools, find: (name) => byName.get(name) };
+  };
+  let view = viewed();
+  return {
+    get current() {
+      if (seen !== cell.current) {
+        seen = cell.current;
+        view = viewed();
+      }
+      return view;
+    },
+    // Made of the entries, which have the tools as they are.
+    set current(changed) {
+      cell.current = changed;
+    },
+  };
+};

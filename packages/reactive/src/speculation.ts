@@ -1,0 +1,291 @@
+import { type Tool, type ToolCallBlock, toolCallsOf, type ToolEmission } from '@millrace/core';
+import { type Context, type OpenRun, type Run, unanswered } from '@millrace/core/phases';
+import { isRecord, parsedJson } from '@millrace/core/values';
+import equal from 'fast-deep-equal';
+import {
+  catchError,
+  concatMap,
+  defer,
+  EMPTY,
+  finalize,
+  identity,
+  ignoreElements,
+  mergeMap,
+  type Observable,
+  ReplaySubject,
+  share,
+  Subject,
+  take,
+  takeUntil,
+  tap,
+} from 'rxjs';
+
+/** A run that started early. */
+interface Ahead {
+  readonly toolCall: Pick<ToolCallBlock, 'id' | 'name'> & { readonly input: unknown };
+  readonly startedAt: number;
+  readonly emission$: Observable<ToolEmission>;
+  readonly cancelled$: Subject<void>;
+  /** The validated input. */
+  valid: { readonly value: unknown } | undefined;
+  /** Whether the message is complete and has this tool call. */
+  isKept: boolean;
+}
+
+/** The turn whose message streams. */
+interface Turn {
+  readonly context: Context;
+  readonly run: OpenRun;
+  readonly tools: ReadonlyMap<string, Tool>;
+  /** The position of the message, the same for each response of a paused one. */
+  stepId: string | undefined;
+}
+
+/** The early runs of a call. */
+export interface Speculation {
+  /** Keeps the runs subscribed: without a subscriber, no tool starts. Never emits, completes or errors. */
+  readonly running$: Observable<never>;
+  /** Begins a turn. */
+  begin(run: Run, context: Context): void;
+  /** Keeps the runs that the message of the turn has asked for, and cancels the others. */
+  settle(run: Run): void;
+  /** Cancels all runs that no tool call has taken over. */
+  cancel(): void;
+  /** Whether a request is for the message of the turn, and tools may start early. Cancels the runs of another attempt. */
+  opens(stepId: string): boolean;
+  /** Whether a tool of the turn may start early. */
+  mayStart(name: string): boolean;
+  /** Starts a tool, unless too many run. */
+  start(
+    part: { readonly id: string; readonly name: string; readonly index: number },
+    input: unknown,
+  ): void;
+  /** The number of the turn. */
+  readonly iteration: () => number;
+  /** Whether the conversation has a tool call with this id. */
+  readonly isTaken: (toolCallId: string) => boolean;
+  /** A tool whose next run may have started already. */
+  taking(tool: Tool): Tool;
+}
+
+export const createSpeculation = (max: number, isChosen: (tool: Tool) => boolean): Speculation => {
+  const starts$ = new Subject<Observable<never>>();
+  const aheads = new Set<Ahead>();
+  const taking = new WeakMap<Tool, Tool>();
+  let turn: Turn | undefined;
+  let isOpen = false;
+
+  const report = (ahead: Ahead, { hooks, scheduler }: Context, status: 'used' | 'cancelled') => {
+    const { id: toolCallId, name } = ahead.toolCall;
+    const ms = scheduler.now() - ahead.startedAt;
+    hooks.report(hooks.iteration(), { type: 'speculation', toolCallId, name, status, ms });
+  };
+  const drop = (ahead: Ahead): void => {
+    if (!aheads.delete(ahead)) return;
+    ahead.cancelled$.next();
+  };
+  const started = (
+    { context, run }: Turn,
+    tool: Tool,
+    { id, name, index }: Parameters<Speculation['start']>[0],
+    input: unknown,
+  ): Ahead => {
+    const { scheduler, hooks, values } = context;
+    const iteration = run.iteration + 1;
+    const cancelled$ = new Subject<void>();
+    const abort = lazyAbort();
+    const lent = context.toolContext(
+      { toolCallId: id, stepId: `${iteration}/${index}` },
+      { ...run, iteration },
+      // The context only reads its signal; the class of core has private fields, so nothing else is assignable to it.
+      // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
+      abort as unknown as Parameters<Context['toolContext']>[2],
+    );
+    let isComplete = false;
+    const startedAt = scheduler.now();
+    const emission$ = defer(() => tool.validation$(input, values)).pipe(
+      take(1),
+      concatMap((validation) => {
+        if (!validation.valid) return EMPTY;
+        ahead.valid = { value: validation.value };
+        hooks.report(iteration, {
+          type: 'speculation',
+          toolCallId: id,
+          name,
+          status: 'started',
+          ms: 0,
+        });
+        return tool.run$(validation.value, lent);
+      }),
+      tap({
+        complete: () => {
+          isComplete = true;
+        },
+      }),
+      finalize(() => {
+        if (!isComplete) abort.abort();
+      }),
+      share({
+        connector: () => new ReplaySubject<ToolEmission>(Infinity),
+        resetOnComplete: false,
+        resetOnError: false,
+      }),
+    );
+    const toolCall = { id, name, input };
+    const ahead: Ahead = {
+      toolCall,
+      startedAt,
+      emission$,
+      cancelled$,
+      valid: undefined,
+      isKept: false,
+    };
+    return ahead;
+  };
+  const cancelAll = (isOut: (ahead: Ahead) => boolean, context: Context | undefined): void => {
+    for (const ahead of [...aheads]) {
+      if (!isOut(ahead)) continue;
+      drop(ahead);
+      if (ahead.valid !== undefined && context !== undefined) report(ahead, context, 'cancelled');
+    }
+  };
+  /** The run that a tool call takes over, if it started with the same input. */
+  const taken = (tool: Tool, value: unknown, toolCallId: string): Ahead | undefined => {
+    const ahead = [...aheads].find(({ toolCall: { id }, isKept }) => isKept && id === toolCallId);
+    if (ahead === undefined) return undefined;
+    const { valid, toolCall } = ahead;
+    if (toolCall.name !== tool.name || valid === undefined || !equal(valid.value, value)) {
+      cancelAll((it) => it === ahead, turn?.context);
+      return undefined;
+    }
+    aheads.delete(ahead);
+    if (turn !== undefined) report(ahead, turn.context, 'used');
+    return ahead;
+  };
+  return {
+    running$: defer(() => {
+      isOpen = true;
+      return starts$.pipe(mergeMap(identity));
+    }),
+    begin: (run, context) => {
+      cancelAll(() => true, context);
+      turn = undefined;
+      if (run.status !== 'open' || !isOpen) return;
+      const tools = new Map(
+        context.toolkit.tools
+          .filter((tool) => isChosen(tool) && isFree(tool))
+          .map((tool) => [tool.name, tool]),
+      );
+      turn = { context, run, tools, stepId: undefined };
+    },
+    settle: (run) => {
+      const message = run.status === 'open' && !run.stopping ? unanswered(run) : undefined;
+      const toolCalls = message === undefined ? [] : toolCallsOf(message);
+      for (const ahead of aheads) {
+        const { id, name, input } = ahead.toolCall;
+        ahead.isKept = toolCalls.some(
+          (it) =>
+            it.id === id && it.name === name && it.refusal === undefined && equal(it.input, input),
+        );
+      }
+      cancelAll(({ isKept }) => !isKept, turn?.context);
+    },
+    cancel: () => cancelAll(() => true, turn?.context),
+    opens: (stepId) => {
+      if (turn === undefined || turn.tools.size === 0) return false;
+      const { context, run } = turn;
+      const own = `${context.call.callId}/${run.iteration + 1}`;
+      if (stepId !== own && !stepId.startsWith(`${own}~`)) return false;
+      // A layer asks again: the former message is discarded.
+      if (turn.stepId !== undefined && turn.stepId !== stepId) cancelAll(() => true, context);
+      turn.stepId = stepId;
+      return true;
+    },
+    mayStart: (name) => turn?.tools.has(name) === true,
+    start: (part, input) => {
+      const tool = turn?.tools.get(part.name);
+      if (turn === undefined || tool === undefined || !isRecord(input)) return;
+      const { context, run } = turn;
+      const isLimited = run.executed + aheads.size >= context.limits.maxToolCalls;
+      if (aheads.size >= max || isLimited || context.interruption.current !== undefined) return;
+      if ([...aheads].some(({ toolCall }) => toolCall.id === part.id)) return;
+      const ahead = started(turn, tool, part, input);
+      aheads.add(ahead);
+      starts$.next(
+        ahead.emission$.pipe(
+          takeUntil(ahead.cancelled$),
+          ignoreElements(),
+          // Its tool call reports it.
+          catchError(() => EMPTY),
+        ),
+      );
+    },
+    iteration: () => (turn === undefined ? 0 : turn.run.iteration + 1),
+    isTaken: (id) => turn?.context.toolCallIds.has(id) === true,
+    taking: (tool) => {
+      const known = taking.get(tool);
+      if (known !== undefined) return known;
+      const own: Tool = {
+        ...tool,
+        validation$: (...given) => tool.validation$(...given),
+        run$: (value, lent) => {
+          if (aheads.size === 0) return tool.run$(value, lent);
+          return defer(() => {
+            const ahead = taken(tool, value, lent.toolCallId);
+            if (ahead === undefined) return tool.run$(value, lent);
+            return ahead.emission$.pipe(finalize(() => ahead.cancelled$.next()));
+          });
+        },
+      };
+      taking.set(tool, own);
+      return own;
+    },
+  };
+};
+
+/** Whether a tool needs nothing but its input. */
+const isFree = ({ deciders = [], accepts = [], exclusive }: Tool): boolean =>
+  deciders.length === 0 && accepts.length === 0 && exclusive !== true;
+
+/** An abort whose signal is created on first use. */
+const lazyAbort = () => {
+  let controller: AbortController | undefined;
+  let isAborted = false;
+  return {
+    get signal() {
+      controller ??= new AbortController();
+      if (isAborted) controller.abort();
+      return controller.signal;
+    },
+    abort: () => {
+      isAborted = true;
+      controller?.abort();
+    },
+  };
+};
+
+/** Reads the arguments of a tool call as they stream: returns their value once the object has closed. */
+export const closing = (): ((json: string) => unknown) => {
+  const read: string[] = [];
+  let depth = 0;
+  let isInText = false;
+  let isEscaped = false;
+  let isClosed = false;
+  return (json) => {
+    read.push(json);
+    if (isClosed) return undefined;
+    for (const sign of json) {
+      if (isEscaped) isEscaped = false;
+      else if (isInText) {
+        if (sign === '"') isInText = false;
+        else if (sign === '\\') isEscaped = true;
+      } else if (sign === '"') isInText = true;
+      else if (sign === '{' || sign === '[') depth += 1;
+      else if (sign === '}' || sign === ']') {
+        depth -= 1;
+        if (depth === 0) isClosed = true;
+      }
+    }
+    return isClosed ? parsedJson(read.join('')) : undefined;
+  };
+};
