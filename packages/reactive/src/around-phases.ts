@@ -1,7 +1,7 @@
 import type { Context, OpenRun, Phase, PhaseFactory, Run } from '@millrace/core/phases';
 import { concatMap, type Observable, of, take } from 'rxjs';
 
-/** What stands for a phase in the list of a turn: the phase, or a wrapper of it. */
+/** The phases that wrappers stand for in the list of a turn. */
 const standIns = new WeakMap<PhaseFactory, PhaseFactory>();
 
 /** Wraps phases of the kernel in the list of a turn, also if another layer has wrapped them before. */

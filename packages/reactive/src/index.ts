@@ -2,9 +2,5 @@
 export { hedge, type HedgeOptions } from './hedge.js';
 export { liveInstructions, liveModel, liveTools } from './live-inputs.js';
 export type { LiveOptions } from './live-source.js';
-export {
-  type DeltaOf,
-  summariseWhenBehind,
-  type SummariseWhenBehindOptions,
-} from './summarise-when-behind.js';
+export { type DeltaOf, digestMap, type DigestMapOptions } from './digest-map.js';
 export { speculate, type SpeculateOptions } from './speculate.js';

@@ -189,7 +189,7 @@ type Entries = readonly (Tool | ToolGroup)[];
  * Adds tools and groups of tools from an Observable of lists, such as `mcpTools(server)`, which follows `list_changed`. Each
  * list replaces the one before. A name that the call has already is left out, with a `warning`. Waits, shares its
  * source and fails as `liveInstructions`. With a journal, the names are recorded: a resumed call has those of these tools
- * that still exist, and a `warning` names the others; a model that calls one is told that no such tool exists.
+ * that still exist, and a `warning` names the others; a model that calls one gets the result for an unknown tool.
  */
 export const liveTools = (tools$: Observable<Entries>, options: LiveOptions = {}): Layer => {
   const { at, onError } = read('liveTools()', options);
@@ -379,7 +379,7 @@ const opened$ = <T, Written>(
       );
   });
 
-/** What is recorded of a value that is not JSON. */
+/** The recorded form of a value that is not JSON. */
 interface Recording<T, Written> {
   readonly write: (value: T) => Written;
   readonly isWritten: (written: unknown) => written is Written;
@@ -391,7 +391,7 @@ interface Change<T, Written> extends Pick<Recording<T, Written>, 'write' | 'isWr
   readonly isNew: (value: T) => boolean;
 }
 
-/** What is recorded for a turn if it has a new value, otherwise `undefined`. */
+/** The recorded form of a new value for a turn, otherwise `undefined`. */
 const newest$ = <T, Written>(
   { latest$ }: LiveSource<T>,
   input: string,

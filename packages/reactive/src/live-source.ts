@@ -27,8 +27,8 @@ export interface LiveOptions {
    */
   readonly at?: 'call' | 'turn';
   /**
-   * What an error of the source does: it fails calls that need a value (`fail`, the default), or they use the last value
-   * (`keep`). Without any value, the call fails in both cases.
+   * The effect of an error of the source: it fails calls that need a value (`fail`, the default), or they use the last
+   * value (`keep`). Without any value, the call fails in both cases.
    */
   readonly onError?: 'fail' | 'keep';
 }

@@ -22,7 +22,7 @@ import {
   timer,
   toArray,
 } from 'rxjs';
-import { summariseWhenBehind, type SummariseWhenBehindOptions } from './index.js';
+import { digestMap, type DigestMapOptions } from './index.js';
 
 const common = { rootId: 'r', callId: 'r', agent: ['a'], iteration: 1, at: 0 };
 const delta = (seq: number, said: string, kind: 'text' | 'toolInput' = 'text'): AgentEvent => ({
@@ -69,7 +69,7 @@ const behind = (
       readonly summaries: readonly string[];
     },
   ) => void,
-  options: Partial<SummariseWhenBehindOptions> = {},
+  options: Partial<DigestMapOptions> = {},
 ): void => {
   marbles((helpers) => {
     const { cold, scheduler } = helpers;
@@ -77,7 +77,7 @@ const behind = (
     const summaries: string[] = [];
     const summary$ = typeof summary === 'string' ? cold(summary, { s: 'S' }) : summary;
     const read$ = event$.pipe(
-      summariseWhenBehind(
+      digestMap(
         (event, piled) =>
           readMs === 0
             ? of(shown(event, piled))
@@ -109,7 +109,7 @@ const values = {
   j: '{"a":1234567}',
 };
 
-describe('summariseWhenBehind', () => {
+describe('digestMap', () => {
   it('passes every event to a quick reader as it is', () => {
     behind('abxc(d|)', 0, '(s|)', (seen) => {
       seen.expectObservable(seen.read$).toBe('abxc(d|)', values);
@@ -163,15 +163,12 @@ describe('summariseWhenBehind', () => {
     marbles(({ cold, scheduler, expectObservable, expectSubscriptions }) => {
       const summary$ = cold<string>('-');
       const read$ = cold<AgentEvent>('abc|', events).pipe(
-        summariseWhenBehind(
-          (event, piled) => timer(5, scheduler).pipe(map(() => shown(event, piled))),
-          {
-            summarise: () => summary$,
-            from: 6,
-            timeoutMs: 7,
-            scheduler,
-          },
-        ),
+        digestMap((event, piled) => timer(5, scheduler).pipe(map(() => shown(event, piled))), {
+          summarise: () => summary$,
+          from: 6,
+          timeoutMs: 7,
+          scheduler,
+        }),
       );
       expectObservable(read$).toBe('5ms a 11ms (p|)', values);
       expectSubscriptions(summary$.subscriptions).toBe('5ms ^ 6ms !');
@@ -182,7 +179,7 @@ describe('summariseWhenBehind', () => {
     marbles(({ cold, scheduler, expectObservable, expectSubscriptions }) => {
       const [event$, summary$] = [cold<AgentEvent>('abc-', events), cold<string>('-')];
       const read$ = event$.pipe(
-        summariseWhenBehind((event) => timer(5, scheduler).pipe(map(() => shown(event))), {
+        digestMap((event) => timer(5, scheduler).pipe(map(() => shown(event))), {
           summarise: () => summary$,
           from: 6,
           scheduler,
@@ -197,7 +194,7 @@ describe('summariseWhenBehind', () => {
   it('a reader that stops holds back nothing but itself', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const event$ = cold<AgentEvent>('abcx|', events);
-      const read$ = event$.pipe(summariseWhenBehind(() => NEVER, { summarise: () => of('S') }));
+      const read$ = event$.pipe(digestMap(() => NEVER, { summarise: () => of('S') }));
       expectObservable(read$, '^ 20ms !').toBe('-');
       expectSubscriptions(event$.subscriptions).toBe('^---!');
     });
@@ -209,9 +206,7 @@ describe('summariseWhenBehind', () => {
     });
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const event$ = cold<AgentEvent>('abc-', events);
-      const read$ = event$.pipe(
-        summariseWhenBehind(() => cold('--#'), { summarise: () => of('S') }),
-      );
+      const read$ = event$.pipe(digestMap(() => cold('--#'), { summarise: () => of('S') }));
       expectObservable(read$).toBe('--#');
       expectSubscriptions(event$.subscriptions).toBe('^-!');
     });
@@ -222,7 +217,7 @@ describe('summariseWhenBehind', () => {
       const demand = createDemand(1);
       cold('1ms c 9ms o', { c: 1, o: 0 }).subscribe((size) => demand.backlog(size));
       const read$ = cold<AgentEvent>('a-bcd-x 9ms |', events).pipe(
-        summariseWhenBehind(
+        digestMap(
           (event, piled) =>
             demand.open$.pipe(
               first((isOpen) => isOpen),
@@ -245,7 +240,7 @@ describe('summariseWhenBehind', () => {
       .stream$('Count.')
       .pipe(
         filter((event): event is EventOf<'reasoningChunk'> => event.type === 'reasoningChunk'),
-        summariseWhenBehind(
+        digestMap(
           (event, piled) => concat(timer(1).pipe(ignoreElements()), of([event.delta, piled])),
           {
             summarise: (piled) => summariser.call$(piled).pipe(map(({ text: said }) => said)),
@@ -275,7 +270,7 @@ describe('summariseWhenBehind', () => {
           const read: string[] = [];
           cold<AgentEvent>(`${at.join(' ')}|`, named)
             .pipe(
-              summariseWhenBehind(
+              digestMap(
                 (event, piled) =>
                   timer(2, scheduler).pipe(
                     map(() => (event.type === 'reasoningChunk' ? (piled ?? event.delta) : 'x')),
@@ -297,8 +292,8 @@ describe('summariseWhenBehind', () => {
 
   it('X1: names a wrong option', () => {
     // @ts-expect-error -- missing
-    expect(() => summariseWhenBehind(() => of(1), {})).toThrow(/needs 'summarise'/);
+    expect(() => digestMap(() => of(1), {})).toThrow(/needs 'summarise'/);
     const wrong = { summarise: () => of(''), from: 0 };
-    expect(() => summariseWhenBehind(() => of(1), wrong)).toThrow(/'from' must be a whole number/);
+    expect(() => digestMap(() => of(1), wrong)).toThrow(/'from' must be a whole number/);
   });
 });

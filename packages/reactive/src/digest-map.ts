@@ -18,7 +18,7 @@ import {
   timeout,
 } from 'rxjs';
 
-export interface SummariseWhenBehindOptions {
+export interface DigestMapOptions {
   /**
    * Summarises text that has piled up: emits strings, which are joined. It is subscribed to while the consumer waits, and
    * unsubscribed from with it. If it errors, emits nothing or is not shorter, the consumer gets the plain text.
@@ -38,7 +38,7 @@ export interface SummariseWhenBehindOptions {
 export type DeltaOf = EventOf<'reasoningChunk' | 'summaryChunk' | 'planningChunk'>;
 
 /**
- * A `concatMap` over events for a consumer that may fall far behind. While it keeps up, every event passes as it is. While
+ * A `concatMap` over events for a consumer that may be far too slow. While it keeps up, every event passes as it is. While
  * it is busy, deltas of a message pile up; as soon as it is ready, a pile of text or thinking of at least `from` characters
  * becomes one event whose `delta` is a summary, and `project` gets the whole text as its second argument.
  *
@@ -49,20 +49,17 @@ export type DeltaOf = EventOf<'reasoningChunk' | 'summaryChunk' | 'planningChunk
  *
  * @example
  * ```ts
- * const digested$ = agent.stream$('Tell me all.').pipe(
- *   summariseWhenBehind((event, piled) => send(event, piled), { summarise: (piled) => summary$(piled) }),
+ * const digested$ = agent.stream$('What do mills do?').pipe(
+ *   digestMap((event, piled) => send(event, piled), { summarise: (piled) => summary$(piled) }),
  * );
  * ```
  */
-export const summariseWhenBehind = <
-  Event extends AgentEvent,
-  Inner extends ObservableInput<unknown>,
->(
+export const digestMap = <Event extends AgentEvent, Inner extends ObservableInput<unknown>>(
   /** Consumes an event. `piled` is the text that the event sums up, otherwise `undefined`. */
   project: (event: Event, piled: string | undefined) => Inner,
-  options: SummariseWhenBehindOptions,
+  options: DigestMapOptions,
 ): OperatorFunction<Event, ObservedValueOf<Inner>> => {
-  checkOptions('summariseWhenBehind()', options, rules, ['summarise']);
+  checkOptions('digestMap()', options, rules, ['summarise']);
   const { summarise, ...limits } = options;
   const { from: least = 2_000, timeoutMs = 10_000, scheduler = asyncScheduler } = defined(limits);
   const summary$ = (event: DeltaOf): Observable<string> =>
