@@ -19,6 +19,7 @@ const guide = [
       'clients',
       'platforms',
       'flow-control',
+      'reactive',
     ],
   ],
   ['Go further', ['extending', 'text-tools', 'performance', 'reference', 'rules']],
