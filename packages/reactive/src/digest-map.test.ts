@@ -48,6 +48,7 @@ const events: Readonly<Record<string, AgentEvent>> = {
   c: delta(3, 'cccc'),
   d: delta(4, 'dddd'),
   x: structural(5),
+  w: delta(8, 'a long delta'),
   j: delta(6, '{"a":', 'toolInput'),
   k: delta(7, '1234567}', 'toolInput'),
 };
@@ -103,6 +104,7 @@ const values = {
   c: 'cccc',
   d: 'dddd',
   x: 'messageDiscarded',
+  w: 'a long delta',
   S: 'S of bbbbcccc',
   T: 'S of bbbbccccdddd',
   p: 'bbbbcccc',
@@ -111,8 +113,8 @@ const values = {
 
 describe('digestMap', () => {
   it('passes every event to a quick reader as it is', () => {
-    behind('abxc(d|)', 0, '(s|)', (seen) => {
-      seen.expectObservable(seen.read$).toBe('abxc(d|)', values);
+    behind('abxw(d|)', 0, '(s|)', (seen) => {
+      seen.expectObservable(seen.read$).toBe('abxw(d|)', values);
       seen.expectSubscriptions(seen.event$.subscriptions).toBe('^---!');
       seen.scheduler.flush();
       expect(seen.summaries).toEqual([]);
