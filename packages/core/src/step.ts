@@ -92,12 +92,13 @@ export const cell = <T>(of: Cell<T>['of'], create: () => T): Cell<T> => ({ of, c
 export const replayedSteps = cell('call', () => new Set<string>());
 
 export interface Recorded {
-  /** Decides on a tool call that was running when its process ended. Without an output, the tool runs again. */
+  /** Decides on a tool call that was running when its process ended. Runs again without an output; `then` is absent if it had waited. */
   readonly uncertain: (
+    id: string,
     toolCall: ToolCallBlock,
-    isThere: boolean,
+    tool: { readonly idempotent?: boolean } | undefined,
     isRemembered: boolean,
-  ) => { readonly then: 'ask' | 'report' | 'rerun'; readonly output?: ToolOutput };
+  ) => { readonly then?: 'ask' | 'report' | 'rerun'; readonly output?: ToolOutput };
   readonly isWritten: (id: string) => boolean;
   /** Whether the call has ended: nothing of it is run again. */
   readonly hasEnded: boolean;

@@ -1,4 +1,4 @@
-import { defer, map, type Observable, of } from 'rxjs';
+import { defer, identity, map, type Observable, of } from 'rxjs';
 import { type Eventual, made$, thenMap } from '../flow/contained.js';
 import type { CallInfo, Reply } from '../values/reply.js';
 import { defined } from '../values/options.js';
@@ -13,6 +13,7 @@ import { fatal, MillraceError, misuse } from '../values/errors.js';
 import type { Answer, Layer, LayerContext } from '../seams/layer.js';
 import { trusted, turnThrough } from '../seams/layer.js';
 import { loop } from '../loop.js';
+import type { PhaseFactory } from '../seams/phase.js';
 import type { ContentBlock, Message, ToolMessage } from '../values/message.js';
 import { textOf, toolCallsOf, withPlainResults } from '../values/message.js';
 import { noMemory } from '../values/memory.js';
@@ -50,10 +51,14 @@ export const runLoop =
       const own = contextOf(call, context);
       toolCallIdsOf(run.messages).forEach((id) => own.toolCallIds.add(id));
       return of(run).pipe(
+        context.local(firstPhase).create?.(own) ?? identity,
         loop(own, turnThrough(context.layers, nativePhases)),
         thenMap((ended) => concluded(ended, call, context)),
       );
     });
+
+/** A phase before the first turn. */
+export const firstPhase = cell('call', (): { create?: PhaseFactory } => ({}));
 
 /**
  * Answers a call with your own text, such as a cached answer, or an apology after its loop failed, which has the messages and usage of

@@ -10,7 +10,6 @@ import {
   ignoreElements,
   merge,
   NEVER,
-  noop,
   type Observable,
   Subject,
   take,
@@ -59,7 +58,7 @@ import { createHooks } from '../seams/hooks.js';
 import { createHolds, createInterruption } from '../flow/interruption.js';
 import { createRetryBudget } from '../models/timeouts.js';
 import { nextCallId, spendBelow, toolScopeOf } from '../seams/tool-context.js';
-import { watchingSpending } from '../seams/spending.js';
+import { type Spending, watchingSpending } from '../seams/spending.js';
 import { type Cell, createLocals, type Perform, replayedSteps, type Step } from '../step.js';
 import { contextValues } from '../tools/context-key.js';
 import { createTrampoline } from '../flow/trampoline.js';
@@ -102,6 +101,7 @@ export const call$ = <Seen>(setup: CallSetup, view: View<Seen>): Observable<Seen
     const context = createContext(setup);
     if (context.isLate) return NEVER;
     let hasBegun = false;
+    let nothing: MillraceError | undefined;
     const run$ = (replied$: Observable<Reply>): Observable<Seen> => {
       hasBegun = true;
       return seen$(setup.options, context, replied$, view);
@@ -112,9 +112,11 @@ export const call$ = <Seen>(setup: CallSetup, view: View<Seen>): Observable<Seen
       return run$(answered$(setup, context));
     });
     return defer(() => openThrough(context.layers, context, begun$)).pipe(
-      throwIfEmpty(misopened),
+      throwIfEmpty(() => (nothing = misopened())),
       // Observers of the agent also see calls that could not start.
       catchError((cause: unknown) => {
+        // A sub-agent that waits emits no reply.
+        if (hasBegun && cause === nothing) return EMPTY;
         const error = toMillraceError(cause);
         if (hasBegun) throw error;
         return run$(throwError(() => error));
@@ -136,7 +138,7 @@ const seen$ = <Seen>(
 ): Observable<Seen> => {
   const { call, events$, reply$, deliver, hooks, interruption, above, afterwards } = context;
   // The parent waits for it from now on.
-  const release = context.holdAbove();
+  const release = above?.scope.holds.begin(above.stepId);
   let failure: MillraceError | undefined;
   const fail = (error: MillraceError): void => {
     if (!hooks.isSettled()) {
@@ -153,7 +155,7 @@ const seen$ = <Seen>(
         else subject.error(failure);
       }
     });
-  const descending$ = above?.signal$.pipe(
+  const descending$ = above?.scope.interruption.signal$.pipe(
     tap((interrupt) => interruption.trigger(interrupt)),
     ignoreElements(),
   );
@@ -171,7 +173,7 @@ const seen$ = <Seen>(
     catchError((cause: unknown) =>
       defer(() => {
         const error = toMillraceError(cause);
-        if (isFatal(error)) context.reportHalt(error);
+        if (isFatal(error) && above) above.below.halt ??= error;
         return concat(
           failed$(context, error),
           defer(() => {
@@ -188,7 +190,7 @@ const seen$ = <Seen>(
       else fail(abortedError(call));
       // Outside of the delivery, which the work would wait for.
       if (afterwards.length > 0) deliver(() => afterwards.forEach((work) => work()), true);
-      release();
+      release?.();
     }),
   );
 };
@@ -293,7 +295,6 @@ const createContext = (setup: CallSetup): CallContext => {
     interruption: createInterruption(),
     isInterruptible,
     holds: createHolds(scheduler),
-    holdAbove: () => above?.scope.holds.begin(above.stepId) ?? noop,
     demand: joinDemand(options.demand, scope?.demand),
     scheduler,
     listeners,
@@ -307,12 +308,8 @@ const createContext = (setup: CallSetup): CallContext => {
     nextSeq,
     retryBudget: scope?.retryBudget ?? createRetryBudget(limits?.retryBudget ?? 10),
     values: contextValues(scope?.values.entries, options.context),
-    above: scope?.interruption,
+    above,
     isLate: above?.isOver() ?? false,
-    reportHalt: (error) => {
-      if (above) above.below.halt ??= error;
-    },
-    spend: above && ((spending) => spendBelow(above, spending)),
     afterwards,
     whenOver: (work: () => void) => void afterwards.push(work),
     cells,
@@ -334,16 +331,12 @@ const createContext = (setup: CallSetup): CallContext => {
 };
 
 const performing = (context: CallContext, model: Model | undefined): Perform => {
-  const { layers, local, spend } = context;
+  const { above, layers, local } = context;
   const through = performThrough(layers, context);
-  return spend === undefined
-    ? through
-    : watchingSpending(
-        through,
-        model?.name ?? '',
-        { live: spend, replayed: spend },
-        local(replayedSteps),
-      );
+  if (above === undefined) return through;
+  const spend = (spending: Spending): void => spendBelow(above, spending);
+  const both = { live: spend, replayed: spend };
+  return watchingSpending(through, model?.name ?? '', both, local(replayedSteps));
 };
 
 const repeated = (id: string): MillraceError =>

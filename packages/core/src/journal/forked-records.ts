@@ -189,7 +189,7 @@ export const renamed = (value: unknown, from: string, to: string): unknown => {
   return walk(value);
 };
 
-const renamedId = (id: string, from: string, to: string): string =>
+export const renamedId = (id: string, from: string, to: string): string =>
   id === from || id.startsWith(`${from}/`) ? `${to}${id.slice(from.length)}` : id;
 
 /** Replaces the result of a tool step (`2/0`) by another return value of the tool. */

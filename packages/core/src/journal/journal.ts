@@ -2,7 +2,6 @@ import {
   defaultIfEmpty,
   defer,
   filter,
-  identity,
   lastValueFrom,
   type Observable,
   of,
@@ -43,6 +42,7 @@ import {
   isCallRecord,
   unreadableCall,
 } from './call-record.js';
+import { continuedBelow, reportingAbove, withoutSuspended } from './below.js';
 import { createDraining, type Drainable, type RunningCalls } from './draining.js';
 import type { JournalStore, OpenJournal } from './call-store-driver.js';
 import type { CallLog, CallSteps } from './recording.js';
@@ -219,8 +219,9 @@ const recording = (
     const { parentId } = context.call;
     const above = parentId === undefined ? undefined : context.local(logs).get(parentId);
     if (above === undefined) return (call$) => open(context, call$);
-    begin(context, { ...above, isOutermost: false });
-    return identity;
+    const journal = continuedBelow(above.journal, context);
+    begin(context, { ...above, journal, isOutermost: false });
+    return withoutSuspended(context);
   },
   call: (context) => (next) => {
     const { by } = context.local(stepsOf);
@@ -327,17 +328,18 @@ const begin = (context: LayerContext, log: CallLog): void => {
   if (listener !== undefined) hooks.attend({ listener });
   if (replaying !== undefined) hooks.attend({ deliver: replaying.emit });
   // Replayed steps must not be cut.
-  if (isResumed && open.isWritten?.(`${callId}/open`) === true) interruption.hold();
+  if (open.isWritten?.(`${callId}/open`) === true) interruption.hold();
   const by = callSteps(log, replaying, context);
   local(stepsOf).by = by;
   local(recorded).by = by;
 };
 
 const recordedAnswer = (
-  { call: info, given, isInterruptible, local }: LayerContext,
+  context: LayerContext,
   { begin: perform, isResumed, isOutermost, interrupt$, recall$, hasEnded }: CallSteps,
   next: Answer,
 ): Answer => {
+  const { call: info, given, isInterruptible, local } = context;
   const noted$ = (input: readonly Message[]): Observable<unknown> => {
     // Sub-agents are started by their parent's record.
     if (!isOutermost) return of(undefined);
@@ -360,7 +362,7 @@ const recordedAnswer = (
       thenMap(() => recall$()?.pipe(defaultIfEmpty(undefined))),
       thenMap(() => {
         if (isOutermost && hasEnded) return ended$();
-        const reply$ = next(call).pipe(throwIfEmpty(noReply));
+        const reply$ = next(call).pipe(throwIfEmpty(noReply), reportingAbove(context));
         return isInterruptible ? reply$.pipe(takeUntil(interrupt$)) : reply$;
       }),
     );

@@ -21,6 +21,7 @@ import { type Perform, type Recorded, replayedSteps, type Step, type StepForm } 
 import { hasFields, isNumeric, isOptional, isString } from '../values/shape.js';
 import { interruptStep } from './call-record.js';
 import { formOf, taken } from './record-json.js';
+import { type WaitedTool, waitedIn } from './below.js';
 import { ending, isRest } from './draining.js';
 import type { OpenJournal } from './call-store-driver.js';
 import { frozen } from '../values/message.js';
@@ -55,20 +56,25 @@ export const callSteps = (
     log.isResumed && journal.isWritten?.(`${callId}/${id}`) !== false;
   const hasEnded = journal.hasEnded === true;
   const passed = (): void => replaying?.advance();
-  const uncertain = uncertainBy(log.onUncertain);
+  const uncertain = uncertainBy(log.onUncertain, waitedIn(context));
   const steps = { begin, hasEnded, isWritten, mayBeWritten, passed, uncertain };
   return { ...log, ...steps, ...interruptible(steps, journal, context, listens) };
 };
 
 const uncertainBy =
-  (onUncertain: CallLog['onUncertain'] = 'ask'): Recorded['uncertain'] =>
-  ({ name }, isThere, isRemembered) => {
+  (onUncertain: CallLog['onUncertain'] = 'ask', waited: WaitedTool): Recorded['uncertain'] =>
+  (id, toolCall, tool, isRemembered) => {
+    const known = waited(id, toolCall.id);
+    if (known !== undefined) return known;
+    if (tool?.idempotent === true) return { then: 'rerun' };
     // Without a memory, no later call could supply the result.
     if (onUncertain === 'ask' && isRemembered) {
-      return { then: onUncertain, output: suspend({ uncertain: true, tool: name }) };
+      return { then: onUncertain, output: suspend({ uncertain: true, tool: toolCall.name }) };
     }
     // A removed tool cannot run.
-    return onUncertain === 'rerun' && isThere ? { then: onUncertain } : ofUnknownEnd();
+    return onUncertain === 'rerun' && tool !== undefined
+      ? { then: onUncertain }
+      : ofUnknownEnd(id, toolCall, tool, isRemembered);
   };
 
 const runs: Perform = (step) => step.run(1);

@@ -32,12 +32,20 @@ import { noMemory } from '../values/memory.js';
 import type { Message, ToolMessage, ToolResultBlock, ToolCallBlock } from '../values/message.js';
 import { textBlock, textOf, toolCallsOf } from '../values/message.js';
 import { cutObservation, rejectedResult } from '../values/tool-output.js';
+import { suspensionsOf } from '../phases/acting.js';
 import { remember$ } from '../phases/remember.js';
 import { failed$, outcome, progress, unpaired } from '../run.js';
-import { isMessage } from '../values/shape.js';
+import { isMessage, isToolResult } from '../values/shape.js';
 import { cell, recorded } from '../step.js';
 import { respelled, respelledMessages } from './former-spelling.js';
-import { assertResumes, usesIn, withResults } from './suspend.js';
+import {
+  assertResumes,
+  continueTools,
+  remembering,
+  usesIn,
+  waitingTools,
+  withResults,
+} from './suspend.js';
 
 /**
  * A layer that loads and stores the conversation in the `memory` of a call, and inserts late results of suspended
@@ -54,6 +62,11 @@ export const conversation: Layer = trusted({
       (willRun) => earlier$(call, context, willRun),
       (opened) => {
         if (opened.memory === noMemory) return next(opened);
+        const { results } = splitInput(call.input);
+        context.local(remembering).add(context.call.callId);
+        if (opened.status === 'prepared' && results !== undefined) {
+          continueTools(context, waitingTools(opened.history), results);
+        }
         if (context.local(failures).mode === 'keep') {
           context.local(outcome).failed$ = (error) => keptOnFailure$(opened, context, error);
         }
@@ -158,7 +171,13 @@ const earlier$ = (
       );
       if (willRun) assertResumes(history, results);
       if (results === undefined) return of({ history, late: past });
-      return brought$(hooks, history, results).pipe(
+      // Results for the calls below a tool call come through its own.
+      const below = waitingTools(history).flatMap(suspensionsOf);
+      const isOwn = ({ toolCallId }: ToolResultBlock): boolean =>
+        !below.some(({ toolCall }) => toolCall.id === toolCallId);
+      const content = results.content.filter(isOwn);
+      if (content.length === 0) return of({ history, late: past });
+      return brought$(hooks, history, { ...results, content }).pipe(
         map((edited) => cutResults(edited, maxObservation)),
         map((late) => ({ history: withResults([...history, late]), late: [...past, late] })),
       );
@@ -183,6 +202,9 @@ const cutResults = (results: ToolMessage, most: number): ToolMessage => ({
   content: results.content.map((it) => ({ ...it, content: cutObservation(it.content, most) })),
 });
 
+const isWhole = (message: Message): boolean =>
+  isMessage(message) && (message.role !== 'tool' || message.content.every(isToolResult));
+
 const isList = (value: unknown): boolean => Array.isArray(value);
 
 const usable = (
@@ -194,7 +216,7 @@ const usable = (
     throw new MillraceError('memory', 'The memory did not emit a list of messages.');
   }
   const messages = respelledMessages(loaded);
-  if (!messages.every(isMessage)) {
+  if (!messages.every(isWhole)) {
     throw new MillraceError('memory', 'The memory emitted something that is not a message.');
   }
   const history = withResults(messages);

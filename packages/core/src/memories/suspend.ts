@@ -1,8 +1,20 @@
-import { notAwaited } from '../call/answer.js';
+import { from, map, mergeMap, type Observable, toArray } from 'rxjs';
+import { firstPhase, notAwaited } from '../call/answer.js';
+import { assistantMessage } from '../phases/limit.js';
+import { suspensionsOf } from '../phases/acting.js';
+import { runTool$ } from '../phases/tool-call.js';
+import { end, type OpenRun, type Run, spend } from '../run.js';
+import type { Context } from '../seams/context.js';
+import type { LayerContext } from '../seams/layer.js';
+import { phase } from '../seams/phase.js';
+import { cell, recorded } from '../step.js';
+import type { CallInfo } from '../values/reply.js';
+import { addUsage, noUsage } from '../values/usage.js';
 import { MillraceError } from '../values/errors.js';
 import { parsedJson } from '../values/json.js';
 import type { InputMessage } from '../seams/input.js';
 import {
+  freezeMessage,
   type Message,
   type Suspension,
   type ToolMessage,
@@ -10,7 +22,9 @@ import {
   type ToolCallBlock,
   toolCallsOf,
 } from '../values/message.js';
-import { toolOutput, type ToolOutput, toOutput } from '../values/tool-output.js';
+import { toolOutput, type ToolOutput, toOutput, toToolRun } from '../values/tool-output.js';
+
+export const later = 'Suspended: the result comes later.';
 
 /**
  * The output of a tool whose result arrives later: the call ends with reason `suspended`, and `toolResults` continues
@@ -18,7 +32,7 @@ import { toolOutput, type ToolOutput, toOutput } from '../values/tool-output.js'
  */
 export const suspend = (request: unknown = null): ToolOutput =>
   toolOutput({
-    content: 'Suspended: the result comes later.',
+    content: later,
     suspended: { request: parsedJson(JSON.stringify(request)) },
   });
 
@@ -39,14 +53,17 @@ export const toolResults = (results: Readonly<Record<string, unknown>>): InputMe
   };
 };
 
-export const suspensionsIn = (messages: readonly Message[]): readonly Suspension[] => {
-  const settled = withResults(messages);
-  const uses = usesIn(settled);
-  return settled.flatMap(results).flatMap(({ toolCallId, suspended }) => {
-    const toolCall = uses.get(toolCallId);
-    return suspended === undefined || toolCall === undefined
-      ? []
-      : [{ toolCall, request: suspended.request }];
+export const suspensionsIn = (messages: readonly Message[]): readonly Suspension[] =>
+  suspendedIn(withResults(messages)).flatMap(suspensionsOf);
+
+/** A tool call with its result, or the promise of one. */
+type Suspended = Parameters<typeof suspensionsOf>[0];
+
+const suspendedIn = (messages: readonly Message[]): readonly Suspended[] => {
+  const uses = usesIn(messages);
+  return messages.flatMap(results).flatMap((result) => {
+    const toolCall = uses.get(result.toolCallId);
+    return toolCall === undefined || result.suspended === undefined ? [] : [{ toolCall, result }];
   });
 };
 
@@ -64,7 +81,8 @@ export const withResults = (messages: readonly Message[]): readonly Message[] =>
       for (const result of message.content) {
         const place = waiting.get(result.toolCallId);
         if (place !== undefined) settled.set(place, result);
-        waiting.delete(result.toolCallId);
+        // A tool that continued may be suspended again.
+        if (result.suspended === undefined) waiting.delete(result.toolCallId);
       }
     } else {
       const open = results(message).filter(({ suspended }) => suspended !== undefined);
@@ -93,6 +111,89 @@ const isLate = (
   const asked = before === undefined ? [] : toolCalls(before).map(({ id }) => id);
   return message.role === 'tool' && !message.content.some((it) => asked.includes(it.toolCallId));
 };
+
+/** The tool calls of an earlier call that this one continues, and the results for the calls below them. */
+interface Continuing {
+  readonly tools: readonly Suspended[];
+  /** By the ids of suspensions. */
+  readonly results: ReadonlyMap<string, ToolResultBlock>;
+}
+
+export const continuing = cell('family', (): { by?: Continuing } => ({}));
+
+/** The calls that have a memory of their own. */
+export const remembering = cell('family', () => new Set<string>());
+
+/** The tool calls that wait for calls below them. */
+export const waitingTools = (history: readonly Message[]): readonly Suspended[] =>
+  suspendedIn(history).filter(({ result }) => result.suspended?.below !== undefined);
+
+/** Runs tools whose calls waited before the first turn: with the results, these continue. */
+export const continueTools = (
+  { local }: Pick<LayerContext, 'local'>,
+  tools: readonly Suspended[],
+  given: ToolMessage,
+): void => {
+  if (tools.length === 0) return;
+  if (local(recorded).by === undefined) {
+    throw refused(
+      'A sub-agent is suspended, which only a call with a journal can continue: use: [journal(store)].',
+    );
+  }
+  const late = new Map(given.content.map((result) => [result.toolCallId, result]));
+  local(continuing).by = { tools, results: late };
+  local(firstPhase).create = (context) => phase((run) => continued$(context, run, tools));
+};
+
+const continued$ = (
+  context: Context,
+  run: OpenRun,
+  tools: readonly Suspended[],
+): Observable<Run> => {
+  const { call, limits, toolkit } = context;
+  return from(tools).pipe(
+    mergeMap(({ toolCall }, index) => {
+      const tool = toolkit.find(toolCall.name);
+      const plan = { index, toolCall, tool, extras: {}, repeats: 0 };
+      return runTool$(context, run, plan, { toolCall, failed: false, usage: noUsage }, true);
+    }, limits.parallel),
+    toArray(),
+    map((ran) => {
+      ran.sort((a, b) => a.index - b.index);
+      const usage = ran.map((it) => it.usage).reduce(addUsage);
+      const late = ran.map(({ result }) => result);
+      const settled = {
+        ...addLate(spend(run, usage, 'acting'), call, late),
+        toolRuns: [...run.toolRuns, ...ran.map(toToolRun)],
+      };
+      const suspensions = ran.flatMap(suspensionsOf);
+      return suspensions.length === 0
+        ? settled
+        : { ...end(settled, 'suspended', assistantMessage(call, 'late', [])), suspensions };
+    }),
+  );
+};
+
+/** Adds the late results of tool calls of an earlier call. */
+export const addLate = (
+  run: OpenRun,
+  { callId }: Pick<CallInfo, 'callId'>,
+  content: readonly ToolResultBlock[],
+): OpenRun => {
+  const late = freezeMessage({ id: `${callId}/late`, role: 'tool', content });
+  const messages = withResults([...run.messages, late]).map(freezeMessage);
+  return { ...run, messages: Object.freeze(messages), late: [...run.late, late] };
+};
+
+/** The tool calls that a sub-agent waits for, by the ids that `toolResults` of its root call takes. */
+export const waitingIn = ({ messages }: Run, call: CallInfo): readonly Suspension[] =>
+  suspendedIn(withResults(messages)).flatMap(({ toolCall, result }) =>
+    suspensionsOf({ toolCall: { ...toolCall, id: suspensionId(call, toolCall.id) }, result }),
+  );
+
+/** The id of a suspended tool call in its root call. */
+export const suspensionId = ({ callId, rootId }: CallInfo, toolCallId: string): string =>
+  `${callId.startsWith(`${rootId}/`) ? callId.slice(rootId.length + 1) : callId}/${toolCallId}`;
 
 /** Throws if results are unexpected, repeated or missing. */
 export const assertResumes = (

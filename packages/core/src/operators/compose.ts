@@ -3,6 +3,7 @@ import {
   concatMap,
   defaultIfEmpty,
   defer,
+  filter,
   forkJoin,
   from,
   NEVER,
@@ -108,7 +109,12 @@ export const parallel = <const All extends Composables>(
   const runs = runnersOf('parallel()', steps);
   return composed((input, options) => {
     const ways = aside(options, runs.length);
-    return forkJoin(runs.map((run, index) => run(input, ways[index] ?? {}))).pipe(
+    const emitted = runs.map((run, index) =>
+      // A suspended step emits nothing, and does not end the others.
+      run(input, ways[index] ?? {}).pipe(defaultIfEmpty(nothing)),
+    );
+    return forkJoin(emitted).pipe(
+      filter((values) => !values.includes(nothing)),
       // Rethrown after the other steps were unsubscribed.
       catchError((error: unknown) =>
         defer(() => {
@@ -118,6 +124,8 @@ export const parallel = <const All extends Composables>(
     );
   });
 };
+
+const nothing = Symbol('nothing');
 
 /** Options for parallel steps, which do not speak: their call ids do not depend on timing. */
 const aside = (options: CallOptions, steps: number): readonly CallOptions[] => {

@@ -145,7 +145,7 @@ const settle = (
     executed: results.filter(({ executed }) => executed).length,
     extras: results.reduce((all, { extras: added }) => ({ ...all, ...added }), extras),
   });
-  const suspensions = isCut ? [] : results.flatMap(suspensionOf);
+  const suspensions = isCut ? [] : results.flatMap(suspensionsOf);
   if (suspensions.length > 0) {
     const warn = (warning: string): void =>
       hooks.report(run.iteration, { type: 'warning', message: warning });
@@ -165,8 +165,11 @@ const settle = (
     : end(answered, 'stopped', withoutToolCalls(message));
 };
 
-const suspensionOf = ({ toolCall, result }: ToolCallResult): readonly Suspension[] =>
-  result.suspended === undefined ? [] : [{ toolCall, request: result.suspended.request }];
+export const suspensionsOf = ({
+  toolCall,
+  result: { suspended: later },
+}: Pick<ToolCallResult, 'toolCall' | 'result'>): readonly Suspension[] =>
+  later === undefined ? [] : (later.below?.waiting ?? [{ toolCall, request: later.request }]);
 
 const useOf = (
   { toolCall, result, failed, executed, extras }: ToolCallResult,

@@ -1,6 +1,6 @@
 import { catchError, isObservable, map, type Observable, of, reduce } from 'rxjs';
 import { made$, recovering, settled, thenMap } from '../flow/contained.js';
-import { spentBelow, refuseHalted } from '../seams/tool-context.js';
+import { outputBelow, spentBelow } from '../seams/tool-context.js';
 import type { Context } from '../seams/context.js';
 import { deadline, type Limits, type Timeouts } from '../flow/deadline.js';
 import { isFatal, isMillraceError, messageOf } from '../values/errors.js';
@@ -109,11 +109,11 @@ const throughDeciders$ = (
   return deciders.reduce(decided$, use.check$(toolCall)).pipe(
     abortsUnlessComplete(abort),
     map((checked) => {
-      refuseHalted(use.lent);
+      outputBelow(use.lent);
       return decisionOf(checked, spentBelow(use.lent));
     }),
     catchError((error: unknown) => {
-      refuseHalted(use.lent);
+      outputBelow(use.lent);
       throw error;
     }),
   );

@@ -17,7 +17,7 @@ import { deadline } from '../flow/deadline.js';
 import { checked$, type Authorization, failedBy, timeoutOf } from './authorize-tool-call.js';
 import { isFatal, isMillraceError, messageOf, MillraceError } from '../values/errors.js';
 import { copied, type ToolCallBlock } from '../values/message.js';
-import { refuseHalted, spentBelow } from '../seams/tool-context.js';
+import { outputBelow, spentBelow } from '../seams/tool-context.js';
 import type { OpenRun } from '../run.js';
 import { addCost, type CostBelow, costOf } from '../seams/spending.js';
 import type { ToolEmission, ToolOutput } from '../values/tool-output.js';
@@ -108,10 +108,7 @@ export const createToolRun = (
         if (isFatal(error) || (error !== undefined && error === failure)) throw error;
         return failedBy(context, run, name, error);
       }),
-      thenMap((output) => {
-        refuseHalted(toolContext);
-        return ranTo(output);
-      }),
+      thenMap((output) => ranTo(outputBelow(toolContext) ?? output)),
     ),
     cutAs: (why) => ranTo(failedOutput(why)),
   };

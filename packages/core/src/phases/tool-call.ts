@@ -63,34 +63,35 @@ export const callTool$ = (
       run: deciding.run$,
       cut: deciding.cut$,
     })
-    .pipe(
-      thenMap((decision) => {
-        const acting = createActing(context, run, plan, decision, deciding.hasRun());
-        return context
-          .perform({
-            kind: 'tool',
-            id: position,
-            input: decision.toolCall,
-            run: acting.run$,
-            cut: acting.cut$,
-          })
-          .pipe(
-            thenMap((given) => {
-              const { groups } = given;
-              // Replays the effect of a recorded tool call.
-              if (!acting.hasRun() && groups !== undefined) context.activateOnly(groups);
-              const outcome = sameUse(given, plan);
-              const { toolCall, result, ms } = outcome;
-              context.local(progress).acting?.results.push(result);
-              // A layer, such as a cache, answered it.
-              if (!acting.isReported() && !context.local(replayedSteps).has(position)) {
-                context.hooks.report(run.iteration, { type: 'postActing', toolCall, result, ms });
-              }
-              return outcome;
-            }),
-          );
-      }),
-    );
+    .pipe(thenMap((decision) => runTool$(context, run, plan, decision, deciding.hasRun())));
+};
+
+/** Runs a tool as decided, in a step. `isNew`: decided in this process, so that no other one can have started it. */
+export const runTool$ = (
+  context: Needs,
+  run: OpenRun,
+  plan: Planned,
+  decision: Authorization,
+  isNew: boolean,
+): Observable<ToolCallResult> => {
+  const id = `${run.iteration}/${plan.index}`;
+  const acting = createActing(context, run, plan, decision, isNew);
+  const { run$, cut$: cut } = acting;
+  return context.perform({ kind: 'tool', id, input: decision.toolCall, run: run$, cut }).pipe(
+    thenMap((given) => {
+      const { groups } = given;
+      // Replays the effect of a recorded tool call.
+      if (!acting.hasRun() && groups !== undefined) context.activateOnly(groups);
+      const outcome = sameUse(given, plan);
+      const { toolCall, result, ms } = outcome;
+      context.local(progress).acting?.results.push(result);
+      // A layer, such as a cache, answered it.
+      if (!acting.isReported() && !context.local(replayedSteps).has(id)) {
+        context.hooks.report(run.iteration, { type: 'postActing', toolCall, result, ms });
+      }
+      return outcome;
+    }),
+  );
 };
 
 const sameUse = (outcome: ToolCallResult, { index, toolCall: { id } }: Planned): ToolCallResult =>
@@ -173,7 +174,6 @@ const createActing = (
   run: OpenRun,
   plan: Planned,
   decision: Authorization,
-  /** Whether it was decided in this process, so that no other one can have started it. */
   isNew: boolean,
 ) => {
   const { scheduler, toolkit } = context;
@@ -275,9 +275,9 @@ const finish$ = (
       hooks.report(iteration, { ...after, result });
       return { result, extras: {}, finalAnswer: undefined, stop: false, ...ran };
     }
-    const { content, isError, suspended } = event.result;
-    if (suspended !== undefined) {
-      const request = frozen(suspended.request);
+    const { content, isError, suspended: later } = event.result;
+    if (later !== undefined && later.below === undefined) {
+      const request = frozen(later.request);
       hooks.report(iteration, { type: 'suspended', toolCall, request });
     }
     const shown = cutObservation(content, limits.maxObservation);
@@ -330,19 +330,21 @@ const createUncertain = (
 ): PendingRun => {
   const { hooks, local, memory, toolkit } = context;
   const { toolCall } = decision;
-  const tool = toolkit.find(toolCall.name);
   const { uncertain = ofUnknownEnd } = local(recorded).by ?? {};
-  const { then, output } =
-    tool?.idempotent === true
-      ? ({ then: 'rerun' } as const)
-      : uncertain(toolCall, tool !== undefined, memory !== noMemory);
-  hooks.report(run.iteration, { type: 'uncertain', toolCall, then });
-  return output === undefined
-    ? createToolRun(context, run, decision, plan)
-    : settledRun(decision, output, { executed: true, failed: false });
+  const id = `${run.iteration}/${plan.index}`;
+  const { then, output } = uncertain(
+    id,
+    toolCall,
+    toolkit.find(toolCall.name),
+    memory !== noMemory,
+  );
+  if (then !== undefined) hooks.report(run.iteration, { type: 'uncertain', toolCall, then });
+  if (output === undefined) return createToolRun(context, run, decision, plan);
+  const failed = then === undefined && output.isError;
+  return settledRun(decision, output, { executed: true, failed });
 };
 
-export const ofUnknownEnd = (): ReturnType<Recorded['uncertain']> => ({
+export const ofUnknownEnd: Recorded['uncertain'] = () => ({
   then: 'report',
   output: failedOutput(
     'It is unknown whether this has run: the process ended before its result was recorded. Find out before you call it again.',

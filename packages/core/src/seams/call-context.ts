@@ -1,13 +1,11 @@
 import type { AsyncSubject, Subject } from 'rxjs';
 import type { JoinableDemand } from '../flow/demand.js';
-import type { MillraceError } from '../values/errors.js';
 import type { AgentEvent, Listener } from '../events.js';
 import type { Hook } from './interceptor.js';
-import type { Interruption } from '../flow/interruption.js';
 import type { LayerContext } from './layer.js';
 import type { Reply } from '../values/reply.js';
-import type { Spending } from './spending.js';
 import type { Cell } from '../step.js';
+import type { ToolScope } from './tool-context.js';
 import type { Trampoline } from '../flow/trampoline.js';
 
 /** The state of one call, for its layers and for calls of its tools. Created once, never replaced. */
@@ -16,8 +14,6 @@ export interface CallContext extends LayerContext {
   readonly events$: Subject<AgentEvent>;
   /** Emits the reply after the last event, or errors. */
   readonly reply$: AsyncSubject<Reply>;
-  /** Keeps the parent's tool step from being cut; call the returned function once to release it. */
-  readonly holdAbove: () => () => void;
   readonly demand: JoinableDemand;
   /** Receivers of the events of this call and its sub-agents. */
   readonly listeners: readonly Listener[];
@@ -28,19 +24,14 @@ export interface CallContext extends LayerContext {
   /** The `seq` of the family's last event. */
   readonly numbers: { last: number };
   readonly nextSeq: () => number;
-  /** The interruption of the parent. */
-  readonly above: Interruption | undefined;
+  readonly above: ToolScope | undefined;
   /** The parent was interrupted, so no new call starts. */
   readonly isLate: boolean;
   /** The interceptors of the call, and of the parents that it speaks for. */
   readonly voice: readonly Hook[];
-  /** Adds a cost to the parents. */
-  readonly spend: ((spending: Spending) => void) | undefined;
   /** Runs after the last event was delivered, or on unsubscribe. */
   readonly afterwards: (() => void)[];
   readonly cells: Map<Cell<unknown>, unknown>;
-  /** Reports a fatal error to the tool that made the call. */
-  readonly reportHalt: (error: MillraceError) => void;
   readonly interceptors: readonly Hook[];
 }
 

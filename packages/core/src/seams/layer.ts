@@ -20,6 +20,7 @@ import {
   toArray,
 } from 'rxjs';
 import type { Call } from './call.js';
+import type { Below } from './tool-context.js';
 import type { CallInfo, CallLabels, Reply } from '../values/reply.js';
 import { contained, failing, thenMap } from '../flow/contained.js';
 import type { JoinableDemand } from '../flow/demand.js';
@@ -65,6 +66,8 @@ export interface LayerContext {
   readonly lineage: readonly CallInfo[];
   /** The `id` of the parent's step that makes this call. */
   readonly parentStep: string | undefined;
+  /** The tool call that makes this call. */
+  readonly above: { readonly below: Below } | undefined;
   /** The layers of the call, outermost first. */
   readonly layers: readonly Layer[];
   readonly labels: CallLabels;

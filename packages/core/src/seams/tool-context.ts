@@ -1,4 +1,5 @@
 import type { CallInfo } from '../values/reply.js';
+import type { ToolOutput } from '../values/tool-output.js';
 import { type MillraceError, misuse } from '../values/errors.js';
 import type { Lending } from './context.js';
 import type { LazyAbort } from '../flow/lazy-abort.js';
@@ -103,14 +104,22 @@ export const silent = <Options extends { readonly parent?: ToolContext }>(
 ): Options => heard(options, false);
 
 /** The part of a tool call that its calls need. */
-interface ToolScope {
+export interface ToolScope {
   readonly scope: CallContext;
   readonly stepId: string;
   readonly isOver: () => boolean;
-  /** The cost of its calls so far, and the fatal error of one, which overrides the tool's result. */
-  readonly below: { spent: Spending; halt?: MillraceError };
+  readonly below: Below;
   readonly callIds: CallIds;
   readonly speaks: boolean;
+}
+
+/** Reported by the calls of a tool call. */
+export interface Below {
+  spent: Spending;
+  /** The fatal error of one, which overrides the tool's result. */
+  halt?: MillraceError;
+  /** Overrides it, too. */
+  output?: () => ToolOutput;
 }
 
 interface CallIds {
@@ -126,16 +135,17 @@ export const nextCallId = ({ callIds }: ToolScope): string => {
 
 export const spendBelow = ({ below, scope }: ToolScope, spending: Spending): void => {
   below.spent = addSpending(below.spent, spending);
-  scope.spend?.(spending);
+  if (scope.above !== undefined) spendBelow(scope.above, spending);
 };
 
 export const spentBelow = (context: ToolContext): CostBelow =>
   costBelow(toolScopeOf(context).below.spent);
 
-/** Throws if a sub-agent ended by a fatal error: the result of such a tool call must not be recorded. */
-export const refuseHalted = (context: ToolContext): void => {
-  const { halt } = toolScopeOf(context).below;
+/** The output of a tool call if its calls override it. Throws the fatal error of one: it must not be recorded. */
+export const outputBelow = (context: ToolContext): ToolOutput | undefined => {
+  const { halt, output } = toolScopeOf(context).below;
   if (halt) throw halt;
+  return output?.();
 };
 
 const scopes = new WeakMap<ToolContext, ToolScope>();

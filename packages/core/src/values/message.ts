@@ -65,9 +65,20 @@ export interface ToolResultBlock {
 export interface Suspended {
   /** The request of the tool: plain JSON, never sent to a model. */
   readonly request: unknown;
+  /** The calls of the tool that wait. */
+  readonly below?: WaitingBelow;
 }
 
-/** A tool call that waits for its result. */
+/** Calls below a tool call, at any depth, that wait for results. Plain JSON. */
+export interface WaitingBelow {
+  /** The id of the root call. */
+  readonly rootId: string;
+  readonly waiting: readonly Suspension[];
+  /** The steps of these calls so far, by their positions. */
+  readonly steps: Readonly<Record<string, unknown>>;
+}
+
+/** A tool call that waits for its result. The `id` of one in a sub-agent starts with its place: `call_1/call_2`. */
 export interface Suspension {
   readonly toolCall: ToolCallBlock;
   readonly request: unknown;

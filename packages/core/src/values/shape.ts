@@ -36,12 +36,23 @@ export const isUsage = (value: unknown): value is Usage =>
 export const isToolCall: Check = (value) =>
   hasFields(value, { id: isString, name: isString, input: isRecord });
 
+const isLater: Check = (value) =>
+  hasFields(value, {
+    below: isOptional((below) =>
+      hasFields(below, {
+        rootId: isString,
+        waiting: isArrayOf((it) => hasFields(it, { toolCall: isToolCall })),
+        steps: isRecord,
+      }),
+    ),
+  });
+
 export const isToolResult: Check = (value) =>
   hasFields(value, {
     toolCallId: isString,
     content: areContentBlocks,
     isError: isBoolean,
-    suspended: isOptional(isRecord),
+    suspended: isOptional(isLater),
   });
 
 export const isAssistantMessage: Check = (value) =>

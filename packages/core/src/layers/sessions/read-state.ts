@@ -6,11 +6,13 @@ import {
   isContentBlock,
   type Message,
   plainBlock,
+  type Suspended,
   type ThinkingBlock,
   type ToolMessage,
   type ToolResultBlock,
   type ToolCallBlock,
   type UserMessage,
+  type WaitingBelow,
 } from '../../values/message.js';
 import { isObject, isRecord, isTooDeep } from '../../values/json.js';
 import type { Usage } from '../../values/usage.js';
@@ -340,6 +342,12 @@ const thinking = objectOf<ThinkingBlock>(
 
 const contents = listOf(contentBlock, maxBlocks);
 
+const below = objectOf<WaitingBelow>({
+  rootId: name,
+  waiting: listOf(objectOf({ toolCall, request: json }), maxBlocks),
+  steps: jsonObject,
+});
+
 const toolResult = ofType(
   'tool_result',
   objectOf<ToolResultBlock>(
@@ -352,7 +360,7 @@ const toolResult = ofType(
       details: detailsOf,
       suspended: (value, place) => ({
         request: null,
-        ...objectOf<{ request?: unknown }>({ request: json }, 'request')(value, place),
+        ...objectOf<Partial<Suspended>>({ request: json, below }, 'request', 'below')(value, place),
       }),
     },
     'note',

@@ -17,13 +17,17 @@ import { MillraceError, misuse } from '../../values/errors.js';
 import type { Input } from '../../seams/input.js';
 import { isRecord } from '../../values/json.js';
 import type { Answer } from '../../seams/layer.js';
+import { renamed } from '../../journal/forked-records.js';
 import { history } from '../../memories/conversation.js';
+import { addLate, continuing } from '../../memories/suspend.js';
 import type { AssistantMessage, Block, ContentBlock, Message } from '../../values/message.js';
 import { areBlocks, isContentBlock, plainBlock, textBlock, textOf } from '../../values/message.js';
 import type { Rule } from '../../values/options.js';
-import { createToolContext, refuseHalted, silent, spentBelow } from '../../seams/tool-context.js';
-import { end, type EndedRun, hasEnded, type OpenRun, spend } from '../../run.js';
+import { createToolContext, outputBelow, silent, spentBelow } from '../../seams/tool-context.js';
+import { append, end, type EndedRun, hasEnded, type OpenRun, type Run, spend } from '../../run.js';
 import type { InputSchema } from '../../values/schema.js';
+import { isMessage } from '../../values/shape.js';
+import { toolOutput, type ToolOutput } from '../../values/tool-output.js';
 import { waited$ } from '../../step.js';
 import { liveToolkit } from '../../tools/toolkit.js';
 import { tokensIn, type Usage } from '../../values/usage.js';
@@ -69,10 +73,13 @@ const runStep = (step: Composable): ((context: CallContext) => Answer) => {
       const openRun = begin(call, context);
       warnOfUnused(call, context);
       if (hasEnded(openRun)) return of(concluded(openRun, call, context));
-      return answer$(run, openRun, call, context).pipe(
-        concatMap(({ answer, usage }) => {
+      const before = waitingStep(call, openRun, context);
+      return answer$(run, before?.run ?? openRun, before?.call ?? call, context).pipe(
+        concatMap(({ answer, usage, later }) => {
           const spent = tokensIn(usage) === 0 ? openRun : spend(openRun, usage, 'steps');
-          return conclude$(spent, answer, call, context).pipe(
+          const settled = withStep(spent, before?.toolCallId, later, context);
+          if (hasEnded(settled)) return of(concluded(settled, call, context));
+          return conclude$(settled, answer, call, context).pipe(
             map((ended) => {
               const reply = concluded(ended, call, context);
               const sources = [...(answer?.reply?.sources ?? []), ...(reply.sources ?? [])];
@@ -101,7 +108,7 @@ const answer$ = (
   openRun: OpenRun,
   prepared: Call,
   context: CallContext,
-): Observable<{ readonly answer: StepAnswer | undefined; readonly usage: Usage }> =>
+): Observable<Answered> =>
   defer(() => {
     const { call, interruption } = context;
     const earlier = earlierMessages(prepared, call.callId);
@@ -121,21 +128,81 @@ const answer$ = (
     );
     return waited$(context, 'steps', last$).pipe(
       // A step that fails because an interrupt cut its calls counts as interrupted.
+      // So does one that fails because a sub-agent is suspended.
       catchError((error: unknown) => {
-        if (isOver()) return EMPTY;
+        if (isOver() || outputBelow(parent) !== undefined) return EMPTY;
         throw error;
       }),
       defaultIfEmpty(undefined),
       map((answer) => {
-        refuseHalted(parent);
-        return { answer, usage: spentBelow(parent).usage };
+        const output = outputBelow(parent);
+        const later = isOver() ? undefined : output;
+        return { answer, usage: spentBelow(parent).usage, later };
       }),
     );
   });
 
+interface Answered {
+  readonly answer: StepAnswer | undefined;
+  readonly usage: Usage;
+  /** Sub-agents are suspended. */
+  readonly later: ToolOutput | undefined;
+}
+
+/** A call of steps with suspended sub-agents is kept as a tool call, whose late result is the end of the steps. */
+const withStep = (
+  run: OpenRun,
+  before: string | undefined,
+  later: ToolOutput | undefined,
+  { call }: CallContext,
+): Run => {
+  if (before === undefined && later === undefined) return run;
+  const { content, suspended } = later ?? toolOutput({ content: 'Done.' });
+  const id = before ?? `${call.callId}/${stepsCall}`;
+  const toolCall = { type: 'tool_call', id, name: call.agent.at(-1) ?? '', input: {} } as const;
+  const own = { type: 'tool_result', toolCallId: id, content, isError: false } as const;
+  const result = suspended === undefined ? own : { ...own, suspended };
+  const settled =
+    before === undefined
+      ? append(
+          run,
+          { id, role: 'assistant', content: [toolCall] },
+          { id: `${id}/results`, role: 'tool', content: [result] },
+        )
+      : addLate(run, call, [result]);
+  if (suspended === undefined) return settled;
+  const suspensions = suspended.below?.waiting ?? [];
+  return { ...end(settled, 'suspended', assistantMessage(call, 'suspended', [])), suspensions };
+};
+
+const stepsCall = 'steps';
+
+/** The suspended steps that a call continues, with their input and the conversation before it. */
+const waitingStep = (call: Call, run: OpenRun, { above, call: { callId }, local }: CallContext) => {
+  const [waiting] = local(continuing).by?.tools ?? [];
+  // Calls below the top replay their steps.
+  if (waiting === undefined || above !== undefined) return undefined;
+  const { id: toolCallId } = waiting.toolCall;
+  const former = toolCallId.slice(0, -stepsCall.length - 1);
+  const messages = run.messages
+    .slice(
+      0,
+      run.messages.findIndex(({ id }) => id === toolCallId),
+    )
+    .map((message) => renamed(message, former, callId))
+    .filter(isMessage);
+  const isInput = ({ id }: Message): boolean => id.startsWith(`${callId}/input/`);
+  const history = messages.filter((message) => !isInput(message));
+  return {
+    toolCallId,
+    run: { ...run, messages },
+    call: { ...call, input: messages.filter(isInput), history },
+  };
+};
+
 const earlierMessages = (call: Call, callId: string): readonly Message[] => [
   ...call.recalled,
-  ...call.history,
+  ...call.history.filter(({ id }) => !ofSteps.test(id)),
   ...contextMessages(`${callId}/context`, textFound(call.found)),
   ...notesMessage(`${callId}/notes`, call.notes),
 ];
@@ -165,6 +232,9 @@ const conclude$ = (
   }
   return endAnswered$(openRun, answer, prepared);
 };
+
+/** Sub-agents do not see that their parent was suspended. */
+const ofSteps = /\/steps(?:\/results)?$/;
 
 const nameOf = ({ call }: Pick<CallContext, 'call'>): string => call.agent.at(-1) ?? '';
 

@@ -1,0 +1,117 @@
+import { type MonoTypeOperatorFunction, filter, identity, type Observable, of, tap } from 'rxjs';
+import { continuing, later, remembering, suspensionId, waitingIn } from '../memories/suspend.js';
+import type { LayerContext } from '../seams/layer.js';
+import { cell } from '../step.js';
+import { isRecord } from '../values/json.js';
+import type { CallInfo, Reply } from '../values/reply.js';
+import { isUsage } from '../values/shape.js';
+import { toolOutput, type ToolOutput } from '../values/tool-output.js';
+import { noUsage } from '../values/usage.js';
+import { outcome } from '../run.js';
+import type { OpenJournal } from './call-store-driver.js';
+import { renamed, renamedId } from './forked-records.js';
+
+/**
+ * A suspended sub-agent suspends the tools that have called it, up to the root call, whose memory keeps the steps of these calls.
+ * The next call of the session runs the same tools; their calls replay these steps, and continue with the late results.
+ */
+export const continuedBelow = (journal: OpenJournal, context: LayerContext): OpenJournal => {
+  const { above, lineage, local } = context;
+  // The calls below have the journal of their parent.
+  if (above === undefined || lineage.length > 2) return journal;
+  const known = stepsBefore(context);
+  const kept = local(keptSteps).get(above.below) ?? new Map<string, unknown>();
+  local(keptSteps).set(above.below, kept);
+  const { isWritten } = journal;
+  return {
+    ...journal,
+    step$: (id, work) =>
+      journal
+        .step$(id, () => (known.has(id) ? of(known.get(id)) : work()))
+        .pipe(tap((written) => kept.set(id, written))),
+    ...(isWritten && { isWritten: (id) => known.has(id) || isWritten(id) }),
+  };
+};
+
+/** The steps below each tool call of the root call, by what its contexts share. */
+const keptSteps = cell('family', () => new WeakMap<object, Map<string, unknown>>());
+
+const before = cell('family', (): { steps?: ReadonlyMap<string, unknown> } => ({}));
+
+/** The steps of earlier calls that this one continues, by their positions here. */
+const stepsBefore = ({ call, local }: Pick<LayerContext, 'call' | 'local'>) => {
+  const { tools = [] } = local(continuing).by ?? {};
+  return (local(before).steps ??= new Map(
+    tools.flatMap(({ result: { suspended } }) => {
+      const { rootId, steps } = suspended?.below ?? { rootId: '', steps: {} };
+      return Object.entries(steps).flatMap(([id, value]): [string, unknown][] =>
+        isWaiting(value)
+          ? []
+          : [[renamedId(id, rootId, call.rootId), renamed(paid(value), rootId, call.rootId)]],
+      );
+    }),
+  ));
+};
+
+/** A step that waits runs again. */
+const isWaiting = (value: unknown): boolean =>
+  isRecord(value) &&
+  (value['reason'] === 'suspended' ||
+    (isRecord(value['result']) && value['result']['suspended'] !== undefined));
+
+/** The call that made the request has counted its cost. */
+const paid = (value: unknown): unknown => {
+  if (!isRecord(value) || !isUsage(value['usage'])) return value;
+  const { below: _, ...step } = value;
+  return { ...step, usage: noUsage };
+};
+
+export type WaitedTool = (
+  id: string,
+  toolCallId: string,
+) => { readonly output?: ToolOutput } | undefined;
+
+/** The late result of a tool call that waited; none if its calls did, so that it runs again. */
+export const waitedIn =
+  ({ call, local }: Pick<LayerContext, 'call' | 'local'>): WaitedTool =>
+  (id, toolCallId) => {
+    if (call.parentId === undefined) return undefined;
+    const result = local(continuing).by?.results.get(suspensionId(call, toolCallId));
+    if (result !== undefined) {
+      const { content, isError, details } = result;
+      return { output: toolOutput({ content, isError, details }) };
+    }
+    const { steps } = local(before);
+    return steps?.has(`${call.callId}/${id}/intent`) === true ? {} : undefined;
+  };
+
+const withheld = cell('call', () => ({ isWaiting: false }));
+
+/** Reports the suspended tool calls of a call to the tool that made it. */
+export const reportingAbove = (context: LayerContext): MonoTypeOperatorFunction<Reply> => {
+  const { above, call, lineage, local } = context;
+  const [root, ...inner] = lineage;
+  if (above === undefined || root === undefined) return identity;
+  return tap(({ reason }) => {
+    const { run } = local(outcome);
+    const has = ({ callId }: CallInfo): boolean => local(remembering).has(callId);
+    if (reason !== 'suspended' || run === undefined || !has(root) || inner.some(has)) return;
+    local(withheld).isWaiting = true;
+    const { output } = above.below;
+    const before = output?.().suspended?.below?.waiting ?? [];
+    const waiting = [...before, ...waitingIn(run, call)];
+    above.below.output = () => {
+      const steps = Object.fromEntries(local(keptSteps).get(above.below) ?? []);
+      const below = { rootId: root.callId, waiting, steps };
+      return toolOutput({ content: later, suspended: { request: null, below } });
+    };
+  });
+};
+
+/** Emits no suspended reply: the tool that made the call waits, too. */
+export const withoutSuspended =
+  ({ local }: Pick<LayerContext, 'local'>) =>
+  <T>(seen$: Observable<T>): Observable<T> =>
+    seen$.pipe(filter((seen) => !local(withheld).isWaiting || !isReply(seen)));
+
+const isReply = (seen: unknown): boolean => isRecord(seen) && 'reason' in seen && !('type' in seen);
