@@ -84,7 +84,7 @@ export const fetchPage = (options: FetchPageOptions = {}): Tool => {
 const isHostList = (value: unknown): boolean =>
   Array.isArray(value) && value.every((host) => typeof host === 'string');
 
-const rules: Readonly<Record<keyof FetchPageOptions, Rule>> = {
+export const rules: Readonly<Record<keyof FetchPageOptions, Rule>> = {
   allowPrivate: [
     (value) => typeof value === 'function' || isHostList(value),
     'a list of hosts or a function of the URL',
@@ -104,7 +104,8 @@ const rules: Readonly<Record<keyof FetchPageOptions, Rule>> = {
   lookup: isFunction,
 };
 
-const rulesOf = ({
+/** The rules that options stand for. */
+export const rulesOf = ({
   allowPrivate = [],
   isAllowed = () => true,
   ports = [80, 443],

@@ -61,7 +61,7 @@ const follow = async (
 
 // ---------------------------------------------------------------- URLs
 
-const parsedUrl = (address: string, base?: string): URL => {
+export const parsedUrl = (address: string, base?: string): URL => {
   const url = URL.canParse(address, base) ? new URL(address, base) : undefined;
   if (url === undefined) throw new Error(`${shown(address)} is not a valid URL.`);
   url.hash = '';
@@ -69,7 +69,14 @@ const parsedUrl = (address: string, base?: string): URL => {
 };
 
 /** The URL parser has normalized all forms of IPv4 addresses, such as `0x7f.1`, and decoded escapes of the host. */
-const checkUrl = (url: URL, { ports, isPrivateAllowed, isAllowed }: GetRules): void => {
+export const checkUrl = (
+  url: URL,
+  {
+    ports,
+    isPrivateAllowed,
+    isAllowed,
+  }: Pick<GetRules, 'ports' | 'isPrivateAllowed' | 'isAllowed'>,
+): void => {
   const refuse = (why: string): never => {
     throw new Error(`${shown(url)} must not be fetched: ${why}`);
   };
@@ -195,7 +202,7 @@ const decompression = (url: URL, encoding: string): Duplex | undefined => {
 // ---------------------------------------------------------------- connections
 
 /** Checks literal addresses: for these, a connection resolves no name. */
-const publicOnly =
+export const publicOnly =
   (connect: buildConnector.connector): buildConnector.connector =>
   (options, callback) => {
     const host = bareHost(options.hostname);
