@@ -1,4 +1,4 @@
-import type { FlowComponent, FlowComponents, OnError } from './document.js';
+import type { FlowComponent, FlowComponents, OnError, SwitchCase } from './document.js';
 
 /** One choice of a switch or categorize component. */
 export interface Branch {
@@ -14,10 +14,8 @@ export const branchesOf = (component: FlowComponent): readonly Branch[] | undefi
     case 'switch': {
       const { cases, otherwise } = component.params;
       return [
-        ...cases.map(({ conditions, logic = 'and', to }, index) => ({
-          label: conditions
-            .map(({ value, operator, operand = '' }) => `${value} ${operator} ${operand}`.trim())
-            .join(` ${logic} `),
+        ...cases.map(({ to, ...condition }, index) => ({
+          label: conditionText(condition),
           to,
           path: ['cases', index, 'to'],
         })),
@@ -40,11 +38,23 @@ export const branchesOf = (component: FlowComponent): readonly Branch[] | undefi
   }
 };
 
+/** The conditions of a switch or a loop as text. */
+export const conditionText = ({
+  conditions,
+  logic = 'and',
+}: Pick<SwitchCase, 'conditions' | 'logic'>): string =>
+  conditions
+    .map(({ value, operator, operand = '' }) => `${value} ${operator} ${operand}`.trim())
+    .join(` ${logic} `);
+
 const otherwiseOf = (to: readonly string[] | undefined): readonly Branch[] =>
   to === undefined ? [] : [{ label: 'otherwise', to, path: ['otherwise'] }];
 
 export const onErrorOf = ({ params }: FlowComponent): OnError | undefined =>
   params !== undefined && 'on_error' in params ? params.on_error : undefined;
 
+/** The components inside an iteration or a loop. */
 export const innerOf = (component: FlowComponent): FlowComponents | undefined =>
-  component.component_name === 'iterate' ? component.params.components : undefined;
+  component.component_name === 'iterate' || component.component_name === 'loop'
+    ? component.params.components
+    : undefined;

@@ -1,16 +1,21 @@
-import { isMillraceError, MillraceError } from '@millrace/core';
-import { defined } from '@millrace/core/values';
+import { MillraceError, type Model } from '@millrace/core';
 import { catchError, defer, of } from 'rxjs';
+import { modelWithRetry } from './attempts.js';
 import { innerOf, onErrorOf } from './branches.js';
 import { ownOf } from './component-problems.js';
 import { agentWork } from './components/agent.js';
 import { categorizeWork } from './components/categorize.js';
 import { codeWork } from './components/code.js';
+import { httpWork } from './components/http.js';
+import { humanWork } from './components/human.js';
 import { iterateWork } from './components/iterate.js';
+import { loopWork } from './components/loop.js';
 import { retrievalWork } from './components/retrieval.js';
+import { setWork } from './components/set.js';
 import { switchWork } from './components/switch.js';
 import { toolWork } from './components/tool.js';
-import type { FlowComponent, FlowComponents, MessageParams } from './document.js';
+import type { AgentParams, FlowComponent, FlowComponents, MessageParams } from './document.js';
+import { flowErrorOf, toError } from './flow-error.js';
 import { graphOf, topological } from './graph.js';
 import { outputOf, render, templateOf } from './render.js';
 import type { CompileOptions } from './resources.js';
@@ -48,7 +53,7 @@ export const compileGraph = (
   return { nodes, concurrency: options.concurrency };
 };
 
-const synchronous: ReadonlySet<string> = new Set(['begin', 'switch', 'message']);
+const synchronous: ReadonlySet<string> = new Set(['begin', 'switch', 'message', 'set']);
 
 /** The components that the templates of a component, or of components inside it, refer to. */
 const referencesIn = (component: FlowComponent): ReadonlySet<string> =>
@@ -68,11 +73,11 @@ const workOf = (id: string, component: FlowComponent, options: CompileOptions): 
       return ({ sys }) => of(done({ text: sys.query }));
     case 'agent': {
       const { params } = component;
-      return agentWork(id, params, existing(ownOf(resources.models, params.llm_id)), options);
+      return agentWork(id, params, modelOf(params, options), options);
     }
     case 'categorize': {
       const { params } = component;
-      return categorizeWork(id, params, existing(ownOf(resources.models, params.llm_id)));
+      return categorizeWork(id, params, modelOf(params, options));
     }
     case 'retrieval': {
       const { params } = component;
@@ -95,8 +100,23 @@ const workOf = (id: string, component: FlowComponent, options: CompileOptions): 
       const { params } = component;
       return iterateWork(id, params, compileGraph(params.components, options, true));
     }
+    case 'loop': {
+      const { params } = component;
+      return loopWork(id, params, compileGraph(params.components, options, true));
+    }
+    case 'human':
+      return humanWork(id, component.params, resources.human);
+    case 'http':
+      return httpWork(id, component.params, existing(resources.http), resources.secrets);
+    case 'set':
+      return setWork(component.params, options.variables);
   }
 };
+
+const modelOf = (
+  { llm_id, retry }: Pick<AgentParams, 'llm_id' | 'retry'>,
+  { resources }: CompileOptions,
+): Model => modelWithRetry(existing(ownOf(resources.models, llm_id)), retry);
 
 const messageWork = ({ content }: MessageParams): Work => {
   const template = templateOf(content);
@@ -116,19 +136,14 @@ const withErrorHandling = (id: string, component: FlowComponent, work: Work): Wo
   return (scope) =>
     defer(() => work(scope)).pipe(
       catchError((error: unknown) => {
-        if (onError === undefined) throw errorOf(id, error);
+        if (onError === undefined) throw flowErrorOf(id, error);
+        const { code, userMessage: message } = toError(error);
+        const failed = { text: '', error: { code, message } };
+        const outputs = new Map([...scope.outputs, [id, failed]]);
         return of({
-          ...done({ text: render(fallback, scope) }),
+          ...done({ ...failed, text: render(fallback, { ...scope, outputs }) }),
           ...(onError.to !== undefined && { to: onError.to }),
         });
       }),
     );
-};
-
-const errorOf = (id: string, cause: unknown): MillraceError => {
-  const message = `In the component '${id}': ${cause instanceof Error ? cause.message : String(cause)}`;
-  if (!isMillraceError(cause)) return new MillraceError('unknown', message, { cause });
-  const { code, retryable, userMessage, partial, retryAfterMs, status, requestId, over } = cause;
-  const details = defined({ partial, retryAfterMs, status, requestId, over });
-  return new MillraceError(code, message, { cause, retryable, userMessage, ...details });
 };

@@ -1,8 +1,16 @@
 import { createAgent, isMillraceError, type Tool } from '@millrace/core';
 import { isRecord } from '@millrace/core/values';
 import { jsonSchema } from '@millrace/core/schema';
-import type { AgentParams, FlowComponents, SwitchParams } from './document.js';
+import { idempotentMethods } from './components/http.js';
+import type {
+  AgentParams,
+  FlowComponents,
+  HttpParams,
+  HumanParams,
+  SwitchCondition,
+} from './document.js';
 import { type Finding, problemAt } from './problem.js';
+import { templateOf } from './render.js';
 import type { FlowResources } from './resources.js';
 import { allComponents } from './template-problems.js';
 import { noModel } from './work.js';
@@ -23,25 +31,92 @@ export const componentProblems = (
           ...repeatedTools(component.params, at, resources),
         ];
       case 'switch':
-        return operandProblems(component.params, at);
+        return component.params.cases.flatMap(({ conditions }, index) =>
+          operandProblems(conditions, [...at, 'cases', index]),
+        );
+      case 'loop':
+        return operandProblems(component.params.until?.conditions ?? [], [...at, 'until']);
+      case 'human':
+        return humanProblems(component.params, at);
+      case 'http':
+        return httpProblems(component.params, at);
       default:
         return [];
     }
   });
 
-const operandProblems = ({ cases }: SwitchParams, path: Path): readonly Finding[] =>
-  cases.flatMap(({ conditions }, index) =>
-    conditions.flatMap(({ operator, operand }, nth) => {
-      const at = [...path, 'cases', index, 'conditions', nth, 'operand'];
-      const isAlone = operator === 'is empty' || operator === 'is not empty';
-      if (isAlone === (operand === undefined)) return [];
+const operandProblems = (conditions: readonly SwitchCondition[], path: Path): readonly Finding[] =>
+  conditions.flatMap(({ operator, operand }, nth) => {
+    const at = [...path, 'conditions', nth, 'operand'];
+    const isAlone = operator === 'is empty' || operator === 'is not empty';
+    if (isAlone === (operand === undefined)) return [];
+    return [
+      isAlone
+        ? problemAt(at, `is not used by '${operator}'`, 'Remove it.')
+        : problemAt(at, 'is missing', `'${operator}' compares the value with it.`),
+    ];
+  });
+
+const humanProblems = ({ choices, fields = {} }: HumanParams, path: Path): readonly Finding[] => {
+  const names = Object.keys(fields);
+  return [
+    ...(choices !== undefined && names.length > 0
+      ? [
+          problemAt(
+            [...path, 'choices'],
+            'cannot be combined with fields',
+            "Add a field of the type 'choice'.",
+          ),
+        ]
+      : []),
+    ...Object.entries(fields).flatMap(([name, field]) => {
+      const at = [...path, 'fields', name, 'choices'];
+      if ((field.type === 'choice') === (field.choices !== undefined)) return [];
       return [
-        isAlone
-          ? problemAt(at, `is not used by '${operator}'`, 'Remove it.')
-          : problemAt(at, 'is missing', `'${operator}' compares the value with it.`),
+        field.type === 'choice'
+          ? problemAt(at, 'is missing', 'List the possible values.')
+          : problemAt(at, `is not used by a field of the type '${field.type}'`, 'Remove it.'),
       ];
     }),
-  );
+  ];
+};
+
+const httpProblems = (params: HttpParams, path: Path): readonly Finding[] => {
+  const { url, method = 'GET', body, headers = {}, idempotency_key, retry } = params;
+  const [first] = templateOf(url);
+  const isPlain = typeof first === 'string' && !/^https?:\/\/[^/?#]/iu.test(url.trim());
+  const names = Object.keys(headers).map((name) => name.toLowerCase());
+  const repeated = names.filter((name, index) => names.indexOf(name) !== index);
+  const isSafe = idempotentMethods.has(method) || idempotency_key === true;
+  const sole = typeof first === 'object' && first.of === 'secret' ? first.name : undefined;
+  return [
+    ...(url.trim() === '' || isPlain
+      ? [problemAt([...path, 'url'], 'is not a URL', 'It must start with http:// or https://.')]
+      : []),
+    ...(sole !== undefined
+      ? [
+          problemAt(
+            [...path, 'url'],
+            `starts with 'secret.${sole}'`,
+            'The host cannot be a secret.',
+          ),
+        ]
+      : []),
+    ...(body !== undefined && (method === 'GET' || method === 'HEAD')
+      ? [problemAt([...path, 'body'], `cannot be sent with ${method}`, "Set 'method' to POST.")]
+      : []),
+    ...repeated.map((name) => problemAt([...path, 'headers', name], 'is set twice')),
+    ...(retry !== undefined && !isSafe
+      ? [
+          problemAt(
+            [...path, 'retry'],
+            `may repeat the effect of ${method}`,
+            "Set 'idempotency_key' if the server supports it, or remove 'retry'.",
+          ),
+        ]
+      : []),
+  ];
+};
 
 const outputProblems = ({ output: schema }: AgentParams, path: Path): readonly Finding[] => {
   if (schema === undefined) return [];

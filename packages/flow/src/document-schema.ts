@@ -1,5 +1,5 @@
-import { operators } from './document.js';
-import { idPattern } from './ids.js';
+import { assignOperators, fieldTypes, httpMethods, operators, variableTypes } from './document.js';
+import { idPattern, namePattern } from './ids.js';
 import { limits } from './limits.js';
 
 type Schema = Readonly<Record<string, unknown>>;
@@ -33,6 +33,7 @@ const whole = (minimum: number, maximum: number, description: string): Schema =>
 });
 const model = text('The model: a key of `models`.');
 const onError = ref('onError');
+const retry = ref('retry');
 
 const agent = closed(
   {
@@ -63,6 +64,7 @@ const agent = closed(
     },
     temperature: { type: 'number', minimum: 0 },
     max_tokens: whole(1, Number.MAX_SAFE_INTEGER, 'Maximum tokens of each of its messages.'),
+    retry,
     on_error: onError,
   },
   'llm_id',
@@ -73,6 +75,7 @@ const retrieval = closed(
     retriever_id: text('A key of `retrievers`.'),
     query: template('The search query. Default: {{sys.query}}.'),
     top_n: whole(1, 1_000, 'The maximum number of passages. Default: 5.'),
+    retry,
     on_error: onError,
   },
   'retriever_id',
@@ -88,6 +91,9 @@ const condition = closed(
   'operator',
 );
 
+const conditions: Schema = { type: 'array', minItems: 1, items: condition };
+const logic: Schema = { enum: ['and', 'or'], description: 'Default: and.' };
+
 const choice = closed(
   {
     cases: {
@@ -95,8 +101,8 @@ const choice = closed(
       minItems: 1,
       items: closed(
         {
-          conditions: { type: 'array', minItems: 1, items: condition },
-          logic: { enum: ['and', 'or'], description: 'Default: and.' },
+          conditions,
+          logic,
           to: ids('The next components if this is the first matching case.', 1),
         },
         'conditions',
@@ -127,6 +133,7 @@ const categorize = closed(
       ),
     },
     otherwise: ids('The next components if the model chooses no category. Default: an error.', 1),
+    retry,
     on_error: {
       ...closed({ value: template('The output.'), to: ids('The next components.', 1) }, 'to'),
     },
@@ -158,8 +165,99 @@ const input: Schema = {
   type: 'object',
   description: 'A template that is a single reference becomes the value itself. Default: {}.',
 };
-const code = closed({ function: text('A key of `code`.'), input, on_error: onError }, 'function');
-const tool = closed({ tool: text('The name of a tool.'), input, on_error: onError }, 'tool');
+const code = closed(
+  { function: text('A key of `code`.'), input, retry, on_error: onError },
+  'function',
+);
+const tool = closed({ tool: text('The name of a tool.'), input, retry, on_error: onError }, 'tool');
+
+const loop = closed(
+  {
+    max_rounds: whole(1, limits.rounds, 'The maximum number of rounds.'),
+    until: {
+      ...closed({ conditions, logic }, 'conditions'),
+      description: 'Ends the loop after a round in which this is true. Default: never.',
+    },
+    components: ref('components'),
+    on_error: onError,
+  },
+  'max_rounds',
+  'components',
+);
+
+/** Timers support delays up to 2^31-1 ms. */
+const maxDelay = 2 ** 31 - 1;
+const choices: Schema = {
+  type: 'array',
+  minItems: 1,
+  uniqueItems: true,
+  items: text('A possible answer.'),
+};
+
+const human = closed(
+  {
+    message: template('What the person reads.'),
+    choices,
+    fields: {
+      type: 'object',
+      minProperties: 1,
+      maxProperties: 50,
+      propertyNames: ref('name'),
+      additionalProperties: closed(
+        {
+          type: { enum: fieldTypes },
+          label: text('What the person reads. Default: the name of the field.'),
+          choices,
+          required: { type: 'boolean', description: 'Default: true.' },
+        },
+        'type',
+      ),
+    },
+    timeout_ms: whole(1, maxDelay, 'The maximum time to wait, in milliseconds. Default: 24 days.'),
+    on_error: onError,
+  },
+  'message',
+);
+
+const http = closed(
+  {
+    url: template('The URL; inserted values are percent-encoded.'),
+    method: { enum: httpMethods, description: 'Default: GET.' },
+    headers: {
+      type: 'object',
+      propertyNames: { pattern: "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$" },
+      additionalProperties: template('The value of the header.'),
+    },
+    body: { description: 'A string is sent as it is, any other value as JSON.' },
+    timeout_ms: whole(1, maxDelay, 'Of each attempt, in milliseconds. Default: 30,000.'),
+    max_bytes: whole(1, 100_000_000, 'The maximum size of the response. Default: 1,000,000.'),
+    max_redirects: whole(0, 20, 'The maximum number of redirects. Default: 5.'),
+    result: text('The path of the output in a JSON response: data.items.0.'),
+    idempotency_key: { type: 'boolean', description: 'Sends Idempotency-Key. Default: false.' },
+    retry,
+    on_error: onError,
+  },
+  'url',
+);
+
+const set = closed(
+  {
+    assign: {
+      type: 'array',
+      minItems: 1,
+      items: closed(
+        {
+          variable: { type: 'string', description: 'A key of `variables`.' },
+          operator: { enum: assignOperators, description: 'Default: set.' },
+          value: { description: 'A template that is a single reference becomes the value itself.' },
+        },
+        'variable',
+      ),
+    },
+    on_error: onError,
+  },
+  'assign',
+);
 
 const params = {
   begin: closed({}),
@@ -171,6 +269,10 @@ const params = {
   message,
   code,
   tool,
+  loop,
+  human,
+  http,
+  set,
 };
 
 const component: Schema = {
@@ -202,6 +304,12 @@ export const documentSchema: Schema = {
       version: { const: 1 },
       name: { type: 'string', minLength: 1, maxLength: 100 },
       description: { type: 'string' },
+      variables: {
+        type: 'object',
+        maxProperties: limits.variables,
+        propertyNames: ref('name'),
+        additionalProperties: ref('variable'),
+      },
       components: ref('components'),
     },
     'version',
@@ -210,6 +318,15 @@ export const documentSchema: Schema = {
   ),
   $defs: {
     id: { type: 'string', pattern: idPattern },
+    name: { type: 'string', pattern: namePattern },
+    variable: closed(
+      {
+        type: { enum: variableTypes },
+        default: { description: 'The value at the start of a call. Default: the empty value.' },
+        description: { type: 'string' },
+      },
+      'type',
+    ),
     components: {
       type: 'object',
       minProperties: 1,
@@ -224,6 +341,16 @@ export const documentSchema: Schema = {
         to: ids('The next components if it fails, instead of the usual ones.', 1),
       }),
       minProperties: 1,
+    },
+    retry: {
+      ...closed(
+        {
+          times: whole(1, 10, 'The maximum number of repetitions.'),
+          delay_ms: whole(0, 600_000, 'Before the first one; it doubles. Default: 1,000.'),
+        },
+        'times',
+      ),
+      description: 'Repeats a failed request or run before its error counts.',
     },
     ...Object.fromEntries(Object.entries(params).map(([name, it]) => [`${name}Params`, it])),
   },

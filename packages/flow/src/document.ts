@@ -1,4 +1,7 @@
-/** A string with references such as `{{sys.query}}` and `{{component@output}}`, which are resolved at run time. */
+/**
+ * A string with references such as `{{sys.query}}`, `{{var.name}}` and `{{component@output}}`, which are resolved at run
+ * time.
+ */
 export type TemplateText = string;
 
 /** A flow as JSON, which `schema.json` describes. */
@@ -7,8 +10,22 @@ export interface FlowDocument {
   /** The name of the agent. */
   readonly name: string;
   readonly description?: string;
+  /** The variables of a call by name: a letter, then letters, digits and `_`, up to 64 characters. */
+  readonly variables?: Readonly<Record<string, FlowVariable>>;
   readonly components: FlowComponents;
 }
+
+/** A value that `set` components change, and templates read as `{{var.name}}`. Each call starts with its default. */
+export interface FlowVariable {
+  readonly type: VariableType;
+  /** Default: `''`, 0, `false`, `{}` or `[]`. */
+  readonly default?: unknown;
+  readonly description?: string;
+}
+
+export const variableTypes = ['string', 'number', 'boolean', 'object', 'array'] as const;
+
+export type VariableType = (typeof variableTypes)[number];
 
 /** Components by ID: a letter, then letters, digits, `_`, `-` and `:`, up to 64 characters, unique in a document. */
 export type FlowComponents = Readonly<Record<string, FlowComponent>>;
@@ -24,6 +41,10 @@ export interface FlowParams {
   message: MessageParams;
   code: CodeParams;
   tool: ToolParams;
+  loop: LoopParams;
+  human: HumanParams;
+  http: HttpParams;
+  set: SetParams;
 }
 
 export type ComponentName = keyof FlowParams;
@@ -45,12 +66,23 @@ export type FlowComponent =
     >]
   | (Omit<ComponentOf<'begin'>, 'params'> & Partial<Pick<ComponentOf<'begin'>, 'params'>>);
 
-/** How to handle a failed component, instead of failing the flow. */
+/**
+ * How to handle a failed component, instead of failing the flow. `{{id@error.code}}` and `{{id@error.message}}` have the
+ * code of the error and its message for end users.
+ */
 export interface OnError {
   /** The output of the failed component. Default: `''`. */
   readonly value?: TemplateText;
   /** The next components, instead of the usual ones. */
   readonly to?: readonly string[];
+}
+
+/** How to repeat a failed request or run of a component, before its error counts. */
+export interface FlowRetry {
+  /** The maximum number of repetitions. */
+  readonly times: number;
+  /** The delay before the first one, in milliseconds; it doubles each time. Default: 1,000. */
+  readonly delay_ms?: number;
 }
 
 /** Calls a model, perhaps with tools. Its output is the text of the answer, or a value that matches `output`. */
@@ -72,6 +104,7 @@ export interface AgentParams {
   readonly output?: Readonly<Record<string, unknown>>;
   readonly temperature?: number;
   readonly max_tokens?: number;
+  readonly retry?: FlowRetry;
   readonly on_error?: OnError;
 }
 
@@ -88,6 +121,7 @@ export interface RetrievalParams {
   readonly query?: TemplateText;
   /** The maximum number of passages. Default: 5. */
   readonly top_n?: number;
+  readonly retry?: FlowRetry;
   readonly on_error?: OnError;
 }
 
@@ -143,6 +177,7 @@ export interface CategorizeParams {
   readonly categories: Readonly<Record<string, FlowCategory>>;
   /** The next components if the model chooses no category. Default: an error. */
   readonly otherwise?: readonly string[];
+  readonly retry?: FlowRetry;
   readonly on_error?: OnError & { readonly to: readonly string[] };
 }
 
@@ -181,6 +216,7 @@ export interface CodeParams {
   readonly function: string;
   /** The argument of the function. A template that is a single reference becomes the value itself. Default: `{}`. */
   readonly input?: Readonly<Record<string, unknown>>;
+  readonly retry?: FlowRetry;
   readonly on_error?: OnError;
 }
 
@@ -190,5 +226,107 @@ export interface ToolParams {
   readonly tool: string;
   /** The input of the tool. A template that is a single reference becomes the value itself. Default: `{}`. */
   readonly input?: Readonly<Record<string, unknown>>;
+  readonly retry?: FlowRetry;
   readonly on_error?: OnError;
+}
+
+/** Repeats components until a condition is true. Its output is that of the last round. */
+export interface LoopParams {
+  /** The maximum number of rounds, up to 100. */
+  readonly max_rounds: number;
+  /** Ends the loop after a round in which this is true. May refer to the components of the round. Default: never. */
+  readonly until?: Pick<SwitchCase, 'conditions' | 'logic'>;
+  /**
+   * A separate graph, in which `{{id@index}}` is the number of the round, from 1, `{{id@previous.draft}}` the output of
+   * its component `draft` in the round before (after the loop: in the last one), and `{{id@rounds.0.draft}}` that in the first round.
+   */
+  readonly components: FlowComponents;
+  readonly on_error?: OnError;
+}
+
+/**
+ * Asks a person. Its output is the answer: a string, or an object if it has `fields`. If the program has no `human`
+ * resource, the call ends with the reason `suspended`.
+ */
+export interface HumanParams {
+  /** What the person reads. */
+  readonly message: TemplateText;
+  /** The possible answers. Default: any text. */
+  readonly choices?: readonly string[];
+  /** A form to fill in, instead of one answer. */
+  readonly fields?: Readonly<Record<string, HumanField>>;
+  /** The maximum time to wait, in milliseconds. Default: 24 days. */
+  readonly timeout_ms?: number;
+  readonly on_error?: OnError;
+}
+
+export const fieldTypes = ['text', 'number', 'boolean', 'choice'] as const;
+
+/** One field of a form. */
+export interface HumanField {
+  readonly type: (typeof fieldTypes)[number];
+  readonly label?: string;
+  /** The possible values of a `choice`. */
+  readonly choices?: readonly string[];
+  /** Default: true. */
+  readonly required?: boolean;
+}
+
+export const httpMethods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
+
+export type HttpMethod = (typeof httpMethods)[number];
+
+/**
+ * Sends an HTTP request with the `http` resource. Its output is the body of the response, as a value if it is JSON. A
+ * status other than 2xx is an error. `{{secret.NAME}}` is allowed in `url`, `headers` and `body`.
+ */
+export interface HttpParams {
+  /** Inserted values are percent-encoded, unless the URL starts with one. */
+  readonly url: TemplateText;
+  /** Default: `GET`. */
+  readonly method?: HttpMethod;
+  readonly headers?: Readonly<Record<string, TemplateText>>;
+  /** A string is sent as it is, any other value as JSON, with the values of its templates. */
+  readonly body?: unknown;
+  /** The maximum duration of each attempt with its redirects, in milliseconds. Default: 30,000. */
+  readonly timeout_ms?: number;
+  /** The maximum size of the response, in bytes. Default: 1,000,000. */
+  readonly max_bytes?: number;
+  /** The maximum number of redirects. Default: 5. */
+  readonly max_redirects?: number;
+  /** The path of the output in a JSON response: `data.items.0`. Default: all of it. */
+  readonly result?: string;
+  /** Sends the header `Idempotency-Key`, which is the same for each attempt and after a resume. Default: false. */
+  readonly idempotency_key?: boolean;
+  /** Repeats after failed connections, timeouts and the statuses 408, 429 and 5xx. */
+  readonly retry?: FlowRetry;
+  readonly on_error?: OnError;
+}
+
+/** Changes variables, in order. The components after it see the new values. It has no output. */
+export interface SetParams {
+  readonly assign: readonly Assignment[];
+  readonly on_error?: OnError;
+}
+
+export const assignOperators = [
+  'set',
+  'append',
+  'extend',
+  'add',
+  'subtract',
+  'multiply',
+  'divide',
+  'clear',
+  'remove first',
+  'remove last',
+] as const;
+
+/** One change of a variable. */
+export interface Assignment {
+  readonly variable: string;
+  /** `append` and `extend` add to an array; `clear` returns to the empty value of the type. Default: `set`. */
+  readonly operator?: (typeof assignOperators)[number];
+  /** A template that is a single reference becomes the value itself. */
+  readonly value?: unknown;
 }

@@ -14,16 +14,20 @@ import {
   having,
   isFunction,
   isRecord,
+  isText,
   type Rule,
   wholeNumber,
 } from '@millrace/core/values';
 import { asAgent, createStep } from '@millrace/core/teams';
 import { defer, map } from 'rxjs';
 import { compileGraph } from './compile.js';
+import { initialVariables } from './components/set.js';
+import { createReporters, createState } from './flow-state.js';
 import { checkedDocument } from './problems-in.js';
 import type { FlowResources } from './resources.js';
 import { type GraphResult, joinOutputs, runGraph$ } from './run-graph.js';
 import type { ConversationMessage, Scope } from './scope.js';
+import { allComponents } from './template-problems.js';
 
 type AgentOfSteps = NonNullable<Parameters<typeof asAgent>[1]>;
 
@@ -37,21 +41,29 @@ export interface FlowOptions extends FlowResources, Omit<AgentOfSteps, 'name' | 
  * Creates an agent from a document. Throws one `config` error with all problems of the document. The agent supports
  * sessions, events, guards, interrupts and limits. Each component is a child call, named by its ID. The answer consists
  * of the messages in the order of the graph, separated by empty lines. If the answer of one agent component is the
- * whole answer, that agent streams as the flow itself.
+ * whole answer, that agent streams as the flow itself. The state of its components and variables is in `stateChanged`
+ * events named `flow`.
  */
 export const flowAgent = (document: unknown, options: FlowOptions = {}): Agent => {
-  const { models, tools, retrievers, code, mcp, concurrency = 5, ...rest } = options;
+  const { models, tools, retrievers, code, mcp, http, secrets, human, ...others } = options;
+  const { concurrency = 5, use = [], ...rest } = others;
   checkOptions('flowAgent()', options, rules);
-  const resources = defined({ models, tools, retrievers, code, mcp });
-  const { name, components } = checkedDocument(document, resources);
-  const graph = compileGraph(components, { resources, concurrency });
+  const resources = defined({ models, tools, retrievers, code, mcp, http, secrets, human });
+  const { name, components, variables = {} } = checkedDocument(document, resources);
+  const graph = compileGraph(components, { resources, variables, concurrency });
+  const ids = allComponents(components).map(({ id }) => id);
+  const reporters = createReporters();
   const step = createStep((_input, given) =>
-    defer(() => runGraph$(graph, scopeOf(given))).pipe(map((ran) => answerOf(name, ran))),
+    defer(() => {
+      const initial = initialVariables(variables);
+      const report = createState(ids, initial, reporters.of(given));
+      return runGraph$(graph, { ...scopeOf(given), variables: initial, report });
+    }).pipe(map((ran) => answerOf(name, ran))),
   );
-  return asAgent(step, { ...rest, name });
+  return asAgent(step, { ...rest, use: [reporters.layer, ...use], name });
 };
 
-const scopeOf = (options: CallOptions): Scope => {
+const scopeOf = (options: CallOptions): Omit<Scope, 'variables' | 'report'> => {
   const { parent } = options;
   if (parent === undefined) {
     throw new MillraceError('invalidState', 'A flow can only run inside the call of its agent.');
@@ -91,7 +103,7 @@ const isContent = (block: AssistantBlock): block is ContentBlock =>
 
 /** The reply of an agent component, if it is the whole answer; otherwise text. */
 const answerOf = (name: string, ran: GraphResult): Input => {
-  if (ran.status === 'ended') return { ...ran.reply, name };
+  if (ran.status !== 'done') return { ...ran.reply, name };
   const output = joinOutputs(ran.outputs);
   if (output === undefined) {
     throw new MillraceError(
@@ -119,6 +131,12 @@ const rules: Readonly<Record<keyof FlowOptions, Rule>> = {
   retrievers: recordOf(having('retrieve$', '')[0], 'an object of retrievers'),
   code: recordOf(isFunction[0], 'an object of functions'),
   mcp: recordOf(isTools, 'an object of lists of tools'),
+  http: [
+    (value) => isRecord(value) && typeof value['fetch'] === 'function',
+    'an object with fetch',
+  ],
+  secrets: recordOf(isText[0], 'an object of strings'),
+  human: isFunction,
   concurrency: wholeNumber(1),
   context: checkedByAgent,
   use: checkedByAgent,

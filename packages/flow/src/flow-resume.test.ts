@@ -74,6 +74,38 @@ const documents: Readonly<Record<string, object>> = {
     }),
     say: say('{{i@output}}', 'i'),
   },
+  'a loop until a condition, with variables': {
+    begin: begin('l'),
+    l: component('loop', {
+      max_rounds: 3,
+      until: { conditions: [{ value: '{{var.paid}}', operator: '≥', operand: '2' }] },
+      components: {
+        each: begin('p'),
+        p: ask('pay {{l@index}}', { tools: ['pay'] }),
+        n: component('set', { assign: [{ variable: 'paid', operator: 'add', value: 1 }] }, 'p'),
+        said: say('{{p@output}} after {{l@previous.said}}', 'n'),
+      },
+    }),
+    say: say('{{l@output}} {{l@rounds.0.p}} {{var.paid}}', 'l'),
+  },
+  'a person, a request and an error': {
+    begin: begin('h'),
+    h: component('human', { message: 'Pay?', choices: ['yes', 'no'] }),
+    r: component(
+      'http',
+      {
+        url: 'https://bank.test/',
+        method: 'POST',
+        body: { pay: '{{h@output}}' },
+        idempotency_key: true,
+        headers: { authorization: '{{secret.KEY}}' },
+      },
+      'h',
+    ),
+    b: component('code', { function: 'fails', on_error: { value: '{{b@error.code}}' } }, 'r'),
+    t: component('tool', { tool: 'pay', input: { to: '{{r@output.n}} {{b@output}}' } }, 'b'),
+    say: say('{{t@output}} {{h@output}}', 't'),
+  },
   'ways side by side': {
     begin: begin('a', 'b', 'f'),
     a: ask('pay a', { tools: ['pay'] }),
@@ -95,7 +127,7 @@ const agentOf = (
     if (!isDead()) effects.push(effect);
   };
   return flowAgent(
-    { version: 1, name: 'f', components },
+    { version: 1, name: 'f', variables: { paid: { type: 'number' } }, components },
     {
       models: { m: model },
       tools: [
@@ -113,6 +145,19 @@ const agentOf = (
         note: ({ x }, { idempotencyKey }) => {
           affect(idempotencyKey);
           return `Noted ${String(x)}`;
+        },
+        fails: () => {
+          throw new Error('It fails.');
+        },
+      },
+      human: () => 'YES',
+      secrets: { KEY: 'secret' },
+      http: {
+        fetch: (_url, { headers }) => {
+          affect(headers['idempotency-key'] ?? '');
+          return Promise.resolve(
+            new Response('{"n":7}', { headers: { 'content-type': 'application/json' } }),
+          );
         },
       },
       use: [journal(createCallStore(driver), { onUncertain: 'rerun' })],
@@ -151,19 +196,30 @@ const dying = (driver: CallStoreDriver, records: number) => {
   };
 };
 
-const cut = (
+const cut = async (
   world: World,
   records: number,
   run$: (agent: Agent, durable: Journal) => Observable<unknown>,
   components: object,
-): void => {
+): Promise<void> => {
   const { driver, isDead, kill } = dying(world.driver, records);
   const durable = journal(createCallStore(driver), { onUncertain: 'rerun' });
-  run$(agentOf(components, { ...world, driver }, isDead), durable).subscribe({
-    error: () => undefined,
-  });
+  const ended = lastValueFrom(run$(agentOf(components, { ...world, driver }, isDead), durable), {
+    defaultValue: undefined,
+  }).catch(() => undefined);
+  // What the process waits for arrives before it is killed.
+  while (!isDead() && (await isRunning(ended)));
   kill();
 };
+
+/** Whether something has not ended after the promises that it waits for. */
+const isRunning = (ended: Promise<unknown>): Promise<boolean> =>
+  Promise.race([
+    ended.then(() => false),
+    new Promise<boolean>((resolve) => {
+      setImmediate(() => resolve(true));
+    }),
+  ]);
 
 const written = (driver: CallStoreDriver) => lastValueFrom(driver.read$('c'), { defaultValue: [] });
 
@@ -180,8 +236,8 @@ describe('a flow that is cut anywhere', () => {
     const stride = Math.max(1, Math.floor(length / cuts));
     for (let records = 1; records < length; records += stride) {
       const world: World = { driver: inProcessCalls(), effects: [] };
-      cut(world, records, call$, components);
-      cut(
+      await cut(world, records, call$, components);
+      await cut(
         world,
         1 + ((records * 7) % length),
         (agent, durable) => durable.resume$(agent, 'c'),

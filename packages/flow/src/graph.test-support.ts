@@ -10,6 +10,8 @@ export const scopeOf = (more: Partial<Scope> = {}, options: CallOptions = {}): S
   input: [],
   outputs: new Map(),
   items: new Map(),
+  variables: new Map(),
+  report: () => undefined,
   options,
   streams: false,
   idPrefix: '',

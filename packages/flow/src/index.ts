@@ -1,10 +1,24 @@
+// Agents from JSON documents: checked, run, drawn, and read from canvases of other products.
 export { flowAgent, type FlowOptions } from './flow-agent.js';
 export { problemsIn } from './problems-in.js';
 export type { FlowProblem } from './problem.js';
-export type { FlowFunction, FlowResources } from './resources.js';
+export type { ComponentStatus } from './scope.js';
+export type {
+  AskHuman,
+  FlowFunction,
+  FlowHttp,
+  FlowRequest,
+  FlowResources,
+  FlowResponse,
+  HumanRequest,
+} from './resources.js';
+export { FlowError } from './flow-error.js';
+export type { FlowState } from './flow-state.js';
+export { flowStates, livePicture, type LivePictureOptions } from './live-picture.js';
 export { toMermaid } from './to-mermaid.js';
 export type {
   AgentParams,
+  Assignment,
   CategorizeParams,
   CodeParams,
   ComponentName,
@@ -15,14 +29,25 @@ export type {
   FlowDocument,
   FlowParams,
   FlowPrompt,
+  FlowRetry,
+  FlowVariable,
+  HttpMethod,
+  HttpParams,
+  HumanField,
+  HumanParams,
   IterateParams,
+  LoopParams,
   MessageParams,
   OnError,
   RetrievalParams,
+  SetParams,
   SwitchCase,
   SwitchCondition,
   SwitchOperator,
   SwitchParams,
   TemplateText,
   ToolParams,
+  VariableType,
 } from './document.js';
+export { type FromRagflow, fromRagflow } from './ragflow/from-ragflow.js';
+export type { Unmapped } from './ragflow/canvas.js';

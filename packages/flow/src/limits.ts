@@ -1,8 +1,11 @@
 /** Limits of a document, so that one from an untrusted source cannot block the process. */
 export const limits = {
-  /** Components, including those inside iterations. */
+  /** Components, including those inside iterations and loops. */
   components: 100,
   nesting: 3,
+  /** Rounds of a loop. */
+  rounds: 100,
+  variables: 100,
   values: 20_000,
   /** Items of one list. */
   list: 1_000,

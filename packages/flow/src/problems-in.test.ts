@@ -288,8 +288,8 @@ describe('problemsIn', () => {
     ['begn.output.rows.0', "Did you mean '{{begin@output.rows.0}}'?"],
     ['begin.rows', "Did you mean '{{begin@output.rows}}'?"],
     ['begin.item.title', "Did you mean '{{begin@item.title}}'?"],
-    ['elsewhere', "Write '{{sys.query}}' or '{{component@output}}'."],
-    ['"begin": 1', "Write '{{sys.query}}' or '{{component@output}}'."],
+    ['elsewhere', "Write '{{sys.query}}', '{{var.name}}' or '{{component@output}}'."],
+    ['"begin": 1', "Write '{{sys.query}}', '{{var.name}}' or '{{component@output}}'."],
   ])('G6: says what {{%s}} was meant to be', (written, suggestion) => {
     const [line] = told(problemsIn(flow({ a: agent({ sys_prompt: `{{${written}}}` }) })));
     expect(line).toContain(`'{{${written}}}', which is not a valid reference. ${suggestion}`);
@@ -317,7 +317,9 @@ describe('problemsIn', () => {
     ['msg', 'message'],
     ['if', 'switch'],
     ['llm', 'agent'],
-    ['loop', 'iterate'],
+    ['foreach', 'iterate'],
+    ['while', 'loop'],
+    ['invoke', 'http'],
     ['Start', 'begin'],
   ])('G6: says which component %s was meant to be', (component_name, meant) => {
     const [line] = told(problemsIn(flow({ a: { component_name, params: {} } })));
@@ -455,7 +457,7 @@ describe('problemsIn', () => {
     ) as unknown;
     const lines = told(problemsIn(hostile));
     expect(lines).toContain(
-      '__proto__: is not known. The keys here are: $schema, version, name, description, components.',
+      '__proto__: is not known. The keys here are: $schema, version, name, description, variables, components.',
     );
     expect(lines).toContain(
       "components.__proto__: is not a valid id. An id is a letter, then letters, digits, '_', '-' and ':', up to 64 characters in total.",

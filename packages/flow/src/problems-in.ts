@@ -9,6 +9,7 @@ import { resourceProblems } from './resource-problems.js';
 import type { FlowResources } from './resources.js';
 import { readDocument } from './schema-problems.js';
 import { allComponents, templateProblems } from './template-problems.js';
+import { variableProblems } from './variable-problems.js';
 import { toolInputProblems } from './tool-input-problems.js';
 
 /**
@@ -40,7 +41,7 @@ const read = (
 };
 
 const problemsOf = (
-  { components }: FlowDocument,
+  { components, variables = {} }: FlowDocument,
   resources: FlowResources | undefined,
   isPartial = false,
 ): readonly Finding[] => {
@@ -50,7 +51,8 @@ const problemsOf = (
   }
   return [
     ...graphProblems(components, isPartial),
-    ...templateProblems(components, isPartial),
+    ...variableProblems(components, variables),
+    ...templateProblems(components, Object.keys(variables), isPartial),
     ...componentProblems(components, resources),
     ...(resources === undefined
       ? []

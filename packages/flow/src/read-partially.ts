@@ -34,6 +34,7 @@ export const readPartially = (
   const { document: partial } = readDocument({
     version: 1,
     name: 'flow',
+    ...(isRecord(pruned['variables']) && { variables: pruned['variables'] }),
     components: Object.fromEntries<unknown>(components),
   });
   return partial === undefined ? undefined : { document: partial, isPartial: true };

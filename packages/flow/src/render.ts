@@ -1,6 +1,6 @@
 import { isRecord, parsedJson } from '@millrace/core/values';
 import { textOf } from '@millrace/core';
-import { type ConversationMessage, noOutput, type Output, type Scope } from './scope.js';
+import { type ConversationMessage, type Item, noOutput, type Output, type Scope } from './scope.js';
 import { readTemplate, type Reference, type Template } from './template.js';
 
 /** Renders a template. Inserted values are data: `{{` in them has no meaning. */
@@ -23,7 +23,7 @@ export const outputOf = (template: Template, scope: Scope): Output => {
 export const templateOf = (text: string): Template => readTemplate(text).template;
 
 /** Renders all templates in a value. A template that is a single reference becomes the value itself. */
-const fill = (value: unknown, scope: Scope): unknown => {
+export const fill = (value: unknown, scope: Scope): unknown => {
   if (typeof value === 'string') {
     const { text, value: filled = text } = outputOf(templateOf(value), scope);
     return filled;
@@ -50,12 +50,36 @@ const valueOf = (reference: Reference, scope: Scope): unknown => {
       return sys.history.map(formatMessage).join('\n');
     case 'metadata':
       return Object.hasOwn(sys.metadata, reference.key) ? sys.metadata[reference.key] : '';
-    case 'component': {
-      const { id, field, path } = reference;
-      const item = items.get(id);
-      if (field === 'index') return item?.index;
-      if (field === 'item') return valueAt(item?.value, path);
-      const { text, value = text } = outputs.get(id) ?? noOutput;
+    case 'variable':
+      return valueAt(scope.variables.get(reference.name)?.value, reference.path);
+    case 'secret':
+      // Only HTTP components resolve secrets, when they send a request.
+      return '';
+    case 'component':
+      return componentValue(reference, items.get(reference.id), outputs.get(reference.id));
+  }
+};
+
+const componentValue = (
+  { field, path }: Extract<Reference, { of: 'component' }>,
+  item: Item | undefined,
+  output = noOutput,
+): unknown => {
+  switch (field) {
+    case 'index':
+      return item?.index;
+    case 'item':
+      return valueAt(item?.value, path);
+    case 'previous':
+      return valueAt((item?.rounds ?? output.loop?.rounds)?.at(-1), path);
+    case 'rounds':
+      return valueAt(item?.rounds ?? output.loop?.rounds, path);
+    case 'done':
+      return output.loop?.done;
+    case 'error':
+      return valueAt(output.error, path);
+    case 'output': {
+      const { text, value = text } = output;
       return path.length === 0 ? text : valueAt(value, path);
     }
   }
@@ -65,7 +89,7 @@ const formatMessage = (message: ConversationMessage): string =>
   `${message.role}: ${textOf(message)}`;
 
 /** Follows a path of own keys. Strings on the way are parsed as JSON. */
-const valueAt = (value: unknown, path: readonly string[]): unknown => {
+export const valueAt = (value: unknown, path: readonly string[]): unknown => {
   const [key, ...rest] = path;
   if (key === undefined) return value;
   const whole: unknown = typeof value === 'string' ? parsedJson(value) : value;

@@ -3,6 +3,8 @@ import type { FlowComponent, FlowComponents } from './document.js';
 import { type Finding, problemAt } from './problem.js';
 import { unreadableFunction } from './read-partially.js';
 import type { FlowResources } from './resources.js';
+import { templateOf } from './render.js';
+import { templatesOf } from './templates-of.js';
 import { allComponents } from './template-problems.js';
 
 type Path = readonly (string | number)[];
@@ -12,8 +14,11 @@ export const resourceProblems = (
   components: FlowComponents,
   resources: FlowResources,
 ): readonly Finding[] =>
-  allComponents(components).flatMap(({ component, path }) =>
-    resourceReferences(component, resources).flatMap(({ path: at, id, known, what }) =>
+  allComponents(components).flatMap(({ component, path }) => [
+    ...(component.component_name === 'http' && resources.http === undefined
+      ? [problemAt(path, 'sends HTTP requests, but the program has not allowed it', noHttp)]
+      : []),
+    ...resourceReferences(component, resources).flatMap(({ path: at, id, known, what }) =>
       known.includes(id) || id === unreadableFunction
         ? []
         : [
@@ -24,7 +29,9 @@ export const resourceProblems = (
             ),
           ],
     ),
-  );
+  ]);
+
+const noHttp = 'Pass http: { fetch }, with guardedFetch() of @millrace/tools/web.';
 
 interface ResourceReference {
   readonly path: Path;
@@ -78,6 +85,16 @@ const resourceReferences = (
     }
     case 'tool':
       return [tool(component.params.tool, 'tool')];
+    case 'http': {
+      const known = Object.keys(resources.secrets ?? {});
+      return templatesOf(component).flatMap(({ path, text }) =>
+        templateOf(text).flatMap((part) =>
+          typeof part === 'object' && part.of === 'secret'
+            ? [{ path, id: part.name, known, what: 'secrets' }]
+            : [],
+        ),
+      );
+    }
     default:
       return [];
   }

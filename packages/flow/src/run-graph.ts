@@ -13,10 +13,11 @@ import {
   reduce,
   share,
   takeWhile,
+  tap,
 } from 'rxjs';
 import { limits } from './limits.js';
-import { noOutput, type Output, type Scope } from './scope.js';
-import type { Work } from './work.js';
+import { type FlowChange, noOutput, type Output, type Scope, type Variables } from './scope.js';
+import type { Work, WorkResult } from './work.js';
 
 export interface CompiledNode {
   readonly id: string;
@@ -41,21 +42,34 @@ export interface CompiledGraph {
   readonly concurrency: number;
 }
 
-/** The outputs of the messages, in the order of the graph; or the reply of an interrupted component. */
 export type GraphResult =
-  | { readonly status: 'done'; readonly outputs: readonly Output[] }
-  | { readonly status: 'ended'; readonly reply: Reply };
-
-type Outcome = { readonly id: string } & (
-  | { readonly status: 'skipped' }
-  | { readonly status: 'done'; readonly output: Output; readonly to: readonly string[] }
+  | {
+      readonly status: 'done';
+      /** Of the messages, in the order of the graph. */
+      readonly outputs: readonly Output[];
+      /** Of all components that have run, by ID. */
+      readonly all: ReadonlyMap<string, Output>;
+      /** The variables that the graph has set. */
+      readonly variables: ReadonlyMap<string, unknown>;
+    }
+  /** The reply of an interrupted or suspended component. */
   | { readonly status: 'ended'; readonly reply: Reply }
-);
+  | { readonly status: 'suspended'; readonly reply: Reply };
+
+type Outcome = { readonly id: string; readonly variables: Variables } &
+  /** A blocked component waits for a suspended one before it. */
+  (
+    | { readonly status: 'skipped' | 'blocked' }
+    | { readonly status: 'done'; readonly output: Output; readonly to: readonly string[] }
+    | { readonly status: 'ended'; readonly reply: Reply }
+    | { readonly status: 'suspended'; readonly reply: Reply }
+  );
 
 /**
  * Runs a graph. Each component runs up to once, as soon as all components before it have settled, if at least one of
  * them continues with it; otherwise it is skipped. Independent components run concurrently. Cold: emits once and
- * completes, or errors with the first error. Unsubscribing stops all components in the same tick.
+ * completes, or errors with the first error. Unsubscribing stops all components in the same tick. A suspended component
+ * blocks those after it; the others run to their end.
  */
 export const runGraph$ = (graph: CompiledGraph, scope: Scope): Observable<GraphResult> =>
   defer(() => merge(...createOutcomes(graph, scope).values())).pipe(
@@ -77,13 +91,19 @@ const createOutcomes = (
 ): ReadonlyMap<string, Observable<Outcome>> => {
   const slots = createSemaphore({ max: concurrency, maxQueue: limits.components });
   const outcomes = new Map<string, Observable<Outcome>>();
-  for (const node of nodes) {
+  for (const [place, node] of nodes.entries()) {
     const above = [...node.upstream, ...node.reads].flatMap((id) => outcomes.get(id) ?? []);
     const settled$ = above.length === 0 ? of([]) : forkJoin(above);
     const outcome$ = settled$.pipe(
       concatMap((settled) => {
-        if (!isDue(node, settled)) return of<Outcome>({ id: node.id, status: 'skipped' });
-        const run = (): Observable<Outcome> => run$(node, settled, scope);
+        const { id } = node;
+        const variables = mergeVariables([{ variables: scope.variables }, ...settled]);
+        if (settled.some(isWaiting)) return of<Outcome>({ id, variables, status: 'blocked' });
+        if (!isDue(node, settled)) {
+          scope.report({ id, status: 'skipped' });
+          return of<Outcome>({ id, variables, status: 'skipped' });
+        }
+        const run = (): Observable<Outcome> => run$(node, place, settled, { ...scope, variables });
         return node.isAsync ? slots.hold$(run) : run();
       }),
       share({
@@ -98,6 +118,8 @@ const createOutcomes = (
   return outcomes;
 };
 
+const isWaiting = ({ status }: Outcome): boolean => status === 'suspended' || status === 'blocked';
+
 /** Whether a component before it continues with this one. */
 const isDue = ({ id, upstream }: CompiledNode, settled: readonly Outcome[]): boolean =>
   upstream.length === 0 ||
@@ -105,8 +127,24 @@ const isDue = ({ id, upstream }: CompiledNode, settled: readonly Outcome[]): boo
     (above) => above.status === 'done' && upstream.includes(above.id) && above.to.includes(id),
   );
 
+/** Of several values of a variable, the one that was set later in the graph counts, whichever ran first. */
+const mergeVariables = (all: readonly { readonly variables: Variables }[]): Variables =>
+  all.reduce<Variables>(
+    (merged, { variables }) =>
+      merged === variables
+        ? merged
+        : new Map([
+            ...merged,
+            ...[...variables].filter(
+              ([name, { place }]) => place > (merged.get(name)?.place ?? -2),
+            ),
+          ]),
+    new Map(),
+  );
+
 const run$ = (
-  { id, reads, always, streams, work$ }: CompiledNode,
+  { id, reads, always, isAsync, streams, work$ }: CompiledNode,
+  place: number,
   settled: readonly Outcome[],
   scope: Scope,
 ): Observable<Outcome> => {
@@ -114,23 +152,65 @@ const run$ = (
     const outcome = settled.find((above) => above.id === name);
     return [name, outcome?.status === 'done' ? outcome.output : noOutput] as const;
   });
-  return work$({ ...scope, outputs: new Map([...scope.outputs, ...read]), streams }).pipe(
-    map((worked) => ({ to: always, ...worked, id })),
+  const outputs = new Map([...scope.outputs, ...read]);
+  return defer(() => {
+    if (isAsync) scope.report({ id, status: 'running' });
+    return work$({ ...scope, outputs, streams });
+  }).pipe(
+    tap({
+      next: (worked) => {
+        scope.report(changeBy(id, worked));
+      },
+      error: () => {
+        scope.report({ id, status: 'failed' });
+      },
+    }),
+    map((worked): Outcome => {
+      const { variables } = scope;
+      if (worked.status !== 'done') return { ...worked, id, variables };
+      const { output, to = always } = worked;
+      const changed = [...(worked.variables ?? [])].map(
+        ([name, value]) => [name, { value, place }] as const,
+      );
+      return { id, status: 'done', output, to, variables: new Map([...variables, ...changed]) };
+    }),
   );
+};
+
+const changeBy = (id: string, worked: WorkResult): FlowChange => {
+  if (worked.status === 'suspended') return { id, status: 'suspended' };
+  if (worked.status === 'ended') return { id, status: 'interrupted' };
+  const { output, variables } = worked;
+  const status = output.error === undefined ? 'done' : 'failed';
+  return { id, status, ...(variables !== undefined && { variables }) };
 };
 
 const toResult = ({ nodes }: CompiledGraph, settled: ReadonlyMap<string, Outcome>): GraphResult => {
   const outcomes = nodes.flatMap(({ id }) => settled.get(id) ?? []);
   const ended = outcomes.find((outcome) => outcome.status === 'ended');
   if (ended !== undefined) return { status: 'ended', reply: ended.reply };
-  const messages = new Set(nodes.flatMap(({ id, isMessage }) => (isMessage ? id : [])));
-  const outputs = outcomes.flatMap((outcome) =>
-    outcome.status === 'done' && messages.has(outcome.id) && outcome.output.text !== ''
-      ? outcome.output
-      : [],
+  const waiting = suspendedReply(
+    outcomes.flatMap((outcome) => (outcome.status === 'suspended' ? outcome.reply : [])),
   );
-  return { status: 'done', outputs };
+  if (waiting !== undefined) return { status: 'suspended', reply: waiting };
+  const messages = new Set(nodes.flatMap(({ id, isMessage }) => (isMessage ? id : [])));
+  const ran = outcomes.flatMap((outcome) => (outcome.status === 'done' ? outcome : []));
+  const variables = [...mergeVariables(outcomes)].filter(([, { place }]) => place >= 0);
+  return {
+    status: 'done',
+    outputs: ran.flatMap(({ id, output }) =>
+      messages.has(id) && output.text !== '' ? output : [],
+    ),
+    all: new Map(ran.map(({ id, output }) => [id, output])),
+    variables: new Map(variables.map(([name, { value }]) => [name, value])),
+  };
 };
+
+/** One reply that waits for all results that some replies wait for. */
+export const suspendedReply = ([first, ...more]: readonly Reply[]): Reply | undefined =>
+  first === undefined || more.length === 0
+    ? first
+    : { ...first, suspensions: [first, ...more].flatMap(({ suspensions = [] }) => suspensions) };
 
 /** Joins outputs with an empty line between them; `undefined` for an empty list. */
 export const joinOutputs = ([first, ...more]: readonly Output[]): Output | undefined =>

@@ -4,7 +4,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import { didYouMean } from './did-you-mean.js';
 import type { FlowDocument } from './document.js';
 import { documentSchema } from './document-schema.js';
-import { idRule } from './ids.js';
+import { idRule, nameRule } from './ids.js';
 import { type Finding, problemAt, truncate } from './problem.js';
 
 const validate = new Ajv2020({
@@ -53,9 +53,8 @@ const toProblem = (error: ErrorObject, path: readonly string[]): Finding => {
     }
     case 'propertyNames': {
       const name = String(params['propertyName']);
-      return isAboutIds(error)
-        ? problemAt([...path, name], 'is not a valid id', `An id is ${idRule}.`)
-        : problemAt([...path, name], 'is not a valid name', 'A name has 1 to 100 characters.');
+      const [what, rule] = ruleOf(error);
+      return problemAt([...path, name], `is not a valid ${what}`, rule);
     }
     case 'required':
       return problemAt([...path, String(params['missingProperty'])], 'is missing');
@@ -80,7 +79,15 @@ const toProblem = (error: ErrorObject, path: readonly string[]): Finding => {
   }
 };
 
-const isAboutIds = ({ schema }: ErrorObject): boolean => isRecord(schema) && '$ref' in schema;
+/** What a key names, and the rule for it. */
+const ruleOf = ({ schema }: ErrorObject): readonly [what: string, rule: string] => {
+  const rules: Readonly<Record<string, unknown>> = isRecord(schema) ? schema : {};
+  if (rules['$ref'] === '#/$defs/id') return ['id', `An id is ${idRule}.`];
+  if (rules['$ref'] === '#/$defs/name') return ['name', `A name is ${nameRule}.`];
+  return 'pattern' in rules
+    ? ['header', 'The name of a header has letters, digits and hyphens.']
+    : ['name', 'A name has 1 to 100 characters.'];
+};
 
 const keysOf = ({ parentSchema }: ErrorObject): readonly string[] => {
   const properties: unknown = parentSchema?.['properties'];

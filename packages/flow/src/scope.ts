@@ -9,16 +9,45 @@ export interface Output {
   readonly passages?: readonly RetrievedPassage[];
   /** The reply, if the output is one. */
   readonly reply?: Reply;
+  /** The error that `on_error` has handled. */
+  readonly error?: FailureInfo;
+  /** The rounds of a loop. */
+  readonly loop?: { readonly rounds: readonly Round[]; readonly done: boolean };
 }
+
+/** What a flow may show of an error. */
+export interface FailureInfo {
+  readonly code: string;
+  /** For end users. */
+  readonly message: string;
+}
+
+/** The outputs of the components of a round, by ID. */
+export type Round = Readonly<Record<string, unknown>>;
+
+/** A value of a variable, and the place in the graph of the component that has set it. */
+export interface VariableValue {
+  readonly value: unknown;
+  /** -1: set before the graph. Of two values, that with the later place counts. */
+  readonly place: number;
+}
+
+export type Variables = ReadonlyMap<string, VariableValue>;
+
+/** The variables as a graph inside a component starts with them. */
+export const asOuter = (variables: Variables): Variables =>
+  new Map([...variables].map(([name, { value }]) => [name, { value, place: -1 }]));
 
 /** The output of a component that has not run. */
 export const noOutput: Output = { text: '' };
 
-/** The current item of an iteration. */
+/** The current item of an iteration, or the current round of a loop. */
 export interface Item {
   readonly value: unknown;
   /** Starts at 1. */
   readonly index: number;
+  /** The earlier rounds. */
+  readonly rounds?: readonly Round[];
 }
 
 /** A message of the user or of the flow. */
@@ -34,6 +63,17 @@ export interface Sys {
   readonly metadata: Readonly<Record<string, string>>;
 }
 
+/** Whether a component waits, runs, or how it has ended. `suspended` waits for a person or another external result. */
+export type ComponentStatus =
+  'pending' | 'running' | 'done' | 'failed' | 'skipped' | 'suspended' | 'interrupted';
+
+/** A change of a component, and of variables. */
+export interface FlowChange {
+  readonly id: string;
+  readonly status: ComponentStatus;
+  readonly variables?: ReadonlyMap<string, unknown>;
+}
+
 /** The data that a component runs with. */
 export interface Scope {
   readonly sys: Sys;
@@ -41,6 +81,9 @@ export interface Scope {
   /** The outputs that its templates, and those of components inside it, refer to. */
   readonly outputs: ReadonlyMap<string, Output>;
   readonly items: ReadonlyMap<string, Item>;
+  readonly variables: Variables;
+  /** Reports how far a component is. */
+  readonly report: (change: FlowChange) => void;
   /** The base options of the components' calls. */
   readonly options: CallOptions;
   /** Whether it streams as the flow itself. */

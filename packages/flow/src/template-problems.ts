@@ -1,6 +1,6 @@
-import { innerOf } from './branches.js';
+import { innerOf, onErrorOf } from './branches.js';
 import { didYouMean } from './did-you-mean.js';
-import type { FlowComponents } from './document.js';
+import type { FlowComponent, FlowComponents } from './document.js';
 import { type Graph, graphOf, predecessors } from './graph.js';
 import { type Finding, problemAt } from './problem.js';
 import { readTemplate, type Reference } from './template.js';
@@ -10,18 +10,30 @@ import { templatesOf } from './templates-of.js';
 interface Visible {
   /** Components that may have run before. */
   readonly before: ReadonlySet<string>;
-  /** Enclosing iterations. */
+  /** Enclosing iterations and loops. */
   readonly iterations: ReadonlySet<string>;
+}
+
+/** What the whole document has. */
+interface Known {
+  readonly components: ReadonlyMap<string, FlowComponent>;
+  readonly variables: readonly string[];
+  readonly isPartial: boolean;
 }
 
 /** Problems in templates, including those inside iterations. If the document is partial, the order is not checked. */
 export const templateProblems = (
   components: FlowComponents,
+  variables: readonly string[],
   isPartial: boolean,
 ): readonly Finding[] => {
   const all = allComponents(components);
-  const kinds = new Map(all.map(({ id, component }) => [id, component.component_name]));
-  const ids = [...kinds.keys()];
+  const known: Known = {
+    components: new Map(all.map(({ id, component }) => [id, component])),
+    variables,
+    isPartial,
+  };
+  const ids = [...known.components.keys()];
   const seen = new Set<string>();
   const repeated = all.flatMap(({ id, path }) => {
     if (!seen.has(id)) {
@@ -39,16 +51,23 @@ export const templateProblems = (
     return [...graph.components].flatMap(([id, component]) => {
       const own = visibleAt(graph, id, view);
       const place = [...path, id, 'params'];
-      const texts = templatesOf(component).flatMap(({ path: at, text }) => {
+      const inner = innerOf(component);
+      const insideView = {
+        before: new Set([...own.before, ...Object.keys(inner ?? {})]),
+        iterations: new Set([...own.iterations, id]),
+      };
+      const texts = templatesOf(component).flatMap(({ path: at, text, isInside }) => {
         const { template, faults } = readTemplate(text, ids);
+        const view = isInside === true ? insideView : own;
         const unknown = template.flatMap((part) =>
-          typeof part === 'string' ? [] : faultsOf(part, own, kinds, isPartial),
+          typeof part === 'string' || isOwnError(part, id, at)
+            ? []
+            : faultsOf(part, view, known, component),
         );
         return [...faults, ...unknown].map(({ problem, suggestion }) =>
           problemAt([...place, ...at], problem, suggestion),
         );
       });
-      const inner = innerOf(component);
       if (inner === undefined) return texts;
       const innerView = { before: own.before, iterations: new Set([...own.iterations, id]) };
       return [...texts, ...within(inner, [...place, 'components'], innerView)];
@@ -63,44 +82,97 @@ const visibleAt = (graph: Graph, id: string, { before, iterations }: Visible): V
   iterations,
 });
 
+/** What a failed component outputs may refer to its error. */
+const isOwnError = (
+  reference: Reference,
+  id: string,
+  path: readonly (string | number)[],
+): boolean =>
+  reference.of === 'component' &&
+  reference.id === id &&
+  reference.field === 'error' &&
+  path[0] === 'on_error';
+
+interface Fault {
+  readonly problem: string;
+  readonly suggestion: string | (() => string);
+}
+
 const faultsOf = (
   reference: Reference,
-  { before: ran, iterations }: Visible,
-  kinds: ReadonlyMap<string, string>,
-  isPartial: boolean,
-): readonly { readonly problem: string; readonly suggestion: string | (() => string) }[] => {
-  if (reference.of !== 'component') return [];
-  const { id, field } = reference;
-  const named = `names '${id}@${field}'`;
-  if (field !== 'output') {
-    return iterations.has(id)
-      ? []
-      : [
-          {
-            problem: `${named}, but is not inside an iteration with that id`,
-            suggestion: () => didYouMean(id, [...iterations], 'enclosing iterations'),
-          },
-        ];
+  view: Visible,
+  known: Known,
+  component: FlowComponent,
+): readonly Fault[] => {
+  switch (reference.of) {
+    case 'variable': {
+      const { name } = reference;
+      if (known.variables.includes(name)) return [];
+      const suggestion = () => didYouMean(name, known.variables, 'variables');
+      return [{ problem: `names 'var.${name}', which is not a variable of the flow`, suggestion }];
+    }
+    case 'secret':
+      if (component.component_name === 'http') return [];
+      return [
+        {
+          problem: `names 'secret.${reference.name}', but only http components may use secrets`,
+          suggestion: 'Use it in the url, a header or the body of one.',
+        },
+      ];
+    case 'component':
+      return componentFaults(reference, view, known);
+    default:
+      return [];
   }
-  if (!kinds.has(id)) {
+};
+
+const componentFaults = (
+  { id, field, path }: Extract<Reference, { of: 'component' }>,
+  { before: ran, iterations }: Visible,
+  { components, isPartial }: Known,
+): readonly Fault[] => {
+  const problem = `names '${id}@${field}'`;
+  const named = components.get(id);
+  const kind = named?.component_name;
+  const isInside = iterations.has(id);
+  if (field === 'item' || field === 'index') {
+    if (!isInside) {
+      const suggestion = () => didYouMean(id, [...iterations], 'enclosing iterations');
+      return [{ problem: `${problem}, but is not inside an iteration with that id`, suggestion }];
+    }
+    if (field === 'index' || kind !== 'loop') return [];
+    const suggestion = `Did you mean '{{${id}@previous}}'?`;
+    return [{ problem: `${problem}, but a loop has no items`, suggestion }];
+  }
+  if ((field === 'rounds' || field === 'previous') && isInside && kind === 'loop') return [];
+  if (kind === undefined) {
     const suggestion = () => didYouMean(id, [...ran], 'components before it');
-    return [{ problem: `${named}, but there is no component '${id}'`, suggestion }];
+    return [{ problem: `${problem}, but there is no component '${id}'`, suggestion }];
   }
   if (!ran.has(id) && !isPartial) {
-    const suggestion = iterations.has(id)
-      ? `Did you mean '{{${id}@item}}'?`
+    const suggestion = isInside
+      ? itemOf(id)
       : () => didYouMean(id, [...ran], 'components before it');
-    return [{ problem: `${named}, which cannot have run before`, suggestion }];
+    return [{ problem: `${problem}, which cannot have run before`, suggestion }];
   }
-  return kinds.get(id) === 'switch'
-    ? [
-        {
-          problem: `${named}, but a switch has no output`,
-          suggestion: 'Use what it compares.',
-        },
-      ]
-    : [];
+  if (field === 'rounds' || field === 'previous' || field === 'done') {
+    const suggestion = 'Only a loop has rounds.';
+    return kind === 'loop' || isPartial ? [] : [{ problem: `${problem} of a ${kind}`, suggestion }];
+  }
+  if (field === 'error') {
+    const isHandled = isPartial || (named !== undefined && onErrorOf(named) !== undefined);
+    const suggestion = `Without 'on_error', an error of '${id}' ends the flow.`;
+    if (!isHandled) return [{ problem: `${problem}, but '${id}' has no 'on_error'`, suggestion }];
+    const [key] = path;
+    if (key === undefined || key === 'code' || key === 'message') return [];
+    return [{ problem: `${problem}.${key}`, suggestion: "An error has a 'code' and a 'message'." }];
+  }
+  if (kind !== 'switch' && kind !== 'set') return [];
+  const suggestion = kind === 'switch' ? 'Use what it compares.' : 'Use its variables.';
+  return [{ problem: `${problem}, but a ${kind} has no output`, suggestion }];
 };
+
+const itemOf = (id: string): string => `Did you mean '{{${id}@item}}'?`;
 
 /** All components, including those inside iterations, with their paths. */
 export const allComponents = (

@@ -1,9 +1,11 @@
 import { didYouMean, nearest } from './did-you-mean.js';
-import { idPattern, isId } from './ids.js';
+import { idPattern, isId, namePattern } from './ids.js';
 
 export type Reference =
   | { readonly of: 'query' | 'session_id' | 'history' }
   | { readonly of: 'metadata'; readonly key: string }
+  | { readonly of: 'variable'; readonly name: string; readonly path: readonly string[] }
+  | { readonly of: 'secret'; readonly name: string }
   | {
       readonly of: 'component';
       readonly id: string;
@@ -14,7 +16,7 @@ export type Reference =
 
 export type ComponentField = (typeof componentFields)[number];
 
-const componentFields = ['output', 'item', 'index'] as const;
+const componentFields = ['output', 'item', 'index', 'error', 'rounds', 'previous', 'done'] as const;
 const sysNames = ['query', 'session_id', 'history'] as const;
 
 /** A parsed template. Inserted values are never parsed as templates. */
@@ -66,8 +68,14 @@ const truncate = (text: string): string => (text.length > 80 ? `${text.slice(0, 
 
 const component = new RegExp(`^(${idPattern.slice(1, -1)})@([^.\\s]*)((?:\\.[^.\\s]+)*)$`, 'u');
 
+const named = new RegExp(`^(var|secret)\\.(${namePattern.slice(1, -1)})((?:\\.[^.\\s]+)*)$`, 'u');
+
 const readReference = (written: string, ids: readonly string[]): Reference | TemplateFault => {
   if (written.startsWith('sys.')) return readSys(written);
+  const [, kind, name, keys = ''] = named.exec(written) ?? [];
+  if (name !== undefined && kind === 'var')
+    return { of: 'variable', name, path: keys.split('.').slice(1) };
+  if (name !== undefined && keys === '') return { of: 'secret', name };
   const [, id, field, path] = component.exec(written) ?? [];
   if (id === undefined || field === undefined) {
     return {
@@ -89,7 +97,8 @@ const readReference = (written: string, ids: readonly string[]): Reference | Tem
 const suggestReference = (written: string, ids: readonly string[]): string => {
   const [name = '', ...path] = written.split('.');
   const near = isId(name) ? nearest(name, [...ids, ...sysNames, 'metadata']) : undefined;
-  if (near === undefined) return `Write '{{sys.query}}' or '{{component@output}}'. ${escape}`;
+  if (near === undefined)
+    return `Write '{{sys.query}}', '{{var.name}}' or '{{component@output}}'. ${escape}`;
   if (ids.includes(near)) {
     const field = componentFields.find((it) => it === path[0]);
     const fields = field === undefined ? ['output', ...path] : path;

@@ -1,11 +1,13 @@
 import { isRecord } from '@millrace/core/values';
 import { onErrorOf } from './branches.js';
-import type { FlowComponent } from './document.js';
+import type { FlowComponent, SwitchCondition } from './document.js';
 
 /** A template of a component, and its path in the params. */
 export interface TemplateAt {
   readonly path: readonly (string | number)[];
   readonly text: string;
+  /** Whether it is evaluated inside a loop, and may refer to the components there. */
+  readonly isInside?: true;
 }
 
 /** The templates of a component, without those of components inside it. */
@@ -24,11 +26,34 @@ export const templatesOf = (component: FlowComponent): readonly TemplateAt[] => 
       return [...at(component.params.query, 'query'), ...fallback];
     case 'switch':
       return component.params.cases.flatMap(({ conditions }, index) =>
-        conditions.flatMap(({ value, operand }, nth) => [
-          ...at(value, 'cases', index, 'conditions', nth, 'value'),
-          ...at(operand, 'cases', index, 'conditions', nth, 'operand'),
-        ]),
+        ofConditions(conditions, 'cases', index),
       );
+    case 'loop':
+      return [
+        ...ofConditions(component.params.until?.conditions, 'until').map((it): TemplateAt => ({
+          ...it,
+          isInside: true,
+        })),
+        ...fallback,
+      ];
+    case 'human':
+      return [...at(component.params.message, 'message'), ...fallback];
+    case 'http': {
+      const { url, headers, body } = component.params;
+      return [
+        ...at(url, 'url'),
+        ...textsIn(headers, ['headers']),
+        ...textsIn(body, ['body']),
+        ...fallback,
+      ];
+    }
+    case 'set':
+      return [
+        ...component.params.assign.flatMap(({ value }, index) =>
+          textsIn(value, ['assign', index, 'value']),
+        ),
+        ...fallback,
+      ];
     case 'iterate':
       return [...at(component.params.items, 'items'), ...fallback];
     case 'message':
@@ -40,6 +65,15 @@ export const templatesOf = (component: FlowComponent): readonly TemplateAt[] => 
       return [];
   }
 };
+
+const ofConditions = (
+  conditions: readonly SwitchCondition[] | undefined,
+  ...path: readonly (string | number)[]
+): readonly TemplateAt[] =>
+  (conditions ?? []).flatMap(({ value, operand }, nth) => [
+    ...at(value, ...path, 'conditions', nth, 'value'),
+    ...at(operand, ...path, 'conditions', nth, 'operand'),
+  ]);
 
 const at = (
   text: string | undefined,

@@ -9,9 +9,12 @@ export type WorkResult =
       readonly output: Output;
       /** The next components, if it chooses them. */
       readonly to?: readonly string[];
+      /** The variables that it has set. */
+      readonly variables?: ReadonlyMap<string, unknown>;
     }
-  /** The flow was interrupted, and ends with this reply. */
-  | { readonly status: 'ended'; readonly reply: Reply };
+  /** The flow was interrupted, or waits for an external result: it ends with this reply. */
+  | { readonly status: 'ended'; readonly reply: Reply }
+  | { readonly status: 'suspended'; readonly reply: Reply };
 
 /** Runs a component once. Cold: emits once and completes, or errors. */
 export type Work = (scope: Scope) => Observable<WorkResult>;
@@ -31,10 +34,7 @@ export const toResult = (reply: Reply, outputOf: (reply: Reply) => Output): Work
     case 'interrupted':
       return { status: 'ended', reply };
     case 'suspended':
-      throw new MillraceError(
-        'config',
-        'One of its tools suspended the call, and a flow cannot be resumed from there. Use a tool that returns its result, or that needs no approval.',
-      );
+      return { status: 'suspended', reply };
     case 'refused':
       throw new MillraceError('refused', 'Its model refused to answer.');
     default:

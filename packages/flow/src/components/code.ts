@@ -1,6 +1,7 @@
 import { type Reply, textOf, tool, toolOutput } from '@millrace/core';
 import { jsonSchema } from '@millrace/core/schema';
 import { defer, from, isObservable, last, map, type Observable, of } from 'rxjs';
+import { attempts } from '../attempts.js';
 import type { CodeParams } from '../document.js';
 import { asText, fillRecord } from '../render.js';
 import type { FlowFunction } from '../resources.js';
@@ -11,7 +12,7 @@ import { runOnce$ } from './tool.js';
 /** Calls a function of the program. Code in a document is never run. */
 export const codeWork = (
   id: string,
-  { function: name, input = {} }: CodeParams,
+  { function: name, input = {}, retry }: CodeParams,
   call: FlowFunction,
 ): Work => {
   const asTool = tool({
@@ -19,7 +20,10 @@ export const codeWork = (
     description: `The function '${name}'.`,
     input: jsonSchema({ type: 'object' }),
     run: (given: Readonly<Record<string, unknown>>, context) =>
-      value$(call(given, context)).pipe(map((value) => toolOutput(resultOf(value)))),
+      defer(() => value$(call(given, context))).pipe(
+        attempts(retry, context.scheduler),
+        map((value) => toolOutput(resultOf(value))),
+      ),
   });
   return (scope) =>
     defer(() => runOnce$(id, asTool, fillRecord(input, scope), scope)).pipe(
@@ -27,7 +31,8 @@ export const codeWork = (
     );
 };
 
-const value$ = (returned: unknown): Observable<unknown> => {
+/** A value, a Promise, or the last value of an Observable. */
+export const value$ = (returned: unknown): Observable<unknown> => {
   if (isObservable(returned)) return returned.pipe(last(undefined, undefined));
   return isPromiseLike(returned) ? from(returned) : of(returned);
 };
@@ -39,7 +44,7 @@ const isPromiseLike = (value: unknown): value is PromiseLike<unknown> =>
   typeof value.then === 'function';
 
 /** Keeps a value other than a string as JSON. */
-const resultOf = (
+export const resultOf = (
   value: unknown,
 ): { readonly content: string; readonly details?: { readonly value: unknown } } => {
   if (typeof value === 'string') return { content: value };
@@ -47,7 +52,7 @@ const resultOf = (
   return content === '' ? { content } : { content, details: { value: JSON.parse(content) } };
 };
 
-const outputOf = (reply: Reply): Output => {
+export const outputOf = (reply: Reply): Output => {
   const text = textOf(reply);
   const { output: details } = reply;
   return typeof details === 'object' && details !== null && 'value' in details

@@ -4,8 +4,14 @@ import { asAgent, createStep } from '@millrace/core/teams';
 import { defer, from, map, mergeMap, type Observable, of, takeWhile, tap, toArray } from 'rxjs';
 import type { IterateParams } from '../document.js';
 import { outputOf, templateOf } from '../render.js';
-import { type CompiledGraph, type GraphResult, joinOutputs, runGraph$ } from '../run-graph.js';
-import type { Output, Scope } from '../scope.js';
+import {
+  type CompiledGraph,
+  type GraphResult,
+  joinOutputs,
+  runGraph$,
+  suspendedReply,
+} from '../run-graph.js';
+import { asOuter, type Output, type Scope } from '../scope.js';
 import { childCall, type WorkResult, done, type Work } from '../work.js';
 
 /** Runs a graph for each item, in its own call, which is the parent of the calls of its components. */
@@ -19,7 +25,7 @@ export const iterateWork = (id: string, params: IterateParams, graph: CompiledGr
           runGraph$(graph, within(id, scope, value, at + 1)).pipe(map((ran) => ({ at, ran }))),
         concurrency,
       ),
-      takeWhile(({ ran }) => ran.status === 'done', true),
+      takeWhile(({ ran }) => ran.status !== 'ended', true),
       toArray(),
       map((all) => [...all].sort((a, b) => a.at - b.at).map(({ ran }) => ran)),
       map((all) => collect(all, separator)),
@@ -41,20 +47,24 @@ export const iterateWork = (id: string, params: IterateParams, graph: CompiledGr
       // The list is passed aside, because a reply only holds text.
       return asAgent(step, { name: id })
         .call$(given.text, childCall(id, scope))
-        .pipe(
-          map((reply): WorkResult =>
-            reply.reason === 'interrupted' ? { status: 'ended', reply } : result,
-          ),
-        );
+        .pipe(map((reply) => resultWith(reply, result)));
     });
 };
 
-const asAnswer = (worked: WorkResult): Reply | string =>
-  worked.status === 'ended' ? worked.reply : worked.output.text || 'Nothing.';
+/** The answer of the call of an iteration or a loop. */
+export const asAnswer = (worked: WorkResult): Reply | string =>
+  worked.status === 'done' ? worked.output.text || 'Nothing.' : worked.reply;
+
+/** The result that was passed aside, unless the call has ended early. */
+export const resultWith = (reply: Reply, result: WorkResult): WorkResult => {
+  if (reply.reason === 'interrupted') return { status: 'ended', reply };
+  return reply.reason === 'suspended' ? { status: 'suspended', reply } : result;
+};
 
 const within = (id: string, scope: Scope, value: unknown, index: number): Scope => ({
   ...scope,
   items: new Map([...scope.items, [id, { value, index }]]),
+  variables: asOuter(scope.variables),
   idPrefix: `${index}/`,
 });
 
@@ -71,6 +81,8 @@ const itemsIn = ({ text, value }: Output, delimiter: string | undefined): readon
 const collect = (all: readonly GraphResult[], separator: string): WorkResult => {
   const ended = all.find((ran) => ran.status === 'ended');
   if (ended !== undefined) return ended;
+  const reply = suspendedReply(all.flatMap((ran) => (ran.status === 'suspended' ? ran.reply : [])));
+  if (reply !== undefined) return { status: 'suspended', reply };
   const outputs = all.flatMap((ran) =>
     ran.status === 'done' ? (joinOutputs(ran.outputs) ?? []) : [],
   );

@@ -8,7 +8,8 @@ import {
   type Retriever,
 } from '@millrace/core/retrieval';
 import { concatMap, defaultIfEmpty, defer, map, of, take } from 'rxjs';
-import type { RetrievalParams } from '../document.js';
+import { attempts } from '../attempts.js';
+import type { FlowRetry, RetrievalParams } from '../document.js';
 import { render, templateOf } from '../render.js';
 import { noOutput } from '../scope.js';
 import { childCall, done, noModel, toResult, type Work } from '../work.js';
@@ -16,7 +17,7 @@ import { childCall, done, noModel, toResult, type Work } from '../work.js';
 /** Retrieves passages, in its own call without a model, so that it emits events. */
 export const retrievalWork = (
   id: string,
-  { query = '{{sys.query}}', top_n = 5 }: RetrievalParams,
+  { query = '{{sys.query}}', top_n = 5, retry }: RetrievalParams,
   retriever: Retriever,
 ): Work => {
   const template = templateOf(query);
@@ -24,7 +25,7 @@ export const retrievalWork = (
     defer(() => {
       const text = render(template, scope);
       if (text.trim() === '') return of(done(noOutput));
-      const use = [retrieveLayer(retriever, text, top_n)];
+      const use = [retrieveLayer(retriever, text, top_n, retry)];
       return createAgent({ name: id, model: noModel, use })
         .call$(text, childCall(id, scope))
         .pipe(
@@ -39,10 +40,15 @@ export const retrievalWork = (
 };
 
 /** Answers a call with the passages for a query. */
-const retrieveLayer = (retriever: Retriever, text: string, limit: number): Layer => ({
+const retrieveLayer = (
+  retriever: Retriever,
+  text: string,
+  limit: number,
+  retry: FlowRetry | undefined,
+): Layer => ({
   name: 'retrieve',
   call: (context) => () => (call) => {
-    const { perform, hooks } = context;
+    const { perform, hooks, scheduler } = context;
     return perform<readonly RetrievedPassage[]>({
       kind: 'retrieve',
       id: 'retrieve',
@@ -55,6 +61,7 @@ const retrieveLayer = (retriever: Retriever, text: string, limit: number): Layer
             report: (message) => hooks.report(0, { type: 'warning', message }),
           }),
         ).pipe(
+          attempts(retry, scheduler),
           take(1),
           defaultIfEmpty([]),
           map((found) => passagesIn(found).slice(0, limit)),

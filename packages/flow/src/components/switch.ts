@@ -1,75 +1,15 @@
-import { of } from 'rxjs';
-import type { SwitchCase, SwitchCondition, SwitchOperator, SwitchParams } from '../document.js';
-import { render, templateOf } from '../render.js';
-import { noOutput, type Scope } from '../scope.js';
+import { defer, of } from 'rxjs';
+import { compileCase } from '../conditions.js';
+import type { SwitchParams } from '../document.js';
+import { noOutput } from '../scope.js';
 import type { Work } from '../work.js';
 
 /** Continues with the first case that matches. */
 export const switchWork = ({ cases, otherwise = [] }: SwitchParams): Work => {
-  const compiled = cases.map(compileCase);
-  return (scope) => {
-    const found = compiled.find(({ holds }) => holds(scope));
-    return of({ status: 'done', output: noOutput, to: found?.to ?? otherwise });
-  };
-};
-
-interface CompiledCase {
-  readonly to: readonly string[];
-  readonly holds: (scope: Scope) => boolean;
-}
-
-const compileCase = ({ conditions, logic = 'and', to }: SwitchCase): CompiledCase => {
-  const all = conditions.map(compileCondition);
-  return {
-    to,
-    holds: (scope) =>
-      logic === 'and' ? all.every((holds) => holds(scope)) : all.some((holds) => holds(scope)),
-  };
-};
-
-const compileCondition = ({
-  value,
-  operator,
-  operand = '',
-}: SwitchCondition): ((scope: Scope) => boolean) => {
-  const [left, right] = [templateOf(value), templateOf(operand)];
+  const compiled = cases.map((it) => ({ to: it.to, holds: compileCase(it) }));
   return (scope) =>
-    compare(operator, normalize(render(left, scope)), normalize(render(right, scope)));
+    defer(() => {
+      const found = compiled.find(({ holds }) => holds(scope));
+      return of({ status: 'done', output: noOutput, to: found?.to ?? otherwise } as const);
+    });
 };
-
-const normalize = (text: string): string => text.trim().toLowerCase();
-
-const compare = (operator: SwitchOperator, left: string, right: string): boolean => {
-  switch (operator) {
-    case 'contains':
-      return left.includes(right);
-    case 'not contains':
-      return !left.includes(right);
-    case 'equals':
-      return left === right;
-    case 'not equals':
-      return left !== right;
-    case 'starts with':
-      return left.startsWith(right);
-    case 'ends with':
-      return left.endsWith(right);
-    case 'is empty':
-      return left === '';
-    case 'is not empty':
-      return left !== '';
-    case '>':
-      return numberIn(left) > numberIn(right);
-    case '<':
-      return numberIn(left) < numberIn(right);
-    case '≥':
-    case '>=':
-      return numberIn(left) >= numberIn(right);
-    case '≤':
-    case '<=':
-      return numberIn(left) <= numberIn(right);
-  }
-};
-
-/** NaN for a string that is not a number: every comparison with it is false. */
-const numberIn = (text: string): number =>
-  /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d{1,3})?$/u.test(text) ? Number(text) : NaN;

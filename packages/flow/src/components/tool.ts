@@ -16,6 +16,8 @@ import {
   reasoning,
 } from '@millrace/core/phases';
 import { defer, map, type Observable, of } from 'rxjs';
+import { defined, isRecord } from '@millrace/core/values';
+import { toolWithRetry } from '../attempts.js';
 import type { ToolParams } from '../document.js';
 import { fillRecord } from '../render.js';
 import type { Scope } from '../scope.js';
@@ -23,9 +25,12 @@ import { childCall, textOutput, toResult, type Work } from '../work.js';
 
 /** Runs a tool with input from templates, which is validated like the input of a model. */
 export const toolWork =
-  (id: string, { input = {} }: ToolParams, tool: Tool): Work =>
+  (id: string, { input = {}, retry }: ToolParams, given: Tool): Work =>
   (scope) =>
-    defer(() => runOnce$(id, tool, fillRecord(input, scope), scope)).pipe(
+    defer(() => {
+      const tool = toolWithRetry(given, retry);
+      return runOnce$(id, tool, fillRecord(input, scope), scope);
+    }).pipe(
       map((reply) => toResult(reply, ({ output: _details, ...answer }) => textOutput(answer))),
     );
 
@@ -40,10 +45,11 @@ export const runOnce$ = (
   tool: Tool,
   input: ToolInput,
   scope: Scope,
+  toolCallId = 'run',
 ): Observable<Reply> =>
   createAgent({
     name: id,
-    model: requestTool(tool.name, input),
+    model: requestTool(tool.name, input, toolCallId),
     tools: [tool],
     use: [{ name: 'runOnce', turn: () => [reasoning, acting, checkInterrupt, answerWithResult] }],
     // Other components read the output, not a model, so it need not fit a context window.
@@ -51,13 +57,10 @@ export const runOnce$ = (
   }).call$(JSON.stringify(input), childCall(id, scope));
 
 /** A stand-in for a model. It requests the tool in its only message. */
-const requestTool = (name: string, input: ToolInput): Model => ({
+const requestTool = (name: string, input: ToolInput, id: string): Model => ({
   name: 'flow',
   stream$: () =>
-    of<ModelChunk[]>(
-      { type: 'toolCall', id: 'run', name, input },
-      { type: 'finish', finish: 'stop' },
-    ),
+    of<ModelChunk[]>({ type: 'toolCall', id, name, input }, { type: 'finish', finish: 'stop' }),
 });
 
 /** Ends the call with the tool result as the answer. */
@@ -66,7 +69,7 @@ const answerWithResult: PhaseFactory = ({ call }) =>
     const last = run.messages.at(-1);
     const result = last?.role === 'tool' ? last.content[0] : undefined;
     if (result === undefined) throw new MillraceError('invalidState', 'The tool was not run.');
-    if (result.isError) throw new MillraceError('tool', textOf(result));
+    if (result.isError) throw errorIn(result.details, textOf(result));
     const answer = {
       id: `${call.callId}/answer`,
       role: 'assistant',
@@ -75,3 +78,34 @@ const answerWithResult: PhaseFactory = ({ call }) =>
     } as const;
     return of({ ...end(run, 'answer', answer), output: result.details });
   });
+
+/** How a tool of a component fails with the error of a code: as the `details` of its result, which a journal keeps. */
+export interface Failure {
+  readonly failure: Pick<MillraceError, 'code' | 'userMessage'> & { readonly status?: number };
+}
+
+const errorIn = (details: unknown, message: string): MillraceError => {
+  if (!isFailure(details)) return new MillraceError('tool', message);
+  const { code, userMessage, status } = details.failure;
+  return new MillraceError(code, message, { userMessage, ...defined({ status }) });
+};
+
+/** Only tools of this package return such details: the name of the key is theirs. */
+const isFailure = (details: unknown): details is Failure =>
+  isRecord(details) &&
+  isRecord(details['failure']) &&
+  codes.some((code) => isRecord(details['failure']) && code === details['failure']['code']) &&
+  typeof details['failure']['userMessage'] === 'string';
+
+const codes: readonly MillraceError['code'][] = [
+  'timeout',
+  'connection',
+  'auth',
+  'rateLimited',
+  'server',
+  'invalidRequest',
+  'invalidResponse',
+  'tooLarge',
+  'redirect',
+  'tool',
+];
