@@ -1,3 +1,4 @@
+import type { AgentEvent } from '@millrace/core';
 import type { CallStore } from '@millrace/core/journal';
 import {
   catchError,
@@ -8,6 +9,7 @@ import {
   NEVER,
   type Observable,
   of,
+  type OperatorFunction,
   take,
 } from 'rxjs';
 import { ask$, type Begin, type Outcome } from './ask.js';
@@ -30,6 +32,7 @@ export const answer = async (
   begin: Begin,
   { calls, chosen, runs }: Prepared,
   { given, environment, output, theme, errorTheme, debug }: Setting<AnswerArguments>,
+  presenter: OperatorFunction<AgentEvent, string> = presenterOf(given, theme, chosen.unit),
 ): Promise<Outcome | 'failed'> => {
   const { interrupt$, terminate$ = NEVER, stderr, scheduler } = environment;
   const timing = scheduler === undefined ? {} : { scheduler };
@@ -40,7 +43,7 @@ export const answer = async (
       : '';
   try {
     const outcome = await firstValueFrom(
-      ask$(begin, presenterOf(given, theme, chosen.unit), {
+      ask$(begin, presenter, {
         output,
         interrupt$,
         terminate$,

@@ -44,6 +44,10 @@ export const run = async (setting: Setting): Promise<number> => {
       const { runMcp } = await import('./run-mcp.js');
       return exitCodes[await runMcp({ ...setting, given })];
     }
+    case 'flow': {
+      const { flow } = await import('./flow/flow.js');
+      return flow({ ...setting, given });
+    }
   }
 };
 

@@ -88,6 +88,25 @@ export interface DevtoolsArguments extends Pick<PrintArguments, 'color'>, StoreA
   readonly model: string;
 }
 
+export interface FlowArguments extends PrintArguments {
+  readonly command: 'flow';
+  readonly action: 'run' | 'check' | 'picture';
+  /** The path of the document. */
+  readonly file: string;
+  /** The format of the document. */
+  readonly from: 'millrace' | 'ragflow';
+  /** The input of the flow; empty if not given; `-` stands for stdin. */
+  readonly question: string;
+  /** Whether to show the components while they run. */
+  readonly live: boolean;
+  /** The answers of people, by component. */
+  readonly answers: Readonly<Record<string, string>>;
+  /** The directory whose Markdown files all retrievers search; empty if not given. */
+  readonly documents: string;
+  /** Empty if not given. */
+  readonly model: string;
+}
+
 export interface InitArguments extends Pick<PrintArguments, 'color'> {
   readonly command: 'init';
   /** The arguments after the name of the command. */
@@ -103,4 +122,5 @@ export type Arguments =
   | McpArguments
   | ServeArguments
   | DevtoolsArguments
+  | FlowArguments
   | InitArguments;

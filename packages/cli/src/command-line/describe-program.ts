@@ -1,10 +1,14 @@
 import { readFileSync } from 'node:fs';
-import { Command, Option } from 'commander';
-import type { Arguments } from './arguments.js';
+import { Argument, Command, Option } from 'commander';
+import type { Arguments, FlowArguments } from './arguments.js';
 import {
   commandHint,
   commandNames,
   devtoolsHelp,
+  flowCheckHelp,
+  flowHelp,
+  flowPictureHelp,
+  flowRunHelp,
   forkHelp,
   helpHint,
   mcpHelp,
@@ -14,7 +18,7 @@ import {
   runsHelp,
   serveHelp,
 } from './help.js';
-import { notBlank, toEdits, toPort, toSpeed, wholeNumber } from './option-values.js';
+import { notBlank, toAnswers, toEdits, toPort, toSpeed, wholeNumber } from './option-values.js';
 import { type Options, optionsOf, toAnswer, toAsk, toPrint } from './to-arguments.js';
 
 /** Receives the parsed arguments. */
@@ -191,6 +195,52 @@ const addCommands = (program: Command, accept: Accept): Command => {
     const { port, color, model = '', store } = optionsOf(command);
     accept({ command: 'devtools', port, color, model, store });
   });
+
+  const flow = add('flow', 'run, check or draw an agent of a JSON document', flowHelp);
+  const addAction = (action: FlowArguments['action'], about: string, help: string): Command =>
+    flow
+      .command(action)
+      .description(about)
+      .addHelpText('after', help)
+      .showHelpAfterError(`(for more information: millrace flow ${action} --help)`)
+      .addArgument(new Argument('<file>', 'the document').argParser(notBlank))
+      .addOption(
+        new Option('--from <format>', 'the format of the document')
+          .choices(['millrace', 'ragflow'])
+          .default('millrace'),
+      )
+      .action((file: string, ...rest: readonly unknown[]) => {
+        const command = rest.at(-1);
+        const words: unknown = rest.length > 2 ? rest[0] : [];
+        if (!(command instanceof Command)) return;
+        const {
+          from = 'millrace',
+          live,
+          answer: answers = {},
+          documents = '',
+          model = '',
+        } = optionsOf(command);
+        const question = Array.isArray(words) ? words.join(' ').trim() : '';
+        accept({
+          ...{ command: 'flow', action, file, from, question, live: live === true, answers },
+          ...{ documents, model, ...toPrint(command) },
+        });
+      });
+  const withRun = (command: Command): Command =>
+    command
+      .argument('[input...]', 'the input of the flow; "-" reads it from stdin')
+      .option('--live', 'show the components while they run')
+      .option('--answer <component=text>', 'the answer of a person (repeatable)', toAnswers)
+      .option('--documents <directory>', 'search the Markdown files there', notBlank)
+      .option('--model <name>', 'model of the provider (default: MILLRACE_MODEL, or a small one)');
+  withPrintOptions(withRun(addAction('run', 'run a flow', flowRunHelp)));
+  addAction('check', 'list the problems of a flow', flowCheckHelp)
+    .option('--json', 'print the problems as JSON')
+    .option('--no-color', 'print without colour');
+  withRun(addAction('picture', 'print a flow as a Mermaid diagram', flowPictureHelp)).option(
+    '--no-color',
+    'print without colour',
+  );
   return program;
 };
 

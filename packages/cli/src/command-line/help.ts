@@ -8,6 +8,7 @@ export const commandNames: readonly string[] = [
   'mcp',
   'serve',
   'devtools',
+  'flow',
 ];
 
 /** Ends every usage error. */
@@ -104,3 +105,41 @@ agent are not recorded. In the configuration of Claude Desktop and other clients
   $ millrace mcp
   $ millrace mcp --agent --directory ~/notes
   $ millrace mcp --http 8808`;
+
+export const flowHelp = `
+A flow is a JSON document of components: https://github.com/millrace/millrace/tree/main/packages/flow
+Options: millrace flow run --help
+
+  $ millrace flow check support.json
+  $ millrace flow run support.json "Where is order A-17?" --live
+  $ millrace flow picture support.json > support.mmd
+  $ millrace flow check canvas.json --from ragflow`;
+
+export const flowRunHelp = `
+All models of the document are the model of this command, and its tools are those of the assistant:
+calculator, clock, read_file, search. Retrievers search the Markdown files of --documents. HTTP
+components connect to public addresses only; {{secret.NAME}} is the variable MILLRACE_SECRET_NAME.
+Functions need a program. People are asked in the terminal, or answer with --answer. Runs of flows
+are not recorded.
+
+Exit codes: as in millrace --help; 1 also if the flow waits for an external result.
+
+  $ millrace flow run support.json "Where is order A-17?"
+  $ millrace flow run review.json "Send it" --answer approve=yes --quiet`;
+
+export const flowCheckHelp = `
+Prints each problem with its path and a fix. With --from ragflow, it also prints what the canvas has
+that the flow cannot have; with --json, the flow itself as well. Models, tools and other resources
+are those of a program, so they are not checked.
+
+Exit codes: 0 no problems, 1 problems or no flow, 2 wrong usage.
+
+  $ millrace flow check support.json
+  $ millrace flow check canvas.json --from ragflow --json | jq .document > flow.json`;
+
+export const flowPictureHelp = `
+Prints a Mermaid flowchart, which GitHub and most editors render. With --live, it runs the flow and
+shows its components in the terminal, as millrace flow run --live does.
+
+  $ millrace flow picture support.json
+  $ millrace flow picture support.json "Where is order A-17?" --live`;

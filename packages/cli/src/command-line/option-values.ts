@@ -27,6 +27,16 @@ export const notBlank = (text: string): string => {
   throw new InvalidArgumentError('It is empty.');
 };
 
+/** Parses one answer of a person, `component=text`, and adds it to the previous ones. */
+export const toAnswers = (
+  text: string,
+  before: Readonly<Record<string, string>> = {},
+): Readonly<Record<string, string>> => {
+  const [, component, given] = /^([^=]+)=([^]*)$/.exec(text) ?? [];
+  if (component !== undefined && given !== undefined) return { ...before, [component]: given };
+  throw new InvalidArgumentError('It must be a component and the answer, as in approve=yes.');
+};
+
 /** Parses one edit, `step=text`, and adds it to the previous ones. */
 export const toEdits = (
   text: string,

@@ -34,6 +34,18 @@ const inspected = {
   store: undefined,
 };
 
+const flow = {
+  ...{
+    command: 'flow',
+    action: 'run',
+    file: 'a.json',
+    from: 'millrace',
+    question: '',
+    live: false,
+  },
+  ...{ answers: {}, documents: '', model: '', ...printed },
+};
+
 const served = {
   command: 'mcp',
   agent: false,
@@ -105,6 +117,15 @@ describe('parseArguments', () => {
     [['serve', '--no-page'], { ...chats, page: false }],
     [['serve', '--devtools'], { ...chats, devtools: true }],
     [['devtools'], inspected],
+    [['flow', 'check', 'a.json'], { ...flow, action: 'check' }],
+    [
+      ['flow', 'run', 'a.json', 'Hi', 'you', '--live', '--answer', 'h=a=b', '--answer', 'i=', '-q'],
+      { ...flow, question: 'Hi you', live: true, answers: { h: 'a=b', i: '' }, quiet: true },
+    ],
+    [
+      ['--no-color', 'flow', 'picture', 'a.json', '--from', 'ragflow', '--documents', 'docs'],
+      { ...flow, action: 'picture', from: 'ragflow', documents: 'docs', color: false },
+    ],
     [['devtools', '--port', '0', '--store', 'x'], { ...inspected, port: 0, store: 'x' }],
     [['what', 'is', 'mcp'], { ...nothing, question: 'what is mcp' }],
   ])('reads %j', (argv, given) => {
@@ -130,7 +151,7 @@ describe('parseArguments', () => {
     expect(err).toBe('');
   });
 
-  it.each(['runs', 'replay', 'resume', 'fork', 'mcp', 'serve', 'devtools'])(
+  it.each(['runs', 'replay', 'resume', 'fork', 'mcp', 'serve', 'devtools', 'flow'])(
     'shows how %s is used',
     (name) => {
       const { out, result } = parsed(name, '--help');

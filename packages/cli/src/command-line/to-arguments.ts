@@ -24,15 +24,19 @@ export interface Options {
   readonly directory?: string;
   readonly http?: number | true;
   readonly port?: number;
+  readonly from?: 'millrace' | 'ragflow';
+  readonly live?: boolean;
+  readonly answer?: Readonly<Record<string, string>>;
+  readonly documents?: string;
   readonly v?: boolean;
 }
 
 /** The options of a command, including those before its name. Options after the name take precedence. */
 export const optionsOf = (command: Command): Options => {
-  const own = command.opts<Options>();
-  if (command.parent === null) return own;
-  const before = command.parent.opts<Options>();
-  return { ...before, ...own, color: before.color && own.color };
+  // A command that only has commands of its own has no options.
+  const own = command.opts<Partial<Options>>();
+  const before = command.parent === null ? { color: true } : optionsOf(command.parent);
+  return { ...before, ...own, color: before.color && own.color !== false };
 };
 
 export const toPrint = (command: Command): PrintArguments & StoreArguments => {

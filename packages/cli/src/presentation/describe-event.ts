@@ -29,8 +29,8 @@ export const describeEvent = (event: AgentEvent, theme: Theme, room: number): re
     case 'prePlanning':
       return note(`Planning: ${event.phase}.`);
     case 'stateChanged':
-      // Approvals have events of their own.
-      if (event.name === 'approvals') return [];
+      // Approvals and the components of a flow have events of their own.
+      if (event.name === 'approvals' || event.name === 'flow') return [];
       return isPlan(event.state)
         ? planText(event.state).split('\n').flatMap(note)
         : note(`${event.name}: ${asText(event.state)}`);
