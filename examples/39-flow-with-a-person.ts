@@ -1,0 +1,45 @@
+// A flow that writes until a check passes, asks a person, sends a request, and handles its error: a JSON document.
+import { readFileSync } from 'node:fs';
+import { textOf } from '@millrace/core';
+import { scriptedModel, text } from '@millrace/core/testing';
+import { flowAgent, livePicture } from '@millrace/flow';
+import { lastValueFrom } from 'rxjs';
+
+const document: unknown = JSON.parse(
+  readFileSync(new URL('../39-flow-with-a-person.json', import.meta.url), 'utf8'),
+);
+
+const small = scriptedModel(
+  [text('We grind rye.')],
+  [text('Dear Ann, we grind rye on Monday.')],
+  [text('Dear Ann, we grind rye on Monday.')],
+);
+let isDown = false;
+const letters = flowAgent(document, {
+  models: { small },
+  secrets: { MAIL_KEY: 'k-1234' },
+  // In production: { fetch: guardedFetch() } of @millrace/tools/web.
+  http: {
+    fetch: (url, { method, headers, body = '' }) => {
+      console.log(`  ${method} ${url} ${headers['authorization'] ?? ''} ${body}`);
+      return Promise.resolve(new Response('{"id":7}', { status: isDown ? 503 : 200 }));
+    },
+  },
+  // Asks in your user interface; a Promise or an Observable may wait for days.
+  human: ({ message, choices = [] }) => {
+    console.log(`  ${message} (${choices.join(' / ')})`);
+    return 'send';
+  },
+});
+
+console.log(textOf(await letters.call('When do you grind?')));
+isDown = true;
+const picture = await lastValueFrom(
+  letters.stream$('When do you grind?').pipe(livePicture(document)),
+);
+console.log(
+  picture
+    .split('\n')
+    .filter((line) => line.startsWith('  class '))
+    .join('\n'),
+);
