@@ -249,7 +249,7 @@ export interface LoopParams {
  * resource, the call ends with the reason `suspended`.
  */
 export interface HumanParams {
-  /** What the person reads. */
+  /** The question that the person reads. */
   readonly message: TemplateText;
   /** The possible answers. Default: any text. */
   readonly choices?: readonly string[];

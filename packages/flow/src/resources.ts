@@ -36,7 +36,7 @@ export interface FlowHttp {
   readonly isPrivateAllowed?: (url: URL) => boolean;
 }
 
-/** What a person is asked. */
+/** A question to a person. */
 export interface HumanRequest {
   /** The ID of the component. */
   readonly component: string;

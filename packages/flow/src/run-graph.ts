@@ -127,7 +127,7 @@ const isDue = ({ id, upstream }: CompiledNode, settled: readonly Outcome[]): boo
     (above) => above.status === 'done' && upstream.includes(above.id) && above.to.includes(id),
   );
 
-/** Of several values of a variable, the one that was set later in the graph counts, whichever ran first. */
+/** Of several values of a variable, the one that was set later in the graph counts, even if it ran first. */
 const mergeVariables = (all: readonly { readonly variables: Variables }[]): Variables =>
   all.reduce<Variables>(
     (merged, { variables }) =>

@@ -79,7 +79,7 @@ const toProblem = (error: ErrorObject, path: readonly string[]): Finding => {
   }
 };
 
-/** What a key names, and the rule for it. */
+/** The kind of name that a key is, and the rule for it. */
 const ruleOf = ({ schema }: ErrorObject): readonly [what: string, rule: string] => {
   const rules: Readonly<Record<string, unknown>> = isRecord(schema) ? schema : {};
   if (rules['$ref'] === '#/$defs/id') return ['id', `An id is ${idRule}.`];

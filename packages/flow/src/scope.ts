@@ -15,7 +15,7 @@ export interface Output {
   readonly loop?: { readonly rounds: readonly Round[]; readonly done: boolean };
 }
 
-/** What a flow may show of an error. */
+/** The part of an error that a flow may show. */
 export interface FailureInfo {
   readonly code: string;
   /** For end users. */

@@ -21,7 +21,7 @@ export interface Secrets {
   readonly reveal: (shown: string, encode?: (value: string) => string) => string;
   /** As `reveal`, for all texts in a value. */
   readonly revealAll: (shown: unknown) => unknown;
-  /** Replaces secrets of at least 4 characters in a text by `[secret NAME]`. */
+  /** Replaces secrets of at least 4 characters by `[secret NAME]`. */
   readonly redact: (text: string) => string;
 }
 

@@ -14,7 +14,7 @@ interface Visible {
   readonly iterations: ReadonlySet<string>;
 }
 
-/** What the whole document has. */
+/** The names that the whole document has. */
 interface Known {
   readonly components: ReadonlyMap<string, FlowComponent>;
   readonly variables: readonly string[];
@@ -82,7 +82,7 @@ const visibleAt = (graph: Graph, id: string, { before, iterations }: Visible): V
   iterations,
 });
 
-/** What a failed component outputs may refer to its error. */
+/** Whether `on_error` refers to the error of its own component. */
 const isOwnError = (
   reference: Reference,
   id: string,

@@ -61,7 +61,7 @@ export const runFlow = async (
 
 const noAnswerOptions = { store: false, maxIterations: undefined, keepDays: undefined } as const;
 
-/** What a document may use here. */
+/** The resources of a document here. */
 const resourcesOf = async (
   setting: Setting<FlowArguments>,
   document: unknown,

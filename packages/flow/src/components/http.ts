@@ -112,7 +112,7 @@ const urlOf = (url: string, scope: Scope, secrets: Secrets): string =>
     index === 0 ? value.trim() : encodeURIComponent(value),
   );
 
-/** Fills the templates of a body. In one with secrets, every text is written so that secrets can be told from data. */
+/** Fills the templates of a body. In one with secrets, every text is written which distinguishes secrets from data. */
 const bodyOf = (body: unknown, scope: Scope, secrets: Secrets): unknown => {
   if (typeof body === 'string') return secrets.show(body, scope);
   const fillShown = (value: unknown): unknown => {

@@ -29,7 +29,7 @@ export const humanWork = (id: string, params: HumanParams, ask: AskHuman | undef
         description: 'Asks a person.',
         input: jsonSchema({ type: 'object' }),
         timeoutMs,
-        // A resumed call asks again: nobody has answered.
+        // A resumed call asks again: the person has not answered.
         idempotent: true,
         run: (_input: unknown, context) =>
           ask === undefined ? suspend(request) : answer$(ask, request, context, params),

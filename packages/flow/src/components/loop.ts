@@ -50,7 +50,7 @@ export const loopWork = (
     });
 };
 
-/** What the rounds so far have made. */
+/** The results of the rounds so far. */
 interface Progress {
   readonly rounds: readonly Round[];
   readonly variables: Scope['variables'];

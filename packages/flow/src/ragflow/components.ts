@@ -16,7 +16,7 @@ import type { Canvas, CanvasComponent, Params } from './canvas.js';
 import { nameFrom, recordsIn, textIn, textsIn } from './canvas.js';
 import { candidatesIn, type References, variableNamed } from './references.js';
 
-/** What a component of a canvas becomes: one component, sometimes with another before it, and variables. */
+/** The counterpart of a component of a canvas: one component, sometimes with another before it, and variables. */
 export interface Converted {
   readonly component: FlowComponent;
   /** Runs before it, with its links. */
@@ -253,7 +253,7 @@ const convertRetrieval = (conversion: Conversion): Converted => {
   };
 };
 
-/** A param that is a reference without braces, or a text with references. */
+/** A param that is a reference without braces, or text with references. */
 const templateFrom = (written: string, param: string, refs: References): string =>
   /^(?:sys\.|env\.|[A-Za-z0-9_:-]+@)[A-Za-z0-9_.-]+$/u.test(written.trim())
     ? refs.ref(written, param)
@@ -564,7 +564,7 @@ export const typeFrom = (type: string): VariableType => {
   return 'string';
 };
 
-/** A value if it is of the type, or a text for one. */
+/** A value if it is of the type, or JSON text for one. */
 export const ofType = (type: VariableType, given: unknown): unknown => {
   if (type === 'string') return typeof given === 'string' ? given : undefined;
   const value = typeof given === 'string' ? parsedJson(given) : given;

@@ -4,7 +4,7 @@ import { nameFrom, recordsIn, textIn } from './canvas.js';
 
 /** Converts the references of a canvas to those of a document. */
 export interface References {
-  /** A text with references such as `{sys.query}` and `{Agent:Ann@content}`. */
+  /** Text with references such as `{sys.query}` and `{Agent:Ann@content}`. */
   readonly text: (text: string, param: string) => string;
   /** A single reference without braces: `sys.query`. */
   readonly ref: (ref: string, param: string) => string;
