@@ -8,21 +8,16 @@ import { lastValueFrom } from 'rxjs';
 const document: unknown = JSON.parse(
   readFileSync(new URL('../39-flow-with-a-person.json', import.meta.url), 'utf8'),
 );
-
-const small = scriptedModel(
-  [text('We grind rye.')],
-  [text('Dear Ann, we grind rye on Monday.')],
-  [text('Dear Ann, we grind rye on Monday.')],
-);
-let isDown = false;
+const letter = [text('Dear Ann, we grind rye on Monday.')];
+const statuses = [200, 503];
 const letters = flowAgent(document, {
-  models: { small },
+  models: { small: scriptedModel([text('We grind rye.')], letter, letter) },
   secrets: { MAIL_KEY: 'k-1234' },
   // In production: { fetch: guardedFetch() } of @millrace/tools/web.
   http: {
     fetch: (url, { method, headers, body = '' }) => {
       console.log(`  ${method} ${url} ${headers['authorization'] ?? ''} ${body}`);
-      return Promise.resolve(new Response('{"id":7}', { status: isDown ? 503 : 200 }));
+      return Promise.resolve(new Response('{"id":7}', { status: statuses.shift() ?? 200 }));
     },
   },
   // Asks in your user interface; a Promise or an Observable may wait for days.
@@ -31,15 +26,8 @@ const letters = flowAgent(document, {
     return 'send';
   },
 });
-
 console.log(textOf(await letters.call('When do you grind?')));
-isDown = true;
-const picture = await lastValueFrom(
-  letters.stream$('When do you grind?').pipe(livePicture(document)),
-);
-console.log(
-  picture
-    .split('\n')
-    .filter((line) => line.startsWith('  class '))
-    .join('\n'),
-);
+
+const pictures$ = letters.stream$('And now?').pipe(livePicture(document));
+const classes = (await lastValueFrom(pictures$)).split('\n').filter((it) => it.includes(' class '));
+console.log(classes.join('\n'));
