@@ -1,5 +1,13 @@
 import { describe, expect, it } from '@jest/globals';
-import { type Agent, type Model, textOf, tool } from '@millrace/core';
+import {
+  type Agent,
+  type AgentEvent,
+  inProcessMemory,
+  type Model,
+  textOf,
+  tool,
+  toolResults,
+} from '@millrace/core';
 import {
   type CallStoreDriver,
   createCallStore,
@@ -9,6 +17,7 @@ import {
   journal,
 } from '@millrace/core/journal';
 import { jsonSchema } from '@millrace/core/schema';
+import { sessions } from '@millrace/core/sessions';
 import { finish, record, text, toolCall } from '@millrace/core/testing';
 import { concatMap, defer, from, lastValueFrom, map, type Observable, Subject } from 'rxjs';
 import { type FlowOptions, flowAgent } from './flow-agent.js';
@@ -265,3 +274,51 @@ describe('a flow that is cut anywhere', () => {
     }
   });
 });
+
+describe('a flow that waits for people', () => {
+  it('T13, G6: continues in another process, with the answers of all, and repeats nothing', async () => {
+    const ask = (message: string, ...upstream: readonly string[]) =>
+      component('human', { message }, ...upstream);
+    const components = {
+      begin: begin('note', 'each', 'first'),
+      note: component('code', { function: 'note' }),
+      first: ask('Pay?'),
+      each: component('iterate', {
+        items: '["a", "b"]',
+        components: { x: begin('g'), g: ask('{{each@item}}?'), y: say('{{g@output}}', 'g') },
+      }),
+      end: say('{{note@output}}, {{first@output}}, {{each@output}}', 'note', 'first', 'each'),
+    };
+    const effects: string[] = [];
+    const calls = createCallStore(inProcessCalls());
+    const memory = inProcessMemory();
+    const session = () => {
+      const code = { note: () => `noted ${effects.push('note')}` };
+      const flow = flowAgent(
+        { version: 1, name: 'f', components },
+        { code, use: [journal(calls)] },
+      );
+      return sessions(flow, { memory }).open('s');
+    };
+    const events = await record(session().stream$('Go'));
+    const { suspensions = [], reason } = replyIn(events) ?? {};
+    expect([reason, suspensions.map(({ request }) => request)]).toMatchObject([
+      'suspended',
+      [{ message: 'Pay?' }, { message: 'a?' }, { message: 'b?' }],
+    ]);
+    expect(events.findLast(({ type }) => type === 'stateChanged')).toMatchObject({
+      state: {
+        components: { first: 'suspended', each: 'suspended', note: 'done', end: 'pending' },
+      },
+    });
+    const answers = suspensions.map(({ toolCall: { id } }, index) => [id, `answer ${index}`]);
+    const end = await session().call(toolResults(Object.fromEntries(answers)));
+    expect([end.reason, end.text]).toEqual(['answer', 'noted 1, answer 0, answer 1\n\nanswer 2']);
+    expect(effects).toEqual(['note']);
+  });
+});
+
+const replyIn = (events: readonly AgentEvent[]) => {
+  const last = events.at(-1);
+  return last?.type === 'postCall' ? last.reply : undefined;
+};

@@ -5,6 +5,7 @@ import {
   catchError,
   concatMap,
   defer,
+  EMPTY,
   forkJoin,
   map,
   merge,
@@ -75,7 +76,12 @@ export const runGraph$ = (graph: CompiledGraph, scope: Scope): Observable<GraphR
   defer(() => merge(...createOutcomes(graph, scope).values())).pipe(
     takeWhile(({ status }) => status !== 'ended', true),
     reduce((settled, outcome) => settled.set(outcome.id, outcome), new Map<string, Outcome>()),
-    map((settled) => toResult(graph, settled)),
+    concatMap((settled) => {
+      const result = toResult(graph, settled);
+      // A component that waits below a root call with a journal emits nothing, and continues with the call.
+      const isWaiting = result.status === 'done' && settled.size < graph.nodes.length;
+      return isWaiting ? EMPTY : of(result);
+    }),
     // Rethrown here, after the other components have been unsubscribed.
     catchError((error: unknown) =>
       defer(() => {
@@ -153,13 +159,17 @@ const run$ = (
     return [name, outcome?.status === 'done' ? outcome.output : noOutput] as const;
   });
   const outputs = new Map([...scope.outputs, ...read]);
+  let latest: FlowChange = { id, status: 'suspended' };
   return defer(() => {
     if (isAsync) scope.report({ id, status: 'running' });
     return work$({ ...scope, outputs, streams });
   }).pipe(
     tap({
       next: (worked) => {
-        scope.report(changeBy(id, worked));
+        latest = changeBy(id, worked);
+      },
+      complete: () => {
+        scope.report(latest);
       },
       error: () => {
         scope.report({ id, status: 'failed' });
