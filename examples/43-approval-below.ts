@@ -1,4 +1,4 @@
-// A person answers an agent in a team in a flow. The process that asked has ended: the next one continues where each of them waited.
+// A person answers an agent in a team in a flow. The process that asked has ended: the next one, whose models continue the script, continues all three.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -13,12 +13,12 @@ import { openFiles } from '@millrace/store';
 
 const [, file = '', given] = process.argv;
 const directory = given ?? mkdtempSync(join(tmpdir(), 'millrace-'));
-if (given === undefined) spawnSync(process.execPath, [file, directory], { stdio: 'inherit' });
+const first = () => spawnSync(process.execPath, [file, directory], { encoding: 'utf8' }).stdout;
+if (given === undefined) console.log(first().trim());
 const said = (what: string) => (console.log(what), what);
 const look = tool({ name: 'look', description: 'Reads the bill.', run: () => said('12 crowns') });
 const ask = tool({ name: 'ask', description: 'Asks a person.', run: () => suspend('Pay?') });
 const pay = tool({ name: 'pay', description: 'Pays.', run: () => said('paid') });
-// Each process continues the script.
 const asks = scriptedModel([toolCall('look')], [toolCall('ask')]);
 const pays = scriptedModel([toolCall('pay')], [text('It is paid.')]);
 const starts = scriptedModel([toolCall('team', { user_prompt: 'Pay.' })]);

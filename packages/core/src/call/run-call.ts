@@ -333,10 +333,14 @@ const createContext = (setup: CallSetup): CallContext => {
 const performing = (context: CallContext, model: Model | undefined): Perform => {
   const { above, layers, local } = context;
   const through = performThrough(layers, context);
-  if (above === undefined) return through;
-  const spend = (spending: Spending): void => spendBelow(above, spending);
-  const both = { live: spend, replayed: spend };
-  return watchingSpending(through, model?.name ?? '', both, local(replayedSteps));
+  if (!above) return through;
+  const live = (spending: Spending): void => spendBelow(above, spending);
+  return watchingSpending(
+    through,
+    model?.name ?? '',
+    { live, replayed: live },
+    local(replayedSteps),
+  );
 };
 
 const repeated = (id: string): MillraceError =>

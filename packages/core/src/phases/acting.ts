@@ -28,10 +28,9 @@ type Needs = Parameters<typeof callTool$>[0] & Pick<Context, 'interruption' | 'm
 
 /** Extras may not be JSON, and another process may resume the call. */
 const extrasLost = (names: readonly string[]): string =>
-  `The call is suspended, so these extras, which no tool has taken yet, are lost: ${names.join(', ')}.`;
+  `The call is suspended, so extras that no tool has taken are lost: ${names.join(', ')}.`;
 
-const lost =
-  'The call is suspended, but has no memory to resume from. Make it in a session: sessions(agent).open(id).';
+const lost = 'The call is suspended, but only a session can resume it: sessions(agent).open(id).';
 
 /** Runs the tool calls of the last message, and adds their results in the same order. */
 export const acting = (context: Needs): Phase =>
@@ -169,7 +168,7 @@ export const suspensionsOf = ({
   toolCall,
   result: { suspended: later },
 }: Pick<ToolCallResult, 'toolCall' | 'result'>): readonly Suspension[] =>
-  later === undefined ? [] : (later.below?.waiting ?? [{ toolCall, request: later.request }]);
+  later ? (later.below?.waiting ?? [{ toolCall, request: later.request }]) : [];
 
 const useOf = (
   { toolCall, result, failed, executed, extras }: ToolCallResult,

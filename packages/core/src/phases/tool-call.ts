@@ -276,7 +276,7 @@ const finish$ = (
       return { result, extras: {}, finalAnswer: undefined, stop: false, ...ran };
     }
     const { content, isError, suspended: later } = event.result;
-    if (later !== undefined && later.below === undefined) {
+    if (later && !later.below) {
       const request = frozen(later.request);
       hooks.report(iteration, { type: 'suspended', toolCall, request });
     }
@@ -340,8 +340,7 @@ const createUncertain = (
   );
   if (then !== undefined) hooks.report(run.iteration, { type: 'uncertain', toolCall, then });
   if (output === undefined) return createToolRun(context, run, decision, plan);
-  const failed = then === undefined && output.isError;
-  return settledRun(decision, output, { executed: true, failed });
+  return settledRun(decision, output, { executed: true, failed: !then && output.isError });
 };
 
 export const ofUnknownEnd: Recorded['uncertain'] = () => ({
