@@ -170,7 +170,6 @@ const knownTo = {
   guards: ['interceptors', 'traffic'],
   'long-term-memory': ['planning', 'retrieval', 'search', 'select-tools.ts'],
   planning: ['retrieval', 'select-tools.ts'],
-  presets: ['.*'],
   sessions: ['approval.ts', 'interrupt-on.ts', 'traffic'],
   teams: ['output.ts', 'select-tools.ts', 'sessions'],
 };

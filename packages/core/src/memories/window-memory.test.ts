@@ -18,7 +18,7 @@ import {
   someTurns,
   user,
 } from './conversations.test-support.js';
-import { windowMemory } from './window-memory.js';
+import { windowMemory, wrapMemory } from './window-memory.js';
 import { sessions } from '../layers/sessions/index.js';
 
 const unmarked = ([first, ...rest]: readonly Message[]): readonly Message[] =>
@@ -108,5 +108,34 @@ describe('windowMemory', () => {
     [() => windowMemory(inProcessMemory(), { turn: 1 } as never), /no option 'turn'/],
   ])('refuses a misuse (%#)', (create, why) => {
     expect(create).toThrow(why);
+  });
+});
+
+describe('wrapMemory', () => {
+  it('G2: an agent wraps the memory of any session, which stays whole, and calls have none without a session', async () => {
+    const model = scriptedModel([text('1.')], [text('2.')], [text('3.')]);
+    const recent = wrapMemory('recent', (memory) => windowMemory(memory, { turns: 1 }));
+    const agent = createAgent({ model, use: [recent] });
+    const chat = sessions(agent, { memory: inProcessMemory() }).open('s');
+    for (const nth of [1, 2, 3]) await chat.call(`Question ${nth}`);
+    const shown = model.requests.at(-1)?.messages.map(textOf) ?? [];
+    expect(shown.slice(1)).toEqual(['2.', 'Question 3']);
+    expect(shown[0]).toMatch(/^\[2 earlier messages, .*Question 2$/s);
+    expect(held(chat.memory).map(textOf)).toEqual([
+      'Question 1',
+      '1.',
+      'Question 2',
+      '2.',
+      'Question 3',
+      '3.',
+    ]);
+    const alone = scriptedModel([text('Yes.')]);
+    expect(textOf(await agent.call('Alone?', { model: alone }))).toBe('Yes.');
+  });
+
+  it('refuses a misuse', () => {
+    expect(() => wrapMemory(windowMemory as never, undefined as never)).toThrow(
+      /takes a name and a function/,
+    );
   });
 });

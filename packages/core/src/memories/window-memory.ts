@@ -52,8 +52,8 @@ export const truncated = (messages: readonly Message[], count: number): readonly
 
 /**
  * Stores user messages and answers only, without tools and thinking. Turns that failed or wait for a result are stored and
- * loaded completely until they are answered. This requires storing at the end of a call, as the preset `guarded` does: the phase
- * `storeMemory` drops the tools of earlier messages of a turn. A message with unanswered tool calls errors with
+ * loaded completely until they are answered. This requires storing at the end of a call, with `withoutPhase(storeMemory)`: that
+ * phase drops the tools of earlier messages of a turn. A message with unanswered tool calls errors with
  * `invalidState`. Messages stored before are loaded in the same way, and stay stored.
  */
 export const inputAndAnswer = (inner: MemoryFactory): MemoryFactory => {
@@ -163,17 +163,25 @@ const wholeOf = (
   }),
 });
 
-export const throughMemory = (
-  name: string,
-  wrap: (inner: MemoryFactory) => MemoryFactory,
-): Layer => ({
-  name,
-  priority: 54,
-  call:
-    ({ call: { sessionId = '' } }) =>
-    (next) =>
-    (call) =>
-      next(
-        call.memory === noMemory ? call : { ...call, memory: wrap(() => call.memory)(sessionId) },
-      ),
-});
+/**
+ * A layer that wraps the memory of the session: what calls of this agent load and store passes through, while `session.memory`
+ * stays as it is. Calls outside of a session have no memory, and nothing to wrap.
+ */
+export const wrapMemory = (name: string, wrap: (inner: MemoryFactory) => MemoryFactory): Layer => {
+  if (typeof wrap !== 'function') {
+    throw misuse(
+      "wrapMemory() takes a name and a function, such as wrapMemory('recent', windowMemory).",
+    );
+  }
+  return {
+    name,
+    priority: 54,
+    call:
+      ({ call: { sessionId = '' } }) =>
+      (next) =>
+      (call) =>
+        next(
+          call.memory === noMemory ? call : { ...call, memory: wrap(() => call.memory)(sessionId) },
+        ),
+  };
+};

@@ -1,7 +1,24 @@
 import { describe, it } from '@jest/globals';
 import { of } from 'rxjs';
-import { createAgent, output } from '../../index.js';
-import { acting, insertAfter, insertBefore, reasoning } from '../../phases/index.js';
+import {
+  addTools,
+  type AgentOptions,
+  createAgent,
+  type Layer,
+  output,
+  retry,
+  selectTools,
+} from '../../index.js';
+import { fitContext } from '../../layers/fitting/index.js';
+import { inputAndAnswer, windowMemory, wrapMemory } from '../../memories/index.js';
+import {
+  acting,
+  insertAfter,
+  insertBefore,
+  reasoning,
+  storeMemory,
+  withoutPhase,
+} from '../../phases/index.js';
 import { retrieve } from '../../layers/retrieval/index.js';
 import {
   analyseTask,
@@ -12,9 +29,15 @@ import {
   synthesize,
   withPlan,
 } from '../../layers/planning/index.js';
-import { action, flat, guarded, planner } from '../../layers/presets/index.js';
 import { jsonSchema } from '../../schema/index.js';
-import { linesDialect, textTools } from '../../layers/text-tools/index.js';
+import {
+  actionDialect,
+  flatDialect,
+  linesDialect,
+  stepsDialect,
+  textTools,
+} from '../../layers/text-tools/index.js';
+import { createSemaphore, limitCalls } from '../../layers/traffic/index.js';
 import { finish, text, toolCall } from '../../testing/index.js';
 import { healsFrom, type SetUp } from './heals.test-support.js';
 import { lastText, options, said, script } from './set-ups.test-support.js';
@@ -30,13 +53,34 @@ const schema = {
   required: ['sum'],
 } as const;
 
+/** Layers that analyse the task before the first turn, and reflect on tool results. */
+const thinking = (when: 'always' | 'complete'): readonly Layer[] => [
+  insertAfter(acting, reflect()),
+  insertAfter(acting, synthesize({ when })),
+  insertBefore(reasoning, analyseTask()),
+  rewriteQuestion(),
+];
+
+const limited = ({ model, use = [], ...others }: AgentOptions): AgentOptions => ({
+  ...others,
+  model: retry(model),
+  use: [
+    fitContext({ contextWindow: 128_000, reserve: 4_096 }),
+    limitCalls(createSemaphore({ max: 20 })),
+    wrapMemory('recent', (memory) => windowMemory(inputAndAnswer(memory))),
+    selectTools({ maxTools: 20 }),
+    ...use,
+    withoutPhase(storeMemory),
+  ],
+});
+
 const setUps: Readonly<Record<string, SetUp>> = {
   'tools as text, one action a message, one of them broken': {
     agent: (process) =>
-      createAgent(
-        action({
-          ...options(process, { limits: { parseBackoffMs: 3 } }),
-          model: process.model((request) => {
+      createAgent({
+        ...options(process, { limits: { parseBackoffMs: 3 } }),
+        model: textTools(
+          process.model((request) => {
             if (lastText(request).includes('incomplete')) {
               return [text('Thought: done\nAction: {"final_answer": "Paid."}')];
             }
@@ -44,24 +88,26 @@ const setUps: Readonly<Record<string, SetUp>> = {
               ? [text('Thought: pay\n'), text('Action: {"tool": "pay", "inputs": {"to": "ann"}}')]
               : [text('Thought: hm\nAction: {"tool": pay')];
           }),
-          tools: [process.effect('pay')],
-        }),
-      ),
+          actionDialect(),
+        ),
+        tools: [process.effect('pay')],
+      }),
   },
   'tools as flat JSON, with a broken one': {
     agent: (process) =>
-      createAgent(
-        flat({
-          ...options(process),
-          model: script(
+      createAgent({
+        ...options(process, { limits: { temperatureRamp: { step: 0.2, max: 1.5 } } }),
+        model: textTools(
+          script(
             process,
             json({ scratchpad: 'pay', tool: 'pay', arguments: { to: 'ann' } }),
             json({ scratchpad: 'hm', tool: 7 }),
             json({ scratchpad: 'done', answer: 'Paid.' }),
           ),
-          tools: [process.effect('pay')],
-        }),
-      ),
+          flatDialect(),
+        ),
+        tools: [process.effect('pay')],
+      }),
   },
   'tools as lines': {
     agent: (process) =>
@@ -117,12 +163,12 @@ const setUps: Readonly<Record<string, SetUp>> = {
         model: script(process, ...Array.from({ length: 5 }, () => json({ sum: 'four' }))),
       }),
   },
-  'the planner, in text': {
+  'an agent that plans, in text': {
     agent: (process) =>
-      createAgent(
-        planner({
-          ...options(process),
-          model: script(
+      createAgent({
+        ...options(process, { limits: { parallel: 5 } }),
+        model: textTools(
+          script(
             process,
             json([
               { name: 'pay', arguments: { to: 'ann' } },
@@ -130,26 +176,26 @@ const setUps: Readonly<Record<string, SetUp>> = {
             ]),
             json([{ name: 'complete_task', arguments: { answer: 'Paid.' } }]),
           ),
-          tools: [process.effect('pay')],
-        }),
-      ),
+          stepsDialect(),
+        ),
+        tools: [process.effect('pay')],
+        use: [process.durable, ...thinking('complete')],
+      }),
   },
-  'the planner with a plan, native calls, and a final answer of its own': {
+  'an agent that plans with a plan, native calls, and a final answer of its own': {
     agent: (process) =>
       createAgent(
-        planner(
-          {
-            ...options(process),
-            model: script(
-              process,
-              [toolCall('create_plan', { goal: 'Pay.', steps: ['Ann', 'Bob'] }), pay('ann')],
-              [toolCall('update_step', { step: 1, status: 'done' })],
-              [toolCall('complete_task', { answer: '' })],
-            ),
-            tools: [process.effect('pay')],
-          },
-          { calling: 'native', plan: true, finalize: true },
-        ),
+        withPlan({
+          ...options(process, { limits: { parallel: 5 } }),
+          model: script(
+            process,
+            [toolCall('create_plan', { goal: 'Pay.', steps: ['Ann', 'Bob'] }), pay('ann')],
+            [toolCall('update_step', { step: 1, status: 'done' })],
+            [toolCall('complete_task', { answer: '' })],
+          ),
+          tools: [process.effect('pay')],
+          use: [process.durable, addTools(completeTask({ finalize: true })), ...thinking('always')],
+        }),
       ),
   },
   'thinking before, between and behind, with a plan': {
@@ -195,11 +241,11 @@ const setUps: Readonly<Record<string, SetUp>> = {
         ],
       }),
   },
-  'the guarded agent': {
+  'an agent with limits, retries and a memory of answers': {
     leavesToolCalls: true,
     agent: (process) =>
       createAgent(
-        guarded({
+        limited({
           ...options(process),
           model: script(process, [pay('ann')], [text('Paid.')]),
           tools: [process.effect('pay')],

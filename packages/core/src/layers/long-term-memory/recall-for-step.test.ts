@@ -1,8 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { lastValueFrom, map, NEVER, type Observable, timer } from 'rxjs';
-import { createAgent, inProcessMemory, interruptOn, textOf } from '../../index.js';
+import { createAgent, inProcessMemory, interruptOn } from '../../index.js';
 import { withPlan } from '../planning/index.js';
-import { planner } from '../presets/index.js';
 import {
   marbles,
   record,
@@ -208,26 +207,5 @@ describe('withLongTermMemory, of the steps of a plan', () => {
       });
       expectSubscriptions(recall$.subscriptions).toBe('^--!');
     });
-  });
-
-  it('M: goes with planner(), whose dialect takes no answer for an action', async () => {
-    const memory = remembering('mill one', 'mill two', 'mill three', 'mill four');
-    for (const answer of ['[4, 2]', '{"memories": [4, 2]}', 'Memories 4 and 2.']) {
-      const model = scriptedModel(
-        [text(answer)],
-        [text('[{"name": "complete_task", "arguments": {"answer": "By the sea."}}]')],
-      );
-      const options = withLongTermMemory(planner({ model }, { analyse: false, plan: true }), {
-        memory,
-        rank: true,
-        top: 2,
-        mode: 'both',
-      });
-      const events = await record(createAgent(options).stream$('Where is the mill?', forAnn));
-      const last = events.at(-1);
-      expect(last?.type === 'postCall' ? textOf(last.reply) : '').toBe('By the sea.');
-      expect(warningsIn(events)).toEqual([]);
-      expect(shownTo(model, 1)[0]?.match(/^> mill .*$/gmu)).toEqual(['> mill one', '> mill three']);
-    }
   });
 });

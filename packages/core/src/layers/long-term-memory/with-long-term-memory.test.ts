@@ -15,7 +15,6 @@ import {
 } from '../../index.js';
 import { answerWith } from '../../call/index.js';
 import { completeTask } from '../planning/index.js';
-import { guarded } from '../presets/index.js';
 import { retrieve } from '../retrieval/index.js';
 import { finish, marbles, record, scriptedModel, text, toolCall } from '../../testing/index.js';
 import {
@@ -526,21 +525,6 @@ describe('withLongTermMemory, of an agent', () => {
     ]);
     expect(new Set(steps).size).toBe(steps.length);
     expect((await heldOf(one)).length + (await heldOf(two)).length).toBe(4);
-  });
-
-  it('C1: goes with guarded(), before and behind it', async () => {
-    for (const nested of [true, false]) {
-      const memory = remembering('Likes tea.');
-      const model = scriptedModel([toolCall('retrieve_memory', { query: 'tea' })], [text('Tea.')]);
-      const settings = { memory, mode: 'both' } as const;
-      const options = nested
-        ? guarded(withLongTermMemory({ model }, settings))
-        : withLongTermMemory(guarded({ model }), settings);
-      const conversations = sessions(createAgent(options)).open('s');
-      await conversations.call('Which tea?', forAnn);
-      expect(shownTo(model, 1).filter((it) => it.includes('Likes tea.'))).toHaveLength(2);
-      expect(await heldOf(memory)).toHaveLength(2);
-    }
   });
 
   it.each([

@@ -45,7 +45,7 @@ import { isArrayOf, isString } from '../../values/shape.js';
 import { recordIn$ } from './memory-access.js';
 import type { CallInfo } from '../../values/reply.js';
 import { valueOf } from '../../tools/context-key.js';
-import { throughMemory } from '../../memories/window-memory.js';
+import { wrapMemory } from '../../memories/window-memory.js';
 import { usesIn } from '../../memories/suspend.js';
 
 /**
@@ -112,7 +112,7 @@ const withMemoryTools = <Output extends InputSchema | undefined>(
   const withTools = withOwnTools(options, memoryTools(settings));
   return {
     ...withTools,
-    use: [...(withTools.use ?? []), throughMemory('withoutRecalled', withoutRecalled)],
+    use: [...(withTools.use ?? []), wrapMemory('withoutRecalled', withoutRecalled)],
   };
 };
 

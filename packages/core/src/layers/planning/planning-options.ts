@@ -38,14 +38,6 @@ export interface PlanningView {
 
 export type PlanningPrompt = string | ((view: PlanningView) => string);
 
-export interface PlanningPrompts {
-  readonly analyseTask?: PlanningPrompt;
-  readonly reflect?: PlanningPrompt;
-  readonly synthesize?: PlanningPrompt;
-  readonly rewriteQuestion?: PlanningPrompt;
-  readonly plan?: string;
-}
-
 export const resolvePrompt = (prompt: PlanningPrompt, view: PlanningView): string => {
   const text: unknown = typeof prompt === 'function' ? prompt(view) : prompt;
   if (typeof text === 'string') return text;

@@ -68,7 +68,7 @@ const hasFailed = ({ messages }: OpenRun): boolean => {
   return last?.role === 'tool' && last.content.some(({ isError }) => isError);
 };
 
-export const isWhen: Rule = [
+const isWhen: Rule = [
   (value) =>
     value === 'always' ||
     value === 'onError' ||

@@ -13,7 +13,9 @@ import {
   tool,
 } from '../../index.js';
 import { createCallStore, inProcessCalls, journal } from '../../journal/index.js';
-import { guarded } from '../presets/index.js';
+import { inputAndAnswer, wrapMemory } from '../../memories/index.js';
+import { storeMemory, withoutPhase } from '../../phases/index.js';
+import { maxInputLength } from '../guards/index.js';
 import { unpaired } from '../../run.js';
 import { marbles, scriptedModel, text, toolCall } from '../../testing/index.js';
 import { sessions } from './index.js';
@@ -22,6 +24,15 @@ import type { SessionCallOptions } from './sessions.js';
 const pay = tool({ name: 'pay', description: 'Pays.', run: () => 'Paid.' });
 const hang = tool({ name: 'hang', description: 'Hangs.', run: () => NEVER });
 const down = () => throwError(() => new Error('Down.'));
+/** An agent that stores inputs and answers at the end of a call. */
+const storingAnswers = (options: AgentOptions): AgentOptions => ({
+  ...options,
+  use: [
+    maxInputLength({ characters: 32_000 }),
+    wrapMemory('answers', inputAndAnswer),
+    withoutPhase(storeMemory),
+  ],
+});
 /** Answers with these chunks, then fails. */
 const failing = (...scripts: readonly (readonly ModelChunk[])[]): Model => {
   const model = scriptedModel(...scripts.map((chunks) => [...chunks]));
@@ -65,7 +76,7 @@ describe('a session whose call fails', () => {
 
   it.each<[string, (options: AgentOptions) => AgentOptions]>([
     ['a plain agent', (options) => options],
-    ['the preset guarded', (options) => guarded(options, { retry: false })],
+    ['an agent that stores answers', storingAnswers],
   ])('S10: keeps the tool calls of %s, so that the next call knows of them', async (_, of) => {
     const options = of({ model: failing([toolCall('pay')]), tools: [pay] });
     const { memory, session } = await fail(options);
@@ -107,7 +118,7 @@ describe('a session whose call fails', () => {
 
   it('S10: with discard, keeps nothing that was not stored before', async () => {
     const options = { model: failing([toolCall('pay')]), tools: [pay] };
-    const { memory } = await fail(guarded(options, { retry: false }), { onFailure: 'discard' });
+    const { memory } = await fail(storingAnswers(options), { onFailure: 'discard' });
     expect(await stored(memory)).toEqual([]);
     const always = sessions(createAgent({ model: failing() }), { memory, onFailure: 'discard' });
     await expect(always.open('s').call('?')).rejects.toThrow();
@@ -115,9 +126,11 @@ describe('a session whose call fails', () => {
   });
 
   it('S10, C1: keeps nothing that a guard of inputs has refused, nor of a call that is aborted', async () => {
-    const { memory } = await fail(guarded({ model: scriptedModel() }), { callId: 'c' });
+    const { memory } = await fail(storingAnswers({ model: scriptedModel() }), { callId: 'c' });
     expect(await stored(memory)).toEqual(['user']);
-    const long = sessions(createAgent(guarded({ model: scriptedModel() })), { memory }).open('s');
+    const long = sessions(createAgent(storingAnswers({ model: scriptedModel() })), { memory }).open(
+      's',
+    );
     await expect(long.call('x'.repeat(40_000))).rejects.toMatchObject({ code: 'guardRejected' });
     const aborted = AbortSignal.abort();
     await expect(long.call('?', { signal: aborted })).rejects.toMatchObject({ code: 'aborted' });

@@ -1,21 +1,22 @@
 import { describe, expect, it } from '@jest/globals';
 import { lastValueFrom, map } from 'rxjs';
-import { inProcessLongTermMemory } from '../long-term-memory/index.js';
+import { inProcessLongTermMemory, withLongTermMemory } from '@millrace/core/long-term-memory';
 import {
   createAgent,
   guardOutput,
   type ModelRequest,
   output,
+  selectTools,
+  text as text$,
   textOf,
   tool,
-  selectTools,
-} from '../../index.js';
-import { jsonSchema } from '../../schema/index.js';
-import { text as text$ } from '../../operators/event-operators.js';
-import { record, type ScriptedAnswer, scriptedModel, text, toolCall } from '../../testing/index.js';
+} from '@millrace/core';
+import { jsonSchema } from '@millrace/core/schema';
+import { record, type ScriptedAnswer, scriptedModel, text, toolCall } from '@millrace/core/testing';
 import { planner } from './index.js';
-import type { PlannerOptions } from './planner.js';
-import { sessions } from '../sessions/index.js';
+import { sessions } from '@millrace/core/sessions';
+
+type Settings = NonNullable<Parameters<typeof planner>[1]>;
 
 const look = tool({
   name: 'look',
@@ -33,11 +34,7 @@ const uses = (...all: readonly (readonly [name: string, input: object])[]): Scri
 /** What each request ends with, in short: which prompt it is, or the last observation. */
 const lastOf = ({ messages }: ModelRequest): string => textOf(messages.at(-1) ?? { content: [] });
 
-const run = async (
-  answers: readonly ScriptedAnswer[],
-  settings: PlannerOptions = {},
-  defaults = {},
-) => {
+const run = async (answers: readonly ScriptedAnswer[], settings: Settings = {}, defaults = {}) => {
   const model = scriptedModel(...answers);
   const agent = createAgent(planner({ name: 'p', model, tools: [look], ...defaults }, settings));
   const events = await record(agent.stream$('Where is it?', { callId: 'c' }));
@@ -155,7 +152,7 @@ describe('the preset planner', () => {
     const done = uses(['complete_task', { answer: 'It is at a.' }]);
     const made = uses(['create_plan', { goal: 'Find it.', steps: ['Look at a.'] }]);
     const bare = { analyse: false, reflect: false } as const;
-    const costs = async (settings: PlannerOptions, ...answers: readonly ScriptedAnswer[]) => {
+    const costs = async (settings: Settings, ...answers: readonly ScriptedAnswer[]) => {
       const { reply, model } = await run(answers, settings);
       const phases = Object.keys(reply.usageByPhase).join(' ');
       return `${model.requests.length}: ${phases}`;
@@ -260,22 +257,58 @@ describe('the preset planner', () => {
     expect(written).toMatch(/Say it\.$/);
   });
 
-  it('M, G3: remembers its users, and lets the model pick the best three memories', async () => {
-    const memory = inProcessLongTermMemory();
-    const scope = { userId: 'ada' };
-    const facts = ['a', 'b', 'c', 'd', 'e'].map((it) => ({
-      text: `The mill of ${it} has a wheel.`,
-      kind: 'fact' as const,
-    }));
-    await lastValueFrom(memory.record$(scope, facts));
-    const done = uses(['complete_task', { answer: 'Yes.' }]);
-    const model = scriptedModel(says('[5, 1, 2]'), done);
-    const settings = { analyse: false, reflect: false, longTermMemory: { memory } } as const;
-    const agent = createAgent(planner({ model }, settings));
-    const reply = await agent.call('Which mill has a wheel?', { metadata: { userId: 'ada' } });
-    expect(Object.keys(reply.usageByPhase)).toEqual(['rankMemories', 'reasoning']);
-    const shown = JSON.stringify(model.requests[1]?.messages).match(/The mill of \w/g) ?? [];
-    expect(new Set(shown).size).toBe(3);
+  it.each([
+    [3, {}],
+    [2, { top: 2 }],
+  ])(
+    'M, G3: remembers its users, and lets the model pick the best %d memories',
+    async (top, own) => {
+      const memory = inProcessLongTermMemory();
+      const scope = { userId: 'ada' };
+      const facts = ['a', 'b', 'c', 'd', 'e'].map((it) => ({
+        text: `The mill of ${it} has a wheel.`,
+        kind: 'fact' as const,
+      }));
+      await lastValueFrom(memory.record$(scope, facts));
+      const done = uses(['complete_task', { answer: 'Yes.' }]);
+      const model = scriptedModel(says('[5, 1, 2]'), done);
+      const longTermMemory = { memory, ...own };
+      const agent = createAgent(
+        planner({ model }, { analyse: false, reflect: false, longTermMemory }),
+      );
+      const reply = await agent.call('Which mill has a wheel?', { metadata: { userId: 'ada' } });
+      expect(Object.keys(reply.usageByPhase)).toEqual(['rankMemories', 'reasoning']);
+      const shown = JSON.stringify(model.requests[1]?.messages).match(/The mill of \w/g) ?? [];
+      expect(new Set(shown).size).toBe(top);
+    },
+  );
+
+  it('M, G3: ranks memories outside of its dialect, which takes no answer for an action', async () => {
+    for (const ranking of ['[4, 2]', '{"memories": [4, 2]}', 'Memories 4 and 2.']) {
+      const memory = inProcessLongTermMemory();
+      const facts = ['one', 'two', 'three', 'four'].map((it) => ({
+        text: `mill ${it}`,
+        kind: 'fact' as const,
+      }));
+      await lastValueFrom(memory.record$({ userId: 'ada' }, facts));
+      const done = uses(['complete_task', { answer: 'By the sea.' }]);
+      const model = scriptedModel(says(ranking), done);
+      const settings = { memory, rank: true, top: 2, mode: 'both' } as const;
+      const options = withLongTermMemory(
+        planner({ model }, { analyse: false, plan: true }),
+        settings,
+      );
+      const events = await record(
+        createAgent(options).stream$('Where is the mill?', { metadata: { userId: 'ada' } }),
+      );
+      const last = events.at(-1);
+      expect(last?.type === 'postCall' ? textOf(last.reply) : '').toBe('By the sea.');
+      expect(events.filter(({ type }) => type === 'warning')).toEqual([]);
+      expect(JSON.stringify(model.requests[1]?.messages).match(/> mill \w+/g)).toEqual([
+        '> mill one',
+        '> mill three',
+      ]);
+    }
   });
 
   it('I9, H7: the answer streams as it comes, and passes the transforms of the call', async () => {
@@ -340,10 +373,10 @@ describe('the preset planner', () => {
     const settings = { calling: 'native', plan: true, analyse: false } as const;
     await createAgent(planner(own, settings)).call('?');
     expect(model.requests[0]?.tools?.map(({ name }) => name)).toEqual([
-      'complete_task',
       'create_plan',
       'update_step',
       'revise_plan',
+      'complete_task',
     ]);
     expect(() => planner({ model }, { prompts: { analyzeTask: 'x' } as never })).toThrow(
       /'prompts' has no option 'analyzeTask'/,

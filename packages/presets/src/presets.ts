@@ -1,32 +1,33 @@
+import {
+  type AgentOptions,
+  type InputSchema,
+  type Interceptor,
+  on,
+  retry,
+  selectTools,
+} from '@millrace/core';
+import { fitContext, type TokenCounter } from '@millrace/core/fitting';
+import { maxInputLength } from '@millrace/core/guards';
+import { inputAndAnswer, windowMemory, wrapMemory } from '@millrace/core/memories';
+import { storeMemory, withoutPhase } from '@millrace/core/phases';
+import { retrieve, type Retriever } from '@millrace/core/retrieval';
+import { actionDialect, flatDialect, textTools } from '@millrace/core/text-tools';
+import { createSemaphore, limitCalls, type Semaphore } from '@millrace/core/traffic';
+import {
+  checkOptions,
+  defined,
+  having,
+  isObject,
+  isRecord,
+  type Rule,
+  wholeNumber,
+} from '@millrace/core/values';
 import { map } from 'rxjs';
-import type { AgentOptions } from '../../agent.js';
-import { withDefaults } from '../../call/call-options.js';
-import { fitContext } from '../fitting/fit-context.js';
-import type { TokenCounter } from '../../models/count-request.js';
-import { maxInputLength } from '../guards/lists.js';
-import { type Interceptor, isInterceptor, on } from '../../seams/interceptor.js';
-import { isRecord } from '../../values/json.js';
-import type { LimitOptions } from '../../flow/deadline.js';
-import { inputAndAnswer, throughMemory, windowMemory } from '../../memories/window-memory.js';
-import { retry, type RetryOptions } from '../../models/retry.js';
-import { checkOptions, having, isObject, type Rule, wholeNumber } from '../../values/options.js';
-import { withoutPhase } from '../../phases/phase-list.js';
-import { storeMemory } from '../../phases/limit.js';
-import { retrieve, type RetrieveOptions } from '../retrieval/retrieve.js';
-import type { Retriever } from '../retrieval/passages.js';
-import type { InputSchema } from '../../values/schema.js';
-import { actionDialect, type DialectOptions, flatDialect } from '../text-tools/dialects.js';
-import { textTools } from '../text-tools/text-tools.js';
-import { selectTools } from '../select-tools.js';
-import { createSemaphore, limitCalls, type Semaphore } from '../traffic/limit-concurrency.js';
 
 /** Options of an agent with native tool calling: 10 iterations, 5 tools in parallel. Same as `createAgent`. */
 export const native = <const Output extends InputSchema | undefined = undefined>(
   options: AgentOptions<Output>,
-): AgentOptions<Output> => ({
-  ...options,
-  ...withDefaults({ limits: { maxIterations: 10, parallel: true } }, options),
-});
+): AgentOptions<Output> => withDefaults(options, { limits: { maxIterations: 10, parallel: true } });
 
 /**
  * Options of an agent whose model has no native tool calling, in the dialect `action`: a thought, then one action as
@@ -35,17 +36,13 @@ export const native = <const Output extends InputSchema | undefined = undefined>
  */
 export const action = <const Output extends InputSchema | undefined = undefined>(
   options: AgentOptions<Output>,
-  dialect: DialectOptions = {},
+  dialect?: Parameters<typeof actionDialect>[0],
 ): AgentOptions<Output> => ({
-  ...options,
+  ...withDefaults(options, {
+    request: { temperature: 0.7, maxTokens: 8_000 },
+    limits: { maxParseRetries: 2, parseBackoffMs: 800, maxToolErrors: 2, toolBackoffMs: 800 },
+  }),
   model: textTools(options.model, actionDialect(dialect)),
-  ...withDefaults(
-    {
-      request: { temperature: 0.7, maxTokens: 8_000 },
-      limits: { maxParseRetries: 2, parseBackoffMs: 800, maxToolErrors: 2, toolBackoffMs: 800 },
-    },
-    options,
-  ),
 });
 
 /**
@@ -55,19 +52,19 @@ export const action = <const Output extends InputSchema | undefined = undefined>
  */
 export const flat = <const Output extends InputSchema | undefined = undefined>(
   options: AgentOptions<Output>,
-  dialect: DialectOptions = {},
+  dialect?: Parameters<typeof flatDialect>[0],
 ): AgentOptions<Output> => ({
-  ...options,
+  ...withDefaults(options, {
+    request: { temperature: 0.7 },
+    limits: {
+      maxIterations: 10,
+      temperatureRamp: { step: 0.2, max: 1.5 },
+      maxObservation: 500,
+    },
+  }),
   model: textTools(options.model, flatDialect(dialect)),
   use: [closeAtTemperatureZero, ...(options.use ?? [])],
-  ...withDefaults({ request: { temperature: 0.7 }, limits: flatLimits }, options),
 });
-
-const flatLimits: LimitOptions = {
-  maxIterations: 10,
-  temperatureRamp: { step: 0.2, max: 1.5 },
-  maxObservation: 500,
-};
 
 /** Runs first, so your own interceptors can override it. */
 const closeAtTemperatureZero = on(
@@ -93,9 +90,9 @@ export interface GuardedOptions {
   readonly reserve?: number;
   readonly counter?: TokenCounter;
   /** Options of `retry`, which takes precedence over one around the model; `false` for none. Default: its own. */
-  readonly retry?: RetryOptions | false;
+  readonly retry?: Parameters<typeof retry>[1] | false;
   readonly retriever?: Retriever;
-  readonly retrieve?: RetrieveOptions;
+  readonly retrieve?: Parameters<typeof retrieve>[1];
 }
 
 /**
@@ -115,14 +112,13 @@ export const guarded = <const Output extends InputSchema | undefined = undefined
   const timeouts = { callMs: 30_000, toolMs: 15_000 };
   const limited = { maxIterations: 15, maxToolCalls: 10, timeouts };
   return {
-    ...options,
-    ...withDefaults({ limits: limited }, options),
+    ...withDefaults(options, { limits: limited }),
     model: limits.retry === false ? options.model : retry(options.model, limits.retry),
     use: [
       guards.flat(),
       fitContext({ contextWindow, reserve, ...(counter === undefined ? {} : { counter }) }),
       limitCalls(calls),
-      throughMemory('guardedMemory', (memory) =>
+      wrapMemory('guardedMemory', (memory) =>
         turns === Infinity
           ? inputAndAnswer(memory)
           : windowMemory(inputAndAnswer(memory), { turns }),
@@ -138,7 +134,8 @@ export const guarded = <const Output extends InputSchema | undefined = undefined
 
 const rules: Readonly<Record<keyof GuardedOptions, Rule>> = {
   guards: [
-    (value) => Array.isArray(value) && value.flat().every(isInterceptor),
+    (value) =>
+      Array.isArray(value) && value.flat().every((it) => isRecord(it) && isRecord(it['hook'])),
     'a list of guards, such as [guardInput(…)]',
   ],
   calls: having('hold$', 'a semaphore from createSemaphore()'),
@@ -155,3 +152,17 @@ const rules: Readonly<Record<keyof GuardedOptions, Rule>> = {
   retriever: having('retrieve$', 'a Retriever'),
   retrieve: isObject,
 };
+
+/** Adds defaults to the request and the limits of an agent. `undefined` counts as not set. */
+export const withDefaults = <Output extends InputSchema | undefined>(
+  options: AgentOptions<Output>,
+  { request, limits = {} }: Pick<AgentOptions, 'request' | 'limits'>,
+): AgentOptions<Output> => ({
+  ...options,
+  request: { ...request, ...defined(options.request) },
+  limits: {
+    ...limits,
+    ...defined(options.limits),
+    timeouts: { ...limits.timeouts, ...defined(options.limits?.timeouts) },
+  },
+});

@@ -1,41 +1,42 @@
-import type { AgentOptions } from '../../agent.js';
-import { withOwnTools } from '../select-tools.js';
-import { withDefaults } from '../../call/call-options.js';
-import { misuse } from '../../values/errors.js';
-import type { LongTermMemoryOptions } from '../long-term-memory/memory-settings.js';
-import { withLongTermMemory } from '../long-term-memory/with-long-term-memory.js';
+import {
+  addTools,
+  type AgentOptions,
+  type InputSchema,
+  type Layer,
+  MillraceError,
+} from '@millrace/core';
+import { withLongTermMemory } from '@millrace/core/long-term-memory';
+import { acting, insertAfter, insertBefore, reasoning } from '@millrace/core/phases';
+import {
+  analyseTask,
+  completeTask,
+  reflect,
+  rewriteQuestion,
+  synthesize,
+  withPlan,
+} from '@millrace/core/planning';
+import { stepsDialect, textTools } from '@millrace/core/text-tools';
 import {
   checkOptions,
   defined,
   isFlag,
   isObject,
+  isText,
   oneOf,
   type Rule,
   wholeNumber,
-  isText,
-} from '../../values/options.js';
-import { insertAfter, insertBefore } from '../../phases/phase-list.js';
-import { acting } from '../../phases/acting.js';
-import { reasoning } from '../../phases/reasoning.js';
-import type { Layer } from '../../seams/layer.js';
-import { analyseTask, isWhen, reflect, type ReflectWhen } from '../planning/thinking-phases.js';
-import { completeTask, synthesize } from '../planning/synthesize.js';
-import { isPrompt, type PlanningPrompts } from '../planning/planning-options.js';
-import { rewriteQuestion } from '../planning/rewrite-question.js';
-import { withPlan } from '../planning/plan.js';
-import type { InputSchema } from '../../values/schema.js';
-import { stepsDialect, type StepsOptions } from '../text-tools/dialects.js';
-import { textTools } from '../text-tools/text-tools.js';
+} from '@millrace/core/values';
+import { withDefaults } from './presets.js';
 
 export interface PlannerOptions {
   /** Tool calling: as a JSON list in text, for any model (`steps`, the default), or `native`. */
   readonly calling?: 'steps' | 'native';
   /** Options of the dialect `steps`. */
-  readonly dialect?: StepsOptions;
+  readonly dialect?: Parameters<typeof stepsDialect>[0];
   /** Whether to analyse the task before the first turn, with one request. Default: true. */
   readonly analyse?: boolean;
   /** After which turns the model reflects, with one request each; `false` for never. Default: `always`. */
-  readonly reflect?: ReflectWhen | false;
+  readonly reflect?: ReflectOptions['when'] | false;
   /** Whether the model keeps a plan with tools of its own; doubles the iterations. Default: false. */
   readonly plan?: boolean;
   /** Whether a separate request always writes the final answer. Default: only if the model gave none. */
@@ -43,9 +44,20 @@ export interface PlannerOptions {
   /** Length of the history above which one request rewrites the question; `false` for never. Default: 3. */
   readonly rewriteAbove?: number | false;
   /** Long-term memory. By default the model ranks the results and sees the best 3. */
-  readonly longTermMemory?: LongTermMemoryOptions;
+  readonly longTermMemory?: Parameters<typeof withLongTermMemory>[1];
   /** Prompts of the phases, in place of the built-in ones. */
-  readonly prompts?: PlanningPrompts;
+  readonly prompts?: PlannerPrompts;
+}
+
+type ReflectOptions = NonNullable<Parameters<typeof reflect>[0]>;
+type Prompt = NonNullable<ReflectOptions['prompt']>;
+
+interface PlannerPrompts {
+  readonly analyseTask?: Prompt;
+  readonly reflect?: Prompt;
+  readonly synthesize?: Prompt;
+  readonly rewriteQuestion?: Prompt;
+  readonly plan?: string;
 }
 
 /**
@@ -63,12 +75,15 @@ export const planner = <const Output extends InputSchema | undefined = undefined
   const { analyse = true, plan = false, rewriteAbove = 3 } = settings;
   checkOptions("planner(), 'prompts'", prompts, promptRules);
   if (calling === 'native' && dialect !== undefined) {
-    throw misuse("planner(): 'dialect' requires calling: 'steps'. Remove one of them.");
+    throw new MillraceError(
+      'config',
+      "planner(): 'dialect' requires calling: 'steps'. Remove one of them.",
+    );
   }
   // In a dialect, completion is not a tool: its answer streams like any other.
   const base =
     calling === 'native'
-      ? withOwnTools(options, [completeTask({ finalize })])
+      ? { ...options, use: [...(options.use ?? []), addTools(completeTask({ finalize }))] }
       : { ...options, model: textTools(options.model, stepsDialect(dialect)) };
   const withReflection = { ...base, use: [...(base.use ?? []), ...afterActing(settings)] };
   // The plan is updated before the model thinks about it: directly after the tools, and first in a turn.
@@ -76,8 +91,7 @@ export const planner = <const Output extends InputSchema | undefined = undefined
   // Updates of the plan need iterations, too.
   const limits = { maxIterations: plan ? 12 : 6, parallel: 5 };
   const planned = {
-    ...withPlanTools,
-    ...withDefaults({ limits }, withPlanTools),
+    ...withDefaults(withPlanTools, { limits }),
     use: [
       ...(withPlanTools.use ?? []),
       ...(analyse ? [insertBefore(reasoning, analyseTask(promptOf(prompts.analyseTask)))] : []),
@@ -110,10 +124,15 @@ const afterActing = ({
   return [...reflecting, insertAfter(acting, writing)];
 };
 
-const promptOf = <Prompt>(prompt: Prompt | undefined): { readonly prompt?: Prompt } =>
+const promptOf = <Given extends Prompt>(prompt: Given | undefined): { readonly prompt?: Given } =>
   prompt === undefined ? {} : { prompt };
 
-const promptRules: Readonly<Record<keyof PlanningPrompts, Rule>> = {
+const isPrompt: Rule = [
+  (value) => typeof value === 'string' || typeof value === 'function',
+  'a string, or a function that returns one',
+];
+
+const promptRules: Readonly<Record<keyof PlannerPrompts, Rule>> = {
   analyseTask: isPrompt,
   reflect: isPrompt,
   synthesize: isPrompt,
@@ -125,7 +144,15 @@ const rules: Readonly<Record<keyof PlannerOptions, Rule>> = {
   calling: oneOf('steps', 'native'),
   dialect: isObject,
   analyse: isFlag,
-  reflect: [(value) => value === false || isWhen[0](value), `${isWhen[1]}, or false`],
+  reflect: [
+    (value) =>
+      value === false ||
+      value === 'always' ||
+      value === 'onError' ||
+      typeof value === 'function' ||
+      wholeNumber(1)[0](value),
+    "'always', 'onError', a whole number of at least 1, a function, or false",
+  ],
   plan: isFlag,
   finalize: isFlag,
   rewriteAbove: [

@@ -11,14 +11,15 @@ import {
   textOf,
   tool,
   toolResults,
-} from '../../index.js';
-import { guardInput } from '../guards/index.js';
-import type { Retriever } from '../retrieval/index.js';
-import { jsonSchema } from '../../schema/index.js';
-import { marbles, record, scriptedModel, text, toolCall } from '../../testing/index.js';
-import { createSemaphore } from '../traffic/index.js';
+} from '@millrace/core';
+import { guardInput } from '@millrace/core/guards';
+import type { Retriever } from '@millrace/core/retrieval';
+import { jsonSchema } from '@millrace/core/schema';
+import { marbles, record, scriptedModel, text, toolCall } from '@millrace/core/testing';
+import { createSemaphore } from '@millrace/core/traffic';
+import { inProcessLongTermMemory, withLongTermMemory } from '@millrace/core/long-term-memory';
 import { guarded } from './index.js';
-import { sessions } from '../sessions/index.js';
+import { sessions } from '@millrace/core/sessions';
 
 const spin = tool({ name: 'spin', description: 'Spins.', run: () => 'again' });
 let waiting = '';
@@ -80,6 +81,17 @@ describe('the preset guarded', () => {
     const shown = model.requests.at(-1)?.messages.map(textOf) ?? [];
     expect(shown[0]).toMatch(/^\[2 earlier messages, .* left out here\.\]\n\nquestion 1$/);
     expect(shown[20]).toBe('question 11');
+  });
+
+  it('M: shows every turn, without tools, if the memory selects them itself', async () => {
+    const answers = Array.from({ length: 12 }, () => [[toolCall('spin')], [text('Yes.')]]).flat();
+    const model = scriptedModel(...answers);
+    const agent = createAgent(guarded({ model, tools: [spin] }, { turns: Infinity }));
+    const session = sessions(agent).open('s');
+    for (let n = 0; n < 12; n += 1) await session.call(`question ${n}`);
+    const shown = model.requests.at(-2)?.messages ?? [];
+    expect(shown.map(({ role }) => role)).not.toContain('tool');
+    expect(shown.map(textOf)).toHaveLength(23);
   });
 
   it('T13: goes on with all that a suspended turn has found, and asks for nothing twice', async () => {
@@ -206,6 +218,26 @@ describe('the preset guarded', () => {
     expect(model.requests[0]?.tools).toHaveLength(20);
     expect(model.requests[0]?.system).toContain('[1] a.md');
     expect(events.at(-1)).toMatchObject({ reply: { sources: [{ source: 'a.md' }] } });
+  });
+
+  it('C1: goes with withLongTermMemory(), inside and outside of it', async () => {
+    const forAnn = { metadata: { userId: 'ann' } };
+    for (const nested of [true, false]) {
+      const memory = inProcessLongTermMemory();
+      const tea = { text: 'Likes tea.', kind: 'fact' } as const;
+      await lastValueFrom(memory.record$({ userId: 'ann' }, [tea]));
+      const model = scriptedModel([toolCall('retrieve_memory', { query: 'tea' })], [text('Tea.')]);
+      const settings = { memory, mode: 'both' } as const;
+      const options = nested
+        ? guarded(withLongTermMemory({ model }, settings))
+        : withLongTermMemory(guarded({ model }), settings);
+      const kept = inProcessMemory();
+      await sessions(createAgent(options), { memory: kept }).open('s').call('Which tea?', forAnn);
+      const shown = (model.requests[1]?.messages ?? []).map((it) => JSON.stringify(it));
+      expect(shown.filter((it) => it.includes('Likes tea.'))).toHaveLength(2);
+      const stored = await lastValueFrom(kept('s').load$());
+      expect(stored.map(textOf)).toEqual(['Which tea?', 'Tea.']);
+    }
   });
 
   it('M: is what its options say first', async () => {

@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { map } from 'rxjs';
-import { createAgent, on, textOf, tool } from '../../index.js';
-import { jsonSchema } from '../../schema/index.js';
-import { marbles, type ScriptedAnswer, scriptedModel, text } from '../../testing/index.js';
+import { createAgent, on, textOf, tool } from '@millrace/core';
+import { jsonSchema } from '@millrace/core/schema';
+import { marbles, type ScriptedAnswer, scriptedModel, text } from '@millrace/core/testing';
 import { action, flat, native } from './index.js';
 
 const look = tool({
