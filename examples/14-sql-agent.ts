@@ -1,8 +1,8 @@
 // An agent for one job, by composition: tools for a database, instructions, and a form for models without tools of their own.
 import { PGlite } from '@electric-sql/pglite';
 import { type Agent, createAgent, type Model, textOf } from '@millrace/core';
-import { action } from '@millrace/presets';
 import { scriptedModel, text } from '@millrace/core/testing';
+import { action } from '@millrace/presets';
 import { sqlTools } from '@millrace/tools/sql';
 
 const instructions = 'You answer from a Postgres database. Read its schema before you query it.';

@@ -1,9 +1,9 @@
 // Fit for users: guards, limits, a context that fits, and two agents that share what a provider allows.
 import { createAgent, isMillraceError, textOf } from '@millrace/core';
 import { denyList, maxInputLength, ratePerUser } from '@millrace/core/guards';
-import { guarded } from '@millrace/presets';
 import { scriptedModel, text } from '@millrace/core/testing';
 import { limitConcurrency, sharedBudget } from '@millrace/core/traffic';
+import { guarded } from '@millrace/presets';
 
 const guards = [
   maxInputLength({ characters: 200 }),

@@ -1,8 +1,8 @@
 // An agent that looks at its task, reflects on what tools give, keeps a plan, and says when it is done.
 import { createAgent, only, textOf, tool } from '@millrace/core';
 import { isPlan, planText } from '@millrace/core/planning';
-import { planner } from '@millrace/presets';
 import { scriptedModel, text } from '@millrace/core/testing';
+import { planner } from '@millrace/presets';
 import { z } from 'zod';
 
 const stock = tool({

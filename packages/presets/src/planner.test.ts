@@ -367,6 +367,16 @@ describe('the preset planner', () => {
     expect(textOf(await createAgent(planner({ model }, settings)).call('?'))).toBe('Final.');
   });
 
+  it('T11: completion is a tool of every call, and its name is taken', async () => {
+    const settings = { calling: 'native', analyse: false } as const;
+    const model = scriptedModel([text('Yes.')]);
+    await createAgent(planner({ model }, settings)).call('?', { tools: [look] });
+    expect(model.requests[0]?.tools?.map(({ name }) => name)).toEqual(['look', 'complete_task']);
+    const own = tool({ name: 'complete_task', description: 'Mine.', run: () => '' });
+    const twice = createAgent(planner({ model: scriptedModel(), tools: [own] }, settings));
+    await expect(twice.call('?')).rejects.toMatchObject({ code: 'config' });
+  });
+
   it('T11: its own tools are there whatever is selected', async () => {
     const model = scriptedModel([text('Yes.')]);
     const own = { model, tools: [look], use: [selectTools({ maxTools: 1 })] };
