@@ -303,16 +303,15 @@ export const failed$ = ({ local }: { readonly local: Locals }, error: unknown): 
     return then?.(error) ?? EMPTY;
   });
 
-/** Reports `preCall`, unless it was reported before. */
-export const reportBeginning = ({
-  hooks,
-  local,
-}: {
+interface Beginning {
   readonly hooks: {
     report(iteration: number, event: { type: 'preCall'; input: readonly Message[] }): void;
   };
   readonly local: Locals;
-}): void => {
+}
+
+/** Reports `preCall`, unless it was reported before. */
+export const reportBeginning = ({ hooks, local }: Beginning): void => {
   const state = local(outcome);
   const { input } = state;
   state.input = undefined;

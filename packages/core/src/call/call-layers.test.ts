@@ -15,7 +15,6 @@ import {
 import { jsonSchema } from '../schema/index.js';
 import { marbles, record, scriptedModel, text, toolCall, verifyEvents } from '../testing/index.js';
 import { answerWith, hideTools, recall } from './index.js';
-import { withHistory } from '../seams/call.js';
 import { sessions } from '../layers/sessions/index.js';
 
 /** A layer that answers without the loop. */
@@ -70,11 +69,14 @@ describe('layers around a call', () => {
         (call) =>
           next(
             hideTools(
-              recall(withHistory(call, []), {
-                id: `${callId}/recalled`,
-                role: 'user',
-                content: [textBlock('You like mills.')],
-              }),
+              recall(
+                { ...call, history: [] },
+                {
+                  id: `${callId}/recalled`,
+                  role: 'user',
+                  content: [textBlock('You like mills.')],
+                },
+              ),
               'look',
             ),
           ),

@@ -40,7 +40,7 @@ const before = cell('family', (): { steps?: ReadonlyMap<string, unknown> } => ({
 
 /** The steps of earlier calls that this one continues, by their positions here. */
 const stepsBefore = ({ call, local }: Pick<LayerContext, 'call' | 'local'>) => {
-  const { tools = [] } = local(continuing).by ?? {};
+  const { tools } = local(continuing);
   return (local(before).steps ??= new Map(
     tools.flatMap(({ result: { suspended } }) => {
       const { rootId, steps } = suspended?.below ?? { rootId: '', steps: {} };
@@ -66,17 +66,12 @@ const paid = (value: unknown): unknown => {
   return { ...step, usage: noUsage };
 };
 
-export type WaitedTool = (
-  id: string,
-  toolCallId: string,
-) => { readonly output?: ToolOutput } | undefined;
-
 /** The late result of a tool call that waited; none if its calls did, so that it runs again. */
 export const waitedIn =
-  ({ call, local }: Pick<LayerContext, 'call' | 'local'>): WaitedTool =>
-  (id, toolCallId) => {
+  ({ call, local }: Pick<LayerContext, 'call' | 'local'>) =>
+  (id: string, toolCallId: string): { readonly output?: ToolOutput } | undefined => {
     if (call.parentId === undefined) return undefined;
-    const result = local(continuing).by?.results.get(suspensionId(call, toolCallId));
+    const result = local(continuing).results.get(suspensionId(call, toolCallId));
     if (result !== undefined) {
       const { content, isError, details } = result;
       return { output: toolOutput({ content, isError, details }) };

@@ -21,7 +21,7 @@ import { type Perform, type Recorded, replayedSteps, type Step, type StepForm } 
 import { hasFields, isNumeric, isOptional, isString } from '../values/shape.js';
 import { interruptStep } from './call-record.js';
 import { formOf, taken } from './record-json.js';
-import { type WaitedTool, waitedIn } from './below.js';
+import { waitedIn } from './below.js';
 import { ending, isRest } from './draining.js';
 import type { OpenJournal } from './call-store-driver.js';
 import { frozen } from '../values/message.js';
@@ -62,7 +62,10 @@ export const callSteps = (
 };
 
 const uncertainBy =
-  (onUncertain: CallLog['onUncertain'] = 'ask', waited: WaitedTool): Recorded['uncertain'] =>
+  (
+    onUncertain: CallLog['onUncertain'] = 'ask',
+    waited: ReturnType<typeof waitedIn>,
+  ): Recorded['uncertain'] =>
   (id, toolCall, tool, isRemembered) => {
     const known = waited(id, toolCall.id);
     if (known !== undefined) return known;

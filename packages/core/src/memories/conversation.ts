@@ -173,9 +173,8 @@ const earlier$ = (
       if (results === undefined) return of({ history, late: past });
       // Results for the calls below a tool call come through its own.
       const below = waitingTools(history).flatMap(suspensionsOf);
-      const isOwn = ({ toolCallId }: ToolResultBlock): boolean =>
-        !below.some(({ toolCall }) => toolCall.id === toolCallId);
-      const content = results.content.filter(isOwn);
+      const ids = new Set(below.map(({ toolCall }) => toolCall.id));
+      const content = results.content.filter(({ toolCallId }) => !ids.has(toolCallId));
       if (content.length === 0) return of({ history, late: past });
       return brought$(hooks, history, { ...results, content }).pipe(
         map((edited) => cutResults(edited, maxObservation)),
@@ -202,9 +201,6 @@ const cutResults = (results: ToolMessage, most: number): ToolMessage => ({
   content: results.content.map((it) => ({ ...it, content: cutObservation(it.content, most) })),
 });
 
-const isWhole = (message: Message): boolean =>
-  isMessage(message) && (message.role !== 'tool' || message.content.every(isToolResult));
-
 const isList = (value: unknown): boolean => Array.isArray(value);
 
 const usable = (
@@ -216,7 +212,9 @@ const usable = (
     throw new MillraceError('memory', 'The memory did not emit a list of messages.');
   }
   const messages = respelledMessages(loaded);
-  if (!messages.every(isWhole)) {
+  if (
+    !messages.every((it) => isMessage(it) && (it.role !== 'tool' || it.content.every(isToolResult)))
+  ) {
     throw new MillraceError('memory', 'The memory emitted something that is not a message.');
   }
   const history = withResults(messages);

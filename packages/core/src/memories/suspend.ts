@@ -112,14 +112,13 @@ const isLate = (
   return message.role === 'tool' && !message.content.some((it) => asked.includes(it.toolCallId));
 };
 
-/** The tool calls of an earlier call that this one continues, and the results for the calls below them. */
+/** The tool calls of an earlier call that this one continues, and the results for the calls below them, by suspension. */
+export const continuing = cell('family', (): Continuing => ({ tools: [], results: new Map() }));
+
 interface Continuing {
   readonly tools: readonly Suspended[];
-  /** By the ids of suspensions. */
   readonly results: ReadonlyMap<string, ToolResultBlock>;
 }
-
-export const continuing = cell('family', (): { by?: Continuing } => ({}));
 
 /** The calls that have a memory of their own. */
 export const remembering = cell('family', () => new Set<string>());
@@ -136,12 +135,10 @@ export const continueTools = (
 ): void => {
   if (tools.length === 0) return;
   if (local(recorded).by === undefined) {
-    throw refused(
-      'A sub-agent is suspended, which only a call with a journal can continue: use: [journal(store)].',
-    );
+    throw refused('A suspended sub-agent can only continue with a journal: use: [journal(store)].');
   }
-  const late = new Map(given.content.map((result) => [result.toolCallId, result]));
-  local(continuing).by = { tools, results: late };
+  const results = new Map(given.content.map((result) => [result.toolCallId, result]));
+  Object.assign(local(continuing), { tools, results });
   local(firstPhase).create = (context) => phase((run) => continued$(context, run, tools));
 };
 

@@ -67,11 +67,6 @@ export const recallBeforeInput = (call: Call, ...messages: readonly Message[]): 
   recalledPlacement: 'beforeInput',
 });
 
-export const withHistory = (call: Call, history: readonly Message[]): Call => ({
-  ...call,
-  history,
-});
-
 /** Adds a note to every request, under a title. It is never stored. */
 export const addNote = (call: Call, title: string, text: string): Call => ({
   ...call,

@@ -36,23 +36,17 @@ export const isUsage = (value: unknown): value is Usage =>
 export const isToolCall: Check = (value) =>
   hasFields(value, { id: isString, name: isString, input: isRecord });
 
-const isLater: Check = (value) =>
-  hasFields(value, {
-    below: isOptional((below) =>
-      hasFields(below, {
-        rootId: isString,
-        waiting: isArrayOf((it) => hasFields(it, { toolCall: isToolCall })),
-        steps: isRecord,
-      }),
-    ),
-  });
+const isBelow: Check = (value) =>
+  hasFields(value, { rootId: isString, waiting: isArrayOf(isWaiting), steps: isRecord });
+
+const isWaiting: Check = (value) => hasFields(value, { toolCall: isToolCall });
 
 export const isToolResult: Check = (value) =>
   hasFields(value, {
     toolCallId: isString,
     content: areContentBlocks,
     isError: isBoolean,
-    suspended: isOptional(isLater),
+    suspended: isOptional((later) => hasFields(later, { below: isOptional(isBelow) })),
   });
 
 export const isAssistantMessage: Check = (value) =>

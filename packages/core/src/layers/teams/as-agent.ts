@@ -108,7 +108,7 @@ const answer$ = (
   openRun: OpenRun,
   prepared: Call,
   context: CallContext,
-): Observable<Answered> =>
+): Observable<{ answer?: StepAnswer | undefined; usage: Usage; later?: ToolOutput | undefined }> =>
   defer(() => {
     const { call, interruption } = context;
     const earlier = earlierMessages(prepared, call.callId);
@@ -127,8 +127,7 @@ const answer$ = (
       abortsUnlessComplete(abort),
     );
     return waited$(context, 'steps', last$).pipe(
-      // A step that fails because an interrupt cut its calls counts as interrupted.
-      // So does one that fails because a sub-agent is suspended.
+      // A step that fails because its calls were interrupted or suspended has not failed.
       catchError((error: unknown) => {
         if (isOver() || outputBelow(parent) !== undefined) return EMPTY;
         throw error;
@@ -141,13 +140,6 @@ const answer$ = (
       }),
     );
   });
-
-interface Answered {
-  readonly answer: StepAnswer | undefined;
-  readonly usage: Usage;
-  /** Sub-agents are suspended. */
-  readonly later: ToolOutput | undefined;
-}
 
 /** A call of steps with suspended sub-agents is kept as a tool call, whose late result is the end of the steps. */
 const withStep = (
@@ -162,14 +154,10 @@ const withStep = (
   const toolCall = { type: 'tool_call', id, name: call.agent.at(-1) ?? '', input: {} } as const;
   const own = { type: 'tool_result', toolCallId: id, content, isError: false } as const;
   const result = suspended === undefined ? own : { ...own, suspended };
+  const asked: Message = { id, role: 'assistant', content: [toolCall] };
+  const answered: Message = { id: `${id}/results`, role: 'tool', content: [result] };
   const settled =
-    before === undefined
-      ? append(
-          run,
-          { id, role: 'assistant', content: [toolCall] },
-          { id: `${id}/results`, role: 'tool', content: [result] },
-        )
-      : addLate(run, call, [result]);
+    before === undefined ? append(run, asked, answered) : addLate(run, call, [result]);
   if (suspended === undefined) return settled;
   const suspensions = suspended.below?.waiting ?? [];
   return { ...end(settled, 'suspended', assistantMessage(call, 'suspended', [])), suspensions };
@@ -179,25 +167,18 @@ const stepsCall = 'steps';
 
 /** The suspended steps that a call continues, with their input and the conversation before it. */
 const waitingStep = (call: Call, run: OpenRun, { above, call: { callId }, local }: CallContext) => {
-  const [waiting] = local(continuing).by?.tools ?? [];
+  const [waiting] = local(continuing).tools;
   // Calls below the top replay their steps.
   if (waiting === undefined || above !== undefined) return undefined;
   const { id: toolCallId } = waiting.toolCall;
   const former = toolCallId.slice(0, -stepsCall.length - 1);
-  const messages = run.messages
-    .slice(
-      0,
-      run.messages.findIndex(({ id }) => id === toolCallId),
-    )
-    .map((message) => renamed(message, former, callId))
-    .filter(isMessage);
+  const at = run.messages.findIndex(({ id }) => id === toolCallId);
+  const earlier = run.messages.slice(0, at).map((message) => renamed(message, former, callId));
+  const messages = earlier.filter(isMessage);
   const isInput = ({ id }: Message): boolean => id.startsWith(`${callId}/input/`);
   const history = messages.filter((message) => !isInput(message));
-  return {
-    toolCallId,
-    run: { ...run, messages },
-    call: { ...call, input: messages.filter(isInput), history },
-  };
+  const own = { ...call, input: messages.filter(isInput), history };
+  return { toolCallId, run: { ...run, messages }, call: own };
 };
 
 const earlierMessages = (call: Call, callId: string): readonly Message[] => [
