@@ -33,9 +33,8 @@ export const continuedBelow = (journal: OpenJournal, context: LayerContext): Ope
   };
 };
 
-/** The steps below each tool call of the root call, by what its contexts share. */
+/** The steps below each tool call of the root call, by what its contexts share; and those of earlier calls. */
 const keptSteps = cell('family', () => new WeakMap<object, Map<string, unknown>>());
-
 const before = cell('family', (): { steps?: ReadonlyMap<string, unknown> } => ({}));
 
 /** The steps of earlier calls that this one continues, by their positions here. */
@@ -43,12 +42,11 @@ const stepsBefore = ({ call, local }: Pick<LayerContext, 'call' | 'local'>) => {
   const { tools } = local(continuing);
   return (local(before).steps ??= new Map(
     tools.flatMap(({ result: { suspended } }) => {
-      const { rootId, steps } = suspended?.below ?? { rootId: '', steps: {} };
-      return Object.entries(steps).flatMap(([id, value]): [string, unknown][] =>
-        isWaiting(value)
-          ? []
-          : [[renamedId(id, rootId, call.rootId), renamed(paid(value), rootId, call.rootId)]],
-      );
+      const { rootId = '', steps = {} } = suspended?.below ?? {};
+      const ids = [rootId, call.rootId] as const;
+      return Object.entries(steps)
+        .filter(([, value]) => !isWaiting(value))
+        .map(([id, value]) => [renamedId(id, ...ids), renamed(paid(value), ...ids)]);
     }),
   ));
 };
@@ -60,11 +58,10 @@ const isWaiting = (value: unknown): boolean =>
     (isRecord(value['result']) && value['result']['suspended'] !== undefined));
 
 /** The call that made the request has counted its cost. */
-const paid = (value: unknown): unknown => {
-  if (!isRecord(value) || !isUsage(value['usage'])) return value;
-  const { below: _, ...step } = value;
-  return { ...step, usage: noUsage };
-};
+const paid = (value: unknown): unknown =>
+  isRecord(value) && isUsage(value['usage'])
+    ? { ...value, usage: noUsage, below: undefined }
+    : value;
 
 /** The late result of a tool call that waited; none if its calls did, so that it runs again. */
 export const waitedIn =
@@ -107,6 +104,4 @@ export const reportingAbove = (context: LayerContext): MonoTypeOperatorFunction<
 export const withoutSuspended =
   ({ local }: Pick<LayerContext, 'local'>) =>
   <T>(seen$: Observable<T>): Observable<T> =>
-    seen$.pipe(filter((seen) => !local(withheld).isWaiting || !isReply(seen)));
-
-const isReply = (seen: unknown): boolean => isRecord(seen) && 'reason' in seen && !('type' in seen);
+    seen$.pipe(filter((seen) => !local(withheld).isWaiting || (isRecord(seen) && 'type' in seen)));

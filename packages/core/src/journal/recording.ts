@@ -75,9 +75,7 @@ const uncertainBy =
       return { then: onUncertain, output: suspend({ uncertain: true, tool: toolCall.name }) };
     }
     // A removed tool cannot run.
-    return onUncertain === 'rerun' && tool !== undefined
-      ? { then: onUncertain }
-      : ofUnknownEnd(id, toolCall, tool, isRemembered);
+    return onUncertain === 'rerun' && tool !== undefined ? { then: onUncertain } : ofUnknownEnd();
   };
 
 const runs: Perform = (step) => step.run(1);

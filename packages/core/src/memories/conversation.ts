@@ -40,7 +40,7 @@ import { cell, recorded } from '../step.js';
 import { respelled, respelledMessages } from './former-spelling.js';
 import {
   assertResumes,
-  continueTools,
+  continueBelow,
   remembering,
   usesIn,
   waitingTools,
@@ -62,11 +62,8 @@ export const conversation: Layer = trusted({
       (willRun) => earlier$(call, context, willRun),
       (opened) => {
         if (opened.memory === noMemory) return next(opened);
-        const { results } = splitInput(call.input);
         context.local(remembering).add(context.call.callId);
-        if (opened.status === 'prepared' && results !== undefined) {
-          continueTools(context, waitingTools(opened.history), results);
-        }
+        continueBelow(context, opened, splitInput(call.input).results);
         if (context.local(failures).mode === 'keep') {
           context.local(outcome).failed$ = (error) => keptOnFailure$(opened, context, error);
         }
@@ -208,14 +205,11 @@ const usable = (
   input: readonly Message[],
   { callId }: CallInfo,
 ): readonly Message[] => {
-  if (!isList(loaded)) {
+  const messages = isList(loaded) ? respelledMessages(loaded) : [];
+  const isWhole = (it: Message): boolean =>
+    isMessage(it) && (it.role !== 'tool' || it.content.every(isToolResult));
+  if (!isList(loaded) || !messages.every(isWhole)) {
     throw new MillraceError('memory', 'The memory did not emit a list of messages.');
-  }
-  const messages = respelledMessages(loaded);
-  if (
-    !messages.every((it) => isMessage(it) && (it.role !== 'tool' || it.content.every(isToolResult)))
-  ) {
-    throw new MillraceError('memory', 'The memory emitted something that is not a message.');
   }
   const history = withResults(messages);
   if (loaded.some(({ id }) => input.some((message) => message.id === id))) {
@@ -271,7 +265,7 @@ const repaired = (
       `The history contains ${fault}, so it cannot be sent to a model. Without strictHistory(), Millrace repairs it.`,
     );
   }
-  const message = `The history contains ${fault}. Each tool call without a result was given an error result.`;
+  const message = `The history contains ${fault}. Tool calls without a result got an error result.`;
   report(0, { type: 'warning', message });
   return paired(history);
 };
@@ -307,9 +301,7 @@ export const history = (messages: readonly GivenMessage[]): readonly Layer[] => 
 };
 
 const ofSession = (): MillraceError =>
-  misuse(
-    "history(): a session has its own history. Leave it out of 'use', or make the call without a session.",
-  );
+  misuse("history(): a session has its own history. Leave it out of 'use'.");
 
 export const historyIn = (use: Use = []): readonly InputMessage[] | undefined =>
   use

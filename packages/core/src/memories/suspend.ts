@@ -1,9 +1,10 @@
-import { from, map, mergeMap, type Observable, toArray } from 'rxjs';
+import { from, map, mergeMap, toArray } from 'rxjs';
 import { firstPhase, notAwaited } from '../call/answer.js';
 import { assistantMessage } from '../phases/limit.js';
 import { suspensionsOf } from '../phases/acting.js';
 import { runTool$ } from '../phases/tool-call.js';
 import { end, type OpenRun, type Run, spend } from '../run.js';
+import type { Call } from '../seams/call.js';
 import type { Context } from '../seams/context.js';
 import type { LayerContext } from '../seams/layer.js';
 import { phase } from '../seams/phase.js';
@@ -76,7 +77,8 @@ export const withResults = (messages: readonly Message[]): readonly Message[] =>
   const settled = new Map<ToolResultBlock, ToolResultBlock>();
   const moved = new Set<Message>();
   messages.forEach((message, index) => {
-    if (isLate(message, index, messages) && isAwaited(message, waiting)) {
+    const isAwaited = ({ toolCallId }: ToolResultBlock): boolean => waiting.has(toolCallId);
+    if (isLate(message, index, messages) && message.content.every(isAwaited)) {
       moved.add(message);
       for (const result of message.content) {
         const place = waiting.get(result.toolCallId);
@@ -98,9 +100,6 @@ export const withResults = (messages: readonly Message[]): readonly Message[] =>
         : message,
     );
 };
-
-const isAwaited = ({ content }: ToolMessage, waiting: ReadonlyMap<string, unknown>): boolean =>
-  content.every(({ toolCallId }) => waiting.has(toolCallId));
 
 const isLate = (
   message: Message,
@@ -127,28 +126,23 @@ export const remembering = cell('family', () => new Set<string>());
 export const waitingTools = (history: readonly Message[]): readonly Suspended[] =>
   suspendedIn(history).filter(({ result }) => result.suspended?.below !== undefined);
 
-/** Runs tools whose calls waited before the first turn: with the results, these continue. */
-export const continueTools = (
+/** Continues the tools whose calls waited, with the results, before the first turn. */
+export const continueBelow = (
   { local }: Pick<LayerContext, 'local'>,
-  tools: readonly Suspended[],
-  given: ToolMessage,
+  { history, status }: Pick<Call, 'history' | 'status'>,
+  given: ToolMessage | undefined,
 ): void => {
-  if (tools.length === 0) return;
-  if (local(recorded).by === undefined) {
-    throw refused('A suspended sub-agent can only continue with a journal: use: [journal(store)].');
-  }
+  const tools = waitingTools(history);
+  if (tools.length === 0 || given === undefined || status !== 'prepared') return;
   const results = new Map(given.content.map((result) => [result.toolCallId, result]));
+  if (!local(recorded).by) throw refused('A suspended sub-agent needs a journal to continue.');
   Object.assign(local(continuing), { tools, results });
-  local(firstPhase).create = (context) => phase((run) => continued$(context, run, tools));
+  local(firstPhase).create = (context) => phase((run) => continued$(context, run));
 };
 
-const continued$ = (
-  context: Context,
-  run: OpenRun,
-  tools: readonly Suspended[],
-): Observable<Run> => {
-  const { call, limits, toolkit } = context;
-  return from(tools).pipe(
+const continued$ = (context: Context, run: OpenRun) => {
+  const { call, limits, local, toolkit } = context;
+  return from(local(continuing).tools).pipe(
     mergeMap(({ toolCall }, index) => {
       const tool = toolkit.find(toolCall.name);
       const plan = { index, toolCall, tool, extras: {}, repeats: 0 };
@@ -159,10 +153,8 @@ const continued$ = (
       ran.sort((a, b) => a.index - b.index);
       const usage = ran.map((it) => it.usage).reduce(addUsage);
       const late = ran.map(({ result }) => result);
-      const settled = {
-        ...addLate(spend(run, usage, 'acting'), call, late),
-        toolRuns: [...run.toolRuns, ...ran.map(toToolRun)],
-      };
+      const toolRuns = [...run.toolRuns, ...ran.map(toToolRun)];
+      const settled = { ...addLate(spend(run, usage, 'acting'), call, late), toolRuns };
       const suspensions = ran.flatMap(suspensionsOf);
       return suspensions.length === 0
         ? settled

@@ -67,7 +67,7 @@ export const inputAndAnswer = (inner: MemoryFactory): MemoryFactory => {
           assertPaired(messages.filter((message, index) => !isLate(message, messages[index - 1])));
           return appended$(
             memory,
-            hasFailed || messages.some(isWaiting) ? messages : messages.flatMap(essenceOrLate),
+            hasFailed || messages.some(isWaiting) ? messages : essenceOrLate(messages),
             hasFailed,
           );
         }),
@@ -89,22 +89,13 @@ const shown = (turn: readonly Message[]): readonly Message[] =>
   turn.some(isWaiting) || !isAnswer(turn.at(-1)) ? turn : lastAnswers(turn.flatMap(essence));
 
 const essence = (message: Message): readonly Message[] => {
-  switch (message.role) {
-    case 'user':
-      return [message];
-    case 'tool':
-      return [];
-    case 'assistant':
-      return toolCallsOf(message).length === 0 ? answer(message) : [];
-  }
+  if (message.role === 'user') return [message];
+  return message.role === 'assistant' && toolCallsOf(message).length === 0 ? answer(message) : [];
 };
 
 /** Keeps late results: without them, the tool call would seem to wait forever. */
-const essenceOrLate = (
-  message: Message,
-  index: number,
-  messages: readonly Message[],
-): readonly Message[] => (isLate(message, messages[index - 1]) ? [message] : essence(message));
+const essenceOrLate = (messages: readonly Message[]): readonly Message[] =>
+  messages.flatMap((it, index) => (isLate(it, messages[index - 1]) ? [it] : essence(it)));
 
 const isLate = ({ role }: Message, before: Message | undefined): boolean =>
   role === 'tool' && before?.role !== 'assistant';
@@ -130,13 +121,12 @@ export const checkInner = (owner: string, inner: unknown): void => {
 const settled$ = (memory: Memory): Observable<readonly Message[]> =>
   defer(() => memory.load$()).pipe(map(respelledMessages), map(withResults));
 
+type Shown = ReturnType<Memory['load$']>;
+
 export const shownBy =
   (
     inner: MemoryFactory,
-    show: (
-      sessionId: string,
-      messages$: Observable<readonly Message[]>,
-    ) => ReturnType<Memory['load$']>,
+    show: (sessionId: string, messages$: Shown) => Shown,
     forget: (sessionId: string) => void = () => undefined,
   ): MemoryFactory =>
   (sessionId) => {

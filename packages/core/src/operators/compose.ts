@@ -109,12 +109,10 @@ export const parallel = <const All extends Composables>(
   const runs = runnersOf('parallel()', steps);
   return composed((input, options) => {
     const ways = aside(options, runs.length);
-    const emitted = runs.map((run, index) =>
-      // A suspended step emits nothing, and does not end the others.
-      run(input, ways[index] ?? {}).pipe(defaultIfEmpty(nothing)),
-    );
-    return forkJoin(emitted).pipe(
-      filter((values) => !values.includes(nothing)),
+    // A suspended step emits nothing, and does not end the others.
+    const each = runs.map((run, at) => run(input, ways[at] ?? {}).pipe(defaultIfEmpty(undefined)));
+    return forkJoin(each).pipe(
+      filter((values) => !values.includes(undefined)),
       // Rethrown after the other steps were unsubscribed.
       catchError((error: unknown) =>
         defer(() => {
@@ -124,8 +122,6 @@ export const parallel = <const All extends Composables>(
     );
   });
 };
-
-const nothing = Symbol('nothing');
 
 /** Options for parallel steps, which do not speak: their call ids do not depend on timing. */
 const aside = (options: CallOptions, steps: number): readonly CallOptions[] => {

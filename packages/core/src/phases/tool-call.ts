@@ -343,7 +343,7 @@ const createUncertain = (
   return settledRun(decision, output, { executed: true, failed: !then && output.isError });
 };
 
-export const ofUnknownEnd: Recorded['uncertain'] = () => ({
+export const ofUnknownEnd = (): ReturnType<Recorded['uncertain']> => ({
   then: 'report',
   output: failedOutput(
     'It is unknown whether this has run: the process ended before its result was recorded. Find out before you call it again.',

@@ -4,8 +4,8 @@ import type { AgentEvent, Listener } from '../events.js';
 import type { Hook } from './interceptor.js';
 import type { LayerContext } from './layer.js';
 import type { Reply } from '../values/reply.js';
+import type { Below } from './spending.js';
 import type { Cell } from '../step.js';
-import type { ToolScope } from './tool-context.js';
 import type { Trampoline } from '../flow/trampoline.js';
 
 /** The state of one call, for its layers and for calls of its tools. Created once, never replaced. */
@@ -33,6 +33,21 @@ export interface CallContext extends LayerContext {
   readonly afterwards: (() => void)[];
   readonly cells: Map<Cell<unknown>, unknown>;
   readonly interceptors: readonly Hook[];
+}
+
+/** The part of a tool call that its calls need. */
+export interface ToolScope {
+  readonly scope: CallContext;
+  readonly stepId: string;
+  readonly isOver: () => boolean;
+  readonly below: Below;
+  readonly callIds: CallIds;
+  readonly speaks: boolean;
+}
+
+interface CallIds {
+  readonly prefix: string;
+  count: number;
 }
 
 export const randomId = (): string => crypto.randomUUID().replaceAll('-', '').slice(0, 16);

@@ -20,7 +20,7 @@ import {
   toArray,
 } from 'rxjs';
 import type { Call } from './call.js';
-import type { Below } from './tool-context.js';
+import type { Below } from './spending.js';
 import type { CallInfo, CallLabels, Reply } from '../values/reply.js';
 import { contained, failing, thenMap } from '../flow/contained.js';
 import type { JoinableDemand } from '../flow/demand.js';

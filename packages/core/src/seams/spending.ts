@@ -1,8 +1,9 @@
 import { type Observable, tap } from 'rxjs';
-import { isMillraceError } from '../values/errors.js';
+import { isMillraceError, type MillraceError } from '../values/errors.js';
 import { isRecord } from '../values/json.js';
 import type { Perform, Step } from '../step.js';
 import { isUsage } from '../values/shape.js';
+import type { ToolOutput } from '../values/tool-output.js';
 import { addUsage, noUsage, type Usage } from '../values/usage.js';
 
 export interface Spending {
@@ -10,6 +11,15 @@ export interface Spending {
   /** Usage by the name of the model that answered. */
   readonly models: Readonly<Record<string, Usage>>;
   readonly toolCalls: number;
+}
+
+/** Reported by the calls of a tool call. */
+export interface Below {
+  spent: Spending;
+  /** The fatal error of one, which overrides the tool's result. */
+  halt?: MillraceError;
+  /** Overrides it, too. */
+  output?: () => ToolOutput;
 }
 
 export const noSpending: Spending = { usage: noUsage, models: {}, toolCalls: 0 };

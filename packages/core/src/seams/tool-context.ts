@@ -1,12 +1,12 @@
 import type { CallInfo } from '../values/reply.js';
 import type { ToolOutput } from '../values/tool-output.js';
-import { type MillraceError, misuse } from '../values/errors.js';
+import { misuse } from '../values/errors.js';
 import type { Lending } from './context.js';
 import type { LazyAbort } from '../flow/lazy-abort.js';
 import type { OpenRun } from '../run.js';
 import { valueOf } from '../tools/context-key.js';
 import type { LiveToolkit, ToolContext } from '../tools/types.js';
-import { type CallContext, randomId, sharing } from './call-context.js';
+import { type CallContext, randomId, sharing, type ToolScope } from './call-context.js';
 import { cell } from '../step.js';
 import { addSpending, type CostBelow, costBelow, noSpending, type Spending } from './spending.js';
 
@@ -102,30 +102,6 @@ export const speaking = <Options extends { readonly parent?: ToolContext }>(
 export const silent = <Options extends { readonly parent?: ToolContext }>(
   options: Options,
 ): Options => heard(options, false);
-
-/** The part of a tool call that its calls need. */
-export interface ToolScope {
-  readonly scope: CallContext;
-  readonly stepId: string;
-  readonly isOver: () => boolean;
-  readonly below: Below;
-  readonly callIds: CallIds;
-  readonly speaks: boolean;
-}
-
-/** Reported by the calls of a tool call. */
-export interface Below {
-  spent: Spending;
-  /** The fatal error of one, which overrides the tool's result. */
-  halt?: MillraceError;
-  /** Overrides it, too. */
-  output?: () => ToolOutput;
-}
-
-interface CallIds {
-  readonly prefix: string;
-  count: number;
-}
 
 export const nextCallId = ({ callIds }: ToolScope): string => {
   callIds.count += 1;
