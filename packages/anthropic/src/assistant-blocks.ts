@@ -5,8 +5,8 @@ import { decodeBlock } from './opaque-block.js';
 import { toText } from './user-blocks.js';
 
 /**
- * Maps an assistant message. It leaves out blocks that the API rejects: media, empty text, and thinking without a
- * signature of Anthropic. Thinking at the end is dropped too, so a message with only thinking is empty.
+ * Maps an assistant message. It leaves out blocks that the API rejects: empty text, and thinking without a signature
+ * of Anthropic. A note stands for media. Thinking at the end is dropped too, so a message with only thinking is empty.
  */
 export const toAssistantBlocks = (
   { content }: AssistantMessage,
@@ -23,7 +23,7 @@ export const toAssistantBlocks = (
         return [{ type: 'tool_use', id: toolId(id), name: toolName(name), input }];
       }
       default:
-        return [];
+        return [{ type: 'text', text: `[Your ${block.type}]` }];
     }
   });
   // The last block may not be thinking.

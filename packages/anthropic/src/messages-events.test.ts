@@ -385,7 +385,7 @@ const expectedOf = ({ content }: AssistantMessage): readonly AssistantBlock[] =>
         return [{ ...use, id: toWireId(block.id) }];
       }
       default:
-        return [];
+        return [{ type: 'text', text: `[Your ${block.type}]` }];
     }
   });
   return kept.slice(0, kept.findLastIndex(({ type }) => type !== 'thinking') + 1);

@@ -139,7 +139,7 @@ describe('a conversation on the wire', () => {
     ]);
   });
 
-  it('X16: leaves out who says nothing, and the media and the last thoughts of a model', () => {
+  it('X16: leaves out who says nothing, and the last thoughts of a model, and notes its media', () => {
     const thought: AssistantBlock = { type: 'thinking', text: 'Hm', signature: 's' };
     expect(
       wire(
@@ -150,7 +150,7 @@ describe('a conversation on the wire', () => {
       ),
     ).toEqual([
       { role: 'user', content: [{ type: 'text', text: 'Hi' }] },
-      { role: 'assistant', content: [{ type: 'text', text: 'Yes' }] },
+      { role: 'assistant', content: [text('Yes'), text('[Your image]')] },
     ]);
     expect(() => wire(assistant(text(' ')))).toThrow(invalid('empty'));
   });

@@ -25,3 +25,4 @@ export {
   type VendorName,
   vllm,
 } from './vendors.js';
+export type { GeneratedMedia, MediaOrigin } from './wire-model.js';

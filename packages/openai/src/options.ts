@@ -1,6 +1,7 @@
 import { isFlag, isObject, isText, oneOf, type Rule } from '@millrace/core/values';
 import { type JsonRecord, settingsRules, type VendorSettings } from '@millrace/wire';
 import type { ReasoningEffort } from './profile.js';
+import type { GeneratedMedia } from './wire-model.js';
 
 /** Options of a model over chat completions. `baseUrl` ends with `/v1`. */
 export interface EndpointOptions extends VendorSettings {
@@ -12,6 +13,11 @@ export interface EndpointOptions extends VendorSettings {
   readonly reasoningEffort?: ReasoningEffort | undefined;
   /** Further fields of the request. They override all others. */
   readonly body?: JsonRecord | undefined;
+  /**
+   * Makes generated images and recordings blocks of the answer, and sends them back: `generatedMedia` of
+   * `@millrace/openai/media`. Default: they are left out.
+   */
+  readonly media?: GeneratedMedia | undefined;
 }
 
 /** Options of a model over the Responses API. */
@@ -30,6 +36,7 @@ export const chatRules: Readonly<Record<keyof EndpointOptions, Rule>> = {
   project: isText,
   reasoningEffort: oneOf('none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'),
   body: isObject,
+  media: isObject,
 };
 
 export const responsesRules: Readonly<Record<keyof ResponsesOptions, Rule>> = {

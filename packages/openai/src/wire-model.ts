@@ -32,6 +32,18 @@ export interface Wire {
   readonly reader: (source: ReaderSource) => Reader;
 }
 
+/** Reads the media that a model generates, and sends them back. `generatedMedia` of the entry `media` is one. */
+export interface GeneratedMedia {
+  /** Returns a reader that adds the media of an answer to its chunks. */
+  readonly fromWire: (reader: Reader, origin: MediaOrigin) => Reader;
+  /** Returns the request, with generated media where the API accepts them. */
+  readonly toWire: (request: ModelRequest, profile: Profile, path: Wire['path']) => ModelRequest;
+}
+
+export interface MediaOrigin extends Omit<ReaderSource, 'toolName'> {
+  readonly options: EndpointOptions;
+}
+
 /** Creates a model that uses one API. Each request has its own reader and names. */
 export const wireModel = (
   profile: Profile,
@@ -42,6 +54,7 @@ export const wireModel = (
   const access = accessOf(profile, options);
   const requests = createRequests(profile, access, wire.path, options);
   const { name: vendor, nativeOutput } = profile;
+  const { media } = options;
   const server = serverOf(profile, access.baseUrl);
   const vendorBased = vendorModel(
     {
@@ -49,14 +62,15 @@ export const wireModel = (
       unsupported: wire.unsupported,
       exchange: (request) => {
         const names = toolNames((request.tools ?? []).map(({ name }) => name));
-        const body = wire.write(request, {
+        const body = wire.write(media?.toWire(request, profile, wire.path) ?? request, {
           toolName: (name) => names.toWire(name),
           toolId: toolIds(request.messages, wire.toolIds),
         });
+        const reader = wire.reader({ vendor, server, toolName: (name) => names.fromWire(name) });
         return {
           vendor: server,
           ...requests(body),
-          ...wire.reader({ vendor, server, toolName: (name) => names.fromWire(name) }),
+          ...(media?.fromWire(reader, { vendor, server, options }) ?? reader),
         };
       },
     },

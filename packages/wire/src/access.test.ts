@@ -229,8 +229,8 @@ describe('an address', () => {
     [{ baseUrl: 'mine.example:80/v1' }, /use 'http:\/\/mine\.example:80\/v1'/u],
     [{ baseUrl: 'me:hunter22@mine.example/v1' }, /is not an HTTP URL: set/u],
     [{ baseUrl: 'sk-hunter22' }, /is not an HTTP URL: set/u],
-    [{ baseUrl: 'https://mine.example/v1?key=hunter22' }, /remove everything from '\?'/u],
-    [{ baseUrl: 'https://mine.example/v1#hunter22' }, /remove everything/u],
+    [{ baseUrl: 'https://mine.example/v1?key=hunter22' }, /query or fragment: remove it/u],
+    [{ baseUrl: 'https://mine.example/v1#hunter22' }, /query or fragment: remove it/u],
     [{ baseUrl: 'https://me:hunter22@mine.example/v1' }, /pass the option 'headers'/u],
   ])('C7, X10: is refused at construction where it is none: %j', (settings, why) => {
     const create = () => access({ apiKey: 'k', ...settings }, { baseUrl: undefined });

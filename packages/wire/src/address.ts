@@ -39,9 +39,7 @@ export const addressOf = (source: AddressSource, given: string | undefined): str
     );
   }
   if (url.search !== '' || url.hash !== '') {
-    throw configError(
-      `The base URL of ${vendor} contains a query or fragment, which would end up in the path: remove everything from '?' or '#'.`,
-    );
+    throw configError(`The base URL of ${vendor} contains a query or fragment: remove it.`);
   }
   return address.trim().replace(/\/+$/u, '');
 };

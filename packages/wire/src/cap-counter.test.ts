@@ -129,15 +129,17 @@ describe('createCapped', () => {
     }
   });
 
-  it('X6: counts text, thinking, signatures and blocks together', () => {
+  it('X6: counts text, thinking and signatures together, and media on their own', () => {
     const chunks: readonly ModelChunk[] = [
       { type: 'text', text: '12345' },
       { type: 'thinking', text: '12345', signature: '12345' },
     ];
     expect(passed(chunks, { textLength: 15 })).toBe(2);
     expect(() => passed(chunks, { textLength: 14 })).toThrow('caps.textLength');
-    const block = { type: 'text', text: 'x'.repeat(100) } as const;
-    expect(() => passed([{ type: 'block', block }], { textLength: 50 })).toThrow();
+    const source = { kind: 'base64', mediaType: 'image/png', data: 'x'.repeat(100) } as const;
+    const image: ModelChunk = { type: 'block', block: { type: 'image', source } };
+    expect(passed([image, image], { textLength: 50, eventLength: 500 })).toBe(2);
+    expect(() => passed([image, image], { eventLength: 300 })).toThrow('caps.eventLength');
   });
 
   it('X6: measures how deep an input is without recursion', () => {

@@ -22,13 +22,10 @@ export const createCapCounter = (vendor: string, caps: Caps): ((piece: Piece) =>
   const parts = createToolParts(0, () => false);
   const counted = new Map<object, ToolCallCount>();
   let textLength = 0;
+  let mediaLength = 0;
 
   const check = (value: number, cap: keyof Caps): void => {
     if (value > caps[cap]) throw capExceeded(vendor, caps, cap);
-  };
-  const addText = (length: number): void => {
-    textLength += length;
-    check(textLength, 'textLength');
   };
   const countOf = (part: object): ToolCallCount => {
     const known = counted.get(part);
@@ -48,10 +45,11 @@ export const createCapCounter = (vendor: string, caps: Caps): ((piece: Piece) =>
     check(Math.max(toolCall.depthOf(json), whole?.depth ?? 0), 'depth');
   };
   return (piece) => {
-    if (piece.type === 'text') addText(piece.text.length);
+    if (piece.type === 'text') check((textLength += piece.text.length), 'textLength');
     else if (piece.type === 'thinking') {
-      addText(piece.text.length + (piece.signature?.length ?? 0));
-    } else if (piece.type === 'block') addText(measure(piece.block).length);
-    else if (piece.type === 'toolCall') addToolCall(piece);
+      check((textLength += piece.text.length + (piece.signature?.length ?? 0)), 'textLength');
+    } else if (piece.type === 'block') {
+      check((mediaLength += measure(piece.block).length), 'eventLength');
+    } else if (piece.type === 'toolCall') addToolCall(piece);
   };
 };

@@ -12,7 +12,7 @@ export interface Caps {
   readonly toolCalls: number;
   /** Levels of nesting in the arguments of a tool call. Default: 100. */
   readonly depth: number;
-  /** Characters of one event, or of a non-streaming answer. Default: 32,000,000. */
+  /** Characters of one event, of a non-streaming answer, or of all media of an answer in base64. Default: 32,000,000. */
   readonly eventLength: number;
   /** Bytes read from the body of an error response. Default: 65,536. */
   readonly errorBytes: number;
@@ -50,7 +50,7 @@ const reasons: Readonly<Record<keyof Caps, string>> = {
   argumentLength: 'one tool call has more characters than',
   toolCalls: 'it has more tool calls than',
   depth: 'the arguments of a tool call are nested deeper than',
-  eventLength: 'one event has more characters than',
+  eventLength: 'one event or its media has more characters than',
   errorBytes: 'its error has more bytes than',
 };
 

@@ -2,7 +2,7 @@ export { type Access, type AccessSource, type Credentials, resolveAccess } from 
 export type { AddressSource } from './address.js';
 export { answerToolIf } from './answer-tool-if.js';
 export { cachedSerializer, type Serializer, type WireNames } from './cached-serializer.js';
-export { type Caps, defaultCaps } from './caps.js';
+export { capExceeded, type Caps, capsOf, defaultCaps } from './caps.js';
 export { blockIndex, signatureChunks, textChunks } from './chunks.js';
 export { decodeSignature, encodeSignature, isEncodedSignature } from './encoded-signature.js';
 export { variable } from './environment.js';

@@ -1,0 +1,209 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import {
+  createAgent,
+  type Message,
+  type MillraceError,
+  type ModelChunk,
+  textOf,
+} from '@millrace/core';
+import { createCallStore, inProcessCalls, journal, replay$ } from '@millrace/core/journal';
+import { sessions } from '@millrace/core/sessions';
+import { listAt, textAt } from '@millrace/wire';
+import fc from 'fast-check';
+import { lastValueFrom } from 'rxjs';
+import { chatReader } from '../chat-chunks.js';
+import type { EndpointOptions } from '../options.js';
+import { responsesReader } from '../responses-chunks.js';
+import { openai, openrouter, profiles } from '../vendors.js';
+import { generatedMedia } from './generated-media.js';
+import { closeServers, serving, splitEvents } from './server.test-support.js';
+
+afterEach(closeServers);
+
+const png = 'iVBORw0KGgo=';
+const image = { type: 'image', source: { kind: 'base64', mediaType: 'image/png', data: png } };
+const ends = { choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] };
+const delta = (fields: object) => ({ choices: [{ index: 0, delta: fields, finish_reason: null }] });
+const url = { type: 'image_url', image_url: { url: `data:image/png;base64,${png}` } };
+
+const source = { vendor: 'OpenAI', server: 'OpenAI', toolName: (name: string) => name };
+
+const chatChunks = (
+  events: readonly unknown[],
+  options: EndpointOptions = {},
+): readonly ModelChunk[] => {
+  const reader = generatedMedia.fromWire(chatReader(source), { ...source, options });
+  return events.flatMap((data) => reader.read({ data }));
+};
+
+describe('the media of a chat completion', () => {
+  it('X1: are images before the finish, at a URL or inline, streaming or whole', () => {
+    const remote = { type: 'image_url', image_url: { url: 'https://example.com/a.png' } };
+    const chunks = [
+      { type: 'text', text: 'Here:' },
+      { type: 'block', block: image },
+      {
+        type: 'block',
+        block: { type: 'image', source: { kind: 'url', url: remote.image_url.url } },
+      },
+      { type: 'finish', finish: 'stop' },
+    ];
+    expect(chatChunks([delta({ content: 'Here:', images: [url, remote] }), ends])).toEqual(chunks);
+    const reader = generatedMedia.fromWire(chatReader(source), { ...source, options: {} });
+    const message = { content: 'Here:', images: [url, remote] };
+    expect(reader.readWhole({ choices: [{ message, finish_reason: 'stop' }] })).toEqual(chunks);
+  });
+
+  it('X1: an image that is no image is an error', () => {
+    const broken = { type: 'image_url', image_url: { url: 'file:///etc/passwd' } };
+    expect(() => chatChunks([delta({ images: [broken] })])).toThrow('neither base64 nor at a URL');
+  });
+
+  it('X1: audio is one recording, however its bytes are split, and its transcript is text', () => {
+    fc.assert(
+      fc.property(fc.array(fc.uint8Array({ maxLength: 9 }), { minLength: 1 }), (parts) => {
+        const events = parts.map((part, index) =>
+          delta({ audio: { transcript: `${index} `, data: Buffer.from(part).toString('base64') } }),
+        );
+        const chunks = chatChunks([...events, ends], { body: { audio: { format: 'pcm16' } } });
+        const bytes = Buffer.concat(parts);
+        expect(chunks.filter((it) => it.type === 'text')).toHaveLength(parts.length);
+        const block = chunks.find((it) => it.type === 'block')?.block;
+        expect(block === undefined).toBe(bytes.length === 0);
+        if (block === undefined) return;
+        expect(block).toMatchObject({ type: 'audio', source: { mediaType: 'audio/wav' } });
+        const wav = Buffer.from(textAt(block, 'source', 'data'), 'base64');
+        expect(wav.subarray(0, 4).toString()).toBe('RIFF');
+        expect(wav.readUInt32LE(40)).toBe(bytes.length);
+        expect(wav.subarray(44)).toEqual(bytes);
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  it('X6: audio over the cap is tooLarge before it is complete', () => {
+    const audio = delta({ audio: { data: Buffer.alloc(60).toString('base64') } });
+    expect(() => chatChunks([audio, audio], { caps: { eventLength: 100 } })).toThrow(
+      'caps.eventLength',
+    );
+  });
+});
+
+const item = { type: 'image_generation_call', id: 'ig_1', status: 'completed', result: png };
+const responseEvents = [
+  { type: 'response.output_item.added', output_index: 0, item: { ...item, result: null } },
+  { type: 'response.image_generation_call.partial_image', partial_image_b64: 'iVBO' },
+  { type: 'response.output_item.done', output_index: 0, item, sequence_number: 5 },
+  { type: 'response.output_item.done', output_index: 0, item, sequence_number: 5 },
+  { type: 'response.output_text.delta', output_index: 1, content_index: 0, delta: 'A mill.' },
+  { type: 'response.completed', response: { status: 'completed', output: [item] } },
+];
+
+describe('an image of the Responses API', () => {
+  it('X1: is a block after its call, once, and its base64 is kept once', () => {
+    const reader = generatedMedia.fromWire(responsesReader(source), { ...source, options: {} });
+    const chunks = responseEvents.flatMap((data) => reader.read({ data }));
+    expect(chunks.map(({ type }) => type)).toEqual(['thinking', 'block', 'text', 'finish']);
+    expect(chunks[1]).toEqual({ type: 'block', block: image });
+    expect(JSON.stringify(chunks[0])).not.toContain(png);
+    const whole = generatedMedia.fromWire(responsesReader(source), { ...source, options: {} });
+    expect(
+      whole.readWhole({ status: 'completed', output: [item] }).map(({ type }) => type),
+    ).toEqual(['thinking', 'block', 'finish']);
+  });
+
+  it('X8: survives a journal and a saved session, and returns to its call in the next request', async () => {
+    const { baseUrl, asked } = await serving((_, response) =>
+      splitEvents(response, responseEvents, 7),
+    );
+    const calls = createCallStore(inProcessCalls());
+    const open = () => {
+      const model = openai.responses('gpt-5', { apiKey: 'k', baseUrl, media: generatedMedia });
+      return sessions(createAgent({ model, use: [journal(calls)] })).open('s');
+    };
+    const chat = open();
+    const reply = await chat.call('Draw a mill.', { callId: 'c' });
+    expect(textOf(reply)).toBe('A mill.');
+    expect(reply.content).toContainEqual(image);
+    const replayed = await lastValueFrom(replay$(calls, 'c'));
+    expect(JSON.stringify(replayed)).toContain(png);
+    const saved = JSON.stringify(await chat.saveState());
+    const later = open();
+    await later.loadState(JSON.parse(saved));
+    await later.call('Bluer.');
+    const input = listAt(asked[1]?.body, 'input');
+    expect(input).toContainEqual(item);
+    expect(JSON.stringify(input).split(png)).toHaveLength(2);
+  });
+});
+
+const question = (text: string): Message => ({
+  id: text,
+  role: 'user',
+  content: [{ type: 'text', text }],
+});
+
+describe('generated media in later requests', () => {
+  const answer: Message = {
+    id: 'a',
+    role: 'assistant',
+    content: [
+      { ...image, type: 'image', source: { kind: 'base64', mediaType: 'image/png', data: png } },
+    ],
+  };
+  const messages = [question('Draw.'), answer, question('Bluer.')];
+
+  it('X8: are before the next question, the same objects each time', () => {
+    const write = () =>
+      generatedMedia.toWire({ messages }, profiles.openrouter, '/chat/completions').messages;
+    const [first, drawn, last] = write();
+    expect(first).toBe(messages[0]);
+    expect(drawn && textOf(drawn)).toBe('[You generated an image here.]');
+    expect(last?.content.map(({ type }) => type)).toEqual(['text', 'image', 'text']);
+    expect(write()[1]).toBe(drawn);
+    expect(write()[2]).toBe(last);
+  });
+
+  it('X8: are a note for a vendor that takes none', () => {
+    const sent = generatedMedia.toWire({ messages }, profiles.deepseek, '/chat/completions');
+    expect(JSON.stringify(sent.messages)).not.toContain(png);
+    expect(sent.messages[1]).toMatchObject({
+      content: [{ text: '[You generated an image here, which you cannot see.]' }],
+    });
+  });
+
+  it('X1: reach an OpenRouter model over a stream that is split anywhere', async () => {
+    const events = [delta({ content: 'Here.', images: [url] }), ends];
+    const { baseUrl, asked } = await serving(({ nth }, response) =>
+      splitEvents(response, events, nth),
+    );
+    const model = openrouter('google/gemini-2.5-flash-image', {
+      apiKey: 'k',
+      baseUrl,
+      media: generatedMedia,
+      body: { modalities: ['image', 'text'] },
+    });
+    const agent = createAgent({ model });
+    const reply = await agent.call('Draw.');
+    expect(reply.content.map(({ type }) => type)).toEqual(['text', 'image']);
+    await agent.call([
+      ...messages.slice(0, 1),
+      { ...answer, content: reply.content },
+      question('Bluer.'),
+    ]);
+    const sent = listAt(asked[1]?.body, 'messages');
+    expect(listAt(sent.at(-1), 'content')[1]).toEqual(url);
+  });
+
+  it('X6: an image over the cap is tooLarge', async () => {
+    const { baseUrl } = await serving((_, response) =>
+      splitEvents(response, [delta({ images: [url] }), ends], 50),
+    );
+    const caps = { eventLength: 60 };
+    const model = openrouter('m', { apiKey: 'k', baseUrl, media: generatedMedia, caps });
+    const error: unknown = await createAgent({ model })
+      .call('Draw.')
+      .catch((it: MillraceError) => it.code);
+    expect(error).toBe('tooLarge');
+  });
+});

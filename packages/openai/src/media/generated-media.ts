@@ -1,0 +1,277 @@
+import {
+  type AssistantBlock,
+  type AssistantMessage,
+  type AudioBlock,
+  type ImageBlock,
+  type Message,
+  MillraceError,
+  type ModelChunk,
+  textBlock,
+  textOf,
+  type UserMessage,
+} from '@millrace/core';
+import { isRecord } from '@millrace/core/values';
+import {
+  at,
+  capExceeded,
+  capsOf,
+  countAt,
+  decodeSignature,
+  encodeSignature,
+  listAt,
+  memoizeByObject,
+  textAt,
+  textChunks,
+} from '@millrace/wire';
+import { inlined } from '../media.js';
+import type { Profile } from '../profile.js';
+import type { GeneratedMedia, MediaOrigin } from '../wire-model.js';
+import {
+  audioType,
+  fromBase64,
+  imageType,
+  isRaw,
+  joinBytes,
+  toBase64,
+  withWavHeader,
+} from './base64.js';
+
+/**
+ * Makes the media that a model generates blocks of its answer: images of the built-in tool `image_generation` (Responses
+ * API), `images` (OpenRouter and others) and `audio` of chat completions, whose transcript is the text of the answer. Raw
+ * samples, which OpenAI streams, become a WAV file. Later requests send images back: as the call of the built-in tool if
+ * the vendor made them, else before the next question. Media of more characters than `caps.eventLength` error with `tooLarge`.
+ *
+ * @example
+ * openai.responses('gpt-5', { builtInTools: [{ type: 'image_generation' }], media: generatedMedia });
+ */
+export const generatedMedia: GeneratedMedia = {
+  fromWire: (reader, origin) => {
+    const recording = createRecording(origin);
+    const read = (data: unknown, readRest: (data: unknown) => Chunks): Chunks => {
+      const { rest, images } = withoutImages(data);
+      const message = messageIn(data);
+      recording.add(at(message, 'audio'));
+      const media: Chunks = [
+        ...textChunks('text', textAt(message, 'audio', 'transcript')),
+        ...imageUrls(message).map((url) => ({
+          type: 'block' as const,
+          block: imageAt(url, origin),
+        })),
+      ];
+      return placed(readRest(rest), images, media, recording, origin);
+    };
+    return {
+      ...reader,
+      read: (event) => read(event.data, (data) => reader.read({ ...event, data })),
+      readWhole: (body) => read(body, reader.readWhole),
+      readDone: () => placed(reader.readDone?.() ?? [], noImages, [], recording, origin),
+    };
+  },
+  toWire: (request, profile, path) => {
+    const split = splitsOf(profile)[path === '/responses' ? 'responses' : 'chat'];
+    let open: readonly ImageBlock[] = [];
+    const messages = request.messages.map((message): Message => {
+      if (message.role === 'assistant') {
+        const { rest, images } = split(message);
+        open = [...open, ...images];
+        return rest;
+      }
+      if (message.role === 'tool' || open.length === 0) return message;
+      const question = withImages(open)(message);
+      open = [];
+      return question;
+    });
+    return { ...request, messages };
+  },
+};
+
+type Chunks = readonly ModelChunk[];
+
+// ---------------------------------------------------------------- reading
+
+type Images = ReadonlyMap<string, ImageBlock>;
+
+const noImages: Images = new Map();
+
+/**
+ * Takes the images out of the calls of the built-in tool, which are sent back: each is kept once, as a block. Keys are the
+ * ids of the calls.
+ */
+const withoutImages = (data: unknown): { readonly rest: unknown; readonly images: Images } => {
+  if (!isRecord(data)) return { rest: data, images: noImages };
+  const items = [data['item'], ...listAt(data, 'output')].filter(isImageCall);
+  if (items.length === 0) return { rest: data, images: noImages };
+  const images = new Map(
+    items.map((item) => [textAt(item, 'id'), inlineImage(textAt(item, 'result'))] as const),
+  );
+  const { item, output } = data;
+  const rest = {
+    ...data,
+    ...(item === undefined ? {} : { item: withoutResult(item) }),
+    ...(Array.isArray(output) ? { output: output.map(withoutResult) } : {}),
+  };
+  return { rest, images };
+};
+
+/** A completed call. A call in progress or failed has no result. */
+const isImageCall = (item: unknown): boolean =>
+  at(item, 'type') === imageCall && textAt(item, 'result') !== '';
+
+const imageCall = 'image_generation_call';
+
+const withoutResult = (item: unknown): unknown => {
+  if (!isImageCall(item) || !isRecord(item)) return item;
+  const { result: _, ...rest } = item;
+  return rest;
+};
+
+const inlineImage = (data: string): ImageBlock => ({
+  type: 'image',
+  source: { kind: 'base64', mediaType: imageType(data), data },
+});
+
+/** The message or the delta of the first choice. */
+const messageIn = (data: unknown): unknown => {
+  const first = listAt(data, 'choices').find((choice) => (countAt(choice, 'index') ?? 0) === 0);
+  return at(first, 'delta') ?? at(first, 'message');
+};
+
+const imageUrls = (message: unknown): readonly string[] =>
+  [...listAt(message, 'images'), ...listAt(message, 'content')]
+    .filter((part) => at(part, 'type') === 'image_url')
+    .map((part) => textAt(part, 'image_url', 'url'));
+
+const imageAt = (url: string, { server }: MediaOrigin): ImageBlock => {
+  const block = inlined<ImageBlock>({ type: 'image', source: { kind: 'url', url } });
+  const isKnown = block.source.kind === 'base64' || /^https?:\/\//iu.test(url);
+  if (isKnown && URL.canParse(url)) return block;
+  throw invalid(server, 'an image that is neither base64 nor at a URL');
+};
+
+/** Inserts the image of each call after it, and other media before the finish. */
+const placed = (
+  chunks: Chunks,
+  images: Images,
+  media: Chunks,
+  recording: Recording,
+  { vendor }: MediaOrigin,
+): Chunks => {
+  const all = chunks.flatMap((chunk): Chunks => {
+    const call =
+      chunk.type === 'thinking' ? decodeSignature(vendor, 'item', chunk.signature) : undefined;
+    const block = call === undefined ? undefined : images.get(textAt(call, 'id'));
+    return block === undefined ? [chunk] : [chunk, { type: 'block', block }];
+  });
+  const end = all.findIndex(({ type }) => type === 'finish');
+  return end === -1
+    ? [...all, ...media]
+    : [...all.slice(0, end), ...media, ...recording.end(), ...all.slice(end)];
+};
+
+interface Recording {
+  readonly add: (audio: unknown) => void;
+  readonly end: () => Chunks;
+}
+
+/** Collects the audio of one answer. Each delta is encoded on its own. */
+const createRecording = ({ server, options }: MediaOrigin): Recording => {
+  const caps = capsOf(options.caps);
+  const format = textAt(options.body, 'audio', 'format') || 'wav';
+  let parts: Uint8Array[] = [];
+  let length = 0;
+  return {
+    add: (audio) => {
+      const data = textAt(audio, 'data');
+      length += data.length;
+      if (length > caps.eventLength) throw capExceeded(server, caps, 'eventLength');
+      if (data !== '') parts.push(fromBase64(data));
+    },
+    end: () => {
+      if (parts.length === 0) return [];
+      const bytes = joinBytes(parts);
+      parts = [];
+      const data = toBase64(isRaw(format) ? withWavHeader(bytes) : bytes);
+      const source = { kind: 'base64', mediaType: audioType(format), data } as const;
+      return [{ type: 'block', block: { type: 'audio', source } satisfies AudioBlock }];
+    },
+  };
+};
+
+const invalid = (server: string, what: string): MillraceError =>
+  new MillraceError('invalidResponse', `${server} answered with ${what}.`);
+
+// ---------------------------------------------------------------- sending back
+
+interface Split {
+  /** The message without media. Text stands for those that the vendor does not take from an assistant. */
+  readonly rest: AssistantMessage;
+  /** The images to send before the next question. */
+  readonly images: readonly ImageBlock[];
+}
+
+/** Messages are split once per vendor and API, because serialized messages are cached by identity. */
+const splitsOf = memoizeByObject(({ name, media }: Profile) => {
+  const showsImages = media?.includes('image') !== false;
+  return {
+    responses: memoizeByObject((it: AssistantMessage) => splitMessage(it, showsImages, name)),
+    chat: memoizeByObject((it: AssistantMessage) => splitMessage(it, showsImages)),
+  };
+});
+
+/** With the name of a vendor, images that it made return to the call that made them. */
+const splitMessage = (message: AssistantMessage, showsImages: boolean, maker?: string): Split => {
+  const images: ImageBlock[] = [];
+  const { content } = message;
+  const makerOf = (block: AssistantBlock | undefined): unknown => {
+    const item =
+      maker !== undefined && block?.type === 'thinking'
+        ? decodeSignature(maker, 'item', block.signature)
+        : undefined;
+    return at(item, 'type') === imageCall && textAt(item, 'result') === '' ? item : undefined;
+  };
+  const blocks = content.flatMap((block, index): readonly AssistantBlock[] => {
+    const next = content[index + 1];
+    switch (block.type) {
+      case 'thinking': {
+        const call = makerOf(block);
+        if (!isRecord(call) || maker === undefined) return [block];
+        // Without its image, the vendor rejects the call.
+        if (next?.type !== 'image' || next.source.kind !== 'base64') return [];
+        const result = next.source.data;
+        return [{ ...block, signature: encodeSignature(maker, 'item', { ...call, result }) }];
+      }
+      case 'image':
+        if (block.source.kind === 'base64' && makerOf(content[index - 1]) !== undefined) return [];
+        if (showsImages) images.push(block);
+        return [
+          textBlock(`[You generated an image here${showsImages ? '' : ', which you cannot see'}.]`),
+        ];
+      case 'audio':
+        // The transcript is the text of the message.
+        return textOf(message) === '' ? [textBlock('[You answered with a recording here.]')] : [];
+      case 'file':
+        return [textBlock('[You generated a file here, which you cannot see.]')];
+      default:
+        return [block];
+    }
+  });
+  const isSame = blocks.length === content.length && blocks.every((it, at) => it === content[at]);
+  return { rest: isSame ? message : { ...message, content: blocks }, images };
+};
+
+const withImages = (images: readonly ImageBlock[]): ((question: UserMessage) => UserMessage) => {
+  const [only, ...more] = images;
+  const add = (question: UserMessage): UserMessage => ({
+    ...question,
+    content: [textBlock('From your earlier answer:'), ...images, ...question.content],
+  });
+  return only === undefined || more.length > 0 ? add : withImage(only);
+};
+
+const withImage = memoizeByObject((image: ImageBlock) =>
+  memoizeByObject((question: UserMessage) => ({
+    ...question,
+    content: [textBlock('From your earlier answer:'), image, ...question.content],
+  })),
+);

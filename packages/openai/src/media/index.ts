@@ -1,0 +1,2 @@
+// Media that models and services generate: images and recordings of answers, and tools that speak, listen and draw.
+export { generatedMedia } from './generated-media.js';
