@@ -80,14 +80,15 @@ const partsOf = (content: readonly ContentBlock[], target: Target) =>
     if (block.type === 'text') return { type: 'text', text: block.text };
     const { profile, model } = target;
     checkMedia(block, { model, media: profile.media });
-    return mediaPart(inlined(block), model);
+    return chatPart(inlined(block), model);
   });
 
-const mediaPart = (block: MediaBlock, model: string): ChatCompletionContentPart => {
+/** Throws for a block that cannot be sent. */
+export const chatPart = (block: MediaBlock, model: string): ChatCompletionContentPart => {
   const { type, source } = block;
   if (type === 'image') return { type: 'image_url', image_url: { url: addressOf(block) } };
   if (source.kind === 'url')
-    throw unsendable(type, model, 'it accepts only base64 here, not a URL');
+    throw unsendable(type, model, 'it accepts only base64 here');
   if (type === 'file') {
     const file = { filename: fileName(block), file_data: addressOf(block) };
     return { type: 'file', file };

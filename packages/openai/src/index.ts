@@ -25,4 +25,4 @@ export {
   type VendorName,
   vllm,
 } from './vendors.js';
-export type { GeneratedMedia, MediaOrigin } from './wire-model.js';
+export type { MediaHandling, MediaOrigin, MediaTarget } from './wire-model.js';

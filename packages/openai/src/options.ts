@@ -1,7 +1,7 @@
 import { isFlag, isObject, isText, oneOf, type Rule } from '@millrace/core/values';
 import { type JsonRecord, settingsRules, type VendorSettings } from '@millrace/wire';
 import type { ReasoningEffort } from './profile.js';
-import type { GeneratedMedia } from './wire-model.js';
+import type { MediaHandling } from './wire-model.js';
 
 /** Options of a model over chat completions. `baseUrl` ends with `/v1`. */
 export interface EndpointOptions extends VendorSettings {
@@ -14,10 +14,10 @@ export interface EndpointOptions extends VendorSettings {
   /** Further fields of the request. They override all others. */
   readonly body?: JsonRecord | undefined;
   /**
-   * Makes generated images and recordings blocks of the answer, and sends them back: `generatedMedia` of
-   * `@millrace/openai/media`. Default: they are left out.
+   * `anyMedia` of `@millrace/openai/media`: generated images and recordings become blocks of the answer, and media that
+   * the model does not accept become notes. Default: the former are left out, the latter are errors.
    */
-  readonly media?: GeneratedMedia | undefined;
+  readonly media?: MediaHandling | undefined;
 }
 
 /** Options of a model over the Responses API. */

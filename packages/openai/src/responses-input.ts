@@ -63,10 +63,11 @@ const partsOf = (content: readonly ContentBlock[], target: ResponsesTarget) =>
     if (block.type === 'text') return { type: 'input_text', text: block.text };
     const { profile, model } = target;
     checkMedia(block, { model, media: profile.media });
-    return mediaPart(inlined(block), model);
+    return responsesPart(inlined(block), model);
   });
 
-const mediaPart = (block: MediaBlock, model: string): ResponseInputContent => {
+/** Throws for a block that cannot be sent. */
+export const responsesPart = (block: MediaBlock, model: string): ResponseInputContent => {
   const { type, source } = block;
   if (type === 'audio') throw unsendable(type, model, 'the Responses API does not accept audio');
   if (type === 'image') {

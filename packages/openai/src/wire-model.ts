@@ -1,4 +1,4 @@
-import type { Model, ModelRequest, RequestOptions } from '@millrace/core';
+import type { Model, ModelContext, ModelRequest, RequestOptions } from '@millrace/core';
 import { answerToolIf, type Reader, toolNames, vendorModel, type WireNames } from '@millrace/wire';
 import { accessOf, serverOf } from './access.js';
 import { createRequests } from './client.js';
@@ -32,13 +32,20 @@ export interface Wire {
   readonly reader: (source: ReaderSource) => Reader;
 }
 
-/** Reads the media that a model generates, and sends them back. `generatedMedia` of the entry `media` is one. */
-export interface GeneratedMedia {
+/** Fits media to an API, and reads those that a model generates. `anyMedia` of the entry `media` is one. */
+export interface MediaHandling {
   /** Returns a reader that adds the media of an answer to its chunks. */
   readonly fromWire: (reader: Reader, origin: MediaOrigin) => Reader;
-  /** Returns the request, with generated media where the API accepts them. */
-  readonly toWire: (request: ModelRequest, profile: Profile, path: Wire['path']) => ModelRequest;
+  /** Returns a request that the API accepts. The same messages always become the same ones. */
+  readonly toWire: (
+    request: ModelRequest,
+    target: MediaTarget,
+    context: Pick<ModelContext, 'report'>,
+  ) => ModelRequest;
 }
+
+/** One model over one API. */
+export interface MediaTarget extends Target, Pick<Wire, 'path'> {}
 
 export interface MediaOrigin extends Omit<ReaderSource, 'toolName'> {
   readonly options: EndpointOptions;
@@ -55,14 +62,15 @@ export const wireModel = (
   const requests = createRequests(profile, access, wire.path, options);
   const { name: vendor, nativeOutput } = profile;
   const { media } = options;
+  const target = { profile, model, path: wire.path };
   const server = serverOf(profile, access.baseUrl);
   const vendorBased = vendorModel(
     {
       name: model,
       unsupported: wire.unsupported,
-      exchange: (request) => {
+      exchange: (request, context) => {
         const names = toolNames((request.tools ?? []).map(({ name }) => name));
-        const body = wire.write(media?.toWire(request, profile, wire.path) ?? request, {
+        const body = wire.write(media?.toWire(request, target, context) ?? request, {
           toolName: (name) => names.toWire(name),
           toolId: toolIds(request.messages, wire.toolIds),
         });

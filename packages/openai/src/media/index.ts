@@ -1,5 +1,5 @@
 // Media that models and services generate: images and recordings of answers, and tools that speak, listen and draw.
-export { generatedMedia } from './generated-media.js';
+export { anyMedia } from './any-media.js';
 export {
   imageGenerator,
   type ImageGeneratorOptions,

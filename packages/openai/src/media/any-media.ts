@@ -2,12 +2,15 @@ import {
   type AssistantBlock,
   type AssistantMessage,
   type AudioBlock,
+  type ContentBlock,
   type ImageBlock,
+  isMillraceError,
   type Message,
   MillraceError,
   type ModelChunk,
   textBlock,
   textOf,
+  type ToolMessage,
   type UserMessage,
 } from '@millrace/core';
 import { isRecord } from '@millrace/core/values';
@@ -23,9 +26,10 @@ import {
   textAt,
   textChunks,
 } from '@millrace/wire';
-import { inlined } from '../media.js';
-import type { Profile } from '../profile.js';
-import type { GeneratedMedia, MediaOrigin } from '../wire-model.js';
+import { chatPart } from '../chat-messages.js';
+import { checkMedia, inlined, type MediaBlock } from '../media.js';
+import { responsesPart } from '../responses-input.js';
+import type { MediaHandling, MediaOrigin, MediaTarget } from '../wire-model.js';
 import {
   audioType,
   fromBase64,
@@ -37,15 +41,19 @@ import {
 } from './base64.js';
 
 /**
- * Makes the media that a model generates blocks of its answer: images of the built-in tool `image_generation` (Responses
- * API), `images` (OpenRouter and others) and `audio` of chat completions, whose transcript is the text of the answer. Raw
- * samples, which OpenAI streams, become a WAV file. Later requests send images back: as the call of the built-in tool if
- * the vendor made them, else before the next question. Media of more characters than `caps.eventLength` error with `tooLarge`.
+ * Lets a model generate media, and take any in its input.
+ *
+ * Generated media become blocks of the answer: images of the built-in tool `image_generation` (Responses API), `images`
+ * (OpenRouter and others) and `audio` of chat completions, whose transcript is the text of the answer. Raw samples, which
+ * OpenAI streams, become a WAV file. Later requests send images back: as the call of the built-in tool if the vendor made
+ * them, else before the next question. Media of more characters than `caps.eventLength` error with `tooLarge`.
+ *
+ * Media of users and tools that the model does not accept are left out, with a note for the model and a `warning`.
  *
  * @example
- * openai.responses('gpt-5', { builtInTools: [{ type: 'image_generation' }], media: generatedMedia });
+ * openai.responses('gpt-5', { builtInTools: [{ type: 'image_generation' }], media: anyMedia });
  */
-export const generatedMedia: GeneratedMedia = {
+export const anyMedia: MediaHandling = {
   fromWire: (reader, origin) => {
     const recording = createRecording(origin);
     const read = (data: unknown, readRest: (data: unknown) => Chunks): Chunks => {
@@ -68,8 +76,8 @@ export const generatedMedia: GeneratedMedia = {
       readDone: () => placed(reader.readDone?.() ?? [], noImages, [], recording, origin),
     };
   },
-  toWire: (request, profile, path) => {
-    const split = splitsOf(profile)[path === '/responses' ? 'responses' : 'chat'];
+  toWire: (request, target, { report }) => {
+    const { split, fit } = writersOf(target);
     let open: readonly ImageBlock[] = [];
     const messages = request.messages.map((message): Message => {
       if (message.role === 'assistant') {
@@ -77,8 +85,10 @@ export const generatedMedia: GeneratedMedia = {
         open = [...open, ...images];
         return rest;
       }
-      if (message.role === 'tool' || open.length === 0) return message;
-      const question = withImages(open)(message);
+      const { fitted, takeReasons } = fit(message);
+      for (const reason of takeReasons()) report({ type: 'warning', message: reason });
+      if (fitted.role === 'tool' || open.length === 0) return fitted;
+      const question = withImages(open)(fitted);
       open = [];
       return question;
     });
@@ -210,14 +220,62 @@ interface Split {
   readonly images: readonly ImageBlock[];
 }
 
-/** Messages are split once per vendor and API, because serialized messages are cached by identity. */
-const splitsOf = memoizeByObject(({ name, media }: Profile) => {
-  const showsImages = media?.includes('image') !== false;
+/** Messages are written once per model, because serialized messages are cached by identity. */
+const writersOf = memoizeByObject((target: MediaTarget) => {
+  const { profile, path } = target;
+  const showsImages = profile.media?.includes('image') !== false;
+  const maker = path === '/responses' ? profile.name : undefined;
   return {
-    responses: memoizeByObject((it: AssistantMessage) => splitMessage(it, showsImages, name)),
-    chat: memoizeByObject((it: AssistantMessage) => splitMessage(it, showsImages)),
+    split: memoizeByObject((it: AssistantMessage) => splitMessage(it, showsImages, maker)),
+    fit: memoizeByObject((it: UserMessage | ToolMessage) => fitMessage(it, target)),
   };
 });
+
+interface Fitted {
+  readonly fitted: UserMessage | ToolMessage;
+  /** Returns why blocks were left out: once, so that a conversation does not repeat its warnings. */
+  readonly takeReasons: () => readonly string[];
+}
+
+const fitMessage = (message: UserMessage | ToolMessage, target: MediaTarget): Fitted => {
+  let reasons: string[] = [];
+  const fit = (block: ContentBlock): ContentBlock => {
+    const reason = block.type === 'text' ? undefined : refusalOf(block, target);
+    if (reason === undefined) return block;
+    reasons.push(`${reason} It was left out.`);
+    return textBlock(`[Left out: ${reason}]`);
+  };
+  const fitted: UserMessage | ToolMessage =
+    message.role === 'user'
+      ? { ...message, content: message.content.map(fit) }
+      : {
+          ...message,
+          content: message.content.map((it) => ({ ...it, content: it.content.map(fit) })),
+        };
+  return {
+    fitted: reasons.length === 0 ? message : fitted,
+    takeReasons: () => {
+      const taken = reasons;
+      reasons = [];
+      return taken;
+    },
+  };
+};
+
+/** Why a block cannot be sent. The writers of the APIs know, and throw. */
+const refusalOf = (
+  block: MediaBlock,
+  { profile, model, path }: MediaTarget,
+): string | undefined => {
+  try {
+    checkMedia(block, { model, media: profile.media });
+    (path === '/responses' ? responsesPart : chatPart)(inlined(block), model);
+    return undefined;
+  } catch (error) {
+    if (isMillraceError(error)) return error.message;
+    throw error;
+  }
+};
 
 /** With the name of a vendor, images that it made return to the call that made them. */
 const splitMessage = (message: AssistantMessage, showsImages: boolean, maker?: string): Split => {

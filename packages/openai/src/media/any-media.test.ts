@@ -1,6 +1,8 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import {
+  type ContentBlock,
   createAgent,
+  isEvent,
   type Message,
   type MillraceError,
   type ModelChunk,
@@ -15,7 +17,7 @@ import { chatReader } from '../chat-chunks.js';
 import type { EndpointOptions } from '../options.js';
 import { responsesReader } from '../responses-chunks.js';
 import { openai, openrouter, profiles } from '../vendors.js';
-import { generatedMedia } from './generated-media.js';
+import { anyMedia } from './any-media.js';
 import { closeServers, serving, splitEvents } from './server.test-support.js';
 
 afterEach(closeServers);
@@ -32,7 +34,7 @@ const chatChunks = (
   events: readonly unknown[],
   options: EndpointOptions = {},
 ): readonly ModelChunk[] => {
-  const reader = generatedMedia.fromWire(chatReader(source), { ...source, options });
+  const reader = anyMedia.fromWire(chatReader(source), { ...source, options });
   return events.flatMap((data) => reader.read({ data }));
 };
 
@@ -49,7 +51,7 @@ describe('the media of a chat completion', () => {
       { type: 'finish', finish: 'stop' },
     ];
     expect(chatChunks([delta({ content: 'Here:', images: [url, remote] }), ends])).toEqual(chunks);
-    const reader = generatedMedia.fromWire(chatReader(source), { ...source, options: {} });
+    const reader = anyMedia.fromWire(chatReader(source), { ...source, options: {} });
     const message = { content: 'Here:', images: [url, remote] };
     expect(reader.readWhole({ choices: [{ message, finish_reason: 'stop' }] })).toEqual(chunks);
   });
@@ -101,12 +103,12 @@ const responseEvents = [
 
 describe('an image of the Responses API', () => {
   it('X1: is a block after its call, once, and its base64 is kept once', () => {
-    const reader = generatedMedia.fromWire(responsesReader(source), { ...source, options: {} });
+    const reader = anyMedia.fromWire(responsesReader(source), { ...source, options: {} });
     const chunks = responseEvents.flatMap((data) => reader.read({ data }));
     expect(chunks.map(({ type }) => type)).toEqual(['thinking', 'block', 'text', 'finish']);
     expect(chunks[1]).toEqual({ type: 'block', block: image });
     expect(JSON.stringify(chunks[0])).not.toContain(png);
-    const whole = generatedMedia.fromWire(responsesReader(source), { ...source, options: {} });
+    const whole = anyMedia.fromWire(responsesReader(source), { ...source, options: {} });
     expect(
       whole.readWhole({ status: 'completed', output: [item] }).map(({ type }) => type),
     ).toEqual(['thinking', 'block', 'finish']);
@@ -118,7 +120,7 @@ describe('an image of the Responses API', () => {
     );
     const calls = createCallStore(inProcessCalls());
     const open = () => {
-      const model = openai.responses('gpt-5', { apiKey: 'k', baseUrl, media: generatedMedia });
+      const model = openai.responses('gpt-5', { apiKey: 'k', baseUrl, media: anyMedia });
       return sessions(createAgent({ model, use: [journal(calls)] })).open('s');
     };
     const chat = open();
@@ -143,6 +145,10 @@ const question = (text: string): Message => ({
   content: [{ type: 'text', text }],
 });
 
+const path = '/chat/completions';
+const painter = { profile: profiles.openrouter, model: 'm', path };
+const blind = { profile: profiles.deepseek, model: 'm', path };
+
 describe('generated media in later requests', () => {
   const answer: Message = {
     id: 'a',
@@ -155,7 +161,7 @@ describe('generated media in later requests', () => {
 
   it('X8: are before the next question, the same objects each time', () => {
     const write = () =>
-      generatedMedia.toWire({ messages }, profiles.openrouter, '/chat/completions').messages;
+      anyMedia.toWire({ messages }, painter, { report: () => undefined }).messages;
     const [first, drawn, last] = write();
     expect(first).toBe(messages[0]);
     expect(drawn && textOf(drawn)).toBe('[You generated an image here.]');
@@ -165,7 +171,7 @@ describe('generated media in later requests', () => {
   });
 
   it('X8: are a note for a vendor that takes none', () => {
-    const sent = generatedMedia.toWire({ messages }, profiles.deepseek, '/chat/completions');
+    const sent = anyMedia.toWire({ messages }, blind, { report: () => undefined });
     expect(JSON.stringify(sent.messages)).not.toContain(png);
     expect(sent.messages[1]).toMatchObject({
       content: [{ text: '[You generated an image here, which you cannot see.]' }],
@@ -180,7 +186,7 @@ describe('generated media in later requests', () => {
     const model = openrouter('google/gemini-2.5-flash-image', {
       apiKey: 'k',
       baseUrl,
-      media: generatedMedia,
+      media: anyMedia,
       body: { modalities: ['image', 'text'] },
     });
     const agent = createAgent({ model });
@@ -200,10 +206,63 @@ describe('generated media in later requests', () => {
       splitEvents(response, [delta({ images: [url] }), ends], 50),
     );
     const caps = { eventLength: 60 };
-    const model = openrouter('m', { apiKey: 'k', baseUrl, media: generatedMedia, caps });
+    const model = openrouter('m', { apiKey: 'k', baseUrl, media: anyMedia, caps });
     const error: unknown = await createAgent({ model })
       .call('Draw.')
       .catch((it: MillraceError) => it.code);
     expect(error).toBe('tooLarge');
+  });
+});
+
+describe('media that a model does not accept', () => {
+  it('X16: are left out, with a note for the model and one warning', async () => {
+    const { baseUrl, asked } = await serving((_, response) =>
+      splitEvents(response, [delta({ content: 'OK.' }), ends], 99),
+    );
+    const audio = (mediaType: string): ContentBlock => ({
+      type: 'audio',
+      source: { kind: 'base64', mediaType, data: 'T2dnUw==' },
+    });
+    const given: Message = {
+      id: 'q',
+      role: 'user',
+      content: [audio('audio/ogg'), audio('audio/wav'), { type: 'text', text: 'What is it?' }],
+    };
+    const model = openrouter('m', { apiKey: 'k', baseUrl, media: anyMedia });
+    const agent = createAgent({ model });
+    const warnings: string[] = [];
+    for (const turn of [1, 2]) {
+      for await (const event of agent.stream([given])) {
+        if (isEvent(event, 'warning')) warnings.push(`${turn}: ${event.message}`);
+      }
+    }
+    expect(warnings[0]).toContain("it accepts wav and mp3, but not 'audio/ogg'. It was left out.");
+    const [first, second] = listAt(listAt(asked[0]?.body, 'messages').at(-1), 'content');
+    expect(textAt(first, 'text')).toMatch(/^\[Left out: The model 'm' does not accept/u);
+    expect(textAt(second, 'type')).toBe('input_audio');
+    expect(asked).toHaveLength(2);
+  });
+
+  it('X16: are left out of tool results, and of questions over the Responses API', () => {
+    const source = { kind: 'base64', mediaType: 'audio/wav', data: 'AAAA' } as const;
+    const results: Message = {
+      id: 't',
+      role: 'tool',
+      content: [
+        {
+          type: 'tool_result',
+          toolCallId: 'c',
+          isError: false,
+          content: [{ type: 'audio', source }],
+        },
+      ],
+    };
+    const reports: unknown[] = [];
+    const context = { report: (it: unknown) => void reports.push(it) };
+    const target = { profile: profiles.openai, model: 'm', path: '/responses' };
+    const write = () => anyMedia.toWire({ messages: [results] }, target, context).messages;
+    expect(write()[0]?.content[0]).toMatchObject({ content: [{ type: 'text' }] });
+    expect(write()[0]).toBe(write()[0]);
+    expect(reports).toHaveLength(1);
   });
 });
