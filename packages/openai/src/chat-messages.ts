@@ -87,8 +87,7 @@ const partsOf = (content: readonly ContentBlock[], target: Target) =>
 export const chatPart = (block: MediaBlock, model: string): ChatCompletionContentPart => {
   const { type, source } = block;
   if (type === 'image') return { type: 'image_url', image_url: { url: addressOf(block) } };
-  if (source.kind === 'url')
-    throw unsendable(type, model, 'it accepts only base64 here');
+  if (source.kind === 'url') throw unsendable(type, model, 'it accepts only base64 here');
   if (type === 'file') {
     const file = { filename: fileName(block), file_data: addressOf(block) };
     return { type: 'file', file };

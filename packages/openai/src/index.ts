@@ -1,6 +1,12 @@
 export type { ApiKey } from '@millrace/wire';
 export { endpoint, type Endpoint } from './endpoint.js';
-export type { EndpointOptions, ResponsesOptions } from './options.js';
+export type {
+  EndpointOptions,
+  MediaHandling,
+  MediaOrigin,
+  MediaTarget,
+  ResponsesOptions,
+} from './options.js';
 export type {
   MediaType,
   Profile,
@@ -25,4 +31,3 @@ export {
   type VendorName,
   vllm,
 } from './vendors.js';
-export type { MediaHandling, MediaOrigin, MediaTarget } from './wire-model.js';

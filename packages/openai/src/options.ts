@@ -1,7 +1,7 @@
+import type { ModelContext, ModelRequest } from '@millrace/core';
 import { isFlag, isObject, isText, oneOf, type Rule } from '@millrace/core/values';
-import { type JsonRecord, settingsRules, type VendorSettings } from '@millrace/wire';
-import type { ReasoningEffort } from './profile.js';
-import type { MediaHandling } from './wire-model.js';
+import { type JsonRecord, type Reader, settingsRules, type VendorSettings } from '@millrace/wire';
+import type { Profile, ReasoningEffort } from './profile.js';
 
 /** Options of a model over chat completions. `baseUrl` ends with `/v1`. */
 export interface EndpointOptions extends VendorSettings {
@@ -18,6 +18,34 @@ export interface EndpointOptions extends VendorSettings {
    * the model does not accept become notes. Default: the former are left out, the latter are errors.
    */
   readonly media?: MediaHandling | undefined;
+}
+
+/** Fits media to an API, and reads those that a model generates. `anyMedia` of the entry `media` is one. */
+export interface MediaHandling {
+  /** Returns a reader that adds the media of an answer to its chunks. */
+  readonly fromWire: (reader: Reader, origin: MediaOrigin) => Reader;
+  /** Returns a request that the API accepts. The same messages always become the same ones. */
+  readonly toWire: (
+    request: ModelRequest,
+    target: MediaTarget,
+    context: Pick<ModelContext, 'report'>,
+  ) => ModelRequest;
+}
+
+/** One model over one API. */
+export interface MediaTarget {
+  readonly profile: Profile;
+  readonly model: string;
+  /** The path of the API below the base URL. */
+  readonly path: string;
+}
+
+export interface MediaOrigin {
+  /** The name of the vendor in encoded signatures. */
+  readonly vendor: string;
+  /** The name of the server in errors. */
+  readonly server: string;
+  readonly options: EndpointOptions;
 }
 
 /** Options of a model over the Responses API. */

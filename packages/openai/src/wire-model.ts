@@ -1,4 +1,4 @@
-import type { Model, ModelContext, ModelRequest, RequestOptions } from '@millrace/core';
+import type { Model, ModelRequest, RequestOptions } from '@millrace/core';
 import { answerToolIf, type Reader, toolNames, vendorModel, type WireNames } from '@millrace/wire';
 import { accessOf, serverOf } from './access.js';
 import { createRequests } from './client.js';
@@ -30,25 +30,6 @@ export interface Wire {
   /** The path of the API below the base URL. */
   readonly path: string;
   readonly reader: (source: ReaderSource) => Reader;
-}
-
-/** Fits media to an API, and reads those that a model generates. `anyMedia` of the entry `media` is one. */
-export interface MediaHandling {
-  /** Returns a reader that adds the media of an answer to its chunks. */
-  readonly fromWire: (reader: Reader, origin: MediaOrigin) => Reader;
-  /** Returns a request that the API accepts. The same messages always become the same ones. */
-  readonly toWire: (
-    request: ModelRequest,
-    target: MediaTarget,
-    context: Pick<ModelContext, 'report'>,
-  ) => ModelRequest;
-}
-
-/** One model over one API. */
-export interface MediaTarget extends Target, Pick<Wire, 'path'> {}
-
-export interface MediaOrigin extends Omit<ReaderSource, 'toolName'> {
-  readonly options: EndpointOptions;
 }
 
 /** Creates a model that uses one API. Each request has its own reader and names. */

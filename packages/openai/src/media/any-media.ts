@@ -29,7 +29,7 @@ import {
 import { chatPart } from '../chat-messages.js';
 import { checkMedia, inlined, type MediaBlock } from '../media.js';
 import { responsesPart } from '../responses-input.js';
-import type { MediaHandling, MediaOrigin, MediaTarget } from '../wire-model.js';
+import type { MediaHandling, MediaOrigin, MediaTarget } from '../options.js';
 import {
   audioType,
   fromBase64,

@@ -54,7 +54,7 @@ export interface MediaToolOptions
   extends VendorSettings, Pick<EndpointOptions, 'organization' | 'project' | 'body'> {
   /** Must be unique among the tools of an agent. */
   readonly name?: string | undefined;
-  /** Tells the model when to use the tool. */
+  /** Describes the tool to the model: what it does, and when to use it. */
   readonly description?: string | undefined;
 }
 
@@ -66,12 +66,12 @@ export interface TextToSpeechOptions extends MediaToolOptions {
   readonly format?: 'mp3' | 'opus' | 'aac' | 'flac' | 'wav' | 'pcm' | undefined;
   /** How to speak, for models that take instructions. */
   readonly instructions?: string | undefined;
-  /** The maximum length of a text in characters. Default: 4,096, which is OpenAI's limit. */
+  /** The maximum length of the text in characters. Default: 4,096, which is OpenAI's limit. */
   readonly maxLength?: number | undefined;
 }
 
 /**
- * Creates the tool `speak`, which makes speech of a text over `/audio/speech`. Its result is an audio block. Requests have
+ * Creates the tool `speak`, which makes a recording of text over `/audio/speech`. Its result is an audio block. Requests have
  * the transport, the time-outs, the caps and the retries of a model; unsubscribing aborts. Throws a `MillraceError`
  * (`config`) for a missing name or an invalid option.
  *
@@ -85,7 +85,7 @@ export const textToSpeech = (
 ): Tool => {
   const ask = client(profile, model, options, '/audio/speech', 'gpt-4o-mini-tts', speechRules);
   const { voice = 'alloy', format = 'mp3', instructions, maxLength = 4_096 } = options;
-  const { name = 'speak', description = 'Speaks a text aloud: makes a recording for the user.' } =
+  const { name = 'speak', description = 'Speaks: makes a recording of your words for the user.' } =
     options;
   const fields = {
     voice,
@@ -117,7 +117,7 @@ type Recording = AudioBlock | FileBlock;
 export interface TranscriptionOptions extends MediaToolOptions {
   /**
    * Loads a recording by the name that the model gives, from a folder, uploads or `context.messages`: emits it once, or
-   * nothing if there is none. Errors are reported to the model.
+   * nothing if it does not exist. Errors are reported to the model.
    */
   readonly load$: (recording: string, context: ToolContext) => ObservableInput<Recording>;
   /** The language, in ISO 639-1. Default: the model detects it. */
