@@ -9,6 +9,7 @@ import {
 } from '@millrace/core';
 import {
   lentToolContext,
+  marbles,
   scriptedModel,
   text,
   toolCall,
@@ -173,6 +174,15 @@ describe('textToSpeech', () => {
 describe('transcription', () => {
   const boundaryOf = ({ headers }: Asked): string =>
     /boundary=(.+)$/u.exec(headers['content-type'] ?? '')?.[1] ?? '';
+
+  it('I5: unsubscribes from a recording that still loads', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions }) => {
+      const recording$ = cold<AudioBlock>('-----a');
+      const tool = transcription(profiles.openai, 'm', { ...offline, load$: () => recording$ });
+      expectObservable(tool.run$({ recording: 'a' }, lentToolContext()), '^--!').toBe('---');
+      expectSubscriptions(recording$.subscriptions).toBe('^--!');
+    });
+  });
 
   it('sends the bytes as a form, and returns the transcript', async () => {
     const { baseUrl, asked } = await serving((_, response) =>
