@@ -262,7 +262,7 @@ const repaired = (
   if (isStrict) {
     throw new MillraceError(
       'memory',
-      `The history contains ${fault}, so it cannot be sent to a model. Without strictHistory(), Millrace repairs it.`,
+      `The history contains ${fault}. Without strictHistory(), Millrace repairs it.`,
     );
   }
   const message = `The history contains ${fault}. Tool calls without a result got an error result.`;

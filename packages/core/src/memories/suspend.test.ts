@@ -87,7 +87,7 @@ describe('T13: a tool that suspends', () => {
     const events = await record(agentOf(model).stream$('Sign A.'));
     expect(events.at(-2)).toMatchObject({
       type: 'warning',
-      message: expect.stringContaining('Make it in a session'),
+      message: expect.stringContaining('only a session can resume it'),
     });
   });
 

@@ -173,7 +173,7 @@ const unreadable = (what: What, why: string): MillraceError =>
 
 const hints = {
   input:
-    "Pass a string, content blocks such as { type: 'text', text: '…' } or { type: 'image', source: { kind: 'url', url: '…' } }, a message such as { role: 'user', content: '…' }, or a list of messages.",
+    "Pass a string, content blocks such as { type: 'text', text: '…' } or { type: 'image', source: { kind: 'base64', mediaType: 'image/png', data: '…' } }, a message such as { role: 'user', content: '…' }, or a list of messages.",
   history:
     "Pass a list of messages, such as { role: 'user', content: '…' }, each tool call followed by its result.",
 } as const;
