@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createAgent, suspend, suspensionsIn, tool, toolResults } from '@millrace/core';
-import { journal } from '@millrace/core/journal';
+import { journal, suspendBelow } from '@millrace/core/journal';
 import { keepSessions } from '@millrace/core/sessions';
 import { agentTool, handoff } from '@millrace/core/teams';
 import { scriptedModel, text, toolCall } from '@millrace/core/testing';
@@ -31,7 +31,7 @@ const document = readFileSync(new URL('../43-approval-below.json', import.meta.u
 const flow = flowAgent(JSON.parse(document), { models: { small }, tools: [team] });
 const store = openFiles(directory);
 const kept = journal(store.calls);
-const chats = keepSessions(flow.with(kept), store.sessions, { journal: kept });
+const chats = keepSessions(flow.with(kept, suspendBelow), store.sessions, { journal: kept });
 const session = await chats.open('ada');
 const [waiting] = suspensionsIn((await session.saveState()).messages);
 const input = waiting ? toolResults({ [waiting.toolCall.id]: 'Yes.' }) : 'Pay the miller.';

@@ -15,6 +15,7 @@ import {
   type NewRecord,
   type Journal,
   journal,
+  suspendBelow,
 } from '@millrace/core/journal';
 import { jsonSchema } from '@millrace/core/schema';
 import { sessions } from '@millrace/core/sessions';
@@ -296,7 +297,7 @@ describe('a flow that waits for people', () => {
       const code = { note: () => `noted ${effects.push('note')}` };
       const flow = flowAgent(
         { version: 1, name: 'f', components },
-        { code, use: [journal(calls)] },
+        { code, use: [journal(calls), suspendBelow] },
       );
       return sessions(flow, { memory }).open('s');
     };

@@ -19,7 +19,13 @@ import { type ScriptedAnswer, scriptedModel, record, text, toolCall } from '../t
 import { noUsage } from '../values/usage.js';
 import { runUntil } from './dying-driver.test-support.js';
 import { journalIn } from './stored-calls.test-support.js';
-import { type CallStoreDriver, createCallStore, inProcessCalls, journal } from './index.js';
+import {
+  type CallStoreDriver,
+  createCallStore,
+  inProcessCalls,
+  journal,
+  suspendBelow,
+} from './index.js';
 
 /** Calls one tool after the other, and then says what they returned. */
 const using =
@@ -82,7 +88,7 @@ const as = (agent: Agent) => agentTool(agent, { description: agent.name });
 
 /** The session of an agent in a process of its own. */
 const sessionOf = ({ driver, memory }: Process, agent: Agent) =>
-  sessions(agent.with(journal(createCallStore(driver))), { memory }).open('s');
+  sessions(agent.with(journal(createCallStore(driver)), suspendBelow), { memory }).open('s');
 
 describe('T13: a suspension below the top', () => {
   it('suspends the root call, and continues where it was, in another process', async () => {
@@ -270,7 +276,7 @@ describe('T13: a suspension below the top', () => {
     for (let count = 1; count < records.length; count += 1) {
       const { process, run } = await suspended();
       runUntil(process.driver, count, run);
-      const resumed = sessions(make(process).with(journalIn(process.driver)), {
+      const resumed = sessions(make(process).with(journalIn(process.driver), suspendBelow), {
         memory: process.memory,
       });
       const reply = await journalIn(process.driver).resume(resumed.open('s'), 'c');

@@ -1,6 +1,6 @@
 import { type MonoTypeOperatorFunction, filter, identity, type Observable, of, tap } from 'rxjs';
 import { continuing, later, remembering, suspensionId, waitingIn } from '../memories/suspend.js';
-import type { LayerContext } from '../seams/layer.js';
+import { type Layer, type LayerContext, trusted } from '../seams/layer.js';
 import { cell } from '../step.js';
 import { isRecord } from '../values/json.js';
 import type { CallInfo, Reply } from '../values/reply.js';
@@ -12,9 +12,11 @@ import type { OpenJournal } from './call-store-driver.js';
 import { renamed, renamedId } from './forked-records.js';
 
 /**
- * A suspended sub-agent suspends the tools that have called it, up to the root call, whose memory keeps the steps of these calls.
- * The next call of the session runs the same tools; their calls replay these steps, and continue with the late results.
+ * Lets a suspended sub-agent suspend the tools that called it, up to the root call, if that has a journal and a session.
+ * The next call of the session runs these tools again: their calls replay their steps, and continue with the results.
  */
+export const suspendBelow: Layer = trusted({ name: 'suspendBelow', inherit: true });
+
 export const continuedBelow = (journal: OpenJournal, context: LayerContext): OpenJournal => {
   const { above, lineage, local } = context;
   // The calls below have the journal of their parent.
@@ -81,9 +83,9 @@ const withheld = cell('call', () => ({ isWaiting: false }));
 
 /** Reports the suspended tool calls of a call to the tool that made it. */
 export const reportingAbove = (context: LayerContext): MonoTypeOperatorFunction<Reply> => {
-  const { above, call, lineage, local } = context;
+  const { above, call, layers, lineage, local } = context;
   const [root, ...inner] = lineage;
-  if (above === undefined || root === undefined) return identity;
+  if (!above || !root || !layers.includes(suspendBelow)) return identity;
   return tap(({ reason }) => {
     const { run } = local(outcome);
     const has = ({ callId }: CallInfo): boolean => local(remembering).has(callId);

@@ -1,4 +1,5 @@
 export { attach$, replay$ } from './attach.js';
+export { suspendBelow } from './below.js';
 export { type CallStore, type CallStoreOptions, createCallStore } from './call-store.js';
 export type {
   CallStoreDriver,
