@@ -20,3 +20,4 @@ const model = scriptedModel(...says.map((action) => [text(`Thought: …\nAction:
 const reply = await analyst(model, db).call('Who has wheels?', { limits: { toolBackoffMs: 0 } });
 for (const { name, output } of reply.toolCalls) console.log(`${name}:`, output);
 console.log(textOf(reply));
+await db.close();

@@ -34,3 +34,4 @@ for (const asked of ['Hi, I live in Paris.', 'I have moved to Berlin.']) {
 console.log((await chats.open('later').call('Where do I live?', forAnn)).text);
 const history = await lastValueFrom(extraction.history$({ userId: 'ann' }));
 console.log('Before:', history.map((fact) => fact.text).join(' '));
+extraction.close();
