@@ -90,11 +90,7 @@ describe('loop', () => {
       { max_rounds: 1, until: until('{{n@output}}', 'is empty') },
       '1 false 1  1 ',
     ],
-    [
-      'the number of the round says so',
-      { until: until('{{l@index}}', '≥', '2') },
-      '12 true 1 12 12 ',
-    ],
+    ['the index of the round is 2', { until: until('{{l@index}}', '≥', '2') }, '12 true 1 12 12 '],
   ])('G6: ends when %s, and each round has its outputs', async (_name, params, expected) => {
     expect(await answerOf(rounds(params), { code: next })).toBe(expected.trimEnd() + ' ');
   });

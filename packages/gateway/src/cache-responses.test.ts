@@ -75,7 +75,7 @@ describe('cacheResponses', () => {
     expect(await say('?', ada, other)).toBe('4');
   });
 
-  it('caches nothing for a call without a user, and says so once per call; a scope of its own decides', async () => {
+  it('caches nothing for a call without a user, and reports it once per call; its own scope decides', async () => {
     const warnings: string[] = [];
     const model = scriptedModel([text('1')], [text('2')], [text('3')]);
     const agent = agentOf(model);
@@ -216,7 +216,7 @@ describe('cacheResponses', () => {
       .pipe(only('postReasoning'))
       .subscribe(({ message }) => messages.push(message.content));
     expect(textOf(await agent.call('?', ada))).toBe('Done.');
-    // What follows a tool result is asked anew.
+    // Requests after a tool result are not cached.
     expect(textOf(await agent.call('?', ada))).toBe('Again.');
     expect([runs, hits.length, model.requests.length]).toEqual([2, 1, 3]);
     expect(messages[2]).toEqual(messages[0]);

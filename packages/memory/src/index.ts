@@ -1,10 +1,5 @@
 // Long-term memory from conversations: facts that a model extracts, updates and forgets in the background.
-export {
-  type ExtractionCost,
-  type ExtractionEvent,
-  type ExtractMemoriesOptions,
-  extractMemories,
-  type MemoryExtraction,
-} from './extract-memories.js';
+export { extractMemories, type MemoryExtraction } from './extract-memories.js';
+export type { ExtractionCost, ExtractionEvent, ExtractMemoriesOptions } from './extractor.js';
 export type { Fact, FormerFact } from './facts.js';
 export type { Refusal } from './operations.js';

@@ -8,7 +8,9 @@ import type {
 import { reachable } from '../graph.js';
 import { allComponents } from '../template-problems.js';
 import { type Canvas, readCanvas, textsIn, type Unmapped } from './canvas.js';
-import { convert, nextOf, ofType, typeFrom, withMessage } from './components.js';
+import { convert } from './components.js';
+import { ofType, typeFrom } from './conversion.js';
+import { nextOf, withMessage } from './repetition.js';
 import { createReferences, variableNamed } from './references.js';
 
 /** A flow that was read from a canvas. */

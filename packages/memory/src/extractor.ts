@@ -1,0 +1,418 @@
+import {
+  type CallInfo,
+  createAgent,
+  isMillraceError,
+  type Layer,
+  MillraceError,
+  type Model,
+  noUsage,
+  output,
+  outputOf,
+  type Usage,
+} from '@millrace/core';
+import type { LongTermMemory, MemoryScope } from '@millrace/core/long-term-memory';
+import { budget, type Price } from '@millrace/core/traffic';
+import {
+  catchError,
+  concat,
+  concatMap,
+  defer,
+  from,
+  ignoreElements,
+  map,
+  type Observable,
+  of,
+  retry,
+  type SchedulerLike,
+  timer,
+} from 'rxjs';
+import { changesBy, type Changes, type Operation } from './changes.js';
+import {
+  type Access,
+  currentFacts,
+  entryOf,
+  type Fact,
+  factsIn$,
+  forget$,
+  formerEntryOf,
+  type FormerFact,
+  formerFactsIn$,
+  formerIdOf,
+  historySession,
+  inTime,
+  record$,
+} from './facts.js';
+import {
+  extractionRequest,
+  instructions as basicInstructions,
+  operationsSchema,
+  readOperations,
+  type Refusal,
+} from './operations.js';
+import type { Due } from './queue.js';
+import { entryOfTurn, type Turn, waitingScope, type WaitingTurn, waitingTurns$ } from './turns.js';
+
+/** Options of `extractMemories`. */
+export interface ExtractMemoriesOptions {
+  /** The model that extracts facts. A small one is enough. */
+  readonly model: Model;
+  /** The memory that persists facts, such as `store.longTermMemory`. */
+  readonly memory: LongTermMemory;
+  /** The owner of the facts of a call: a user, or one session. Default: `metadata.userId`. */
+  readonly scope?: (call: CallInfo) => MemoryScope;
+  /** Extracts after the user has been quiet this long, in milliseconds. Default: 30,000. */
+  readonly quietMs?: number;
+  /** Extracts earlier if this many calls wait. Also the maximum number of calls per request. Default: 5. */
+  readonly everyTurns?: number;
+  /** Maximum number of related facts that the model is shown. Default: 20. */
+  readonly candidates?: number;
+  /** Maximum number of facts per user or session; evicts the oldest. The history keeps as many. Default: 200. */
+  readonly maxFacts?: number;
+  /** When facts expire, in milliseconds, unless the model finds a time. Default: never. */
+  readonly ttlMs?: number;
+  /** Patterns of text that is never stored, in addition to keys, passwords, and numbers of cards and accounts. */
+  readonly secrets?: readonly RegExp[];
+  /** Instructions on what matters to your program, added to the prompt. Default: none. */
+  readonly instructions?: string;
+  /** Layers of the extracting agent, such as a `sharedBudget` that also counts calls. Default: none. */
+  readonly use?: readonly (Layer | readonly Layer[])[];
+  /** Prices per million tokens, by model, for `money`. Default: none. */
+  readonly prices?: Readonly<Record<string, Price>>;
+  /** Maximum number of users whose turns are extracted at the same time. Default: 4. */
+  readonly concurrency?: number;
+  /** Attempts to extract before the turns are left for later. Default: 3. */
+  readonly attempts?: number;
+  /** Timeout of each operation of the memory, in milliseconds. Default: 5,000. */
+  readonly timeoutMs?: number;
+  /** The scheduler of all waits in the background, and the clock. Default: RxJS's `asyncScheduler`. */
+  readonly scheduler?: SchedulerLike;
+}
+
+/** The cost of extraction. */
+export interface ExtractionCost {
+  readonly usage: Usage;
+  /** 0 without `prices`. */
+  readonly money: number;
+}
+
+/** A result of the background work. */
+export type ExtractionEvent =
+  | ({
+      /** Facts were extracted from calls, or consolidated. */
+      readonly type: 'memoriesExtracted';
+      readonly scope: MemoryScope;
+      /** The number of calls. */
+      readonly turns: number;
+      readonly added: readonly Fact[];
+      /** Facts that replace former ones. */
+      readonly updated: readonly Fact[];
+      readonly forgotten: readonly Fact[];
+      /** Facts that moved to the history. */
+      readonly former: readonly FormerFact[];
+      readonly refused: readonly Refusal[];
+      /** The duration in milliseconds. */
+      readonly ms: number;
+    } & ExtractionCost)
+  | ({
+      /** A warning: extraction failed. The turns stay in the memory. */
+      readonly type: 'extractionFailed';
+      readonly scope: MemoryScope;
+      readonly turns: number;
+      readonly error: MillraceError;
+      /** The model's answers were unusable, so only `flush$(scope)` tries again. Otherwise, the user's next call does. */
+      readonly isParked: boolean;
+      readonly ms: number;
+    } & ExtractionCost);
+
+export const nothingSpent: ExtractionCost = { usage: noUsage, money: 0 };
+
+export const messageOf = (error: unknown): string =>
+  error instanceof Error ? error.message || error.name : String(error);
+
+interface Extractor {
+  /** Extracts the turns of a user that wait, and emits an event for each batch. Never errors. */
+  readonly extract$: (due: Due) => Observable<ExtractionEvent>;
+  readonly consolidate$: (scope: MemoryScope) => Observable<ExtractionEvent>;
+}
+
+export const createExtractor = (
+  options: ExtractMemoriesOptions,
+  access: Access,
+  secrets: readonly RegExp[],
+): Extractor => {
+  const { model, use = [], candidates = 20, maxFacts = 200, ttlMs, prices } = options;
+  const { everyTurns = 5, attempts = 3, instructions = '' } = options;
+  const { scheduler } = access;
+  const agent = createAgent({
+    name: 'extractMemories',
+    model,
+    instructions: [basicInstructions, instructions].join('\n\n').trim(),
+    // A model that hangs must not keep the place of other users.
+    limits: { timeouts: { callMs: requestMs } },
+    use: [...use, output(operationsSchema())],
+  });
+
+  /** The facts that the model may change: all of them if they are few, otherwise those that a search finds. */
+  const related$ = (
+    scope: MemoryScope,
+    facts: readonly Fact[],
+    turns: readonly Turn[],
+  ): Observable<readonly Fact[]> => {
+    if (facts.length <= candidates) return of(facts);
+    const text = turns.flatMap(({ messages }) => messages.map((it) => it.text)).join('\n');
+    const known = new Map(facts.map((fact) => [fact.id, fact]));
+    return access.memory.recall$(scope, { text, limit: 2 * candidates }).pipe(
+      inTime(access),
+      map((found) => found.flatMap(({ id }) => known.get(id) ?? []).slice(0, candidates)),
+    );
+  };
+
+  const ask$ = (
+    scope: MemoryScope,
+    facts: readonly Fact[],
+    turns: readonly Turn[],
+    meter: Meter,
+  ): Observable<Reading> =>
+    related$(scope, facts, turns).pipe(
+      concatMap((related) => {
+        const request = extractionRequest('extraction', related, turns);
+        const calls = { use: [meter.layer()], metadata: { userId: scope.userId }, scheduler };
+        return agent
+          .call$([request.input], calls)
+          .pipe(
+            map((reply) => readOperations(outputOf(reply).operations, request, { secrets, ttlMs })),
+          );
+      }),
+    );
+
+  const apply$ = (
+    scope: MemoryScope,
+    facts: readonly Fact[],
+    operations: readonly Operation[],
+  ): Observable<Changes> =>
+    defer(() => {
+      const changes = changesBy(facts, operations, { now: scheduler.now(), maxFacts });
+      return write$(access, scope, facts, changes, maxFacts).pipe(map(() => changes));
+    });
+
+  const batch$ = (scope: MemoryScope, turns: readonly WaitingTurn[]): Observable<ExtractionEvent> =>
+    defer(() => {
+      const startedAt = scheduler.now();
+      const meter = createMeter(prices);
+      const facts$ = factsIn$(access, scope);
+      const extracted$ = defer(() =>
+        facts$.pipe(
+          concatMap((facts) =>
+            ask$(scope, facts, turns, meter).pipe(
+              concatMap(({ operations, refused }) =>
+                apply$(scope, facts, operations).pipe(map((changes) => ({ changes, refused }))),
+              ),
+            ),
+          ),
+        ),
+      );
+      const about = () => ({
+        scope,
+        turns: turns.length,
+        ...meter.spent(),
+        ms: scheduler.now() - startedAt,
+      });
+      return extracted$.pipe(
+        concatMap((result) => removeTurns$(access, scope, turns).pipe(map(() => result))),
+        retry({
+          count: attempts - 1,
+          delay: (error: unknown, attempt) => {
+            if (!isWorthRetrying(error)) throw error;
+            return timer(retryMs * 2 ** (attempt - 1), scheduler);
+          },
+        }),
+        map(({ changes, refused }) => extractedEvent(changes, refused, about())),
+        catchError((cause: unknown) => {
+          const error = asMillraceError(cause);
+          const isParked = isUnusable(error);
+          const parked$ = isParked ? park$(access, scope, turns) : of(undefined);
+          const failed = { type: 'extractionFailed', error, isParked, ...about() } as const;
+          return parked$.pipe(
+            map(() => failed),
+            catchError(() => of({ ...failed, isParked: false })),
+          );
+        }),
+      );
+    });
+
+  return {
+    extract$: ({ userId, withParked }) =>
+      waitingTurns$(access, userId).pipe(
+        concatMap((turns) =>
+          from(
+            batchesOf(
+              userId,
+              turns.filter((it) => withParked || it.isParked !== true),
+              everyTurns,
+            ),
+          ),
+        ),
+        concatMap(({ scope, turns }) => batch$(scope, turns)),
+        catchError((cause: unknown) =>
+          of<ExtractionEvent>({
+            type: 'extractionFailed',
+            scope: { userId },
+            turns: 0,
+            error: asMillraceError(cause),
+            isParked: false,
+            ...nothingSpent,
+            ms: 0,
+          }),
+        ),
+      ),
+    consolidate$: (scope) =>
+      defer(() => {
+        const startedAt = scheduler.now();
+        return factsIn$(access, scope).pipe(
+          concatMap((facts) => apply$(scope, facts, [])),
+          map((changes) => {
+            const ms = scheduler.now() - startedAt;
+            return extractedEvent(changes, [], { scope, turns: 0, ...nothingSpent, ms });
+          }),
+        );
+      }),
+  };
+};
+
+type Reading = ReturnType<typeof readOperations>;
+
+type Extracted = Extract<ExtractionEvent, { readonly type: 'memoriesExtracted' }>;
+
+const extractedEvent = (
+  { added, updated, forgotten, former }: Changes,
+  refused: readonly Refusal[],
+  about: Pick<Extracted, 'scope' | 'turns' | 'usage' | 'money' | 'ms'>,
+): Extracted => ({
+  type: 'memoriesExtracted',
+  added,
+  updated,
+  forgotten,
+  former,
+  refused,
+  ...about,
+});
+
+const requestMs = 120_000;
+
+const retryMs = 1_000;
+
+const isWorthRetrying = (error: unknown): boolean =>
+  isMillraceError(error) && (error.retryable || isUnusable(error));
+
+/** The model answered, but not as asked: the same turns may fail forever. */
+const isUnusable = ({ code }: MillraceError): boolean =>
+  ['invalidResponse', 'emptyAnswer', 'invalidState', 'refused', 'contextTooLong'].includes(code);
+
+export const asMillraceError = (cause: unknown): MillraceError =>
+  isMillraceError(cause)
+    ? cause
+    : new MillraceError('memory', `Extracting memories failed: ${messageOf(cause)}`, { cause });
+
+interface Meter {
+  /** A layer for one request: it counts failed attempts, too. */
+  readonly layer: () => Layer;
+  readonly spent: () => ExtractionCost;
+}
+
+const createMeter = (prices: ExtractMemoriesOptions['prices']): Meter => {
+  const counted = budget({
+    tokens: Number.MAX_SAFE_INTEGER,
+    ...(prices === undefined ? {} : { money: Number.MAX_VALUE, prices }),
+  });
+  return {
+    layer: () => counted,
+    spent: () => ({ usage: counted.spent.usage, money: counted.spent.money }),
+  };
+};
+
+interface Batch {
+  readonly scope: MemoryScope;
+  readonly turns: readonly WaitingTurn[];
+}
+
+/** Splits turns by the scope of their facts and by size, oldest first. */
+const batchesOf = (
+  userId: string,
+  turns: readonly WaitingTurn[],
+  size: number,
+): readonly Batch[] => {
+  const sessions = [...new Set(turns.map(({ sessionId }) => sessionId))];
+  return sessions.flatMap((sessionId) => {
+    const own = turns.filter((turn) => turn.sessionId === sessionId);
+    const scope: MemoryScope = sessionId === undefined ? { userId } : { userId, sessionId };
+    return Array.from({ length: Math.ceil(own.length / size) }, (_, index) => ({
+      scope,
+      turns: own.slice(index * size, (index + 1) * size),
+    }));
+  });
+};
+
+/**
+ * Writes in an order in which a crash loses nothing and leaves no two values: a replaced fact enters the history and
+ * leaves the facts before the new one is recorded, while the turn still waits and makes the same fact again.
+ */
+const write$ = (
+  access: Access,
+  scope: MemoryScope,
+  before: readonly Fact[],
+  { current, added, updated, forgotten, former }: Changes,
+  maxFormer: number,
+): Observable<unknown> => {
+  const history = { userId: scope.userId, sessionId: historySession };
+  const left = new Set(current.map(({ id }) => id));
+  const gone = new Set(forgotten.map(({ id }) => id));
+  const removed = before.filter(({ id }) => !left.has(id) && !gone.has(id)).map(({ id }) => id);
+  const known = before.filter(({ id }) => gone.has(id)).map(({ id }) => id);
+  const steps = [
+    record$(
+      access,
+      history,
+      former.map((fact) => formerEntryOf(fact, scope)),
+    ),
+    forget$(access, scope, removed),
+    known.length === 0 ? of(0) : currentFacts(access).forget$(scope, known),
+    record$(access, scope, [...added, ...updated].map(entryOf)),
+    former.length === 0 ? of(0) : trimHistory$(access, scope, history, maxFormer),
+  ];
+  return concat(...steps.map((step$) => step$.pipe(ignoreElements())), of(undefined));
+};
+
+const trimHistory$ = (
+  access: Access,
+  scope: MemoryScope,
+  history: MemoryScope,
+  max: number,
+): Observable<number> =>
+  formerFactsIn$(access, scope).pipe(
+    concatMap((facts) => forget$(access, history, facts.slice(max).map(formerIdOf))),
+  );
+
+const removeTurns$ = (
+  access: Access,
+  { userId }: MemoryScope,
+  turns: readonly WaitingTurn[],
+): Observable<unknown> =>
+  forget$(
+    access,
+    waitingScope(userId),
+    turns.map(({ entryId }) => entryId),
+  );
+
+/** Marks turns whose extraction has failed for good. Entries never change, so others take their place. */
+const park$ = (
+  access: Access,
+  { userId }: MemoryScope,
+  turns: readonly WaitingTurn[],
+): Observable<unknown> => {
+  const waiting = turns.filter(({ isParked }) => isParked !== true);
+  const parked = waiting.map(({ entryId: _, ...turn }) => entryOfTurn({ ...turn, isParked: true }));
+  return concat(
+    record$(access, waitingScope(userId), parked).pipe(ignoreElements()),
+    removeTurns$(access, { userId }, waiting),
+  );
+};
