@@ -67,6 +67,11 @@ export interface OfPhase {
 
 /** The events that an interceptor may change, delay or veto. */
 export type ModifiablePayload =
+  | {
+      readonly type: 'preCall';
+      /** The messages of the input. An edit or a veto affects subscribers only: `prepare` changes the call. */
+      readonly input: readonly Message[];
+    }
   | ({ readonly type: 'preReasoning' } & BeforeModel)
   | ({
       readonly type: 'postReasoning';
@@ -94,17 +99,18 @@ export type ModifiablePayload =
       readonly stop?: boolean;
     }
   | ({ readonly type: 'preSummary' } & BeforeModel)
+  /** An edit or a veto affects subscribers only; `transformChunks` changes the message. */
+  | ({ readonly type: 'summaryChunk' } & ChunkOf)
   | ({ readonly type: 'postSummary' } & AfterModel)
   | ({ readonly type: 'prePlanning' } & OfPhase & BeforeModel)
+  /** As `summaryChunk`. */
+  | ({ readonly type: 'planningChunk' } & OfPhase & ChunkOf)
   | ({ readonly type: 'postPlanning' } & OfPhase & AfterModel)
   | { readonly type: 'postCall'; readonly reply: Reply };
 
 /** The notification events, by type. Features add their own by declaration merging, so the union is open. */
 export interface Events {
-  readonly preCall: { readonly input: readonly Message[] };
   readonly reasoningChunk: ChunkOf;
-  readonly summaryChunk: ChunkOf;
-  readonly planningChunk: OfPhase & ChunkOf;
   readonly messageDiscarded: { readonly messageId: string; readonly why: string };
   readonly vetoed: {
     /** The vetoed event type, or `prepare` if the call was vetoed before it started. */
@@ -168,14 +174,17 @@ export type ModifiableType = ModifiablePayload['type'];
 export type EventOf<Type extends EventType> = Extract<AgentEvent, { readonly type: Type }>;
 
 export const modifiableTypes: readonly ModifiableType[] = [
+  'preCall',
   'preReasoning',
   'postReasoning',
   'preActing',
   'actingChunk',
   'postActing',
   'preSummary',
+  'summaryChunk',
   'postSummary',
   'prePlanning',
+  'planningChunk',
   'postPlanning',
   'postCall',
 ];

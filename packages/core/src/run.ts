@@ -302,18 +302,3 @@ export const failed$ = ({ local }: { readonly local: Locals }, error: unknown): 
     end.failed$ = undefined;
     return then?.(error) ?? EMPTY;
   });
-
-interface Beginning {
-  readonly hooks: {
-    report(iteration: number, event: { type: 'preCall'; input: readonly Message[] }): void;
-  };
-  readonly local: Locals;
-}
-
-/** Reports `preCall`, unless it was reported before. */
-export const reportBeginning = ({ hooks, local }: Beginning): void => {
-  const state = local(outcome);
-  const { input } = state;
-  state.input = undefined;
-  if (input !== undefined) hooks.report(0, { type: 'preCall', input });
-};

@@ -291,7 +291,7 @@ describe('the server of devtools', () => {
   });
 
   it.each([
-    ['PUT', 'breakpoints', '[{"type":"preCall"}]', 400],
+    ['PUT', 'breakpoints', '[{"type":"messagesAppended"}]', 400],
     ['PUT', 'breakpoints', '{', 400],
     ['POST', 'calls/none/fork', '{"at":"1"}', 404],
     ['POST', 'calls/none/fork', '{}', 400],

@@ -11,6 +11,9 @@ export type HoldableEvent = EventOf<HoldableType>;
 
 /** Has each type, or does not compile. */
 const isHoldable: Readonly<Record<HoldableType, true>> = {
+  preCall: true,
+  summaryChunk: true,
+  planningChunk: true,
   preReasoning: true,
   postReasoning: true,
   preActing: true,
@@ -187,9 +190,13 @@ const withIds = (
 };
 
 const problemIn = (event: Readonly<Record<string, unknown>>): string | undefined => {
-  const { messages, options, message, toolCall, result, reply, usage, finish } = event;
+  const { messages, options, message, toolCall, result, reply, usage, finish, input, delta } =
+    event;
   if ('messages' in event && !(Array.isArray(messages) && messages.every(isMessage)))
     return "'messages' must be a list of messages with 'id', 'role' and 'content'.";
+  if ('input' in event && !(Array.isArray(input) && input.every(isMessage)))
+    return "'input' must be a list of messages with 'id', 'role' and 'content'.";
+  if ('delta' in event && typeof delta !== 'string') return "'delta' must be a string.";
   if ('options' in event && !isRecord(options)) return "'options' must be an object.";
   if ('toolCall' in event && !isToolCall(toolCall))
     return "'toolCall' needs a 'name' and an 'input' that is an object.";

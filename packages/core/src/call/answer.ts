@@ -23,7 +23,7 @@ import { createToolContext } from '../seams/tool-context.js';
 import { contextMessages, type Injected, systemPrompt, textFound } from '../models/prompt.js';
 import type { Call } from '../seams/call.js';
 import type { EndedRun, Run } from '../run.js';
-import { end, hasEnded, open, outcome, reportBeginning, progress } from '../run.js';
+import { end, hasEnded, open, outcome, progress } from '../run.js';
 import {
   hasFields,
   isArrayOf,
@@ -223,7 +223,7 @@ export const opening: Layer = trusted({
   priority: 60,
   single: true,
   call: (context) => (next) => (call) => {
-    if (call.memory !== noMemory) throw misuse(unread);
+    if (call.memory !== noMemory) throw misuse("A memory needs the layer 'conversation'.");
     const nothing = (willRun: boolean): Conversation => {
       const awaited = willRun ? splitInput(call.input).results?.content[0] : undefined;
       if (awaited !== undefined) throw notAwaited(awaited.toolCallId, []);
@@ -233,17 +233,27 @@ export const opening: Layer = trusted({
   },
 });
 
-const unread = "A call with a memory needs the layer 'conversation'.";
-
 /** Starts a call, after the outer layers. */
 export const beginning: Layer = trusted({
   name: 'preCall',
   priority: 52,
-  call: (context) => (next) => (call) => {
-    reportBeginning(context);
-    return next(call);
-  },
+  call: (context) => (next) => (call) => begun$(context, () => next(call)),
 });
+
+/** Continues after `preCall`, which is emitted once. A veto hides the input: each call begins with this event. */
+export const begun$ = <T>(
+  { hooks, local }: Pick<LayerContext, 'hooks' | 'local'>,
+  next: () => Eventual<T>,
+): Observable<T> => {
+  const state = local(outcome);
+  const { input } = state;
+  state.input = undefined;
+  if (input === undefined) return made$(next);
+  return hooks.emit$(0, { type: 'preCall', input }, (event) => {
+    if (event === undefined) hooks.report(0, { type: 'preCall', input: [] });
+    return next();
+  });
+};
 
 export const concluded = (
   run: EndedRun,

@@ -1,7 +1,6 @@
 import type { Observable, ObservableInput, OperatorFunction } from 'rxjs';
 import { catchError, concatMap, defer, lastValueFrom, of } from 'rxjs';
 import { type CallOptions, checkCallOptions } from './call-options.js';
-import type { Demand } from '../flow/demand.js';
 import { type MillraceError, misuse, toMillraceError } from '../values/errors.js';
 import type { AgentEvent } from '../events.js';
 import type { Input } from '../seams/input.js';
@@ -91,7 +90,9 @@ export const toCallable = <Output, Run extends AnyRun = AnyRun>(
     call: (input, options) => lastValueFrom(defer(() => reply$(input, options))),
     stream: (input, options) => {
       checkCallOptions('The call', options ?? {}, extra);
-      return toAsyncIterable((demand) => stream$(input, { ...options, demand }));
+      return {
+        [Symbol.asyncIterator]: () => pullFrom((demand) => stream$(input, { ...options, demand })),
+      };
     },
     asOperator: <Own extends InputSchema | undefined, Instead = never>(
       given: OperatorOptions<Own, Instead> = {},
@@ -129,14 +130,6 @@ const ofType = <Output, Run extends AnyRun>(
 ): Observable<Reply<Output, Run>> =>
   // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
   reply$ as Observable<Reply<Output, Run>>;
-
-/**
- * An AsyncIterable that pulls from an Observable. Each iteration subscribes at its first `next()`; waiting values
- * close the demand; `return()` unsubscribes immediately.
- */
-const toAsyncIterable = <T>(open: (demand: Demand) => Observable<T>): AsyncIterable<T> => ({
-  [Symbol.asyncIterator]: () => pullFrom(open),
-});
 
 /** Runs a step with one input. The options are for its calls. */
 export type StepRun<Out = unknown> = (input: Input, options: CallOptions) => Observable<Out>;

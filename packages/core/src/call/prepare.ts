@@ -50,10 +50,8 @@ const preparation = (call: Call, interceptors: readonly Hook[], context: Needs):
   };
   const interrupted$ = of<Call>({ ...call, status: 'interrupted' });
   const form = preparedForm(call, context);
-  const { input } = call;
-  const id = 'prepare';
-  const step: Step<Call> = { kind: id, id, input, run: prepare$, cut: cut$, form };
-  return step;
+  const own = { kind: 'prepare', id: 'prepare', input: call.input, form } as const;
+  return { ...own, run: prepare$, cut: cut$ } satisfies Step<Call>;
 };
 
 type Needs = Pick<LayerContext, 'call' | 'hooks'>;

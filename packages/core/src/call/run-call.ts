@@ -20,7 +20,7 @@ import {
 } from 'rxjs';
 import type { Call } from '../seams/call.js';
 import { made$, thenMap } from '../flow/contained.js';
-import { beginning, type Instructions, instructionsOf, opening } from './answer.js';
+import { beginning, begun$, type Instructions, instructionsOf, opening } from './answer.js';
 import { preparing, reviewing } from './prepare.js';
 import { type CallOptions, preparedOptions } from './call-options.js';
 import { type CallContext, randomId } from '../seams/call-context.js';
@@ -62,7 +62,7 @@ import { type Spending, watchingSpending } from '../seams/spending.js';
 import { type Cell, createLocals, type Perform, replayedSteps, type Step } from '../step.js';
 import { contextValues } from '../tools/context-key.js';
 import { createTrampoline } from '../flow/trampoline.js';
-import { type EndedRun, failed$, outcome, reportBeginning } from '../run.js';
+import { type EndedRun, failed$, outcome } from '../run.js';
 
 export interface CallSetup {
   readonly agentName: string;
@@ -164,11 +164,14 @@ const seen$ = <Seen>(
     descending$ === undefined ? replied$ : merge(descending$, replied$).pipe(take(1))
   ).pipe(
     abortWhen(options, context),
-    thenMap((reply) => {
-      complete(frozen(withText(reply)), context);
-      end();
-      return EMPTY;
-    }),
+    // An outer layer may have answered it before it began.
+    thenMap((reply) =>
+      begun$(context, () => {
+        complete(frozen(withText(reply)), context);
+        end();
+        return EMPTY;
+      }),
+    ),
     // Deferred: everything is torn down before the error is delivered.
     catchError((cause: unknown) =>
       defer(() => {
@@ -207,8 +210,6 @@ const answered$ = (setup: CallSetup, context: CallContext): Observable<Reply> =>
 
 const complete = (reply: Reply, context: CallContext): void => {
   const { call, hooks, reply$, local } = context;
-  // An outer layer may have answered it.
-  reportBeginning(context);
   const { run } = local(outcome);
   if (run !== undefined) rememberEarlierMessages(reply, run, call);
   reply$.next(reply);
@@ -335,12 +336,8 @@ const performing = (context: CallContext, model: Model | undefined): Perform => 
   const through = performThrough(layers, context);
   if (!above) return through;
   const live = (spending: Spending): void => spendBelow(above, spending);
-  return watchingSpending(
-    through,
-    model?.name ?? '',
-    { live, replayed: live },
-    local(replayedSteps),
-  );
+  const name = model?.name ?? '';
+  return watchingSpending(through, name, { live, replayed: live }, local(replayedSteps));
 };
 
 const repeated = (id: string): MillraceError =>

@@ -311,6 +311,10 @@ describe('T13: a suspension below the top', () => {
     const id = first.suspensions?.[0]?.toolCall.id ?? '';
     const without = sessions(make(), { memory: process.memory }).open('s');
     await expect(without.call(toolResults({ [id]: 'signed' }))).rejects.toThrow('journal');
+    const plain = sessions(make().with(journalIn(process.driver)), { memory: process.memory });
+    await expect(plain.open('s').call(toolResults({ [id]: 'signed' }))).rejects.toThrow(
+      'suspendBelow',
+    );
     const session = sessionOf(process, make());
     await expect(session.call('And?')).rejects.toThrow(`toolResults({ '${id}': result })`);
     await expect(session.call(toolResults({ [id]: 1, [`${id}2`]: 2 }))).rejects.toThrow(id);

@@ -1,6 +1,13 @@
 import { type MonoTypeOperatorFunction, filter, identity, type Observable, of, tap } from 'rxjs';
-import { continuing, later, remembering, suspensionId, waitingIn } from '../memories/suspend.js';
-import { type Layer, type LayerContext, trusted } from '../seams/layer.js';
+import {
+  continuing,
+  later,
+  remembering,
+  suspendBelow,
+  suspensionId,
+  waitingIn,
+} from '../memories/suspend.js';
+import type { LayerContext } from '../seams/layer.js';
 import { cell } from '../step.js';
 import { isRecord } from '../values/json.js';
 import type { CallInfo, Reply } from '../values/reply.js';
@@ -11,16 +18,11 @@ import { outcome } from '../run.js';
 import type { OpenJournal } from './call-store-driver.js';
 import { renamed, renamedId } from './forked-records.js';
 
-/**
- * Lets a suspended sub-agent suspend the tools that called it, up to the root call, if that has a journal and a session.
- * The next call of the session runs these tools again: their calls replay their steps, and continue with the results.
- */
-export const suspendBelow: Layer = trusted({ name: 'suspendBelow', inherit: true });
-
+/** Keeps the steps of the calls below a tool call, and replays those of an earlier call. */
 export const continuedBelow = (journal: OpenJournal, context: LayerContext): OpenJournal => {
-  const { above, lineage, local } = context;
+  const { above, layers, lineage, local } = context;
   // The calls below have the journal of their parent.
-  if (above === undefined || lineage.length > 2) return journal;
+  if (!above || lineage.length > 2 || !layers.includes(suspendBelow)) return journal;
   const known = stepsBefore(context);
   const kept = local(keptSteps).get(above.below) ?? new Map<string, unknown>();
   local(keptSteps).set(above.below, kept);
@@ -106,4 +108,4 @@ export const reportingAbove = (context: LayerContext): MonoTypeOperatorFunction<
 export const withoutSuspended =
   ({ local }: Pick<LayerContext, 'local'>) =>
   <T>(seen$: Observable<T>): Observable<T> =>
-    seen$.pipe(filter((seen) => !local(withheld).isWaiting || (isRecord(seen) && 'type' in seen)));
+    seen$.pipe(filter((it) => !local(withheld).isWaiting || (isRecord(it) && 'type' in it)));

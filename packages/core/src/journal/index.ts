@@ -1,5 +1,4 @@
 export { attach$, replay$ } from './attach.js';
-export { suspendBelow } from './below.js';
 export { type CallStore, type CallStoreOptions, createCallStore } from './call-store.js';
 export type {
   CallStoreDriver,
@@ -18,3 +17,4 @@ export { type Drainable, draining } from './draining.js';
 export { inProcessCalls } from './in-process-calls.js';
 export { type Journal, journal } from './journal.js';
 export { steps$, type StepSummary } from './steps.js';
+export { suspendBelow } from '../memories/suspend.js';

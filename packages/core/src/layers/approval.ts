@@ -6,7 +6,6 @@ import {
   defaultIfEmpty,
   defer,
   finalize,
-  from,
   identity,
   map,
   type Observable,
@@ -23,6 +22,7 @@ import { MillraceError, misuse, toMillraceError } from '../values/errors.js';
 import { copied, frozen, type ToolCallBlock } from '../values/message.js';
 import { isRecord, isTooDeep } from '../values/json.js';
 import type { AnyRun } from '../values/reply.js';
+import { given$ } from './guards/guard-input.js';
 import { type Layer, trusted } from '../seams/layer.js';
 import { checkOptions, isDelay, isFlag, type Rule } from '../values/options.js';
 import { withoutKeys } from '../values/schema.js';
@@ -276,8 +276,7 @@ const decision$ = (
     report({ type: 'handlerError', of: 'approve', name: request.tool, error });
     return { approved: false, reason: 'The approver failed.' };
   };
-  const given$ = defer(() => toObservable(approver(request)));
-  return given$.pipe(
+  return defer(() => given$(approver(request), isVerdict)).pipe(
     contained(),
     take(1),
     timeoutMs === undefined
@@ -288,18 +287,6 @@ const decision$ = (
     defaultIfEmpty({ approved: false, reason: 'No decision was made.' }),
   );
 };
-
-const toObservable = (given: Verdict | ObservableInput<Verdict>): Observable<unknown> =>
-  isVerdict(given) || !isObservableInput(given) ? of(given) : from(given);
-
-const isObservableInput = (given: unknown): given is ObservableInput<unknown> =>
-  typeof given === 'object' &&
-  given !== null &&
-  ('subscribe' in given ||
-    'then' in given ||
-    Symbol.iterator in given ||
-    Symbol.asyncIterator in given ||
-    Symbol.observable in given);
 
 const isVerdict = (given: unknown): given is Verdict =>
   typeof given === 'boolean' || (isRecord(given) && 'approved' in given);

@@ -258,7 +258,7 @@ const write$ = (
     const { iteration } = run;
     const own = { messageId: stepId, name: '', iteration, isTaken: () => false };
     const draft = createMessageBuilder(own);
-    return streamMessage$(context, run, () => undefined, { messages, options }, draft).pipe(
+    return streamMessage$(context, run, undefined, { messages, options }, draft).pipe(
       map((finish) => read(textOf(draft.message()).trim(), finish, draft.usage)),
       catchError((error: unknown) =>
         of<Summary>({ status: 'failed', why: messageOf(error), usage: draft.usage }),

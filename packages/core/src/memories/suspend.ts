@@ -6,7 +6,7 @@ import { runTool$ } from '../phases/tool-call.js';
 import { end, type OpenRun, type Run, spend } from '../run.js';
 import type { Call } from '../seams/call.js';
 import type { Context } from '../seams/context.js';
-import type { LayerContext } from '../seams/layer.js';
+import { type Layer, type LayerContext, trusted } from '../seams/layer.js';
 import { phase } from '../seams/phase.js';
 import { cell, recorded } from '../step.js';
 import type { CallInfo } from '../values/reply.js';
@@ -122,20 +122,29 @@ interface Continuing {
 /** The calls that have a memory of their own. */
 export const remembering = cell('family', () => new Set<string>());
 
+/**
+ * Lets a suspended sub-agent suspend the tools that called it, up to the root call, if that has a journal and a session.
+ * The next call of the session runs these tools again: their calls replay their steps, and continue with the results.
+ */
+export const suspendBelow: Layer = trusted({ name: 'suspendBelow', inherit: true });
+
 /** The tool calls that wait for calls below them. */
 export const waitingTools = (history: readonly Message[]): readonly Suspended[] =>
   suspendedIn(history).filter(({ result }) => result.suspended?.below !== undefined);
 
 /** Continues the tools whose calls waited, with the results, before the first turn. */
 export const continueBelow = (
-  { local }: Pick<LayerContext, 'local'>,
+  { layers, local }: Pick<LayerContext, 'layers' | 'local'>,
   { history, status }: Pick<Call, 'history' | 'status'>,
   given: ToolMessage | undefined,
 ): void => {
   const tools = waitingTools(history);
   if (tools.length === 0 || given === undefined || status !== 'prepared') return;
   const results = new Map(given.content.map((result) => [result.toolCallId, result]));
-  if (!local(recorded).by) throw refused('A suspended sub-agent needs a journal to continue.');
+  // Without them, the sub-agents would start again, with all their effects.
+  if (!local(recorded).by || !layers.includes(suspendBelow)) {
+    throw refused('A suspended sub-agent needs journal() and suspendBelow to continue.');
+  }
   Object.assign(local(continuing), { tools, results });
   local(firstPhase).create = (context) => phase((run) => continued$(context, run));
 };

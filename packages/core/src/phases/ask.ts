@@ -9,7 +9,7 @@ import { made$, thenMap } from '../flow/contained.js';
 import type { Malformed, ModelRequest } from '../models/model.js';
 import type { Context } from '../seams/context.js';
 import type { AfterModel, BeforeModel, ModifiablePayload } from '../events.js';
-import { streamMessage$, type Show } from './stream-message.js';
+import { type Chunk, streamMessage$ } from './stream-message.js';
 import type { OpenRun } from '../run.js';
 import type { Cut } from '../step.js';
 import { addUsage, noUsage, type Usage } from '../values/usage.js';
@@ -47,7 +47,7 @@ type After = Extract<ModifiablePayload, AfterModel>;
 
 export interface Stage {
   readonly before: (request: BeforeModel) => Before;
-  readonly show: Show;
+  readonly chunk: Chunk;
   readonly after: (answered: AfterModel, wish: Directive) => After;
 }
 
@@ -169,7 +169,7 @@ export const asking = (
         return hooks.emit$(iteration, stage.before({ messages, options }), (event) =>
           event === undefined
             ? cutShort('vetoed', own)
-            : streamMessage$(context, { iteration }, stage.show, event, own, answering).pipe(
+            : streamMessage$(context, { iteration }, stage.chunk, event, own, answering).pipe(
                 thenMap(answered$),
               ),
         );

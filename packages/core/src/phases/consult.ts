@@ -106,8 +106,7 @@ const lasting: readonly MillraceErrorCode[] = ['interceptor', 'guardRejected', '
 
 const stageOf = (phase: string): Stage => ({
   before: (request) => ({ type: 'prePlanning', phase, ...request }),
-  show: (hooks, iteration, delta) =>
-    hooks.report(iteration, { type: 'planningChunk', phase, ...delta }),
+  chunk: { type: 'planningChunk', phase },
   after: (answered) => ({ type: 'postPlanning', phase, ...answered }),
 });
 

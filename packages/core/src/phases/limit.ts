@@ -114,7 +114,7 @@ export interface Closing {
 
 const stage: Stage = {
   before: (request) => ({ type: 'preSummary', ...request }),
-  show: (hooks, iteration, delta) => hooks.show(iteration, 'summaryChunk', delta),
+  chunk: { type: 'summaryChunk' },
   after: (answered) => ({ type: 'postSummary', ...answered }),
 };
 

@@ -22,7 +22,7 @@ type Answer = Extract<ModelAnswer, { status: 'answered' }>;
 
 const stage: Stage = {
   before: (request) => ({ type: 'preReasoning', ...request }),
-  show: (hooks, iteration, delta) => hooks.show(iteration, 'reasoningChunk', delta),
+  chunk: { type: 'reasoningChunk' },
   after: (answered, wish) => ({ type: 'postReasoning', ...answered, ...wish }),
 };
 

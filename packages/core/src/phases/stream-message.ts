@@ -1,4 +1,4 @@
-import { find, type Observable } from 'rxjs';
+import { concat, concatMap, EMPTY, find, type Observable, of } from 'rxjs';
 import { contained, failing, made$, thenMap } from '../flow/contained.js';
 import { dropWarning, supportedOptions } from '../models/request-options.js';
 import type { MessageChunk } from '../models/chunk-transform.js';
@@ -6,8 +6,7 @@ import type { Context } from '../seams/context.js';
 import { discard, type MessageBuilder } from './message-builder.js';
 import { MillraceError, revised, toMillraceError } from '../values/errors.js';
 import { defined } from '../values/options.js';
-import type { BeforeModel, ChunkOf } from '../events.js';
-import type { Hooks } from '../seams/hooks.js';
+import type { BeforeModel, ChunkOf, ModifiablePayload, ReportedPayload } from '../events.js';
 import { type Finish, textOf } from '../values/message.js';
 import type { ModelContext } from '../models/model.js';
 import type { OpenRun } from '../run.js';
@@ -19,7 +18,9 @@ type Needs = Pick<
   'call' | 'model' | 'throughLayers' | 'hooks' | 'demand' | 'scheduler' | 'limits' | 'retryBudget'
 >;
 
-export type Show = (hooks: Hooks, iteration: number, delta: ChunkOf) => void;
+/** The event of a delta, without the delta. */
+export type Chunk = WithoutDelta<Extract<ModifiablePayload | ReportedPayload, ChunkOf>>;
+type WithoutDelta<Event> = Event extends ChunkOf ? Omit<Event, keyof ChunkOf> : never;
 
 /** Maximum number of responses for one message that its provider pauses. */
 const maxResponses = 16;
@@ -28,7 +29,7 @@ const maxResponses = 16;
 export const streamMessage$ = (
   context: Needs,
   { iteration }: Pick<OpenRun, 'iteration'>,
-  show: Show,
+  chunk: Chunk | undefined,
   asked: BeforeModel,
   builder: MessageBuilder,
   /** Called with the model that answers, if it is not the requested one. */
@@ -38,13 +39,28 @@ export const streamMessage$ = (
   const model = context.throughLayers(context.model);
   const { options, dropped } = supportedOptions(model, asked.options);
   const modelContext = modelContextOf(context, iteration, builder.messageId, answering);
-  const take = (chunk: MessageChunk): void => {
-    if (chunk.type === 'restart') discard(context, iteration, builder.message(), chunk.why);
-    const delta = builder.add(chunk);
-    if (delta !== undefined) show(hooks, iteration, delta);
-    if (chunk.type !== 'restart') return;
+  const isIntercepted = chunk !== undefined && hooks.intercepts(chunk.type);
+  let shown: readonly Observable<unknown>[] = [];
+  const show = (delta: ChunkOf): void => {
+    if (chunk === undefined) return;
+    const event = { ...chunk, ...delta };
+    if (event.type === 'reasoningChunk' || !isIntercepted) hooks.report(iteration, event);
+    else shown = [...shown, hooks.emit$(iteration, event, () => EMPTY)];
+  };
+  /** Returns whether the message ends here. */
+  const take = (part: MessageChunk): boolean => {
+    const { halt } = builder;
+    if (part.type === 'restart') discard(context, iteration, builder.message(), part.why);
+    const delta = builder.add(part);
+    if (delta !== undefined) show(delta);
     // Earlier responses of a paused message are part of the new one.
-    builder.deltas().forEach((kept) => show(hooks, iteration, kept));
+    if (part.type === 'restart') builder.deltas().forEach(show);
+    return builder.halt !== halt;
+  };
+  const takeInTurn$ = (part: MessageChunk): Observable<unknown> => {
+    shown = [];
+    const isEnd = take(part);
+    return concat(...shown, of(isEnd));
   };
   const fail = (cause: unknown): MillraceError =>
     withUsage(
@@ -55,17 +71,14 @@ export const streamMessage$ = (
   const finished$ = (nth: number): Observable<Finish> =>
     made$<MessageChunk>(() => {
       const begun = builder.message();
-      const shown = toModel(asked.messages);
-      const messages = begun.content.length > 0 ? [...shown, begun] : shown;
+      const before = toModel(asked.messages);
+      const messages = begun.content.length > 0 ? [...before, begun] : before;
       return model.stream$({ ...options, messages }, modelContext);
     }).pipe(
       contained(),
       hooks.transformed(iteration),
-      find((chunk) => {
-        const { halt } = builder;
-        take(chunk);
-        return builder.halt !== halt;
-      }),
+      (part$): Observable<unknown> =>
+        isIntercepted ? part$.pipe(concatMap(takeInTurn$), find(Boolean)) : part$.pipe(find(take)),
       thenMap(() => {
         if (builder.finish !== 'pause' || nth === maxResponses)
           return finishOf(builder, model.name);

@@ -1,4 +1,3 @@
-import equal from 'fast-deep-equal';
 import { type Observable, throwError, timer } from 'rxjs';
 import type { ContentBlock, ToolResultBlock, ToolCallBlock } from '../values/message.js';
 import { freezeResult, frozen } from '../values/message.js';
@@ -11,6 +10,7 @@ import { holding } from '../flow/interruption.js';
 import type { Context } from '../seams/context.js';
 import { made$, thenMap } from '../flow/contained.js';
 import { type OpenRun, progress } from '../run.js';
+import { defined } from '../values/options.js';
 import { createToolRun, type RunOutcome, type PendingRun, settledRun } from './run-tool.js';
 import { type CostBelow, costOf } from '../seams/spending.js';
 import { type Cut, type Recorded, recorded, replayedSteps } from '../step.js';
@@ -53,17 +53,11 @@ export const callTool$ = (
   plan: Planned,
   known?: ToolResultBlock,
 ): Observable<ToolCallResult> => {
-  const position = `${run.iteration}/${plan.index}`;
-  const deciding = createDeciding(context, run, plan, known);
+  const id = `${run.iteration}/${plan.index}/intent`;
+  const { hasRun, run$, cut$: cut } = createDeciding(context, run, plan, known);
   return context
-    .perform({
-      kind: 'intent',
-      id: `${position}/intent`,
-      input: plan.toolCall,
-      run: deciding.run$,
-      cut: deciding.cut$,
-    })
-    .pipe(thenMap((decision) => runTool$(context, run, plan, decision, deciding.hasRun())));
+    .perform({ kind: 'intent', id, input: plan.toolCall, run: run$, cut })
+    .pipe(thenMap((decision) => runTool$(context, run, plan, decision, hasRun())));
 };
 
 /** Runs a tool as decided, in a step. `isNew`: decided in this process, so that no other one can have started it. */
@@ -141,7 +135,7 @@ const createDeciding = (
         }
         hasRun = true;
         announce(original);
-        return answered(original, failedOutput(message ?? notRun));
+        return answered(original, failedOutput(message ?? 'Not run: the call was interrupted.'));
       }),
   };
 };
@@ -166,8 +160,6 @@ const refusal = (
   return why === undefined ? undefined : failedOutput(why);
 };
 
-const notRun = 'Not run: the call was interrupted.';
-
 /** The work of a tool step, and its cut: runs the tool as decided, then the `postActing` interceptors. */
 const createActing = (
   context: Needs,
@@ -190,7 +182,7 @@ const createActing = (
     const failures = given.failed ? failuresInRow(run.uses, plan.toolCall.name) : 0;
     const note = noteOn(context, run, plan, failures);
     const groups = activeGroups(context.toolkit.groups);
-    const changed = equal(groups, activeGroups(toolkit.groups)) ? {} : { groups };
+    const changed = groups.join() === activeGroups(toolkit.groups).join() ? {} : { groups };
     // Repeated failures of a tool are reported with a growing delay.
     const backoff = given.executed ? failures * context.limits.toolBackoffMs : 0;
     const outcome$ = finish$(context, run, given, { index: plan.index, ms, ...changed }, note).pipe(
@@ -304,8 +296,7 @@ const resultOf = (
   content,
   isError,
   ...(note === '' ? {} : { note }),
-  ...(details === undefined ? {} : { details }),
-  ...(suspended === undefined ? {} : { suspended }),
+  ...defined({ details, suspended }),
 });
 
 const failuresInRow = (uses: readonly Use[], name: string): number => {
@@ -332,12 +323,8 @@ const createUncertain = (
   const { toolCall } = decision;
   const { uncertain = ofUnknownEnd } = local(recorded).by ?? {};
   const id = `${run.iteration}/${plan.index}`;
-  const { then, output } = uncertain(
-    id,
-    toolCall,
-    toolkit.find(toolCall.name),
-    memory !== noMemory,
-  );
+  const tool = toolkit.find(toolCall.name);
+  const { then, output } = uncertain(id, toolCall, tool, memory !== noMemory);
   if (then !== undefined) hooks.report(run.iteration, { type: 'uncertain', toolCall, then });
   if (output === undefined) return createToolRun(context, run, decision, plan);
   return settledRun(decision, output, { executed: true, failed: !then && output.isError });

@@ -7,7 +7,6 @@ import type { MessageChunk } from '../models/chunk-transform.js';
 import { type MillraceError, toMillraceError } from '../values/errors.js';
 import type {
   AgentEvent,
-  ChunkOf,
   Envelope,
   EventType,
   Listener,
@@ -33,15 +32,13 @@ type Emit = <Payload extends ModifiablePayload, T>(
 export interface Hooks {
   /** Runs an event through its interceptors, delivers it, and continues with the result, or `undefined` after a veto. */
   readonly emit$: Emit;
-  intercepts(type: ModifiableType): boolean;
+  intercepts(type: EventType): boolean;
   /** As `emit$`, but leaves the delivery to the caller. */
   readonly intercepted$: Emit;
   /** Runs the chunks of one message through the transforms. */
   transformed(iteration: number): MonoTypeOperatorFunction<MessageChunk>;
   /** Delivers an event without interceptors. */
   report(iteration: number, payload: ReportedPayload | ModifiablePayload): void;
-  /** Delivers a delta. Deltas are the most frequent events, so it only allocates the event. */
-  show(iteration: number, type: 'reasoningChunk' | 'summaryChunk', chunk: ChunkOf): void;
   iteration(): number;
   /** Adds an attendant, before the first event. */
   attend(attendant: Attendant): void;
@@ -149,8 +146,6 @@ export const createHooks = ({
   };
   return {
     report,
-    show: (iteration, type, chunk) =>
-      deliverEvent(type, iteration, (around) => Object.assign(around, chunk)),
     intercepted$,
     emit$: (iteration, payload, next) =>
       intercepted$(iteration, payload, (event) => {
@@ -191,8 +186,8 @@ const stageOf = (
     operate$: (event) => (operate ??= open(call))(event),
     isUsable: (value) => isUsable(type, value),
     onVeto: (event) => {
-      // A veto of progress is not reported.
-      if (event.type === 'actingChunk') return;
+      // A veto of what only subscribers see is not reported.
+      if (event.type.endsWith('Chunk') || event.type === 'preCall') return;
       const about = 'toolCall' in event ? { toolCallId: event.toolCall.id } : {};
       report(event.iteration, { type: 'vetoed', of: type, name, ...about });
     },
@@ -243,7 +238,10 @@ const isOfType = (type: ModifiableType, value: unknown): value is ModifiableEven
   isRecord(value) && value['type'] === type;
 
 const isWhole = (event: ModifiableEvent): boolean => {
+  if ('delta' in event) return typeof event.delta === 'string';
   switch (event.type) {
+    case 'preCall':
+      return Array.isArray(event.input);
     case 'preReasoning':
     case 'preSummary':
     case 'prePlanning':

@@ -23,6 +23,7 @@ import {
   createAgent,
   inProcessMemory,
   type Interceptor,
+  type Layer,
   on,
   onCall,
   textBlock,
@@ -32,7 +33,10 @@ import {
 } from '../index.js';
 import { jsonSchema } from '../schema/index.js';
 import { marbles, record, scriptedModel, text, toolCall } from '../testing/index.js';
+import { answerWith } from '../call/index.js';
+import { analyseTask } from '../layers/planning/index.js';
 import { sessions } from '../layers/sessions/index.js';
+import { insertBefore, reasoning } from '../phases/index.js';
 
 const echo = tool({
   name: 'echo',
@@ -450,6 +454,147 @@ describe('an interceptor', () => {
       expect(progress(events)).toEqual(['a', 'b', 'c']);
       expect(events.filter(({ type }) => type === 'handlerError')).toHaveLength(3);
     });
+  });
+
+  describe('of preCall', () => {
+    const run = (interceptor: Interceptor, options: CallOptions = {}) => {
+      const model = scriptedModel([text('done')]);
+      const agent = createAgent({ model, use: [interceptor] });
+      return { model, stream$: agent.stream$('The code is 4711.', options) };
+    };
+    const inputs = (events: readonly AgentEvent[]) =>
+      events.flatMap((it) => (it.type === 'preCall' ? it.input.map(textOf) : []));
+
+    it('H8: an edit reaches subscribers, and neither the model nor the reply', async () => {
+      const secretly = on(
+        'preCall',
+        map((event) => ({
+          ...event,
+          input: event.input.map((it) => ({ ...it, content: [textBlock('…')] }) as typeof it),
+        })),
+      );
+      const { model, stream$ } = run(secretly);
+      const events = await record(stream$);
+      expect(inputs(events)).toEqual(['…']);
+      expect(model.requests[0]?.messages.map(textOf)).toEqual(['The code is 4711.']);
+      expect(events.at(-1)).toMatchObject({ type: 'postCall', reply: { text: 'done' } });
+    });
+
+    it('H8: a veto hides the input, and the call continues', async () => {
+      const events = await record(run(on('preCall', () => EMPTY)).stream$);
+      expect(events[0]).toMatchObject({ type: 'preCall', input: [] });
+      expect(events.map(({ type }) => type)).not.toContain('vetoed');
+      expect(events.at(-1)).toMatchObject({ type: 'postCall', reply: { reason: 'answer' } });
+    });
+
+    it('H2: the call waits for a slow one; unsubscribing ends the wait', () => {
+      marbles(({ scheduler, cold, expectObservable, expectSubscriptions }) => {
+        const gate$ = cold('---(a|)');
+        const slow = on(
+          'preCall',
+          concatMap((event) => gate$.pipe(map(() => event))),
+        );
+        const types$ = run(slow, { scheduler }).stream$.pipe(
+          filter(({ type }) => type === 'preCall' || type === 'postCall'),
+          map(({ type }) => (type === 'postCall' ? 'p' : 'b')),
+        );
+        expectObservable(types$).toBe('---(bp|)', { b: 'b', p: 'p' });
+        expectObservable(types$, '--!').toBe('---');
+        expectSubscriptions(gate$.subscriptions).toBe(['^--!', '^-!']);
+      });
+    });
+
+    it.each([
+      ['an error', () => throwError(() => new Error('No.'))],
+      ['something else', map((event: object) => ({ ...event, input: '?' }) as never)],
+    ])('H2: %s fails the call, or is ignored with failOpen', async (_name, operator) => {
+      await expect(lastValueFrom(run(on('preCall', operator)).stream$)).rejects.toMatchObject({
+        code: 'interceptor',
+      });
+      const events = await record(run(on('preCall', operator, { failOpen: true })).stream$);
+      expect(inputs(events)).toEqual(['The code is 4711.']);
+      expect(events.filter(({ type }) => type === 'handlerError')).toHaveLength(1);
+    });
+
+    it('H8: sees a call once that a layer answers before it begins', async () => {
+      const early: Layer = {
+        name: 'early',
+        priority: 1,
+        call: (context) => () => (call) => answerWith(context, call, 'At once.'),
+      };
+      const agent = createAgent({ model: scriptedModel([]), use: [early] });
+      const events = await record(agent.with(on('preCall', () => EMPTY)).stream$('?'));
+      expect(events.map(({ type }) => type)).toEqual(['preCall', 'postCall']);
+      expect(inputs(events)).toEqual([]);
+    });
+  });
+
+  describe('of summaryChunk', () => {
+    const run = (interceptor: Interceptor, options: CallOptions = {}) => {
+      const model = scriptedModel(
+        [toolCall('echo', { say: 'a' })],
+        [text('so '), text('far'), text('.')],
+      );
+      const agent = createAgent({ model, tools: [echo], use: [interceptor] });
+      return agent.stream$('?', { limits: { maxIterations: 1 }, ...options });
+    };
+    const deltas = (events: readonly AgentEvent[]) =>
+      events.flatMap((it) => (it.type === 'summaryChunk' ? [it.delta] : []));
+
+    it('H8: maps and drops what subscribers receive; the reply does not change', async () => {
+      const events = await record(
+        run(
+          on(
+            'summaryChunk',
+            concatMap((event) =>
+              event.delta === 'far' ? EMPTY : of({ ...event, delta: event.delta.toUpperCase() }),
+            ),
+          ),
+        ),
+      );
+      expect(deltas(events)).toEqual(['SO ', '.']);
+      expect(events.some(({ type }) => type === 'vetoed')).toBe(false);
+      expect(events.at(-1)).toMatchObject({ reply: { text: 'so far.', reason: 'maxIterations' } });
+    });
+
+    it('H2: the message waits for a slow one', () => {
+      marbles(({ scheduler, expectObservable }) => {
+        const slow = on('summaryChunk', delay(2, scheduler));
+        const types$ = run(slow, { scheduler }).pipe(
+          filter(({ type }) => type === 'summaryChunk' || type === 'postCall'),
+          map(({ type }) => (type === 'postCall' ? 'p' : 'c')),
+        );
+        expectObservable(types$).toBe('--c-c-(cp|)');
+      });
+    });
+
+    it('H2: an error fails the call', async () => {
+      const fails = on('summaryChunk', () => throwError(() => new Error('No.')), {
+        name: 'broken',
+      });
+      await expect(lastValueFrom(run(fails))).rejects.toMatchObject({
+        code: 'interceptor',
+        message: expect.stringContaining('broken'),
+      });
+    });
+  });
+
+  it('H8: planningChunk is changed for subscribers only', async () => {
+    const agent = createAgent({
+      model: scriptedModel([text('Think.')], [text('done')]),
+      use: [
+        insertBefore(reasoning, analyseTask()),
+        on(
+          'planningChunk',
+          map((event) => ({ ...event, delta: '…' })),
+        ),
+      ],
+    });
+    const events = await record(agent.stream$('?'));
+    expect(events.flatMap((it) => (it.type === 'planningChunk' ? [it.delta] : []))).toEqual(['…']);
+    expect(events.find((it) => it.type === 'postPlanning')?.message.content).toEqual([
+      text('Think.'),
+    ]);
   });
 
   it('has a default name that interceptors with names do not change', async () => {

@@ -360,10 +360,10 @@ const oneValue =
   <T>(step: Step<T>) =>
     oneOf$(
       () => perform(step),
-      () => twice(name, step),
+      () => unfit(name, step, 'two values'),
       () => {
         if (step.optional === true) return EMPTY;
-        if (step.cut === undefined) throw uncuttable(name, step);
+        if (step.cut === undefined) throw unfit(name, step, 'nothing');
         return step.cut({ reason: 'interrupted' });
       },
     );
@@ -383,17 +383,8 @@ const oneOf$ = <T>(
     }),
   );
 
-const twice = (name: string, { id }: Pick<Step<unknown>, 'id'>): MillraceError =>
-  new MillraceError(
-    'invalidState',
-    `The layer '${name}' emitted two values for the step '${id}'. Emit one.`,
-  );
-
-const uncuttable = (name: string, { id }: Pick<Step<unknown>, 'id'>): MillraceError =>
-  new MillraceError(
-    'invalidState',
-    `The layer '${name}' emitted nothing for the step '${id}', which has no 'cut'. Emit a value.`,
-  );
+const unfit = (name: string, { id }: Pick<Step<unknown>, 'id'>, what: string): MillraceError =>
+  new MillraceError('invalidState', `The layer '${name}' emitted ${what} for the step '${id}'.`);
 
 export const readUse = (owner: string, use: unknown): readonly Layer[] => {
   if (use === undefined) return [];

@@ -1,4 +1,4 @@
-import equal from 'fast-deep-equal';
+import { isRecord } from '../values/json.js';
 import type { ToolCallBlock } from '../values/message.js';
 import type { Toolkit } from './toolkit.js';
 import type { Extras } from '../values/tool-output.js';
@@ -85,7 +85,13 @@ export const planned = (
 
 /** Arguments that could not be parsed are equal only if their texts are. */
 const isSame = (a: ToolCallBlock, b: ToolCallBlock): boolean =>
-  a.name === b.name && a.invalidInput === b.invalidInput && equal(a.input, b.input);
+  a.name === b.name && a.invalidInput === b.invalidInput && textOf(a) === textOf(b);
+
+/** The order of keys does not matter. */
+const textOf = ({ input }: ToolCallBlock): string =>
+  JSON.stringify(input, (_key, value: unknown) =>
+    isRecord(value) ? Object.fromEntries(Object.entries(value).sort()) : value,
+  );
 
 /** An earlier tool call whose result can be reused: it did not fail, and passed no extras on. */
 const sameBefore = (

@@ -108,7 +108,13 @@ interface GuardInit {
 export const decision$ = (
   check: () => GuardVerdict | ObservableInput<GuardVerdict>,
 ): Observable<Decision> =>
-  defer(() => given$(check())).pipe(contained(), take(2), toArray(), map(onlyOne), map(toDecision));
+  defer(() => given$(check(), (given) => isRecord(given) && 'allowed' in given)).pipe(
+    contained(),
+    take(2),
+    toArray(),
+    map(onlyOne),
+    map(toDecision),
+  );
 
 export const rejection = ({ name, userMessage }: GuardInit, decision: Decision, what: string) => {
   const { reason, retryAfterMs } = decision;
@@ -141,13 +147,13 @@ export const failedCheck = ({ name, userMessage }: GuardInit, cause: unknown, wh
         ),
   );
 
-const given$ = (given: GuardVerdict | ObservableInput<GuardVerdict>): Observable<unknown> =>
-  isObservableInput(given) ? from(given) : of(given);
+/** Emits what foreign code returns, promises or emits. A verdict may have any other fields. */
+export const given$ = (given: unknown, isVerdict: (given: unknown) => boolean) =>
+  isVerdict(given) || !isObservableInput(given) ? of(given) : from(given);
 
 const isObservableInput = (given: unknown): given is ObservableInput<unknown> =>
   typeof given === 'object' &&
   given !== null &&
-  !('allowed' in given) &&
   ('subscribe' in given ||
     'then' in given ||
     Symbol.iterator in given ||

@@ -32,8 +32,7 @@ describe('redact', () => {
     const events = await record(session.stream$(`My card is ${number}.`));
     const stored = await firstValueFrom(session.memory.load$());
     expect(JSON.stringify([model.requests, stored])).not.toContain('1 1');
-    const [, ...behind] = events;
-    expect(JSON.stringify(behind.filter(({ type }) => type !== 'preCall'))).not.toContain('1 1');
+    expect(JSON.stringify(events)).not.toContain('1 1');
     expect(stored.map(textOf)[0]).toBe('My card is [redacted].');
     expect(textOf(stored.at(-1) ?? { content: [] })).toBe('You paid with [redacted], thanks.');
     expect(model.requests[0]?.system).toBe('Never say [redacted].');

@@ -29,8 +29,8 @@ export interface RedactOptions extends InterceptorOptions {
  * Removes matches from a call: from its input and steered messages, from everything the model is sent (history and
  * system prompt included), from tool results, their `details` and progress, and from what the model writes, while it
  * streams. Errors and other objects in progress and details become the plain data that was searched; the last
- * characters of progress are held back. Not covered: `preCall` (the original input), thinking (signed by the provider),
- * tool arguments. A pattern that matches the empty string, such as `/a?/`, is refused with `config`.
+ * characters of progress are held back. Not covered: thinking (signed by the provider), tool arguments, and the input
+ * in the record of a journal. A pattern that matches the empty string, such as `/a?/`, is refused with `config`.
  *
  * A match longer than the window is removed while it streams if its beginning, within the window, already matches and
  * each further character extends it, as in `/sk-[a-z]+/`. Any other may be shown in part. It is not stored, unless a
@@ -91,6 +91,11 @@ export const redact = (secrets: Patterns, options: RedactOptions = {}): readonly
   return [
     prepare(
       map((asked) => ({ ...asked, input: asked.input.map(cleanInput) })),
+      placement,
+    ),
+    on(
+      'preCall',
+      map((event) => ({ ...event, input: event.input.map(cleanOnce) })),
       placement,
     ),
     on('preReasoning', map(cleanRequest), placement),

@@ -7,7 +7,14 @@ import { isRecord } from '../../values/json.js';
 import type { Layer } from '../../seams/layer.js';
 import type { Rule } from '../../values/options.js';
 import { checkOptions, defined, isFunction, oneOf, wholeNumber } from '../../values/options.js';
-import { isArrayOf } from '../../values/shape.js';
+import {
+  type Check,
+  hasFields,
+  isArrayOf,
+  isNumeric,
+  isOptional,
+  isString,
+} from '../../values/shape.js';
 import { cell } from '../../step.js';
 import {
   addSources,
@@ -100,20 +107,17 @@ const passagesIn = (found: unknown): readonly RetrievedPassage[] => {
 
 /** Retrievers are foreign code: only valid passages go into a prompt. */
 const isPassage = (value: unknown): value is RetrievedPassage =>
-  isRecord(value) &&
-  typeof value['source'] === 'string' &&
-  typeof value['text'] === 'string' &&
-  isAbsentOr(value['title'], (it) => typeof it === 'string') &&
-  isAbsentOr(value['score'], (it) => typeof it === 'number') &&
-  isAbsentOr(
-    value['span'],
-    (it) =>
-      isRecord(it) &&
-      [it['from'], it['to'], it['line'] ?? 1].every((place) => Number.isSafeInteger(place)),
-  );
+  hasFields(value, {
+    source: isString,
+    text: isString,
+    title: isOptional(isString),
+    score: isOptional(isNumeric),
+    span: isOptional((span) =>
+      hasFields(span, { from: isPlace, to: isPlace, line: isOptional(isPlace) }),
+    ),
+  });
 
-const isAbsentOr = (value: unknown, isFine: (value: unknown) => boolean): boolean =>
-  value === undefined || isFine(value);
+const isPlace: Check = (place) => Number.isSafeInteger(place);
 
 const rules: Readonly<Record<keyof RetrieveOptions, Rule>> = {
   limit: wholeNumber(1),

@@ -43,7 +43,8 @@ import {
 } from './session-queue.js';
 import { createSessionRecords, type SessionRecord } from './session-state.js';
 import { createSteering, steering, steeringOfCall } from './steering.js';
-import { outcome, reportBeginning } from '../../run.js';
+import { begun$ } from '../../call/answer.js';
+import { outcome } from '../../run.js';
 
 export interface SessionParts {
   readonly id: string;
@@ -207,11 +208,12 @@ const turnLayer = (
           return next(call);
         }
         record.begin(local(recorded).by && info.callId);
-        reportBeginning(context);
-        // A resumed call has reported the earlier changes already.
-        if (arrival !== undefined)
-          record.takePending().forEach((change) => hooks.report(0, change));
-        return next({ ...call, memory, ...(!hasOwnTools && { toolkit: record.toolkit }) });
+        return begun$(context, () => {
+          // A resumed call has reported the earlier changes already.
+          if (arrival !== undefined)
+            record.takePending().forEach((change) => hooks.report(0, change));
+          return next({ ...call, memory, ...(!hasOwnTools && { toolkit: record.toolkit }) });
+        });
       }),
     ),
 });

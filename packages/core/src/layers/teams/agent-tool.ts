@@ -204,6 +204,8 @@ export interface Worker extends AgentToolOptions<InputSchema> {
   readonly agent: Agent;
 }
 
+type Member = Pick<Worker, 'agent' | 'description'>;
+
 export interface SupervisorOptions<
   Output extends InputSchema | undefined = InputSchema | undefined,
 > extends AgentOptions<Output> {
@@ -224,7 +226,7 @@ export const supervisor = <const Output extends InputSchema | undefined = undefi
 ): Agent<OutputOf<Output, undefined>> => {
   checkOptions('supervisor()', options, supervisorRules, ['model', 'agents']);
   const { agents, leading: teamInstructions = defaultInstructions, maxDepth = 5, ...own } = options;
-  if (agents.length === 0 || !agents.every(isWorker)) throw noWorkers();
+  checkMembers('supervisor()', agents);
   const { name = 'supervisor', tools = [], instructions } = own;
   const names = fitNames(
     agents.map((worker) => worker.name ?? worker.agent.name),
@@ -255,11 +257,12 @@ export const supervisor = <const Output extends InputSchema | undefined = undefi
 const defaultInstructions =
   'You lead a team of agents. Call each one with the tool of its name. Give each the tasks that it is good at, several in parallel if they are independent, with everything that it needs to know: agents do not see this conversation. Judge their results, and write the answer yourself.';
 
-const isWorker = (value: unknown): boolean =>
-  isRecord(value) && isAgent(value['agent']) && typeof value['description'] === 'string';
-
-const noWorkers = () =>
-  misuse("supervisor(): 'agents' must be a list of { agent, description: 'what it is for' }.");
+export const checkMembers = (owner: string, members: readonly Member[]): void => {
+  const isMember = (it: unknown): boolean =>
+    isRecord(it) && isAgent(it['agent']) && typeof it['description'] === 'string';
+  if (members.length > 0 && members.every(isMember)) return;
+  throw misuse(`${owner}: 'agents' must be a list of { agent, description: 'what it is for' }.`);
+};
 
 const supervisorRules: Readonly<Record<keyof SupervisorOptions, Rule>> = {
   ...agentRules,

@@ -5,7 +5,6 @@ import type { CallOptions } from '../../call/call-options.js';
 import { createStep, type OutputOf } from '../../call/callable.js';
 import { type MillraceError, misuse } from '../../values/errors.js';
 import type { Input, InputMessage } from '../../seams/input.js';
-import { isRecord } from '../../values/json.js';
 import { isContentBlock, textBlock } from '../../values/message.js';
 import { earlierMessages } from '../../call/run-call.js';
 import {
@@ -26,7 +25,7 @@ import { addTools } from '../select-tools.js';
 import type { Tool } from '../../tools/types.js';
 import { asAgent, type StepAgentOptions, stepAgentRules } from './as-agent.js';
 import { checkAgents, checkNames, iterate$, toMessages } from './take-turns.js';
-import { fitName, fitNames, oneLine } from './agent-tool.js';
+import { checkMembers, fitName, fitNames, oneLine } from './agent-tool.js';
 
 export interface HandoffOptions<
   Output extends InputSchema | undefined = InputSchema | undefined,
@@ -137,7 +136,11 @@ const afterHandoff = (
     toolCalls,
     ...(reason === undefined ? {} : { reason }),
   });
-  if (carried.length === 0) throw nothingCarried();
+  if (carried.length === 0) {
+    throw misuse(
+      "handoff(): the 'filter' returned no messages. Keep at least the last user message.",
+    );
+  }
   const cut = lastOfUser(carried);
   return {
     active: to,
@@ -146,9 +149,6 @@ const afterHandoff = (
     moves: moves + 1,
   };
 };
-
-const nothingCarried = () =>
-  misuse("handoff(): the 'filter' returned no messages. Keep at least the last user message.");
 
 const rules: Readonly<Record<keyof HandoffOptions, Rule>> = {
   ...stepAgentRules,
@@ -183,7 +183,7 @@ const createTransfers = (
   members: readonly Member[],
   allow?: Readonly<Record<string, readonly string[]>>,
 ): Transfers => {
-  if (members.length === 0 || !members.every(isMember)) throw noMembers();
+  checkMembers('handoff()', members);
   const all = members.map(({ agent }) => agent);
   checkAgents('handoff()', all, 1);
   checkNames('handoff()', all);
@@ -216,14 +216,8 @@ const createTransfers = (
   };
 };
 
-const noMembers = (): MillraceError =>
-  misuse("handoff(): 'agents' must be a list of { agent, description: 'what it is for' }.");
-
 const unknownAgent = (option: string, name: string, names: readonly string[]): MillraceError =>
   misuse(`handoff(): '${option}' names '${name}'. The agents are: ${names.join(', ')}.`);
-
-const isMember = (value: unknown): value is Member =>
-  isRecord(value) && isRecord(value['agent']) && typeof value['description'] === 'string';
 
 /** Without output: the last words of the agent are its answer. */
 const transferTool = (name: string, to: string, description: string): Tool =>
