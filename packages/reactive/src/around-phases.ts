@@ -20,9 +20,11 @@ export const aroundPhases =
     });
 
 /** A phase that runs another one in a context that depends on the run. */
-export const inContext =
-  (inner: PhaseFactory, change: (context: Context, run: OpenRun) => Observable<Context>) =>
-  (context: Context): Phase =>
+export const inContext = (
+  inner: PhaseFactory,
+  change: (context: Context, run: OpenRun) => Observable<Context>,
+): PhaseFactory => {
+  const changing = (context: Context): Phase =>
     concatMap((run: Run) =>
       run.status === 'open'
         ? change(context, run).pipe(
@@ -31,3 +33,5 @@ export const inContext =
           )
         : of(run),
     );
+  return changing;
+};

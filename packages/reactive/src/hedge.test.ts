@@ -8,7 +8,20 @@ import {
   type ModelReport,
 } from '@millrace/core';
 import { finish, lentContext, marbles, record, scriptedModel, text } from '@millrace/core/testing';
-import { ignoreElements, lastValueFrom, NEVER, of, takeWhile, throwError, toArray } from 'rxjs';
+import { budget } from '@millrace/core/traffic';
+import {
+  catchError,
+  EMPTY,
+  filter,
+  ignoreElements,
+  lastValueFrom,
+  NEVER,
+  of,
+  takeUntil,
+  takeWhile,
+  throwError,
+  toArray,
+} from 'rxjs';
 import { hedge } from './index.js';
 
 const request = { messages: [] };
@@ -22,6 +35,11 @@ const chunks: Readonly<Record<string, ModelChunk>> = {
   v: { type: 'usage', usage: { inputTokens: 7, outputTokens: 3 } },
   s: { type: 'usage', usage: { inputTokens: 17, outputTokens: 3 } },
   r: { type: 'restart', why: 'again' },
+};
+/** The usage of the first model is voided, but counts. */
+const voided = {
+  ...chunks,
+  x: { type: 'restart', why: 'Another model answers.' },
 };
 const named = (name: string, model: Model): Model => ({ ...model, name });
 
@@ -98,16 +116,72 @@ describe('hedge', () => {
     });
   });
 
-  it('does not take a heartbeat for an answer, and shows the usage of the loser', () => {
+  it('does not take a heartbeat for an answer, and counts the usage of the loser', () => {
     both(['u 30ms a', '3ms v 2ms (avf|)'], (seen) => {
-      seen.expectObservable(seen.answer$).toBe('16ms (usasf|)', chunks);
+      seen.expectObservable(seen.answer$).toBe('u 15ms (xvavf|)', voided);
       seen.expectSubscriptions(seen.subscriptions[0] ?? []).toBe('^ 15ms !');
+    });
+    both(['u 19ms (auf|)', '3ms v'], (seen) => {
+      seen.expectObservable(seen.answer$).toBe('u 19ms (sasf|)', chunks);
     });
   });
 
   it('counts the usage of the loser once if the winner starts again', () => {
     both(['u 30ms a', '3ms a 5ms r v (af|)'], (seen) => {
-      seen.expectObservable(seen.answer$).toBe('13ms (ua) 2ms r v (af|)', chunks);
+      seen.expectObservable(seen.answer$).toBe('u 12ms (xa) 2ms r v (af|)', voided);
+    });
+    // In the second attempt, the usage of the loser is part of the first one.
+    both(['19ms a 3ms r u (af|)', '3ms v'], (seen) => {
+      seen.expectObservable(seen.answer$).toBe('19ms (va) r u (af|)', chunks);
+    });
+  });
+
+  it('counts every attempt of the loser', () => {
+    both(['19ms (auf|)', '2ms v r u'], (seen) => {
+      seen.expectObservable(seen.answer$).toBe('19ms (satf|)', {
+        ...chunks,
+        t: { type: 'usage', usage: { inputTokens: 27, outputTokens: 3 } },
+      });
+    });
+  });
+
+  it('counts the usage of failures, each by the price of its model, and of a call that is left', async () => {
+    const prices = { first: { input: 1e6, output: 0 }, second: { input: 1e3, output: 1e3 } };
+    const spent = async (first: string, second: string, end = '-'): Promise<number> => {
+      const total = budget({ money: 1e9, prices });
+      marbles(({ cold, scheduler, flush }) => {
+        const [a, b] = [first, second].map((it) => scriptedModel(cold(it, chunks, down)));
+        if (a === undefined || b === undefined) throw new Error('Two diagrams.');
+        const model = hedge(named('first', a), named('second', b), { afterMs: 10 });
+        const left$ = cold(end).pipe(filter((it) => it === 'x'));
+        createAgent({ model, use: [total] })
+          .call$('?', { scheduler })
+          .pipe(
+            takeUntil(left$),
+            catchError(() => EMPTY),
+          )
+          .subscribe();
+        flush();
+      });
+      return Promise.resolve(total.spent.money);
+    };
+    // 10 tokens at 1, 10 at 0.001.
+    expect(await spent('u#', 'v#')).toBeCloseTo(10.01);
+    expect(await spent('u 30ms #', '2ms v #')).toBeCloseTo(17);
+    expect(await spent('u 30ms -', '2ms (vaf|)')).toBeCloseTo(10.01);
+    expect(await spent('u 30ms -', '-', '5ms x')).toBeCloseTo(10);
+  });
+
+  it('leaves the answer to the other one if a stream ends without an answer', () => {
+    both(['30ms (af|)', '8ms |'], (seen) => {
+      seen.expectObservable(seen.answer$).toBe('30ms (af|)', chunks);
+    });
+    both(['12ms (u|)', '8ms (af|)'], (seen) => {
+      seen.expectObservable(seen.answer$).toBe('12ms u 5ms (xaf|)', voided);
+    });
+    both(['12ms |', '8ms |'], (seen) => {
+      const codes$ = seen.answer$.pipe(catchError((it: MillraceError) => of(it.code)));
+      seen.expectObservable(codes$).toBe('18ms (c|)', { c: 'invalidResponse' });
     });
   });
 

@@ -15,24 +15,22 @@ import {
   catchError,
   concat,
   concatMap,
-  connect,
   defer,
   EMPTY,
   finalize,
   map,
   merge,
-  type MonoTypeOperatorFunction,
   NEVER,
   type Observable,
+  type ObservableInput,
   race,
   ReplaySubject,
   type SchedulerLike,
+  Subject,
   switchMap,
   take,
-  takeWhile,
-  tap,
+  throwIfEmpty,
   timer,
-  toArray,
 } from 'rxjs';
 
 export interface HedgeOptions {
@@ -58,8 +56,9 @@ declare module '@millrace/core' {
  * the second model answers, `modelFallback` follows, so prices and telemetry name it.
  *
  * A model that fails before any content leaves the answer to the other one, which is asked immediately if the error is
- * retryable. If both fail, it errors with the last error. The usage that the loser reported is added to the answer. Cold,
- * as every model; the time-outs of the call apply to both models together.
+ * retryable. If both fail, it errors with the last error. All usage counts, also that of the loser and of failures. If the
+ * second model answers after the first one has reported usage, a `restart` comes first: each pays its own price. Cold, as
+ * every model; the time-outs of the call apply to both models together.
  *
  * @example
  * ```ts
@@ -104,47 +103,87 @@ const answer$ = (
     const reporter: Reporter = context;
     const [from, to] = [first.name, second.name];
     const failed$ = new ReplaySubject<MillraceError>(1);
-    const spent: [Partial<Usage>, Partial<Usage>] = [{}, {}];
+    /** What decides nothing, such as the usage that a model reports before its content. */
+    const aside$ = new Subject<ModelChunk>();
+    const aside = (chunks: readonly ModelChunk[]): Observable<never> => {
+      chunks.forEach((chunk) => aside$.next(chunk));
+      return EMPTY;
+    };
     let failures = 0;
     let isAsked = false;
     /** Why the second model answers, if no event has reported it yet. */
     let why: MillraceError | undefined;
 
-    const contender$ = (model: Model, nth: 0 | 1, onFailure: (failure: MillraceError) => void) =>
-      defer(() => {
-        let lost: Partial<Usage> | undefined;
-        return defer(() => model.stream$(forModel(model, request, context), context)).pipe(
-          tap((chunk) => {
-            if (chunk.type === 'usage') spent[nth] = { ...spent[nth], ...chunk.usage };
-            // The next attempt has totals of its own.
-            if (chunk.type === 'restart' && lost !== undefined) lost = {};
-          }),
-          fromContent(
-            (head) => {
-              lost = spent[nth === 0 ? 1 : 0];
-              if (nth === 1 && why !== undefined) {
-                reporter.report({ type: 'modelFallback', from, to, error: why });
-              }
-              const whole = head.map((chunk) => withUsage(chunk, lost));
-              return isSome(lost) ? [{ type: 'usage', usage: lost }, ...whole] : whole;
-            },
-            (chunk) => withUsage(chunk, lost),
-          ),
-          catchError((cause: unknown) => {
-            if (lost !== undefined) throw cause;
-            const failure = asError(cause, model);
-            failures += 1;
-            if (failures === 2) throw failure;
-            onFailure(failure);
-            return NEVER;
-          }),
-        );
-      });
-    const first$ = contender$(first, 0, (failure) => {
-      if (!isAsked && !failure.retryable) throw failure;
-      if (why !== undefined) why = failure;
-      failed$.next(failure);
-    });
+    /** The usage of each model, that of earlier attempts of the second one, and all of it once it has lost. */
+    let spent: Tokens = {};
+    let spare: Tokens = {};
+    let past: Tokens = {};
+    let lost: Tokens = {};
+    const conceded = (): readonly ModelChunk[] => {
+      const more = sum(past, spare);
+      if (!isSome(more)) return [];
+      spare = past = {};
+      lost = more;
+      return [{ type: 'usage', usage: sum(spent, lost) }];
+    };
+    /** Ends what the first model has spent: the totals of the second one are its own. */
+    const voided = (): readonly ModelChunk[] => {
+      if (!isSome(spent)) return [];
+      spent = {};
+      return [{ type: 'restart', why: 'Another model answers.' }];
+    };
+    const contender$ = (
+      model: Model,
+      read: (chunk: ModelChunk, isAnswer: boolean) => ObservableInput<ModelChunk>,
+      onFailure: (failure: MillraceError) => Observable<ModelChunk>,
+    ) => {
+      let isAnswer = false;
+      return defer(() => model.stream$(forModel(model, request, context), context)).pipe(
+        concatMap((chunk) => read(chunk, (isAnswer ||= decides(chunk)))),
+        throwIfEmpty(() => incomplete(model)),
+        catchError((cause: unknown) => {
+          if (isAnswer) throw cause;
+          failures += 1;
+          return onFailure(asError(cause, model));
+        }),
+      );
+    };
+    const first$ = contender$(
+      first,
+      (chunk, isAnswer) => {
+        if (chunk.type === 'restart') spent = lost = {};
+        if (chunk.type === 'usage') spent = { ...spent, ...chunk.usage };
+        const shown = chunk.type === 'usage' ? { ...chunk, usage: sum(spent, lost) } : chunk;
+        if (isAnswer) return [...conceded(), shown];
+        return aside([shown]);
+      },
+      (failure) => {
+        if (failures === 2 || (!isAsked && !failure.retryable)) throw failure;
+        if (why !== undefined) why = failure;
+        failed$.next(failure);
+        return NEVER;
+      },
+    );
+    const head: ModelChunk[] = [];
+    const another$ = contender$(
+      second,
+      (chunk, isAnswer) => {
+        if (!isAnswer) {
+          if (chunk.type === 'usage') spare = { ...spare, ...chunk.usage };
+          if (chunk.type === 'restart') [past, spare] = [sum(past, spare), {}];
+          head.push(chunk);
+          return [];
+        }
+        if (why !== undefined) reporter.report({ type: 'modelFallback', from, to, error: why });
+        why = undefined;
+        return [...voided(), ...head.splice(0), chunk];
+      },
+      (failure) => {
+        const news$ = aside(conceded());
+        if (failures === 2) throw failure;
+        return concat(news$, NEVER);
+      },
+    );
     const second$ = merge(failed$, openTime$(afterMs, demand, scheduler)).pipe(
       take(1),
       concatMap((failure) => {
@@ -156,17 +195,16 @@ const answer$ = (
               ? { type: 'modelHedged', from, to, waitedMs: afterMs }
               : { type: 'modelFallback', from, to, error: failure },
           );
-          return EMPTY;
+          return failure === undefined ? EMPTY : aside(voided());
         });
         // An observer of the event may unsubscribe: then the second model is not asked.
-        return concat(
-          news$,
-          contender$(second, 1, () => undefined),
-        );
+        return concat(news$, another$);
       }),
     );
-    return race(first$, second$);
+    return merge(aside$, race(first$, second$).pipe(finalize(() => aside$.complete())));
   });
+
+type Tokens = Partial<Usage>;
 
 /** Emits once demand has been open for so long, all in all. */
 const openTime$ = (ms: number, demand: Demand, scheduler: SchedulerLike): Observable<undefined> =>
@@ -187,26 +225,6 @@ const openTime$ = (ms: number, demand: Demand, scheduler: SchedulerLike): Observ
     );
   });
 
-/** Emits nothing before the first content or the finish, then that head, changed, and each later chunk, changed. */
-const fromContent =
-  (
-    changeHead: (head: readonly ModelChunk[]) => readonly ModelChunk[],
-    change: (chunk: ModelChunk) => ModelChunk,
-  ): MonoTypeOperatorFunction<ModelChunk> =>
-  (source) =>
-    source.pipe(
-      connect((chunk$) =>
-        concat(
-          chunk$.pipe(
-            takeWhile((chunk) => !decides(chunk), true),
-            toArray(),
-            concatMap(changeHead),
-          ),
-          chunk$.pipe(map(change)),
-        ),
-      ),
-    );
-
 /** Whether a chunk shows that a model answers. Heartbeats, empty deltas and usage do not. */
 const decides = (chunk: ModelChunk): boolean => {
   switch (chunk.type) {
@@ -222,16 +240,14 @@ const decides = (chunk: ModelChunk): boolean => {
   }
 };
 
-/** Adds the usage of the loser to a total that the winner reports. */
-const withUsage = (chunk: ModelChunk, lost: Partial<Usage> = {}): ModelChunk =>
-  chunk.type === 'usage' && isSome(lost) ? { ...chunk, usage: sum(chunk.usage, lost) } : chunk;
+const isSome = (usage: Tokens): boolean => Object.keys(usage).length > 0;
 
-const isSome = (usage: Partial<Usage>): boolean => Object.keys(usage).length > 0;
-
-const sum = (usage: Partial<Usage>, other: Readonly<Record<string, number>>): Partial<Usage> =>
-  Object.fromEntries(
+const sum = (usage: Tokens, other: Readonly<Record<string, number>>): Tokens => ({
+  ...other,
+  ...Object.fromEntries(
     Object.entries(usage).map(([name, tokens]) => [name, tokens + (other[name] ?? 0)]),
-  );
+  ),
+});
 
 const slowness = (from: string, to: string, ms: number): MillraceError =>
   new MillraceError(
@@ -247,6 +263,12 @@ const asError = (cause: unknown, { name }: Model): MillraceError =>
         `The model '${name}' failed: ${cause instanceof Error ? cause.message : String(cause)}`,
         { cause },
       );
+
+const incomplete = ({ name }: Model): MillraceError =>
+  new MillraceError(
+    'invalidResponse',
+    `The stream of the model '${name}' ended without an answer.`,
+  );
 
 /** Drops what this model cannot take, with a warning for each. */
 const forModel = (

@@ -15,6 +15,7 @@ import { createCallStore, inProcessCalls, journal } from '@millrace/core/journal
 import { jsonSchema } from '@millrace/core/schema';
 import { marbles, record, scriptedModel, text, toolCall } from '@millrace/core/testing';
 import {
+  BehaviorSubject,
   catchError,
   concat,
   EMPTY,
@@ -297,6 +298,23 @@ describe('liveTools', () => {
     const use = [liveTools(flag([hammer])), liveTools(flag([saw]))];
     await createAgent({ model, use }).call('?');
     expect(toolsOf(model)).toEqual(['hammer,saw']);
+  });
+
+  it('several add up at each turn, too', async () => {
+    const lists = [[named('a')], [named('b')]].map((list) => new BehaviorSubject(list));
+    const swap = tool({
+      name: 'swap',
+      description: 'Swaps.',
+      run: () => {
+        lists.forEach((list$, nth) => list$.next([named(`${nth}`)]));
+        return '';
+      },
+    });
+    const model = scriptedModel([toolCall('swap')], [text('Yes.')]);
+    const use = lists.map((list$) => liveTools(list$, { at: 'turn' }));
+    await createAgent({ model, tools: [swap], use }).call('?');
+    expect(toolsOf(model)).toEqual(['swap,a,b', 'swap,0,1']);
+    expect(lists.some(({ observed }) => observed)).toBe(false);
   });
 });
 

@@ -77,8 +77,8 @@ export const liveInstructions = (
       );
     },
     ...(at === 'turn' && {
-      turn: aroundPhases([reasoning, limit], (inner, place) => {
-        const changing = inContext(inner, (context, run) => {
+      turn: aroundPhases([reasoning, limit], (inner, place) =>
+        inContext(inner, (context, run) => {
           const state = context.local(used);
           return newest$(source, name, context, place === reasoning ? run : undefined, {
             isNew: (value) => value !== state.now,
@@ -90,9 +90,8 @@ export const liveInstructions = (
               return instructed(context, state.first, value);
             }),
           );
-        });
-        return changing;
-      }),
+        }),
+      ),
     }),
   };
 };
@@ -139,8 +138,8 @@ export const liveModel = (model$: Observable<Model>, options: LiveOptions = {}):
       );
     },
     ...(at === 'turn' && {
-      turn: aroundPhases([reasoning, limit], (inner, place) => {
-        const changing = inContext(inner, (context, run) => {
+      turn: aroundPhases([reasoning, limit], (inner, place) =>
+        inContext(inner, (context, run) => {
           const state = context.local(used);
           return newest$(source, name, context, place === reasoning ? run : undefined, {
             isNew: (value) => value !== state.now,
@@ -154,9 +153,8 @@ export const liveModel = (model$: Observable<Model>, options: LiveOptions = {}):
                 : within(context, { model: ready(model, context) });
             }),
           );
-        });
-        return changing;
-      }),
+        }),
+      ),
     }),
   };
 };
@@ -229,8 +227,8 @@ export const liveTools = (tools$: Observable<Entries>, options: LiveOptions = {}
       );
     },
     ...(at === 'turn' && {
-      turn: aroundPhases([reasoning], (inner) => {
-        const changing = inContext(inner, (context, run) => {
+      turn: aroundPhases([reasoning], (inner) =>
+        inContext(inner, (context, run) => {
           const state = context.local(used);
           return newest$(source, name, context, run, {
             isNew: (value) => value !== state.now,
@@ -247,9 +245,8 @@ export const liveTools = (tools$: Observable<Entries>, options: LiveOptions = {}
                   ),
             ),
           );
-        });
-        return changing;
-      }),
+        }),
+      ),
     }),
   };
 };
@@ -395,7 +392,7 @@ interface Change<T, Written> extends Pick<Recording<T, Written>, 'write' | 'isWr
 const newest$ = <T, Written>(
   { latest$ }: LiveSource<T>,
   input: string,
-  { perform, hooks }: Pick<Context, 'perform' | 'hooks'>,
+  { perform, hooks, local }: Pick<Context, 'perform' | 'hooks' | 'local'>,
   run: OpenRun | undefined,
   { isNew, write, isWritten }: Change<T, Written>,
 ): Observable<Written | undefined> => {
@@ -404,7 +401,7 @@ const newest$ = <T, Written>(
   const iteration = run.iteration + 1;
   const changed$ = latest$.pipe(filter(isNew), map(write));
   return perform<Written>({
-    ...step(`${iteration}/${input}`, () =>
+    ...step(stepIdOf(`${iteration}/${input}`, { local }), () =>
       // A resumed call may be faster than its source.
       merge(changed$.pipe(map((written) => ({ written }))), of(undefined)).pipe(
         take(1),

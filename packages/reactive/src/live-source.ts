@@ -133,7 +133,7 @@ export const first$ = <T>(
     }),
   ).pipe(take(1));
 
-/** The id of a step before the loop: several layers of a kind in one call have their own. */
+/** The id of a step: several layers of a kind in one call have their own. */
 export const stepIdOf = (input: string, { local }: Pick<LayerContext, 'local'>): string => {
   const count = local(counts);
   const nth = (count.get(input) ?? 0) + 1;

@@ -93,7 +93,7 @@ export const createSpeculation = (max: number, isChosen: (tool: Tool) => boolean
     const { scheduler, hooks, values } = context;
     const iteration = run.iteration + 1;
     const cancelled$ = new Subject<void>();
-    const abort = lazyAbort();
+    const abort = new AbortController();
     const lent = context.toolContext(
       { toolCallId: id, stepId: `${iteration}/${index}` },
       { ...run, iteration },
@@ -246,23 +246,6 @@ export const createSpeculation = (max: number, isChosen: (tool: Tool) => boolean
 /** Whether a tool needs nothing but its input. */
 const isFree = ({ deciders = [], accepts = [], exclusive }: Tool): boolean =>
   deciders.length === 0 && accepts.length === 0 && exclusive !== true;
-
-/** An abort whose signal is created on first use. */
-const lazyAbort = () => {
-  let controller: AbortController | undefined;
-  let isAborted = false;
-  return {
-    get signal() {
-      controller ??= new AbortController();
-      if (isAborted) controller.abort();
-      return controller.signal;
-    },
-    abort: () => {
-      isAborted = true;
-      controller?.abort();
-    },
-  };
-};
 
 /** Reads the arguments of a tool call as they stream: returns their value once the object has closed. */
 export const closing = (): ((json: string) => unknown) => {
