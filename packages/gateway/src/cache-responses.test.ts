@@ -23,8 +23,10 @@ import { jsonSchema } from '@millrace/core/schema';
 import { finish, marbles, scriptedModel, text, thinking, toolCall } from '@millrace/core/testing';
 import { budget } from '@millrace/core/traffic';
 import {
+  catchError,
   concat,
   concatMap,
+  EMPTY,
   filter,
   ignoreElements,
   map,
@@ -83,6 +85,9 @@ describe('cacheResponses', () => {
     expect([textOf(await agent.call('?')), textOf(await agent.call('?'))]).toEqual(['1', '2']);
     expect(warnings.length).toBe(2);
     expect(warnings[0]).toContain('Pass { metadata: { userId } } with the call');
+    const nobody = agentOf(scriptedModel([text('a')], [text('b')]));
+    const said = [{ userId: '' }, { userId: '' }].map((metadata) => nobody.call('?', { metadata }));
+    expect((await Promise.all(said)).map(textOf)).toEqual(['a', 'b']);
     const open = agentOf(model, { scope: () => 'everyone' });
     expect([textOf(await open.call('?')), textOf(await open.call('?', bob))]).toEqual(['3', '3']);
     const off = agentOf(scriptedModel([text('4')], [text('5')]), { scope: () => undefined });
@@ -128,6 +133,42 @@ describe('cacheResponses', () => {
       const told$ = call$.pipe(map((reply) => reply.usage.outputTokens));
       expectObservable(told$, '-^').toBe('-------(a|)', { a: 5 });
       expectSubscriptions(source$.subscriptions).toBe('^------!');
+    });
+  });
+
+  it('lets nobody pay again who reads on after the first one has read all', () => {
+    marbles(({ cold, scheduler, expectObservable, flush }) => {
+      const spent = budget({ tokens: 1_000 });
+      const agent = agentOf(scriptedModel(cold('--t--(tuf|)', chunks)), {}, spent);
+      const demand = createDemand(1);
+      demand.backlog(1);
+      cold('20ms x').subscribe(() => demand.backlog(0));
+      const told$ = (options: object) =>
+        agent
+          .call$('?', { scheduler, ...ada, ...options })
+          .pipe(map((reply) => [textOf(reply), reply.usage.outputTokens]));
+      expectObservable(told$({})).toBe('-----(a|)', { a: ['tt', 5] });
+      expectObservable(told$({ demand })).toBe('20ms (a|)', { a: ['tt', 0] });
+      const hit$ = agent.events$.pipe(only('cacheHit'));
+      expectObservable(hit$.pipe(map(({ by }) => by))).toBe('20ms h', { h: 'shared' });
+      flush();
+      expect(spent.spent.tokens).toBe(15);
+    });
+  });
+
+  it('shares a request only with the same time-outs: those of another reader end nothing', () => {
+    marbles(({ cold, scheduler, expectObservable, expectSubscriptions }) => {
+      const source$ = cold('20ms (tf|)', chunks);
+      const agent = agentOf(scriptedModel(source$, source$));
+      const told$ = (firstChunkMs: number) =>
+        agent.call$('?', { scheduler, ...ada, limits: { timeouts: { firstChunkMs } } }).pipe(
+          map(textOf),
+          catchError((it: MillraceError) => of(it.code)),
+        );
+      expectObservable(told$(9)).toBe('9ms (e|)', { e: 'timeout' });
+      expectObservable(told$(99), '-^').toBe('21ms (t|)');
+      expectObservable(told$(99), '--^').toBe('21ms (t|)');
+      expectSubscriptions(source$.subscriptions).toBe(['^ 8ms !', '-^ 19ms !']);
     });
   });
 
@@ -315,6 +356,15 @@ describe('cacheResponses', () => {
       );
       expectSubscriptions(stuck.subscriptions).toBe('-^----!');
     });
+  });
+
+  it('asks the model if the store or the embedder emits nothing', async () => {
+    const nothing = { get$: () => EMPTY, set$: () => EMPTY, nearest$: () => EMPTY };
+    const embedder: Embedder = { embed$: () => EMPTY };
+    const model = scriptedModel([text('1')], [text('2')]);
+    expect(textOf(await agentOf(model, { store: nothing }).call('?', ada))).toBe('1');
+    const similar = agentOf(model, { store: nothing, meaning: { embedder } });
+    expect(textOf(await similar.call('?', ada))).toBe('2');
   });
 
   it('answers a question that means the same, of the same user, in the same conversation, without tools', async () => {

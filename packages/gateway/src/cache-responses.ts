@@ -22,6 +22,7 @@ import {
 import {
   catchError,
   concat,
+  defaultIfEmpty,
   defer,
   EMPTY,
   from,
@@ -35,7 +36,7 @@ import {
   tap,
   timeout,
 } from 'rxjs';
-import { around } from './model-parts.js';
+import { around, userOf } from './model-parts.js';
 import { createResponseDraft } from './response-draft.js';
 import { requestText, splitQuestion } from './response-key.js';
 import {
@@ -97,8 +98,8 @@ export const isCacheable = ({ messages, temperature = 0 }: ModelRequest): boolea
 
 /**
  * Answers a request that was answered before from a cache. A request is the same if its model, messages and options are.
- * Concurrent ones are sent once: all of them get the answer as it streams, the first pays for it, and it is aborted when
- * the last has left. Only complete answers are stored, before guards and other interceptors: these see a cached answer like
+ * Concurrent ones are sent once: all of them get the answer as it streams, the first pays for it (the next one if it
+ * leaves), and it is aborted when the last has left. Only complete answers are stored, before guards and other interceptors: these see a cached answer like
  * any other. A cached answer has no usage, so it costs a budget nothing, and emits `cacheHit`.
  *
  * One layer is one cache: agents with the same layer share it. A layer that asks again, for a better answer, gets a new one.
@@ -198,7 +199,7 @@ export const cacheResponses = (options: CacheResponsesOptions = {}): Layer => {
             const keyed = keyedRequest(next.name, owner, request, own);
             if (keyed === undefined) return next.stream$(request, own);
             return flights.join$(
-              keyed.isAgain ? `${own.stepId} ${keyed.key}` : keyed.key,
+              flightKey(keyed, own),
               own,
               (shared) => answer$(next, keyed, shared),
               (item, pays) => read(item, pays, () => own.scheduler.now()),
@@ -241,6 +242,10 @@ const keyedRequest = (
   return { key, model, owner, request, isAgain: /~\d+(?:#\d+)?$/u.test(stepId) };
 };
 
+/** Only requests with the same time-outs share one: these end it for all. */
+const flightKey = ({ isAgain, key }: Keyed, { stepId, timeouts }: ModelContext): string =>
+  JSON.stringify([isAgain ? stepId : '', timeouts, key]);
+
 /** The length keeps an owner from being taken for a part of the request. */
 const withOwner = (owner: string, text: string): string => `${owner.length} ${owner} ${text}`;
 
@@ -262,6 +267,7 @@ const found$ = (lookup: Lookup): Observable<Found> => {
   const now = (): number => context.scheduler.now();
   return defer(() => store.get$(key)).pipe(
     take(1),
+    defaultIfEmpty(undefined),
     map((response) => (isFresh(response, now()) ? response : undefined)),
     orWarn<CachedResponse | undefined>('read the cache', of(undefined), lookupMs, context),
     mergeMap((response) =>
@@ -289,6 +295,7 @@ const similar$ = (lookup: Lookup): Observable<Found> => {
         }),
       );
     }),
+    defaultIfEmpty<Found, Found>({}),
     orWarn('search the cache by meaning', of<Found>({}), lookupMs, context),
   );
 };
@@ -330,8 +337,10 @@ const orWarn = <T>(
     );
 };
 
-const userScope = ({ agent, metadata }: LayerContext['call']): string | undefined =>
-  Object.hasOwn(metadata, 'userId') ? JSON.stringify([agent, metadata['userId']]) : undefined;
+const userScope = (call: LayerContext['call']): string | undefined => {
+  const user = userOf(call);
+  return user === undefined ? undefined : JSON.stringify([call.agent, user]);
+};
 
 const missingUser =
   "cacheResponses() does not know whose answers these are, so it caches nothing. Pass { metadata: { userId } } with the call, or set 'scope', such as () => 'everyone'.";

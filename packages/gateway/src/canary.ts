@@ -9,7 +9,7 @@ import {
 import { checkOptions, isFunction, isText, type Rule } from '@millrace/core/values';
 import { catchError, defer, of, tap } from 'rxjs';
 import { choosingLayer } from './choose-model.js';
-import { around, hasContent, isModel, ready } from './model-parts.js';
+import { around, hasContent, isModel, ready, userOf } from './model-parts.js';
 
 /** Which share of the calls a candidate answers. */
 export interface CanaryOptions {
@@ -37,7 +37,7 @@ export const canary = (options: CanaryOptions): Layer => {
   checkOptions('canary()', options, rules, ['model', 'share']);
   const { share, by = userOrSession, name = 'canary' } = options;
   const candidate = yielding(ready(options.model));
-  return choosingLayer({
+  const layer = choosingLayer({
     name,
     // A router chooses what stands for the agent's own model here.
     priority: 990,
@@ -53,6 +53,7 @@ export const canary = (options: CanaryOptions): Layer => {
     },
     modelOf: ({ key }, own) => (key === undefined ? undefined : fallback(candidate, own)),
   });
+  return { ...layer, single: true };
 };
 
 /** Makes each error before the first content one after which the next model is asked. */
@@ -81,11 +82,10 @@ const passing = (cause: unknown): MillraceError => {
     : new MillraceError(cause.code, cause.message, { cause, retryable: true });
 };
 
-const userOrSession = ({ metadata, ...labels }: LayerContext['call']): string | undefined => {
-  if (Object.hasOwn(metadata, 'userId')) return metadata['userId'];
-  return 'sessionId' in labels && typeof labels.sessionId === 'string'
-    ? labels.sessionId
-    : undefined;
+const userOrSession = (call: LayerContext['call']): string | undefined => {
+  const user = userOf(call);
+  if (user !== undefined) return user;
+  return 'sessionId' in call && typeof call.sessionId === 'string' ? call.sessionId : undefined;
 };
 
 /** A number in [0, 1) for a key, always the same: FNV-1a, mixed so that similar texts differ. */

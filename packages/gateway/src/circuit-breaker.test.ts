@@ -135,6 +135,31 @@ describe('circuitBreaker', () => {
     });
   });
 
+  it('takes a stream without a finish for no success, and an isFailure that throws for no endless probe', () => {
+    marbles((helpers) => {
+      const { cold, expectObservable, expectSubscriptions } = helpers;
+      const empty$ = cold('-|', chunks);
+      const isFailure = (): boolean => {
+        failures += 1;
+        if (failures === 3) throw new Error('No idea.');
+        return true;
+      };
+      let failures = 0;
+      const breaker = circuitBreaker({ ...quick, isFailure });
+      const model = scriptedModel(failed$, failed$, empty$, failed$, [text('t')]);
+      const ask = asking(helpers, breaker(model));
+      expectObservable(merge(ask(0), ask(0))).toBe('(xx|)', { x: 'server:' });
+      expectObservable(ask(10)).toBe('11ms |');
+      const state$ = cold('12ms (s|)').pipe(
+        map(() => breaker.stateOf(model, helpers.scheduler.now())),
+      );
+      expectObservable(state$).toBe('12ms (s|)', { s: 'halfOpen' });
+      expectObservable(ask(13)).toBe('13ms (x|)', { x: 'unknown' });
+      expectObservable(ask(14)).toBe('14ms (tf|)', { t: 'text', f: 'finish' });
+      expectSubscriptions(empty$.subscriptions).toBe('10ms ^!');
+    });
+  });
+
   it('learns nothing from a request that began before the circuit opened', () => {
     marbles((helpers) => {
       const { cold, expectObservable } = helpers;

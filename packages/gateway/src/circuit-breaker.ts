@@ -7,7 +7,7 @@ import {
   type ModelRequest,
 } from '@millrace/core';
 import { checkOptions, defined, isFunction, type Rule, wholeNumber } from '@millrace/core/values';
-import { defer, type Observable, Subject, tap } from 'rxjs';
+import { defer, finalize, type Observable, Subject, tap } from 'rxjs';
 import { around, hasContent, inTime, isModel } from './model-parts.js';
 
 /** When a circuit opens, and when it closes again. */
@@ -57,7 +57,7 @@ export interface CircuitBreaker {
  * if they succeed, the circuit closes, and if one fails, it opens again. It keeps no timers: time passes when a request
  * comes.
  *
- * Cancelled requests, and errors that are not retryable, count as neither success nor failure. Put it around `retry`, as in
+ * Cancelled requests, errors that are not retryable, and streams without a finish count as neither success nor failure. Put it around `retry`, as in
  * `breaker(retry(model))`, so that a request counts once and a refused one is not repeated. In `retry(breaker(model))`, each attempt
  * counts, and `retry` waits until the circuit lets a request through.
  *
@@ -136,10 +136,11 @@ export const circuitBreaker = (options: CircuitBreakerOptions = {}): CircuitBrea
             const isProof = admitted.state === 'halfOpen' && hasContent(chunk);
             if (isProof || chunk.type === 'finish') end('passed');
           },
-          complete: () => end('passed'),
+          complete: () => end('cancelled'),
           error: (error: unknown) => end(isFailure(error, policy) ? 'failed' : 'cancelled'),
-          unsubscribe: () => end('cancelled'),
         }),
+        // Also if `isFailure` throws: a probe without an end would keep the circuit half open.
+        finalize(() => end('cancelled')),
       );
     });
 

@@ -1,4 +1,4 @@
-import type { Model, ModelChunk } from '@millrace/core';
+import type { LayerContext, Model, ModelChunk } from '@millrace/core';
 import { answerTool, timeouts } from '@millrace/core';
 import { defined, type Rule } from '@millrace/core/values';
 
@@ -49,3 +49,7 @@ export const hasContent = (chunk: ModelChunk): boolean => {
       return false;
   }
 };
+
+/** The user of a call. An empty id is none: all who are not logged in would be one user. */
+export const userOf = ({ metadata }: LayerContext['call']): string | undefined =>
+  Object.hasOwn(metadata, 'userId') && metadata['userId'] !== '' ? metadata['userId'] : undefined;

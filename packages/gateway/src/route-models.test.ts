@@ -296,6 +296,13 @@ describe('canary', () => {
     expect(names).toEqual(['candidate', 'routed']);
   });
 
+  it('takes the place of an earlier one of its name', async () => {
+    const [a, b] = ['A.', 'B.'].map((it) => named(it, [text(it)]));
+    if (a === undefined || b === undefined) throw new Error('Two models.');
+    const agent = createAgent({ model: named('own'), use: [canary({ model: a, share: 1 })] });
+    expect(textOf(await agent.with(canary({ model: b, share: 1 })).call('?'))).toBe('B.');
+  });
+
   it('is refused with a share that is none', () => {
     expect(() => canary({ model: named('a'), share: 5 })).toThrow(
       "canary(): 'share' must be a number from 0 to 1, not 5.",

@@ -15,6 +15,7 @@ import {
   share,
   switchMap,
   take,
+  tap,
 } from 'rxjs';
 
 /** Shares requests: while one of a key is under way, further subscribers get its answer from the start. */
@@ -22,7 +23,7 @@ export interface SingleFlight<T> {
   /**
    * Subscribes to the request under way, or starts one. `start` gets a context for all readers: its demand is open while
    * one of theirs is, and its reports reach them all. The request is aborted when the last reader has left. `read` maps an
-   * item for one reader; `pays` is true for the first reader that is still there.
+   * item for one reader; `pays` is true for the first reader that is still there, until one has read all.
    */
   readonly join$: (
     key: string,
@@ -35,6 +36,7 @@ export interface SingleFlight<T> {
 interface Flight<T> {
   readonly items$: Observable<T>;
   readonly readers$: BehaviorSubject<readonly ModelContext[]>;
+  isPaid: boolean;
 }
 
 export const createSingleFlight = <T>(): SingleFlight<T> => {
@@ -51,20 +53,25 @@ export const createSingleFlight = <T>(): SingleFlight<T> => {
       }),
       share({ connector: () => new ReplaySubject<T>(Infinity) }),
     );
-    const flight = { items$, readers$ };
+    const flight: Flight<T> = { items$, readers$, isPaid: false };
     flights.set(key, flight);
     return flight;
   };
   return {
     join$: (key, context, start, read) =>
       defer(() => {
-        const { items$, readers$ } = flights.get(key) ?? begin(key, context, start);
+        const flight = flights.get(key) ?? begin(key, context, start);
+        const { items$, readers$ } = flight;
         // A copy: two requests may have the same context.
         const reader = { ...context };
-        const pays = (): boolean => readers$.value[0] === reader;
+        const pays = (): boolean => !flight.isPaid && readers$.value[0] === reader;
+        const settle = (): void => {
+          flight.isPaid ||= pays();
+        };
         readers$.next([...readers$.value, reader]);
         return items$.pipe(
           concatMap((item) => whenOpen(context.demand, () => read(item, pays))),
+          tap({ complete: settle, error: settle }),
           finalize(() => readers$.next(readers$.value.filter((it) => it !== reader))),
         );
       }),
