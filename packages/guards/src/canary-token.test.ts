@@ -59,6 +59,33 @@ describe('canaryToken', () => {
     });
   });
 
+  it('finds the marker in arguments as they stream: a tool that starts early gets no call', () => {
+    marbles(({ cold, scheduler, expectObservable, expectSubscriptions }) => {
+      const source$ = cold<ModelChunk>('-abf|', {
+        a: { type: 'toolCall', id: 'c', name: 'look', json: '{"at":"qabcab' },
+        b: { type: 'toolCall', json: 'cd0123"}' },
+        f: finish(),
+      });
+      const agent = createAgent({
+        model: scriptedModel(source$),
+        instructions,
+        use: [canaryToken({ token })],
+      });
+      expectObservable(
+        agent.events$.pipe(
+          only('reasoningChunk'),
+          map(({ delta }) => delta),
+        ),
+      ).toBe('-a', { a: '{"at":"qabcab' });
+      const code$ = agent.call$('?', { scheduler }).pipe(
+        map(textOf),
+        catchError((error: unknown) => of(isMillraceError(error) ? error.code : '')),
+      );
+      expectObservable(code$).toBe('--(e|)', { e: 'guardRejected' });
+      expectSubscriptions(source$.subscriptions).toBe('^-!');
+    });
+  });
+
   it('passes all other text unchanged, however it is cut (property)', async () => {
     const near = fc.constantFrom('qabc', 'abcd', 'qabcabc', ' ', 'x', '-', 'q', '0123', 'é', '😀');
     await fc.assert(
@@ -87,14 +114,16 @@ describe('canaryToken', () => {
           const pieces = cutAt(whole, places);
           expect(await answerTo(pieces.map(text))).toMatch(/^guardRejected:/);
           expect(await answerTo([...pieces.map(thinking), text('Hm.')])).toMatch(/^guardRejected:/);
-          const json = cutAt(JSON.stringify({ at: whole }), places);
-          const called = json.map((it, n): ModelChunk => ({
-            type: 'toolCall',
-            index: 0,
-            ...(n === 0 && { name: 'look' }),
-            json: it,
-          }));
-          expect(await answerTo(called)).toMatch(/^guardRejected:/);
+          const escaped = JSON.stringify({ at: whole }).replaceAll('a', String.raw`\u0061`);
+          for (const key of [{ index: 0 }, { id: 'c' }, {}]) {
+            const called = cutAt(escaped, places).map((json, n): ModelChunk => ({
+              type: 'toolCall',
+              // Only the first chunk of a call must identify it.
+              ...(n === 0 && { ...key, name: 'look' }),
+              json,
+            }));
+            expect(await answerTo(called)).toMatch(/^guardRejected:/);
+          }
         },
       ),
       { numRuns: 8 },

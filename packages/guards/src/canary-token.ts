@@ -1,4 +1,10 @@
-import { type Layer, MillraceError, type Model, type ModelChunk } from '@millrace/core';
+import {
+  createToolParts,
+  type Layer,
+  MillraceError,
+  type Model,
+  type ModelChunk,
+} from '@millrace/core';
 import { checkOptions, defined, isText, type Rule } from '@millrace/core/values';
 import { concat, concatMap, defer, type MonoTypeOperatorFunction, of } from 'rxjs';
 
@@ -12,7 +18,7 @@ export interface CanaryTokenOptions {
 /**
  * Puts a random marker into the system prompt, and rejects with `guardRejected` when the model repeats it: then it repeats
  * its instructions. Covers text and thinking, which is held back while it may become the marker, and arguments of tools,
- * at the end of the message, before the tool runs; also if the marker is cut by chunks, or written with spaces or signs between its characters. A
+ * before the tool runs; also if the marker is cut by chunks, or written with spaces or signs between its characters. A
  * paraphrase or a translation of the prompt does not contain the marker and passes. Sub-agents inherit it.
  *
  * @example
@@ -66,11 +72,8 @@ const withoutToken =
   (source) =>
     defer(() => {
       let shown: { readonly type: TextChunk['type']; readonly scan: TokenScan } | undefined;
-      const args = new Map<number | string, string[]>();
-      const checkArguments = (): void => {
-        for (const parts of args.values())
-          scanned(createTokenScan(token), unescaped(parts.join('')));
-      };
+      let parts = createToolParts(0, () => false);
+      const args = new Map<string, Arguments>();
       /** The text held back so far, when something else follows it. */
       const flush = (): readonly ModelChunk[] => {
         const held = shown?.scan.end() ?? '';
@@ -103,22 +106,21 @@ const withoutToken =
           case 'thinking':
             return passText(chunk);
           case 'toolCall': {
-            const key = chunk.index ?? chunk.id ?? 0;
-            const part = chunk.json ?? JSON.stringify(chunk.input ?? '');
-            const parts = args.get(key) ?? [];
-            parts.push(part);
-            args.set(key, parts);
+            const { id } = parts.add(chunk, 1).part;
+            const { scan, rest } = args.get(id) ?? { scan: createTokenScan(token), rest: '' };
+            const json = chunk.json ?? JSON.stringify(chunk.input ?? '');
+            const read = unescaped(rest + json);
+            scanned(scan, read.text);
+            args.set(id, { scan, rest: read.rest });
             return [...flush(), chunk];
           }
           case 'restart':
             shown = undefined;
+            parts = createToolParts(0, () => false);
             args.clear();
             return [chunk];
           case 'usage':
             return [chunk];
-          case 'finish':
-            checkArguments();
-            return [...flush(), chunk];
           default:
             return [...flush(), chunk];
         }
@@ -129,15 +131,29 @@ const withoutToken =
       );
     });
 
+/** The arguments of a tool call as they stream. */
+interface Arguments {
+  readonly scan: TokenScan;
+  /** An escape that the next piece completes. */
+  readonly rest: string;
+}
+
 /** JSON without its escapes, so that a line break in a string counts as a sign. */
-const unescaped = (json: string): string =>
-  json.replace(/\\(?:u([0-9a-f]{4})|(.))/giu, (_match, code?: string, letter = '') =>
-    code === undefined
-      ? 'bfnrt'.includes(String(letter))
-        ? ' '
-        : String(letter)
-      : String.fromCharCode(Number.parseInt(code, 16)),
+const unescaped = (json: string): { readonly text: string; readonly rest: string } => {
+  let rest = '';
+  const text = json.replace(
+    /\\(?:u([0-9a-f]{4})|(u[0-9a-f]{0,3}$|$)|(.))/giu,
+    (escape, code?: string, cut?: string, letter = '') => {
+      if (cut !== undefined) {
+        rest = escape;
+        return '';
+      }
+      if (code !== undefined) return String.fromCharCode(Number.parseInt(code, 16));
+      return 'bfnrt'.includes(String(letter)) ? ' ' : String(letter);
+    },
   );
+  return { text, rest };
+};
 
 interface TokenScan {
   /** Adds text. Returns what cannot be a part of the token, or `undefined` if the token is complete. */
