@@ -64,7 +64,7 @@ export const anyMedia: MediaHandling = {
         ...textChunks('text', textAt(message, 'audio', 'transcript')),
         ...imageUrls(message).map((url) => ({
           type: 'block' as const,
-          block: imageAt(url, origin),
+          block: imageAt(url, origin.server),
         })),
       ];
       return placed(readRest(rest), images, media, recording, origin);
@@ -136,7 +136,7 @@ const withoutResult = (item: unknown): unknown => {
   return rest;
 };
 
-const inlineImage = (data: string): ImageBlock => ({
+export const inlineImage = (data: string): ImageBlock => ({
   type: 'image',
   source: { kind: 'base64', mediaType: imageType(data), data },
 });
@@ -152,7 +152,8 @@ const imageUrls = (message: unknown): readonly string[] =>
     .filter((part) => at(part, 'type') === 'image_url')
     .map((part) => textAt(part, 'image_url', 'url'));
 
-const imageAt = (url: string, { server }: MediaOrigin): ImageBlock => {
+/** An image at a URL of the web, or inline: no other place, such as `file:`. */
+export const imageAt = (url: string, server: string): ImageBlock => {
   const block = inlined<ImageBlock>({ type: 'image', source: { kind: 'url', url } });
   const isKnown = block.source.kind === 'base64' || /^https?:\/\//iu.test(url);
   if (isKnown && URL.canParse(url)) return block;
@@ -320,16 +321,12 @@ const splitMessage = (message: AssistantMessage, showsImages: boolean, maker?: s
 
 const withImages = (images: readonly ImageBlock[]): ((question: UserMessage) => UserMessage) => {
   const [only, ...more] = images;
-  const add = (question: UserMessage): UserMessage => ({
-    ...question,
-    content: [textBlock('From your earlier answer:'), ...images, ...question.content],
-  });
-  return only === undefined || more.length > 0 ? add : withImage(only);
+  return only === undefined || more.length > 0 ? after(images) : afterImage(only);
 };
 
-const withImage = memoizeByObject((image: ImageBlock) =>
-  memoizeByObject((question: UserMessage) => ({
-    ...question,
-    content: [textBlock('From your earlier answer:'), image, ...question.content],
-  })),
-);
+const after = (images: readonly ImageBlock[]) => (question: UserMessage) => ({
+  ...question,
+  content: [textBlock('From your earlier answer:'), ...images, ...question.content],
+});
+
+const afterImage = memoizeByObject((image: ImageBlock) => memoizeByObject(after([image])));

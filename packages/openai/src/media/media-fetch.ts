@@ -24,16 +24,22 @@ const withForm = (init: RequestInit): RequestInit => {
   const { file, ...others } = fields;
   if (!isUpload(file)) return init;
   const form = new FormData();
-  for (const [name, value] of Object.entries(others)) {
-    for (const one of Array.isArray(value) ? value.map(String) : [String(value)])
-      form.append(name, one);
-  }
+  for (const [name, value] of Object.entries(others)) append(form, name, value);
   const { name, mediaType: type, data } = file;
   form.append('file', new Blob([fromBase64(data)], { type }), name);
   const headers = new Headers(init.headers);
   // With the boundary, which `fetch` adds.
   headers.delete('content-type');
   return Object.assign(init, { body: form, headers });
+};
+
+/** Appends a value as the SDK of OpenAI does: lists as `name[]`, also if they have that name, objects as `name[key]`. */
+const append = (form: FormData, name: string, value: unknown): void => {
+  if (isRecord(value) || Array.isArray(value)) {
+    for (const [key, one] of Object.entries(value)) {
+      append(form, `${name}[${isRecord(value) ? key : ''}]`, one);
+    }
+  } else form.append(name.replace('[][]', '[]'), String(value));
 };
 
 const isUpload = (file: unknown): file is Upload =>

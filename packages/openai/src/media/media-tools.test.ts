@@ -213,6 +213,44 @@ describe('transcription', () => {
     expect(asked).toHaveLength(1);
   });
 
+  it('sends lists and objects of the body as the SDK of OpenAI does', async () => {
+    const fields: (readonly [string, unknown])[] = [];
+    const body = {
+      timestamp_granularities: ['word', 'segment'],
+      'include[]': ['logprobs'],
+      chunking_strategy: { type: 'server_vad', silence_duration_ms: 200 },
+    };
+    const tool = transcription(profiles.openai, 'm', {
+      ...offline,
+      body,
+      load$: () => [recording],
+      fetch: (_, init) => {
+        if (init?.body instanceof FormData) fields.push(...init.body.entries());
+        return Promise.resolve(Response.json({ text: 'Hello.' }));
+      },
+    });
+    await lastValueFrom(tool.run$({ recording: 'a' }, lentToolContext()));
+    expect(fields.slice(2, -1)).toEqual([
+      ['timestamp_granularities[]', 'word'],
+      ['timestamp_granularities[]', 'segment'],
+      ['include[]', 'logprobs'],
+      ['chunking_strategy[type]', 'server_vad'],
+      ['chunking_strategy[silence_duration_ms]', '200'],
+    ]);
+  });
+
+  it.each<AudioBlock['source']>([
+    { kind: 'base64', mediaType: 'audio/wav', data: 'no base64!' },
+    { kind: 'url', url: 'https://example.com/a.wav' },
+  ])('names the fix for a recording of $kind that it cannot send', async (source) => {
+    const load$ = (): readonly AudioBlock[] => [{ type: 'audio', source }];
+    const tool = transcription(profiles.openai, 'm', { ...offline, load$ });
+    expect(await resultOf(tool, { recording: 'a' })).toMatchObject({
+      isError: true,
+      content: [{ text: expect.stringContaining("'load$' has to emit the recording in base64") }],
+    });
+  });
+
   it.each<[string, readonly unknown[]]>([
     [
       'OpenAI',
@@ -262,6 +300,16 @@ describe('imageGenerator', () => {
     const run = lastValueFrom(tool.run$({ prompt: 'a' }, lentToolContext()));
     await expect(run.catch((error: MillraceError) => error.code)).resolves.toBe('invalidResponse');
   });
+
+  it.each(['javascript:alert(1)', 'file:///etc/passwd', 'a.png'])(
+    'takes no image from %s',
+    async (url) => {
+      const fetch = () => Promise.resolve(Response.json({ data: [{ url }] }));
+      const tool = imageGenerator(profiles.openai, 'm', { ...offline, fetch });
+      const run = lastValueFrom(tool.run$({ prompt: 'a' }, lentToolContext()));
+      await expect(run).rejects.toThrow('neither base64 nor at a URL');
+    },
+  );
 
   it('names a wrong option', () => {
     expect(() =>

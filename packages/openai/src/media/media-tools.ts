@@ -46,7 +46,8 @@ import { fileName, inlined } from '../media.js';
 import { chatRules, type EndpointOptions } from '../options.js';
 import type { Profile } from '../profile.js';
 import { checkProfile } from '../profile-rules.js';
-import { audioType, fromBase64, imageType, isRaw, toBase64, withWavHeader } from './base64.js';
+import { imageAt, inlineImage } from './any-media.js';
+import { audioType, fromBase64, isRaw, toBase64, withWavHeader } from './base64.js';
 import { mediaFetch } from './media-fetch.js';
 
 /** Options of all tools that generate or read media. `baseUrl` ends with `/v1`. */
@@ -316,11 +317,9 @@ const speechIn = (server: string, body: unknown, format: string): AudioBlock => 
 const imageIn = (server: string, body: unknown): ContentBlock => {
   const [image] = listAt(body, 'data');
   const data = textAt(image, 'b64_json');
+  if (data !== '') return inlineImage(data);
   const url = textAt(image, 'url');
-  if (data !== '') {
-    return { type: 'image', source: { kind: 'base64', mediaType: imageType(data), data } };
-  }
-  if (URL.canParse(url)) return { type: 'image', source: { kind: 'url', url } };
+  if (url !== '') return imageAt(url, server);
   throw invalid(server, 'no image');
 };
 
@@ -355,8 +354,8 @@ const invalid = (server: string, what: string): MillraceError =>
 
 const uploadOf = (block: Recording) => {
   const { source } = inlined(block);
-  if (source.kind === 'url') {
-    throw new Error(`The recording is at a URL: 'load$' has to emit its bytes, in base64.`);
+  if (source.kind === 'url' || !/^[a-z\d+/=\s]*$/iu.test(source.data)) {
+    throw new Error(`'load$' has to emit the recording in base64.`);
   }
   const { mediaType, data } = source;
   const name = fileName({ type: 'file', source, ...(block.type === 'file' ? block : {}) });
