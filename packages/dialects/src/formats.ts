@@ -46,7 +46,7 @@ export interface Format {
 
 const name = String.raw`([\p{L}\p{N}_.:/-]{1,100}?)`;
 const isValue = /^\s*(?=\{|\[\s*\{)/;
-const isCall = /^\s*(?=\[?\s*[\p{L}_][\p{L}\p{N}_.-]{0,100}\()/u;
+const isCall = /^\s*(?=(?:\[\s*)?[\p{L}_][\p{L}\p{N}_.-]{0,100}\()/u;
 const fences = ['```'];
 
 export const formats: readonly Format[] = [
@@ -242,7 +242,7 @@ export const mayBeBare = (text: string, tools: ToolTable): boolean => {
 
 /** The name of the tool that a bare call starts with. */
 export const bareName = (text: string, tools: ToolTable): string | undefined => {
-  const [, written] = /^\s*\[?\s*([\p{L}_][\p{L}\p{N}_.-]{0,100})\(/u.exec(text) ?? [];
+  const [, written] = /^\s*(?:\[\s*)?([\p{L}_][\p{L}\p{N}_.-]{0,100})\(/u.exec(text) ?? [];
   const plain = written === undefined ? undefined : plainName(written, tools);
   return plain !== undefined && tools.has(plain) ? plain : undefined;
 };

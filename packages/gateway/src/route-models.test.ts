@@ -155,6 +155,21 @@ describe('routeModels', () => {
     expect([reply.reason, chosen, a.requests.length]).toEqual(['budget', 1, 1]);
   });
 
+  it('resumes with the model of the agent if the chosen one no longer exists', async () => {
+    const durable = journal(createCallStore(inProcessCalls()));
+    const routed = (key: string, model: Model, own: Model) =>
+      createAgent({
+        model: own,
+        tools: [look],
+        use: [durable, routeModels({ models: { [key]: model }, by: () => key })],
+      });
+    const dying = named('a', [toolCall('look')], down$);
+    const call = routed('constructor', dying, named('own')).call('?', { callId: 'c' });
+    await expect(call).rejects.toThrow('No key.');
+    const agent = routed('other', named('b'), named('own', [text('Own.')]));
+    expect(textOf(await durable.resume(agent, 'c'))).toBe('Own.');
+  });
+
   it('leaves out a model whose circuit is open', async () => {
     const breaker = circuitBreaker({ minRequests: 1 });
     const main = named(

@@ -119,7 +119,8 @@ export const routeModels = (options: RouteModelsOptions): Layer => {
         }),
       );
     },
-    modelOf: ({ key }) => (key === undefined ? undefined : models[key]),
+    // A recorded key may no longer exist.
+    modelOf: ({ key = '' }) => (Object.hasOwn(models, key) ? models[key] : undefined),
   });
   return { ...layer, single: true };
 };
