@@ -50,6 +50,6 @@ export const hasContent = (chunk: ModelChunk): boolean => {
   }
 };
 
-/** The user of a call. An empty id is none: all who are not logged in would be one user. */
+/** The user of a call. An empty id counts as absent: otherwise, all who are not logged in would share answers. */
 export const userOf = ({ metadata }: LayerContext['call']): string | undefined =>
   Object.hasOwn(metadata, 'userId') && metadata['userId'] !== '' ? metadata['userId'] : undefined;

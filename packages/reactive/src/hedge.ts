@@ -103,7 +103,7 @@ const answer$ = (
     const reporter: Reporter = context;
     const [from, to] = [first.name, second.name];
     const failed$ = new ReplaySubject<MillraceError>(1);
-    /** What decides nothing, such as the usage that a model reports before its content. */
+    /** Chunks that do not decide the race, such as the usage of a model before its content. */
     const aside$ = new Subject<ModelChunk>();
     const aside = (chunks: readonly ModelChunk[]): Observable<never> => {
       chunks.forEach((chunk) => aside$.next(chunk));
