@@ -352,7 +352,14 @@ describe('over random scripts of models, tools, faults, interceptors and interru
         expect(run.errors).toHaveLength(errors.length);
         if (answered !== undefined && answered !== '') expect(answerAmong(run)).toBe(answered);
       }),
-      { numRuns: 50, examples: [[saidBefore, atTheLimit]] },
+      {
+        numRuns: 50,
+        examples: [
+          [saidBefore, atTheLimit],
+          // The last step shows no message, as the model is to write another one.
+          [saidBefore, { ...atTheLimit, does: 'again', every: 2 }],
+        ],
+      },
     );
   });
 });

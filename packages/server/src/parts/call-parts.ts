@@ -31,6 +31,7 @@ export interface CallParts {
 export const createCallParts = (by: CallRef): CallParts => {
   let step: string | undefined;
   let message: ShownMessage | undefined;
+  /** The last message of the current step. A reply that repeats one of an earlier step is shown again. */
   let latest: ShownMessage | undefined;
   /** The ids of messages that have ended. */
   const endedIds = new Set<string>();
@@ -59,6 +60,7 @@ export const createCallParts = (by: CallRef): CallParts => {
   const nextStep = (name: string): readonly Part[] => {
     const parts = endStep();
     step = name;
+    latest = undefined;
     return [...parts, { type: 'stepStart', by, step: name }];
   };
   /** The message with this id; ends another one that is open. */
