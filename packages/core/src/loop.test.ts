@@ -1,11 +1,24 @@
 import { describe, expect, it } from '@jest/globals';
-import { firstValueFrom, from, lastValueFrom, map, of, timer } from 'rxjs';
+import {
+  catchError,
+  concat,
+  firstValueFrom,
+  from,
+  lastValueFrom,
+  map,
+  type Observable,
+  of,
+  throwError,
+  timer,
+} from 'rxjs';
 import {
   type AgentOptions,
   type CallOptions,
   createAgent,
   inProcessMemory,
+  MillraceError,
   type Model,
+  type ModelChunk,
   on,
   only,
   textBlock,
@@ -28,6 +41,8 @@ import { journal } from './journal/index.js';
 
 const clock = tool({ name: 'clock', description: 'Tells the time.', run: () => 'noon' });
 const unbounded = { limits: { maxIterations: 20_000, onLimit: 'partial' } } as const;
+
+const halfToolCall: ModelChunk = { type: 'toolCall', index: 0, name: 'spy', json: '{"a":' };
 
 /** A model that asks for its tool without end, and keeps nothing. */
 const tireless: Model = {
@@ -441,6 +456,42 @@ describe('assembly of a request', () => {
       code: 'invalidResponse',
       partial: 'Half an ans',
     });
+  });
+});
+
+describe('tool calls of a message that is not whole', () => {
+  it.each<[string, Observable<ModelChunk>, string]>([
+    ['was cut at its length', from([toolCall('spy'), finish('length')]), 'truncated'],
+    ['was refused', from([toolCall('spy'), finish('refusal')]), 'refused'],
+    ['was filtered', from([toolCall('spy'), finish('filtered')]), 'refused'],
+    ['lacks its end', of(toolCall('spy')), 'invalidResponse'],
+    ['ends in the middle of arguments', of(halfToolCall), 'invalidResponse'],
+    [
+      'broke off',
+      concat(
+        of(toolCall('spy')),
+        throwError(() => new MillraceError('connection', 'reset')),
+      ),
+      'connection',
+    ],
+  ])('X2: never run if it %s', async (_, answer$, ending) => {
+    let runs = 0;
+    const spy = tool({ name: 'spy', description: 'Spies.', run: () => (runs += 1) });
+    const memory = inProcessMemory();
+    const agent = createAgent({ model: scriptedModel(answer$), tools: [spy] });
+    const reason$ = sessions(agent, { memory })
+      .open('s')
+      .call$('?')
+      .pipe(
+        map(({ reason }): string => reason),
+        catchError((error: MillraceError) => of(error.code)),
+      );
+    expect(await lastValueFrom(reason$)).toBe(ending);
+    expect(runs).toBe(0);
+    const stored = await lastValueFrom(memory('s').load$());
+    expect(stored.flatMap(({ content }) => content.map(({ type }) => type))).not.toContain(
+      'tool_call',
+    );
   });
 });
 

@@ -18,6 +18,7 @@ import {
   inProcessMemory,
   interruptOn,
   isMillraceError,
+  type ModelChunk,
   on,
   only,
   type Reply,
@@ -327,6 +328,22 @@ describe('a hard stop', () => {
       });
       const reply$ = agent.call$('?', { limits: { timeouts: { callMs: 50 } }, scheduler });
       expectObservable(reply$.pipe(codes)).toBe('-----(r|)', { r: 'answer: t' });
+    });
+  });
+
+  it('C5: a call has 30 minutes, and each of its tools 60 seconds, by default', () => {
+    marbles(({ model, expectObservable, scheduler }) => {
+      const use: ModelChunk = toolCall('deaf');
+      const agent = createAgent({ model: model(['(uf|)', '-'], { u: use }), tools: [deaf] });
+      const seen$ = agent.stream$('?', { scheduler }).pipe(
+        only('postActing'),
+        map(({ result }) => textOf(result)),
+        catchError((error: unknown) => of(isMillraceError(error) ? error.code : String(error))),
+      );
+      expectObservable(seen$).toBe('60s t 1739999ms (c|)', {
+        t: "Failed: The tool 'deaf' did not finish within 60000 ms.",
+        c: 'timeout',
+      });
     });
   });
 

@@ -181,6 +181,26 @@ describe('the result of a tool', () => {
     expect(reply.toolCalls[0]?.output).toBe('xxxxxxxxxx\n[… 20 of 30 characters omitted]');
   });
 
+  it('T14: without a limit of its own, an agent cuts observations at 16,000 characters', async () => {
+    const lengths = { whole: 16_000, long: 16_001 };
+    const tools = Object.entries(lengths).map(([name, length]) =>
+      define(name, () => 'x'.repeat(length)),
+    );
+    const [whole, long] = await outputs(tools, ['whole'], ['long']);
+    expect(whole).toBe('x'.repeat(16_000));
+    expect(long).toBe(`${'x'.repeat(16_000)}\n[… 1 of 16001 characters omitted]`);
+  });
+
+  it('X12, T14: an output of 50 MB is cut, and costs no sibling its result', async () => {
+    const huge = define('huge', () => ({
+      list: Array.from({ length: 50 }, () => 'x'.repeat(1e6)),
+    }));
+    const [cut, whole] = await outputs([huge, define('f', () => 'ok')], ['huge'], ['f']);
+    expect(cut).toMatch(/omitted\]$/);
+    expect(cut?.length).toBeLessThan(16_100);
+    expect(whole).toBe('ok');
+  });
+
   it('T4: one tool message holds all results; details are for the user interface only', async () => {
     const memory = inProcessMemory();
     const model = scriptedModel([toolCall('f'), toolCall('g')], [text('done')]);

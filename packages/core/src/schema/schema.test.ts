@@ -46,6 +46,35 @@ describe('T5: pruneInput', () => {
   });
 });
 
+describe('X13: what a schema may say', () => {
+  it('of keys in allOf, anyOf, oneOf, if and $ref, pruning leaves alone', () => {
+    const part = { type: 'object', properties: { a: { type: 'string' } } };
+    for (const rule of [
+      { allOf: [part] },
+      { anyOf: [part] },
+      { oneOf: [part] },
+      { if: part, then: part },
+      { $ref: '#/$defs/part' },
+    ]) {
+      const own = { type: 'object', properties: { b: { type: 'string' } }, ...rule };
+      const schema = { type: 'object', properties: { part: own }, $defs: { part } };
+      const input = { part: { a: 'x', b: 'y', more: 1 } };
+      expect(verdictOn(schema, { ...input, more: 1 }).value).toEqual(input);
+    }
+  });
+
+  it('in an $id is its own: two schemas of one $id do not meet', () => {
+    const schema = (type: string) => ({
+      $id: 'https://example.com/trip.json',
+      type: 'object',
+      properties: { days: { type } },
+    });
+    expect(verdictOn(schema('number'), { days: 3 }).valid).toBe(true);
+    expect(verdictOn(schema('string'), { days: 3 }).valid).toBe(false);
+    expect(verdictOn(schema('number'), { days: 3 }).valid).toBe(true);
+  });
+});
+
 describe('T5: coerceInput', () => {
   it('reads a text as a number where the schema says number; nothing else does', async () => {
     expect(await outputOf({ coerceInput: true }, { days: '5' })).toBe('{"days":5}');

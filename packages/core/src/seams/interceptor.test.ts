@@ -124,6 +124,23 @@ describe('an interceptor', () => {
     expect((await lastValueFrom(memory.load$()))[2]).toMatchObject(seen);
   });
 
+  it('I11: an edit at postSummary reaches the reply and memory', async () => {
+    const { memory, session } = agentWith(
+      on(
+        'postSummary',
+        map((event) => ({
+          ...event,
+          message: { ...event.message, content: [textBlock('In short.')] },
+        })),
+      ),
+    );
+    const reply = await session.call('?', { limits: { maxIterations: 1 } });
+    expect([reply.reason, textOf(reply)]).toEqual(['maxIterations', 'In short.']);
+    const stored = await lastValueFrom(memory.load$());
+    expect(stored.map((message) => textOf(message)).slice(-1)).toEqual(['In short.']);
+    expect(stored.filter((message) => textOf(message) === 'done')).toEqual([]);
+  });
+
   it('I11: an edit at postCall reaches the reply and memory, where it is stored once', async () => {
     const { memory, session } = agentWith(
       on(
