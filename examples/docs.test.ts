@@ -107,22 +107,3 @@ describe('every code block of the documentation', () => {
     120_000,
   );
 });
-
-describe('docs/rules.md', () => {
-  it('names the rules that tests prove, and no others', () => {
-    const tests = readdirSync(join(root, 'packages'))
-      .map((name) => join(root, 'packages', name, 'src'))
-      .flatMap((source) =>
-        readdirSync(source, { recursive: true, encoding: 'utf8' })
-          .filter((file) => file.endsWith('.test.ts'))
-          .map((file) => readFileSync(join(source, file), 'utf8')),
-      );
-    const proved = tests.flatMap((source) => [
-      ...source.matchAll(/['"`]((?:[A-Z]\d+(?:, )?)+): /g),
-    ]);
-    const ids = new Set(proved.flatMap(([, names = '']) => names.split(', ')));
-    const rules = readFileSync(join(root, 'docs', 'rules.md'), 'utf8');
-    const listed = [...rules.matchAll(/^- \*\*([A-Z]\d+)\*\*: /gm)].map(([, id = '']) => id);
-    expect([...ids].sort()).toEqual([...listed].sort());
-  });
-});

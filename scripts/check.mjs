@@ -13,6 +13,11 @@ const steps = [
   { name: 'types', goal: 'TypeScript 6 takes the declarations', args: ['run', 'types'] },
   { name: 'boundaries', goal: 'nothing imports what it must not', args: ['run', 'boundaries'] },
   {
+    name: 'rules',
+    goal: 'every rule of docs/rules.md links to its tests',
+    args: ['run', 'rules', '--', '--check'],
+  },
+  {
     name: 'house',
     goal: 'no measure of size or shape exceeds its ceiling',
     args: ['run', 'house', '--', '--check'],

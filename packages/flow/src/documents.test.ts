@@ -104,7 +104,7 @@ describe('support-router', () => {
     expect(textOf(reply)).toBe('I cannot find it.');
   });
 
-  it('G6, R2: answers from the manuals, and what it cites can be found', async () => {
+  it('G6, R7: answers from the manuals, and what it cites can be found', async () => {
     const { agent, large } = routerOf([json({ category: 'product' })], [text('Yes [1].')]);
     const { log, streamed, reply } = await play(agent, 'Can it grind rye?');
     expect(log).toEqual([

@@ -108,7 +108,7 @@ describe('an http component', () => {
     expect(whole.sent[0]?.url).toBe('https://y.test/a/x');
   });
 
-  it('X17: secrets are sent, and are in no event, error, output or picture', async () => {
+  it('X10: secrets are sent, and are in no event, error, output or picture', async () => {
     const secrets = { KEY: 'sk-"1234\\', ID: 'me' };
     const params = {
       url: 'https://x.test/{{secret.ID}}',
@@ -144,7 +144,7 @@ describe('an http component', () => {
     expect(broken.sent).toEqual([]);
   });
 
-  it('X17: no data becomes a secret, however it is put together', async () => {
+  it('X10: no data becomes a secret, however it is put together', async () => {
     const piece = fc.constantFrom(
       '{',
       '{{',

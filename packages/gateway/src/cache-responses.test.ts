@@ -53,7 +53,7 @@ const hitsOf = (agent: Pick<Agent, 'events$'>): AgentEvent[] => {
 const agentOf = (model: Model, options?: CacheResponsesOptions, ...use: readonly Layer[]): Agent =>
   createAgent({ name: 'desk', model, use: [...use, cacheResponses(options)] });
 
-describe('cacheResponses', () => {
+describe('C13: cacheResponses', () => {
   it('answers the same request once, at no cost, for the same user and agent only', async () => {
     const spent = budget({ tokens: 1_000 });
     const model = scriptedModel([text('1'), used], [text('2'), used], [text('3'), used]);

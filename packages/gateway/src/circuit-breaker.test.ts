@@ -53,7 +53,7 @@ const asking =
       ),
     );
 
-describe('circuitBreaker', () => {
+describe('C12: circuitBreaker', () => {
   it('opens after enough failures, refuses at once, and closes after a probe that succeeds', () => {
     marbles((helpers) => {
       const { cold, expectObservable, expectSubscriptions } = helpers;

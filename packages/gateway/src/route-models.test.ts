@@ -51,7 +51,7 @@ const down$ = throwError(() => new MillraceError('auth', 'No key.'));
 /** Collects what a layer chose. */
 const choices = (events: AgentEvent[]) => (event: AgentEvent) => void events.push(event);
 
-describe('routeModels', () => {
+describe('C14: routeModels', () => {
   it('chooses once per call, and a budget charges the chosen model under its own name', async () => {
     const own = named('own');
     const large = named('large', [toolCall('look'), used(10)], [text('Large.'), used(10)]);
@@ -229,7 +229,7 @@ describe('routeModels', () => {
   });
 });
 
-describe('canary', () => {
+describe('C15: canary', () => {
   it('keeps each user with one model, also when the share grows, and hits the share (property)', async () => {
     const chosenBy = async (user: string, share: number, name = 'canary'): Promise<string> => {
       const candidate = named('candidate', [text('candidate')]);

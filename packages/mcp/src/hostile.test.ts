@@ -6,7 +6,7 @@ import { calm, hostile, ran } from './servers.test-support.js';
 /** Waits that end by a time-out need no longer one. */
 const brief = { connectMs: 2_000 };
 
-describe('a server that misbehaves when it is called', () => {
+describe('T20: a server that misbehaves when it is called', () => {
   it.each<[kind: string, result: RegExp, options: object]>([
     ['garbage', /^use ran$/, {}],
     [
@@ -41,7 +41,7 @@ describe('a server that misbehaves when it is called', () => {
     expect((await ran([servers])).tools).toEqual([['bad_use']]);
   });
 
-  it('keeps only the beginning of a result that is too large', async () => {
+  it('X6: keeps only the beginning of a result that is too large', async () => {
     const { events, results } = await ran(
       [mcp(hostile('oversized', { limits: { result: 10_000 } }))],
       [['bad_use']],
@@ -67,7 +67,7 @@ describe('a server that misbehaves when it is called', () => {
     expect(chunks[0]).toEqual({ progress: 1, message: '[2Khello' });
   });
 
-  it('cannot pollute prototypes', async () => {
+  it('X15: cannot pollute prototypes', async () => {
     const { tools, results } = await ran(
       [mcp(hostile('prototype'))],
       [
@@ -82,7 +82,7 @@ describe('a server that misbehaves when it is called', () => {
   });
 });
 
-describe('a server that cannot be used', () => {
+describe('T20: a server that cannot be used', () => {
   it.each<[kind: string, warning: RegExp, options: object]>([
     ['silent start', /listed no tools within 500 ms/, { timeouts: { connectMs: 500 } }],
     ['silent list', /listed no tools within 500 ms/, { timeouts: { connectMs: 500 } }],
@@ -101,8 +101,8 @@ describe('a server that cannot be used', () => {
   });
 });
 
-describe('a server that lists bad tools', () => {
-  it('loses those whose schema cannot be used, each with the reason', async () => {
+describe('T20: a server that lists bad tools', () => {
+  it('X13: loses those whose schema cannot be used, each with the reason', async () => {
     const { tools, warnings } = await ran([mcp(hostile('bombs'))]);
     expect(tools[0]).toEqual(['bad_use', 'bad_doubling', 'bad_backtracking']);
     const reasons = warnings.filter((warning) => warning.includes('is left out'));
@@ -117,7 +117,7 @@ describe('a server that lists bad tools', () => {
     expect(reasons.join('\n')).toContain('its schema has 30');
   });
 
-  it('cannot block the process by a schema or a pattern', async () => {
+  it('X13: cannot block the process by a schema or a pattern', async () => {
     const { results } = await ran(
       [mcp(hostile('bombs'))],
       [['bad_doubling'], ['bad_backtracking', { word: `${'a'.repeat(40)}!` }]],
@@ -126,7 +126,7 @@ describe('a server that lists bad tools', () => {
     expect(results['bad_backtracking']).toBe('backtracking ran');
   });
 
-  it('gets names that every provider accepts, each once, and descriptions without hidden text', async () => {
+  it('X14: gets names that every provider accepts, each once, and descriptions without hidden text', async () => {
     const { tools, warnings, descriptions } = await ran([mcp(hostile('names'))]);
     const [names = []] = tools;
     expect(names).toHaveLength(7);
@@ -150,7 +150,7 @@ describe('a server that lists bad tools', () => {
   });
 });
 
-describe('secrets', () => {
+describe('X10: secrets', () => {
   it('of the environment are not passed on, unless the options name them', async () => {
     process.env['MILLRACE_SECRET'] = 'do-not-pass-on';
     const { results } = await ran(

@@ -82,7 +82,7 @@ const at = (url: string, options: Partial<McpServer['http']> = {}): McpServer =>
   reconnect: { attempts: 1 },
 });
 
-describe('a server over HTTP', () => {
+describe('T20: a server over HTTP', () => {
   it('gets the headers with each request, and is told when the session ends', async () => {
     const seen: string[] = [];
     const deleted = new Promise<unknown>((resolve) => {
@@ -140,7 +140,7 @@ describe('a server over HTTP', () => {
     ]);
   });
 
-  it('that sends a message without end is cut off', async () => {
+  it('X6: that sends a message without end is cut off', async () => {
     const url = await web({
       'tools/call': (_message, _request, response) => {
         response.writeHead(200, { 'content-type': 'application/json' });
@@ -197,7 +197,7 @@ describe('a server over HTTP', () => {
     expect((await ran([servers], [['web_use']])).results['web_use']).toBe('use ran');
   });
 
-  it('that redirects to another origin does not get the headers there', async () => {
+  it('X9: that redirects to another origin does not get the headers there', async () => {
     const stolen: unknown[] = [];
     const thief = await listening((_message, request, response) => {
       stolen.push(request.headers['x-key']);

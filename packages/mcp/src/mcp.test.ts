@@ -44,7 +44,7 @@ const warned = (servers: McpLayer): Promise<readonly string[]> =>
     ),
   );
 
-describe('the connection', () => {
+describe('T20: the connection', () => {
   it('is shared by calls that run at the same time, and ended with the last', async () => {
     const servers = mcp(hostile('process'));
     const [one, two] = await Promise.all([pidOf(servers), pidOf(servers)]);
@@ -62,7 +62,7 @@ describe('the connection', () => {
     await ended(first);
   });
 
-  it('is ended with a call that is unsubscribed from', async () => {
+  it('I5: is ended with a call that is unsubscribed from', async () => {
     const servers = mcp(hostile('process'));
     const model = scriptedModel([toolCall('bad_use')], [text('done')]);
     const event = await firstValueFrom(
@@ -75,7 +75,7 @@ describe('the connection', () => {
     );
   });
 
-  it('is not waited for after an interrupt', async () => {
+  it('S1: is not waited for after an interrupt', async () => {
     const stop$ = new Subject<void>();
     const agent = createAgent({ model: scriptedModel(), use: [mcp(hostile('silent start'))] });
     const reply = agent.call('?', { use: [interruptOn(stop$)] });
@@ -83,7 +83,7 @@ describe('the connection', () => {
     expect((await reply).reason).toBe('interrupted');
   });
 
-  it('cancels a tool call that takes too long', async () => {
+  it('T8: cancels a tool call that takes too long', async () => {
     const { results } = await ran(
       [mcp(hostile('silent call', { timeouts: { toolMs: 200 } }))],
       [['bad_use']],
@@ -93,7 +93,7 @@ describe('the connection', () => {
   });
 });
 
-describe('the tools of servers', () => {
+describe('T20: the tools of servers', () => {
   it('are beside those of the agent, whose names win', async () => {
     const model = scriptedModel([toolCall('calm_use')], [text('done')]);
     const own = tool({ name: 'calm_use', description: 'Is mine.', run: () => 'mine' });
@@ -117,7 +117,7 @@ describe('the tools of servers', () => {
     expect((await ran([mcp(hostile('silent call', include))])).tools).toEqual([['use']]);
   });
 
-  it('may be hidden by a selection', async () => {
+  it('T11: may be hidden by a selection', async () => {
     const layers = [
       mcp(calm()),
       mcp(calm({ name: 'other' })),
@@ -126,7 +126,7 @@ describe('the tools of servers', () => {
     expect((await ran(layers)).tools).toEqual([['other_use']]);
   });
 
-  it('can be wrapped, to ask for approval', async () => {
+  it('T12: can be wrapped, to ask for approval', async () => {
     const wrap = (it: Tool) => requireApproval(it, false);
     const { results } = await ran([mcp(calm({ wrap }))], [['calm_use']]);
     expect(results['calm_use']).toMatch(/denied|not approved/i);
@@ -149,7 +149,7 @@ describe('the tools of servers', () => {
   });
 });
 
-describe('a tool whose description changes', () => {
+describe('T20: a tool whose description changes', () => {
   it('is not used, and reported', async () => {
     const servers = mcp(hostile('redescribed'));
     const held = servers.servers$.subscribe();
@@ -189,7 +189,7 @@ describe('a tool whose description changes', () => {
   });
 });
 
-describe('questions of a server', () => {
+describe('T20: questions of a server', () => {
   it.each(['elicit', 'sample'])('are refused by default: %s', async (name) => {
     const { results } = await ran([mcp(hostile('asks'))], [[`bad_${name}`]]);
     expect(results[`bad_${name}`]).toContain('-32601');
@@ -219,7 +219,7 @@ describe('questions of a server', () => {
   });
 });
 
-describe('mcpTools', () => {
+describe('T20: mcpTools', () => {
   it('emits the tools of a server; addTools gives them to a call', async () => {
     const { results } = await ran([addTools(mcpTools(calm()))], [['calm_use']]);
     expect(results['calm_use']).toBe('use ran');

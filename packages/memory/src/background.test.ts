@@ -33,7 +33,7 @@ const inBackground = (
   return { extraction, model, memory, ask$, ask, event$, cold };
 };
 
-describe('extraction in the background', () => {
+describe('G7: extraction in the background', () => {
   it('starts after a quiet time, and the reply does not wait', () =>
     marbles((helpers) => {
       const { ask$, model, event$ } = inBackground(helpers, ['50ms (of|)']);

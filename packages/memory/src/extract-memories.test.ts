@@ -55,7 +55,7 @@ const refusedIn = async (asked: string, ...list: readonly object[]) => {
   return event?.type === 'memoriesExtracted' ? event.refused.map(({ why }) => why) : event;
 };
 
-describe('extractMemories', () => {
+describe('G7: extractMemories', () => {
   it('remembers a fact, and recalls it in a later session', async () => {
     const memory = inProcessLongTermMemory();
     const small = scriptedModel(
@@ -405,7 +405,7 @@ describe('extractMemories', () => {
   });
 });
 
-describe('the facts of an extraction', () => {
+describe('G7: the facts of an extraction', () => {
   it.each(longTermMemoryContract(() => factsOf(inProcessLongTermMemory())))(
     'keep the contract: $name',
     ({ run }) => run(),

@@ -6,7 +6,7 @@ import { ruleExtractor } from './rule-extractor.test-support.js';
 
 const of = (half: 'tuned' | 'heldOut') => people.filter((it) => it.half === half);
 
-describe('the dialogues', () => {
+describe('G7: the dialogues', () => {
   const tuned = lastValueFrom(measured$(of('tuned'), ruleExtractor()));
 
   it('leave facts that hold, without stale, crossed or injected ones, from the half that rules are written for', async () => {

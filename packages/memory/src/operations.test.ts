@@ -43,7 +43,7 @@ const anyBatches = fc.array(
 
 const asked = 'I am in Lima and Oslo or Rome or Graz, with tea.';
 
-describe('operations of any kind', () => {
+describe('G7: operations of any kind', () => {
   it('leave one current fact per chain, for each user apart, and the same if they are applied twice', async () => {
     await fc.assert(
       fc.asyncProperty(anyBatches, async (batches) => {

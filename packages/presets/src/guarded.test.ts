@@ -26,7 +26,7 @@ let waiting = '';
 const spinning = (times: number) => Array.from({ length: times }, () => [toolCall('spin')]);
 
 describe('the preset guarded', () => {
-  it('M: lets 20 calls run at once, and 100 wait', () => {
+  it('M4: lets 20 calls run at once, and 100 wait', () => {
     const agent = createAgent(guarded({ model: { name: 'm', stream$: () => NEVER } }));
     const failures: unknown[] = [];
     const calls = Array.from({ length: 121 }, () =>
@@ -36,7 +36,7 @@ describe('the preset guarded', () => {
     calls.forEach((call) => call.unsubscribe());
   });
 
-  it('M: gives a call 30 s and a tool 15 s, the wait for a place counted', () => {
+  it('M4: gives a call 30 s and a tool 15 s, the wait for a place counted', () => {
     marbles(({ scheduler, expectObservable }) => {
       const stuck = tool({ name: 'stuck', description: 'Never ends.', run: () => NEVER });
       const model = scriptedModel([toolCall('stuck')], [text('Well.')]);
@@ -59,7 +59,7 @@ describe('the preset guarded', () => {
     });
   });
 
-  it('M: answers behind ten tools', async () => {
+  it('M4: answers behind ten tools', async () => {
     const model = scriptedModel(...spinning(10), [text('Enough.')]);
     const limits = { maxToolCalls: undefined, timeouts: { callMs: undefined } } as never;
     const reply = await createAgent(guarded({ model, tools: [spin], limits })).call('?');
@@ -68,7 +68,7 @@ describe('the preset guarded', () => {
     expect(model.requests[10]?.toolChoice).toBe('none');
   });
 
-  it('M: remembers what was said and answered, and shows the last ten turns', async () => {
+  it('M4: remembers what was said and answered, and shows the last ten turns', async () => {
     const memory = inProcessMemory();
     const model = scriptedModel(
       ...Array.from({ length: 12 }, (_, n) => [[toolCall('spin')], [text(`answer ${n}`)]]).flat(),
@@ -83,7 +83,7 @@ describe('the preset guarded', () => {
     expect(shown[20]).toBe('question 11');
   });
 
-  it('M: shows every turn, without tools, if the memory selects them itself', async () => {
+  it('M4: shows every turn, without tools, if the memory selects them itself', async () => {
     const answers = Array.from({ length: 12 }, () => [[toolCall('spin')], [text('Yes.')]]).flat();
     const model = scriptedModel(...answers);
     const agent = createAgent(guarded({ model, tools: [spin] }, { turns: Infinity }));
@@ -175,7 +175,7 @@ describe('the preset guarded', () => {
     await expect(agent.call('?')).rejects.toMatchObject({ code: 'guardRejected' });
   });
 
-  it('C6: what is vetoed does not wait either; C4: requests are sent again as it is told', async () => {
+  it('C4, C6: what is vetoed does not wait either, and requests are sent again as it is told', async () => {
     const stuck = createSemaphore({ max: 1, maxQueue: 0 });
     stuck.hold$(() => NEVER).subscribe();
     const vetoed = createAgent(
@@ -196,7 +196,7 @@ describe('the preset guarded', () => {
     expect(requests).toBe(1);
   });
 
-  it('M: fits requests into 128,000 tokens, and refuses what is too long', async () => {
+  it('M4: fits requests into 128,000 tokens, and refuses what is too long', async () => {
     const model = scriptedModel([text('Read.')]);
     const agent = createAgent(guarded({ model }));
     await expect(agent.call('x'.repeat(32_001))).rejects.toMatchObject({ code: 'guardRejected' });
@@ -208,7 +208,7 @@ describe('the preset guarded', () => {
     expect(model.requests).toEqual([]);
   });
 
-  it('M: shows 20 tools at most, and passages of the retriever', async () => {
+  it('M4: shows 20 tools at most, and passages of the retriever', async () => {
     const tools = Array.from({ length: 25 }, (_, n) =>
       tool({ name: `t${n}`, description: 'A tool.', run: () => '' }),
     );
@@ -240,7 +240,7 @@ describe('the preset guarded', () => {
     }
   });
 
-  it('M: is what its options say first', async () => {
+  it('M4: is what its options say first', async () => {
     const model = scriptedModel(...spinning(2), [text('Enough.')]);
     const limits = { maxToolCalls: 2, timeouts: { toolMs: 1 } };
     const reply = await createAgent(guarded({ model, tools: [spin], limits })).call('?');

@@ -57,7 +57,7 @@ const order = (events: Awaited<ReturnType<typeof record>>): readonly string[] =>
     );
 
 describe('the preset planner', () => {
-  it('M, G1: analyses, takes three rounds, reflects on each, and completes with an answer', async () => {
+  it('M5, G1: analyses, takes three rounds, reflects on each, and completes with an answer', async () => {
     const { model, events, reply } = await run([
       says('Ask two places.'),
       uses(['look', { at: 'a' }], ['look', { at: 'b' }]),
@@ -102,7 +102,7 @@ describe('the preset planner', () => {
     expect(model.requests[1]?.system).toContain('JSON list');
   });
 
-  it('M, G1: a tool that fails is reflected on, and another way is taken', async () => {
+  it('M5, G1: a tool that fails is reflected on, and another way is taken', async () => {
     const { model, events, reply } = await run([
       says('Look around.'),
       uses(['look', { at: 'nowhere' }], ['look', { at: 'a' }]),
@@ -115,7 +115,7 @@ describe('the preset planner', () => {
     expect(events.filter(({ type }) => type === 'error')).toEqual([]);
   });
 
-  it('M, L3: five rounds and one more, then a closing request', async () => {
+  it('M5, L3: five rounds and one more, then a closing request', async () => {
     const rounds = Array.from({ length: 6 }, (_, n) => uses(['look', { at: `${n}` }]));
     const { model, reply } = await run([...rounds, says('Not found.')], {
       analyse: false,
@@ -178,7 +178,7 @@ describe('the preset planner', () => {
     ]);
   });
 
-  it('M: five tools at once, unless it is told otherwise', async () => {
+  it('M5: five tools at once, unless it is told otherwise', async () => {
     let running = 0;
     let most = 0;
     const slow = tool({
@@ -203,7 +203,7 @@ describe('the preset planner', () => {
     expect(most).toBe(2);
   });
 
-  it('M: works with native tools as well, where an answer needs no completion', async () => {
+  it('M5: works with native tools as well, where an answer needs no completion', async () => {
     const model = scriptedModel([toolCall('look', { at: 'a' })], [text('It is at a.')]);
     const settings = { calling: 'native', analyse: false, reflect: false } as const;
     const reply = await createAgent(planner({ model, tools: [look] }, settings)).call('?');
@@ -211,7 +211,7 @@ describe('the preset planner', () => {
     expect(model.requests[0]?.tools?.map(({ name }) => name)).toEqual(['look', 'complete_task']);
   });
 
-  it('M: writes a late question anew, and is refused what it does not have', async () => {
+  it('M5: writes a late question anew, and is refused what it does not have', async () => {
     const done = (answer: string) => uses(['complete_task', { answer }]);
     const model = scriptedModel(done('Here.'), says('Where is the mill?'), done('There.'));
     const session = sessions(
@@ -261,7 +261,7 @@ describe('the preset planner', () => {
     [3, {}],
     [2, { top: 2 }],
   ])(
-    'M, G3: remembers its users, and lets the model pick the best %d memories',
+    'M5, G3: remembers its users, and lets the model pick the best %d memories',
     async (top, own) => {
       const memory = inProcessLongTermMemory();
       const scope = { userId: 'ada' };
@@ -283,7 +283,7 @@ describe('the preset planner', () => {
     },
   );
 
-  it('M, G3: ranks memories outside of its dialect, which takes no answer for an action', async () => {
+  it('M5, G3: ranks memories outside of its dialect, which takes no answer for an action', async () => {
     for (const ranking of ['[4, 2]', '{"memories": [4, 2]}', 'Memories 4 and 2.']) {
       const memory = inProcessLongTermMemory();
       const facts = ['one', 'two', 'three', 'four'].map((it) => ({

@@ -15,7 +15,7 @@ const says = (words: string): ScriptedAnswer => [text(words)];
 const atOnce = { limits: { parseBackoffMs: 0, toolBackoffMs: 0 } };
 
 describe('the preset action', () => {
-  it('M: asks in its dialect, at 0.7 and with 8,000 tokens, and runs one tool a step', async () => {
+  it('M2: asks in its dialect, at 0.7 and with 8,000 tokens, and runs one tool a step', async () => {
     const model = scriptedModel(
       says(
         'Thought: Look.\nAction: {"tool": "look", "inputs": {"at": "a", "odd": 1}}\nAction: {"tool": "look", "inputs": {"at": "b"}}',
@@ -30,7 +30,7 @@ describe('the preset action', () => {
     expect(model.requests[0]?.system).toContain('Action:');
   });
 
-  it('M: repairs twice, after 0.8 s and 1.6 s', () => {
+  it('M2: repairs twice, after 0.8 s and 1.6 s', () => {
     marbles(({ scheduler, expectObservable }) => {
       const bad = says('Action: {"tool": "look", "inputs": {');
       const model = scriptedModel(bad, bad, says('Action: {"final_answer": "Seen."}'));
@@ -39,7 +39,7 @@ describe('the preset action', () => {
     });
   });
 
-  it('M: is what its options say first', async () => {
+  it('M2: is what its options say first', async () => {
     const model = scriptedModel(says('Hello.'));
     const agent = createAgent(
       action({ model, tools: [look], request: { temperature: 0 } }, { strict: true }),
@@ -52,7 +52,7 @@ describe('the preset action', () => {
 });
 
 describe('the preset flat', () => {
-  it('M: cuts observations at 500 characters', async () => {
+  it('M3: cuts observations at 500 characters', async () => {
     const model = scriptedModel(
       says('{"scratchpad": "Look.", "tool": "look", "arguments": {"at": "a"}}'),
       says('{"answer": "Seen."}'),
@@ -64,7 +64,7 @@ describe('the preset flat', () => {
     expect(observation.length).toBeLessThan(700);
   });
 
-  it('M: raises the temperature by 0.2 with each text that cannot be read', async () => {
+  it('M3: raises the temperature by 0.2 with each text that cannot be read', async () => {
     const bad = says('{"tool": "look", "arguments": {');
     const model = scriptedModel(bad, bad, says('{"answer": "Seen."}'));
     await createAgent(flat({ model, tools: [look] })).call('?', atOnce);
@@ -76,7 +76,7 @@ describe('the preset flat', () => {
     expect(own.requests.map(({ temperature }) => temperature)).toEqual([0.5, 0.7]);
   });
 
-  it('M: has ten steps, then a closing attempt at temperature 0, then an error', async () => {
+  it('M3: has ten steps, then a closing attempt at temperature 0, then an error', async () => {
     const step = says('{"tool": "look", "arguments": {"at": "a"}}');
     const steps = Array.from({ length: 10 }, () => step);
     const model = scriptedModel(...steps, says('{"answer": "Enough."}'));
@@ -93,7 +93,7 @@ describe('the preset flat', () => {
     });
   });
 
-  it('M: lets interceptors of the agent have the last word', async () => {
+  it('M3: lets interceptors of the agent have the last word', async () => {
     const model = scriptedModel(
       says('{"tool": "look", "arguments": {"at": "a"}}'),
       says('Enough.'),
@@ -109,7 +109,7 @@ describe('the preset flat', () => {
 });
 
 describe('the preset native', () => {
-  it('M: has ten iterations, and leaves the model as it is', async () => {
+  it('M1: has ten iterations, and leaves the model as it is', async () => {
     const model = scriptedModel(says('Hello.'));
     const options = native({ model, tools: [look], request: { temperature: 1 } });
     expect(options).toMatchObject({

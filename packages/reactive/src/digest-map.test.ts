@@ -292,7 +292,7 @@ describe('digestMap', () => {
     );
   });
 
-  it('X1: names a wrong option', () => {
+  it('I10: names a wrong option', () => {
     // @ts-expect-error -- missing
     expect(() => digestMap(() => of(1), {})).toThrow(/needs 'summarise'/);
     const wrong = { summarise: () => of(''), from: 0 };

@@ -86,7 +86,7 @@ const both = (
   });
 };
 
-describe('hedge', () => {
+describe('C8: hedge', () => {
   it('asks only the first model if it answers in time', () => {
     both(['5ms a 10ms (bf|)', 'a'], (seen) => {
       seen.expectObservable(seen.answer$).toBe('5ms a 10ms (bf|)', chunks);
@@ -313,7 +313,7 @@ describe('hedge', () => {
     expect(hedge(plain, plain, { afterMs: 5 }).unsupported).toEqual([]);
   });
 
-  it('X1: names a wrong argument', () => {
+  it('I10: names a wrong argument', () => {
     const model = scriptedModel();
     // @ts-expect-error -- not a model
     expect(() => hedge(model, 'second', { afterMs: 1 })).toThrow(

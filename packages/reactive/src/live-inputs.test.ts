@@ -49,7 +49,7 @@ const twoTurns = () => scriptedModel([toolCall('hammer')], [text('Done.')]);
 /** An Observable that never ends, as feature flags. */
 const flag = <T>(value: T): Observable<T> => concat(of(value), NEVER);
 
-describe('live inputs', () => {
+describe('R6: live inputs', () => {
   it('share one subscription while calls run, and free it with the last call', () => {
     marbles(({ cold, hot, model, scheduler, expectObservable, expectSubscriptions }) => {
       const source = cold('3ms a 40ms b', { a: 'A.', b: 'B.' });
@@ -96,7 +96,7 @@ describe('live inputs', () => {
     });
   });
 
-  it('C1: the time-out of the call covers the wait', () => {
+  it('C5: the time-out of the call covers the wait', () => {
     marbles(({ cold, scheduler, expectObservable, expectSubscriptions }) => {
       const source = cold<string>('-');
       const agent = createAgent({ model: scriptedModel(), use: [liveInstructions(source)] });
@@ -150,7 +150,7 @@ describe('live inputs', () => {
     else await expect(answered).rejects.toThrow(expected);
   });
 
-  it('X1: name a wrong argument', () => {
+  it('I10: name a wrong argument', () => {
     // @ts-expect-error -- not an Observable
     expect(() => liveModel('gpt')).toThrow(/liveModel\(\) takes an Observable of models/);
     // @ts-expect-error -- not an option
@@ -183,7 +183,7 @@ const across = async <T>(
   return events;
 };
 
-describe('liveInstructions', () => {
+describe('R6: liveInstructions', () => {
   it.each([
     ['call', ['A.', 'A.']],
     ['turn', ['A.', 'B.']],
@@ -227,7 +227,7 @@ describe('liveInstructions', () => {
   });
 });
 
-describe('liveModel', () => {
+describe('R6: liveModel', () => {
   const two = () => {
     const [a, b] = [twoTurns(), scriptedModel([text('B.')], [text('B.')])];
     return { a: { ...a, name: 'a' }, b: { ...b, name: 'b' } };
@@ -264,7 +264,7 @@ describe('liveModel', () => {
   });
 });
 
-describe('liveTools', () => {
+describe('R6: liveTools', () => {
   it.each([
     ['call', ['hammer,saw', 'hammer,saw']],
     ['turn', ['hammer,saw', 'hammer,drill']],

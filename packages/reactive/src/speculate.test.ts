@@ -140,7 +140,7 @@ const fates = (event$: Observable<AgentEvent>): Observable<string> =>
     filter((type) => Object.values(news).includes(type)),
   );
 
-describe('speculate', () => {
+describe('T19: speculate', () => {
   it('starts a tool as soon as its arguments are closed; the tool call takes it over', () => {
     speculated(['n-o 10ms t 10ms (f|)', '(tf|)'], '20ms (a|)', (seen) => {
       seen.expectObservable(fates(seen.event$)).toBe('--S 21ms (UgAZ|)', news);
@@ -495,7 +495,7 @@ describe('speculate', () => {
     );
   });
 
-  it('X1: names a wrong option', () => {
+  it('I10: names a wrong option', () => {
     // @ts-expect-error -- missing
     expect(() => speculate({})).toThrow(/speculate\(\) needs 'tools'/);
     expect(() => speculate({ tools: [], max: 0 })).toThrow(/'max' must be a whole number/);

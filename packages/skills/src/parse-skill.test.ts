@@ -6,7 +6,7 @@ const skillOf = (frontMatter: string, body = 'Do it.'): string =>
   `---\n${frontMatter}\n---\n${body}\n`;
 const valid = 'name: pdf-forms\ndescription: Fills PDF forms.';
 
-describe('parseSkill', () => {
+describe('T22: parseSkill', () => {
   it('reads every field of the format', () => {
     const text = skillOf(
       `${valid}\nlicense: MIT\ncompatibility: Needs pdftk\nallowed-tools: Bash(git:*) Read\nmetadata:\n  author: acme\n  version: 1.0`,

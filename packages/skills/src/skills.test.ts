@@ -53,7 +53,7 @@ const runsOf = async (agent: Agent) => {
 const namesOf = (request: { readonly tools?: readonly { readonly name: string }[] } | undefined) =>
   request?.tools?.map(({ name }) => name);
 
-describe('skills', () => {
+describe('T22: skills', () => {
   it('shows names and descriptions only, and loads the rest on demand', async () => {
     const model = scriptedModel(
       [toolCall('read_skill', { name: 'refunds' }, 'a')],
@@ -211,7 +211,7 @@ describe('skills', () => {
     });
   });
 
-  it('J: a resumed call has the skills and instructions that it had, and reads no skill twice', async () => {
+  it('S6: a resumed call has the skills and instructions that it had, and reads no skill twice', async () => {
     const calls = createCallStore(inProcessCalls());
     let reads = 0;
     let isCut = true;

@@ -1,19 +1,42 @@
 import { describe, expect, it } from '@jest/globals';
-import { concatMap, EMPTY, lastValueFrom, map, NEVER, of, tap, throwError, timer } from 'rxjs';
+import {
+  concatMap,
+  defer,
+  EMPTY,
+  lastValueFrom,
+  map,
+  NEVER,
+  of,
+  tap,
+  throwError,
+  timer,
+} from 'rxjs';
 import { guardInput } from '../layers/guards/index.js';
+import { retrieve } from '../layers/retrieval/index.js';
 import {
   createAgent,
   inProcessMemory,
   interruptOn,
   type Layer,
+  type MemoryFactory,
   on,
   output,
+  prepare,
+  selectTools,
   textBlock,
   textOf,
   tool,
 } from '../index.js';
 import { jsonSchema } from '../schema/index.js';
-import { marbles, record, scriptedModel, text, toolCall, verifyEvents } from '../testing/index.js';
+import {
+  finish,
+  marbles,
+  record,
+  scriptedModel,
+  text,
+  toolCall,
+  verifyEvents,
+} from '../testing/index.js';
 import { answerWith, hideTools, recall } from './index.js';
 import { sessions } from '../layers/sessions/index.js';
 
@@ -26,7 +49,7 @@ const answering = (answer: string): Layer => ({
 const hanging = (never = NEVER): Layer => ({ name: 'hanging', call: () => () => () => never });
 
 describe('layers around a call', () => {
-  it('C1, Y5: stand in one order, and each sees what those further out have made of the call', async () => {
+  it('C1, Y6: stand in one order, and each sees what those further out have made of the call', async () => {
     const seen: string[] = [];
     const spy = (name: string, priority?: number): Layer => ({
       name,
@@ -56,6 +79,38 @@ describe('layers around a call', () => {
       'second: answer',
       'own: answer',
       'outside: answer',
+    ]);
+  });
+
+  it('C1: guards come first, then what prepares, remembers, retrieves and selects, and memory last', async () => {
+    const seen: string[] = [];
+    const note = <T>(name: string, value: T): T => {
+      seen.push(name);
+      return value;
+    };
+    const kept = inProcessMemory();
+    const memory: MemoryFactory = (id) => ({
+      load$: () => defer(() => note('load', kept(id).load$())),
+      append$: (added) => defer(() => note('save', kept(id).append$(added))),
+    });
+    const agent = createAgent({
+      model: scriptedModel(() => note('model', of(text('Hello.'), finish()))),
+      tools: [tool({ name: 'echo', description: 'Echoes.', run: () => 'ok' })],
+      use: [
+        selectTools({ select: () => note('select', ['echo']) }),
+        retrieve({ retrieve$: () => note('retrieve', of([])) }),
+        on(
+          'postCall',
+          tap(() => note('postCall', undefined)),
+        ),
+        prepare(map((call) => note('prepare', call))),
+        guardInput(() => note('guard', of(true))),
+      ],
+    });
+    await sessions(agent, { memory }).open('s').call('?');
+    expect(seen).toEqual([
+      ...['guard', 'prepare', 'load', 'retrieve', 'select'],
+      ...['model', 'postCall', 'save'],
     ]);
   });
 
@@ -98,7 +153,7 @@ describe('layers around a call', () => {
     ]);
   });
 
-  it('C1, Y5: a cached answer passes the guards of the reply, and is remembered', async () => {
+  it('C1, Y6: a cached answer passes the guards of the reply, and is remembered', async () => {
     const memory = inProcessMemory();
     const agent = createAgent({
       model: scriptedModel(),
@@ -166,7 +221,7 @@ describe('layers around a call', () => {
       () => (next) => (call) => next(call).pipe(concatMap(() => next(call))),
       /passed the call on twice/,
     ],
-  ])('C1, Y5: one that makes %s fails the call', async (_, call, message) => {
+  ])('C1, Y6: one that makes %s fails the call', async (_, call, message) => {
     const agent = createAgent({
       model: scriptedModel([text('1')], [text('2')]),
       use: [{ name: 'odd', call }],

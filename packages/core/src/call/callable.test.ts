@@ -68,7 +68,7 @@ describe('a message of a caller', () => {
 });
 
 describe('a reply', () => {
-  it('L2: has the text of the answer, also after an interceptor changed it', async () => {
+  it('L4: has the text of the answer, also after an interceptor changed it', async () => {
     const agent = createAgent({ model: scriptedModel([text('a'), text('b')], [text('c')]) });
     expect((await agent.call('?')).text).toBe('ab');
     const edited = agent.with(
@@ -103,7 +103,7 @@ describe('a reply', () => {
 });
 
 describe('toolRuns', () => {
-  it('L5: of one tool are its calls only', async () => {
+  it('of one tool are its calls only', async () => {
     const named = (name: string) => tool({ name, description: name, run: () => name });
     const [a, b] = [named('a'), named('b')];
     const model = scriptedModel([toolCall('a'), toolCall('b'), toolCall('a')], [text('done')]);
@@ -116,7 +116,7 @@ describe('toolRuns', () => {
 describe('asOperator', () => {
   const upper = (model: Model) => createAgent({ model });
 
-  it('G6: a failed call ends the stream, unless onError replaces its reply', async () => {
+  it('G5: a failed call ends the stream, unless onError replaces its reply', async () => {
     const flaky: Model = {
       name: 'flaky',
       stream$: (request, context) =>
@@ -144,7 +144,7 @@ describe('asOperator', () => {
     expect(await all(skipped$)).toEqual(['ok', 'ok']);
   });
 
-  it('G6: the replacement is unsubscribed with the call, and may itself fail', () => {
+  it('G5: the replacement is unsubscribed with the call, and may itself fail', () => {
     marbles(({ cold, hot, expectObservable, expectSubscriptions, scheduler }) => {
       const instead$ = cold<string>('---x|');
       const question$ = hot('a-b--------|');

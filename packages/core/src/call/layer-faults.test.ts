@@ -62,7 +62,7 @@ const around = (
 
 describe('layers that cut', () => {
   it.each(['prepare', 'open'])(
-    'C1, Y1: the step %s end the call: nothing unguarded, and nothing without its history, reaches the model',
+    'C1, Y2: the step %s end the call: nothing unguarded, and nothing without its history, reaches the model',
     async (kind) => {
       const model = scriptedModel([text('Answered.')]);
       const agent = createAgent({
@@ -76,7 +76,7 @@ describe('layers that cut', () => {
     },
   );
 
-  it('Y1: a message of the model with a word of their own: the reply says that', async () => {
+  it('Y2: a message of the model with a word of their own: the reply says that', async () => {
     const quota = around('model', (_next, step) =>
       step.cut === undefined ? EMPTY : step.cut({ reason: 'quota', message: 'Quota reached.' }),
     );
@@ -111,7 +111,7 @@ describe('interrupts and layers', () => {
     expect(textOf(await replied)).toBe('Stop.');
   });
 
-  it('S1, Y1: a layer that waits in a step is not passed over, with and without a cut, also behind a layer that is late', () => {
+  it('S1, Y2: a layer that waits in a step is not passed over, with and without a cut, also behind a layer that is late', () => {
     const cases = [false, true].flatMap((isLate) =>
       [false, true].map((isCut) => ({ isLate, isCut })),
     );
@@ -233,7 +233,7 @@ describe('interrupts and layers', () => {
 });
 
 describe('what a layer answers', () => {
-  it('Y5: after the loop failed keeps what the loop did', async () => {
+  it('Y6: after the loop failed keeps what the loop did', async () => {
     const sorry: Layer = {
       name: 'sorry',
       call: (context) => (next) => (call) =>
@@ -264,7 +264,7 @@ describe('what a layer answers', () => {
     expect(kept.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'assistant']);
   });
 
-  it('Y5: from another call is a message, a result and a tool call of its own, and costs nothing', async () => {
+  it('Y6: from another call is a message, a result and a tool call of its own, and costs nothing', async () => {
     const replies: Reply[] = [];
     const keeping: Layer = {
       name: 'keeping',
@@ -317,7 +317,7 @@ describe('what a layer answers', () => {
     expect((await session.saveState()).usage).toMatchObject({ inputTokens: 10 });
   });
 
-  it('Y1, C7: a second attempt of a message costs what both cost', async () => {
+  it('C9, R4: a second attempt of a message costs what both cost', async () => {
     const again = around('model', (next, step) =>
       next(step).pipe(
         concatMap((value) => (JSON.stringify(value).includes('bad') ? next(step) : of(value))),
@@ -335,7 +335,7 @@ describe('what a layer answers', () => {
     expect(shared.spent.tokens).toBe(30);
   });
 
-  it('Y1, T5: a tool that gave its result is not run again', async () => {
+  it('Y3: a tool that gave its result is not run again', async () => {
     const again = around('tool', (next, step) => next(step).pipe(concatMap(() => next(step))));
     const agent = createAgent({
       model: scriptedModel([toolCall('echo')], [text('x')]),
@@ -351,7 +351,7 @@ describe('what a layer answers', () => {
 
 describe('broken layers', () => {
   it.each(['call', 'step', 'model'] as const)(
-    'X6: one whose %s throws when it is made fails the call, and is named',
+    'Y3: one whose %s throws when it is made fails the call, and is named',
     async (part) => {
       const fail = (): never => {
         throw new Error('broken');
@@ -364,7 +364,7 @@ describe('broken layers', () => {
     },
   );
 
-  it('X6: parts that are not what they must be are refused', () => {
+  it('Y4: parts that are not what they must be are refused', () => {
     const odd: readonly (readonly [string, unknown])[] = [
       ['call', 3],
       ['turn', []],
@@ -403,7 +403,7 @@ describe('broken layers', () => {
     }
   });
 
-  it('Y5: one that passes a call on again says what failed first', async () => {
+  it('Y6: one that passes a call on again says what failed first', async () => {
     const again: Layer = {
       name: 'again',
       call: () => (next) => (call) => next(call).pipe(catchError(() => next(call))),
@@ -415,7 +415,7 @@ describe('broken layers', () => {
     });
   });
 
-  it('Y1: the parts of a layer may use the context that they are made with', async () => {
+  it('Y4: the parts of a layer may use the context that they are made with', async () => {
     const judge = scriptedModel([text('Fine.')]);
     const judging: Layer = {
       name: 'judging',

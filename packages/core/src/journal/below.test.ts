@@ -242,7 +242,7 @@ describe('T13: a suspension below the top', () => {
     expect(runs).toBe(2);
   });
 
-  it('I1: interrupts a call that continues', async () => {
+  it('S1: interrupts a call that continues', async () => {
     const process = begin();
     const make = () => named('lead', ['clerk'], [as(clerk(process))]);
     const first = await sessionOf(process, make()).call('Sign it.');

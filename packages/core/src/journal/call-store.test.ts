@@ -189,7 +189,7 @@ describe('a store of calls', () => {
     expect(({} as { polluted?: unknown }).polluted).toBeUndefined();
   });
 
-  it('I3: a call waits while too many events are to be written', async () => {
+  it('I16: a call waits while too many events are to be written', async () => {
     const gate$ = new Subject<never>();
     const stuck = through(inProcessCalls(), (records, write$) =>
       records.some(({ name }) => name === 'reasoningChunk')

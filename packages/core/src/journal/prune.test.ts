@@ -68,7 +68,7 @@ describe('prune$', () => {
     expect(await all(prune$(store, { olderThanMs: 0, scheduler }))).toHaveLength(1);
   });
 
-  it('L8: holds no more than so many calls at once, however many go', async () => {
+  it('X18: holds no more than so many calls at once, however many go', async () => {
     const ids = Array.from({ length: 10_003 }, (_, at) => `c${at}`);
     const store = await storeWith(Object.fromEntries(ids.map((id) => [id, [begun(id)]])));
     let lists = 0;

@@ -440,7 +440,7 @@ describe('T12: an approval', () => {
     });
   });
 
-  it('T8: that were added one after the other all have to agree, the first one first', async () => {
+  it('T12: that were added one after the other all have to agree, the first one first', async () => {
     const asked: string[] = [];
     const by =
       (name: string, verdict: boolean): Approver =>
@@ -460,7 +460,7 @@ describe('T12: an approval', () => {
     expect(asked).toEqual(['a', 'b', 'c', 'e']);
   });
 
-  it('X6: a tool that says itself whom to ask is refused, as nobody would be asked', () => {
+  it('T12: a tool that says itself whom to ask is refused, as nobody would be asked', () => {
     const plain = tool({ name: 'run', description: 'Runs.', run: () => 'ran' });
     const odd = { ...plain, approve: () => false };
     expect(() => createAgent({ model: scriptedModel(), tools: [odd] })).toThrow(

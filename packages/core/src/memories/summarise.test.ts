@@ -98,7 +98,7 @@ describe('summarise', () => {
     expect(events.at(-1)).toMatchObject({ type: 'postCall', reply: { iterations: 1, usage } });
   });
 
-  it('L3: asks nobody where there is room, and where there is nothing old', async () => {
+  it('G2: asks nobody where there is room, and where there is nothing old', async () => {
     for (const [options, answers] of [
       [{ contextWindow: 4_000 }, [[text('Done.')]]],
       [{ ratio: 1, contextWindow: 800 }, [[text('Done.')]]],

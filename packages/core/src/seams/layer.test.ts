@@ -234,7 +234,7 @@ describe('layers', () => {
     });
   });
 
-  it('Y2: a layer that emits two values is an error that names it', async () => {
+  it('Y3: a layer that emits two values is an error that names it', async () => {
     const both = layer('both', {
       step: () => (next) => (step) => concat(next(step), next(step)),
     });
@@ -331,13 +331,13 @@ describe('layers', () => {
       },
       "In the layer 'odd': torn",
     ],
-  ])('Y2: an odd opening is an error that says what is odd (%#)', async (open, why) => {
+  ])('Y3: an odd opening is an error that says what is odd (%#)', async (open, why) => {
     const use = [layer('odd', { ...(open && { open }) })];
     const agent = createAgent({ model: scriptedModel([text('a')], [text('b')]), use });
     await expect(agent.call('?')).rejects.toThrow(why);
   });
 
-  it('Y1: a call that is left before it is open has not begun', () => {
+  it('I5: a call that is left before it is open has not begun', () => {
     marbles(({ cold, scheduler, expectObservable, expectSubscriptions }) => {
       const late$ = cold('-----a');
       const heard: string[] = [];

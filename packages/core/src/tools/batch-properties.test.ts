@@ -159,7 +159,7 @@ describe('over random batches of tools, policies, arguments and limits', () => {
       runs,
     );
 
-  it('I1: I2: every use has its one result, in call order, whatever its siblings did', () => {
+  it('I1, I2: every use has its one result, in call order, whatever its siblings did', () => {
     check((_, { events, reply, failure, stored }) => {
       expect(failure).toBeUndefined();
       expect(reply).toBeDefined();
@@ -175,7 +175,7 @@ describe('over random batches of tools, policies, arguments and limits', () => {
     });
   });
 
-  it('I11: I13: what is in memory is what was run, and what was run was valid and allowed', () => {
+  it('I11, I13: what is in memory is what was run, and what was run was valid and allowed', () => {
     check(({ options, veto }, { reply, stored, executed: all }) => {
       const inputs = new Map(
         stored.flatMap((it) =>

@@ -176,7 +176,7 @@ describe('the time of a tool', () => {
     expect(kept?.aborted).toBe(false);
   });
 
-  it('S1: T9: that its failure is kept back is cut by an interrupt', () => {
+  it('S1, T9: that its failure is kept back is cut by an interrupt', () => {
     marbles(({ model, expectObservable, scheduler }) => {
       const fails = tool({
         name: 'tool',
@@ -251,7 +251,7 @@ describe('limits and notes', () => {
     ]);
   });
 
-  it('T6: T15: are not for the user: a final answer is given as it is, and whole', async () => {
+  it('T6, T15: are not for the user: a final answer is given as it is, and whole', async () => {
     let runs = 0;
     const answers = tool({
       name: 't',

@@ -78,7 +78,7 @@ const sessionAt = async (url: string, headers: Headers = {}): Promise<Headers> =
   return { ...headers, 'mcp-session-id': String(given['mcp-session-id']) };
 };
 
-describe('a request over HTTP', () => {
+describe('T21: a request over HTTP', () => {
   it.each<[what: string, status: number, method: string, body: string, headers: Headers]>([
     ['with the Host of another site', 403, 'POST', hello, { host: 'evil.example' }],
     ['with a Host that is no name', 403, 'POST', hello, { host: '127.0.0.1:80@evil.example' }],
@@ -157,7 +157,7 @@ describe('a request over HTTP', () => {
   });
 });
 
-describe('a handler', () => {
+describe('T21: a handler', () => {
   const asked = (body: string, headers: Headers = {}): Request =>
     new Request('http://localhost/mcp', { method: 'POST', headers: { ...json, ...headers }, body });
 
@@ -202,7 +202,7 @@ describe('a handler', () => {
   });
 });
 
-describe('sessions', () => {
+describe('T21: sessions', () => {
   it('belong to their user, who is in the metadata of calls', async () => {
     const who = tool({
       name: 'who',
@@ -271,7 +271,7 @@ describe('sessions', () => {
   });
 });
 
-describe('a call', () => {
+describe('T21: a call', () => {
   it('cannot pollute prototypes', async () => {
     const url = await overHttp([echo]);
     const session = await sessionAt(url);
@@ -385,7 +385,7 @@ describe('a call', () => {
   });
 });
 
-describe('over stdio', () => {
+describe('T21: over stdio', () => {
   const streams = () => ({ input: new PassThrough(), output: new PassThrough() });
 
   it('lines that are no messages are passed over', async () => {

@@ -44,7 +44,7 @@ const echo = tool({
   run: ({ word: it }) => `You said ${it}.`,
 });
 
-describe.each(ways)('over %s', (way) => {
+describe.each(ways)('T21: over %s', (way) => {
   it('lists tools with their schema and hints, and calls them', async () => {
     const { client } = await connected(way, [echo, requireApproval(echoAs('careful'), false)]);
     const { tools } = await client.listTools();
@@ -217,7 +217,7 @@ const failing = tool({
   },
 });
 
-describe('an agent that is served', () => {
+describe('T21: an agent that is served', () => {
   const helper = (tools: readonly Tool[]) =>
     createAgent({
       name: 'helper',
@@ -279,7 +279,7 @@ const recording = (ran: string[]): Tool =>
     },
   });
 
-describe('serveMcp', () => {
+describe('T21: serveMcp', () => {
   it('applies layers and context values to each run', async () => {
     const place = contextKey<string>('place');
     const where = tool({ name: 'where', description: 'Is.', run: (_, it) => it.get(place) });

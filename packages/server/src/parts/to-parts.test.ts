@@ -79,7 +79,7 @@ describe('the parts of a call', () => {
     });
   });
 
-  it('I9: a stream that just ends has been aborted', () => {
+  it('X21: a stream that just ends has been aborted', () => {
     marbles(({ cold, expectObservable }) => {
       const event$ = cold('bq-t----|', values);
       expectObservable(typed(event$)).toBe('so-(kd)-(KOa|)', shown);

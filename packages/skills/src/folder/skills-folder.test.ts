@@ -52,7 +52,7 @@ afterAll(() => {
 const source = () => skillsFolder(root, { maxBytes: 1_000 });
 const read = (path: string) => firstValueFrom(source().readFile$('good', path));
 
-describe('skillsFolder', () => {
+describe('T22: skillsFolder', () => {
   it('lists the skills by name, and what is wrong with others by file and line', async () => {
     const { skills, problems } = await firstValueFrom(source().list$());
     expect(skills).toEqual([

@@ -66,7 +66,7 @@ describe('the calls of a session, in files', () => {
     expect(await idsOf(driver, 's')).toEqual(['three']);
   });
 
-  it('S6: are the only ones that are read when it resumes, and few of them', async () => {
+  it('S6, S9: are the only ones that are read when it resumes, and few of them', async () => {
     const directory = await mkdtemp(join(root, 'store-'));
     const driver = fileCalls(join(directory, 'calls'));
     for (let at = 0; at < 40; at += 1) await begin(driver, `other${at}`, 't');

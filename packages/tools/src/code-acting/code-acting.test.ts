@@ -81,7 +81,7 @@ const run = async (code: string, options: RunOptions = {}) => {
   };
 };
 
-describe('codeActing', () => {
+describe('T23: codeActing', () => {
   it('runs code that calls tools one after the other and at once', async () => {
     const code = `
       const first = await tools.weather({ city: 'Oslo' });
@@ -233,7 +233,7 @@ describe('codeActing', () => {
   });
 });
 
-describe('the tool calls of code', () => {
+describe('T23: the tool calls of code', () => {
   it('pass the interceptors and steps of the agent', async () => {
     const seen: string[] = [];
     const layers = [
@@ -329,7 +329,7 @@ describe('the tool calls of code', () => {
     expect(isError).toBe(true);
   });
 
-  it('J: are not repeated when the call is resumed, and the code continues with their results', async () => {
+  it('S6: are not repeated when the call is resumed, and the code continues with their results', async () => {
     const calls = createCallStore(inProcessCalls());
     const ran: string[] = [];
     const started$ = new Subject<void>();

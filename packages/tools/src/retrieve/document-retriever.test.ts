@@ -52,7 +52,7 @@ const retrieve = (
 const title = ({ title: it, source }: RetrievedPassage): string => it ?? source;
 
 describe('documentRetriever', () => {
-  it('R2: gives passages with their source, headings, span and line', async () => {
+  it('R7: gives passages with their source, headings, span and line', async () => {
     const [first, ...others] = await retrieve('How do I unsubscribe?');
     const text = 'Unsubscribe, or emit on `interruptOn`:\r\nthe partial answer is kept.';
     const from = guide.text.indexOf(text);
@@ -66,7 +66,7 @@ describe('documentRetriever', () => {
     });
   });
 
-  it('R2: a document without headings has no title', async () => {
+  it('R7: a document without headings has no title', async () => {
     expect((await retrieve('oven')).map(Object.keys)).toEqual([
       ['source', 'text', 'span', 'score'],
     ]);
@@ -78,7 +78,7 @@ describe('documentRetriever', () => {
     ['how can i test without a real model', 'Guide › Testing your agent'],
     ['what happens when the budget is spent', 'Guide › Budgets'],
     ['what is bread made of', 'kitchen.md'],
-  ])('R2: finds for %s by words: %s', async (query, place) => {
+  ])('R7: finds for %s by words: %s', async (query, place) => {
     expect((await retrieve(query)).map(title)[0]).toBe(place);
   });
 
@@ -88,13 +88,13 @@ describe('documentRetriever', () => {
     ['is there a mock', 'Guide › Testing your agent'],
     ['too expensive', 'Guide › Budgets'],
     ['dough', 'kitchen.md'],
-  ])('R2: finds for %s by meaning, and not by words: %s', async (query, place) => {
+  ])('R7: finds for %s by meaning, and not by words: %s', async (query, place) => {
     expect(await retrieve(query)).toEqual([]);
     const embedder = notingEmbedder(meaningVector);
     expect((await retrieve(query, { embedder })).map(title)[0]).toBe(place);
   });
 
-  it('R2: what both find comes before what one finds', async () => {
+  it('R7: what both find comes before what one finds', async () => {
     const texts = ['gate gate gate cost', 'gate backpressure', 'overwhelmed'];
     const load = () => texts.map((text, n) => ({ path: `${n}.md`, text }));
     const found = await retrieve('the gate is sluggish', {
@@ -112,7 +112,7 @@ describe('documentRetriever', () => {
     expect(scores).toEqual([...scores].sort((a, b) => b - a));
   });
 
-  it('R2: looks at more of both than it gives: second in both is better than first in one', async () => {
+  it('R7: looks at more of both than it gives: second in both is better than first in one', async () => {
     const vectors: Readonly<Record<string, readonly number[]>> = {
       gate: [1, 0],
       'gate gate gate gate': [0, 1],
@@ -127,7 +127,7 @@ describe('documentRetriever', () => {
     expect((await retrieve('gate', { load }))[0]?.source).toBe('0.md');
   });
 
-  it('R2: leaves out what is less alike than the threshold', async () => {
+  it('R7: leaves out what is less alike than the threshold', async () => {
     const embedder = notingEmbedder(letterVector);
     const sources = async (threshold: number) =>
       (await retrieve('zzz oven', { embedder, threshold })).map(({ source }) => source);
@@ -135,7 +135,7 @@ describe('documentRetriever', () => {
     expect((await sources(0)).length).toBe(5);
   });
 
-  it('R2: gives as many as are asked for, 5 by default', async () => {
+  it('R7: gives as many as are asked for, 5 by default', async () => {
     const load = () => Array.from({ length: 80 }, (_, n) => ({ path: `${n}.md`, text: 'wheel' }));
     expect(await retrieve('wheel', { load })).toHaveLength(5);
     expect(await retrieve({ text: 'wheel', limit: 1 }, { load })).toHaveLength(1);
@@ -143,25 +143,25 @@ describe('documentRetriever', () => {
   });
 
   it.each(['', '  ', '?!', 'what is it about?', 'kubernetes'])(
-    'R2: finds nothing for %j',
+    'R7: finds nothing for %j',
     async (query) => {
       expect(await retrieve(query)).toEqual([]);
     },
   );
 
-  it('R2: asks nobody for a query without words', async () => {
+  it('R7: asks nobody for a query without words', async () => {
     const embedder = notingEmbedder(letterVector);
     const load = () => throwError(() => new Error('It was loaded.'));
     expect(await retrieve('what is it?', { embedder, load })).toEqual([]);
     expect(embedder.asked).toEqual([]);
   });
 
-  it('R2: finds nothing where there is nothing', async () => {
+  it('R7: finds nothing where there is nothing', async () => {
     const embedder = notingEmbedder(letterVector);
     expect(await retrieve('wheel', { load: () => EMPTY, embedder })).toEqual([]);
   });
 
-  it('R2: cuts a section that is longer than a passage around what was looked for', async () => {
+  it('R7: cuts a section that is longer than a passage around what was looked for', async () => {
     const filler = 'lorem ipsum dolor.\r\n'.repeat(60);
     const text = `# Long\r\n${filler}The gate is here.\r\n${filler}`;
     const load = () => [{ path: 'long.md', text }];
@@ -175,7 +175,7 @@ describe('documentRetriever', () => {
     );
   });
 
-  it('R2: the text of a passage is what the document has at its span', async () => {
+  it('R7: the text of a passage is what the document has at its span', async () => {
     const word = fc.constantFrom(
       'gate',
       'wheel',
@@ -204,7 +204,7 @@ describe('documentRetriever', () => {
     );
   });
 
-  it('R2: an answer can be checked against what it cites', async () => {
+  it('R7: an answer can be checked against what it cites', async () => {
     const found = await retrieve('Does the wheel stand still where a reader is slow?');
     expect(numbered(found)).toContain(
       '[1] docs/guide.md, Guide › Backpressure, line 4\n> A reader',
@@ -225,7 +225,7 @@ describe('documentRetriever', () => {
     },
   );
 
-  it('R2: is quick with 10 MB, of which both ends count', async () => {
+  it('R7: is quick with 10 MB, of which both ends count', async () => {
     const filler = 'x1 y2 '.repeat(1_700_000);
     const retriever = documentRetriever({ load: () => documents });
     for (const text of [`${filler} oven`, `oven ${filler}`]) {
@@ -242,7 +242,7 @@ describe('documentRetriever', () => {
     [{ load: () => documents, threshold: '1' }, /'threshold' must be/],
     [{ load: () => documents, passageLength: 10 }, /'passageLength' must be .* at least 100/],
     [{ load: () => documents, top: 3 }, /has no option 'top'/],
-  ])('R2: refuses the options %j', (options, message) => {
+  ])('R7: refuses the options %j', (options, message) => {
     expect(() => documentRetriever(options as never)).toThrow(message);
   });
 
@@ -250,7 +250,7 @@ describe('documentRetriever', () => {
     [{}, /needs 'text'/],
     [{ text: 'wheel', limit: 0 }, /'limit' must be/],
     [{ text: 'wheel', report: 'me' }, /'report' must be a function/],
-  ])('R2: refuses the query %j', async (query, message) => {
+  ])('R7: refuses the query %j', async (query, message) => {
     await expect(retrieve(query as never)).rejects.toThrow(message);
   });
 });
@@ -258,7 +258,7 @@ describe('documentRetriever', () => {
 const many = Array.from({ length: 150 }, (_, n) => ({ path: `${n}.md`, text: `wheel ${n}` }));
 
 describe('documentRetriever, of its vectors', () => {
-  it('R2: has them made once, in batches, with the headings', async () => {
+  it('R7: has them made once, in batches, with the headings', async () => {
     const embedder = notingEmbedder(letterVector);
     const retriever = documentRetriever({ load: () => [...many, guide], embedder });
     await lastValueFrom(retriever.retrieve$({ text: 'wheel' }));
@@ -268,7 +268,7 @@ describe('documentRetriever, of its vectors', () => {
     expect(embedder.asked.slice(4)).toEqual([['gate']]);
   });
 
-  it('R2: asks about no more of a text than an embedder takes', async () => {
+  it('R7: asks about no more of a text than an embedder takes', async () => {
     const embedder = notingEmbedder(letterVector);
     const load = () => [{ path: 'a.md', text: 'wheel '.repeat(10_000) }];
     await retrieve(`${'gate '.repeat(10_000)} wheel`, { load, embedder });
@@ -345,12 +345,12 @@ describe('documentRetriever, of its vectors', () => {
     },
   );
 
-  it('R2: finds by words where all vectors are nought', async () => {
+  it('R7: finds by words where all vectors are nought', async () => {
     const embedder = notingEmbedder(() => [0, 0]);
     expect(await retrieve('oven', { embedder })).toHaveLength(1);
   });
 
-  it('R2: are shared by queries that come while they are made, and there for later ones', () => {
+  it('R7: are shared by queries that come while they are made, and there for later ones', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const load$ = cold('--(a|)', { a: kitchen });
       const asked$ = cold('-(v|)', { v: [[1]] });
@@ -366,7 +366,7 @@ describe('documentRetriever, of its vectors', () => {
     });
   });
 
-  it('R2: are there for all who ask at once, also while documents are read', async () => {
+  it('R7: are there for all who ask at once, also while documents are read', async () => {
     const load = async function* () {
       await Promise.resolve();
       yield* documents;
@@ -377,7 +377,7 @@ describe('documentRetriever, of its vectors', () => {
     expect(all.map((found) => found.length)).toEqual([1, 1, 1]);
   });
 
-  it('R2: are left at once when the last who waits for them leaves, and gone on with', () => {
+  it('R7: are left at once when the last who waits for them leaves, and gone on with', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const asked$ = cold('(v|)', { v: [[1]] });
       const made$ = cold('-----(v|)', { v: [[1]] });
@@ -399,7 +399,7 @@ const sourcesOf = (options: DocumentRetrieverOptions): Observable<readonly strin
     .pipe(map((passages) => passages.map(({ source }) => source)));
 
 describe('documentRetriever, building its index', () => {
-  it('R2: is cold, and loads when it is first asked', () => {
+  it('R7: is cold, and loads when it is first asked', () => {
     let loads = 0;
     const retriever = documentRetriever({
       load: () => {
@@ -415,7 +415,7 @@ describe('documentRetriever, building its index', () => {
     expect(loads).toBe(1);
   });
 
-  it('R2: is left at once when the last query that waits for it is cut, and built anew', () => {
+  it('R7: is left at once when the last query that waits for it is cut, and built anew', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const load$ = cold('-a--(b|)', { a: guide, b: kitchen });
       const sources$ = sourcesOf({ load: () => load$ });
@@ -426,7 +426,7 @@ describe('documentRetriever, building its index', () => {
     });
   });
 
-  it('R2: a query may be cut, and another asked, from within a notification', () => {
+  it('R7: a query may be cut, and another asked, from within a notification', () => {
     const documents$ = new Subject<SearchDocument>();
     const retriever = documentRetriever({ load: () => documents$ });
     const seen: string[] = [];

@@ -6,11 +6,11 @@ import { excerptOf, snippetOf } from './excerpt.js';
 const filler = 'lorem ipsum dolor sit amet '.repeat(60);
 
 describe('excerptOf', () => {
-  it('R2: is the whole of a text that is short', () => {
+  it('R7: is the whole of a text that is short', () => {
     expect(excerptOf(' gate ', new Set(['gate']), 6)).toEqual({ from: 0, to: 6 });
   });
 
-  it('R2: holds the most terms, at ends of words', () => {
+  it('R7: holds the most terms, at ends of words', () => {
     const text = `${filler}the gate ${filler}the gates of a wheel turn ${filler}`;
     const { from, to } = excerptOf(text, new Set(['gate', 'wheel']), 300);
     expect(text.slice(from, to)).toContain('the gates of a wheel turn');
@@ -18,19 +18,19 @@ describe('excerptOf', () => {
     expect(text.slice(to, to + 1)).toBe(' ');
   });
 
-  it('R2: takes the first of windows that are as good', () => {
+  it('R7: takes the first of windows that are as good', () => {
     const text = `${filler}one gate ${filler}another gate, and the gate ${filler}`;
     const { from, to } = excerptOf(text, new Set(['gate']), 200);
     expect(text.slice(from, to)).toContain('one gate');
   });
 
-  it('R2: counts the different terms of one window, and not those before it', () => {
+  it('R7: counts the different terms of one window, and not those before it', () => {
     const text = `${filler}gate ${filler}wheel ${filler}gate wheel ${filler}`;
     const { from, to } = excerptOf(text, new Set(['gate', 'wheel']), 300);
     expect(text.slice(from, to)).toContain('gate wheel');
   });
 
-  it('R2: is within the text, not too long, and holds a term that occurs', () => {
+  it('R7: is within the text, not too long, and holds a term that occurs', () => {
     const words = fc.constantFrom(
       'gate',
       'gates',
@@ -54,7 +54,7 @@ describe('excerptOf', () => {
     );
   });
 
-  it('R2: cuts no character in two where there is no better place', () => {
+  it('R7: cuts no character in two where there is no better place', () => {
     for (const shift of [0, 1]) {
       const text = `${'x'.repeat(shift)}${'😀'.repeat(500)}`;
       const { from, to } = excerptOf(text, new Set(), 101);

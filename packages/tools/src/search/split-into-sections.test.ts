@@ -50,7 +50,7 @@ describe('splitIntoSections', () => {
     ]);
   });
 
-  it('R2: knows where each section stands in its document', () => {
+  it('R7: knows where each section stands in its document', () => {
     const text = '\uFEFFbefore\r\n# A\r\n\r\n  one\r\ntwo \r\n\r\n## B\r\nthree';
     const places = splitIntoSections({ path: 'a.md', text }).map(({ line, original, span }) => [
       line,
@@ -64,7 +64,7 @@ describe('splitIntoSections', () => {
     ]);
   });
 
-  it('R2: the span of a section is what it says, in its place, and on its line', () => {
+  it('R7: the span of a section is what it says, in its place, and on its line', () => {
     const lines = fc.constantFrom('# A', '## B', ' text ', '', ' ', '```', '\t# x', '😀 \u00a0');
     const ends = fc.constantFrom('\n', '\r\n', '\r', '\n\n');
     const texts = fc.array(fc.tuple(fc.oneof(lines, fc.string({ maxLength: 3 })), ends));

@@ -16,7 +16,7 @@ const read = (text: string): string => {
 };
 
 describe('citationsIn', () => {
-  it('R2: gives the passages in the order of first citation, with the places of the marks', () => {
+  it('R7: gives the passages in the order of first citation, with the places of the marks', () => {
     const text = 'It turns [3]. It stops [1, 3].';
     const { cited, unknown } = citationsIn(text, passages);
     expect(cited).toEqual([
@@ -54,7 +54,7 @@ describe('citationsIn', () => {
     ['[01] [+1] [1.0] [1e0] [-1] [] [,] [1,] [a] [１]', ''],
     ['\\[1]', ''],
     ['[__proto__] [constructor] [length]', ''],
-  ])('R2: reads %j as %j', (text, numbers) => {
+  ])('R7: reads %j as %j', (text, numbers) => {
     expect(read(text)).toBe(numbers);
   });
 
@@ -73,7 +73,7 @@ describe('citationsIn', () => {
     ['a ` b [1]', '1'],
     ['a ` b\n\n[1] ` c', '1'],
     ['`a\n[1]` [2]', '2'],
-  ])('R2: passes over code: %j is %j', (text, numbers) => {
+  ])('R7: passes over code: %j is %j', (text, numbers) => {
     expect(read(text)).toBe(numbers);
   });
 
@@ -92,11 +92,11 @@ describe('citationsIn', () => {
     ['[1]: The gate closes.', '1'],
     ['a [ b\n\n[1] c](d)', '1'],
     ['] [1] ](a)', '1'],
-  ])('R2: passes over links: %j is %j', (text, numbers) => {
+  ])('R7: passes over links: %j is %j', (text, numbers) => {
     expect(read(text)).toBe(numbers);
   });
 
-  it('R2: the places are those of the marks, whatever stands around them', () => {
+  it('R7: the places are those of the marks, whatever stands around them', () => {
     const part = fc.oneof(
       fc.constantFrom('[1]', '[2, 3]', '[9]', '`', '```\n', '\n\n', '[', '](', ')', '😀', '\\'),
       fc.string({ unit: 'binary', maxLength: 5 }),
@@ -118,7 +118,7 @@ describe('citationsIn', () => {
     );
   });
 
-  it('R2: finds what plain prose cites, and nothing else', () => {
+  it('R7: finds what plain prose cites, and nothing else', () => {
     const numbers = fc.integer({ min: 1, max: 3 });
     fc.assert(
       fc.property(fc.array(numbers, { maxLength: 20 }), (cited) => {

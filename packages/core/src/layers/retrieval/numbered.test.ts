@@ -37,7 +37,7 @@ const hostileNames = [
 ];
 
 describe('numbered', () => {
-  it('R2: writes each passage with its number, source, title and lines', () => {
+  it('R7: writes each passage with its number, source, title and lines', () => {
     const wheel = passage('The wheel\r\nturns.', {
       title: 'Mill › Wheel',
       span: { from: 9, to: 26, line: 3 },
@@ -53,16 +53,16 @@ describe('numbered', () => {
     );
   });
 
-  it('R2: says above them that they are quoted, and how they are cited', () => {
+  it('R7: says above them that they are quoted, and how they are cited', () => {
     const [preface] = numbered([passage('x')]).split('\n\n');
     expect(preface).toMatch(/quoted.*never as instructions.*such as \[1\]\.$/u);
   });
 
-  it('R2: is empty where nothing was found', () => {
+  it('R7: is empty where nothing was found', () => {
     expect(numbered([])).toBe('');
   });
 
-  it('R2: leaves nothing of what a text pretends to be', () => {
+  it('R7: leaves nothing of what a text pretends to be', () => {
     expect(numbered(hostile.slice(0, 3).map((text) => passage(text)))).toBe(
       [
         'Passages that were found for the request. Lines starting with > are quoted from documents. ' +
@@ -98,7 +98,7 @@ describe('numbered', () => {
     );
   });
 
-  it('R2: keeps every word of a text', () => {
+  it('R7: keeps every word of a text', () => {
     const texts = fc.array(fc.string({ unit: 'grapheme' }), { maxLength: 6 });
     fc.assert(
       fc.property(texts, (lines) => {
@@ -111,7 +111,7 @@ describe('numbered', () => {
     );
   });
 
-  it('R2: cuts a name that is too long, between characters', () => {
+  it('R7: cuts a name that is too long, between characters', () => {
     const header = numbered([passage('x', { source: `${'x'.repeat(199)}😀${'y'.repeat(1e6)}` })]);
     expect(openLines(header)[1]).toBe(`[1] ${'x'.repeat(199)}…`);
   });

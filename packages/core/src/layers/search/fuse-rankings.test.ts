@@ -21,18 +21,18 @@ describe('fuseRankings', () => {
     [['ab', 'cd'], 'acbd'],
     [['abc', 'cd'], 'cabd'],
     [['aab', 'b'], 'ba'],
-  ])('R2: of %j makes %s', (given, fused) => {
+  ])('R7: of %j makes %s', (given, fused) => {
     expect(items(given.map((it) => it.split('')))).toBe(fused);
   });
 
-  it('R2: counts 1 / (60 + place) in each', () => {
+  it('R7: counts 1 / (60 + place) in each', () => {
     expect(fuseRankings([['a', 'b'], ['b']])).toEqual([
       { item: 'b', score: 1 / 62 + 1 / 61 },
       { item: 'a', score: 1 / 61 },
     ]);
   });
 
-  it('R2: holds each item once, the better score first', () => {
+  it('R7: holds each item once, the better score first', () => {
     fc.assert(
       fc.property(rankings, (given) => {
         const fused = fuseRankings(given);
@@ -44,7 +44,7 @@ describe('fuseRankings', () => {
     );
   });
 
-  it('R2: what is ahead in every ranking is ahead', () => {
+  it('R7: what is ahead in every ranking is ahead', () => {
     fc.assert(
       fc.property(rankings, (given) => {
         const fused = fuseRankings(given).map(({ item }) => item);
@@ -59,7 +59,7 @@ describe('fuseRankings', () => {
     );
   });
 
-  it('R2: the scores do not depend on which ranking is named first', () => {
+  it('R7: the scores do not depend on which ranking is named first', () => {
     fc.assert(
       fc.property(ranking, ranking, (a, b) => {
         const scores = (given: readonly (readonly number[])[]) =>
@@ -69,7 +69,7 @@ describe('fuseRankings', () => {
     );
   });
 
-  it('R2: what is added behind a ranking does not move those before it', () => {
+  it('R7: what is added behind a ranking does not move those before it', () => {
     fc.assert(
       fc.property(ranking, ranking, (a, b) => {
         const order = (given: readonly (readonly number[])[]) =>

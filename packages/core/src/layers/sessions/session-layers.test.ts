@@ -213,7 +213,7 @@ describe('the layers of a session', () => {
     expect([one.version, loads]).toEqual([2, 1]);
   });
 
-  it('X2: an error of the agent is not blamed on a layer', async () => {
+  it('Y3: an error of the agent is not blamed on a layer', async () => {
     const agent = createAgent({
       model: scriptedModel([text('a')]),
       instructions: () => {

@@ -397,7 +397,7 @@ describe('a call that finds its session busy', () => {
     running.unsubscribe();
   });
 
-  it('S3, T7: a call that joins keeps the output and the approval of its handle, and brings no other', async () => {
+  it('S3: a call that joins keeps the output and the approval of its handle, and brings no other', async () => {
     const asked: string[] = [];
     const done$ = new Subject<string>();
     const model = scriptedModel(
@@ -579,7 +579,7 @@ describe('steering', () => {
     expect(session.interrupt()).toBe(false);
   });
 
-  it('S1: who has joined a call can interrupt it; S2: and leave it by a signal', async () => {
+  it('S1, S2: who has joined a call can interrupt it, and leave it by a signal', async () => {
     const session = sessions(createAgent({ model: scriptedModel(NEVER) })).open('s');
     const running = session.call('?');
     const abort = new AbortController();
