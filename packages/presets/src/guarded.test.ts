@@ -208,6 +208,14 @@ describe('the preset guarded', () => {
     expect(model.requests).toEqual([]);
   });
 
+  it('M4: keeps 4,096 of 128,000 tokens for the answer', async () => {
+    const counter = { count: (said: string) => Number(/\d+/.exec(said)?.[0] ?? 0) };
+    const model = scriptedModel([text('Read.')]);
+    const agent = createAgent(guarded({ model }, { counter }));
+    expect((await agent.call('123000 tokens')).reason).toBe('answer');
+    await expect(agent.call('124000 tokens')).rejects.toMatchObject({ code: 'contextTooLong' });
+  });
+
   it('M4: shows 20 tools at most, and passages of the retriever', async () => {
     const tools = Array.from({ length: 25 }, (_, n) =>
       tool({ name: `t${n}`, description: 'A tool.', run: () => '' }),

@@ -1,8 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
 import { map } from 'rxjs';
-import { createAgent, on, textOf, tool } from '@millrace/core';
+import { acceptExtras, createAgent, on, textOf, tool, toolOutput } from '@millrace/core';
 import { jsonSchema } from '@millrace/core/schema';
-import { marbles, type ScriptedAnswer, scriptedModel, text } from '@millrace/core/testing';
+import {
+  marbles,
+  type ScriptedAnswer,
+  scriptedModel,
+  text,
+  toolCall,
+} from '@millrace/core/testing';
 import { action, flat, native } from './index.js';
 
 const look = tool({
@@ -37,6 +43,67 @@ describe('the preset action', () => {
       const reply$ = createAgent(action({ model, tools: [look] })).call$('?', { scheduler });
       expectObservable(reply$.pipe(map(textOf))).toBe('2400ms (a|)', { a: 'Seen.' });
     });
+  });
+
+  it('M2: reports each failure of a tool later, and asks for another way after the third', () => {
+    const fails = tool({
+      name: 'fails',
+      description: 'Fails.',
+      run: () => {
+        throw new Error('no');
+      },
+    });
+    const use = (n: number) => says(`Action: {"tool": "fails", "inputs": {"n": ${n}}}`);
+    const model = scriptedModel(use(1), use(2), use(3), says('Action: {"final_answer": "No."}'));
+    marbles(({ scheduler, expectObservable }) => {
+      const reply$ = createAgent(action({ model, tools: [fails] })).call$('?', { scheduler });
+      expectObservable(reply$.pipe(map(textOf))).toBe('4800ms (a|)', { a: 'No.' });
+    });
+    const observations = model.requests.map(({ messages }) => JSON.stringify(messages.at(-1)));
+    expect(observations.map((it) => it.includes('Do not call it again'))).toEqual([
+      ...[false, false, false],
+      true,
+    ]);
+  });
+
+  it('M2: prunes what a tool does not know, and passes on its extras', async () => {
+    const seen: unknown[] = [];
+    const schema = { type: 'object', properties: { title: { type: 'string' }, rows: {} } } as const;
+    const plot = acceptExtras(
+      tool({
+        name: 'plot',
+        description: 'Draws rows.',
+        input: jsonSchema(schema),
+        run: (input) => {
+          seen.push(input);
+          return 'drawn';
+        },
+      }),
+      'rows',
+    );
+    const query = tool({
+      name: 'query',
+      description: 'Looks for rows.',
+      run: () => toolOutput({ content: '2 rows', extras: { rows: [1, 2] } }),
+    });
+    const model = scriptedModel(
+      says('Action: {"tool": "query", "inputs": {}}'),
+      says('Action: {"tool": "plot", "inputs": {"title": "a", "odd": 1}}'),
+      says('Action: {"final_answer": "Drawn."}'),
+    );
+    await createAgent(action({ model, tools: [query, plot] })).call('?');
+    expect(seen).toEqual([{ title: 'a', rows: [1, 2] }]);
+  });
+
+  it('M2: ends with the final answer of a tool', async () => {
+    const ends = tool({
+      name: 'ends',
+      description: 'Answers.',
+      run: () => toolOutput({ content: 'It is noon.', finalAnswer: true }),
+    });
+    const model = scriptedModel(says('Action: {"tool": "ends", "inputs": {}}'));
+    const reply = await createAgent(action({ model, tools: [ends] })).call('?');
+    expect([reply.reason, textOf(reply)]).toEqual(['toolFinal', 'It is noon.']);
   });
 
   it('M2: is what its options say first', async () => {
@@ -109,6 +176,28 @@ describe('the preset flat', () => {
 });
 
 describe('the preset native', () => {
+  it('M1: runs native tools in parallel, and closes after ten turns', async () => {
+    const running: number[] = [];
+    let open = 0;
+    const slow = tool({
+      name: 'slow',
+      description: 'Takes a moment.',
+      run: async () => {
+        running.push((open += 1));
+        await Promise.resolve();
+        open -= 1;
+      },
+    });
+    const turns = Array.from({ length: 10 }, (_, n) => [
+      toolCall('slow', { n }),
+      toolCall('slow', { n: -1 - n }),
+    ]);
+    const model = scriptedModel(...turns, says('Enough.'));
+    const reply = await createAgent(native({ model, tools: [slow] })).call('?');
+    expect(reply).toMatchObject({ reason: 'maxIterations', iterations: 10, text: 'Enough.' });
+    expect(Math.max(...running)).toBe(2);
+  });
+
   it('M1: has ten iterations, and leaves the model as it is', async () => {
     const model = scriptedModel(says('Hello.'));
     const options = native({ model, tools: [look], request: { temperature: 1 } });
