@@ -66,7 +66,7 @@ describe('the calls of a session, in files', () => {
     expect(await idsOf(driver, 's')).toEqual(['three']);
   });
 
-  it('S6, S9: are the only ones that are read when it resumes, and few of them', async () => {
+  it('S6, S9: are the only ones that are read when it resumes, and few of them, whatever the clock says', async () => {
     const directory = await mkdtemp(join(root, 'store-'));
     const driver = fileCalls(join(directory, 'calls'));
     for (let at = 0; at < 40; at += 1) await begin(driver, `other${at}`, 't');
@@ -89,5 +89,15 @@ describe('the calls of a session, in files', () => {
     expect(read.length).toBeGreaterThan(0);
     expect(read.length).toBeLessThanOrEqual(10);
     expect(new Set(read.map(({ callId }) => callId.startsWith('other')))).toEqual(new Set([false]));
+    const before = read.splice(0).length;
+    for (const days of [-400, 400]) {
+      const clock = jest.spyOn(Date, 'now').mockReturnValue(Date.now() + days * 86_400_000);
+      try {
+        expect(await (await open()).resume()).toBeUndefined();
+      } finally {
+        clock.mockRestore();
+      }
+      expect(read.splice(0)).toHaveLength(before);
+    }
   });
 });
