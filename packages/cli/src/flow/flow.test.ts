@@ -117,7 +117,8 @@ describe('millrace flow', () => {
   it.each([
     [['picture', 'broken.json'], "names 'a', which is not a component here"],
     [['check', 'no.json'], "The file 'no.json' is not valid JSON"],
-    [['check', 'none.json'], "The file 'none.json' cannot be read."],
+    [['check', 'none.json'], "There is no file 'none.json'."],
+    [['check', '.'], "The file '.' cannot be read."],
     [['run', 'flow.json', 'Hi'], 'pass --answer send=<text>'],
     [
       ['run', 'flow.json', 'Hi', '--answer', 'send=perhaps'],

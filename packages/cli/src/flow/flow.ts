@@ -51,7 +51,11 @@ const readText = async (path: string, shown: string): Promise<string> => {
   try {
     return await readFile(path, 'utf8');
   } catch (cause) {
-    throw new MillraceError('config', `The file '${shown}' cannot be read.`, { cause });
+    const isMissing = Reflect.get(Object(cause), 'code') === 'ENOENT';
+    const problem = isMissing
+      ? `There is no file '${shown}'.`
+      : `The file '${shown}' cannot be read.`;
+    throw new MillraceError('config', problem, { cause });
   }
 };
 
