@@ -9,17 +9,18 @@ import { checkOptions, defined, isText, type Rule } from '@millrace/core/values'
 import { concat, concatMap, defer, type MonoTypeOperatorFunction, of } from 'rxjs';
 
 export interface CanaryTokenOptions {
-  /** The marker: at least 12 letters from a to z and digits, which occur in no harmless text. Default: a random one. */
+  /** The marker: at least 12 letters and digits, which occur in no harmless text. Upper and lower case are the same. Default: a random one. */
   readonly token?: string;
   /** The message of the error for users. Default: a general sentence. */
   readonly userMessage?: string;
 }
 
 /**
- * Puts a random marker into the system prompt, and rejects with `guardRejected` when the model repeats it: then it repeats
- * its instructions. Covers text and thinking, which is held back while it may become the marker, and arguments of tools,
- * before the tool runs; also if the marker is cut by chunks, or written with spaces or signs between its characters. A
- * paraphrase or a translation of the prompt does not contain the marker and passes. Sub-agents inherit it.
+ * Adds a random marker to the end of the instructions, and rejects with `guardRejected` when the model repeats it: then it
+ * repeats its instructions. Without instructions, it does nothing. Covers text and thinking, which is held back while it
+ * may become the marker, and arguments of tools, before the tool runs; also if the marker is cut by chunks, or written with
+ * spaces or signs between its characters. A consumer of a stream has seen the text before the marker. A paraphrase or a
+ * translation of the prompt does not contain the marker and passes. Sub-agents inherit it.
  *
  * @example
  * ```ts
