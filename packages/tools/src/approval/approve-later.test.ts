@@ -1,0 +1,258 @@
+import { describe, expect, it } from '@jest/globals';
+import {
+  type Agent,
+  createAgent,
+  inProcessMemory,
+  type MemoryFactory,
+  preset,
+  tool,
+  toolOutput,
+  toolResults,
+} from '@millrace/core';
+import {
+  type CallStoreDriver,
+  createCallStore,
+  inProcessCalls,
+  journal,
+  suspendBelow,
+} from '@millrace/core/journal';
+import { jsonSchema } from '@millrace/core/schema';
+import { sessions } from '@millrace/core/sessions';
+import { agentTool } from '@millrace/core/teams';
+import { type ScriptedAnswer, scriptedModel, text, toolCall } from '@millrace/core/testing';
+import { concatMap, defer, lastValueFrom, map, of, Subject } from 'rxjs';
+import { approveLater } from './index.js';
+
+interface Process {
+  readonly driver: CallStoreDriver;
+  readonly memory: MemoryFactory;
+  readonly paid: unknown[];
+}
+
+const begin = (): Process => ({ driver: inProcessCalls(), memory: inProcessMemory(), paid: [] });
+
+const input = jsonSchema({
+  type: 'object',
+  properties: { to: { type: 'string' }, crowns: { type: 'number', minimum: 1 } },
+  required: ['to', 'crowns'],
+});
+
+const payer = ({ paid }: Process) =>
+  tool({
+    name: 'pay',
+    description: 'Pays.',
+    input,
+    run: (given) => `Paid ${paid.push(given)}.`,
+  });
+
+const order = { to: 'the miller', crowns: 12 };
+
+const always = (answer: ScriptedAnswer) =>
+  scriptedModel(...Array.from({ length: 9 }, () => answer));
+
+/** Says what its tool returned. */
+const clerk = (process: Process, given: Readonly<Record<string, unknown>> = order): Agent =>
+  createAgent({
+    name: 'clerk',
+    model: always(({ messages }) => {
+      const last = messages.at(-1);
+      const result = last?.role === 'tool' ? last.content[0] : undefined;
+      if (result === undefined) return [toolCall('pay', given)];
+      return [text(`${result.isError ? 'Failed' : 'Done'}: ${JSON.stringify(result.content)}`)];
+    }),
+    tools: [approveLater(payer(process))],
+  });
+
+const sessionOf = ({ driver, memory }: Process, agent: Agent) =>
+  sessions(agent.with(journal(createCallStore(driver)), suspendBelow), { memory }).open('s');
+
+const suspended = async (process: Process, make: () => Agent) => {
+  const { reason, suspensions = [] } = await sessionOf(process, make()).call('Pay.');
+  expect(reason).toBe('suspended');
+  return suspensions.map(({ toolCall: { id, name, input: asked }, request }) => {
+    expect(request).toEqual({ tool: 'pay' });
+    return { id, name, asked };
+  });
+};
+
+describe('T13: a tool that is approved later', () => {
+  it('runs once it is approved, in another process, with the input that was shown', async () => {
+    const process = begin();
+    const [asked] = await suspended(process, () => clerk(process));
+    expect(asked).toMatchObject({ name: 'approve_pay', asked: order });
+    expect(process.paid).toEqual([]);
+    const reply = await sessionOf(process, clerk(process)).call(
+      toolResults({ [asked?.id ?? '']: true }),
+    );
+    expect(reply.text).toBe('Done: [{"type":"text","text":"Paid 1."}]');
+    expect(process.paid).toEqual([order]);
+    expect(reply.toolCalls).toMatchObject([{ name: 'pay', input: order, isError: false }]);
+  });
+
+  it('is approved three levels deep', async () => {
+    const process = begin();
+    const over = (agent: Agent, name: string) =>
+      createAgent({
+        name,
+        model: scriptedModel([toolCall(agent.name, { user_prompt: 'Pay.' })], [text('All done.')]),
+        tools: [agentTool(agent, { description: 'Pays.' })],
+      });
+    const later = (agent: Agent, name: string) =>
+      createAgent({
+        name,
+        model: scriptedModel([text('All done.')]),
+        tools: [agentTool(agent, { description: 'Pays.' })],
+      });
+    const [asked] = await suspended(process, () => over(over(clerk(process), 'team'), 'lead'));
+    expect(asked?.id.split('/')).toHaveLength(4);
+    const reply = await sessionOf(process, later(later(clerk(process), 'team'), 'lead')).call(
+      toolResults({ [asked?.id ?? '']: { approved: true } }),
+    );
+    expect(reply).toMatchObject({ reason: 'answer', text: 'All done.' });
+    expect(process.paid).toEqual([order]);
+  });
+
+  it.each([
+    [false, ''],
+    [{ approved: false, reason: 'Too much.' }, ' Too much.'],
+    ['yes', ''],
+    [{ approved: 'true' }, ''],
+    [null, ''],
+    [toolOutput({ content: 'true', isError: true }), ''],
+  ])('does not run for %j, and the model reads why', async (decision, why) => {
+    const process = begin();
+    const [asked] = await suspended(process, () => clerk(process));
+    const reply = await sessionOf(process, clerk(process)).call(
+      toolResults({ [asked?.id ?? '']: decision }),
+    );
+    expect(reply.text).toContain(`Failed: `);
+    expect(reply.text).toContain(`this call to pay was not approved.${why}"`);
+    expect(process.paid).toEqual([]);
+  });
+
+  it('asks nobody about arguments that are not valid', async () => {
+    const process = begin();
+    const reply = await sessionOf(process, clerk(process, { to: 'me', crowns: 0 })).call('Pay.');
+    expect(reply.text).toMatch(/^Failed: .*crowns/);
+    const strict = {
+      ...payer(process),
+      validation$: () => of({ valid: false as const, problems: ['The miller is closed.'] }),
+    };
+    const agent = createAgent({
+      model: scriptedModel([toolCall('pay', order)], [text('Done.')]),
+      tools: [approveLater(strict)],
+    });
+    expect((await sessionOf(begin(), agent).call('Pay.')).toolCalls).toMatchObject([
+      { isError: true, output: expect.stringContaining('The miller is closed.') },
+    ]);
+  });
+
+  it('T9: an error of the tool is one', async () => {
+    const process = begin();
+    const fails = tool({
+      name: 'pay',
+      description: 'Pays.',
+      run: () => {
+        throw new Error('The till is empty.');
+      },
+    });
+    const make = () =>
+      createAgent({
+        model: scriptedModel(({ messages }) =>
+          messages.length === 1 ? [toolCall('pay')] : [text(JSON.stringify(messages.at(-1)))],
+        ),
+        tools: [approveLater(fails)],
+      });
+    const [asked] = await suspended(process, make);
+    const reply = await sessionOf(process, make()).call(toolResults({ [asked?.id ?? '']: true }));
+    expect(reply.text).toContain('The till is empty.');
+    expect(reply.text).toContain('"isError":true');
+  });
+
+  it('I12: shows no values that the program sets, and runs with them', async () => {
+    const process = begin();
+    const own = preset(payer(process), { to: 'the bank' });
+    const make = () =>
+      createAgent({
+        model: scriptedModel(({ messages }) =>
+          messages.length === 1 ? [toolCall('pay', { crowns: 3 })] : [text('Done.')],
+        ),
+        tools: [approveLater(own)],
+      });
+    const [asked] = await suspended(process, make);
+    expect(asked?.asked).toEqual({ crowns: 3 });
+    await sessionOf(process, make()).call(toolResults({ [asked?.id ?? '']: true }));
+    expect(process.paid).toEqual([{ to: 'the bank', crowns: 3 }]);
+  });
+
+  it('S6: pays at most once, wherever the process dies', async () => {
+    const until = async (count: number) => {
+      const process = begin();
+      const [asked] = await suspended(process, () => clerk(process));
+      const decision = toolResults({ [asked?.id ?? '']: true });
+      const ended$ = new Subject<never>();
+      let left = count;
+      const driver: CallStoreDriver = {
+        ...process.driver,
+        claim$: (callId) =>
+          process.driver.claim$(callId).pipe(
+            map((claim) => ({
+              append$: (batch) =>
+                defer(() => {
+                  const kept = batch.slice(0, left);
+                  left -= kept.length;
+                  const done$ = claim.append$(kept);
+                  return kept.length === batch.length ? done$ : done$.pipe(concatMap(() => ended$));
+                }),
+            })),
+          ),
+      };
+      sessionOf({ ...process, driver }, clerk(process))
+        .call$(decision, { callId: 'c' })
+        .subscribe({ error: () => undefined });
+      left = 0;
+      ended$.error(new Error('killed'));
+      const kept = journal(createCallStore(process.driver));
+      const agent = clerk(process).with(kept, suspendBelow);
+      const session = sessions(agent, { memory: process.memory }).open('s');
+      const records = await lastValueFrom(process.driver.read$('c'));
+      const reply = await kept.resume(session, 'c');
+      expect(process.paid.length).toBeLessThanOrEqual(1);
+      expect(reply.text).toMatch(process.paid.length === 1 ? /Paid 1|unknown/ : /unknown/);
+      return records.length === count;
+    };
+    let count = 1;
+    while (await until(count)) count += 1;
+    expect(count).toBeGreaterThan(8);
+  });
+
+  it('says what it needs, and runs nothing without it', async () => {
+    const process = begin();
+    const { driver, memory, paid } = process;
+    const plain = sessions(clerk(process).with(journal(createCallStore(driver))), { memory });
+    expect((await plain.open('s').call('Pay.')).text).toContain('suspendBelow');
+    expect((await clerk(process).call('Pay.')).text).toContain('suspendBelow');
+    expect(paid).toEqual([]);
+    expect(() => approveLater('pay' as never)).toThrow('approveLater() takes a tool.');
+  });
+
+  it('stops in the same tick when its consumer unsubscribes', async () => {
+    const process = begin();
+    let isTornDown = false;
+    const endless = tool({
+      name: 'pay',
+      description: 'Pays.',
+      run: (_input: unknown, { signal }) => {
+        signal.addEventListener('abort', () => (isTornDown = true));
+        return new Subject<string>();
+      },
+    });
+    const make = () =>
+      createAgent({ model: scriptedModel([toolCall('pay')]), tools: [approveLater(endless)] });
+    const [asked] = await suspended(process, make);
+    const session = sessionOf(process, make());
+    const running = session.stream$(toolResults({ [asked?.id ?? '']: true })).subscribe();
+    running.unsubscribe();
+    expect(isTornDown).toBe(true);
+  });
+});
