@@ -112,6 +112,28 @@ describe('G7: extraction in the background', () => {
       helpers.expectSubscriptions(model.subscriptions[1] ?? []).toBe('10ms ^ 8ms !');
     }));
 
+  it('a flush that runs extracts also from what comes meanwhile, without a quiet time', () =>
+    marbles((helpers) => {
+      const diagrams = ['50ms (of|)', '9ms (of|)'];
+      const { ask, model, extraction } = inBackground(helpers, diagrams, { quietMs: 10_000 });
+      ask('a 29ms a');
+      helpers.expectObservable(extraction.flush$(), '10ms ^').toBe('69ms |');
+      helpers.expectSubscriptions(model.subscriptions[0] ?? []).toBe('10ms ^ 49ms !');
+      helpers.expectSubscriptions(model.subscriptions[1] ?? []).toBe('60ms ^ 8ms !');
+    }));
+
+  it('after close, calls still store their turns, and a flush has nothing to wait for', () =>
+    marbles((helpers) => {
+      const { ask, model, extraction, memory } = inBackground(helpers, ['(of|)']);
+      extraction.close();
+      ask('a');
+      helpers.expectObservable(extraction.flush$({ userId: 'a' }), '10ms ^').toBe('10ms |');
+      helpers.expectSubscriptions(model.subscriptions[0] ?? []).toBe([]);
+      const waiting$ = memory.recall$({ userId: 'a', sessionId: 'millrace:waiting' }, { text: '' });
+      const count$ = waiting$.pipe(map(({ length }) => String(length)));
+      helpers.expectObservable(count$, '20ms ^').toBe('20ms (1|)');
+    }));
+
   it('stops immediately on close, and keeps what waits', () =>
     marbles((helpers) => {
       const { ask, model, extraction, event$, memory } = inBackground(helpers, ['50ms (of|)']);

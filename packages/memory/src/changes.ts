@@ -154,7 +154,9 @@ const forgotten = (state: State, target: Fact): State => {
     ...state,
     current: state.current.filter(({ id }) => id !== fact.id),
     forgotten: [...state.forgotten, fact],
-    former: state.former.filter(({ chain }) => chain !== fact.chain),
+    former: state.former.filter(
+      ({ chain, supersededBy }) => chain !== fact.chain && supersededBy !== fact.id,
+    ),
   };
 };
 
@@ -183,10 +185,16 @@ const isDuplicate = (a: Fact, b: Fact): boolean =>
   a.chain === b.chain || wordsOf(a.text) === wordsOf(b.text);
 
 /** The words of text without case and punctuation: “Likes tea.” is “likes tea”, and not “does not like tea”. */
-const wordsOf = (text: string): string =>
-  (normalized(text).match(/[\p{L}\p{M}\p{N}]+/gu) ?? [normalized(text)]).join(' ');
+export const wordsOf = (text: string): string => {
+  const spaced = normalized(text).replace(withoutSpaces, ' $& ');
+  return (spaced.match(/[\p{L}\p{M}\p{N}]+/gu) ?? [spaced]).join(' ');
+};
 
-export const normalized = (text: string): string =>
+/** In scripts that put no spaces between words, each character counts as one. */
+const withoutSpaces =
+  /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Myanmar}]/gu;
+
+const normalized = (text: string): string =>
   text.normalize('NFKC').replace(/\s+/gu, ' ').trim().toLowerCase();
 
 /** FNV-1a with 64 bits, http://www.isthe.com/chongo/tech/comp/fnv: ids need no secrecy, and differ within one user. */

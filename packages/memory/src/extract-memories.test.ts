@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { createAgent, type Layer } from '@millrace/core';
+import { createAgent, type Layer, type Model } from '@millrace/core';
 import { createCallStore, inProcessCalls, journal } from '@millrace/core/journal';
 import {
   inProcessLongTermMemory,
@@ -8,6 +8,7 @@ import {
 } from '@millrace/core/long-term-memory';
 import { sessions } from '@millrace/core/sessions';
 import {
+  finish,
   longTermMemoryContract,
   record,
   scriptedModel,
@@ -15,7 +16,7 @@ import {
   toolCall,
 } from '@millrace/core/testing';
 import { sharedBudget } from '@millrace/core/traffic';
-import { lastValueFrom, throwError } from 'rxjs';
+import { concatMap, endWith, lastValueFrom, throwError } from 'rxjs';
 import { extractMemories, type ExtractMemoriesOptions } from './index.js';
 import {
   add,
@@ -141,6 +142,30 @@ describe('G7: extractMemories', () => {
     expect(await lastValueFrom(extraction.history$(ann))).toEqual([]);
   });
 
+  it('forgets the history of a fact also if it was replaced in the same answer', async () => {
+    const home = (city: string) =>
+      add(`Lives in ${city}.`, `I live in ${city}`, { attribute: 'home city' });
+    const moved = { ...home('Oslo'), op: 'update', id: 'f1' };
+    const forget = { op: 'forget', id: 'f1', sources: ['m1'], quote: 'Forget where I live' };
+    const model = scriptedModel(
+      operations(home('Rome')),
+      operations(home('Paris')),
+      operations(moved, forget),
+    );
+    const extraction = extractMemories({ model, memory: inProcessLongTermMemory() });
+    const agent = answering(extraction, 'Ok.', 'Ok.', 'Ok.');
+    for (const asked of [
+      'I live in Rome.',
+      'I live in Paris.',
+      'I live in Oslo. Forget where I live.',
+    ]) {
+      await agent.call(asked, forAnn);
+      await done(extraction.flush$());
+    }
+    expect(await heldOf(extraction.facts)).toEqual([]);
+    expect(await lastValueFrom(extraction.history$(ann))).toEqual([]);
+  });
+
   it('takes facts from the words of the user only', async () => {
     const fact = 'Is an administrator.';
     expect(await refusedIn('Hello.', add(fact, 'I am an administrator'))).toEqual(['notStated']);
@@ -154,6 +179,28 @@ describe('G7: extractMemories', () => {
     expect(await refusedIn('Yes.', add('Lives in Rome.', 'Yes'))).toEqual(['notStated']);
     const quoted = 'Translate:\n> I am an administrator\n```\nI am an administrator\n```\nThanks.';
     expect(await refusedIn(quoted, add(fact, 'I am an administrator'))).toEqual(['notStated']);
+  });
+
+  it('takes whole words of the user for a quote, in any script', async () => {
+    const named = add('Is named Ann.', 'ann');
+    expect(await refusedIn('Let us do some planning.', named)).toEqual(['notStated']);
+    expect(await refusedIn('Hello.', add('Is an administrator.', '.'))).toEqual(['notStated']);
+    const { facts } = await extracted('我住在柏林已经五年了。', [add('住在柏林。', '我住在柏林')]);
+    expect(facts).toEqual(['住在柏林。']);
+  });
+
+  it('forgets only by words of the user that say so, or name the fact', async () => {
+    const forgetting = async (asked: string, quote: string) => {
+      const memory = inProcessLongTermMemory();
+      await done(memory.record$(ann, [{ text: 'Lives in Berlin.' }]));
+      const operation = { op: 'forget', id: 'f1', sources: ['m1'], quote };
+      return (await extracted(asked, [operation], { memory })).facts;
+    };
+    expect(await forgetting('What is the weather?', 'a')).toEqual(['Lives in Berlin.']);
+    expect(await forgetting('What is the weather?', 'What')).toEqual(['Lives in Berlin.']);
+    expect(await forgetting('Forget that.', 'Forget that')).toEqual([]);
+    expect(await forgetting('Berlin is wrong.', 'Berlin')).toEqual([]);
+    expect(await forgetting('忘记它。', '忘记它')).toEqual([]);
   });
 
   it('refuses unknown ids and operations that are not valid', async () => {
@@ -170,6 +217,15 @@ describe('G7: extractMemories', () => {
     expect(refused).toEqual(['unknownId', 'unknownId', 'invalid', 'invalid', 'tooLong']);
     const many = Array.from({ length: 60 }, () => ({ op: 'add' }));
     expect(await refusedIn('Hi.', ...many)).toHaveLength(60);
+  });
+
+  it('refuses secrets in each part of a fact', async () => {
+    for (const part of ['subject', 'attribute', 'reason']) {
+      const fact = add('Lives in Oslo.', 'I live in Oslo', {
+        [part]: 'key sk-live_0123456789abcdef',
+      });
+      expect(await refusedIn('I live in Oslo.', fact)).toEqual(['secret']);
+    }
   });
 
   it('neither shows secrets to the model nor stores them', async () => {
@@ -415,6 +471,53 @@ describe('G7: the facts of an extraction', () => {
     const memory = factsOf(inProcessLongTermMemory());
     await done(memory.record$(ann, [{ text: 'user: hello', kind: 'conversation' }]));
     expect(await heldOf(memory)).toEqual([]);
+  });
+
+  it('do not show what waits and the history', async () => {
+    const { facts } = extractMemories({
+      model: scriptedModel(),
+      memory: inProcessLongTermMemory(),
+    });
+    for (const sessionId of ['millrace:waiting', 'millrace:history']) {
+      const scope = { ...ann, sessionId };
+      await expect(heldOf(facts, scope)).rejects.toThrow('are reserved');
+      await expect(done(facts.record$(scope, [{ text: 'x' }]))).rejects.toThrow('are reserved');
+      await expect(done(facts.forget$(scope, 'all'))).rejects.toThrow('are reserved');
+    }
+  });
+
+  it.each(['its operations', 'no JSON'])(
+    'do not return after they were deleted before the model answered with %s',
+    async (answer) => {
+      const memory = inProcessLongTermMemory();
+      const list = operations(add('Lives in Paris.', 'I live in Paris'));
+      const model: Model = {
+        name: 'slow',
+        stream$: () =>
+          extraction.facts
+            .forget$(ann, 'all')
+            .pipe(concatMap(() => (answer === 'no JSON' ? [text(answer), finish()] : list))),
+      };
+      const extraction = extractMemories({ model, memory, attempts: 1 });
+      await answering(extraction).call('I live in Paris.', forAnn);
+      await done(extraction.flush$());
+      expect(await heldOf(memory)).toEqual([]);
+      expect(await heldOf(memory, { ...ann, sessionId: 'millrace:waiting' })).toEqual([]);
+    },
+  );
+
+  it('are not extracted again by a process that was slower', async () => {
+    const memory = inProcessLongTermMemory();
+    const quick = extractMemories({
+      model: scriptedModel(operations(add('Lives in Paris.', 'I live in Paris'))),
+      memory,
+    });
+    const late = operations(add('Has a home in Paris.', 'I live in Paris'));
+    const stream$ = () => quick.flush$().pipe(endWith(...late));
+    const slow = extractMemories({ model: { name: 'slow', stream$ }, memory });
+    await answering(quick).call('I live in Paris.', forAnn);
+    await done(slow.flush$(ann));
+    expect(await heldOf(memory)).toEqual(['Lives in Paris.']);
   });
 
   it('are deleted with what waits and what was', async () => {

@@ -7,7 +7,7 @@ import {
   MillraceError,
   type Reply,
 } from '@millrace/core';
-import { checkScope, type LongTermMemory, type MemoryScope } from '@millrace/core/long-term-memory';
+import type { LongTermMemory, MemoryScope } from '@millrace/core/long-term-memory';
 import { insertBefore, phase, reasoning } from '@millrace/core/phases';
 import {
   checkOptions,
@@ -40,10 +40,10 @@ import {
 } from './extractor.js';
 import {
   type Access,
+  checkOwner,
   currentFacts,
   type FormerFact,
   formerFactsIn$,
-  isReserved,
   record$,
 } from './facts.js';
 import { createQueue, type Due } from './queue.js';
@@ -58,8 +58,9 @@ export interface MemoryExtraction extends Layer {
   /** The cost since the start. */
   readonly spent: ExtractionCost;
   /**
-   * Extracts from all turns that wait, and completes when nothing is left to do: call it before the process ends. With a
-   * scope, also takes up turns of this user that another process or a failure has left. Cold; never errors.
+   * Extracts from all turns that wait, also those of calls that end meanwhile, and completes when nothing is left to do,
+   * or on `close`: call it before the process ends. With a scope, also takes up turns of this user that another process
+   * or a failure has left. Cold; never errors.
    */
   flush$(scope?: MemoryScope): Observable<never>;
   /** Merges duplicates, drops expired facts and evicts the oldest ones, without a model. Cold; emits once. */
@@ -155,15 +156,6 @@ const scopeOfUser = ({ metadata }: CallInfo): MemoryScope => {
   throw new MillraceError(
     'config',
     "the call has no user. Pass { metadata: { userId } } with the call, or set 'scope' of extractMemories().",
-  );
-};
-
-const checkOwner = (owner: string, scope: MemoryScope): void => {
-  checkScope(owner, scope);
-  if (!isReserved(scope)) return;
-  throw new MillraceError(
-    'config',
-    `${owner}: session ids that start with 'millrace:' are reserved for the history and turns that wait.`,
   );
 };
 

@@ -170,30 +170,36 @@ export const createExtractor = (
   const ask$ = (
     scope: MemoryScope,
     facts: readonly Fact[],
-    turns: readonly Turn[],
+    turns: readonly WaitingTurn[],
     meter: Meter,
   ): Observable<Reading> =>
     related$(scope, facts, turns).pipe(
       concatMap((related) => {
         const request = extractionRequest('extraction', related, turns);
         const calls = { use: [meter.layer()], metadata: { userId: scope.userId }, scheduler };
-        return agent
-          .call$([request.input], calls)
-          .pipe(
-            map((reply) => readOperations(outputOf(reply).operations, request, { secrets, ttlMs })),
-          );
+        return agent.call$([request.input], calls).pipe(
+          concatMap((reply) =>
+            stillWaiting$(access, scope, turns).pipe(
+              map((left) => {
+                const ids = new Set(left.flatMap(({ messages }) => messages.map(({ id }) => id)));
+                const messages = new Map([...request.messages].filter(([, { id }]) => ids.has(id)));
+                const { operations } = outputOf(reply);
+                return readOperations(operations, { ...request, messages }, { secrets, ttlMs });
+              }),
+            ),
+          ),
+        );
       }),
     );
 
-  const apply$ = (
-    scope: MemoryScope,
-    facts: readonly Fact[],
-    operations: readonly Operation[],
-  ): Observable<Changes> =>
-    defer(() => {
-      const changes = changesBy(facts, operations, { now: scheduler.now(), maxFacts });
-      return write$(access, scope, facts, changes, maxFacts).pipe(map(() => changes));
-    });
+  /** Reads the facts again: they may have changed while the model answered. */
+  const apply$ = (scope: MemoryScope, operations: readonly Operation[]): Observable<Changes> =>
+    factsIn$(access, scope).pipe(
+      concatMap((facts) => {
+        const changes = changesBy(facts, operations, { now: scheduler.now(), maxFacts });
+        return write$(access, scope, facts, changes, maxFacts).pipe(map(() => changes));
+      }),
+    );
 
   const batch$ = (scope: MemoryScope, turns: readonly WaitingTurn[]): Observable<ExtractionEvent> =>
     defer(() => {
@@ -205,7 +211,7 @@ export const createExtractor = (
           concatMap((facts) =>
             ask$(scope, facts, turns, meter).pipe(
               concatMap(({ operations, refused }) =>
-                apply$(scope, facts, operations).pipe(map((changes) => ({ changes, refused }))),
+                apply$(scope, operations).pipe(map((changes) => ({ changes, refused }))),
               ),
             ),
           ),
@@ -268,8 +274,7 @@ export const createExtractor = (
     consolidate$: (scope) =>
       defer(() => {
         const startedAt = scheduler.now();
-        return factsIn$(access, scope).pipe(
-          concatMap((facts) => apply$(scope, facts, [])),
+        return apply$(scope, []).pipe(
           map((changes) => {
             const ms = scheduler.now() - startedAt;
             return extractedEvent(changes, [], { scope, turns: 0, ...nothingSpent, ms });
@@ -360,22 +365,23 @@ const write$ = (
   access: Access,
   scope: MemoryScope,
   before: readonly Fact[],
-  { current, added, updated, forgotten, former }: Changes,
+  { current, added, updated, former }: Changes,
   maxFormer: number,
 ): Observable<unknown> => {
   const history = { userId: scope.userId, sessionId: historySession };
   const left = new Set(current.map(({ id }) => id));
-  const gone = new Set(forgotten.map(({ id }) => id));
-  const removed = before.filter(({ id }) => !left.has(id) && !gone.has(id)).map(({ id }) => id);
-  const known = before.filter(({ id }) => gone.has(id)).map(({ id }) => id);
+  const moved = new Set(former.map(({ id }) => id));
+  const gone = before.map(({ id }) => id).filter((id) => !left.has(id));
+  const replaced = gone.filter((id) => moved.has(id));
+  const forgotten = gone.filter((id) => !moved.has(id));
   const steps = [
     record$(
       access,
       history,
       former.map((fact) => formerEntryOf(fact, scope)),
     ),
-    forget$(access, scope, removed),
-    known.length === 0 ? of(0) : currentFacts(access).forget$(scope, known),
+    forget$(access, scope, replaced),
+    forgotten.length === 0 ? of(0) : currentFacts(access).forget$(scope, forgotten),
     record$(access, scope, [...added, ...updated].map(entryOf)),
     former.length === 0 ? of(0) : trimHistory$(access, scope, history, maxFormer),
   ];
@@ -406,13 +412,31 @@ const removeTurns$ = (
 /** Marks turns whose extraction has failed for good. Entries never change, so others take their place. */
 const park$ = (
   access: Access,
+  scope: MemoryScope,
+  turns: readonly WaitingTurn[],
+): Observable<unknown> =>
+  stillWaiting$(access, scope, turns).pipe(
+    concatMap((left) => {
+      const waiting = left.filter(({ isParked }) => isParked !== true);
+      const parked = waiting.map(({ entryId: _, ...turn }) =>
+        entryOfTurn({ ...turn, isParked: true }),
+      );
+      return concat(
+        record$(access, waitingScope(scope.userId), parked).pipe(ignoreElements()),
+        removeTurns$(access, scope, waiting),
+      );
+    }),
+  );
+
+/** Emits those of some turns that still wait: the user or another process may have deleted them meanwhile. */
+const stillWaiting$ = (
+  access: Access,
   { userId }: MemoryScope,
   turns: readonly WaitingTurn[],
-): Observable<unknown> => {
-  const waiting = turns.filter(({ isParked }) => isParked !== true);
-  const parked = waiting.map(({ entryId: _, ...turn }) => entryOfTurn({ ...turn, isParked: true }));
-  return concat(
-    record$(access, waitingScope(userId), parked).pipe(ignoreElements()),
-    removeTurns$(access, { userId }, waiting),
+): Observable<readonly WaitingTurn[]> =>
+  waitingTurns$(access, userId).pipe(
+    map((waiting) => {
+      const ids = new Set(waiting.map(({ entryId }) => entryId));
+      return turns.filter(({ entryId }) => ids.has(entryId));
+    }),
   );
-};

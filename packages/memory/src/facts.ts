@@ -1,10 +1,11 @@
-import type {
-  LongTermMemory,
-  MemoryEntry,
-  MemoryScope,
-  NewMemory,
-} from '@millrace/core/long-term-memory';
 import { MillraceError } from '@millrace/core';
+import {
+  checkScope,
+  type LongTermMemory,
+  type MemoryEntry,
+  type MemoryScope,
+  type NewMemory,
+} from '@millrace/core/long-term-memory';
 import { isRecord, parsedJson } from '@millrace/core/values';
 import {
   concatMap,
@@ -64,8 +65,14 @@ export interface Access {
 export const historySession = 'millrace:history';
 export const waitingSession = 'millrace:waiting';
 
-export const isReserved = ({ sessionId }: MemoryScope): boolean =>
-  sessionId === historySession || sessionId === waitingSession;
+export const checkOwner = (owner: string, scope: MemoryScope): void => {
+  checkScope(owner, scope);
+  if (scope.sessionId !== historySession && scope.sessionId !== waitingSession) return;
+  throw new MillraceError(
+    'config',
+    `${owner}: session ids that start with 'millrace:' are reserved for the history and turns that wait.`,
+  );
+};
 
 /** More entries than a user has. A blank search lists the latest ones. */
 const maxListed = 10_000;
@@ -223,18 +230,26 @@ const spare = 20;
 export const currentFacts = (access: Access): LongTermMemory => {
   const { memory, scheduler } = access;
   return {
-    record$: (scope, memories) => memory.record$(scope, memories.filter(isFact)),
+    record$: (scope, memories) =>
+      defer(() => {
+        checkOwner('record$()', scope);
+        return memory.record$(scope, memories.filter(isFact));
+      }),
     recall$: (scope, query) =>
       defer(() => {
+        checkOwner('recall$()', scope);
         const { limit = 5 } = query;
         return memory
           .recall$(scope, { ...query, limit: limit + spare })
           .pipe(map((found) => currentAmong(found, scheduler.now()).slice(0, limit)));
       }),
     forget$: (scope, which) =>
-      which === 'all' && scope.sessionId === undefined
-        ? memory.forget$(scope, 'all')
-        : forgetWithHistory$(access, scope, which),
+      defer(() => {
+        checkOwner('forget$()', scope);
+        return which === 'all' && scope.sessionId === undefined
+          ? memory.forget$(scope, 'all')
+          : forgetWithHistory$(access, scope, which);
+      }),
   };
 };
 

@@ -1,7 +1,7 @@
 import { textBlock, type UserMessage, type Validator } from '@millrace/core';
 import { jsonSchema } from '@millrace/core/schema';
 import { termsOfRequest } from '@millrace/core/search';
-import { type Draft, normalized, type Operation } from './changes.js';
+import { type Draft, type Operation, wordsOf } from './changes.js';
 import type { Fact } from './facts.js';
 import { hasSecret, type Turn, type TurnMessage } from './turns.js';
 
@@ -160,15 +160,17 @@ const readOperation = (
   const stating = sources.filter((message) => isStated(quote, message));
   if (stating.length === 0) return refusal('notStated', asked);
   if (op === 'forget') {
-    return target === undefined ? refusal('unknownId', asked) : { op, target };
+    if (target === undefined) return refusal('unknownId', asked);
+    return isSupported(target.text, quote, 2) ? { op, target } : refusal('notStated', asked);
   }
   const draft = draftFrom(asked, stating, options);
   if (draft.text === '') return refusal('invalid', asked);
   if (isTooLong(draft)) return refusal('tooLong', asked);
-  if ([text, quote, asked.attribute ?? ''].some((it) => hasSecret(it, options.secrets))) {
+  const { subject = '', attribute = '', reason = '' } = asked;
+  if ([text, quote, subject, attribute, reason].some((it) => hasSecret(it, options.secrets))) {
     return refusal('secret', asked);
   }
-  if (!isSupported(draft.text, quote)) return refusal('notStated', asked);
+  if (!isSupported(draft.text, quote, 3)) return refusal('notStated', asked);
   return target === undefined ? { op: 'add', draft } : { op: 'update', target, draft };
 };
 
@@ -180,25 +182,16 @@ const sourcesIn = (
     message.role === 'user' && sources.includes(name) ? [message] : [],
   );
 
-/** Whether the user wrote these words. */
-const isStated = (quote: string, { text }: SourceMessage): boolean => {
-  const words = plain(quote);
-  return words !== '' && plain(text).includes(words);
-};
+/** Whether the user wrote these words, in this order. Models change the punctuation of quotes. */
+const isStated = (quote: string, { text }: SourceMessage): boolean =>
+  /[\p{L}\p{N}]/u.test(quote) && ` ${wordsOf(text)} `.includes(` ${wordsOf(quote)} `);
 
-/** Models change quotation marks, dashes and the end of a quote. */
-const plain = (text: string): string =>
-  normalized(text)
-    .replace(/[‘’]/gu, "'")
-    .replace(/[“”„«»]/gu, '"')
-    .replace(/^[\s"'.…]+|[\s"'.…,;!?]+$/gu, '');
-
-/** “Yes” to a question of the assistant supports nothing: the fact shares a word with its quote, or the quote is a clause. */
-const isSupported = (text: string, quote: string): boolean => {
+/** “Yes” to a question of the assistant supports nothing: the fact shares a word with its quote, or the quote is longer. */
+const isSupported = (text: string, quote: string, words: number): boolean => {
   const stated = new Set(termsOfRequest(quote));
   return (
     termsOfRequest(text).some((term) => stated.has(term)) ||
-    (quote.match(/[\p{L}\p{N}]+/gu) ?? []).length >= 3
+    wordsOf(quote).split(' ').length >= words
   );
 };
 

@@ -12,7 +12,6 @@ import {
   EMPTY,
   filter,
   finalize,
-  first,
   groupBy,
   ignoreElements,
   map,
@@ -23,6 +22,8 @@ import {
   type SchedulerLike,
   Subject,
   takeUntil,
+  takeWhile,
+  tap,
 } from 'rxjs';
 
 /** A reason to look for turns of a user that wait. */
@@ -45,7 +46,7 @@ export interface Queue<Result> {
   /** Runs the work while subscribed, and emits its results. Subscribe once. */
   readonly results$: Observable<Result>;
   readonly add: (due: Due) => void;
-  /** Starts all waiting work, and completes when nothing waits or runs. */
+  /** Starts all waiting work, also what comes meanwhile, and completes when nothing waits or runs, or is closed. */
   readonly flush$: () => Observable<never>;
   readonly close: () => void;
 }
@@ -107,20 +108,19 @@ export const createQueue = <Result>(options: QueueOptions<Result>): Queue<Result
       groupBy(({ userId }) => userId, { duration: (user$) => isIdle$(user$, user$.key) }),
       mergeMap((user$) => batches(user$).pipe(concatMap((batch) => worked$(user$.key, batch)))),
       takeUntil(closed$),
-      finalize(() => open$.next(0)),
+      finalize(() => open$.complete()),
     ),
     add: (due) => {
-      open$.next(open$.value + 1);
       due$.next(due);
+      open$.next(open$.value + 1);
     },
     flush$: () =>
-      defer(() => {
-        flushes$.next(undefined);
-        return open$.pipe(
-          first((open) => open === 0),
-          ignoreElements(),
-        );
-      }),
+      open$.pipe(
+        takeWhile((open) => open > 0),
+        // Again for turns that come meanwhile: they do not wait for a quiet time.
+        tap(() => flushes$.next(undefined)),
+        ignoreElements(),
+      ),
     close: () => closed$.next(undefined),
   };
 };
