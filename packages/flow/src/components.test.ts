@@ -11,7 +11,16 @@ import {
 import { jsonSchema } from '@millrace/core/schema';
 import { marbles, scriptedModel, text } from '@millrace/core/testing';
 import fc from 'fast-check';
-import { catchError, firstValueFrom, map, of, throwError, timer, toArray } from 'rxjs';
+import {
+  catchError,
+  firstValueFrom,
+  map,
+  of,
+  throwError,
+  timer,
+  toArray,
+  VirtualTimeScheduler,
+} from 'rxjs';
 import { play } from './flow.test-support.js';
 import { flowAgent, type FlowOptions } from './flow-agent.js';
 import { FlowError } from './flow-error.js';
@@ -126,6 +135,82 @@ describe('loop', () => {
       ).toBe('----(i|)', { i: 'interrupted' });
       expectSubscriptions(slow.subscriptions).toBe(['^--!', '---^!']);
     });
+  });
+});
+
+describe('a document that grows without end', () => {
+  const repeated = (inner: object, type = 'string', value: unknown = 'x') =>
+    flow(
+      {
+        l: component('loop', { max_rounds: 100, components: { start: begin('x'), ...inner } }),
+        say: say('end', 'l'),
+      },
+      { x: { type, default: value } },
+    );
+  const changes = (operator: string, value: string) => ({
+    x: component('set', { assign: [{ variable: 'x', operator, value }] }),
+    said: say('x', 'x'),
+  });
+  const each = (content: string) => ({
+    x: component('iterate', {
+      items: JSON.stringify(Array.from({ length: 100 }, String)),
+      max_items: 100,
+      components: { one: begin('big'), big: say(content) },
+    }),
+    said: say('x', 'x'),
+  });
+
+  it.each([
+    ['a text that contains itself twice', repeated(changes('set', '{{var.x}}{{var.x}}'))],
+    ['a list that is added to itself', repeated(changes('extend', '{{var.x}}'), 'array', [1])],
+    ['a list that contains itself twice', repeated(changes('append', '{{var.x}}'), 'array', [[]])],
+    ['rounds that contain all rounds', repeated({ x: say('{{l@rounds}}"') })],
+    [
+      'rounds of long texts',
+      repeated({ x: say('{{var.x}}{{var.x}}{{var.x}}') }, 'string', 'x'.repeat(250_000)),
+    ],
+    [
+      'items of long texts',
+      repeated(each('{{var.x}}{{var.x}}{{var.x}}'), 'string', 'x'.repeat(250_000)),
+    ],
+  ])('X17: %s is an error, before the memory is full', async (_name, document) => {
+    expect(problemsIn(document)).toEqual([]);
+    await expect(answerOf(document)).rejects.toMatchObject({ code: 'tooLarge' });
+  });
+
+  it.each([
+    [
+      'a loop',
+      component('loop', {
+        max_rounds: 100,
+        components: { b: begin('n'), n: code('work'), m: say('x', 'n') },
+      }),
+    ],
+    [
+      'an iteration',
+      component('iterate', {
+        items: JSON.stringify(Array.from({ length: 100 }, String)),
+        max_items: 100,
+        components: { b: begin('n'), n: code('work'), m: say('x', 'n') },
+      }),
+    ],
+  ])('X17: %s that never waits does not block the process', (_name, repeating) => {
+    const scheduler = new VirtualTimeScheduler();
+    const busy = counter();
+    const work = () => {
+      busy.next();
+      scheduler.frame += 10;
+      return 'x';
+    };
+    const document = flow({ x: repeating, say: say('{{x@output}}', 'x') });
+    const reasons: string[] = [];
+    const options = { scheduler, use: [interruptOn(timer(15, scheduler))] };
+    flowAgent(document, { code: { work } })
+      .call$('q', options)
+      .subscribe(({ reason }) => reasons.push(reason));
+    scheduler.flush();
+    expect(reasons).toEqual(['interrupted']);
+    expect(busy.count()).toBeLessThan(5);
   });
 });
 

@@ -185,8 +185,6 @@ const loop = closed(
   'components',
 );
 
-/** Timers support delays up to 2^31-1 ms. */
-const maxDelay = 2 ** 31 - 1;
 const choices: Schema = {
   type: 'array',
   minItems: 1,
@@ -213,7 +211,11 @@ const human = closed(
         'type',
       ),
     },
-    timeout_ms: whole(1, maxDelay, 'The maximum time to wait, in milliseconds. Default: 24 days.'),
+    timeout_ms: whole(
+      1,
+      limits.delay,
+      'The maximum time to wait, in milliseconds. Default: 24 days.',
+    ),
     on_error: onError,
   },
   'message',
@@ -229,8 +231,8 @@ const http = closed(
       additionalProperties: template('The value of the header.'),
     },
     body: { description: 'A string is sent as it is, any other value as JSON.' },
-    timeout_ms: whole(1, maxDelay, 'Of each attempt, in milliseconds. Default: 30,000.'),
-    max_bytes: whole(1, 100_000_000, 'The maximum size of the response. Default: 1,000,000.'),
+    timeout_ms: whole(1, limits.delay, 'Of each attempt, in milliseconds. Default: 30,000.'),
+    max_bytes: whole(1, limits.response, 'The maximum size of the response. Default: 1,000,000.'),
     max_redirects: whole(0, 20, 'The maximum number of redirects. Default: 5.'),
     result: text('The path of the output in a JSON response: data.items.0.'),
     idempotency_key: { type: 'boolean', description: 'Sends Idempotency-Key. Default: false.' },

@@ -220,6 +220,7 @@ const cut = async (
   // What the process waits for arrives before it is killed.
   while (!isDead() && (await isRunning(ended)));
   kill();
+  await ended;
 };
 
 /** Whether something has not ended after the promises that it waits for. */

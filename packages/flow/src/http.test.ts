@@ -108,6 +108,32 @@ describe('an http component', () => {
     expect(whole.sent[0]?.url).toBe('https://y.test/a/x');
   });
 
+  it.each([
+    ['https://x.test/users/{{sys.query}}/keys', '..'],
+    ['https://x.test/users/{{sys.query}}', '..'],
+    ['https://x.test/users/.{{sys.query}}?a=1', '.'],
+    ['https://x.test/users/{{sys.query}}#a', '.'],
+  ])('X17: no data leaves the path: %s with %j', async (url, query) => {
+    await expect(asked({ url }, () => answer('1'), query)).rejects.toMatchObject({
+      code: 'invalidRequest',
+      message: expect.stringContaining("a segment '.' or '..'") as unknown,
+    });
+    const { sent } = await asked(
+      { url: 'https://x.test/a?b={{sys.query}}' },
+      () => answer('1'),
+      '/../',
+    );
+    expect(sent).toHaveLength(1);
+  });
+
+  it('G6: the output is the whole body, up to the maximum size', async () => {
+    const body = 'x'.repeat(1_500_000);
+    const { text } = await asked({ url: 'https://x.test/', max_bytes: 2_000_000 }, () =>
+      answer(body),
+    );
+    expect(text).toBe(body);
+  });
+
   it('X10: secrets are sent, and are in no event, error, output or picture', async () => {
     const secrets = { KEY: 'sk-"1234\\', ID: 'me' };
     const params = {

@@ -39,10 +39,8 @@ export const toFlowProblems = (findings: readonly Finding[]): readonly FlowProbl
   return more > 0 ? [...problems, { path: '', problem: `has ${more} more problems` }] : problems;
 };
 
-export const truncate = (text: string): string =>
+export const truncate = (text: string, maxLength = 80): string =>
   text.length > maxLength ? `${text.slice(0, maxLength)}…` : text;
-
-const maxLength = 80;
 
 /** The `config` error with all problems, one per line. */
 export const flowError = (problems: readonly FlowProblem[]): MillraceError => {

@@ -1,11 +1,14 @@
 import { isRecord, parsedJson } from '@millrace/core/values';
-import { textOf } from '@millrace/core';
+import { MillraceError, textOf } from '@millrace/core';
+import { limits } from './limits.js';
 import { type ConversationMessage, type Item, noOutput, type Output, type Scope } from './scope.js';
 import { readTemplate, type Reference, type Template } from './template.js';
 
 /** Renders a template. Inserted values are data: `{{` in them has no meaning. */
 export const render = (template: Template, scope: Scope): string =>
-  template.map((part) => (typeof part === 'string' ? part : asText(valueOf(part, scope)))).join('');
+  joinTexts(
+    template.map((part) => (typeof part === 'string' ? part : textOfValue(valueOf(part, scope)))),
+  );
 
 /** The output that a template refers to, if it is a single reference to a whole output; else its text. */
 export const outputOf = (template: Template, scope: Scope): Output => {
@@ -17,7 +20,7 @@ export const outputOf = (template: Template, scope: Scope): Output => {
     return scope.outputs.get(part.id) ?? noOutput;
   }
   const value = valueOf(part, scope);
-  return typeof value === 'string' ? { text: value } : { text: asText(value), value };
+  return typeof value === 'string' ? { text: value } : { text: textOfValue(value), value };
 };
 
 export const templateOf = (text: string): Template => readTemplate(text).template;
@@ -97,6 +100,36 @@ export const valueAt = (value: unknown, path: readonly string[]): unknown => {
     return /^\d{1,9}$/u.test(key) ? valueAt(whole[Number(key)], rest) : undefined;
   }
   return isRecord(whole) && Object.hasOwn(whole, key) ? valueAt(whole[key], rest) : undefined;
+};
+
+/** Joins texts, unless the result is too long: in a loop, a text that contains itself grows exponentially. */
+export const joinTexts = (texts: readonly string[], separator = ''): string => {
+  const length = texts.reduce((sum, text) => sum + text.length + separator.length, 0);
+  if (texts.length > 1) checkSize(length, limits.text);
+  return texts.join(separator);
+};
+
+export const checkSize = (size: number, max: number): void => {
+  if (size <= max) return;
+  throw new MillraceError('tooLarge', `Its texts or values have more than ${max} characters.`);
+};
+
+/** Throws for a value whose JSON is too long. It is measured before, as lists that contain themselves twice explode. */
+export const checkValue = (value: unknown): void => {
+  checkSize(sizeOf(value, 0), limits.text);
+};
+
+/** The length of the JSON, about, and at least 16 for each value; counting ends at the limit. */
+const sizeOf = (value: unknown, before: number): number => {
+  const size = before + (typeof value === 'string' ? value.length : 0) + 16;
+  return typeof value === 'object' && value !== null && size <= limits.text
+    ? Object.entries(value).reduce((sum, [key, it]) => sizeOf(it, sum + key.length), size)
+    : size;
+};
+
+const textOfValue = (value: unknown): string => {
+  if (typeof value !== 'string') checkValue(value);
+  return asText(value);
 };
 
 /** Converts a value to text: a string as it is, other values as JSON, and missing or unserializable values as `''`. */

@@ -17,6 +17,7 @@ import {
   tap,
 } from 'rxjs';
 import { limits } from './limits.js';
+import { joinTexts } from './render.js';
 import { type FlowChange, noOutput, type Output, type Scope, type Variables } from './scope.js';
 import type { Work, WorkResult } from './work.js';
 
@@ -226,4 +227,9 @@ export const suspendedReply = ([first, ...more]: readonly Reply[]): Reply | unde
 export const joinOutputs = ([first, ...more]: readonly Output[]): Output | undefined =>
   first === undefined || more.length === 0
     ? first
-    : { text: [first, ...more].map(({ text }) => text).join('\n\n') };
+    : {
+        text: joinTexts(
+          [first, ...more].map(({ text }) => text),
+          '\n\n',
+        ),
+      };

@@ -1,5 +1,6 @@
 import { didYouMean, nearest } from './did-you-mean.js';
 import { idPattern, isId, namePattern } from './ids.js';
+import { truncate } from './problem.js';
 
 export type Reference =
   | { readonly of: 'query' | 'session_id' | 'history' }
@@ -63,8 +64,6 @@ export const readTemplate = (
 };
 
 const escape = "For a literal '{{', write '\\{{'.";
-
-const truncate = (text: string): string => (text.length > 80 ? `${text.slice(0, 80)}…` : text);
 
 const component = new RegExp(`^(${idPattern.slice(1, -1)})@([^.\\s]*)((?:\\.[^.\\s]+)*)$`, 'u');
 

@@ -1,6 +1,6 @@
 import { type CallOptions, MillraceError, type Model, type Reply, textOf } from '@millrace/core';
 import { silent } from '@millrace/core/teams';
-import { type Observable, throwError } from 'rxjs';
+import { asyncScheduler, type Observable, subscribeOn, throwError } from 'rxjs';
 import type { Output, Scope } from './scope.js';
 
 export type WorkResult =
@@ -27,6 +27,14 @@ export const childCall = (id: string, { options, streams, idPrefix }: Scope): Ca
   if (parent === undefined) return options;
   const callId = `${parent.callId}/${parent.toolCallId}/${idPrefix}${id}`;
   return { ...(streams ? options : silent(options)), callId };
+};
+
+/** For the rounds of a loop: after 20 ms, each lets others run first, as rounds that never wait block the process. */
+export const yielding = ({ options: { parent } }: Scope) => {
+  const scheduler = parent?.scheduler ?? asyncScheduler;
+  const startedAt = scheduler.now();
+  return <T>(round$: Observable<T>): Observable<T> =>
+    scheduler.now() - startedAt < 20 ? round$ : round$.pipe(subscribeOn(scheduler));
 };
 
 export const toResult = (reply: Reply, outputOf: (reply: Reply) => Output): WorkResult => {

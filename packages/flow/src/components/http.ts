@@ -8,7 +8,6 @@ import {
   EMPTY,
   expand,
   finalize,
-  from,
   map,
   type Observable,
   of,
@@ -18,6 +17,8 @@ import {
 } from 'rxjs';
 import { attempts, totalDelay } from '../attempts.js';
 import type { HttpParams } from '../document.js';
+import { limits } from '../limits.js';
+import { truncate } from '../problem.js';
 import { asText, fill, valueAt } from '../render.js';
 import type { FlowHttp, FlowResponse } from '../resources.js';
 import type { Scope } from '../scope.js';
@@ -67,7 +68,7 @@ export const httpWork = (
     idempotent: idempotentMethods.has(method) || idempotency_key,
     timeoutMs: Math.min(
       (timeout_ms + 1_000) * ((retry?.times ?? 0) + 1) + totalDelay(retry),
-      maxDelay,
+      limits.delay,
     ),
     run: (shown: Shown, context: ToolContext) =>
       defer(() => send$(requestOf(shown, params, secrets, context), params, http)).pipe(
@@ -87,9 +88,6 @@ export const httpWork = (
     ).pipe(map((reply) => toResult(reply, outputOf)));
 };
 
-/** The longest delay of a timer. */
-const maxDelay = 2 ** 31 - 1;
-
 // ---------------------------------------------------------------- the request
 
 const shownRequest = (
@@ -106,11 +104,19 @@ const shownRequest = (
   ...(body !== undefined && { body: bodyOf(body, scope, secrets) }),
 });
 
-/** Inserted values are encoded, so that they cannot change the path or other parameters; but one may be the start. */
-const urlOf = (url: string, scope: Scope, secrets: Secrets): string =>
-  secrets.show(url, scope, (value, index) =>
+/**
+ * Inserted values are encoded, so that they cannot change the path or other parameters; but one may be the start.
+ * Segments of dots would change the path as well, and cannot be encoded.
+ */
+const urlOf = (url: string, scope: Scope, secrets: Secrets): string => {
+  const shown = secrets.show(url, scope, (value, index) =>
     index === 0 ? value.trim() : encodeURIComponent(value),
   );
+  if (/^[^?#]*[/\\](?:\.|%2e){1,2}(?:[/\\?#]|$)/iu.test(shown)) {
+    throw failure('invalidRequest', "Its URL has a segment '.' or '..'.");
+  }
+  return shown;
+};
 
 /** Fills the templates of a body. In one with secrets, every text is written which distinguishes secrets from data. */
 const bodyOf = (body: unknown, scope: Scope, secrets: Secrets): unknown => {
@@ -196,12 +202,10 @@ const send$ = (
   const { method, headers, body } = request;
   return withSignal$((signal) =>
     defer(() =>
-      from(
-        http.fetch(url.href, {
-          ...{ method, headers, redirect: 'manual', signal },
-          ...(body !== undefined && { body }),
-        }),
-      ),
+      http.fetch(url.href, {
+        ...{ method, headers, redirect: 'manual', signal },
+        ...(body !== undefined && { body }),
+      }),
     ).pipe(
       catchError((error: unknown) => throwError(() => unreachable(error))),
       concatMap((response) => {
@@ -224,17 +228,8 @@ const send$ = (
 const withSignal$ = <T>(source: (signal: AbortSignal) => Observable<T>): Observable<T> =>
   defer(() => {
     const abort = new AbortController();
-    return source(abort.signal).pipe(abortAtEnd(abort));
+    return source(abort.signal).pipe(finalize(() => abort.abort()));
   });
-
-const abortAtEnd =
-  (abort: AbortController) =>
-  <T>(source: Observable<T>): Observable<T> =>
-    source.pipe(
-      finalize(() => {
-        abort.abort();
-      }),
-    );
 
 const checkedUrl = (address: string, { isPrivateAllowed = () => false }: FlowHttp): URL => {
   const url = URL.canParse(address) ? new URL(address) : undefined;
@@ -303,10 +298,10 @@ const received$ = ({ headers, body }: FlowResponse, maxBytes: number): Observabl
 const chunks$ = (body: ReadableStream<Uint8Array>): Observable<Uint8Array> =>
   defer(() => {
     const reader = body.getReader();
-    const next$ = defer(() => from(reader.read()));
+    const next$ = defer(() => reader.read());
     return next$.pipe(
       expand(({ done }) => (done ? EMPTY : next$)),
-      concatMap(({ value }) => (value === undefined ? EMPTY : of(value))),
+      concatMap(({ value }) => (value === undefined ? [] : [value])),
     );
   });
 
@@ -372,10 +367,9 @@ const isTransient = (error: unknown): boolean => isMillraceError(error) && error
 const failedWith = (error: unknown, { method, url }: Shown, secrets: Secrets) => {
   if (!isMillraceError(error)) throw error;
   const { code, userMessage, status } = error;
-  const shownUrl = url.length > 200 ? `${url.slice(0, 200)}…` : url;
   const details: Failure = {
     failure: { code, userMessage, ...(status !== undefined && { status }) },
   };
-  const content = secrets.redact(`The request ${method} ${shownUrl} ${error.message}.`);
+  const content = secrets.redact(`The request ${method} ${truncate(url, 200)} ${error.message}.`);
   return toolOutput({ content, isError: true, details });
 };

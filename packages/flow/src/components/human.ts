@@ -1,8 +1,9 @@
 import { MillraceError, type Reply, suspend, textOf, tool, type ToolContext } from '@millrace/core';
 import { jsonSchema } from '@millrace/core/schema';
 import { defined, isRecord, parsedJson } from '@millrace/core/values';
-import { concatMap, defer, EMPTY, expand, filter, map, type Observable, of, take } from 'rxjs';
+import { defer, EMPTY, expand, last, map, type Observable, take } from 'rxjs';
 import type { HumanField, HumanParams } from '../document.js';
+import { limits } from '../limits.js';
 import { asText, render, templateOf } from '../render.js';
 import type { AskHuman, HumanRequest } from '../resources.js';
 import type { Output } from '../scope.js';
@@ -10,12 +11,9 @@ import { toResult, type Work } from '../work.js';
 import { value$ } from './code.js';
 import { runOnce$ } from './tool.js';
 
-/** The longest delay of a timer. */
-const maxDelay = 2 ** 31 - 1;
-
 /** Asks a person, as a tool call. Without a program that asks, the call is suspended, and the answer is its result. */
 export const humanWork = (id: string, params: HumanParams, ask: AskHuman | undefined): Work => {
-  const { message, choices, fields, timeout_ms: timeoutMs = maxDelay } = params;
+  const { message, choices, fields, timeout_ms: timeoutMs = limits.delay } = params;
   const template = templateOf(message);
   return (scope) =>
     defer(() => {
@@ -60,8 +58,8 @@ const answer$ = (
         ? EMPTY
         : asked$({ ...request, problem }, count + 1),
     ),
-    filter(({ problem, count }) => problem === undefined || count >= maxQuestions),
-    concatMap((answer) => of(asText(valid(answer)))),
+    last(),
+    map((answer) => asText(valid(answer))),
   );
 };
 

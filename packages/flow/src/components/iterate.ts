@@ -1,9 +1,10 @@
 import type { Reply } from '@millrace/core';
 import { parsedJson } from '@millrace/core/values';
 import { asAgent, createStep } from '@millrace/core/teams';
-import { defer, from, map, mergeMap, type Observable, of, takeWhile, tap, toArray } from 'rxjs';
+import { defer, from, map, mergeMap, type Observable, of, reduce, takeWhile, tap } from 'rxjs';
 import type { IterateParams } from '../document.js';
-import { outputOf, templateOf } from '../render.js';
+import { limits } from '../limits.js';
+import { checkSize, joinTexts, outputOf, templateOf } from '../render.js';
 import {
   type CompiledGraph,
   type GraphResult,
@@ -12,24 +13,38 @@ import {
   suspendedReply,
 } from '../run-graph.js';
 import { asOuter, type Output, type Scope } from '../scope.js';
-import { childCall, type WorkResult, done, type Work } from '../work.js';
+import { childCall, done, yielding, type Work, type WorkResult } from '../work.js';
 
 /** Runs a graph for each item, in its own call, which is the parent of the calls of its components. */
 export const iterateWork = (id: string, params: IterateParams, graph: CompiledGraph): Work => {
   const { items, delimiter, max_items = 20, concurrency = 1, separator = '\n\n' } = params;
   const template = templateOf(items);
-  const each$ = (list: readonly unknown[], scope: Scope): Observable<WorkResult> =>
-    from([...list.entries()]).pipe(
+  const each$ = (list: readonly unknown[], scope: Scope): Observable<WorkResult> => {
+    const yields = yielding(scope);
+    return from([...list.entries()]).pipe(
       mergeMap(
         ([at, value]) =>
-          runGraph$(graph, within(id, scope, value, at + 1)).pipe(map((ran) => ({ at, ran }))),
+          runGraph$(graph, within(id, scope, value, at + 1)).pipe(
+            map((ran) => settledBy(at, ran)),
+            yields,
+          ),
         concurrency,
       ),
-      takeWhile(({ ran }) => ran.status !== 'ended', true),
-      toArray(),
-      map((all) => [...all].sort((a, b) => a.at - b.at).map(({ ran }) => ran)),
-      map((all) => collect(all, separator)),
+      takeWhile(({ early }) => early?.status !== 'ended', true),
+      reduce<Settled, readonly Settled[]>((all, item) => {
+        const settled = [...all, item];
+        const size = settled.reduce((sum, { output }) => sum + (output?.text.length ?? 0), 0);
+        checkSize(size, limits.outputs);
+        return settled;
+      }, []),
+      map((all) =>
+        collect(
+          all.toSorted((a, b) => a.at - b.at),
+          separator,
+        ),
+      ),
     );
+  };
   return (scope) =>
     defer(() => {
       const given = outputOf(template, scope);
@@ -77,17 +92,32 @@ const itemsIn = ({ text, value }: Output, delimiter: string | undefined): readon
     .filter((part) => part !== '');
 };
 
+/** The result of an item: of all its components, only the messages are kept. */
+interface Settled {
+  readonly at: number;
+  readonly output?: Output;
+  readonly early?: Exclude<GraphResult, { status: 'done' }>;
+}
+
+const settledBy = (at: number, ran: GraphResult): Settled => {
+  if (ran.status !== 'done') return { at, early: ran };
+  const output = joinOutputs(ran.outputs);
+  return { at, ...(output && { output }) };
+};
+
 /** Collects the outputs. Items without output are left out. */
-const collect = (all: readonly GraphResult[], separator: string): WorkResult => {
-  const ended = all.find((ran) => ran.status === 'ended');
+const collect = (all: readonly Settled[], separator: string): WorkResult => {
+  const early = all.flatMap((item) => item.early ?? []);
+  const ended = early.find(({ status }) => status === 'ended');
   if (ended !== undefined) return ended;
-  const reply = suspendedReply(all.flatMap((ran) => (ran.status === 'suspended' ? ran.reply : [])));
+  const reply = suspendedReply(early.map((ran) => ran.reply));
   if (reply !== undefined) return { status: 'suspended', reply };
-  const outputs = all.flatMap((ran) =>
-    ran.status === 'done' ? (joinOutputs(ran.outputs) ?? []) : [],
-  );
+  const outputs = all.flatMap(({ output }) => output ?? []);
   return done({
-    text: outputs.map(({ text }) => text).join(separator),
+    text: joinTexts(
+      outputs.map(({ text }) => text),
+      separator,
+    ),
     value: outputs.map(({ text, value = text }) => value),
   });
 };

@@ -2,9 +2,11 @@ import { asAgent, createStep } from '@millrace/core/teams';
 import { defer, EMPTY, expand, last, map, type Observable, tap } from 'rxjs';
 import { compileCase } from '../conditions.js';
 import type { LoopParams } from '../document.js';
+import { limits } from '../limits.js';
+import { checkSize } from '../render.js';
 import { type CompiledGraph, type GraphResult, joinOutputs, runGraph$ } from '../run-graph.js';
 import { asOuter, noOutput, type Output, type Round, type Scope } from '../scope.js';
-import { childCall, done, type Work, type WorkResult } from '../work.js';
+import { childCall, done, yielding, type Work, type WorkResult } from '../work.js';
 import { asAnswer, resultWith } from './iterate.js';
 
 /** Runs a graph round by round, in its own call, which is the parent of the calls of its components. */
@@ -24,13 +26,17 @@ export const loopWork = (
     const within = { ...scope, items, variables, idPrefix: `${index}/` };
     return runGraph$(graph, within).pipe(map((ran) => afterRound(before, ran, within, isOver)));
   };
-  const rounds$ = (scope: Scope): Observable<Progress> =>
-    round$(start, scope).pipe(
+  const rounds$ = (scope: Scope): Observable<Progress> => {
+    const yields = yielding(scope);
+    return round$(start, scope).pipe(
       expand((progress) =>
-        progress.isOver || progress.rounds.length >= max_rounds ? EMPTY : round$(progress, scope),
+        progress.isOver || progress.rounds.length >= max_rounds
+          ? EMPTY
+          : round$(progress, scope).pipe(yields),
       ),
       last(),
     );
+  };
   return (scope) =>
     defer(() => {
       let result: WorkResult = done(noOutput);
@@ -54,6 +60,8 @@ export const loopWork = (
 interface Progress {
   readonly rounds: readonly Round[];
   readonly variables: Scope['variables'];
+  /** Of all outputs, in characters. */
+  readonly size: number;
   /** Of the last round. */
   readonly output: Output;
   /** Whether no other round is due: the condition is true, or the round has ended the flow. */
@@ -61,17 +69,24 @@ interface Progress {
   readonly early?: Exclude<GraphResult, { status: 'done' }>;
 }
 
-const start: Progress = { rounds: [], variables: new Map(), output: noOutput, isOver: false };
+const start: Progress = {
+  rounds: [],
+  variables: new Map(),
+  size: 0,
+  output: noOutput,
+  isOver: false,
+};
 
 const afterRound = (
-  { rounds, variables }: Progress,
+  before: Progress,
   ran: GraphResult,
   within: Scope,
   isOver: (scope: Scope) => boolean,
 ): Progress => {
-  if (ran.status !== 'done') {
-    return { rounds, variables, output: noOutput, isOver: true, early: ran };
-  }
+  if (ran.status !== 'done') return { ...before, output: noOutput, isOver: true, early: ran };
+  const { rounds, variables } = before;
+  const size = [...ran.all.values()].reduce((sum, { text }) => sum + text.length, before.size);
+  checkSize(size, limits.outputs);
   const set = [...ran.variables].map(([name, value]) => [name, { value, place: 0 }] as const);
   const changed = new Map([...variables, ...set]);
   const scope = {
@@ -85,6 +100,7 @@ const afterRound = (
   return {
     rounds: [...rounds, round],
     variables: changed,
+    size,
     output: joinOutputs(ran.outputs) ?? noOutput,
     isOver: isOver(scope),
   };

@@ -2,7 +2,7 @@ import { MillraceError } from '@millrace/core';
 import { isRecord, parsedJson } from '@millrace/core/values';
 import { defer, of } from 'rxjs';
 import type { Assignment, FlowVariable, SetParams, VariableType } from '../document.js';
-import { asText, fill } from '../render.js';
+import { asText, checkValue, fill } from '../render.js';
 import { noOutput, type Scope } from '../scope.js';
 import type { Work } from '../work.js';
 
@@ -18,6 +18,7 @@ export const setWork =
         const now = [...changed].map(([name, value]) => [name, { value, place }] as const);
         const view = { ...scope, variables: new Map([...scope.variables, ...now]) };
         const value = assigned(assignment, view, declared);
+        checkValue(value);
         return new Map([...changed, [assignment.variable, value]]);
       }, new Map());
       return of({ status: 'done', output: noOutput, variables: set } as const);

@@ -19,6 +19,7 @@ import { defer, map, type Observable, of } from 'rxjs';
 import { defined, isRecord } from '@millrace/core/values';
 import { toolWithRetry } from '../attempts.js';
 import type { ToolParams } from '../document.js';
+import { limits } from '../limits.js';
 import { fillRecord } from '../render.js';
 import type { Scope } from '../scope.js';
 import { childCall, textOutput, toResult, type Work } from '../work.js';
@@ -53,7 +54,7 @@ export const runOnce$ = (
     tools: [tool],
     use: [{ name: 'runOnce', turn: () => [reasoning, acting, checkInterrupt, answerWithResult] }],
     // Other components read the output, not a model, so it need not fit a context window.
-    limits: { maxObservation: 1_000_000 },
+    limits: { maxObservation: limits.response },
   }).call$(JSON.stringify(input), childCall(id, scope));
 
 /** A stand-in for a model. It requests the tool in its only message. */
