@@ -3,7 +3,8 @@ import { type Finding, problemAt } from './problem.js';
 
 /** An immutable copy of a JSON value, or the reason why there is no copy. */
 export type PlainCopy =
-  { readonly value: unknown; readonly problem?: undefined } | { readonly problem: Finding };
+  | { readonly value: unknown; readonly problem?: undefined }
+  | { readonly value?: undefined; readonly problem: Finding };
 
 /** Creates a frozen copy of a JSON value within the limits of a document. `__proto__` becomes an own property. */
 export const plainCopy = (given: unknown): PlainCopy => {

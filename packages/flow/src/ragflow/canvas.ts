@@ -1,5 +1,6 @@
 import { isRecord, parsedJson } from '@millrace/core/values';
 import { isId } from '../ids.js';
+import { plainCopy } from '../plain-copy.js';
 
 /** A part of a canvas that the document does not have, or has in another way. */
 export interface Unmapped {
@@ -35,18 +36,25 @@ export interface Canvas {
   readonly variables: ReadonlyMap<string, { readonly type: string; readonly value: unknown }>;
 }
 
+/** The time for more of them grows with their square. */
+export const maxComponents = 500;
+
 /** Reads the DSL of a canvas, alone or in the file of a template. Returns `undefined` for anything else. */
 export const readCanvas = (given: unknown): Canvas | undefined => {
   const file = typeof given === 'string' ? parsedJson(given) : given;
   if (!isRecord(file)) return undefined;
   const dsl = isRecord(file['dsl']) ? file['dsl'] : file;
-  if (!isRecord(dsl['components'])) return undefined;
+  const { components: all, globals, variables } = dsl;
+  const { value: copy } = plainCopy({ components: all, globals, variables });
+  if (!isRecord(copy) || !isRecord(copy['components'])) return undefined;
+  const entries = Object.entries(copy['components']);
+  if (entries.length > maxComponents) return undefined;
   const taken = new Set<string>();
-  const components = Object.entries(dsl['components']).flatMap(([original, component]) => {
+  const components = entries.flatMap(([original, component]) => {
     const obj = isRecord(component) ? component['obj'] : undefined;
     if (!isRecord(component) || !isRecord(obj)) return [];
     const name = textIn(obj['component_name']);
-    const params = isRecord(obj['params']) ? obj['params'] : {};
+    const params = recordIn(obj['params']);
     const parent = textIn(component['parent_id']);
     const read: CanvasComponent = {
       ...{ original, name, params, id: freeId(original, taken), kind: name.toLowerCase() },
@@ -63,7 +71,7 @@ export const readCanvas = (given: unknown): Canvas | undefined => {
     components: new Map(
       components.map(([id, it]) => [id, { ...it, parent: parentIn(it, repeating) }]),
     ),
-    variables: new Map([...fromGlobals(dsl['globals']), ...fromVariables(dsl['variables'])]),
+    variables: new Map([...fromGlobals(copy['globals']), ...fromVariables(copy['variables'])]),
   };
 };
 
@@ -91,13 +99,13 @@ const freeId = (original: string, taken: Set<string>): string => {
 };
 
 const fromVariables = (variables: unknown) =>
-  Object.entries(isRecord(variables) ? variables : {}).map(([name, it]) => {
-    const { type, value } = isRecord(it) ? it : {};
+  Object.entries(recordIn(variables)).map(([name, it]) => {
+    const { type, value } = recordIn(it);
     return [name, { type: textIn(type).toLowerCase(), value }] as const;
   });
 
 const fromGlobals = (globals: unknown) =>
-  Object.entries(isRecord(globals) ? globals : {}).flatMap(([name, value]) =>
+  Object.entries(recordIn(globals)).flatMap(([name, value]) =>
     name.startsWith('env.')
       ? [[name.slice('env.'.length), { type: kindOf(value), value }] as const]
       : [],
@@ -113,6 +121,8 @@ export const textsIn = (value: unknown): readonly string[] =>
     : Array.isArray(value)
       ? value.filter((item) => typeof item === 'string')
       : [];
+
+export const recordIn = (value: unknown): Params => (isRecord(value) ? value : {});
 
 export const recordsIn = (value: unknown): readonly Params[] =>
   Array.isArray(value) ? value.filter(isRecord) : [];

@@ -1,5 +1,5 @@
 import { isRecord } from '@millrace/core/values';
-import { type Params, recordsIn, textIn, textsIn } from './canvas.js';
+import { type Params, recordIn, recordsIn, textIn, textsIn } from './canvas.js';
 import {
   type Converted,
   type Conversion,
@@ -134,7 +134,7 @@ const promptsIn = (
 
 /** The JSON Schema of a structured output; a canvas has an empty one if the answer is text. */
 const outputSchema = (outputs: unknown): Params | undefined => {
-  const structured = isRecord(outputs) ? outputs['structured'] : undefined;
+  const { structured } = recordIn(outputs);
   if (!isRecord(structured)) return undefined;
   const schema = isRecord(structured['value']) ? structured['value'] : structured;
   return schema['type'] === 'object' && isSet(schema['properties']) ? schema : undefined;
@@ -168,9 +168,9 @@ const convertRetrieval = (conversion: Conversion): Converted => {
 const convertCategorize = (conversion: Conversion): Converted => {
   const { it, refs, idsOf } = conversion;
   const { params } = it;
-  const given = isRecord(params['category_description']) ? params['category_description'] : {};
+  const given = recordIn(params['category_description']);
   const categories = Object.entries(given).map(([name, category]) => {
-    const { description, examples, to } = isRecord(category) ? category : {};
+    const { description, examples, to } = recordIn(category);
     const shown = textsIn(examples).filter((text) => text.trim() !== '');
     return [
       name,

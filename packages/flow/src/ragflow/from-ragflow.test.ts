@@ -4,6 +4,7 @@ import { scriptedModel, text, toolCall } from '@millrace/core/testing';
 import { tool } from '@millrace/core';
 import fc from 'fast-check';
 import { flowAgent } from '../flow-agent.js';
+import { isQuick } from '../flow.test-support.js';
 import { problemsIn } from '../problems-in.js';
 import { fromRagflow } from './from-ragflow.js';
 
@@ -315,6 +316,30 @@ describe('fromRagflow', () => {
     expect([document, unmapped[0]?.reason]).toEqual([undefined, expect.stringContaining(reason)]);
   });
 
+  it('X17: is quick with a huge canvas, and with one that is nested deeply', () => {
+    const ids = Array.from({ length: 10_000 }, (_, at) => `a:${at}`);
+    const every = (of: (at: number) => object) =>
+      Object.fromEntries(ids.map((id, at) => [id, of(at)]));
+    const huge = canvas(every((at) => message('x', ids[at + 1] ?? 'a:0')));
+    const nested = canvas(every((at) => part('Loop', {}, [], ids[at - 1])));
+    const list = JSON.parse('['.repeat(20_000) + ']'.repeat(20_000)) as unknown;
+    const deep = canvas({ a: part('Switch', { conditions: list }) });
+    for (const given of [huge, nested, deep]) {
+      expect(isQuick(2_000, () => expect(fromRagflow(given).document).toBeUndefined())).toBe(true);
+    }
+    const chain = canvas(
+      Object.fromEntries(
+        Object.entries(every((at) => part('Loop', {}, [], ids[at - 1]))).slice(0, 499),
+      ),
+    );
+    expect(problemsIn(fromRagflow(chain).document)).not.toEqual([]);
+    fc.assert(
+      fc.property(fc.anything(), (components) => {
+        expect(fromRagflow({ components }).unmapped).toEqual(expect.any(Array));
+      }),
+    );
+  });
+
   it('G6: never throws, and never drops a component unsaid', () => {
     const names = [
       'Begin',
@@ -338,7 +363,7 @@ describe('fromRagflow', () => {
         obj: fc.record({
           component_name: fc.constantFrom(...names),
           params: fc.oneof(
-            fc.object({ maxDepth: 2 }),
+            fc.dictionary(fc.string(), fc.jsonValue()),
             fc.dictionary(
               fc.constantFrom(
                 'items_ref',
@@ -353,7 +378,7 @@ describe('fromRagflow', () => {
             ),
           ),
         }),
-        downstream: fc.oneof(fc.array(fc.constantFrom(...ids)), fc.anything()),
+        downstream: fc.oneof(fc.array(fc.constantFrom(...ids)), fc.jsonValue()),
         parent_id: fc.constantFrom('', 'a:1', 'nowhere'),
       }),
     );

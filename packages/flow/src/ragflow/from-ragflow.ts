@@ -7,7 +7,7 @@ import type {
 } from '../document.js';
 import { reachable } from '../graph.js';
 import { allComponents } from '../template-problems.js';
-import { type Canvas, readCanvas, textsIn, type Unmapped } from './canvas.js';
+import { type Canvas, maxComponents, readCanvas, textsIn, type Unmapped } from './canvas.js';
 import { convert } from './components.js';
 import { ofType, typeFrom } from './conversion.js';
 import { nextOf, withMessage } from './repetition.js';
@@ -15,7 +15,7 @@ import { createReferences, variableNamed } from './references.js';
 
 /** A flow that was read from a canvas. */
 export interface FromRagflow {
-  /** `undefined` if the value is no canvas of an agent, or one of the first version, with `Answer`. */
+  /** `undefined` if the value is no canvas of an agent, too large for one, or of the first version, with `Answer`. */
   readonly document: FlowDocument | undefined;
   /** Everything of the canvas that the document has in another way, or not at all. */
   readonly unmapped: readonly Unmapped[];
@@ -37,7 +37,7 @@ export interface FromRagflow {
 export const fromRagflow = (given: unknown): FromRagflow => {
   const canvas = readCanvas(given);
   if (canvas === undefined) {
-    const reason = "It is no canvas: the DSL of a canvas is an object with 'components'.";
+    const reason = `It is no canvas: the DSL of a canvas is an object with 'components', up to ${maxComponents}.`;
     return { document: undefined, unmapped: [{ component: '', reason }] };
   }
   const kinds = new Set([...canvas.components.values()].map(({ kind }) => kind));

@@ -1,6 +1,7 @@
 import { isRecord, parsedJson } from '@millrace/core/values';
 import type { HumanField } from '../document.js';
-import { nameFrom, recordsIn, textIn, textsIn } from './canvas.js';
+import { limits } from '../limits.js';
+import { nameFrom, recordIn, recordsIn, textIn, textsIn } from './canvas.js';
 import {
   type Converted,
   type Conversion,
@@ -19,8 +20,8 @@ import {
 export const convertForm = (conversion: Conversion): Converted => {
   const { it, refs, note } = conversion;
   const { inputs, tips, enable_tips } = it.params;
-  const fields = Object.entries(isRecord(inputs) ? inputs : {}).map(([name, input]) => {
-    const { name: label, type, options, optional } = isRecord(input) ? input : {};
+  const fields = Object.entries(recordIn(inputs)).map(([name, input]) => {
+    const { name: label, type, options, optional } = recordIn(input);
     const choices = textsIn(options);
     const kind = textIn(type).toLowerCase();
     if (kind.includes('file')) note('inputs', `'${name}' is a file: it is asked for as text.`);
@@ -83,7 +84,7 @@ export const convertInvoke = (conversion: Conversion): Converted => {
         method,
         ...(Object.keys(headers).length > 0 && { headers }),
         ...(isSent && { body: Object.fromEntries(values) }),
-        timeout_ms: within((numberOf(params['timeout']) ?? 60) * 1_000, 1, 2 ** 31 - 1),
+        timeout_ms: within((numberOf(params['timeout']) ?? 60) * 1_000, 1, limits.delay),
         ...(retry && method !== 'POST' && { retry }),
         ...(on_error && { on_error }),
       },
@@ -100,7 +101,7 @@ const headersIn = (
   const given = parsedJson(written);
   if (written.trim() !== '' && !isRecord(given))
     note('headers', 'They are not JSON: they are left out.');
-  const entries = Object.entries(isRecord(given) ? given : {}).map(
+  const entries = Object.entries(recordIn(given)).map(
     ([name, value]): readonly [string, string] => {
       const text = refs.text(asText(value), 'headers');
       if (!/authorization|api-?key|token|cookie|secret/iu.test(name) || text.includes('{{')) {
@@ -118,7 +119,7 @@ export const convertCode = (conversion: Conversion): Converted => {
   const { it, refs, note } = conversion;
   const name = nameFrom(it.id);
   note('script', `A document has no code: provide a function '${name}' that returns its outputs.`);
-  const given = isRecord(it.params['arguments']) ? it.params['arguments'] : {};
+  const given = recordIn(it.params['arguments']);
   const input = Object.entries(given).map(([key, value]): readonly [string, unknown] => [
     key,
     typeof value === 'string' ? templateFrom(value, 'arguments', refs) : value,

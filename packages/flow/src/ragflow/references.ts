@@ -1,6 +1,5 @@
-import { isRecord } from '@millrace/core/values';
 import type { Canvas, CanvasComponent } from './canvas.js';
-import { nameFrom, recordsIn, textIn } from './canvas.js';
+import { nameFrom, recordIn, recordsIn, textIn } from './canvas.js';
 
 /** Converts the references of a canvas to those of a document. */
 export interface References {
@@ -114,7 +113,7 @@ const componentReference = (
   }
   switch (kind) {
     case 'begin': {
-      const inputs = Object.keys(isRecord(params['inputs']) ? params['inputs'] : {});
+      const inputs = Object.keys(recordIn(params['inputs']));
       if (inputs.length <= 1) return '{{sys.query}}';
       note(
         `'{${id}@${field}}' is an input of its own. Pass it as 'metadata.${field}' of the call.`,

@@ -1,4 +1,3 @@
-import { isRecord } from '@millrace/core/values';
 import type {
   Assignment,
   FlowComponent,
@@ -6,9 +5,9 @@ import type {
   FlowVariable,
   SwitchCondition,
 } from '../document.js';
-import { onErrorOf as handlerOf } from '../branches.js';
+import { branchesOf, onErrorOf as handlerOf } from '../branches.js';
 import { limits } from '../limits.js';
-import { nameFrom, recordsIn, textIn, textsIn } from './canvas.js';
+import { nameFrom, recordIn, recordsIn, textIn, textsIn } from './canvas.js';
 import {
   type Converted,
   type Conversion,
@@ -24,10 +23,8 @@ import {
 
 export const convertIteration = (conversion: Conversion): Converted => {
   const { it, refs, note, inside, canvas } = conversion;
-  const outputs = Object.values(isRecord(it.params['outputs']) ? it.params['outputs'] : {});
-  const [output, ...others] = outputs.flatMap((given) =>
-    textsIn(isRecord(given) ? given['ref'] : ''),
-  );
+  const outputs = Object.values(recordIn(it.params['outputs']));
+  const [output, ...others] = outputs.flatMap((given) => textsIn(recordIn(given)['ref']));
   if (others.length > 0) {
     note('outputs', `An iteration has one output: only '${output ?? ''}' is used.`);
   }
@@ -80,24 +77,10 @@ export const withMessage = (
 };
 
 /** The components that a component leads to. */
-export const nextOf = (component: FlowComponent): readonly string[] => {
-  const handled = handlerOf(component)?.to ?? [];
-  switch (component.component_name) {
-    case 'switch':
-      return [
-        ...component.params.cases.flatMap(({ to }) => to),
-        ...(component.params.otherwise ?? []),
-      ];
-    case 'categorize':
-      return [
-        ...Object.values(component.params.categories).flatMap(({ to }) => to),
-        ...(component.params.otherwise ?? []),
-        ...handled,
-      ];
-    default:
-      return [...(component.downstream ?? []), ...handled];
-  }
-};
+export const nextOf = (component: FlowComponent): readonly string[] => [
+  ...(branchesOf(component)?.flatMap(({ to }) => to) ?? component.downstream ?? []),
+  ...(handlerOf(component)?.to ?? []),
+];
 
 export const exitName = (id: string): string => nameFrom(id, 'exit');
 
