@@ -55,6 +55,7 @@ write('broken.json', {
   components: { begin: { component_name: 'begin', downstream: ['a'] } },
 });
 write('no.json', '{"version":');
+write('deep.json', `{"components":${'['.repeat(100_000)}${']'.repeat(100_000)}}`);
 write('canvas.json', {
   dsl: {
     components: {
@@ -119,6 +120,7 @@ describe('millrace flow', () => {
     [['check', 'no.json'], "The file 'no.json' is not valid JSON"],
     [['check', 'none.json'], "There is no file 'none.json'."],
     [['check', '.'], "The file '.' cannot be read."],
+    [['run', 'deep.json', 'Hi'], 'is nested more than 40 deep'],
     [['run', 'flow.json', 'Hi'], 'pass --answer send=<text>'],
     [
       ['run', 'flow.json', 'Hi', '--answer', 'send=perhaps'],

@@ -99,10 +99,13 @@ const secretPrefix = 'MILLRACE_SECRET_';
 const mapTo = <T>(keys: readonly string[], value: T): Readonly<Record<string, T>> =>
   Object.fromEntries(keys.map((key) => [key, value]));
 
+/** Flows are not nested deeper. */
+const maxDepth = 40;
+
 /** All strings at a key, anywhere in a document that is not checked yet. */
-const valuesOf = (value: unknown, key: string): readonly string[] => {
-  if (typeof value !== 'object' || value === null) return [];
+const valuesOf = (value: unknown, key: string, depth = 0): readonly string[] => {
+  if (typeof value !== 'object' || value === null || depth > maxDepth) return [];
   return Object.entries(value).flatMap(([name, item]: readonly [string, unknown]) =>
-    name === key && typeof item === 'string' ? [item] : valuesOf(item, key),
+    name === key && typeof item === 'string' ? [item] : valuesOf(item, key, depth + 1),
   );
 };
