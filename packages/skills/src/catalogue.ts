@@ -35,11 +35,14 @@ A skill has instructions for a kind of task. If one fits, call read_skill before
 /** `- `, `: ` and the line break. */
 const lineExtra = 5;
 
-/** One line of a list. */
+/** One line of a list, whatever a source returns. */
 export const lineOf = ({ name, description }: SkillSummary, maxLength = Infinity): string => {
-  const line = description.replace(/[\s\p{Cc}]+/gu, ' ').trim();
-  return `- ${name}: ${line.length > maxLength ? `${line.slice(0, maxLength - 1)}…` : line}`;
+  const line = oneLine(description);
+  const shown = line.length > maxLength ? `${line.slice(0, maxLength - 1)}…` : line;
+  return `- ${oneLine(name)}: ${shown}`;
 };
+
+const oneLine = (text: string): string => text.replace(/[\s\p{Cc}]+/gu, ' ').trim();
 
 /** Finds the skills whose names and descriptions have the words of a query, best first. */
 export const searchSkills = (
