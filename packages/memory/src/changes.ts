@@ -190,9 +190,9 @@ export const wordsOf = (text: string): string => {
   return (spaced.match(/[\p{L}\p{M}\p{N}]+/gu) ?? [spaced]).join(' ');
 };
 
-/** In scripts that put no spaces between words, each character counts as one. */
+/** Han, Hiragana, Katakana, Thai, Lao, Khmer and Burmese have no spaces between words: each character counts as one. */
 const withoutSpaces =
-  /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Myanmar}]/gu;
+  /[\p{sc=Hani}\p{sc=Hira}\p{sc=Kana}\p{sc=Thai}\p{sc=Laoo}\p{sc=Khmr}\p{sc=Mymr}]/gu;
 
 const normalized = (text: string): string =>
   text.normalize('NFKC').replace(/\s+/gu, ' ').trim().toLowerCase();

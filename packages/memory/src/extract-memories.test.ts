@@ -228,6 +228,20 @@ describe('G7: extractMemories', () => {
     }
   });
 
+  it.each([
+    'DB_PASSWORD=dbpass-123',
+    'password = "dbpass-123 and more"',
+    '{"client_secret": "dbpass-123"}',
+    'AWS_SECRET_ACCESS_KEY=dbpass-123/x+y',
+    'Authorization: Bearer dbpass-123-abcdefghij',
+    'postgres://bob:dbpass-123@db.test/x',
+  ])('leaves the secret out of %s', async (asked) => {
+    const { model } = await extracted(`I work here.\n${asked}\nThanks.`, []);
+    const shown = shownIn(model.requests[0]).messages[0]?.text ?? '';
+    expect(shown).not.toMatch(/dbpass|more/u);
+    expect(shown).toMatch(/^I work here\.[^]*Thanks\.$/u);
+  });
+
   it('neither shows secrets to the model nor stores them', async () => {
     const asked =
       'My password for the bank is hunter2. Key: sk-live-abcdefghijklmnop, card 4111 1111 1111 1111, code ZEBRA-7.';

@@ -289,18 +289,10 @@ type Reading = ReturnType<typeof readOperations>;
 type Extracted = Extract<ExtractionEvent, { readonly type: 'memoriesExtracted' }>;
 
 const extractedEvent = (
-  { added, updated, forgotten, former }: Changes,
+  { current: _, ...changes }: Changes,
   refused: readonly Refusal[],
   about: Pick<Extracted, 'scope' | 'turns' | 'usage' | 'money' | 'ms'>,
-): Extracted => ({
-  type: 'memoriesExtracted',
-  added,
-  updated,
-  forgotten,
-  former,
-  refused,
-  ...about,
-});
+): Extracted => ({ type: 'memoriesExtracted', ...changes, refused, ...about });
 
 const requestMs = 120_000;
 

@@ -70,7 +70,7 @@ export const checkOwner = (owner: string, scope: MemoryScope): void => {
   if (scope.sessionId !== historySession && scope.sessionId !== waitingSession) return;
   throw new MillraceError(
     'config',
-    `${owner}: session ids that start with 'millrace:' are reserved for the history and turns that wait.`,
+    `${owner}: session ids that start with 'millrace:' are reserved.`,
   );
 };
 

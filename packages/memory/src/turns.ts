@@ -64,6 +64,8 @@ export const commonSecrets: readonly RegExp[] = [
   /\b(?:sk|pk|rk)[-_][\w-]{16,}/gi,
   /\b(?:gh[pousr]_\w{20,}|github_pat_\w{20,}|AKIA[0-9A-Z]{16}|AIza[\w-]{30,}|xox[abprs]-[\w-]{10,})/g,
   /\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*/g,
+  /\bBearer\s+[\w.~+/=-]{16,}|:\/\/[^\s:@/]+:[^\s@/]+@/gi,
+  /\b[\w-]{0,40}(?:password|secret|token|[_-]key)["']?\s*[:=]\s*(?:(["']).*?\1|\S+)/gi,
   /\b(?:password|passphrase|passcode|pin(?: code| number)?|cvv|api[ _-]?key|access token)\b(?:\s+[\p{L}\p{N}'’-]{1,30}){0,5}?\s*(?::|=|\bis\b)\s*\S+/giu,
   /\b\d(?:[ -]?\d){12,18}\b/g,
   /\b\d{3}-\d{2}-\d{4}\b/g,
