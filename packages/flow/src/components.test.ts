@@ -173,7 +173,7 @@ describe('a document that grows without end', () => {
       'items of long texts',
       repeated(each('{{var.x}}{{var.x}}{{var.x}}'), 'string', 'x'.repeat(250_000)),
     ],
-  ])('X17: %s is an error, before the memory is full', async (_name, document) => {
+  ])('G6: %s is an error, before the memory is full', async (_name, document) => {
     expect(problemsIn(document)).toEqual([]);
     await expect(answerOf(document)).rejects.toMatchObject({ code: 'tooLarge' });
   });
@@ -194,7 +194,7 @@ describe('a document that grows without end', () => {
         components: { b: begin('n'), n: code('work'), m: say('x', 'n') },
       }),
     ],
-  ])('X17: %s that never waits does not block the process', (_name, repeating) => {
+  ])('G6: %s that never waits does not block the process', (_name, repeating) => {
     const scheduler = new VirtualTimeScheduler();
     const busy = counter();
     const work = () => {

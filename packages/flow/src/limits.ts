@@ -15,7 +15,7 @@ export const limits = {
   delay: 2 ** 31 - 1,
   /** Characters of all strings and keys. */
   characters: 1_000_000,
-  /** Characters of a text that a call composes, and of a value as JSON. */
+  /** Characters of text that a call composes, and of a value as JSON. */
   text: 5_000_000,
   /** Bytes of a response, and characters of the output of a tool. */
   response: 100_000_000,

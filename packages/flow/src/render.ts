@@ -102,7 +102,7 @@ export const valueAt = (value: unknown, path: readonly string[]): unknown => {
   return isRecord(whole) && Object.hasOwn(whole, key) ? valueAt(whole[key], rest) : undefined;
 };
 
-/** Joins texts, unless the result is too long: in a loop, a text that contains itself grows exponentially. */
+/** Joins texts, unless the result is too long: in a loop, text that contains itself grows exponentially. */
 export const joinTexts = (texts: readonly string[], separator = ''): string => {
   const length = texts.reduce((sum, text) => sum + text.length + separator.length, 0);
   if (texts.length > 1) checkSize(length, limits.text);

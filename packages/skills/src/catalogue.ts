@@ -35,7 +35,7 @@ A skill has instructions for a kind of task. If one fits, call read_skill before
 /** `- `, `: ` and the line break. */
 const lineExtra = 5;
 
-/** One line of a list, whatever a source returns. */
+/** One line of a list: sources may return names with line breaks. */
 export const lineOf = ({ name, description }: SkillSummary, maxLength = Infinity): string => {
   const line = oneLine(description);
   const shown = line.length > maxLength ? `${line.slice(0, maxLength - 1)}…` : line;

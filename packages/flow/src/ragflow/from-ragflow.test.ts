@@ -316,7 +316,7 @@ describe('fromRagflow', () => {
     expect([document, unmapped[0]?.reason]).toEqual([undefined, expect.stringContaining(reason)]);
   });
 
-  it('X17: is quick with a huge canvas, and with one that is nested deeply', () => {
+  it('G6: is quick with a huge canvas, and with one that is nested deeply', () => {
     const ids = Array.from({ length: 10_000 }, (_, at) => `a:${at}`);
     const every = (of: (at: number) => object) =>
       Object.fromEntries(ids.map((id, at) => [id, of(at)]));
