@@ -46,8 +46,9 @@ interface HeldLease {
     isHeld: boolean;
     /** No record exists or is being appended. */
     isEmpty: boolean;
-    /** The pending append. The lease is released after it, as pooled connections do not keep the order of queries. */
+    /** The last append and the last renewal. The lease is released after them, as pooled connections do not keep the order of queries. */
     writing?: Promise<unknown>;
+    renewing?: Promise<unknown>;
   };
 }
 
@@ -60,21 +61,33 @@ export const sqlCalls = (
 ): CallStoreDriver => {
   const open = (): Promise<Sql> => sql.open();
   const held = new Set<string>();
+  /** Releases that are under way. This process claims a call again after them, so it does not meet its own lease. */
+  const leaving = new Map<string, Promise<unknown>>();
 
   const hold$ = (callId: string, key: string): Observable<HeldLease> =>
     defer(() => {
       if (held.has(key)) throw callInUse(callId);
       held.add(key);
       const lease$ = acquireLease$({
-        attempt: (seen) => claim(open, callId, key, leaseMs, seen),
+        attempt: async (seen) => {
+          await leaving.get(key);
+          return claim(open, callId, key, leaseMs, seen);
+        },
         release: ({ sql, owner, state }) => {
           state.isHeld = false;
           const { release, remove } = callStatements(sql.schema);
           // A call without records does not exist.
           const give = (): Promise<unknown> =>
             sql.query(state.isEmpty ? remove : release, [key, owner]).catch(() => undefined);
-          if (state.writing === undefined) void give();
-          else void state.writing.then(give, give);
+          const { writing, renewing } = state;
+          const given =
+            writing === undefined && renewing === undefined
+              ? give()
+              : Promise.allSettled([writing, renewing]).then(give);
+          const left = given.then(() => {
+            if (leaving.get(key) === left) leaving.delete(key);
+          });
+          leaving.set(key, left);
         },
         unavailable: () => callInUse(callId),
         leaseMs,
@@ -86,13 +99,14 @@ export const sqlCalls = (
       );
     });
   /** Renews a held lease. Retries if the database is unreachable: every append checks the lease anyway. */
-  const renewals$ = ({ sql, owner }: HeldLease, callId: string, key: string): Observable<never> =>
+  const renewals$ = (lease: HeldLease, callId: string, key: string): Observable<never> =>
     timer(leaseMs / 3, leaseMs / 3, scheduler).pipe(
-      exhaustMap(() =>
-        from(sql.query(callStatements(sql.schema).renew, [key, owner, leaseMs])).pipe(
-          catchError(() => EMPTY),
-        ),
-      ),
+      exhaustMap(() => {
+        const { sql, owner, state } = lease;
+        const renewing = sql.query(callStatements(sql.schema).renew, [key, owner, leaseMs]);
+        state.renewing = renewing;
+        return from(renewing).pipe(catchError(() => EMPTY));
+      }),
       map((rows) => {
         if (rows.length === 0) throw callInUse(callId);
       }),
