@@ -22,11 +22,11 @@ import { MillraceError, misuse, toMillraceError } from '../values/errors.js';
 import { copied, frozen, type ToolCallBlock } from '../values/message.js';
 import { isRecord, isTooDeep } from '../values/json.js';
 import type { AnyRun } from '../values/reply.js';
-import { given$ } from './guards/guard-input.js';
 import { type Layer, trusted } from '../seams/layer.js';
 import { checkOptions, isDelay, isFlag, type Rule } from '../values/options.js';
 import { withoutKeys } from '../values/schema.js';
 import { cell, offTheClock } from '../step.js';
+import { given$ } from '../tools/tool.js';
 import { isTool } from '../tools/toolkit.js';
 import { createTrampoline, type Trampoline } from '../flow/trampoline.js';
 import type {

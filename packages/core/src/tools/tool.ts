@@ -152,6 +152,16 @@ const asAsync = (generator: Generator<unknown, unknown>): AsyncIterable<unknown,
 
 const isPromiseLike = (value: unknown): value is PromiseLike<unknown> => has(value, 'then');
 
+/** Emits what a function returns, promises or emits. A verdict may have any other fields. */
+export const given$ = (given: unknown, isVerdict: (given: unknown) => boolean) =>
+  !isVerdict(given) && isObservableInput(given) ? from(given) : of(given);
+
+const isObservableInput = (value: unknown): value is ObservableInput<unknown> =>
+  isObservableLike(value) ||
+  isAsyncIterable(value) ||
+  isPromiseLike(value) ||
+  has(value, Symbol.iterator);
+
 /** Reads an iterator of progress; the output is the return value, a final `ToolOutput`, joined strings or the last value. */
 const readEmissions = (
   result$: Observable<IteratorResult<unknown, unknown>>,

@@ -1,5 +1,5 @@
 import type { Observable, ObservableInput } from 'rxjs';
-import { catchError, defer, from, map, mergeMap, of, take, throwError, toArray } from 'rxjs';
+import { catchError, defer, map, mergeMap, take, throwError, toArray } from 'rxjs';
 import type { CallInfo } from '../../values/reply.js';
 import { contained } from '../../flow/contained.js';
 import { isMillraceError, MillraceError, misuse } from '../../values/errors.js';
@@ -8,6 +8,7 @@ import { type Interceptor, prepare } from '../../seams/interceptor.js';
 import { isRecord } from '../../values/json.js';
 import { textOf } from '../../values/message.js';
 import { checkOptions, isText, type Rule } from '../../values/options.js';
+import { given$ } from '../../tools/tool.js';
 import { verdict as ends } from '../../flow/stage.js';
 
 export interface GuardedInput {
@@ -146,19 +147,6 @@ export const failedCheck = ({ name, userMessage }: GuardInit, cause: unknown, wh
           },
         ),
   );
-
-/** Emits what foreign code returns, promises or emits. A verdict may have any other fields. */
-export const given$ = (given: unknown, isVerdict: (given: unknown) => boolean) =>
-  isVerdict(given) || !isObservableInput(given) ? of(given) : from(given);
-
-const isObservableInput = (given: unknown): given is ObservableInput<unknown> =>
-  typeof given === 'object' &&
-  given !== null &&
-  ('subscribe' in given ||
-    'then' in given ||
-    Symbol.iterator in given ||
-    Symbol.asyncIterator in given ||
-    Symbol.observable in given);
 
 const onlyOne = ([verdict, ...more]: readonly unknown[]): unknown => {
   if (verdict !== undefined && more.length === 0) return verdict;
