@@ -115,10 +115,10 @@ const asWritten = (
   // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
   written as ReturnType<typeof asWritten>;
 
-/** Runs messages for a running call through the same interceptors. Edits of options have no effect. */
+/** Runs messages for a running call through its interceptors, and those of calls that it speaks for. Edits of options have no effect. */
 export const preparedInput$ = (
   call: Call,
-  context: Needs & Pick<CallContext, 'interceptors'>,
+  context: Needs & Pick<CallContext, 'voice'>,
   iteration: number,
   place: string,
   messages: readonly UserMessage[],
@@ -126,7 +126,7 @@ export const preparedInput$ = (
   const { call: info, hooks } = context;
   const read = (value: Preparation): readonly UserMessage[] =>
     readLateInput(value.input, info, place);
-  const stages = stagesOf(context.interceptors, context, iteration, read);
+  const stages = stagesOf(context.voice, context, iteration, read);
   if (stages.length === 0) return of(readLateInput(messages, info, place));
   return through$(preparationOf(call, call.toolkit.current.entries, info, messages), stages).pipe(
     map(read),

@@ -32,10 +32,7 @@ export const later = 'Suspended: the result comes later.';
  * the session, also in another process. The request is plain JSON, hidden from the model.
  */
 export const suspend = (request: unknown = null): ToolOutput =>
-  toolOutput({
-    content: later,
-    suspended: { request: parsedJson(JSON.stringify(request)) },
-  });
+  toolOutput({ content: later, suspended: { request: parsedJson(JSON.stringify(request)) } });
 
 /** The input that continues a suspended session: a return value for each suspended tool call, by its id. */
 export const toolResults = (results: Readonly<Record<string, unknown>>): InputMessage => {

@@ -28,6 +28,8 @@ export interface Lending {
 /** The context of the phases of a call. A phase declares the part it uses. */
 export interface Context {
   readonly call: CallInfo;
+  /** The calls from the root call to this one. */
+  readonly lineage: readonly CallInfo[];
   readonly model: Model;
   /** Wraps a model in the layers of the call. Every request goes through it. */
   throughLayers(model: Model): Model;

@@ -109,13 +109,9 @@ interface GuardInit {
 export const decision$ = (
   check: () => GuardVerdict | ObservableInput<GuardVerdict>,
 ): Observable<Decision> =>
-  defer(() => given$(check(), (given) => isRecord(given) && 'allowed' in given)).pipe(
-    contained(),
-    take(2),
-    toArray(),
-    map(onlyOne),
-    map(toDecision),
-  );
+  defer(() => given$(check(), isDecision)).pipe(contained(), take(2), toArray(), map(toDecision));
+
+const isDecision = (given: unknown): boolean => isRecord(given) && 'allowed' in given;
 
 export const rejection = ({ name, userMessage }: GuardInit, decision: Decision, what: string) => {
   const { reason, retryAfterMs } = decision;
@@ -148,12 +144,9 @@ export const failedCheck = ({ name, userMessage }: GuardInit, cause: unknown, wh
         ),
   );
 
-const onlyOne = ([verdict, ...more]: readonly unknown[]): unknown => {
-  if (verdict !== undefined && more.length === 0) return verdict;
-  throw badVerdict(more.length > 0 ? 'more than one verdict' : 'no verdict');
-};
-
-const toDecision = (verdict: unknown): Decision => {
+const toDecision = ([verdict, ...more]: readonly unknown[]): Decision => {
+  if (verdict === undefined) throw badVerdict('no verdict');
+  if (more.length > 0) throw badVerdict('more than one verdict');
   if (typeof verdict === 'boolean') return { allowed: verdict };
   if (!isRecord(verdict)) throw badVerdict(`something else (${typeof verdict})`);
   const { allowed, reason, userMessage, retryAfterMs } = verdict;

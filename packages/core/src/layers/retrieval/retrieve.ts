@@ -7,14 +7,7 @@ import { isRecord } from '../../values/json.js';
 import type { Layer } from '../../seams/layer.js';
 import type { Rule } from '../../values/options.js';
 import { checkOptions, defined, isFunction, oneOf, wholeNumber } from '../../values/options.js';
-import {
-  type Check,
-  hasFields,
-  isArrayOf,
-  isNumeric,
-  isOptional,
-  isString,
-} from '../../values/shape.js';
+import { hasFields, isArrayOf, isNumeric, isOptional, isString } from '../../values/shape.js';
 import { cell } from '../../step.js';
 import {
   addSources,
@@ -117,7 +110,7 @@ const isPassage = (value: unknown): value is RetrievedPassage =>
     ),
   });
 
-const isPlace: Check = (place) => Number.isSafeInteger(place);
+const isPlace = (place: unknown): boolean => Number.isSafeInteger(place);
 
 const rules: Readonly<Record<keyof RetrieveOptions, Rule>> = {
   limit: wholeNumber(1),

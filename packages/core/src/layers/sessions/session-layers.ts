@@ -28,7 +28,6 @@ import type { Interrupt } from '../../flow/interruption.js';
 import { queueForm, type QueueRecord, queueStep } from '../../journal/call-record.js';
 import type { Layer, LayerContext } from '../../seams/layer.js';
 import type { Memory } from '../../values/memory.js';
-import { checkInterrupt } from '../../phases/limit.js';
 import { watchingSpending } from '../../seams/spending.js';
 import { cell, recorded, replayedSteps, waited$, offTheClock } from '../../step.js';
 import type { ContextEntry } from '../../tools/context-key.js';
@@ -42,7 +41,7 @@ import {
   type SessionQueue,
 } from './session-queue.js';
 import { createSessionRecords, type SessionRecord } from './session-state.js';
-import { createSteering, steering, steeringOfCall } from './steering.js';
+import { createSteering, steeringLayer, steerings } from './steering.js';
 import { begun$ } from '../../call/answer.js';
 import { outcome } from '../../run.js';
 
@@ -110,6 +109,7 @@ export const sessionLayers = (place: OpenedSession, entry: CallEntry): readonly 
   queueLayer(place, entry),
   turnLayer(place, entry),
   supersededLayer,
+  steeringLayer,
   conversation,
 ];
 
@@ -128,14 +128,13 @@ const queueLayer = (
   // Outermost: work of layers after the reply still belongs to the call.
   priority: Number.MIN_SAFE_INTEGER,
   info: { labels: { sessionId: id }, context: values },
-  turn: (phases) => phases.toSpliced(phases.indexOf(checkInterrupt) + 1, 0, steering),
   call: (context) => (next) => (call) =>
     defer(() => {
       const { call: info, interruption, lineage, local, whenOver } = context;
       if (local(recorded).by?.hasEnded === true) return next(call);
       const queueState = local(queueOfCall);
       const own = createSteering(info);
-      local(steeringOfCall).current = own;
+      local(steerings).set(info.callId, own);
       const occupant: Occupant = {
         callId: info.callId,
         input: call.input,

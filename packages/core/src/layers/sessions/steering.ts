@@ -23,6 +23,7 @@ import type { Context } from '../../seams/context.js';
 import { type Phase, phase } from '../../seams/phase.js';
 import { MillraceError } from '../../values/errors.js';
 import { type Input, readLateInput } from '../../seams/input.js';
+import { checkInterrupt } from '../../phases/limit.js';
 import { interruptedBy$ } from '../interrupt-on.js';
 import { isMessage, isArrayOf } from '../../values/shape.js';
 import { type Layer, type LayerContext, readUse } from '../../seams/layer.js';
@@ -54,6 +55,8 @@ export interface Steering {
   steer$(input: Input): Observable<SteerOutcome>;
   waiting(): readonly Steer[];
   close(): void;
+  /** The messages that an agent in its steps took. */
+  readonly taken: UserMessage[];
 }
 
 export interface Steer {
@@ -73,6 +76,7 @@ export const createSteering = (call: CallInfo): Steering => {
   const waiting = new Set<Steer>();
   let closed = false;
   return {
+    taken: [],
     steer$: (input) =>
       defer(() => {
         const messages = readLateInput(input, call, 'steered');
@@ -98,12 +102,23 @@ export const createSteering = (call: CallInfo): Steering => {
 
 const ended: SteerOutcome = { status: 'notDelivered', why: 'ended' };
 
-export const steeringOfCall = cell('call', (): { current?: Steering } => ({}));
+/** The sessions of a family of calls, by call. */
+export const steerings = cell('family', () => new Map<string, Steering>());
 
-type SteeringContext = Pick<Context, 'hooks' | 'local' | 'prepareInput$' | 'perform'>;
+/** The agent that speaks for a call of steps takes its messages. */
+export const steeringLayer: Layer = {
+  name: 'steering',
+  inherit: 'voice',
+  single: true,
+  turn: (phases) => phases.toSpliced(phases.indexOf(checkInterrupt) + 1, 0, steering),
+};
 
-export const steering = ({ hooks, local, prepareInput$, perform }: SteeringContext): Phase => {
-  const { current } = local(steeringOfCall);
+type SteeringContext = Pick<Context, 'hooks' | 'lineage' | 'local' | 'prepareInput$' | 'perform'>;
+
+const steering = ({ hooks, lineage, local, prepareInput$, perform }: SteeringContext): Phase => {
+  const known = local(steerings);
+  const { callId } = lineage.findLast((it) => known.has(it.callId)) ?? { callId: '' };
+  const current = known.get(callId);
   if (current === undefined) return identity;
   return phase((run) => {
     const next = run.iteration + 1;
@@ -130,6 +145,7 @@ export const steering = ({ hooks, local, prepareInput$, perform }: SteeringConte
       map((all) => {
         const messages = all.flat();
         messages.forEach((message) => hooks.report(next, { type: 'steered', message }));
+        current.taken.push(...messages);
         taken.forEach(({ settle }, index) =>
           settle(
             all[index]?.length === 0
@@ -177,23 +193,15 @@ export const steerInto$ = <Seen>(
     );
   });
 
-const orBusy = (outcome: SteerOutcome): Observable<never> =>
-  outcome.status === 'delivered'
-    ? EMPTY
-    : throwError(() => (outcome.why === 'vetoed' ? vetoed() : callEnded()));
-
-const vetoed = (): MillraceError =>
-  new MillraceError(
-    'guardRejected',
-    "A 'prepare' interceptor rejected the message: the running call continues without it.",
-  );
-
-const callEnded = (): MillraceError =>
-  new MillraceError(
-    'busy',
-    'The running call of the session ended before it could take the message. Send it again: the session is free now.',
-    { retryable: true },
-  );
+const orBusy = (outcome: SteerOutcome): Observable<never> => {
+  if (outcome.status === 'delivered') return EMPTY;
+  const isVetoed = outcome.why === 'vetoed';
+  const why = isVetoed
+    ? "A 'prepare' interceptor rejected the message: the running call continues without it."
+    : 'The running call of the session ended before it could take the message. Send it again: the session is free now.';
+  const code = isVetoed ? 'guardRejected' : 'busy';
+  return throwError(() => new MillraceError(code, why, { retryable: !isVetoed }));
+};
 
 /** Layers that a call has from its start, or not at all. */
 const fixedLayers: readonly string[] = ['output', 'approval'];

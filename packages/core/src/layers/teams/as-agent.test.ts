@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { concatMap, lastValueFrom, map, NEVER, of, throwError, toArray } from 'rxjs';
+import { concatMap, lastValueFrom, map, NEVER, of, Subject, throwError, toArray } from 'rxjs';
 import {
   type Agent,
   type AgentEvent,
@@ -35,7 +35,8 @@ import {
   toolCall,
   verifyEvents,
 } from '../../testing/index.js';
-import { asAgent, createStep, speaking } from './index.js';
+import { aggregate, asAgent, createStep, speaking } from './index.js';
+import { guardInput } from '../guards/index.js';
 import { sessions } from '../sessions/index.js';
 
 const saying = (name: string, ...says: readonly string[]) =>
@@ -468,3 +469,63 @@ describe('asAgent', () => {
 });
 
 const asAgentOf = (agent: Agent) => asAgent(sequential(agent));
+
+describe('steering a call of steps', () => {
+  const guarded = guardInput(({ text: said }) => !said.includes('bad'));
+  const make = () => {
+    const done$ = new Subject<string>();
+    const model = scriptedModel([toolCall('work')], [text('All of it.')]);
+    const work = tool({ name: 'work', description: 'Works.', run: () => done$ });
+    const writer = createAgent({ name: 'writer', model, tools: [work] });
+    const team = asAgent(sequential(saying('researcher', 'facts'), writer), { name: 'team' });
+    return { done$, model, agent: asAgent(team, { name: 'flow', use: [guarded] }) };
+  };
+  const end = (done$: Subject<string>) => {
+    done$.next('Worked.');
+    done$.complete();
+  };
+
+  it('S3: reaches the agent that speaks for it, at its next turn, and the memory of the session', async () => {
+    const { done$, model, agent } = make();
+    const memory = inProcessMemory();
+    const session = sessions(agent, { memory }).open('s');
+    const running = record(session.stream$('Do it.'));
+    const said = session.steer('And this.');
+    end(done$);
+    const events = await running;
+    expect(await said).toEqual({ status: 'delivered', iteration: 2 });
+    expect(model.requests[1]?.messages.map(textOf)).toEqual(['facts', '', '', 'And this.']);
+    expect(events.filter(({ type }) => type === 'steered')).toMatchObject([
+      { agent: ['flow', 'team', 'writer'], message: { role: 'user' } },
+    ]);
+    expect((await lastValueFrom(memory('s').load$())).map(textOf)).toEqual([
+      'Do it.',
+      'And this.',
+      'All of it.',
+    ]);
+  });
+
+  it('C1: passes the guards of the call of steps', async () => {
+    const { done$, model, agent } = make();
+    const session = sessions(agent).open('s');
+    const running = session.call('Do it.');
+    const said = session.steer('Something bad.');
+    end(done$);
+    expect((await running).text).toBe('All of it.');
+    expect(await said).toEqual({ status: 'notDelivered', why: 'vetoed' });
+    expect(model.requests[1]?.messages).toHaveLength(3);
+  });
+
+  it('S3: is not delivered if no agent that speaks takes another turn', async () => {
+    const { done$ } = make();
+    const model = scriptedModel([toolCall('work')], [text('Facts.')]);
+    const work = tool({ name: 'work', description: 'Works.', run: () => done$ });
+    const researcher = createAgent({ name: 'researcher', model, tools: [work] });
+    const session = sessions(asAgent(aggregate(researcher, () => 'Done.'))).open('s');
+    const running = session.call('Do it.');
+    const said = session.steer('And this.');
+    end(done$);
+    expect((await running).text).toBe('Done.');
+    expect(await said).toEqual({ status: 'notDelivered', why: 'ended' });
+  });
+});

@@ -5,6 +5,7 @@ import type { CallContext } from '../../seams/call-context.js';
 import type { CallInfo, Reply } from '../../values/reply.js';
 import { checkMoved } from '../../call/call-options.js';
 import { begin, concluded, withOutput$ } from '../../call/answer.js';
+import { steerings } from '../sessions/steering.js';
 import type { Call } from '../../seams/call.js';
 import { textFound, contextMessages, notesMessage } from '../../models/prompt.js';
 import { type OutputOf, runOf, type StepRun } from '../../call/callable.js';
@@ -24,7 +25,16 @@ import type { AssistantMessage, Block, ContentBlock, Message } from '../../value
 import { areBlocks, isContentBlock, plainBlock, textBlock, textOf } from '../../values/message.js';
 import type { Rule } from '../../values/options.js';
 import { createToolContext, outputBelow, silent, spentBelow } from '../../seams/tool-context.js';
-import { append, end, type EndedRun, hasEnded, type OpenRun, type Run, spend } from '../../run.js';
+import {
+  addInput,
+  append,
+  end,
+  type EndedRun,
+  hasEnded,
+  type OpenRun,
+  type Run,
+  spend,
+} from '../../run.js';
 import type { InputSchema } from '../../values/schema.js';
 import { isMessage } from '../../values/shape.js';
 import { toolOutput, type ToolOutput } from '../../values/tool-output.js';
@@ -44,7 +54,7 @@ type OutputIn<Out> = Out extends Reply<infer Output> ? Output : undefined;
  * is the answer: a complete reply, a message, a string, content blocks, or a list of replies; no value is an
  * `emptyAnswer` error. The last step of a `sequential` and the chosen one of a `route` answer for it: their stream is
  * its stream, and passes the transforms of its `interceptors` too. In a conversation, agents without a session see the
- * earlier messages. An interrupt ends the running calls and starts no others.
+ * earlier messages. An interrupt ends the running calls and starts no others. Steering reaches the agent that answers.
  */
 export const asAgent = <
   const AnyStep extends Composable,
@@ -76,7 +86,9 @@ const runStep = (step: Composable): ((context: CallContext) => Answer) => {
       const before = waitingStep(call, openRun, context);
       return answer$(run, before?.run ?? openRun, before?.call ?? call, context).pipe(
         concatMap(({ answer, usage, later }) => {
-          const spent = tokensIn(usage) === 0 ? openRun : spend(openRun, usage, 'steps');
+          const { taken = [] } = context.local(steerings).get(context.call.callId) ?? {};
+          const steered = addInput(openRun, taken);
+          const spent = tokensIn(usage) === 0 ? steered : spend(steered, usage, 'steps');
           const settled = withStep(spent, before?.toolCallId, later, context);
           if (hasEnded(settled)) return of(concluded(settled, call, context));
           return conclude$(settled, answer, call, context).pipe(
