@@ -147,6 +147,37 @@ describe('T13: a tool that is approved later', () => {
     ]);
   });
 
+  it('asks only when it should, and runs the tool once in either case', async () => {
+    const process = begin();
+    const seen: unknown[] = [];
+    const make = (crowns: number) =>
+      createAgent({
+        model: always(({ messages }) =>
+          messages.length === 1
+            ? [toolCall('pay', { to: 'me', crowns })]
+            : [text(JSON.stringify(messages.at(-1)?.content))],
+        ),
+        tools: [
+          approveLater(payer(process), {
+            when: (given, { agent }) => {
+              seen.push([given, agent]);
+              return crowns > 10;
+            },
+          }),
+        ],
+      });
+    const small = await make(5).call('Pay.');
+    expect(small.text).toContain('Paid 1.');
+    expect(seen).toEqual([[{ to: 'me', crowns: 5 }, ['agent']]]);
+    const [asked] = await suspended(process, () => make(50));
+    await sessionOf(process, make(50)).call(toolResults({ [asked?.id ?? '']: true }));
+    expect(process.paid).toEqual([
+      { to: 'me', crowns: 5 },
+      { to: 'me', crowns: 50 },
+    ]);
+    expect(() => approveLater(payer(process), { if: () => true } as never)).toThrow("'if'");
+  });
+
   it('T9: an error of the tool is one', async () => {
     const process = begin();
     const fails = tool({

@@ -11,11 +11,17 @@ import {
   tool,
   type Tool,
   type ToolOutput,
+  type ToolContext,
   toolOutput,
 } from '@millrace/core';
 import { jsonSchema } from '@millrace/core/schema';
-import { isRecord, parsedJson } from '@millrace/core/values';
+import { checkOptions, isFunction, isRecord, parsedJson } from '@millrace/core/values';
 import { concatMap, defer, from, map, type Observable, of } from 'rxjs';
+
+export interface ApproveLaterOptions {
+  /** Whether a tool call with valid arguments waits; otherwise the tool runs at once. An error is an error of the tool. Default: always. */
+  readonly when?: (input: Readonly<Record<string, unknown>>, context: ToolContext) => boolean;
+}
 
 /**
  * Makes a tool wait for an approval that comes later: the call ends with reason `suspended`, and the next call of the
@@ -32,8 +38,10 @@ import { concatMap, defer, from, map, type Observable, of } from 'rxjs';
  * await sessions(agent).open('ada').call(toolResults({ [suspensions[0].toolCall.id]: true }));
  * ```
  */
-export const approveLater = (guarded: Tool): Tool => {
+export const approveLater = (guarded: Tool, options: ApproveLaterOptions = {}): Tool => {
   const { name, description, inputSchema, timeoutMs = 0, exclusive = false } = checked(guarded);
+  checkOptions('approveLater()', options, { when: isFunction });
+  const { when = () => true } = options;
   const ask = tool({
     name: `approve_${name}`.slice(0, 64),
     description: `Asks whether ${name} may run.`,
@@ -43,7 +51,7 @@ export const approveLater = (guarded: Tool): Tool => {
   // An agent, so that the decision and the run are steps of a journal: neither happens twice.
   const agent = createAgent({
     name,
-    model: asking(ask.name, name),
+    model: script(ask.name, name),
     tools: [ask, guarded],
     use: [
       on(
@@ -66,7 +74,12 @@ export const approveLater = (guarded: Tool): Tool => {
         concatMap((problems) =>
           problems.length > 0
             ? of(refused(`Invalid arguments:\n${problems.map((it) => `- ${it}`).join('\n')}`))
-            : agent.call$(JSON.stringify(input), { parent }).pipe(map(outputOf)),
+            : agent
+                .call$(JSON.stringify(input), {
+                  parent,
+                  ...(!when(input, parent) && { model: script(name, name) }),
+                })
+                .pipe(map(outputOf)),
         ),
       ),
   });
@@ -89,8 +102,8 @@ const problems$ = (guarded: Tool, input: unknown): Observable<readonly string[]>
         map((read) => (read.valid ? [] : read.problems)),
       );
 
-/** Asks, runs the tool if it is approved, and reports its error. */
-const asking = (ask: string, run: string): Model => ({
+/** Asks, runs the tool if it is approved, and reports its error. It asks nothing if both have the same name. */
+const script = (ask: string, run: string): Model => ({
   name: 'approval',
   stream$: ({ messages }) => from([...answerTo(messages, ask, run), end]),
 });
@@ -106,7 +119,7 @@ const answerTo = (
   const last = messages.at(-1);
   const result = last?.role === 'tool' ? last.content[0] : undefined;
   if (result === undefined) return [{ type: 'toolCall', id: ask, name: ask, json: input ?? '' }];
-  if (result.toolCallId !== ask) return [{ type: 'text', text: textOf(result) }];
+  if (result.toolCallId === run) return [{ type: 'text', text: textOf(result) }];
   const given = parsedJson(textOf(result));
   const { approved, reason } = isRecord(given) ? given : { approved: given };
   if (approved === true && !result.isError) {

@@ -1,2 +1,2 @@
 // Approvals that a person gives later, also in another process.
-export { approveLater } from './approve-later.js';
+export { approveLater, type ApproveLaterOptions } from './approve-later.js';
