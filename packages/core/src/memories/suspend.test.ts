@@ -87,7 +87,7 @@ describe('T13: a tool that suspends', () => {
     const events = await record(agentOf(model).stream$('Sign A.'));
     expect(events.at(-2)).toMatchObject({
       type: 'warning',
-      message: expect.stringContaining('only a session can resume it'),
+      message: expect.stringContaining('Only a session can resume this call'),
     });
   });
 

@@ -28,9 +28,10 @@ type Needs = Parameters<typeof callTool$>[0] & Pick<Context, 'interruption' | 'm
 
 /** Extras may not be JSON, and another process may resume the call. */
 const extrasLost = (names: readonly string[]): string =>
-  `The call is suspended, so extras that no tool has taken are lost: ${names.join(', ')}.`;
+  `The call waits, so extras that no tool has taken are lost: ${names.join(', ')}.`;
 
-const lost = 'The call is suspended, but only a session can resume it: sessions(agent).open(id).';
+const lost =
+  'Only a session can resume this call: sessions(agent).open(id). Below a tool, it also needs journal() and suspendBelow.';
 
 /** Runs the tool calls of the last message, and adds their results in the same order. */
 export const acting = (context: Needs): Phase =>

@@ -61,9 +61,7 @@ const updateStep = (plan: Plan, input: PlanToolCall['input']): PlanChange => {
   const known = planStatuses.find((word) => word === status);
   if (typeof step !== 'number' || plan.steps[step - 1] === undefined) {
     const given = String(step);
-    return {
-      problem: `There is no step ${given}: the plan has steps 1 to ${plan.steps.length}.`,
-    };
+    return { problem: `There is no step ${given}: the plan has steps 1 to ${plan.steps.length}.` };
   }
   if (known === undefined)
     return { problem: `The status of a step is one of: ${planStatuses.join(', ')}.` };
