@@ -1,5 +1,12 @@
 import { type AgentEvent, coalesceMap, type EventOf } from '@millrace/core';
-import { checkOptions, defined, isDelay, isFunction, wholeNumber } from '@millrace/core/values';
+import {
+  checkOptions,
+  defined,
+  having,
+  isDelay,
+  isFunction,
+  wholeNumber,
+} from '@millrace/core/values';
 import {
   asyncScheduler,
   catchError,
@@ -103,8 +110,5 @@ const rules = {
   summarise: isFunction,
   from: wholeNumber(1),
   timeoutMs: isDelay,
-  scheduler: [
-    (value: unknown) => value !== null && typeof value === 'object' && 'schedule' in value,
-    'a scheduler of RxJS',
-  ] as const,
+  scheduler: having('schedule', 'a scheduler of RxJS'),
 };

@@ -1,7 +1,7 @@
 import {
   answerTool,
   type Demand,
-  isMillraceError,
+  fallback,
   MillraceError,
   type Model,
   type ModelChunk,
@@ -10,7 +10,7 @@ import {
   type ModelRequest,
   type Usage,
 } from '@millrace/core';
-import { checkOptions, having, isDelay } from '@millrace/core/values';
+import { checkOptions, isDelay } from '@millrace/core/values';
 import {
   catchError,
   concat,
@@ -32,6 +32,7 @@ import {
   throwIfEmpty,
   timer,
 } from 'rxjs';
+import { aModel, failureOf } from './shared.js';
 
 export interface HedgeOptions {
   /** How long the first model may be silent before the second one is asked too, in milliseconds. */
@@ -69,16 +70,13 @@ export const hedge = (first: Model, second: Model, options: HedgeOptions): Model
   checkOptions('hedge()', { first, second, ...options }, rules, ['first', 'second', 'afterMs']);
   const { afterMs } = options;
   const models = [structured(first), structured(second)] as const;
-  const { name, unsupported = [], toolsInPrompt } = models[0];
+  // The time-outs of a call apply to both models together.
+  const { keepsTime: _, ...both } = fallback(first, second);
   return {
-    name,
-    unsupported: unsupported.filter((option) => models[1].unsupported?.includes(option)),
-    ...(toolsInPrompt !== undefined && { toolsInPrompt }),
+    ...both,
     stream$: (request, context) => answer$(models, afterMs, request, context),
   };
 };
-
-const aModel = having('stream$', "a model, such as openai('gpt-5-mini')");
 
 const rules = { first: aModel, second: aModel, afterMs: isDelay };
 
@@ -144,7 +142,7 @@ const answer$ = (
         catchError((cause: unknown) => {
           if (isAnswer) throw cause;
           failures += 1;
-          return onFailure(asError(cause, model));
+          return onFailure(failureOf(`The model '${model.name}'`, cause));
         }),
       );
     };
@@ -254,15 +252,6 @@ const slowness = (from: string, to: string, ms: number): MillraceError =>
     'timeout',
     `The model '${from}' did not start to answer within ${ms} ms, and '${to}' was faster.`,
   );
-
-const asError = (cause: unknown, { name }: Model): MillraceError =>
-  isMillraceError(cause)
-    ? cause
-    : new MillraceError(
-        'unknown',
-        `The model '${name}' failed: ${cause instanceof Error ? cause.message : String(cause)}`,
-        { cause },
-      );
 
 const incomplete = ({ name }: Model): MillraceError =>
   new MillraceError(

@@ -118,9 +118,14 @@ describe('R6: live inputs', () => {
       'fails',
       throwError(() => boom),
       {},
-      /The source of liveInstructions\(\) failed: Flags are down/,
+      /failed: Flags are down\. To continue with its last value, set onError: 'keep'\.$/,
     ],
-    ['fails without any value', throwError(() => boom), { onError: 'keep' }, /failed: Flags/],
+    [
+      'fails without any value',
+      throwError(() => boom),
+      { onError: 'keep' },
+      /failed: Flags are down\. Give it a first value with startWith\(…\)\.$/,
+    ],
     [
       'fails after a value',
       concat(
@@ -139,7 +144,12 @@ describe('R6: live inputs', () => {
       { onError: 'keep' },
       'A.',
     ],
-    ['completes without a value', of<string>(), {}, /completed without a value/],
+    [
+      'completes without a value',
+      of<string>(),
+      {},
+      /^The source of liveInstructions\(\) completed without a value\. Give it .* startWith/,
+    ],
     ['completes', of('A.', 'B.'), {}, 'B.'],
     ['emits something else', from([5] as unknown[] as string[]), {}, /must emit strings/],
   ])('a source that %s', async (_what, source, options, expected) => {

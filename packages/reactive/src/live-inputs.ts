@@ -6,8 +6,6 @@ import {
   type Model,
   type Step,
   timeouts,
-  type Tool,
-  type ToolGroup,
 } from '@millrace/core';
 import { type Context, limit, type OpenRun, reasoning } from '@millrace/core/phases';
 import { checkOptions, defined, isRecord } from '@millrace/core/values';
@@ -32,6 +30,7 @@ import {
   type LiveSource,
   stepIdOf,
 } from './live-source.js';
+import { aModel, areTexts, type Entries, isGroup, namesIn } from './shared.js';
 
 /**
  * Takes the instructions of an agent from an Observable, such as a feature flag or a prompt store; they replace its
@@ -49,10 +48,10 @@ export const liveInstructions = (
   instructions$: Observable<string>,
   options: LiveOptions = {},
 ): Layer => {
-  const { at, onError } = read('liveInstructions()', options);
   const name = 'liveInstructions';
+  const { at, onError } = read(name, options);
   const source = liveSource(name, instructions$, texts, onError);
-  const used = cell('call', (): Used<string> => ({ first: undefined, now: undefined }));
+  const used = cell('call', (): Used<string> => ({}));
   return {
     ...base(name),
     single: true,
@@ -116,10 +115,10 @@ const instructed = (context: Context, former = '', now = ''): Context => {
  * current one, and a `warning` reports another name.
  */
 export const liveModel = (model$: Observable<Model>, options: LiveOptions = {}): Layer => {
-  const { at, onError } = read('liveModel()', options);
   const name = 'liveModel';
+  const { at, onError } = read(name, options);
   const source = liveSource(name, model$, models, onError);
-  const used = cell('call', (): Used<Model> => ({ first: undefined, now: undefined }));
+  const used = cell('call', (): Used<Model> => ({}));
   return {
     ...base(name),
     single: true,
@@ -160,8 +159,7 @@ export const liveModel = (model$: Observable<Model>, options: LiveOptions = {}):
 };
 
 const models = {
-  accepts: (value: unknown): value is Model =>
-    isRecord(value) && typeof value['stream$'] === 'function',
+  accepts: (value: unknown): value is Model => aModel[0](value),
   what: "models, such as openai('gpt-5-mini')",
 };
 
@@ -181,8 +179,6 @@ const ready = (model: Model, { output }: Pick<Context, 'output'>): Model =>
 /** The longest delay of a timer, in milliseconds: the limits of the call take precedence. */
 const longest = 2 ** 31 - 1;
 
-type Entries = readonly (Tool | ToolGroup)[];
-
 /**
  * Adds tools and groups of tools from an Observable of lists, such as `mcpTools(server)`, which follows `list_changed`. Each
  * list replaces the one before. A name that the call has already is left out, with a `warning`. Waits, shares its
@@ -190,8 +186,8 @@ type Entries = readonly (Tool | ToolGroup)[];
  * that still exist, and a `warning` names the others; a model that calls one gets the result for an unknown tool.
  */
 export const liveTools = (tools$: Observable<Entries>, options: LiveOptions = {}): Layer => {
-  const { at, onError } = read('liveTools()', options);
   const name = 'liveTools';
+  const { at, onError } = read(name, options);
   const source = liveSource(name, tools$, lists, onError);
   const used = cell('call', (): Offered => ({
     offers$: new ReplaySubject(1),
@@ -199,12 +195,11 @@ export const liveTools = (tools$: Observable<Entries>, options: LiveOptions = {}
   }));
   const offer = (list: Entries, names: readonly string[], context: Reporting, state: Offered) => {
     const { entries, warnings } = offered(list, names, state.taken ?? []);
-    warnings
-      .filter((message) => !state.reported.has(message))
-      .forEach((message) => {
-        state.reported.add(message);
-        context.hooks.report(context.hooks.iteration(), { type: 'warning', message });
-      });
+    warnings.forEach((message) => {
+      if (state.reported.has(message)) return;
+      state.reported.add(message);
+      context.hooks.report(context.hooks.iteration(), { type: 'warning', message });
+    });
     state.now = list;
     state.offers$.next(entries);
   };
@@ -271,16 +266,6 @@ const lists = {
   what: 'lists of tools and groups of tools',
 };
 
-const areTexts = (value: unknown): value is readonly string[] =>
-  Array.isArray(value) && value.every((each) => typeof each === 'string');
-
-const isGroup = (entry: Tool | ToolGroup): entry is ToolGroup => 'tools' in entry;
-
-const namesIn = (entries: Entries): readonly string[] =>
-  entries.flatMap((entry) =>
-    isGroup(entry) ? [entry.name, ...entry.tools.map((tool) => tool.name)] : [entry.name],
-  );
-
 /** The recorded ones of a list, without names that are taken. */
 const offered = (
   list: Entries,
@@ -305,25 +290,22 @@ const offered = (
   return { entries, warnings };
 };
 
-/** A warning about recorded tools that a list lacks. */
-const missingIn = (list: Entries, names: readonly string[]): string | undefined => {
-  const there = new Set(namesIn(list));
-  const missing = names.filter((name) => !there.has(name));
-  return missing.length === 0
-    ? undefined
-    : `Tools of liveTools() no longer exist: ${missing.join(', ')}.`;
-};
-
 const toolNames: Recording<Entries, readonly string[]> = {
   write: namesIn,
   isWritten: areTexts,
-  changed: (names, list) => missingIn(list, names),
+  changed: (names, list) => {
+    const there = namesIn(list);
+    const missing = names.filter((name) => !there.includes(name));
+    return missing.length === 0
+      ? undefined
+      : `Tools of liveTools() no longer exist: ${missing.join(', ')}.`;
+  },
 };
 
 /** The value at the start of a call, and that of the current turn. */
 interface Used<T> {
-  first: T | undefined;
-  now: T | undefined;
+  first?: T;
+  now?: T | undefined;
 }
 
 const begin = <T>(used: Used<T>, value: T): void => {
@@ -334,8 +316,8 @@ const begin = <T>(used: Used<T>, value: T): void => {
 /** Parts that all layers of live inputs share. */
 const base = (name: string) => ({ name, info: { observes: true } }) as const;
 
-const read = (owner: string, options: LiveOptions): Required<LiveOptions> => {
-  checkOptions(owner, options, liveRules);
+const read = (name: string, options: LiveOptions): Required<LiveOptions> => {
+  checkOptions(`${name}()`, options, liveRules);
   return { at: 'call', onError: 'fail', ...defined(options) };
 };
 
@@ -352,26 +334,24 @@ const opened$ = <T, Written>(
   defer(() => {
     const id = stepIdOf(name, context);
     return context
-      .perform<{ readonly value: T } | undefined>({
-        ...step(`${id}/wait`, () =>
-          first$(source, name, context).pipe(map((value) => ({ value }))),
-        ),
+      .perform<T | undefined>({
+        ...step(`${id}/wait`, () => first$(source, name, context)),
         kind: 'wait',
         cut: () => of(undefined),
       })
       .pipe(
-        concatMap((first) => {
-          if (first === undefined) return of(undefined);
-          const written = write(first.value);
+        concatMap((value) => {
+          if (value === undefined) return of(undefined);
+          const written = write(value);
           const recorded$ = context.perform<Written>({
             ...step(id, () => of(written)),
             cut: () => of(written),
             form: {
               isWritten,
-              warning: (known) => (isWritten(known) ? changed(known, first.value) : undefined),
+              warning: (known) => (isWritten(known) ? changed(known, value) : undefined),
             },
           });
-          return recorded$.pipe(map((known) => ({ value: first.value, written: known })));
+          return recorded$.pipe(map((known) => ({ value, written: known })));
         }),
       );
   });
@@ -403,10 +383,9 @@ const newest$ = <T, Written>(
   return perform<Written>({
     ...step(stepIdOf(`${iteration}/${input}`, { local }), () =>
       // A resumed call may be faster than its source.
-      merge(changed$.pipe(map((written) => ({ written }))), of(undefined)).pipe(
+      merge(changed$, of(undefined)).pipe(
         take(1),
-        filter((change) => change !== undefined),
-        map(({ written }) => written),
+        filter((written) => written !== undefined),
       ),
     ),
     optional: true,

@@ -19,6 +19,7 @@ import {
   take,
   throwIfEmpty,
 } from 'rxjs';
+import { failureOf } from './shared.js';
 
 export interface LiveOptions {
   /**
@@ -64,7 +65,7 @@ export interface LiveSource<T> {
 }
 
 interface State<T> {
-  readonly latest?: { readonly value: T };
+  readonly latest?: T;
   readonly failure?: MillraceError;
 }
 
@@ -81,15 +82,18 @@ export const liveSource = <T>(
   if (!isObservable(source)) {
     throw new MillraceError('config', `${input}() takes an Observable of ${what}.`);
   }
+  const named = `The source of ${input}()`;
+  const fix =
+    onError === 'keep' ? startWith : " To continue with its last value, set onError: 'keep'.";
   const changes$ = defer(() => source).pipe(
     map((value: unknown): State<T> => {
-      if (accepts(value)) return { latest: { value } };
-      throw new MillraceError('config', `The source of ${input}() must emit ${what}.`);
+      if (accepts(value)) return { latest: value };
+      throw new MillraceError('config', `${named} must emit ${what}.`);
     }),
     throwIfEmpty(
-      () => new MillraceError('config', `The source of ${input}() completed without a value.`),
+      () => new MillraceError('config', `${named} completed without a value.${startWith}`),
     ),
-    catchError((cause: unknown) => of<State<T>>({ failure: failureOf(input, cause) })),
+    catchError((cause: unknown) => of<State<T>>({ failure: failureOf(named, cause, fix) })),
   );
   // A source that has ended keeps its last value, until the last call has ended.
   const state$ = concat(changes$, NEVER).pipe(
@@ -103,21 +107,14 @@ export const liveSource = <T>(
         return latest;
       }),
       filter((latest) => latest !== undefined),
-      map(({ value }) => value),
       take(1),
     ),
     holding$: (reply$) => merge(state$.pipe(ignoreElements()), reply$).pipe(take(1)),
   };
 };
 
-const failureOf = (input: string, cause: unknown): MillraceError =>
-  cause instanceof MillraceError && cause.code === 'config'
-    ? cause
-    : new MillraceError(
-        'unknown',
-        `The source of ${input}() failed: ${cause instanceof Error ? cause.message : String(cause)}. To continue with its last value, set onError: 'keep'.`,
-        { cause },
-      );
+/** The fix for a source without any value. */
+const startWith = ' Give it a first value with startWith(…).';
 
 /** The first value for a call. Until there is one, the call waits, which an event reports. */
 export const first$ = <T>(

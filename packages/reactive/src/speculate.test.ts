@@ -12,6 +12,7 @@ import {
   stopMessage,
   tool,
   type Tool,
+  toolGroup,
   type ToolDefinition,
   transformChunks,
   transient,
@@ -394,6 +395,29 @@ describe('T19: speculate', () => {
       expect(JSON.stringify(reply.toolCalls[0])).toMatch(expected);
       expect(runs).toBe(retry === undefined ? 1 : 2);
     }
+  });
+
+  it('warns once per call of names that no tool has, not even one of an inactive group', async () => {
+    const sleeping = toolGroup({
+      name: 'later',
+      description: 'Later.',
+      tools: [{ ...look(() => ''), name: 'find' }],
+    });
+    const warningsOf = async (tools: readonly string[], use: readonly Layer[] = []) => {
+      const model = scriptedModel([toolCall('look', { word: 'a' })], [text('Done.')]);
+      const agent = createAgent({
+        model,
+        tools: [look(() => 'Found.'), sleeping],
+        use: [speculate({ tools }), ...use],
+      });
+      const events = await record(agent.stream$('?'));
+      return events.flatMap((event) => (event.type === 'warning' ? [event.message] : []));
+    };
+    expect(await warningsOf(['look', 'find'])).toEqual([]);
+    expect(await warningsOf(['lok', 'buy', 'look'], [approval(() => true)])).toEqual([
+      "The tool 'lok' of speculate() does not exist. Did you mean 'look'?",
+      "The tool 'buy' of speculate() does not exist.",
+    ]);
   });
 
   it('works with live tools and instructions', async () => {

@@ -1,6 +1,5 @@
 import {
   cell,
-  createToolParts,
   type Layer,
   type LayerContext,
   type Model,
@@ -9,9 +8,11 @@ import {
 } from '@millrace/core';
 import type { Call } from '@millrace/core/call';
 import { acting, type PhaseFactory, reasoning } from '@millrace/core/phases';
+import { nearMatches } from '@millrace/core/search';
 import { checkOptions, defined, wholeNumber } from '@millrace/core/values';
 import { defer, finalize, merge, take, tap } from 'rxjs';
 import { aroundPhases } from './around-phases.js';
+import { areTexts, namesIn } from './shared.js';
 import { closing, createSpeculation, type Speculation } from './speculation.js';
 
 export interface SpeculateOptions {
@@ -54,9 +55,8 @@ declare module '@millrace/core' {
  */
 export const speculate = (options: SpeculateOptions): Layer => {
   checkOptions('speculate()', options, rules, ['tools']);
-  const { tools, max = 4 } = defined(options);
-  const isChosen =
-    typeof tools === 'function' ? tools : ({ name }: Tool) => tools?.includes(name) === true;
+  const { tools, max = 4 } = options;
+  const isChosen = typeof tools === 'function' ? tools : ({ name }: Tool) => tools.includes(name);
   const ofCall = cell('call', () => createSpeculation(max, isChosen));
   return {
     name: 'speculate',
@@ -65,7 +65,9 @@ export const speculate = (options: SpeculateOptions): Layer => {
     priority: 95,
     info: { observes: true },
     call: (context) => (next) => (call) => {
-      if (call.status !== 'prepared' || mayChange(context)) return next(call);
+      if (call.status !== 'prepared') return next(call);
+      if (typeof tools !== 'function') checkNames(tools, call, context);
+      if (mayChange(context)) return next(call);
       const own = context.local(ofCall);
       const toolkit = takingOver(call.toolkit, (tool) =>
         isChosen(tool) ? own.taking(tool) : tool,
@@ -96,13 +98,23 @@ export const speculate = (options: SpeculateOptions): Layer => {
 
 const rules = {
   tools: [
-    (value: unknown) =>
-      typeof value === 'function' ||
-      (Array.isArray(value) && value.every((name) => typeof name === 'string')),
+    (value: unknown) => typeof value === 'function' || areTexts(value),
     'a list of names of tools, or a function of a tool',
   ],
   max: wholeNumber(1),
 } as const;
+
+/** Reports each name that no tool of a call has, not even one of an inactive group. */
+const checkNames = (names: readonly string[], { toolkit }: Call, { hooks }: LayerContext): void => {
+  const known = namesIn(toolkit.current.entries);
+  names
+    .filter((name) => !known.includes(name))
+    .forEach((name) => {
+      const near = nearMatches(name, known, 1).map((it) => ` Did you mean '${it}'?`);
+      const message = `The tool '${name}' of speculate() does not exist.${near.join('')}`;
+      hooks.report(hooks.iteration(), { type: 'warning', message });
+    });
+};
 
 /** Whether something of a call may still edit or refuse its tool calls. */
 const mayChange = ({ hooks, layers }: Pick<LayerContext, 'hooks' | 'layers'>): boolean =>
@@ -132,14 +144,14 @@ const listening = (model: Model, own: Speculation): Model => ({
 
 /** Starts each tool call of a response when its arguments are complete. */
 const followed = (own: Speculation) => {
-  let parts = createToolParts(own.iteration(), own.isTaken);
+  let parts = own.parts();
   let closed = new Map<string, ReturnType<typeof closing>>();
   let isWhole = false;
   const hear = (chunk: ModelChunk): void => {
     if (chunk.type === 'finish') isWhole = true;
     if (chunk.type === 'restart') {
       own.cancel();
-      parts = createToolParts(own.iteration(), own.isTaken);
+      parts = own.parts();
       closed = new Map();
     }
     if (chunk.type !== 'toolCall') return;
@@ -153,20 +165,20 @@ const followed = (own: Speculation) => {
   return { hear, isWhole: () => isWhole };
 };
 
+type Toolkit = Call['toolkit']['current'];
+
 /** A view of the tools of a call with some of them changed. */
 const takingOver = (cell: Call['toolkit'], change: (tool: Tool) => Tool): Call['toolkit'] => {
-  let seen = cell.current;
-  const viewed = (): Call['toolkit']['current'] => {
-    const tools = seen.tools.map(change);
-    const byName = new Map(tools.map((tool) => [tool.name, tool]));
-    return { ...seen, tools, find: (name) => byName.get(name) };
-  };
-  let view = viewed();
+  let seen: Toolkit | undefined;
+  let view: Toolkit | undefined;
   return {
     get current() {
-      if (seen !== cell.current) {
-        seen = cell.current;
-        view = viewed();
+      const { current } = cell;
+      if (view === undefined || seen !== current) {
+        const tools = current.tools.map(change);
+        const byName = new Map(tools.map((tool) => [tool.name, tool]));
+        view = { ...current, tools, find: (name) => byName.get(name) };
+        seen = current;
       }
       return view;
     },

@@ -1,4 +1,4 @@
-import { type Tool, type ToolCallBlock, toolCallsOf, type ToolEmission } from '@millrace/core';
+import { createToolParts, type Tool, toolCallsOf, type ToolEmission } from '@millrace/core';
 import { type Context, type OpenRun, type Run, unanswered } from '@millrace/core/phases';
 import { isRecord, parsedJson } from '@millrace/core/values';
 import equal from 'fast-deep-equal';
@@ -8,9 +8,8 @@ import {
   defer,
   EMPTY,
   finalize,
-  identity,
   ignoreElements,
-  mergeMap,
+  mergeAll,
   type Observable,
   ReplaySubject,
   share,
@@ -22,7 +21,10 @@ import {
 
 /** A run that started early. */
 interface Ahead {
-  readonly toolCall: Pick<ToolCallBlock, 'id' | 'name'> & { readonly input: unknown };
+  readonly id: string;
+  readonly name: string;
+  readonly input: unknown;
+  readonly context: Context;
   readonly startedAt: number;
   readonly emission$: Observable<ToolEmission>;
   readonly cancelled$: Subject<void>;
@@ -60,10 +62,8 @@ export interface Speculation {
     part: { readonly id: string; readonly name: string; readonly index: number },
     input: unknown,
   ): void;
-  /** The number of the turn. */
-  readonly iteration: () => number;
-  /** Whether the conversation has a tool call with this id. */
-  readonly isTaken: (toolCallId: string) => boolean;
+  /** Collects the tool calls of a message of the turn. */
+  parts(): ReturnType<typeof createToolParts>;
   /** A tool whose next run may have started already. */
   taking(tool: Tool): Tool;
 }
@@ -75,14 +75,12 @@ export const createSpeculation = (max: number, isChosen: (tool: Tool) => boolean
   let turn: Turn | undefined;
   let isOpen = false;
 
-  const report = (ahead: Ahead, { hooks, scheduler }: Context, status: 'used' | 'cancelled') => {
-    const { id: toolCallId, name } = ahead.toolCall;
-    const ms = scheduler.now() - ahead.startedAt;
+  const report = (
+    { id: toolCallId, name, context: { hooks, scheduler }, startedAt }: Ahead,
+    status: 'started' | 'used' | 'cancelled',
+    ms = scheduler.now() - startedAt,
+  ): void => {
     hooks.report(hooks.iteration(), { type: 'speculation', toolCallId, name, status, ms });
-  };
-  const drop = (ahead: Ahead): void => {
-    if (!aheads.delete(ahead)) return;
-    ahead.cancelled$.next();
   };
   const started = (
     { context, run }: Turn,
@@ -90,7 +88,7 @@ export const createSpeculation = (max: number, isChosen: (tool: Tool) => boolean
     { id, name, index }: Parameters<Speculation['start']>[0],
     input: unknown,
   ): Ahead => {
-    const { scheduler, hooks, values } = context;
+    const { scheduler, values } = context;
     const iteration = run.iteration + 1;
     const cancelled$ = new Subject<void>();
     const abort = new AbortController();
@@ -108,13 +106,7 @@ export const createSpeculation = (max: number, isChosen: (tool: Tool) => boolean
       concatMap((validation) => {
         if (!validation.valid) return EMPTY;
         ahead.valid = { value: validation.value };
-        hooks.report(iteration, {
-          type: 'speculation',
-          toolCallId: id,
-          name,
-          status: 'started',
-          ms: 0,
-        });
+        report(ahead, 'started', 0);
         return tool.run$(validation.value, lent);
       }),
       tap({
@@ -131,9 +123,11 @@ export const createSpeculation = (max: number, isChosen: (tool: Tool) => boolean
         resetOnError: false,
       }),
     );
-    const toolCall = { id, name, input };
     const ahead: Ahead = {
-      toolCall,
+      id,
+      name,
+      input,
+      context,
       startedAt,
       emission$,
       cancelled$,
@@ -142,33 +136,33 @@ export const createSpeculation = (max: number, isChosen: (tool: Tool) => boolean
     };
     return ahead;
   };
-  const cancelAll = (isOut: (ahead: Ahead) => boolean, context: Context | undefined): void => {
-    for (const ahead of [...aheads]) {
-      if (!isOut(ahead)) continue;
-      drop(ahead);
-      if (ahead.valid !== undefined && context !== undefined) report(ahead, context, 'cancelled');
+  const cancelAll = (isOut: (ahead: Ahead) => boolean = () => true): void => {
+    for (const ahead of [...aheads].filter(isOut)) {
+      aheads.delete(ahead);
+      ahead.cancelled$.next();
+      if (ahead.valid !== undefined) report(ahead, 'cancelled');
     }
   };
   /** The run that a tool call takes over, if it started with the same input. */
   const taken = (tool: Tool, value: unknown, toolCallId: string): Ahead | undefined => {
-    const ahead = [...aheads].find(({ toolCall: { id }, isKept }) => isKept && id === toolCallId);
+    const ahead = [...aheads].find(({ id, isKept }) => isKept && id === toolCallId);
     if (ahead === undefined) return undefined;
-    const { valid, toolCall } = ahead;
-    if (toolCall.name !== tool.name || valid === undefined || !equal(valid.value, value)) {
-      cancelAll((it) => it === ahead, turn?.context);
+    const { valid, name } = ahead;
+    if (name !== tool.name || valid === undefined || !equal(valid.value, value)) {
+      cancelAll((it) => it === ahead);
       return undefined;
     }
     aheads.delete(ahead);
-    if (turn !== undefined) report(ahead, turn.context, 'used');
+    report(ahead, 'used');
     return ahead;
   };
   return {
     running$: defer(() => {
       isOpen = true;
-      return starts$.pipe(mergeMap(identity));
+      return starts$.pipe(mergeAll());
     }),
     begin: (run, context) => {
-      cancelAll(() => true, context);
+      cancelAll();
       turn = undefined;
       if (run.status !== 'open' || !isOpen) return;
       const tools = new Map(
@@ -182,22 +176,22 @@ export const createSpeculation = (max: number, isChosen: (tool: Tool) => boolean
       const message = run.status === 'open' && !run.stopping ? unanswered(run) : undefined;
       const toolCalls = message === undefined ? [] : toolCallsOf(message);
       for (const ahead of aheads) {
-        const { id, name, input } = ahead.toolCall;
+        const { id, name, input } = ahead;
         ahead.isKept = toolCalls.some(
           (it) =>
             it.id === id && it.name === name && it.refusal === undefined && equal(it.input, input),
         );
       }
-      cancelAll(({ isKept }) => !isKept, turn?.context);
+      cancelAll(({ isKept }) => !isKept);
     },
-    cancel: () => cancelAll(() => true, turn?.context),
+    cancel: () => cancelAll(),
     opens: (stepId) => {
       if (turn === undefined || turn.tools.size === 0) return false;
       const { context, run } = turn;
       const own = `${context.call.callId}/${run.iteration + 1}`;
       if (stepId !== own && !stepId.startsWith(`${own}~`)) return false;
       // A layer asks again: the former message is discarded.
-      if (turn.stepId !== undefined && turn.stepId !== stepId) cancelAll(() => true, context);
+      if (turn.stepId !== undefined && turn.stepId !== stepId) cancelAll();
       turn.stepId = stepId;
       return true;
     },
@@ -208,7 +202,7 @@ export const createSpeculation = (max: number, isChosen: (tool: Tool) => boolean
       const { context, run } = turn;
       const isLimited = run.executed + aheads.size >= context.limits.maxToolCalls;
       if (aheads.size >= max || isLimited || context.interruption.current !== undefined) return;
-      if ([...aheads].some(({ toolCall }) => toolCall.id === part.id)) return;
+      if ([...aheads].some(({ id }) => id === part.id)) return;
       const ahead = started(turn, tool, part, input);
       aheads.add(ahead);
       starts$.next(
@@ -220,14 +214,16 @@ export const createSpeculation = (max: number, isChosen: (tool: Tool) => boolean
         ),
       );
     },
-    iteration: () => (turn === undefined ? 0 : turn.run.iteration + 1),
-    isTaken: (id) => turn?.context.toolCallIds.has(id) === true,
+    parts: () =>
+      createToolParts(
+        (turn?.run.iteration ?? -1) + 1,
+        (id) => turn?.context.toolCallIds.has(id) === true,
+      ),
     taking: (tool) => {
       const known = taking.get(tool);
       if (known !== undefined) return known;
       const own: Tool = {
         ...tool,
-        validation$: (...given) => tool.validation$(...given),
         run$: (value, lent) => {
           if (aheads.size === 0) return tool.run$(value, lent);
           return defer(() => {
