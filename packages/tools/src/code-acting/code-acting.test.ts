@@ -126,6 +126,28 @@ describe('T23: codeActing', () => {
     expect(model.requests[0]?.tools ?? []).toEqual([]);
   });
 
+  it('warns with the command that installs the sandbox, which the model does not see', async () => {
+    const plainOn = Reflect.get(Worker.prototype, 'on');
+    const on = jest.spyOn(Worker.prototype, 'on').mockImplementation(function (
+      this: Worker,
+      name,
+      listener,
+    ) {
+      if (name !== 'message') return plainOn.call(this, name, listener);
+      queueMicrotask(() => listener({ type: 'notInstalled' }));
+      return this;
+    });
+    const { events, text: shown } = await run('1');
+    on.mockRestore();
+    const warnings = events.filter((event) => event.type === 'warning');
+    expect(warnings).toMatchObject([
+      {
+        message: expect.stringMatching(/^codeActing\(\) .*: npm install quickjs-emscripten-core@/),
+      },
+    ]);
+    expect(shown).not.toContain('npm');
+  });
+
   it('parses results that are JSON, unless they may be meant as text', async () => {
     const texts = ['7', '007', '1.0', '"a"', '[1]', 'null', '{"a"', 'true', ''];
     const get = tool({

@@ -16,7 +16,14 @@ import {
 import { type Call, hideTools } from '@millrace/core/call';
 import { phase, type PhaseFactory } from '@millrace/core/phases';
 import { jsonSchema } from '@millrace/core/schema';
-import { checkOptions, isDelay, isRecord, type Rule, wholeNumber } from '@millrace/core/values';
+import {
+  checkOptions,
+  defined,
+  isDelay,
+  isRecord,
+  type Rule,
+  wholeNumber,
+} from '@millrace/core/values';
 import {
   connect,
   defer,
@@ -188,10 +195,7 @@ const codeRun$ = (
           onLimit: 'error',
           maxObservation: maxResult,
           ...(left < Infinity && { maxToolCalls: left }),
-          timeouts: {
-            ...(timeouts.toolMs !== undefined && { toolMs: timeouts.toolMs }),
-            ...(timeouts.tools && { tools: timeouts.tools }),
-          },
+          timeouts: defined({ toolMs: timeouts.toolMs, tools: timeouts.tools }),
         },
         use: [...layers.flatMap(layerForTools), rounds.layer],
       });
@@ -225,8 +229,9 @@ const createRounds = () => {
 /** The number of tool calls of the call before this one, with those of code. */
 const callsBefore = ({ callId, messages }: ToolContext): number =>
   messages
-    .filter((message) => message.role === 'tool' && message.id.startsWith(`${callId}/`))
-    .flatMap((message) => (message.role === 'tool' ? message.content : []))
+    .flatMap((message) =>
+      message.role === 'tool' && message.id.startsWith(`${callId}/`) ? message.content : [],
+    )
     .reduce((sum, { details }) => sum + 1 + callsIn(details), 0);
 
 const callsIn = (details: unknown): number =>

@@ -29,12 +29,18 @@ export const codeModel = (
   { name, toolCallId, timeoutMs, rounds, answer }: CodeModelOptions,
 ): Model => ({
   name,
-  stream$: (_request, { scheduler }) =>
+  stream$: (_request, { scheduler, report }) =>
     defer(() => {
       const answered = rounds();
       return merge(message$, tooSlow$(timeoutMs, scheduler)).pipe(
         scan(advance, { logged: '', message: { type: 'log', text: '' } }),
         tap(({ message }) => {
+          if (message.type === 'notInstalled') {
+            const missing = notInstalled('codeActing()');
+            // The error has a text for the model, without the command.
+            report({ type: 'warning', message: missing.message });
+            throw missing;
+          }
           if (message.type !== 'calls') return;
           const results = answered[message.round];
           if (results !== undefined) answer(resultsOf(message, results, toolCallId));
@@ -94,7 +100,6 @@ const chunksOf = (
       return [{ type: 'text', text: JSON.stringify(outcome) }, finish];
     }
     case 'notInstalled':
-      throw notInstalled('codeActing()');
     case 'log':
       return [];
   }
