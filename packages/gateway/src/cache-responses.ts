@@ -36,7 +36,7 @@ import {
   tap,
   timeout,
 } from 'rxjs';
-import { around, userOf } from './model-parts.js';
+import { around, isDuration, isShare, userOf } from './model-parts.js';
 import { createResponseDraft } from './response-draft.js';
 import { requestText, splitQuestion } from './response-key.js';
 import {
@@ -365,10 +365,7 @@ const isStore: Rule = [
 ];
 
 const rules: Readonly<Record<keyof CacheResponsesOptions, Rule>> = {
-  ttlMs: [
-    (value) => Number.isFinite(value) && Number(value) > 0,
-    'a number of milliseconds above 0',
-  ],
+  ttlMs: isDuration,
   store: isStore,
   scope: isFunction,
   when: isFunction,
@@ -378,8 +375,5 @@ const rules: Readonly<Record<keyof CacheResponsesOptions, Rule>> = {
 
 const meaningRules: Readonly<Record<keyof MeaningOptions, Rule>> = {
   embedder: having('embed$', 'an embedder with embed$()'),
-  threshold: [
-    (value) => typeof value === 'number' && value > 0 && value <= 1,
-    'a number above 0, up to 1',
-  ],
+  threshold: isShare,
 };

@@ -8,7 +8,7 @@ import {
 } from '@millrace/core';
 import { checkOptions, defined, isFunction, type Rule, wholeNumber } from '@millrace/core/values';
 import { defer, finalize, type Observable, Subject, tap } from 'rxjs';
-import { around, hasContent, inTime, isModel } from './model-parts.js';
+import { around, hasContent, inTime, isDuration, isModel, isShare } from './model-parts.js';
 
 /** When a circuit opens, and when it closes again. */
 export interface CircuitBreakerOptions {
@@ -256,16 +256,8 @@ const defaults: Policy = {
   isFailure: ({ retryable, code }) => retryable && code !== 'queueFull',
 };
 
-const isDuration: Rule = [
-  (value) => Number.isFinite(value) && Number(value) > 0,
-  'a number of milliseconds above 0',
-];
-
 const rules: Readonly<Record<keyof CircuitBreakerOptions, Rule>> = {
-  failureShare: [
-    (value) => typeof value === 'number' && value > 0 && value <= 1,
-    'a number above 0, up to 1',
-  ],
+  failureShare: isShare,
   minRequests: wholeNumber(1),
   windowMs: isDuration,
   openMs: isDuration,

@@ -1,15 +1,18 @@
 import type { LayerContext, Model, ModelChunk } from '@millrace/core';
 import { answerTool, timeouts } from '@millrace/core';
-import { defined, type Rule } from '@millrace/core/values';
+import { defined, having, type Rule } from '@millrace/core/values';
 
 /** A rule for options that take a model. */
-export const isModel: Rule = [
-  (value) =>
-    typeof value === 'object' &&
-    value !== null &&
-    'stream$' in value &&
-    typeof value.stream$ === 'function',
-  "a model, such as openai('gpt-5-mini')",
+export const isModel: Rule = having('stream$', "a model, such as openai('gpt-5-mini')");
+
+export const isDuration: Rule = [
+  (value) => Number.isFinite(value) && Number(value) > 0,
+  'a number of milliseconds above 0',
+];
+
+export const isShare: Rule = [
+  (value) => typeof value === 'number' && value > 0 && value <= 1,
+  'a number above 0, up to 1',
 ];
 
 /** Wraps a model: replaces `stream$` and keeps the rest. */

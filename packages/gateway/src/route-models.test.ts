@@ -112,9 +112,11 @@ describe('C14: routeModels', () => {
     const warnings: string[] = [];
     const policies = [
       () => undefined,
+      () => Promise.resolve(undefined),
       () => of<Route>(),
       () => 'typo',
       () => throwError(() => new Error('No idea.')),
+      () => Promise.reject(new Error('No time.')),
     ];
     for (const by of policies) {
       const use = [routeModels({ models: { a: named('a') }, by })];
@@ -125,6 +127,7 @@ describe('C14: routeModels', () => {
     expect(warnings).toEqual([
       "routeModels(): the policy failed, so the agent's own model is asked: it chose 'typo', which is not one of a",
       "routeModels(): the policy failed, so the agent's own model is asked: No idea.",
+      "routeModels(): the policy failed, so the agent's own model is asked: No time.",
     ]);
   });
 
@@ -189,6 +192,32 @@ describe('C14: routeModels', () => {
     expect(textOf(await agent.call('?'))).toBe('Spare.');
   });
 
+  it('asks another model if the policy chooses one whose circuit is open', async () => {
+    const breaker = circuitBreaker({ minRequests: 1 });
+    const main = named(
+      'main',
+      throwError(() => new MillraceError('server', 'Down.')),
+    );
+    const spare = named('spare', [text('Spare.')]);
+    const router = routeModels({
+      models: { main: breaker(main), spare: breaker(spare) },
+      by: () => 'main',
+      breaker,
+    });
+    const agent = createAgent({ model: named('own'), use: [router] });
+    await expect(agent.call('?')).rejects.toThrow('Down.');
+    const events: AgentEvent[] = [];
+    agent.events$.pipe(only('modelChosen')).subscribe(choices(events));
+    expect(textOf(await agent.call('?'))).toBe('Spare.');
+    expect(events).toMatchObject([{ model: 'spare', why: "the circuit of 'main' is open" }]);
+  });
+
+  it('takes a Promise of a route', async () => {
+    const a = named('a', [text('A.')]);
+    const use = [routeModels({ models: { a }, by: () => Promise.resolve('a') })];
+    expect(textOf(await createAgent({ model: named('own'), use }).call('?'))).toBe('A.');
+  });
+
   it('byLength: the smallest model that can read it; byCost: the cheapest that can do it', async () => {
     const request = (tokens: number, names: readonly string[], tools = 0): RouteRequest => ({
       call: { rootId: 'r', callId: 'c', agent: ['a'], metadata: {} },
@@ -223,9 +252,19 @@ describe('C14: routeModels', () => {
     );
     const agent = createAgent({
       model: named('own'),
-      use: [routeModels({ models: { small: named('small', [text('Few.')]) }, by: length })],
+      use: [
+        routeModels({
+          models: { small: named('small', [text('Few.')]), large: named('large') },
+          by: length,
+        }),
+      ],
     });
     expect(textOf(await agent.call('?'))).toBe('Few.');
+    expect(() =>
+      routeModels({ models: { smal: named('small'), large: named('large') }, by: length }),
+    ).toThrow(
+      "byLength() has no option 'small'. Did you mean 'smal'? Its options are: smal, large.",
+    );
   });
 });
 

@@ -18,16 +18,7 @@ import {
   numberFrom,
   type Rule,
 } from '@millrace/core/values';
-import {
-  catchError,
-  defer,
-  isObservable,
-  map,
-  type Observable,
-  of,
-  take,
-  defaultIfEmpty,
-} from 'rxjs';
+import { catchError, defer, from, map, type Observable, of, take, defaultIfEmpty } from 'rxjs';
 import { type Choice, choosingLayer } from './choose-model.js';
 import type { CircuitBreaker } from './circuit-breaker.js';
 import { isModel, ready } from './model-parts.js';
@@ -64,8 +55,11 @@ export interface RouteRequest {
 /** The key of a model, with or without a reason; `undefined` for the agent's own model. */
 export type Route = string | { readonly model: string; readonly why: string } | undefined;
 
-/** Chooses a model. An Observable emits one route; if it completes empty, the agent's own model is used. */
-export type RoutePolicy = (request: RouteRequest) => Route | Observable<Route>;
+/**
+ * Chooses a model. An Observable emits one route, a Promise resolves to it; if an Observable completes empty, the agent's
+ * own model is used. For a model whose circuit is open, the first one of `models` is used.
+ */
+export type RoutePolicy = (request: RouteRequest) => Route | Observable<Route> | PromiseLike<Route>;
 
 /** The models of a router, and how it chooses. */
 export interface RouteModelsOptions {
@@ -103,6 +97,8 @@ export const routeModels = (options: RouteModelsOptions): Layer => {
     Object.entries(options.models).map(([key, model]) => [key, ready(checked(key, model))]),
   );
   if (Object.keys(models).length === 0) throw misuse("routeModels() needs a model in 'models'.");
+  const limits = limitsOf.get(by);
+  if (limits !== undefined) checkNumbers('byLength()', limits, models);
   const layer = choosingLayer({
     name: 'routeModels',
     priority: 1_000,
@@ -110,7 +106,7 @@ export const routeModels = (options: RouteModelsOptions): Layer => {
     choose$: (context, run) => {
       const available = withoutOpen(models, breaker, context);
       return route$(by, requestOf(context, run, available)).pipe(
-        map((route) => choiceOf(route, models)),
+        map((route) => choiceOf(route, models, available)),
         catchError((error: unknown) => {
           const why = error instanceof Error ? error.message : String(error);
           const message = `routeModels(): the policy failed, so the agent's own model is asked: ${why}`;
@@ -128,14 +124,20 @@ export const routeModels = (options: RouteModelsOptions): Layer => {
 const route$ = (by: RoutePolicy, request: RouteRequest): Observable<Route> =>
   defer(() => {
     const route = by(request);
-    return isObservable(route) ? route.pipe(take(1), defaultIfEmpty(undefined)) : of(route);
+    return typeof route === 'object' && !('model' in route)
+      ? from(route).pipe(take(1), defaultIfEmpty(undefined))
+      : of(route);
   });
 
-const choiceOf = (route: Route, models: RoutedModels): Choice => {
+const choiceOf = (route: Route, models: RoutedModels, available: RoutedModels): Choice => {
   if (route === undefined) return { why: "the agent's own model" };
   const { model: key, why } = typeof route === 'string' ? { model: route, why: 'policy' } : route;
-  if (Object.hasOwn(models, key)) return { key, why };
-  throw misuse(`it chose '${key}', which is not one of ${Object.keys(models).join(', ')}`);
+  if (!Object.hasOwn(models, key)) {
+    throw misuse(`it chose '${key}', which is not one of ${Object.keys(models).join(', ')}`);
+  }
+  if (Object.hasOwn(available, key)) return { key, why };
+  const [first = key] = Object.keys(available);
+  return { key: first, why: `the circuit of '${key}' is open` };
 };
 
 const withoutOpen = (
@@ -177,16 +179,18 @@ const textForModel = ({ content }: Message): string =>
 
 /**
  * A policy by length: the first model, from the smallest limit up, whose limit of tokens the request keeps; else the one
- * with the largest. Limits are by the key of the model.
+ * with the largest. Limits are by the key of the model; `routeModels` throws a `config` error if it has no such key.
  */
 export const byLength = (limits: Readonly<Record<string, number>>): RoutePolicy => {
   checkNumbers('byLength()', limits);
   const ascending = Object.entries(limits).sort(([, a], [, b]) => a - b);
-  return ({ tokens, models }) => {
+  const policy: RoutePolicy = ({ tokens, models }) => {
     const usable = ascending.filter(([key]) => Object.hasOwn(models, key));
     const [model] = usable.find(([, limit]) => tokens <= limit) ?? usable.at(-1) ?? [];
     return model === undefined ? undefined : { model, why: `about ${tokens} tokens` };
   };
+  limitsOf.set(policy, limits);
+  return policy;
 };
 
 /** The prices and context windows of models. */
@@ -218,9 +222,7 @@ export const byCost = (options: ByCostOptions): RoutePolicy => {
         return supportsTools && tokens + answerTokens <= (window ?? Infinity);
       })
       .flatMap(([key, { name }]) => {
-        const price = [name, '*'].flatMap((it) =>
-          Object.hasOwn(prices, it) ? [prices[it]] : [],
-        )[0];
+        const price = prices[Object.hasOwn(prices, name) ? name : '*'];
         if (price === undefined) return [];
         return [{ key, cost: (tokens * price.input + answerTokens * price.output) / 1e6 }];
       })
@@ -239,12 +241,16 @@ const checked = (key: string, model: Model): Model => {
   throw misuse(`routeModels(): the model '${key}' must be ${what}.`);
 };
 
-const checkNumbers = (owner: string, numbers: unknown): void => {
+/** Checks numbers by key; each key must be one of `keys`. */
+const checkNumbers = (owner: string, numbers: unknown, keys?: object): void => {
   if (!isRecord(numbers)) throw misuse(`${owner} takes a number of tokens by key of the model.`);
-  const [accepts, what] = numberFrom(0);
-  const wrong = Object.entries(numbers).find(([, value]) => !accepts(value));
-  if (wrong !== undefined) throw misuse(`${owner}: '${wrong[0]}' must be ${what}.`);
+  const rule = numberFrom(0);
+  const allowed = Object.keys(keys ?? numbers).map((key) => [key, rule] as const);
+  checkOptions(owner, numbers, Object.fromEntries(allowed));
 };
+
+/** The limits of policies by length, which only a router can compare with its models. */
+const limitsOf = new WeakMap<RoutePolicy, unknown>();
 
 const rules: Readonly<Record<keyof RouteModelsOptions, Rule>> = {
   models: isObject,
