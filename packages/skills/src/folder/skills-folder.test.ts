@@ -125,6 +125,17 @@ describe('T22: skillsFolder', () => {
     },
   );
 
+  it('names the folder to pass in place of that of one skill', async () => {
+    const listed = await firstValueFrom(skillsFolder(join(root, 'other')).list$());
+    expect(listed).toEqual({
+      skills: [],
+      problems: [
+        expect.stringMatching(/\/other' is a skill itself: .* Pass the folder that contains it: /u),
+      ],
+    });
+    expect(listed.problems[0]).toContain(`: skillsFolder('${root}').`);
+  });
+
   it('reads up to a number of skills', async () => {
     const { skills, problems } = await firstValueFrom(skillsFolder(root, { maxSkills: 3 }).list$());
     expect(skills.length).toBeLessThan(3);

@@ -49,11 +49,17 @@ export const skillsFolder = (folder: string, options: SkillsFolderOptions = {}):
     });
   return {
     list$: () =>
-      abortable$(() => foldersIn(root)).pipe(
-        mergeMap((names) =>
+      abortable$(() => entriesIn(root)).pipe(
+        mergeMap(({ names, isSkill }) =>
           from(names.slice(0, maxSkills)).pipe(
             mergeMap((name) => skill$(name).pipe(map(listedOf), catchError(problemOf(name))), 8),
-            reduce(added, ofFolder(names.length, maxSkills)),
+            reduce(added, {
+              skills: [],
+              problems: [
+                ...(isSkill ? [skillItself(folder)] : []),
+                ...(names.length > maxSkills ? [tooMany(names.length, maxSkills)] : []),
+              ],
+            }),
           ),
         ),
         map(sorted),
@@ -99,13 +105,11 @@ const realFolder = (folder: string): string => {
 
 // ---------------------------------------------------------------- the list
 
-const ofFolder = (count: number, maxSkills: number): SkillList => ({
-  skills: [],
-  problems:
-    count > maxSkills
-      ? [`Only ${maxSkills} of ${count} skills are read. Raise 'maxSkills' of skillsFolder().`]
-      : [],
-});
+const tooMany = (count: number, maxSkills: number): string =>
+  `Only ${maxSkills} of ${count} skills are read. Raise 'maxSkills' of skillsFolder().`;
+
+const skillItself = (folder: string): string =>
+  `The folder '${folder}' is a skill itself: it has a SKILL.md, which is not read. Pass the folder that contains it: skillsFolder('${join(folder, '..')}').`;
 
 const listedOf = (skill: Skill): SkillList => ({ skills: [summaryOf(skill)], problems: [] });
 
@@ -137,12 +141,15 @@ const parsed = (text: string, name: string): Skill => {
   );
 };
 
-const foldersIn = async (root: string): Promise<readonly string[]> => {
+const entriesIn = async (
+  root: string,
+): Promise<{ readonly names: readonly string[]; readonly isSkill: boolean }> => {
   const entries = await readdir(root, { withFileTypes: true });
-  return entries
+  const names = entries
     .filter((entry) => !entry.name.startsWith('.') && !entry.isFile())
     .map(({ name }) => name)
     .sort();
+  return { names, isSkill: entries.some(({ name }) => name === 'SKILL.md') };
 };
 
 const maxDepth = 6;
