@@ -137,8 +137,8 @@ const withErrorHandling = (id: string, component: FlowComponent, work: Work): Wo
     defer(() => work(scope)).pipe(
       catchError((error: unknown) => {
         if (onError === undefined) throw flowErrorOf(id, error);
-        const { code, userMessage: message } = toError(error);
-        const failed = { text: '', error: { code, message } };
+        const { code, userMessage: message, status } = toError(error);
+        const failed = { text: '', error: { code, message, status } };
         const outputs = new Map([...scope.outputs, [id, failed]]);
         return of({
           ...done({ ...failed, text: render(fallback, { ...scope, outputs }) }),

@@ -68,7 +68,7 @@ export type FlowComponent =
 
 /**
  * How to handle a failed component, instead of failing the flow. `{{id@error.code}}` and `{{id@error.message}}` have the
- * code of the error and its message for end users.
+ * code of the error and its message for end users, `{{id@error.status}}` the HTTP status, if there is one.
  */
 export interface OnError {
   /** The output of the failed component. Default: `''`. */

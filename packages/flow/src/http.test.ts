@@ -7,7 +7,7 @@ import { play } from './flow.test-support.js';
 import { flowAgent } from './flow-agent.js';
 import { isLocalHost } from './local-host.js';
 import { problemsIn } from './problems-in.js';
-import type { FlowRequest, FlowResponse } from './resources.js';
+import type { FlowHttp, FlowRequest, FlowResponse } from './resources.js';
 import { toMermaid } from './to-mermaid.js';
 
 interface Sent extends Pick<FlowRequest, 'method' | 'headers' | 'body'> {
@@ -234,7 +234,42 @@ describe('an http component', () => {
     const agent = (url: string) =>
       flowAgent(documentOf({ url }), { http: { fetch, isPrivateAllowed } });
     expect(textOf(await agent('http://localhost:8080/').call('q'))).toBe('here');
-    await expect(agent('http://localhost:8081/').call('q')).rejects.toThrow('not public');
+    await expect(agent('http://localhost:8081/').call('q')).rejects.toThrow(
+      "The request GET http://localhost:8081/ needs 'isPrivateAllowed': its address is not public.",
+    );
+  });
+
+  it('X17: keeps the reason why guardedFetch refuses, and no other text of a library', async () => {
+    const refused = (why: string) => new Error(`'x.test' must not be fetched: ${why}`);
+    const agent = (fetch: FlowHttp['fetch']) =>
+      flowAgent(documentOf({ url: 'https://x.test:8080/' }), { http: { fetch } });
+    for (const error of [
+      refused('the port 8080 is not allowed.'),
+      new TypeError('fetch failed', { cause: refused('its address is not public.') }),
+    ]) {
+      const why = String(error.cause ?? error).replace(/^.* fetched: /u, '');
+      await expect(agent(() => Promise.reject(error)).call('q')).rejects.toMatchObject({
+        code: 'invalidRequest',
+        message: expect.stringContaining(
+          `The request GET https://x.test:8080/ must not be fetched: ${why}`,
+        ) as unknown,
+      });
+    }
+    const broken = agent(() => Promise.reject(new Error('The header "a: b" is not valid.')));
+    await expect(broken.call('q')).rejects.toMatchObject({
+      code: 'connection',
+      message: expect.not.stringContaining('a: b') as unknown,
+    });
+  });
+
+  it('G6: on_error may branch on the status', async () => {
+    const params = { url: 'https://x.test/', on_error: { value: 'Status {{h@error.status}}' } };
+    expect((await asked(params, () => answer('', 404))).text).toBe('Status 404');
+    const closed = () => Promise.reject(new Error('closed'));
+    expect((await asked(params, closed)).text).toBe('Status ');
+    const http = { fetch: closed };
+    const [problem] = problemsIn(documentOf(params, '{{h@error.stat}}'), { http });
+    expect(problem).toMatchObject({ suggestion: 'An error has code, message, status.' });
   });
 
   it('X17: the ranges of addresses are those of the registry', () => {

@@ -20,6 +20,8 @@ export interface FailureInfo {
   readonly code: string;
   /** For end users. */
   readonly message: string;
+  /** The HTTP status. */
+  readonly status?: number | undefined;
 }
 
 /** The outputs of the components of a round, by ID. */

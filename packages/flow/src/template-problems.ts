@@ -164,13 +164,16 @@ const componentFaults = (
     const suggestion = `Without 'on_error', an error of '${id}' ends the flow.`;
     if (!isHandled) return [{ problem: `${problem}, but '${id}' has no 'on_error'`, suggestion }];
     const [key] = path;
-    if (key === undefined || key === 'code' || key === 'message') return [];
-    return [{ problem: `${problem}.${key}`, suggestion: "An error has a 'code' and a 'message'." }];
+    if (key === undefined || fieldsOfErrors.includes(key)) return [];
+    const fields = `An error has ${fieldsOfErrors.join(', ')}.`;
+    return [{ problem: `${problem}.${key}`, suggestion: fields }];
   }
   if (kind !== 'switch' && kind !== 'set') return [];
   const suggestion = kind === 'switch' ? 'Use what it compares.' : 'Use its variables.';
   return [{ problem: `${problem}, but a ${kind} has no output`, suggestion }];
 };
+
+const fieldsOfErrors = ['code', 'message', 'status'];
 
 const itemOf = (id: string): string => `Did you mean '{{${id}@item}}'?`;
 

@@ -234,14 +234,14 @@ const withSignal$ = <T>(source: (signal: AbortSignal) => Observable<T>): Observa
 const checkedUrl = (address: string, { isPrivateAllowed = () => false }: FlowHttp): URL => {
   const url = URL.canParse(address) ? new URL(address) : undefined;
   if (url === undefined) throw failure('invalidRequest', 'has no valid URL');
-  if (url.protocol !== 'http:' && url.protocol !== 'https:') {
-    throw failure('invalidRequest', 'has a URL that is neither http nor https');
+  if (!/^https?:$/u.test(url.protocol)) {
+    throw failure('invalidRequest', 'has no http or https URL');
   }
-  if (url.username !== '' || url.password !== '') {
+  if (url.username + url.password !== '') {
     throw failure('invalidRequest', 'has a user name or a password in its URL: use a header');
   }
   if (isLocalHost(url.hostname) && !isPrivateAllowed(url)) {
-    throw failure('invalidRequest', 'goes to an address that is not public');
+    throw failure('invalidRequest', "needs 'isPrivateAllowed': its address is not public");
   }
   return url;
 };
@@ -256,7 +256,7 @@ const redirected = (
   status: number,
 ): HttpRequest => {
   const to = URL.canParse(location, from.href) ? new URL(location, from.href) : undefined;
-  if (to === undefined) throw failure('redirect', 'redirects to a URL that is not valid');
+  if (to === undefined) throw failure('redirect', 'redirects to no valid URL');
   if (to.origin !== from.origin && request.hasCredentials) {
     const why = 'redirects to another origin, which must not get its secrets';
     throw failure('redirect', why);
@@ -338,7 +338,7 @@ const resultIn = (text: string, type: string, { result }: HttpParams): unknown =
 const failure = (
   code: MillraceError['code'],
   message: string,
-  more: { readonly status?: number; readonly retryable?: boolean } = {},
+  more: { readonly status?: number } = {},
 ): MillraceError => new MillraceError(code, message, more);
 
 /** The messages of libraries may contain headers, so they are left out; codes are names of theirs. */
@@ -346,20 +346,22 @@ const unreachable = (error: unknown): MillraceError => {
   if (isMillraceError(error)) return error;
   const cause = error instanceof Error ? (error.cause ?? error) : error;
   const code = isRecord(cause) && 'code' in cause ? ` (${asText(cause['code'])})` : '';
-  const isRefused = cause instanceof Error && cause.message.includes('is not public');
-  return isRefused
-    ? failure('invalidRequest', 'goes to an address that is not public')
-    : failure('connection', `failed: the connection was not possible or was lost${code}`);
+  // The refusal of `guardedFetch`, which names no data but the port.
+  const refusal = /must not be fetched: .*[^.]/u.exec(String(cause))?.[0];
+  if (refusal !== undefined) return failure('invalidRequest', refusal);
+  return failure('connection', `failed: the connection was not possible or was lost${code}`);
 };
 
 const statusError = (status: number): MillraceError => {
-  const message = `was answered with the status ${status}`;
-  if (status === 429) return failure('rateLimited', message, { status });
-  if (status === 401 || status === 403) return failure('auth', message, { status });
-  if (status === 408) return failure('timeout', message, { status });
-  return status >= 500
-    ? failure('server', message, { status })
-    : failure('tool', message, { status });
+  const code = codeOf(status);
+  return failure(code, `was answered with the status ${status}`, { status });
+};
+
+const codeOf = (status: number): MillraceError['code'] => {
+  if (status === 429) return 'rateLimited';
+  if (status === 401 || status === 403) return 'auth';
+  if (status === 408) return 'timeout';
+  return status >= 500 ? 'server' : 'tool';
 };
 
 const isTransient = (error: unknown): boolean => isMillraceError(error) && error.retryable;
