@@ -37,7 +37,7 @@ export const codeModel = (
         tap(({ message }) => {
           if (message.type === 'notInstalled') {
             const missing = notInstalled('codeActing()');
-            // The error has a text for the model, without the command.
+            // The model reads the error without the command.
             report({ type: 'warning', message: missing.message });
             throw missing;
           }
