@@ -100,10 +100,7 @@ const layered = [
     name: 'passing',
     goal: 'the core of core with a layer that passes everything on',
     minutes: 1,
-    paths: [
-      `${core}/(agent|loop)\\.test`,
-      `${core}/call/(call-layers|interrupt)\\.test`,
-    ],
+    paths: [`${core}/(agent|loop)\\.test`, `${core}/call/(call-layers|interrupt)\\.test`],
     layer: 'pass',
   },
   {
