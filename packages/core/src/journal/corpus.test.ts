@@ -9,6 +9,7 @@ import {
   type SessionState,
   sessions,
 } from '../layers/sessions/index.js';
+import { isRecord } from '../values/json.js';
 import {
   attach$,
   type CallStoreDriver,
@@ -56,14 +57,18 @@ const driverOf = async ({ calls }: Pick<SampleJournal, 'calls'>): Promise<CallSt
 const storeOf = async (form: string, name: string) =>
   createCallStore(await driverOf(read(form, name)));
 
-/** Prompts, refusals and warnings are worded differently in each version, and `details` stay as their tools wrote them. */
+/**
+ * Prompts, refusals and warnings are worded differently in each version, and `details` stay as their tools wrote them.
+ * Recorded replies have a `text` since `f6`.
+ */
 const wording = new Set(['description', 'details', 'message', 'summary', 'system', 'text']);
 
 const withoutWording = (value: unknown): unknown =>
   JSON.parse(
-    JSON.stringify(value, (key, field: unknown) =>
-      wording.has(key) && (typeof field === 'string' || key === 'details') ? '…' : field,
-    ),
+    JSON.stringify(value, (key, field: unknown) => {
+      if (wording.has(key) && (typeof field === 'string' || key === 'details')) return '…';
+      return isRecord(field) && 'reason' in field ? { ...field, text: '…' } : field;
+    }),
   );
 
 type Process = ReturnType<typeof sampleProcess>;
