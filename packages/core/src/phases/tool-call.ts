@@ -182,7 +182,8 @@ const createActing = (
     const failures = given.failed ? failuresInRow(run.uses, plan.toolCall.name) : 0;
     const note = noteOn(context, run, plan, failures);
     const groups = activeGroups(context.toolkit.groups);
-    const changed = groups.join() === activeGroups(toolkit.groups).join() ? {} : { groups };
+    const isSame = JSON.stringify(groups) === JSON.stringify(activeGroups(toolkit.groups));
+    const changed = isSame ? {} : { groups };
     // Repeated failures of a tool are reported with a growing delay.
     const backoff = given.executed ? failures * context.limits.toolBackoffMs : 0;
     const outcome$ = finish$(context, run, given, { index: plan.index, ms, ...changed }, note).pipe(

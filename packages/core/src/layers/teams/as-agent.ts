@@ -25,16 +25,7 @@ import type { AssistantMessage, Block, ContentBlock, Message } from '../../value
 import { areBlocks, isContentBlock, plainBlock, textBlock, textOf } from '../../values/message.js';
 import type { Rule } from '../../values/options.js';
 import { createToolContext, outputBelow, silent, spentBelow } from '../../seams/tool-context.js';
-import {
-  addInput,
-  append,
-  end,
-  type EndedRun,
-  hasEnded,
-  type OpenRun,
-  type Run,
-  spend,
-} from '../../run.js';
+import { append, end, type EndedRun, hasEnded, type OpenRun, type Run, spend } from '../../run.js';
 import type { InputSchema } from '../../values/schema.js';
 import { isMessage } from '../../values/shape.js';
 import { toolOutput, type ToolOutput } from '../../values/tool-output.js';
@@ -87,7 +78,7 @@ const runStep = (step: Composable): ((context: CallContext) => Answer) => {
       return answer$(run, before?.run ?? openRun, before?.call ?? call, context).pipe(
         concatMap(({ answer, usage, later }) => {
           const { taken = [] } = context.local(steerings).get(context.call.callId) ?? {};
-          const steered = addInput(openRun, taken);
+          const steered = append(openRun, ...taken);
           const spent = tokensIn(usage) === 0 ? steered : spend(steered, usage, 'steps');
           const settled = withStep(spent, before?.toolCallId, later, context);
           if (hasEnded(settled)) return of(concluded(settled, call, context));
