@@ -35,7 +35,7 @@ export interface Limits {
 }
 
 interface State extends Omit<Changes, 'added' | 'updated'> {
-  /** Which fact took the place of another one. */
+  /** Which new fact took the place of another one. */
   readonly successors: ReadonlyMap<string, string>;
 }
 
@@ -119,7 +119,20 @@ const withFact = (state: State, fact: Fact, target: Fact | undefined, now: numbe
   const kept = same ?? fact;
   const moved = replaced.filter(({ id }) => id !== kept.id);
   const without = moved.reduce((left, it) => retired(left, it, 'updated', now, kept.id), state);
-  return same === undefined ? { ...without, current: [...without.current, fact] } : without;
+  // A fact that was there before stands for itself: operations on the replaced one do not change it.
+  if (same !== undefined) return without;
+  const successors = succeeded(state.successors, moved, fact);
+  return { ...without, current: [...without.current, fact], successors };
+};
+
+const succeeded = (
+  successors: State['successors'],
+  replaced: readonly Fact[],
+  { id }: Fact,
+): State['successors'] => {
+  const gone = new Set(replaced.map((fact) => fact.id));
+  const later = [...successors].map(([from, to]) => [from, gone.has(to) ? id : to] as const);
+  return new Map([...later, ...[...gone].map((from) => [from, id] as const)]);
 };
 
 const retired = (
@@ -135,20 +148,12 @@ const retired = (
     ...state.former.filter(({ id }) => id !== fact.id),
     { ...fact, validUntil: now, why, ...(supersededBy === undefined ? {} : { supersededBy }) },
   ],
-  successors:
-    supersededBy === undefined
-      ? state.successors
-      : new Map(
-          [...state.successors, [fact.id, supersededBy] as const].map(([from, to]) => [
-            from,
-            to === fact.id ? supersededBy : to,
-          ]),
-        ),
 });
 
 /** Forgetting is for good: the history of the chain is deleted as well. */
 const forgotten = (state: State, target: Fact): State => {
-  const fact = latestOf(state, target);
+  const isFormer = state.former.some(({ id }) => id === target.id);
+  const fact = latestOf(state, target) ?? (isFormer ? target : undefined);
   if (fact === undefined) return state;
   return {
     ...state,

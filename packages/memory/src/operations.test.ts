@@ -7,21 +7,39 @@ import {
 } from '@millrace/core/long-term-memory';
 import { scriptedModel, text } from '@millrace/core/testing';
 import fc from 'fast-check';
-import { defer, lastValueFrom, throwError } from 'rxjs';
+import { concat, defer, lastValueFrom, throwError } from 'rxjs';
 import { extractMemories } from './index.js';
-import { ann, bob, done, heldOf, operations } from './memories.test-support.js';
+import { ann, bob, done, heldOf, operations, shownIn } from './memories.test-support.js';
 
 const cities = ['Oslo', 'Rome', 'Lima', 'Graz'];
+
+const knownFacts = [
+  { text: 'Lives in Rome.', metadata: { attribute: 'home', chain: '["user","home"]' } },
+  { text: 'Lives in Oslo.', metadata: {} },
+  { text: 'Has a cat.', metadata: {} },
+  { text: 'Likes tea.', metadata: {} },
+];
+
+/** Ids as models give them: known ones, the next number, and others that they never saw. */
+const anyId = fc.oneof(
+  { weight: 4, arbitrary: fc.integer({ min: 1, max: 4 }).map((at) => `f${at}`) },
+  {
+    weight: 1,
+    arbitrary: fc.constantFrom('', '1', 'f0', 'F1', 'f99', 'm1', 'fact/1', '__proto__'),
+  },
+);
+
+const anyText = fc.oneof(
+  fc.constantFrom(...cities.map((city) => `Lives in ${city}.`)),
+  fc.constantFrom('lives in oslo', 'Has a cat.', ' Likes  tea. ', 'x'.repeat(5_000), ''),
+);
 
 /** Operations as a model that was tricked, is confused or answers twice might write them. */
 const anyOperation = fc.record(
   {
     op: fc.constantFrom('add', 'add', 'update', 'update', 'forget', 'none', 'drop'),
-    id: fc.constantFrom('f1', 'f2', 'f3', 'f99', '__proto__', 'fact/1'),
-    text: fc.oneof(
-      fc.constantFrom(...cities.map((city) => `Lives in ${city}.`)),
-      fc.constantFrom('lives in oslo', ' Likes  tea. ', 'x'.repeat(5_000), ''),
-    ),
+    id: anyId,
+    text: anyText,
     subject: fc.constantFrom('user', 'User ', 'sister', ''),
     attribute: fc.constantFrom('home', 'HOME', 'taste: tea', ''),
     sources: fc.array(fc.constantFrom('m1', 'm2', 'm3', 'm9'), { maxLength: 3 }),
@@ -30,6 +48,13 @@ const anyOperation = fc.record(
   },
   { requiredKeys: ['op'] },
 );
+
+/** Operations that the user has stated: those that are applied. */
+const anyStated = fc.tuple(anyOperation, anyId, anyText).map(([operation, id, fact]) => ({
+  ...{ ...operation, id, text: fact },
+  sources: ['m1' as const],
+  quote: 'I am in' as const,
+}));
 
 const anyBatches = fc.array(
   fc.record({
@@ -69,10 +94,85 @@ describe('G7: operations of any kind', () => {
           expect(await heldOf(inner, other)).toEqual(before);
         }
       }),
-      { numRuns: 360 },
+      {
+        numRuns: 360,
+        examples: [
+          // An operation that adds a fact with the number of a known one.
+          [
+            [
+              { userId: 'ann', list: [addition('lives in oslo')], writes: Infinity },
+              { userId: 'ann', list: [{ ...addition('Lives in Lima.'), id: 'f2' }], writes: 1 },
+            ],
+          ],
+        ],
+      },
+    );
+  });
+
+  it('replace and forget only facts that an update or a forget names by its shown id, or an attribute by its value', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.subarray(knownFacts, { minLength: 1 }),
+        fc.array(anyStated, { maxLength: 6 }),
+        async (of, list) => {
+          const memory = inProcessLongTermMemory();
+          await done(concat(memory.record$(ann, of), memory.record$(bob, of)));
+          const before = await entriesOf(memory);
+          const model = scriptedModel(operations(...list));
+          const extraction = extractMemories({ model, memory });
+          const agent = createAgent({ model: scriptedModel([text('Noted.')]), use: [extraction] });
+          await agent.call(asked, { metadata: { userId: 'ann' } });
+          await done(extraction.flush$());
+          const held = (await entriesOf(memory)).map(({ id }) => id);
+          const former = (await lastValueFrom(extraction.history$(ann))).map(({ id }) => id);
+          const forgets = list.some(({ op }) => op === 'forget');
+          for (const { id: name, text: it } of shownIn(model.requests[0]).facts) {
+            const { id = '', metadata } = before.find((fact) => fact.text === it) ?? {};
+            const isForgotten = list.at(-1)?.op === 'forget' && list.at(-1)?.id === name;
+            if (isForgotten) expect([...held, ...former]).not.toContain(id);
+            if (held.includes(id)) continue;
+            const ending = list.filter((each) => mayEnd(each, name, metadata?.['attribute']));
+            expect(ending).not.toEqual([]);
+            if (!forgets) expect(former).toContain(id);
+          }
+          expect(await heldOf(memory, bob)).toHaveLength(of.length);
+        },
+      ),
+      {
+        numRuns: 360,
+        examples: [
+          // The numbers that a model gives to what it adds.
+          [knownFacts, [{ ...addition('Lives in Lima.'), id: 'f1' }]],
+          // A fact becomes the same as another known one, which stays if the first is changed again.
+          [knownFacts, [merged, { ...merged, text: 'Lives in Lima.' }]],
+          [knownFacts, [merged, { ...merged, op: 'forget' }]],
+        ],
+      },
     );
   });
 });
+
+const entriesOf = (memory: LongTermMemory) =>
+  lastValueFrom(memory.recall$(ann, { text: '', limit: 1_000 }));
+
+const addition = (fact: string) => ({
+  op: 'add' as const,
+  text: fact,
+  sources: ['m1' as const],
+  quote: 'I am in' as const,
+});
+
+const merged = { ...addition('Has a cat.'), op: 'update' as const, id: 'f1' };
+
+const mayEnd = (
+  operation: { readonly op: string; readonly id?: string; readonly attribute?: string },
+  id: string,
+  attribute: string | undefined,
+): boolean =>
+  (['update', 'forget'].includes(operation.op) && operation.id === id) ||
+  (['add', 'update'].includes(operation.op) &&
+    attribute !== undefined &&
+    operation.attribute?.toLowerCase() === attribute);
 
 const expectConsistent = async (memory: LongTermMemory, userId: string): Promise<void> => {
   const entries = await lastValueFrom(memory.recall$({ userId }, { text: '', limit: 1_000 }));

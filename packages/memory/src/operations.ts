@@ -151,27 +151,36 @@ const readOperation = (
   request: ExtractionRequest,
   options: ReadingOptions,
 ): Operation | Refusal => {
-  const { op, id, text = '', quote = '' } = asked;
+  const { op, id, quote = '' } = asked;
   if (op !== 'add' && op !== 'update' && op !== 'forget') return refusal('invalid', asked);
-  const target = id === undefined ? undefined : request.facts.get(id);
+  // Models number the facts that they add, too: such an id names no known fact.
+  const target = op === 'add' || id === undefined ? undefined : request.facts.get(id);
   if (op !== 'add' && target === undefined) return refusal('unknownId', asked);
   const sources = sourcesIn(asked, request);
   if (sources.length === 0) return refusal('noSource', asked);
   const stating = sources.filter((message) => isStated(quote, message));
   if (stating.length === 0) return refusal('notStated', asked);
-  if (op === 'forget') {
-    if (target === undefined) return refusal('unknownId', asked);
+  if (op === 'forget' && target !== undefined) {
     return isSupported(target.text, quote, 2) ? { op, target } : refusal('notStated', asked);
   }
+  const draft = readDraft(asked, stating, options);
+  if ('why' in draft) return draft;
+  return target === undefined ? { op: 'add', draft } : { op: 'update', target, draft };
+};
+
+const readDraft = (
+  asked: Asked,
+  stating: readonly SourceMessage[],
+  options: ReadingOptions,
+): Draft | Refusal => {
+  const { text = '', quote = '', subject = '', attribute = '', reason = '' } = asked;
   const draft = draftFrom(asked, stating, options);
   if (draft.text === '') return refusal('invalid', asked);
   if (isTooLong(draft)) return refusal('tooLong', asked);
-  const { subject = '', attribute = '', reason = '' } = asked;
   if ([text, quote, subject, attribute, reason].some((it) => hasSecret(it, options.secrets))) {
     return refusal('secret', asked);
   }
-  if (!isSupported(draft.text, quote, 3)) return refusal('notStated', asked);
-  return target === undefined ? { op: 'add', draft } : { op: 'update', target, draft };
+  return isSupported(draft.text, quote, 3) ? draft : refusal('notStated', asked);
 };
 
 const sourcesIn = (
