@@ -1,31 +1,25 @@
 /** @jest-config-loader-options {"transpileOnly": true} */
-/* eslint-disable @typescript-eslint/no-unsafe-assignment, @typescript-eslint/no-unsafe-call, @typescript-eslint/no-unsafe-argument -- the scripts have no types */
+/* eslint-disable @typescript-eslint/no-unsafe-assignment, @typescript-eslint/no-unsafe-call -- the scripts have no types */
 import type { Config } from 'jest';
-
-interface Tier {
-  readonly name?: string;
-  readonly layer?: string;
-  readonly accepts: string[];
-  readonly skips?: readonly string[];
-}
 
 // The bundles are not written again while Jest watches, and a report on coverage is about sources.
 const isBundled = !process.argv.some((arg) => /^--(watch|coverage|collectCoverage)/.test(arg));
 
-/** Each tier of scripts/test/tiers.mjs is a project. */
+/** Which files run is in scripts/test/kinds.mjs; `MILLRACE_LAYER` adds a layer to every agent. */
 const config = async (): Promise<Config> => {
+  await import('./scripts/test/runs.mjs');
   const { bundle } = await import('./scripts/test/bundle.mjs');
-  const { chosenTiers } = await import('./scripts/test/tiers.mjs');
-  const project = async ({ name, layer, accepts, skips = [] }: Tier) => ({
+  const { chosenFiles } = await import('./scripts/test/kinds.mjs');
+  const layer = process.env.MILLRACE_LAYER;
+  return {
     // Scripts run in the root. Node 22 and later load this file as a module, which has no `__dirname`.
     rootDir: process.cwd(),
     roots: ['packages', 'conformance', 'bench', 'examples', 'scripts'].map(
       (folder) => `<rootDir>/${folder}`,
     ),
     testEnvironment: '<rootDir>/scripts/test/environment.cjs',
-    ...(name !== undefined && { displayName: name }),
-    testRegex: accepts,
-    testPathIgnorePatterns: ['/node_modules/', '/dist/', ...skips],
+    testRegex: chosenFiles(process.env),
+    testPathIgnorePatterns: ['/node_modules/', '/dist/'],
     extensionsToTreatAsEsm: ['.ts'],
     // With "isolatedModules" in tsconfig.json ts-jest only strips the types; `tsc -b` has checked them before.
     transform: { '^.+\\.ts$': ['ts-jest', { useESM: true }] },
@@ -49,11 +43,6 @@ const config = async (): Promise<Config> => {
       ],
       '^(\\.{1,2}/.*)\\.js$': '$1',
     },
-  });
-  const projects: Config['projects'] = [];
-  for (const tier of chosenTiers()) projects.push(await project(tier));
-  return {
-    projects,
     // A test that hangs fails; a busy machine does not fail a test.
     testTimeout: 180_000,
     // Modules of tests that have ended stay in memory.

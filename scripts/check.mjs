@@ -1,40 +1,47 @@
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { npm } from './run.mjs';
+import { kinds, layers } from './test/kinds.mjs';
 
 const each = ['--workspaces', '--if-present'];
-const slow = ['processes', 'stores'].flatMap((tier) => ['--tier', tier]);
+const kindsToRun = kinds.filter(({ name }) => name !== 'quick');
 const steps = [
   { name: 'build', goal: 'the packages compile', args: ['run', 'build'], alone: true },
-  { name: 'lint', goal: 'eslint finds no fault', args: ['run', 'lint'] },
-  { name: 'contents', goal: 'npm can publish the packages', args: ['run', 'contents'] },
   { name: 'format', goal: 'prettier would change nothing', args: ['run', 'format'] },
-  { name: 'api', goal: 'the API reports are up to date', args: ['run', 'api:check', ...each] },
-  { name: 'types', goal: 'TypeScript 6 takes the declarations', args: ['run', 'types'] },
   { name: 'boundaries', goal: 'nothing imports what it must not', args: ['run', 'boundaries'] },
+  { name: 'types', goal: 'TypeScript 6 takes the declarations', args: ['run', 'types'] },
+  { name: 'lint', goal: 'eslint finds no fault', args: ['run', 'lint'] },
   {
     name: 'rules',
     goal: 'every rule of docs/rules.md links to its tests',
     args: ['run', 'rules', '--', '--check'],
   },
+  { name: 'api', goal: 'the API reports are up to date', args: ['run', 'api:check', ...each] },
   {
     name: 'house',
     goal: 'no measure of size or shape exceeds its ceiling',
     args: ['run', 'house', '--', '--check'],
   },
   { name: 'size', goal: 'no package has grown beyond its limit', args: ['run', 'size'] },
+  { name: 'contents', goal: 'npm can publish the packages', args: ['run', 'contents'] },
   {
     name: 'diagrams',
     goal: 'the pictures are those of the tests',
     args: ['run', 'diagrams:check'],
   },
   { name: 'tests', goal: 'the quick tests pass', args: ['test'], alone: true },
-  {
-    name: 'slow',
-    goal: 'the tests of processes and stores pass',
-    args: ['test', '--', ...slow],
+  ...layers.map((layer) => ({
+    name: layer,
+    goal: `suites of core pass with the layer "${layer}" on every agent`,
+    args: ['test', '--', '--layer', layer],
     alone: true,
-  },
+  })),
+  ...kindsToRun.map(({ name, goal }) => ({
+    name,
+    goal,
+    args: ['test', '--', '--kind', name],
+    alone: true,
+  })),
 ];
 /** How many steps run at a time. Those that are `alone` use every core themselves. */
 const lanes = Math.min(4, availableParallelism());

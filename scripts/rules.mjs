@@ -79,7 +79,7 @@ function testsByRule(sources) {
 const rule = /^- \*\*([A-Z]\d+)\*\*: (.*)(?:\n {2}.*)*$/gm;
 
 const labelOf = (file) => {
-  const names = file.replace(/\.test\.\w+$/, '').split('/');
+  const names = file.replace(/(\.[a-z]+)?\.test\.\w+$/, '').split('/');
   const folder = names.length > 2 && names[1] !== 'src' ? names[1] : names[0];
   return `${folder}/${names.at(-1)}`;
 };

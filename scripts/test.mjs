@@ -1,31 +1,32 @@
 import { parseArgs } from 'node:util';
-import { node } from './run.mjs';
 import { setUp } from './set-up.mjs';
-import { tiers } from './test/tiers.mjs';
+import { jest } from './test/jest.mjs';
+import { kinds, layers } from './test/kinds.mjs';
 
-const names = tiers.map(({ name }) => name);
-/** What `npm test` runs. */
-const quick = ['quick', 'passing'];
-/** Of the runs of each property; `npm run test:all` has them all. */
-const ciShare = 0.05;
+const help = `npm test -- [pattern …] [--kind <kind>] [--layer <layer>] [--all] [any option of Jest]
 
-const help = `npm test -- [pattern …] [--tier <tier>] [--all] [any option of Jest]
+npm test                     runs the quick tests
+npm test -- loop             runs the tests whose path contains "loop", of every kind
+npm test -- --kind store     runs this kind; the option may be repeated
+npm test -- --layer pass     runs suites of core again, with this layer on every agent: ${layers.join(' or ')}
+npm run test:all             runs every kind and layer (--all), with the full number of runs of each property
 
-npm test                     runs the tiers "quick" and "passing"
-npm test -- loop             runs the tests whose path contains "loop", of every tier
-npm test -- --tier stores    runs this tier; the option may be repeated
-npm run test:all             runs every tier (--all), with the full number of runs of each property
+The suffix of a file is its kind: loop.test.ts is quick, kill.process.test.ts belongs to "process".
 
-${tiers.map(({ name, goal, minutes }) => `  ${name.padEnd(11)}${goal} (about ${minutes} min)`).join('\n')}
+${kinds.map(({ name, goal }) => `  ${name.padEnd(9)}${goal}`).join('\n')}
 
-MILLRACE_RUNS is the share of the runs, from 0 to 1: ${ciShare} unless it is set, and 1 with --all.`;
+MILLRACE_RUNS is the share of the runs, above 0 and up to 1: 0.05 unless it is set, and 1 with --all.
+npm run fuzz runs the properties with random seeds.`;
 
+const options = {
+  kind: { type: 'string', multiple: true },
+  layer: { type: 'string', multiple: true },
+  all: { type: 'boolean' },
+  help: { type: 'boolean' },
+};
+
+/** Separates our options from those of Jest. */
 function readOptions(args) {
-  const options = {
-    tier: { type: 'string', multiple: true },
-    all: { type: 'boolean' },
-    help: { type: 'boolean' },
-  };
   const { tokens, values } = parseArgs({ args, options, strict: false, tokens: true });
   const own = tokens.filter(({ kind, name }) => kind === 'option' && Object.hasOwn(options, name));
   const taken = new Set(
@@ -34,34 +35,43 @@ function readOptions(args) {
       ...(value !== undefined && !inlineValue ? [index + 1] : []),
     ]),
   );
-  const chosen = values.all ? names : values.tier;
-  const unknown = chosen?.find((name) => !names.includes(name));
-  if (unknown !== undefined) throw new Error(`There is no tier "${unknown}".`);
-  return { ...values, chosen, jestArgs: args.filter((_, index) => !taken.has(index)) };
+  return { ...values, jestArgs: args.filter((_, index) => !taken.has(index)) };
 }
 
-/** Runs Jest with the tests of these tiers, or with all. */
-async function jest(args, chosen) {
-  if (chosen !== undefined) process.env.MILLRACE_TIERS = chosen.map(({ name }) => name).join();
-  const flags = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning'];
-  const { code } = await node([...flags, 'node_modules/jest/bin/jest.js', ...args]);
-  return code;
+/** What to run, one after the other. */
+function chosenRuns({ kind, layer = [], all, jestArgs }) {
+  const names = kinds.map(({ name }) => name);
+  requireKnown('kind', kind ?? [], names);
+  requireKnown('layer', layer, layers);
+  if (all) return [...kinds.map((kind) => ({ kind })), ...layers.map((layer) => ({ layer }))];
+  if (kind === undefined && layer.length === 0 && jestArgs.some((arg) => !arg.startsWith('-'))) {
+    return [{}];
+  }
+  const wanted = kind ?? (layer.length > 0 ? [] : ['quick']);
+  return [
+    ...kinds.filter(({ name }) => wanted.includes(name)).map((kind) => ({ kind })),
+    ...layer.map((layer) => ({ layer })),
+  ];
+}
+
+function requireKnown(option, given, known) {
+  const unknown = given.find((name) => !known.includes(name));
+  if (unknown === undefined) return;
+  throw new Error(`There is no ${option} "${unknown}". It is one of ${known.join(', ')}.`);
 }
 
 async function test(args) {
-  const { help: wantsHelp, all, chosen, jestArgs } = readOptions(args);
-  if (wantsHelp) return console.log(help) ?? 0;
-  process.env.MILLRACE_RUNS ??= String(all ? 1 : ciShare);
+  const chosen = readOptions(args);
+  if (chosen.help) return console.log(help) ?? 0;
+  const runs = chosenRuns(chosen);
+  if (chosen.all) process.env.MILLRACE_RUNS ??= '1';
   await setUp();
-  const isPattern = jestArgs.some((arg) => !arg.startsWith('-'));
-  if (isPattern && chosen === undefined) return jest(jestArgs);
-  const ran = tiers.filter(({ name }) => (chosen ?? quick).includes(name));
-  const together = ran.filter(({ inBand }) => !inBand);
-  const alone = ran.filter(({ inBand }) => inBand);
-  let code = 0;
-  if (together.length > 0) code = await jest(jestArgs, together);
-  if (alone.length > 0) code = Math.max(code, await jest(['--runInBand', ...jestArgs], alone));
-  return code;
+  let failed = 0;
+  for (const run of runs) {
+    const { code } = await jest(chosen.jestArgs, run);
+    failed ||= code;
+  }
+  return failed;
 }
 
 try {

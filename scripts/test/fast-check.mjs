@@ -1,16 +1,43 @@
 // Tests import this instead of fast-check: see `moduleNameMapper` in jest.config.ts.
+import { createHash } from 'node:crypto';
 import real from '../../node_modules/fast-check/lib/fast-check.js';
 import { runs } from './runs.mjs';
 
 export * from '../../node_modules/fast-check/lib/fast-check.js';
 
 const defaultRuns = 100;
+/** Set by `npm run fuzz`: the seconds of each property, or the seed and path of a failure to repeat. */
+const { MILLRACE_FUZZ_SECONDS: seconds, MILLRACE_REPEAT: repeat } = process.env;
 
-const scaled = (options = {}) => ({ ...options, numRuns: runs(options.numRuns ?? defaultRuns) });
+/** The same test has the same seed everywhere. */
+function seed() {
+  const { testPath = '', currentTestName = '' } = globalThis.expect.getState();
+  const name = `${testPath.split(/[/\\]/).at(-1)} ${currentTestName}`;
+  return createHash('sha256').update(name).digest().readInt32LE();
+}
 
-/** Scales the number of runs of each property by `MILLRACE_RUNS`. */
-export const assert = (property, options) => real.assert(property, scaled(options));
-export const check = (property, options) => real.check(property, scaled(options));
+function chosen({ numRuns = defaultRuns, ...options } = {}) {
+  if (repeat !== undefined) {
+    const [found, path] = repeat.split('/');
+    return { ...options, numRuns, seed: Number(found), path };
+  }
+  if (seconds === undefined) return { seed: seed(), ...options, numRuns: runs(numRuns) };
+  return {
+    ...options,
+    numRuns: 1_000_000,
+    interruptAfterTimeLimit: Number(seconds) * 1_000,
+    markInterruptAsFailure: false,
+  };
+}
+
+/** Fixes the seed of each property, and scales its number of runs by `MILLRACE_RUNS`. */
+export const assert = (property, options) => real.assert(property, chosen(options));
+export const check = (property, options) => real.check(property, chosen(options));
+export const sample = (arbitrary, options) =>
+  real.sample(arbitrary, {
+    seed: seed(),
+    ...(typeof options === 'number' ? { numRuns: options } : options),
+  });
 
 /** What fast-check does with `unit: 'binary'`, without its table of a million code points for each test file. */
 const codePoints = real.nat({ max: 0x10f7ff }).map(
@@ -25,4 +52,4 @@ const codePoints = real.nat({ max: 0x10f7ff }).map(
 export const string = (constraints = {}) =>
   real.string(constraints.unit === 'binary' ? { ...constraints, unit: codePoints } : constraints);
 
-export default { ...real, assert, check, string };
+export default { ...real, assert, check, sample, string };

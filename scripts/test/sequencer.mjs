@@ -6,16 +6,22 @@ const { default: Sequencer } = createRequire(createRequire(import.meta.url).reso
 
 /** Take longest. Jest knows from a run before, but a fresh clone has none. */
 const slow = [
-  'crash-suite/src/crash.test',
-  'cli/src/runs/',
-  'examples/',
+  'bench/src/serve/',
+  'scripts/init',
+  'crash-suite/',
+  'scripts/platforms/',
+  'dbos/',
+  'store/src/(embedded|postgres)/',
+  'examples/(docs|examples)',
   'fault-suite/',
-  'store/src/embedded/',
-  'store/src/postgres/',
+  'files/file-tools',
+  'client-suite/',
+  'mcp-suite/',
+  'cli/src/runs/',
   'flow-suite/',
   'store/src/files/',
-  'server/src/(clients|properties|scenarios).test',
-  'core/src/(journal/cuts/|journal/attach-|call/properties|loop|layers/text-tools/reader)',
+  'server/src/(clients|properties|scenarios)',
+  'core/src/(journal/cuts/|journal/attach-|journal/compact-log|call/properties|loop|layers/text-tools/reader)',
 ].map((pattern) => new RegExp(pattern));
 
 const rank = ({ path }) => {

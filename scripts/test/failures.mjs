@@ -1,0 +1,22 @@
+import { relative } from 'node:path';
+import { root } from '../workspaces.mjs';
+
+const quoted = (text) => `'${text.replaceAll("'", `'\\''`)}'`;
+
+/** One line for each failed test of a report by Jest, with the command that repeats it. */
+export function failuresOf({ testResults }) {
+  return testResults.flatMap(({ name, message, assertionResults }) => {
+    const file = relative(root, name).replaceAll('\\', '/');
+    const failed = assertionResults.filter(({ status }) => status === 'failed');
+    if (failed.length === 0 && message !== '') return [`${file}: ${message.trim().split('\n')[0]}`];
+    return failed.map(({ fullName, failureMessages }) => {
+      const [, seed, path] =
+        /\{ seed: (-?\d+), path: "([\d:]+)"/.exec(failureMessages.join('\n')) ?? [];
+      const command =
+        seed === undefined
+          ? `npm test -- ${file} -t ${quoted(fullName)}`
+          : `npm run fuzz -- ${file} -t ${quoted(fullName)} --repeat=${seed}/${path}`;
+      return `${file}: ${fullName}\n  ${command}`;
+    });
+  });
+}
