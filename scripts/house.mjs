@@ -18,39 +18,39 @@ const help = `npm run house -- [--check | --lower] [--json] [--paths]
 Measures the size and shape of the code, and prints each number beside its ceiling and its aim.
 
   --check  exits with 1 if a number exceeds its ceiling
-  --lower  lowers ceilings to the measured numbers; never raises one
+  --lower  lowers ceilings to a tenth above the measured numbers; never raises one
   --json   prints JSON instead of a table
   --paths  lists the files of core that run for a question, a tool call and a journaled call, and nothing else
   --help   prints this text
 
-The ceilings are in scripts/house/ceilings.json.`;
+The ceilings are in scripts/house/ceilings.json. They say "look before you grow": raise one in the commit that needs it,
+with the reason ("ceiling" and "why").`;
 
-/** The aim of each row. Two numbers are two steps: the kernel on its own, then the work on speed. */
+/** Each row, with its aim if it has one. */
 const aims = {
-  'kernel: files': 30,
-  'kernel: lines': 3_200,
-  'kernel: bytes gzipped, without rxjs': 15_000,
+  'kernel: files': undefined,
+  'kernel: lines': undefined,
+  'kernel: bytes gzipped, without rxjs': 28_000,
   'kernel: files of features in its closure': 0,
   'kernel: imports of features': 0,
-  'kernel: words of features': 0,
-  'createAgent and tool: bytes gzipped, without rxjs and ajv': 20_000,
-  'createAgent and tool: files': 35,
-  'core, layers and journal: source files': 235,
-  'core, layers and journal: source lines': 25_600,
+  'createAgent and tool: bytes gzipped, without rxjs and ajv': 30_000,
+  'createAgent and tool: files': undefined,
+  'core, layers and journal: source files': undefined,
+  'core, layers and journal: source lines': undefined,
   'core: loose files': 7,
-  'core: folders': 9,
+  'core: folders': undefined,
   'core: rooms in import cycles': 0,
-  'files that run for a question': 22,
-  'files that run for one tool call': 28,
-  'subscriptions: question': [45, 35],
-  'subscriptions: turn with a tool': [65, 30],
-  'subscriptions: further tool call': [20, 4],
+  'files that run for a question': undefined,
+  'files that run for one tool call': undefined,
+  'subscriptions: question': 22,
+  'subscriptions: turn with a tool': 15,
+  'subscriptions: further tool call': 1,
   'subscriptions: delta': 0,
-  'subscriptions: journal': [30, 15],
-  'subscriptions: delta with a journal': undefined,
+  'subscriptions: journal': 19,
+  'subscriptions: delta with a journal': 0,
   'options of an agent': 8,
   'options of a call': 12,
-  'public names': 330,
+  'public names': undefined,
   'public names without a user': 0,
   'relapse words: packages': 0,
   'relapse words: docs': 0,
@@ -107,17 +107,6 @@ const isKernel = (file) => {
   const { path, pathNot } = kernelBoundary.kernel;
   return new RegExp(path).test(file) && !pathNot.some((pattern) => new RegExp(pattern).test(file));
 };
-
-/** The words of features in kernel files, names and comments alike, each with how often it is there. */
-function featureWords(modules) {
-  const counts = {};
-  for (const file of [...modules.keys()].filter(isKernel)) {
-    for (const [word] of read(file).matchAll(kernelBoundary.featureWords)) {
-      counts[word.toLowerCase()] = (counts[word.toLowerCase()] ?? 0) + 1;
-    }
-  }
-  return counts;
-}
 
 function kernelImports(modules) {
   return byFeature(
@@ -286,7 +275,6 @@ async function measure() {
   const agent = await bundle(`export { createAgent, tool } from './index.js'`, ['rxjs', 'ajv']);
   const reached = byFeature(kernel.read);
   const imports = kernelImports(modules);
-  const words = featureWords(modules);
 
   const numbers = {
     'kernel: files': kernel.read.length,
@@ -294,7 +282,6 @@ async function measure() {
     'kernel: bytes gzipped, without rxjs': kernel.gzip,
     'kernel: files of features in its closure': sum(Object.values(reached)),
     'kernel: imports of features': sum(Object.values(imports)),
-    'kernel: words of features': sum(Object.values(words)),
     'createAgent and tool: bytes gzipped, without rxjs and ajv': agent.gzip,
     'createAgent and tool: files': agent.kept.length,
     'core, layers and journal: source files': sources.length,
@@ -312,7 +299,7 @@ async function measure() {
     'relapse words: docs': wordsInDocs().length,
     ...(await measuredCalls()),
   };
-  return { numbers, reached, imports, words };
+  return { numbers, reached, imports };
 }
 
 function rowsOf(numbers, ceilings) {
@@ -323,30 +310,36 @@ function rowsOf(numbers, ceilings) {
   return Object.entries(aims).map(([what, aim]) => ({
     what,
     today: numbers[what],
-    ceiling: ceilings[what],
+    ceiling: ceilings[what]?.ceiling ?? ceilings[what],
     aim,
   }));
 }
 
-/** Never raises a ceiling; a row without one gets the number of today. */
-function lowered(rows) {
-  const lower = rows.map(({ today, ceiling = today, ...row }) => ({
-    ...row,
-    today,
-    ceiling: Math.min(today, ceiling),
-  }));
-  const ceilings = Object.fromEntries(lower.map(({ what, ceiling }) => [what, ceiling]));
-  writeFileSync(ceilingsFile, `${JSON.stringify(ceilings, null, 2)}\n`);
+/** Counts that the design fixes have no air. */
+const isExact = (what) =>
+  /^(core: |subscriptions: |options of )|features| without a user|relapse/.test(what);
+
+/** Never raises a ceiling; a row without one gets that of today. A ceiling that stays keeps its reason. */
+function lowered(rows, ceilings) {
+  const lower = rows.map(({ today, ceiling = Infinity, ...row }) => {
+    const wanted = isExact(row.what) ? today : Math.ceil(today * 1.1);
+    return { ...row, today, ceiling: Math.min(wanted, ceiling) };
+  });
+  const written = lower.map(({ what, ceiling }) => {
+    const kept = ceilings[what];
+    return [what, kept?.ceiling === ceiling ? kept : ceiling];
+  });
+  writeFileSync(ceilingsFile, `${JSON.stringify(Object.fromEntries(written), null, 2)}\n`);
   return lower;
 }
 
-function print({ rows, reached, imports, words }) {
+function print({ rows, reached, imports }) {
   const text = (value) => value?.toLocaleString('en') ?? '–';
   const texts = rows.map(({ what, today, ceiling, aim }) => [
     what,
     text(today),
     text(ceiling),
-    [aim].flat().map(text).join(', then '),
+    text(aim),
   ]);
   const table = [['What', 'Today', 'Ceiling', 'Aim'], ...texts];
   const widths = table[0].map((_, column) => Math.max(...table.map((row) => row[column].length)));
@@ -361,7 +354,6 @@ function print({ rows, reached, imports, words }) {
       .join(', ') || 'none';
   console.log(`\nFiles of features in the kernel's closure: ${list(reached)}`);
   console.log(`Imports of features in kernel files: ${list(imports)}`);
-  console.log(`Words of features in kernel files: ${list(words)}`);
 }
 
 function check(rows) {
@@ -380,8 +372,9 @@ async function main(options) {
   await setUp();
   if (options.paths) return printPaths();
   const { numbers, ...features } = await measure();
-  const measured = rowsOf(numbers, readJson(ceilingsFile));
-  const rows = options.lower ? lowered(measured) : measured;
+  const ceilings = readJson(ceilingsFile);
+  const measured = rowsOf(numbers, ceilings);
+  const rows = options.lower ? lowered(measured, ceilings) : measured;
   if (options.json) console.log(JSON.stringify({ rows, ...features }, null, 2));
   else print({ rows, ...features });
   if (options.check) check(rows);

@@ -4,19 +4,27 @@ import { root } from './workspaces.mjs';
 
 /**
  * Runs a program to its end and resolves to its exit code (128 + n when signal n ended it). What a
- * `quiet` one prints is not shown, but comes as `output`. One with `opens` starts with the gate of
+ * `quiet` one prints is not shown, but comes as `output`; what a `watched` one prints to stderr is both. One with `opens` starts with the gate of
  * set-up/gate.mjs, which that opens, or else the program is killed.
  */
-export function run(program, args, { quiet = false, shell = false, opens, cwd = root } = {}) {
+export function run(
+  program,
+  args,
+  { quiet = false, watched = false, shell = false, opens, cwd = root } = {},
+) {
   return new Promise((resolve) => {
     const stdio = quiet ? ['ignore', 'pipe', 'pipe'] : ['inherit', 'inherit', 'inherit'];
+    if (watched) stdio[2] = 'pipe';
     if (opens !== undefined) stdio.push('pipe');
     const child = spawn(program, args, { cwd, shell, stdio });
     if (opens !== undefined) setImmediate(() => openGate(child, opens));
     const release = outlive(child, quiet);
     let output = '';
     child.stdout?.setEncoding('utf8').on('data', (text) => (output += text));
-    child.stderr?.setEncoding('utf8').on('data', (text) => (output += text));
+    child.stderr?.setEncoding('utf8').on('data', (text) => {
+      output += text;
+      if (watched) process.stderr.write(text);
+    });
 
     const end = (result) => {
       release();

@@ -32,8 +32,4 @@ const kernel = {
   pathNot: [anyFeature, `^${core}/testing/`, '/index\\.ts$', '\\.test(-d|-support)?\\.ts$'],
 };
 
-/** Words that only features use. The retry budget is a limit of the kernel, `queueScheduler` a name of RxJS. */
-const featureWords =
-  /journal|session|queue(?!Scheduler)|steer|(?<!retry)budget|approv|suspen|planning|retriev/gi;
-
-module.exports = { entry, featureFiles, anyFeature, featureWords, kernel };
+module.exports = { entry, featureFiles, anyFeature, kernel };
