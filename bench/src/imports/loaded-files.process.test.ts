@@ -5,10 +5,11 @@ const isOurs = (file: string): boolean =>
   /[/\\](packages|@millrace)[/\\](?!.*node_modules)/.test(file);
 const isAjv = (file: string): boolean => /[/\\]node_modules[/\\]ajv[/\\]/.test(file);
 
+// Look before you grow: core and wire are three files each, and openai shares two chunks with its other entries.
 it.each([
   { names: ['@millrace/core'], ours: 4 },
-  { names: ['@millrace/core', '@millrace/openai'], ours: 8 },
-  { names: ['@millrace/core', '@millrace/anthropic'], ours: 8 },
+  { names: ['@millrace/core', '@millrace/openai'], ours: 11 },
+  { names: ['@millrace/core', '@millrace/anthropic'], ours: 9 },
 ])('imports $names from no more than $ours files of ours, without ajv and SDKs', async (row) => {
   const files = await filesLoaded(row.names, process.execPath);
   expect(files.filter(isOurs).length).toBeLessThanOrEqual(row.ours);

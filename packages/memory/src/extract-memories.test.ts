@@ -92,6 +92,8 @@ describe('G7: extractMemories', () => {
     await sessions(agent).open('two').call('Where do I live?', forAnn);
     expect(JSON.stringify(model.requests[1])).toContain('> Lives in Paris.');
     expect(await heldOf(memory)).toEqual(['Lives in Paris.']);
+    // The second call waits for a quiet time.
+    extraction.close();
   });
 
   it('replaces what is no longer true, and keeps it in the history', async () => {
