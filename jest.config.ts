@@ -48,6 +48,8 @@ const config = async (): Promise<Config> => {
     // Modules of tests that have ended stay in memory.
     workerIdleMemoryLimit: '1GB',
     maxWorkers: '100%',
+    // A worker with much memory takes longer than half a second to exit on a busy machine; one with an open handle never exits.
+    workerGracefulExitTimeout: 20_000,
     testSequencer: '<rootDir>/scripts/test/sequencer.mjs',
     // Of `it.concurrent`, for tests that mostly wait for a server.
     maxConcurrency: 12,
