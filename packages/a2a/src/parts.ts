@@ -26,12 +26,16 @@ export const dataPart = (data: unknown): Part => ({
 export const partOf = (block: ContentBlock): Part => {
   if (block.type === 'text') return textPart(block.text);
   const { source } = block;
+  // Only the vendor of the model can read it.
+  if (source.kind === 'id') return textPart(`[${block.type}]`);
   const { mediaType = 'application/octet-stream' } = source;
   const filename = block.type === 'file' ? (block.name ?? '') : '';
   return { ...plain, filename, mediaType, content: contentOf(source) };
 };
 
-const contentOf = (source: MediaSource): NonNullable<Part['content']> =>
+const contentOf = (
+  source: Exclude<MediaSource, { readonly kind: 'id' }>,
+): NonNullable<Part['content']> =>
   source.kind === 'url'
     ? { $case: 'url', value: source.url }
     : { $case: 'raw', value: Buffer.from(source.data, 'base64') };

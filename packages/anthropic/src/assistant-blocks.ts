@@ -1,4 +1,4 @@
-import type { ContentBlockParam } from '@anthropic-ai/sdk/resources/messages';
+import type { BetaContentBlockParam as ContentBlockParam } from '@anthropic-ai/sdk/resources/beta/messages';
 import type { AssistantMessage, ThinkingBlock } from '@millrace/core';
 import { isEncodedSignature, type WireNames } from '@millrace/wire';
 import { decodeBlock } from './opaque-block.js';

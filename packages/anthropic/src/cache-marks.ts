@@ -1,7 +1,7 @@
 import type {
-  CacheControlEphemeral,
-  ContentBlockParam,
-} from '@anthropic-ai/sdk/resources/messages';
+  BetaCacheControlEphemeral as CacheControlEphemeral,
+  BetaContentBlockParam as ContentBlockParam,
+} from '@anthropic-ai/sdk/resources/beta/messages';
 import type { Turn } from './turns.js';
 
 /** The lifetime of a prefix in Anthropic's prompt cache. */

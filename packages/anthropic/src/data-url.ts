@@ -8,7 +8,7 @@ const dataUrl = /^data:([^,]*?)(;base64)?,(.*)$/isu;
  * https://www.rfc-editor.org/rfc/rfc2397
  */
 export const withoutDataUrl = (source: MediaSource): MediaSource | undefined => {
-  if (source.kind === 'base64' || !/^data:/iu.test(source.url)) return source;
+  if (source.kind !== 'url' || !/^data:/iu.test(source.url)) return source;
   const [, typeAndParameters = '', base64, data = ''] = dataUrl.exec(source.url) ?? [];
   const text = decoded(data);
   if (text === undefined) return undefined;

@@ -1,4 +1,7 @@
-import type { ContentBlockParam, ToolResultBlockParam } from '@anthropic-ai/sdk/resources/messages';
+import type {
+  BetaContentBlockParam as ContentBlockParam,
+  BetaToolResultBlockParam as ToolResultBlockParam,
+} from '@anthropic-ai/sdk/resources/beta/messages';
 import type { Message, ToolMessage } from '@millrace/core';
 import { type WireNames, withNamePrefix } from '@millrace/wire';
 import { toAssistantBlocks } from './assistant-blocks.js';

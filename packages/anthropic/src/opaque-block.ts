@@ -1,4 +1,4 @@
-import type { ContentBlockParam } from '@anthropic-ai/sdk/resources/messages';
+import type { BetaContentBlockParam as ContentBlockParam } from '@anthropic-ai/sdk/resources/beta/messages';
 import { isRecord } from '@millrace/core/values';
 import { decodeSignature, encodeSignature } from '@millrace/wire';
 

@@ -1,8 +1,8 @@
 import type {
-  AssistantMessageParam,
-  ContentBlockParam,
-  UserMessageParam,
-} from '@anthropic-ai/sdk/resources/messages';
+  BetaAssistantMessageParam as AssistantMessageParam,
+  BetaContentBlockParam as ContentBlockParam,
+  BetaUserMessageParam as UserMessageParam,
+} from '@anthropic-ai/sdk/resources/beta/messages';
 import type { Message } from '@millrace/core';
 
 export interface Part {

@@ -1,9 +1,9 @@
 import type {
-  Base64ImageSource,
-  DocumentBlockParam,
-  ImageBlockParam,
-  TextBlockParam,
-} from '@anthropic-ai/sdk/resources/messages';
+  BetaBase64ImageSource as Base64ImageSource,
+  BetaRequestDocumentBlock as DocumentBlockParam,
+  BetaImageBlockParam as ImageBlockParam,
+  BetaTextBlockParam as TextBlockParam,
+} from '@anthropic-ai/sdk/resources/beta/messages';
 import {
   type ContentBlock,
   type FileBlock,
@@ -59,6 +59,7 @@ const essenceOf = (mediaType: string): string => {
 const imageSource = (block: ImageBlock, where: string): ImageBlockParam['source'] => {
   const source = sourceOf(block, where);
   if (source.kind === 'url') return { type: 'url', url: source.url };
+  if (source.kind === 'id') return { type: 'file', file_id: source.id };
   const mediaType = imageTypes.find((type) => type === essenceOf(source.mediaType));
   if (mediaType !== undefined) {
     return { type: 'base64', media_type: mediaType, data: source.data };
@@ -74,6 +75,7 @@ const toDocument = (block: FileBlock, where: string): DocumentBlockParam => ({
 
 const documentSource = (block: FileBlock, where: string): DocumentBlockParam['source'] => {
   const source = sourceOf(block, where);
+  if (source.kind === 'id') return { type: 'file', file_id: source.id };
   const mediaType = essenceOf(source.mediaType ?? pdf);
   if (source.kind === 'url') {
     if (mediaType === pdf) return { type: 'url', url: source.url };
@@ -94,7 +96,9 @@ const isText = (mediaType: string): boolean =>
 /** The vendor only fetches http and https URLs. */
 const sourceOf = ({ type, source }: ImageBlock | FileBlock, where: string): MediaSource => {
   const inline = withoutDataUrl(source);
-  if (inline?.kind === 'base64' || (inline && /^https?:\/\//iu.test(inline.url))) return inline;
+  if (inline !== undefined && (inline.kind !== 'url' || /^https?:\/\//iu.test(inline.url))) {
+    return inline;
+  }
   throw refusal(
     where,
     `${type === 'image' ? 'an image' : 'a file'} with an unsupported URL`,

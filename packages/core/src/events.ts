@@ -2,10 +2,14 @@ import type { CallLabels, Reply } from './values/reply.js';
 import type { MillraceError } from './values/errors.js';
 import type {
   AssistantMessage,
+  Citation,
+  ContentBlock,
   Finish,
   Message,
-  ToolResultBlock,
+  TextPhase,
   ToolCallBlock,
+  ToolResultBlock,
+  VendorBlock,
 } from './values/message.js';
 import type { ModelReport, RequestOptions } from './models/model.js';
 import type { Usage } from './values/usage.js';
@@ -45,9 +49,18 @@ export interface BeforeModel {
 /** A delta of the message `messageId`, as the model produced it. */
 export interface ChunkOf {
   readonly messageId: string;
-  /** `toolInput` deltas are parts of a tool's arguments; `postReasoning` has them complete. */
-  readonly kind: 'text' | 'thinking' | 'toolInput';
+  /**
+   * `toolInput` deltas are parts of a tool's arguments; `postReasoning` has them complete. A `citation` or a whole `block`
+   * has an empty delta.
+   */
+  readonly kind: 'text' | 'thinking' | 'toolInput' | 'citation' | 'block';
   readonly delta: string;
+  /** Whether a `text` delta comments on the work or is the answer, if the model distinguishes them. */
+  readonly textPhase?: TextPhase;
+  /** A source of the text so far. */
+  readonly citation?: Citation;
+  /** Media, or a part of the answer that only the vendor understands. */
+  readonly block?: ContentBlock | VendorBlock;
   /** The tool call that a `toolInput` delta belongs to. */
   readonly toolCall?: { readonly index: number; readonly id: string; readonly name: string };
 }

@@ -49,22 +49,29 @@ export {
   type AssistantMessage,
   type AudioBlock,
   type Block,
+  type CacheMark,
+  type Citation,
   type ContentBlock,
   type FileBlock,
   type Finish,
   type ImageBlock,
+  type ImageDetail,
   type MediaSource,
   type Message,
   type Suspension,
   textBlock,
   type TextBlock,
   textOf,
+  type TextPhase,
   type ThinkingBlock,
   type ToolMessage,
   type ToolResultBlock,
   type ToolCallBlock,
   toolCallsOf,
   type UserMessage,
+  type VendorBlock,
+  type VendorData,
+  type VendorFacts,
 } from './values/message.js';
 export type {
   Model,
@@ -74,6 +81,7 @@ export type {
   ModelRequest,
   RequestOptions,
   ToolDeclaration,
+  VendorOptions,
 } from './models/model.js';
 export type { InputSchema, JsonSchema, Validation, Validator } from './values/schema.js';
 export { tool, type ToolDefinition } from './tools/tool.js';

@@ -2,7 +2,14 @@ import { type AgentEvent, type EventOf, type Message, textOf, type Usage } from 
 import type {} from '@millrace/core/journal';
 import type {} from '@millrace/core/sessions';
 import { isRecord } from '@millrace/core/values';
-import type { CallEntry, ChunkRun, LogItem, Mark, ShownEvent } from './page/protocol.js';
+import {
+  type CallEntry,
+  type ChunkRun,
+  isDeltaKind,
+  type LogItem,
+  type Mark,
+  type ShownEvent,
+} from './page/protocol.js';
 
 /** The events, marks and deltas of a root call, and what a list shows of it. */
 export interface CallLog {
@@ -37,7 +44,9 @@ interface Entry {
   readonly item: ShownEvent | Mark | OpenRun;
 }
 
-type Delta = EventOf<'reasoningChunk' | 'summaryChunk' | 'planningChunk'>;
+type Delta = EventOf<'reasoningChunk' | 'summaryChunk' | 'planningChunk'> & {
+  readonly kind: ChunkRun['kind'];
+};
 
 export const createCallLog = (id: string, known: Partial<CallEntry> = {}): CallLog => {
   const entries: Entry[] = [];
@@ -114,10 +123,12 @@ const withoutEarlier = (event: AgentEvent, known: WeakSet<Message>): AgentEvent 
 
 const isRun = (item: LogItem | OpenRun): item is OpenRun => 'chunks' in item;
 
+/** Citations and whole blocks are entries of their own. */
 const isDelta = (event: AgentEvent): event is Delta =>
-  event.type === 'reasoningChunk' ||
-  event.type === 'summaryChunk' ||
-  event.type === 'planningChunk';
+  (event.type === 'reasoningChunk' ||
+    event.type === 'summaryChunk' ||
+    event.type === 'planningChunk') &&
+  isDeltaKind(event.kind);
 
 const continues = (run: OpenRun, event: Delta): boolean =>
   run.messageId === event.messageId &&

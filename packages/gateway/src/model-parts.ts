@@ -43,8 +43,9 @@ export const hasContent = (chunk: ModelChunk): boolean => {
     case 'text':
       return chunk.text !== '';
     case 'thinking':
-      return chunk.text !== '' || chunk.signature !== undefined;
+      return chunk.text !== '' || (chunk.signature ?? chunk.vendorData) !== undefined;
     case 'toolCall':
+    case 'citation':
     case 'block':
     case 'malformed':
       return true;

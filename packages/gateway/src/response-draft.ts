@@ -13,7 +13,7 @@ export interface ResponseDraft {
 export const createResponseDraft = (): ResponseDraft => {
   let content: ModelChunk[] = [];
   let usage = noUsage;
-  let isWhole = false;
+  let finish: FinishChunk['finish'] | undefined;
   let isUsable = true;
   return {
     add: (chunk) => {
@@ -23,30 +23,30 @@ export const createResponseDraft = (): ResponseDraft => {
           break;
         case 'restart':
           content = [];
-          usage = noUsage;
-          isWhole = false;
+          if (chunk.isSameRequest !== true) usage = noUsage;
+          finish = undefined;
           isUsable = true;
           break;
         case 'malformed':
           isUsable = false;
           break;
         case 'finish':
-          isWhole ||= chunk.finish === 'stop';
-          isUsable &&= chunk.finish === 'stop';
+          ({ finish } = chunk);
           break;
         default:
-          // After the finish, only usage and another attempt count.
-          if (!isWhole) content.push(chunk);
+          content.push(chunk);
           if (chunk.type === 'toolCall' && chunk.refusal !== undefined) isUsable = false;
       }
     },
     usage: () => usage,
     chunks: () =>
-      isWhole && isUsable && content.length > 0
+      finish === 'stop' && isUsable && content.some(({ type }) => type !== 'facts')
         ? [...joined(content), { type: 'finish', finish: 'stop' }]
         : undefined,
   };
 };
+
+type FinishChunk = Extract<ModelChunk, { readonly type: 'finish' }>;
 
 /** Joins deltas that continue each other. */
 const joined = (chunks: readonly ModelChunk[]): readonly ModelChunk[] => {
@@ -61,17 +61,18 @@ const joined = (chunks: readonly ModelChunk[]): readonly ModelChunk[] => {
 };
 
 const continues = (before: ModelChunk, chunk: ModelChunk): boolean => {
-  if (before.type === 'text') return chunk.type === 'text';
+  if (before.type === 'text') return chunk.type === 'text' && before.vendorData === undefined;
   if (before.type === 'thinking') {
     return (
       chunk.type === 'thinking' &&
-      before.signature === undefined &&
+      (before.signature ?? before.vendorData) === undefined &&
       before.redacted === chunk.redacted
     );
   }
   return (
     before.type === 'toolCall' &&
     chunk.type === 'toolCall' &&
+    before.vendorData === undefined &&
     before.index === chunk.index &&
     before.input === undefined &&
     chunk.input === undefined &&
@@ -85,11 +86,13 @@ const joinedRun = (run: readonly [ModelChunk, ...ModelChunk[]]): ModelChunk => {
   const last = run.at(-1) ?? first;
   switch (first.type) {
     case 'text':
-      return { ...first, text: textIn(run) };
+      return { ...first, ...(last.type === 'text' && last), text: textIn(run) };
     case 'thinking':
       return { ...first, ...(last.type === 'thinking' && last), text: textIn(run) };
-    case 'toolCall':
-      return run.length === 1 ? first : { ...first, json: jsonIn(run) };
+    case 'toolCall': {
+      const { vendorData } = last.type === 'toolCall' ? last : first;
+      return run.length === 1 ? first : { ...first, ...defined({ vendorData }), json: jsonIn(run) };
+    }
     default:
       return first;
   }

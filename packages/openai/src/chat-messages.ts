@@ -86,6 +86,10 @@ const partsOf = (content: readonly ContentBlock[], target: Target) =>
 /** Throws for a block that cannot be sent. */
 export const chatPart = (block: MediaBlock, model: string): ChatCompletionContentPart => {
   const { type, source } = block;
+  if (source.kind === 'id') {
+    if (type === 'file') return { type: 'file', file: { file_id: source.id } };
+    throw unsendable(type, model, 'it does not accept ids here');
+  }
   if (type === 'image') return { type: 'image_url', image_url: { url: addressOf(block) } };
   if (source.kind === 'url') throw unsendable(type, model, 'it accepts only base64 here');
   if (type === 'file') {

@@ -20,9 +20,17 @@ export const unsendable = (type: MediaType, model: string, why: string): Millrac
     `The model '${model}' does not accept this ${type} block: ${why}.`,
   );
 
-/** The URL of an image or file; a data URI for inline content. */
-export const addressOf = ({ source }: MediaBlock): string =>
-  source.kind === 'url' ? source.url : `data:${source.mediaType};base64,${source.data}`;
+/** The URL of an image or file; a data URI for inline content, and the id of content that the vendor stores. */
+export const addressOf = ({ source }: MediaBlock): string => {
+  switch (source.kind) {
+    case 'url':
+      return source.url;
+    case 'id':
+      return source.id;
+    case 'base64':
+      return `data:${source.mediaType};base64,${source.data}`;
+  }
+};
 
 /** Converts a data URI to inline content, and normalizes the media type to the name that vendors know. */
 export const inlined = <Block extends MediaBlock>(block: Block): Block => {
@@ -30,7 +38,7 @@ export const inlined = <Block extends MediaBlock>(block: Block): Block => {
   if (source.kind === 'base64') {
     return { ...block, source: { ...source, mediaType: normalized(source.mediaType) } };
   }
-  const [, mediaType, data] = dataUri.exec(source.url) ?? [];
+  const [, mediaType, data] = source.kind === 'url' ? (dataUri.exec(source.url) ?? []) : [];
   if (mediaType === undefined || data === undefined) return block;
   return { ...block, source: { kind: 'base64', mediaType: normalized(mediaType), data } };
 };

@@ -71,8 +71,10 @@ export const responsesPart = (block: MediaBlock, model: string): ResponseInputCo
   const { type, source } = block;
   if (type === 'audio') throw unsendable(type, model, 'the Responses API does not accept audio');
   if (type === 'image') {
-    return { type: 'input_image', detail: 'auto', image_url: addressOf(block) };
+    const address = source.kind === 'id' ? { file_id: source.id } : { image_url: addressOf(block) };
+    return { type: 'input_image', detail: block.detail ?? 'auto', ...address };
   }
+  if (source.kind === 'id') return { type: 'input_file', file_id: source.id };
   return source.kind === 'url'
     ? { type: 'input_file', file_url: source.url }
     : { type: 'input_file', filename: fileName(block), file_data: addressOf(block) };

@@ -15,7 +15,7 @@ import { trusted, turnThrough } from '../seams/layer.js';
 import { loop } from '../loop.js';
 import type { PhaseFactory } from '../seams/phase.js';
 import type { ContentBlock, Message, ToolMessage } from '../values/message.js';
-import { textOf, toolCallsOf, withPlainResults } from '../values/message.js';
+import { answerTextOf, toolCallsOf, withPlainResults } from '../values/message.js';
 import { noMemory } from '../values/memory.js';
 import { inTime } from '../models/timeouts.js';
 import { nativePhases } from '../phases/phase-list.js';
@@ -88,7 +88,7 @@ export const withOutput$ = (
   what: string,
 ): Observable<EndedRun> => {
   if (output === undefined) return of(ended);
-  const partial = textOf(ended.answer);
+  const partial = answerTextOf(ended.answer);
   return output.read$(partial).pipe(
     map((read) => {
       if (read.valid) return { ...ended, output: read.value };
@@ -271,7 +271,7 @@ const replyOf = (
   { scheduler }: Pick<LayerContext, 'scheduler'>,
 ): Reply => ({
   ...run.answer,
-  text: textOf(run.answer),
+  text: answerTextOf(run.answer),
   reason: run.status,
   finish: run.finish,
   ...defined({ output: run.output }),

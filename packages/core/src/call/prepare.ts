@@ -9,7 +9,7 @@ import { hasFields, isArrayOf, isMessage, isString } from '../values/shape.js';
 import { isRecord } from '../values/json.js';
 import { type Layer, type LayerContext, trusted } from '../seams/layer.js';
 import { noMemory } from '../values/memory.js';
-import { textOf, type UserMessage } from '../values/message.js';
+import { answerTextOf, type UserMessage } from '../values/message.js';
 import type { Preparation, PreparedOptions } from '../seams/preparation.js';
 import { createStage, type Stage, through$ } from '../flow/stage.js';
 import type { Step, StepForm } from '../step.js';
@@ -226,10 +226,10 @@ const withOutput = (
   { output: given, ...edited }: Reply,
 ): Reply | Observable<Reply> => {
   const isStale =
-    output !== undefined && given === reply.output && textOf(edited) !== textOf(reply);
+    output !== undefined && given === reply.output && answerTextOf(edited) !== answerTextOf(reply);
   if (!isStale) return given === undefined ? edited : { ...edited, output: given };
   return output
-    .read$(textOf(edited))
+    .read$(answerTextOf(edited))
     .pipe(map((read) => (read.valid ? { ...edited, output: read.value } : edited)));
 };
 

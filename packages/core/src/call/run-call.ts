@@ -32,7 +32,7 @@ import {
   frozen,
   isContentBlock,
   type Message,
-  textOf,
+  answerTextOf,
 } from '../values/message.js';
 import { type Input, readInput } from '../seams/input.js';
 import {
@@ -221,7 +221,7 @@ const complete = (reply: Reply, context: CallContext): void => {
 
 /** A layer may have changed the content, or read the reply from an older record. */
 const withText = (reply: Reply): Reply => {
-  const text = textOf(reply);
+  const text = answerTextOf(reply);
   return reply.text === text ? reply : { ...reply, text };
 };
 

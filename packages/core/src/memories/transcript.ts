@@ -59,6 +59,7 @@ const who = (role: string, name: string | undefined): string =>
 const textOfBlock = (block: AssistantBlock, name: string | undefined): string => {
   switch (block.type) {
     case 'thinking':
+    case 'vendor':
       return '';
     case 'tool_call': {
       const input = cut([textBlock(JSON.stringify(block.input))]);

@@ -21,10 +21,10 @@ import { isRecord } from '../values/json.js';
 import type { ModelChunk } from './model.js';
 import { interceptorError } from '../flow/stage.js';
 
-/** A chunk with content: text, thinking, a tool call or a whole block. */
+/** A chunk with content: text and its citations, thinking, a tool call or a whole block. */
 export type ContentChunk = Extract<
   ModelChunk,
-  { readonly type: 'text' | 'thinking' | 'toolCall' | 'block' }
+  { readonly type: 'text' | 'textStart' | 'citation' | 'thinking' | 'toolCall' | 'block' }
 >;
 
 /** Ends a message at this point. With feedback, the model is asked again. */
@@ -70,21 +70,23 @@ const attempted$ = (
   stage: ChunkStage,
 ): Observable<MessageChunk> =>
   defer(() => {
+    /** The last finish, because content may follow the first one; or the stop of an inner transform. */
     let end: MessageChunk | undefined;
     let isOver = false;
     let early: ContentChunk[] | undefined = [];
     const note = (chunk: MessageChunk): void => {
-      if (isEnd(chunk)) end ??= chunk;
-      else if (end === undefined && isContentChunk(chunk)) early?.push(chunk);
+      if (end !== undefined && isStop(end)) return;
+      if (isEnd(chunk)) end = chunk;
+      else if (isContentChunk(chunk)) early?.push(chunk);
     };
     const content$ = defer(() => {
       const held = early ?? [];
       early = undefined;
       const rest$ = chunk$.pipe(
-        takeWhile((chunk) => !isEnd(chunk)),
+        takeWhile((chunk) => !isStop(chunk)),
         filter(isContentChunk),
       );
-      return end === undefined ? concat(held, rest$) : held;
+      return isOver || (end !== undefined && isStop(end)) ? held : concat(held, rest$);
     });
     return merge(
       chunk$.pipe(
@@ -139,7 +141,17 @@ const isRestart = ({ type }: MessageChunk): boolean => type === 'restart';
 
 const isContentChunk = (chunk: unknown): chunk is ContentChunk => {
   if (!isRecord(chunk)) return false;
-  const { type, text, block } = chunk;
-  if (type === 'text' || type === 'thinking') return typeof text === 'string';
-  return type === 'toolCall' || (type === 'block' && isRecord(block));
+  const { type, text, block, citation } = chunk;
+  switch (type) {
+    case 'text':
+    case 'thinking':
+      return typeof text === 'string';
+    case 'toolCall':
+    case 'textStart':
+      return true;
+    case 'citation':
+      return isRecord(citation);
+    default:
+      return type === 'block' && isRecord(block);
+  }
 };

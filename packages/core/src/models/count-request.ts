@@ -90,6 +90,8 @@ const blockWeight = (counter: TokenCounter, block: Block): Weight => {
         textWeight(counter, block.note ?? ''),
         ...blockWeights(counter, block.content),
       ]);
+    case 'vendor':
+      return textWeight(counter, JSON.stringify(block.data));
     default:
       return { text: 0, media: mediaTokens };
   }

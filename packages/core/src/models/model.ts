@@ -1,6 +1,16 @@
 import type { Observable, SchedulerLike } from 'rxjs';
 import type { Demand } from '../flow/demand.js';
-import type { ContentBlock, Finish, Message, ToolCallBlock } from '../values/message.js';
+import type {
+  Citation,
+  ContentBlock,
+  Finish,
+  Message,
+  TextPhase,
+  ToolCallBlock,
+  VendorBlock,
+  VendorData,
+  VendorFacts,
+} from '../values/message.js';
 import type { MillraceError } from '../values/errors.js';
 import type { JsonSchema } from '../values/schema.js';
 import type { Usage } from '../values/usage.js';
@@ -9,7 +19,11 @@ export interface ToolDeclaration {
   readonly name: string;
   readonly description: string;
   readonly inputSchema: JsonSchema;
+  readonly vendorOptions?: VendorOptions;
 }
+
+/** Further fields of a tool in requests, by vendor, such as `{ Anthropic: { defer_loading: true } }`. */
+export type VendorOptions = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 
 /** Which tools the model may or must call: any, none, at least one, or this one. */
 export type ToolChoice = 'auto' | 'none' | 'required' | { readonly name: string };
@@ -17,6 +31,8 @@ export type ToolChoice = 'auto' | 'none' | 'required' | { readonly name: string 
 /** The options of a request. An absent option has the vendor's default. */
 export interface RequestOptions {
   readonly system?: string;
+  /** The length of the start of `system` that is the same in every call, so vendors can cache it on its own. */
+  readonly fixedSystem?: number;
   readonly tools?: readonly ToolDeclaration[];
   readonly toolChoice?: ToolChoice;
   readonly temperature?: number;
@@ -34,21 +50,35 @@ export interface ModelRequest extends RequestOptions {
 /**
  * One chunk of an answer, in the order in which the model produced it.
  *
- * - `text` and `thinking` carry deltas; a `signature` ends its thinking block.
+ * - `text` and `thinking` carry deltas; a `signature` ends its thinking block. `vendorData` is added to the block, and ends it.
+ * - `textStart` starts a new block of text; with `separate`, a new message within the answer.
+ * - `citation` adds a source to the last text.
+ * - `block` adds a whole block: media, or a part that only the vendor understands.
  * - `toolCall` chunks belong together by `index` and `id`; without either, a `name` starts the next one. `json` is a delta of
  *   the arguments, `input` all of them.
  * - `usage` is cumulative for the request: a later chunk replaces an earlier one field by field.
- * - `restart` discards everything before it: the request was sent again.
+ * - `facts` are what the vendor reports about the answer: a later chunk replaces an earlier one field by field.
+ * - `restart` discards everything before it: the request was sent again, or, with `isSameRequest`, the end of the answer
+ *   contradicted what was streamed, and all of it follows.
  * - `malformed` reports text that could not be read as an action, with feedback for the model.
- * - `finish` is the last chunk. A stream without it is incomplete.
+ * - `finish` is why the answer ended. A stream without it is incomplete. Content that follows counts, and the last finish
+ *   applies.
  */
 export type ModelChunk =
-  | { readonly type: 'text'; readonly text: string }
+  | { readonly type: 'text'; readonly text: string; readonly vendorData?: VendorData }
+  | {
+      readonly type: 'textStart';
+      readonly separate?: boolean;
+      readonly phase?: TextPhase;
+      readonly vendorData?: VendorData;
+    }
+  | { readonly type: 'citation'; readonly citation: Citation }
   | {
       readonly type: 'thinking';
       readonly text: string;
       readonly signature?: string;
       readonly redacted?: boolean;
+      readonly vendorData?: VendorData;
     }
   | {
       readonly type: 'toolCall';
@@ -59,10 +89,12 @@ export type ModelChunk =
       readonly input?: unknown;
       /** The tool is not run; the model gets this text as the result. */
       readonly refusal?: string;
+      readonly vendorData?: VendorData;
     }
-  | { readonly type: 'block'; readonly block: ContentBlock }
+  | { readonly type: 'block'; readonly block: ContentBlock | VendorBlock }
   | { readonly type: 'usage'; readonly usage: Partial<Usage> }
-  | { readonly type: 'restart'; readonly why: string }
+  | { readonly type: 'facts'; readonly facts: VendorFacts }
+  | { readonly type: 'restart'; readonly why: string; readonly isSameRequest?: boolean }
   | ({ readonly type: 'malformed' } & Malformed)
   | { readonly type: 'finish'; readonly finish: Finish | 'pause' };
 

@@ -223,7 +223,7 @@ interface Progress {
 const nothingYet: Progress = { isBegun: false, isShown: false, isWhole: false };
 
 const progressAfter = (progress: Progress, chunk: ModelChunk): Progress => {
-  if (chunk.type === 'restart') return nothingYet;
+  if (chunk.type === 'restart') return { ...nothingYet, isBegun: chunk.isSameRequest === true };
   const isShown = progress.isShown || isContent(chunk);
   const isWhole = progress.isWhole || chunk.type === 'finish';
   return progress.isBegun && isShown === progress.isShown && isWhole === progress.isWhole

@@ -128,11 +128,14 @@ export const isContent = (chunk: ModelChunk): boolean => {
     case 'text':
       return chunk.text !== '';
     case 'thinking':
-      return chunk.text !== '' || chunk.signature !== undefined;
+      return chunk.text !== '' || (chunk.signature ?? chunk.vendorData) !== undefined;
     case 'toolCall':
+    case 'citation':
     case 'block':
     case 'malformed':
       return true;
+    case 'textStart':
+    case 'facts':
     case 'usage':
     case 'restart':
     case 'finish':

@@ -1,5 +1,6 @@
 import { isRecord, isTooDeep, mayRepeatKeys, parsedJson } from '../values/json.js';
-import type { ToolCallBlock } from '../values/message.js';
+import type { ToolCallBlock, VendorData } from '../values/message.js';
+import { defined } from '../values/options.js';
 import type { ModelChunk } from './model.js';
 
 export interface ToolPart {
@@ -13,6 +14,7 @@ export interface ToolPart {
   name: string;
   input?: unknown;
   refusal?: string;
+  vendorData?: VendorData;
 }
 
 export interface ToolParts {
@@ -57,19 +59,21 @@ export const createToolParts = (
       if (chunk.json !== undefined) part.json.push(chunk.json);
       if (chunk.input !== undefined) part.input = chunk.input;
       if (chunk.refusal !== undefined) part.refusal = chunk.refusal;
+      if (chunk.vendorData !== undefined) part.vendorData = chunk.vendorData;
       return { part, isNew: begun === undefined };
     },
   };
 };
 
-export const toToolCall = ({ id, name, input, json, refusal }: ToolPart): ToolCallBlock => {
+export const toToolCall = (part: ToolPart): ToolCallBlock => {
+  const { id, name, input, json, refusal, vendorData } = part;
   const text = json.join('');
   const value = input ?? (text.trim() === '' ? {} : parsedJson(text));
   const toolCall: ToolCallBlock =
     isRecord(value) && !isTooDeep(value) && (input !== undefined || !mayRepeatKeys(text, value))
       ? { type: 'tool_call', id, name, input: value }
       : { type: 'tool_call', id, name, input: {}, invalidInput: text || written(value) };
-  return refusal === undefined ? toolCall : { ...toolCall, refusal };
+  return { ...toolCall, ...defined({ refusal, vendorData }) };
 };
 
 /** Whether a chunk continues a tool call: by id and index, otherwise as an unnamed chunk of the last one. */

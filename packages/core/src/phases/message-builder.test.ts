@@ -1,6 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { createMessageBuilder, type MessageBuilder } from './message-builder.js';
-import { toolCallsOf } from '../values/message.js';
+import fc from 'fast-check';
+import type { ChunkOf } from '../events.js';
+import { answerTextOf, textOf, toolCallsOf } from '../values/message.js';
 import type { ModelChunk } from '../models/model.js';
 import { finish, text, thinking, toolCall } from '../testing/index.js';
 
@@ -135,15 +137,125 @@ describe('a draft', () => {
     expect(draft.usage.outputTokens).toBe(5);
   });
 
-  it('X5: content behind the finish is ignored, usage is not', () => {
+  it('X5: content and tool calls after a finish count, and the last reason wins', () => {
     const draft = draftOf([
       text('a'),
       finish(),
       text('b'),
+      toolCall('f', { x: 1 }, 'c'),
       { type: 'usage', usage: { inputTokens: 1 } },
+      finish('length'),
     ]);
-    expect(draft.message().content).toEqual([{ type: 'text', text: 'a' }]);
+    expect(draft.message().content).toEqual([
+      { type: 'text', text: 'ab' },
+      { type: 'tool_call', id: 'c', name: 'f', input: { x: 1 } },
+    ]);
+    expect(draft.finish).toBe('length');
     expect(draft.usage.inputTokens).toBe(1);
+  });
+
+  it('X5: nothing follows the stop of an interceptor', () => {
+    const draft = draftOf([text('a')]);
+    for (const chunk of [{ type: 'stop' } as const, text('b'), finish('length')]) draft.add(chunk);
+    expect(draft.message().content).toEqual([{ type: 'text', text: 'a' }]);
+    expect(draft.finish).toBe('stop');
+  });
+
+  it('X31: a restart of the same request starts the message again, and its usage counts once', () => {
+    const draft = draftOf([
+      { type: 'facts', facts: { name: 'Mine', id: 'r1' } },
+      { type: 'usage', usage: { inputTokens: 9, outputTokens: 1 } },
+      toolCall('pay', { amount: 15 }, 'c'),
+      { type: 'restart', why: 'The end differs.', isSameRequest: true },
+      toolCall('pay', { amount: 125 }, 'c'),
+      { type: 'usage', usage: { outputTokens: 3 } },
+    ]);
+    expect(draft.message()).toEqual({
+      id: 'm#2',
+      role: 'assistant',
+      name: 'agent',
+      content: [{ type: 'tool_call', id: 'c', name: 'pay', input: { amount: 125 } }],
+      vendor: { name: 'Mine', id: 'r1' },
+    });
+    expect(draft.usage).toMatchObject({ inputTokens: 9, outputTokens: 3 });
+  });
+
+  it('X30: blocks of a vendor and data on blocks are kept in their places, and reported', () => {
+    const block = { type: 'vendor', vendor: 'Mine', kind: 'search', data: { id: 's' } } as const;
+    const vendorData = { vendor: 'Mine', data: { phase: 'x' } };
+    const draft = draftOf([]);
+    const shown = [
+      text('a'),
+      { type: 'block', block } as const,
+      { type: 'text', text: '', vendorData } as const,
+      text('b'),
+      { type: 'toolCall', id: 'c', name: 'f', json: '{}', vendorData } as const,
+    ].map((chunk) => draft.add(chunk));
+    expect(shown[1]).toEqual({ messageId: 'm', kind: 'block', delta: '', block });
+    expect(draft.message().content).toEqual([
+      { type: 'text', text: 'a' },
+      block,
+      { type: 'text', text: '', vendorData },
+      { type: 'text', text: 'b' },
+      { type: 'tool_call', id: 'c', name: 'f', input: {}, vendorData },
+    ]);
+  });
+
+  it('a citation belongs to the last text, and is reported', () => {
+    const citation = { url: 'https://example.com', citedText: 'snow' };
+    const draft = draftOf([text('It snows.'), toolCall('f', {}, 'c')]);
+    expect(draft.add({ type: 'citation', citation })).toMatchObject({ kind: 'citation', citation });
+    draft.add({ type: 'textStart' });
+    draft.add(text('It rains.'));
+    expect(draft.message().content).toEqual([
+      { type: 'text', text: 'It snows.', citations: [citation] },
+      expect.objectContaining({ id: 'c' }),
+      { type: 'text', text: 'It rains.' },
+    ]);
+  });
+
+  it('counts of the responses of one message add up, and its other facts are those of the last', () => {
+    const draft = draftOf([
+      { type: 'facts', facts: { id: 'r1', toolUses: { web_search: 1 }, reasoningTokens: 5 } },
+      { type: 'facts', facts: { toolUses: { web_search: 2 } } },
+    ]);
+    draft.resume();
+    draft.add({ type: 'facts', facts: { id: 'r2', toolUses: { web_search: 1, web_fetch: 1 } } });
+    expect(draft.message().vendor).toEqual({
+      id: 'r2',
+      toolUses: { web_search: 3, web_fetch: 1 },
+      reasoningTokens: 5,
+    });
+  });
+
+  it('I9: messages within an answer are separated as they are shown, whatever the chunks', () => {
+    const pieces = fc.array(
+      fc.oneof(
+        fc.constantFrom('', 'a', 'b\n', 'c\n\n', '\n').map(text),
+        fc.constantFrom<ModelChunk>(
+          { type: 'textStart', separate: true },
+          { type: 'textStart', phase: 'commentary', separate: true },
+          { type: 'textStart' },
+          thinking('t'),
+          toolCall('f', {}),
+        ),
+      ),
+    );
+    fc.assert(
+      fc.property(pieces, (chunks) => {
+        const draft = draftOf([]);
+        const shown = chunks.flatMap((chunk) => draft.add(chunk) ?? []);
+        const whole = textOf(draft.message());
+        const textIn = (deltas: readonly ChunkOf[]): string =>
+          deltas.map(({ kind, delta }) => (kind === 'text' ? delta : '')).join('');
+        expect(textIn(shown)).toBe(whole);
+        expect(textIn(draft.deltas())).toBe(whole);
+      }),
+    );
+    const separate: ModelChunk = { type: 'textStart', separate: true, phase: 'final_answer' };
+    const draft = draftOf([text('Let me check.'), separate, text('It snows.')]);
+    expect(textOf(draft.message())).toBe('Let me check.\n\nIt snows.');
+    expect(answerTextOf(draft.message())).toBe('It snows.');
   });
 
   it('I9: what is shown is what is kept', () => {

@@ -1,8 +1,18 @@
 import type { MessageChunk, StopChunk } from '../models/chunk-transform.js';
 import type { Context } from '../seams/context.js';
 import type { ChunkOf } from '../events.js';
-import type { AssistantBlock, AssistantMessage, Finish } from '../values/message.js';
-import { textBlock } from '../values/message.js';
+import type {
+  AssistantBlock,
+  AssistantMessage,
+  Citation,
+  ContentBlock,
+  Finish,
+  TextBlock,
+  VendorBlock,
+  VendorData,
+  VendorFacts,
+} from '../values/message.js';
+import { frozen, separatorOf } from '../values/message.js';
 import type { Malformed, ModelChunk } from '../models/model.js';
 import { defined } from '../values/options.js';
 import { hasEnded, type Run } from '../run.js';
@@ -35,16 +45,20 @@ interface DraftInit {
   readonly isTaken: (toolCallId: string) => boolean;
 }
 
-interface TextPart {
+interface TextPart extends Pick<TextBlock, 'separate' | 'phase'> {
   readonly type: 'text' | 'thinking';
   readonly deltas: string[];
+  readonly citations: Citation[];
   signature?: string;
   redacted?: boolean;
+  vendorData?: VendorData;
+  /** The text that follows is another block. */
+  isClosed?: boolean;
 }
 
 interface WholePart {
   readonly type: 'whole';
-  readonly block: AssistantBlock;
+  readonly block: ContentBlock | VendorBlock;
 }
 
 type Part = TextPart | ToolPart | WholePart;
@@ -75,19 +89,45 @@ export const createMessageBuilder = ({
   let response = 1;
   let earlier = noUsage;
   let latest = noUsage;
+  let earlierFacts: VendorFacts | undefined;
+  let facts: VendorFacts | undefined;
 
-  const nextResponse = (): void => {
+  /** Continues with another response, or with the same one, whose usage counts once. */
+  const nextResponse = (isSameRequest = false): void => {
     response += 1;
+    builder.finish = undefined;
+    if (isSameRequest) return;
     earlier = builder.usage;
     latest = noUsage;
-    builder.finish = undefined;
+    facts = undefined;
   };
-  const addText = (kind: TextPart['type'], text: string): ChunkOf | undefined => {
+  const openPart = (kind: TextPart['type']): TextPart => {
     const last = attempt.parts.at(-1);
-    const open = last?.type === kind && last.signature === undefined ? last : undefined;
-    if (open === undefined) attempt.parts.push({ type: kind, deltas: [text] });
-    else open.deltas.push(text);
-    return text === '' ? undefined : { messageId: builder.messageId, kind, delta: text };
+    if (last?.type === kind && last.isClosed !== true) return last;
+    const part = { type: kind, deltas: [], citations: [] };
+    attempt.parts.push(part);
+    return part;
+  };
+  const addText = (chunk: Extract<ModelChunk, { type: TextPart['type'] }>): ChunkOf | undefined => {
+    const part = openPart(chunk.type);
+    const { parts } = attempt;
+    const before = part.separate === true && isBlank(part) ? tailOf(parts) : '';
+    part.deltas.push(chunk.text);
+    seal(part, chunk);
+    return textDelta(builder.messageId, part, chunk.text, before);
+  };
+  const startText = ({ separate, phase, vendorData }: ChunkOfType<'textStart'>): void => {
+    const { parts } = attempt;
+    const last = parts.at(-1);
+    if (last?.type === 'text' && isBlank(last) && last.vendorData === undefined) parts.pop();
+    const start = defined({ separate, phase, vendorData });
+    parts.push({ type: 'text', deltas: [], citations: [], ...start });
+  };
+  const addCitation = ({ citation }: ChunkOfType<'citation'>): ChunkOf => {
+    const isText = (part: Part): part is TextPart => part.type === 'text';
+    const part = attempt.parts.findLast(isText) ?? openPart('text');
+    part.citations.push(frozen(citation));
+    return citationDelta(builder.messageId, citation);
   };
 
   const addToolCall = (chunk: ToolCallChunk): ChunkOf => {
@@ -100,23 +140,27 @@ export const createMessageBuilder = ({
   const add = (chunk: MessageChunk): ChunkOf | undefined => {
     switch (chunk.type) {
       case 'text':
-        return addText('text', chunk.text);
-      case 'thinking': {
-        const delta = addText('thinking', chunk.text);
-        seal(attempt.parts.at(-1), chunk);
-        return delta;
-      }
+      case 'thinking':
+        return addText(chunk);
+      case 'textStart':
+        startText(chunk);
+        return;
+      case 'citation':
+        return addCitation(chunk);
       case 'toolCall':
         return addToolCall(chunk);
       case 'block':
-        attempt.parts.push({ type: 'whole', block: chunk.block });
+        attempt.parts.push({ type: 'whole', block: frozen(chunk.block) });
+        return blockDelta(builder.messageId, chunk.block);
+      case 'facts':
+        facts = { ...facts, ...defined(chunk.facts) };
         return;
       case 'usage':
         latest = updatedUsage(latest, chunk.usage);
         builder.usage = addUsage(earlier, latest);
         return;
       case 'restart':
-        nextResponse();
+        nextResponse(chunk.isSameRequest);
         attempts += 1;
         attempt = begin(paused);
         builder.messageId = `${messageId}#${attempts}`;
@@ -144,31 +188,85 @@ export const createMessageBuilder = ({
     halt: undefined,
     usage: noUsage,
     resume: () => {
+      earlierFacts = joinedFacts(earlierFacts, facts);
       nextResponse();
       paused = copies(attempt.parts);
     },
-    deltas: () => attempt.parts.flatMap((part) => wholeDelta(builder.messageId, part)),
-    message: () => ({
-      id: builder.messageId,
-      role: 'assistant',
-      name,
-      // Tool calls of a truncated message may be incomplete.
-      content: attempt.parts
-        .filter(({ type }) => builder.halt === undefined || type !== 'tool')
-        .flatMap(toBlock),
-    }),
-    // After the finish, only usage and another attempt count.
+    deltas: () =>
+      attempt.parts.flatMap((part, index, parts) =>
+        wholeDeltas(builder.messageId, part, () => tailOf(parts.slice(0, index))),
+      ),
+    message: () => {
+      const vendor = joinedFacts(earlierFacts, facts);
+      return {
+        id: builder.messageId,
+        role: 'assistant',
+        name,
+        // Tool calls of a truncated message may be incomplete.
+        content: attempt.parts
+          .filter(({ type }) => builder.halt === undefined || type !== 'tool')
+          .flatMap(toBlock),
+        ...(vendor === undefined ? {} : { vendor }),
+      };
+    },
+    // After the stop of an interceptor, only usage, facts and another attempt count.
     add: (chunk) =>
-      builder.finish === undefined || chunk.type === 'usage' || chunk.type === 'restart'
-        ? add(chunk)
-        : undefined,
+      builder.halt === undefined || afterStop.has(chunk.type) ? add(chunk) : undefined,
   };
   return builder;
 };
 
+const afterStop: ReadonlySet<MessageChunk['type']> = new Set(['usage', 'facts', 'restart']);
+
 /** Text grows in place. */
 const copies = (parts: readonly Part[]): Part[] =>
-  parts.map((part) => ('deltas' in part ? { ...part, deltas: [...part.deltas] } : part));
+  parts.map((part) =>
+    'deltas' in part ? { ...part, deltas: [...part.deltas], citations: [...part.citations] } : part,
+  );
+
+const isBlank = ({ deltas, citations }: TextPart): boolean =>
+  citations.length === 0 && deltas.every((delta) => delta === '');
+
+/** The last two characters of the text so far. */
+const tailOf = (parts: readonly Part[]): string => {
+  let tail = '';
+  for (let at = parts.length - 1; at >= 0 && tail.length < 2; at -= 1) {
+    const part = parts[at];
+    if (part?.type === 'text') tail = part.deltas.join('').slice(-2) + tail;
+    else if (part?.type === 'whole' && part.block.type === 'text') tail = part.block.text + tail;
+  }
+  return tail.slice(-2);
+};
+
+const textDelta = (
+  messageId: string,
+  part: TextPart,
+  text: string,
+  before: string,
+): ChunkOf | undefined => {
+  const { type: kind, phase } = part;
+  if (text === '') return undefined;
+  return {
+    messageId,
+    kind,
+    delta: separatorOf(before, part) + text,
+    ...(phase === undefined ? {} : { textPhase: phase }),
+  };
+};
+
+const citationDelta = (messageId: string, citation: Citation): ChunkOf => ({
+  messageId,
+  kind: 'citation',
+  delta: '',
+  citation,
+});
+
+const blockDelta = (messageId: string, block: WholePart['block']): ChunkOf => ({
+  messageId,
+  kind: 'block',
+  delta: '',
+  block,
+});
 
 const toolDelta = (messageId: string, { index, id, name }: ToolPart, delta: string): ChunkOf => ({
   messageId,
@@ -177,28 +275,34 @@ const toolDelta = (messageId: string, { index, id, name }: ToolPart, delta: stri
   toolCall: Object.freeze({ index, id, name }),
 });
 
-const wholeDelta = (messageId: string, part: Part): readonly ChunkOf[] => {
+const wholeDeltas = (messageId: string, part: Part, before: () => string): readonly ChunkOf[] => {
   switch (part.type) {
     case 'whole':
-      return [];
+      return [blockDelta(messageId, part.block)];
     case 'tool': {
       const delta = part.input === undefined ? part.json.join('') : written(part.input);
       return [toolDelta(messageId, part, delta)];
     }
     default: {
-      const delta = part.deltas.join('');
-      return delta === '' ? [] : [{ messageId, kind: part.type, delta }];
+      const text = part.deltas.join('');
+      const delta = textDelta(messageId, part, text, part.separate === true ? before() : '');
+      return [
+        ...(delta === undefined ? [] : [delta]),
+        ...part.citations.map((citation) => citationDelta(messageId, citation)),
+      ];
     }
   }
 };
 
-const seal = (
-  part: Part | undefined,
-  { signature, redacted }: Extract<ModelChunk, { type: 'thinking' }>,
-): void => {
-  if (part?.type !== 'thinking') return;
+type ChunkOfType<Type extends ModelChunk['type']> = Extract<ModelChunk, { readonly type: Type }>;
+
+const seal = (part: TextPart, chunk: ChunkOfType<TextPart['type']>): void => {
+  const { vendorData } = chunk;
+  const { signature, redacted } = chunk.type === 'thinking' ? chunk : {};
   if (signature !== undefined) part.signature = signature;
   if (redacted !== undefined) part.redacted = redacted;
+  if (vendorData !== undefined) part.vendorData = vendorData;
+  if ((signature ?? vendorData) !== undefined) part.isClosed = true;
 };
 
 const toBlock = (part: Part): readonly AssistantBlock[] => {
@@ -208,17 +312,54 @@ const toBlock = (part: Part): readonly AssistantBlock[] => {
     case 'tool':
       return [toToolCall(part)];
     case 'text': {
-      const text = part.deltas.join('');
-      return text === '' ? [] : [textBlock(text)];
+      const { deltas, separate, phase, vendorData } = part;
+      const text = deltas.join('');
+      const citations = part.citations.length === 0 ? {} : { citations: [...part.citations] };
+      if (isBlank(part) && vendorData === undefined) return [];
+      return [{ type: 'text', text, ...citations, ...defined({ separate, phase, vendorData }) }];
     }
     case 'thinking': {
-      const { deltas, signature, redacted } = part;
+      const { deltas, signature, redacted, vendorData } = part;
       const text = deltas.join('');
-      if (text === '' && signature === undefined) return [];
-      return [{ type: 'thinking', text, ...defined({ signature, redacted }) }];
+      if (text === '' && (signature ?? vendorData) === undefined) return [];
+      return [{ type: 'thinking', text, ...defined({ signature, redacted, vendorData }) }];
     }
   }
 };
+
+/** Joins what a vendor reports about the responses of one message: counts add up, anything else is of the last one. */
+const joinedFacts = (
+  before: VendorFacts | undefined,
+  after: VendorFacts | undefined,
+): VendorFacts | undefined => {
+  if (before === undefined || after === undefined) return after ?? before;
+  const both = [before, after] as const;
+  const reasoningTokens = both.map((facts) => facts.reasoningTokens).reduce(joinedCount);
+  const cacheWrites = both.map((facts) => facts.cacheWrites).reduce(joinedCounts);
+  const toolUses = both.map((facts) => facts.toolUses).reduce(joinedCounts);
+  return {
+    ...before,
+    ...after,
+    ...(reasoningTokens === undefined ? {} : { reasoningTokens }),
+    ...(cacheWrites === undefined ? {} : { cacheWrites }),
+    ...(toolUses === undefined ? {} : { toolUses }),
+  };
+};
+
+const joinedCount = (before: number | undefined, after: number | undefined): number | undefined =>
+  before === undefined || after === undefined ? (after ?? before) : before + after;
+
+type Counts = Readonly<Record<string, number>> | undefined;
+
+const joinedCounts = (before: Counts, after: Counts): Counts =>
+  before === undefined || after === undefined
+    ? (after ?? before)
+    : Object.fromEntries(
+        [...new Set([...Object.keys(before), ...Object.keys(after)])].map((key) => [
+          key,
+          joinedCount(before[key], after[key]) ?? 0,
+        ]),
+      );
 
 /** Updates a usage: later values of the provider replace earlier ones, field by field. */
 export const updatedUsage = (usage: Usage, update: Partial<Usage>): Usage => ({

@@ -5,7 +5,7 @@ import { discard, discardUnlessKept } from './message-builder.js';
 import { endInterrupted, endStopped, haltedError } from './limit.js';
 import { waited$ } from '../step.js';
 import type { AssistantMessage, UserMessage } from '../values/message.js';
-import { textBlock, textOf, toolCallsOf } from '../values/message.js';
+import { answerTextOf, textBlock, textOf, toolCallsOf } from '../values/message.js';
 import type { Malformed, RequestOptions } from '../models/model.js';
 import type { AnswerForm } from '../seams/call.js';
 import type { Context } from '../seams/context.js';
@@ -96,7 +96,7 @@ const read$ = (
   context: Needs,
 ): Observable<Run> => {
   const { answer } = decided;
-  return waited$(context, `${run.iteration}/output`, output.read$(textOf(answer))).pipe(
+  return waited$(context, `${run.iteration}/output`, output.read$(answerTextOf(answer))).pipe(
     map((read) => {
       if (read === undefined) return endInterrupted(run, context, answer);
       return read.valid

@@ -71,7 +71,7 @@ describe('the contracts see what breaks them', () => {
     const endless: Model = { name: 'm', stream$: () => of(text('4')) };
     const pushy: Model = { name: 'm', stream$: () => from([toolCall('rm'), finish()]) };
     expect(await failures(modelContract(() => endless))).toEqual([
-      'ends every answer with one finish, followed only by usage',
+      'ends every answer with a finish, followed only by usage and facts',
       'can be unsubscribed from after its first chunk, and asked again',
     ]);
     expect(await failures(modelContract(() => pushy))).toEqual(['calls only tools of the request']);

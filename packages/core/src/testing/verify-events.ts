@@ -9,7 +9,7 @@ import {
   toArray,
 } from 'rxjs';
 import type { AgentEvent } from '../events.js';
-import { textOf, toolCallsOf } from '../values/message.js';
+import { type Citation, textOf, toolCallsOf } from '../values/message.js';
 import { isSpoken } from '../operators/event-operators.js';
 
 interface Heard {
@@ -29,7 +29,13 @@ export interface VerifyEventsOptions {
   readonly edits?: boolean;
 }
 
-type Texts = Map<string, string[]>;
+/** What was streamed of a message. */
+interface Shown {
+  readonly deltas: string[];
+  readonly citations: Citation[];
+}
+
+type Texts = Map<string, Shown>;
 
 /**
  * Passes the events of a call on, and errors at the first one that violates their grammar: `seq` increases; a call starts with
@@ -140,19 +146,32 @@ const listen = (event: AgentEvent, texts: Texts): void => {
   switch (event.type) {
     case 'reasoningChunk':
     case 'summaryChunk': {
-      if (event.speaks !== true || event.kind !== 'text') return;
-      const { messageId, delta } = event;
-      texts.set(messageId, [...(texts.get(messageId) ?? []), delta]);
+      if (event.speaks !== true) return;
+      const { messageId, kind, delta, citation } = event;
+      const shown = texts.get(messageId) ?? { deltas: [], citations: [] };
+      if (kind === 'text') shown.deltas.push(delta);
+      if (citation !== undefined) shown.citations.push(citation);
+      if (kind === 'text' || kind === 'citation') texts.set(messageId, shown);
       return;
     }
     case 'messageDiscarded':
       texts.delete(event.messageId);
       return;
     case 'postCall': {
-      const shown = texts.get(event.reply.id)?.join('');
-      const text = textOf(event.reply);
-      if (shown !== undefined && shown !== text) {
-        fail(event, `its reply says '${text}', and '${shown}' was streamed for it`);
+      const shown = texts.get(event.reply.id);
+      if (shown === undefined) return;
+      const [streamed, text] = [shown.deltas.join(''), textOf(event.reply)];
+      if (streamed !== text) {
+        fail(event, `its reply says '${text}', and '${streamed}' was streamed for it`);
+      }
+      const cited = event.reply.content.flatMap((block) =>
+        block.type === 'text' ? (block.citations ?? []) : [],
+      );
+      if (cited.length !== shown.citations.length) {
+        fail(
+          event,
+          `its reply has ${cited.length} citations, not the ${shown.citations.length} streamed`,
+        );
       }
       return;
     }

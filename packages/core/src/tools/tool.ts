@@ -9,6 +9,7 @@ import {
   type Rule,
   wholeNumber,
 } from '../values/options.js';
+import { isRecord } from '../values/json.js';
 import { contained, made$, thenMap } from '../flow/contained.js';
 import type { Demand } from '../flow/demand.js';
 import { pulls } from '../flow/from-pull.js';
@@ -100,6 +101,10 @@ const rules: Readonly<Record<keyof ToolDefinition<unknown>, Rule>> = {
   ],
   dedupe: isFlag,
   idempotent: isFlag,
+  vendorOptions: [
+    (value) => isRecord(value) && Object.values(value).every(isRecord),
+    'an object of fields by vendor, such as { Anthropic: { defer_loading: true } }',
+  ],
 };
 
 const retryRules: Readonly<Record<keyof ToolRetry, Rule>> = {

@@ -36,10 +36,11 @@ export const createToolkit = (entries: readonly ToolEntry[]): Toolkit => {
     groups,
     tools: Object.freeze(tools),
     names: [...byName.keys()],
-    declarations: tools.map(({ name, description, inputSchema }) => ({
+    declarations: tools.map(({ name, description, inputSchema, vendorOptions }) => ({
       name,
       description,
       inputSchema,
+      ...(vendorOptions === undefined ? {} : { vendorOptions }),
     })),
     warnings: all.flatMap(({ warnings = [] }) => warnings),
     find: (name) => byName.get(name),

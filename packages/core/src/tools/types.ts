@@ -2,6 +2,7 @@ import type { Observable, SchedulerLike } from 'rxjs';
 import type { CallLabels, AnyRun } from '../values/reply.js';
 import type { Message, ToolCallBlock } from '../values/message.js';
 import type { Demand } from '../flow/demand.js';
+import type { VendorOptions } from '../models/model.js';
 import type { ReportedPayload } from '../events.js';
 import type { JsonSchema } from '../values/schema.js';
 import type { HiddenInput, Validation } from '../values/schema.js';
@@ -51,6 +52,8 @@ export interface ToolPolicy {
   readonly idempotent?: boolean;
   /** Answers an identical tool call with the earlier result, within a call. Default: false. */
   readonly dedupe?: boolean;
+  /** Further fields of the tool in requests, by vendor. Each vendor gets its own. Default: none. */
+  readonly vendorOptions?: VendorOptions;
 }
 
 /** A tool that a model can call. Created by `tool()`. */

@@ -1,12 +1,61 @@
 import { isObject, isRecord, parsedJson } from './json.js';
 
-export interface TextBlock {
-  readonly type: 'text';
-  readonly text: string;
+/** What a vendor adds to a part of an answer and wants back with it: plain JSON, sent to that vendor only. */
+export interface VendorData {
+  /** The name of the vendor, such as `Anthropic`. */
+  readonly vendor: string;
+  readonly data: unknown;
 }
 
+/** A block that may carry data of the vendor that wrote it. */
+interface WithVendorData {
+  readonly vendorData?: VendorData;
+}
+
+/** The lifetime of a prompt prefix in a vendor's cache; `true` selects the shortest. */
+export type CacheMark = true | '5m' | '1h';
+
+/** A block of a user or a tool. */
+interface Markable {
+  /** Ends a prefix that the vendor should cache. Ignored by vendors that decide themselves. */
+  readonly cache?: CacheMark;
+}
+
+/** The source of a statement in an answer. An absent field was not reported. */
+export interface Citation extends WithVendorData {
+  readonly url?: string;
+  readonly title?: string;
+  /** The cited words of the source. */
+  readonly citedText?: string;
+  /** The index of the document among those of the request, from 0. */
+  readonly documentIndex?: number;
+  /** The vendor's id of the cited file. */
+  readonly fileId?: string;
+  /** The place in the source. Pages count from 1, characters and blocks from 0; `end` is exclusive. */
+  readonly location?: {
+    readonly unit: 'page' | 'character' | 'block';
+    readonly start: number;
+    readonly end: number;
+  };
+  /** The range of its text block that it supports, in characters from 0; `end` is exclusive. Default: all of the block. */
+  readonly start?: number;
+  readonly end?: number;
+}
+
+export interface TextBlock extends WithVendorData, Markable {
+  readonly type: 'text';
+  readonly text: string;
+  readonly citations?: readonly Citation[];
+  /** Whether it starts a new message within the answer. A blank line separates it from the text before. */
+  readonly separate?: boolean;
+  /** Whether it comments on the work or is the answer, if the model distinguishes them. */
+  readonly phase?: TextPhase;
+}
+
+export type TextPhase = 'commentary' | 'final_answer';
+
 /** The reasoning of a model. A vendor that signs it needs the signature in later requests. */
-export interface ThinkingBlock {
+export interface ThinkingBlock extends WithVendorData {
   readonly type: 'thinking';
   readonly text: string;
   readonly signature?: string;
@@ -14,29 +63,50 @@ export interface ThinkingBlock {
   readonly redacted?: boolean;
 }
 
-/** The bytes of an image, a recording or a file: inline as base64, or at a URL. */
-export type MediaSource =
-  | { readonly kind: 'base64'; readonly mediaType: string; readonly data: string }
-  | { readonly kind: 'url'; readonly url: string; readonly mediaType?: string };
-
-export interface ImageBlock {
-  readonly type: 'image';
-  readonly source: MediaSource;
+/**
+ * A part of an answer that only its vendor understands, such as the call of a built-in tool and its result. It is sent back
+ * to that vendor unchanged; other vendors do not get it.
+ */
+export interface VendorBlock {
+  readonly type: 'vendor';
+  /** The name of the vendor, such as `Anthropic`. */
+  readonly vendor: string;
+  /** The vendor's type of the part, such as `web_search_tool_result`. */
+  readonly kind: string;
+  /** The part as the vendor sent it: plain JSON. */
+  readonly data: unknown;
 }
 
-export interface AudioBlock {
+/** The bytes of an image, a recording or a file: inline as base64, at a URL, or stored at the vendor under an id. */
+export type MediaSource =
+  | { readonly kind: 'base64'; readonly mediaType: string; readonly data: string }
+  | { readonly kind: 'url'; readonly url: string; readonly mediaType?: string }
+  | { readonly kind: 'id'; readonly id: string; readonly mediaType?: string };
+
+export interface ImageBlock extends Markable {
+  readonly type: 'image';
+  readonly source: MediaSource;
+  /** The resolution at which the model sees it. Default: the vendor decides. Ignored by vendors without a choice. */
+  readonly detail?: ImageDetail;
+}
+
+export type ImageDetail = 'auto' | 'low' | 'high' | 'original';
+
+export interface AudioBlock extends Markable {
   readonly type: 'audio';
   readonly source: MediaSource;
 }
 
-export interface FileBlock {
+export interface FileBlock extends Markable {
   readonly type: 'file';
   readonly source: MediaSource;
   readonly name?: string;
+  /** Whether the answer should cite it. Ignored by vendors without a choice. Default: false. */
+  readonly citations?: boolean;
 }
 
 /** A tool call: the model asks to run one tool. */
-export interface ToolCallBlock {
+export interface ToolCallBlock extends WithVendorData {
   readonly type: 'tool_call';
   readonly id: string;
   readonly name: string;
@@ -87,7 +157,7 @@ export interface Suspension {
 /** Content of users and tools. */
 export type ContentBlock = TextBlock | ImageBlock | AudioBlock | FileBlock;
 
-export type AssistantBlock = ContentBlock | ThinkingBlock | ToolCallBlock;
+export type AssistantBlock = ContentBlock | ThinkingBlock | ToolCallBlock | VendorBlock;
 
 export type Block = AssistantBlock | ToolResultBlock;
 
@@ -103,6 +173,34 @@ export interface UserMessage {
 /** Why the provider ended its answer; `stop` includes tool calls. */
 export type Finish = 'stop' | 'length' | 'refusal' | 'filtered';
 
+/** What a vendor reports about an answer. An absent field was not reported. */
+export interface VendorFacts {
+  /** The name of the vendor, such as `Anthropic`. */
+  readonly name?: string;
+  /** The vendor's id of the answer. */
+  readonly id?: string;
+  /** The model that answered, which may be more specific than the requested one. */
+  readonly model?: string;
+  /** The environment in which the vendor ran code. Later requests reuse it. */
+  readonly container?: { readonly id: string; readonly expiresAt?: string };
+  /** The part of the output tokens that went into reasoning. */
+  readonly reasoningTokens?: number;
+  /** Tokens written to the cache by lifetime, such as `{ '5m': 100 }`. */
+  readonly cacheWrites?: Readonly<Record<string, number>>;
+  /** Uses of the tools that the vendor ran, such as `{ web_search: 2 }`. */
+  readonly toolUses?: Readonly<Record<string, number>>;
+  /** The vendor's own reason for the end. */
+  readonly stopReason?: string;
+  /** The stop sequence that ended the answer. */
+  readonly stopSequence?: string;
+  /** Why the vendor or the model refused. */
+  readonly refusal?: { readonly category?: string; readonly explanation?: string };
+  /** Further details of the end, as the vendor sent them. */
+  readonly stopDetails?: unknown;
+  /** The service tier that handled the request. */
+  readonly serviceTier?: string;
+}
+
 /** A message of the model. */
 export interface AssistantMessage {
   readonly id: string;
@@ -110,6 +208,8 @@ export interface AssistantMessage {
   readonly content: readonly AssistantBlock[];
   /** The agent that wrote it. */
   readonly name?: string;
+  /** What the vendor reported about it. */
+  readonly vendor?: VendorFacts;
 }
 
 /** The results of all tool calls of the preceding assistant message, in their order. */
@@ -123,7 +223,7 @@ export interface ToolMessage {
 export type Message = UserMessage | AssistantMessage | ToolMessage;
 
 const contentTypes: readonly unknown[] = ['text', 'image', 'audio', 'file'];
-const blockTypes = [...contentTypes, 'thinking', 'tool_call', 'tool_result'];
+const blockTypes = [...contentTypes, 'thinking', 'tool_call', 'tool_result', 'vendor'];
 
 export const isBlock = (value: unknown): value is { readonly type: string } =>
   isRecord(value) && blockTypes.includes(value['type']);
@@ -137,7 +237,8 @@ export const isContentBlock = (value: unknown): value is ContentBlock =>
 
 const isMediaSource = (source: unknown): source is MediaSource => {
   if (!isRecord(source)) return false;
-  const { kind, url, mediaType, data } = source;
+  const { kind, url, id, mediaType, data } = source;
+  if (kind === 'id') return typeof id === 'string' && id !== '';
   return kind === 'url'
     ? typeof url === 'string' && URL.canParse(url)
     : kind === 'base64' &&
@@ -151,26 +252,46 @@ const isMediaSource = (source: unknown): source is MediaSource => {
 const looksLikeBase64 = (data: string): boolean =>
   data !== '' && /^[A-Za-z0-9+/_\-\s]*=*\s*$/.test(data.slice(0, 256));
 
+/** Copies the fields of a block of a user or a tool, without any other field. */
 export const plainBlock = (block: ContentBlock): ContentBlock => {
+  const mark = isCacheMark(block.cache) ? { cache: block.cache } : {};
   switch (block.type) {
     case 'text':
-      return textBlock(block.text);
+      return { ...textBlock(block.text), ...mark };
     case 'file': {
-      const { type, source, name } = block;
-      return { type, source: plainSource(source), ...(typeof name === 'string' && { name }) };
+      const { type, source, name, citations } = block;
+      return {
+        type,
+        source: plainSource(source),
+        ...(typeof name === 'string' && { name }),
+        ...(typeof citations === 'boolean' && { citations }),
+        ...mark,
+      };
     }
-    default:
-      return { type: block.type, source: plainSource(block.source) };
+    case 'image': {
+      const { type, source, detail } = block;
+      const isKnown = detail !== undefined && imageDetails.includes(detail);
+      return { type, source: plainSource(source), ...(isKnown && { detail }), ...mark };
+    }
+    case 'audio':
+      return { type: block.type, source: plainSource(block.source), ...mark };
   }
 };
+
+export const imageDetails: readonly ImageDetail[] = ['auto', 'low', 'high', 'original'];
+
+const isCacheMark = (value: unknown): value is CacheMark =>
+  value === true || value === '5m' || value === '1h';
 
 const plainSource = (source: MediaSource): MediaSource => {
   if (source.kind === 'base64') {
     const { kind, mediaType, data } = source;
     return { kind, mediaType, data };
   }
-  const { kind, url, mediaType } = source;
-  return { kind, url, ...(typeof mediaType === 'string' && { mediaType }) };
+  const typed = typeof source.mediaType === 'string' && { mediaType: source.mediaType };
+  return source.kind === 'id'
+    ? { kind: source.kind, id: source.id, ...typed }
+    : { kind: source.kind, url: source.url, ...typed };
 };
 
 export const areContentBlocks = (value: unknown): value is readonly ContentBlock[] =>
@@ -182,9 +303,27 @@ export const areBlocks = (value: unknown): value is readonly Block[] =>
 
 export const textBlock = (text: string): TextBlock => ({ type: 'text', text });
 
-/** Returns the joined text blocks of a message, a reply or a tool result. */
+/** Returns the joined text blocks of a message, a reply or a tool result. Messages within an answer are separated by a blank line. */
 export const textOf = ({ content }: { readonly content: readonly Block[] }): string =>
-  content.map((block) => (block.type === 'text' ? block.text : '')).join('');
+  content.reduce(
+    (text, block) => (block.type === 'text' ? text + separatorOf(text, block) + block.text : text),
+    '',
+  );
+
+/** Returns the text of the answer: the final answer alone, if the model marked one. */
+export const answerTextOf = ({ content }: Pick<AssistantMessage, 'content'>): string => {
+  const final = textOf({ content: content.filter(isFinalAnswer) });
+  return final.trim() === '' ? textOf({ content }) : final;
+};
+
+const isFinalAnswer = (block: Block): boolean =>
+  block.type === 'text' && block.phase === 'final_answer';
+
+/** The white space between a text block and the text before it. */
+export const separatorOf = (before: string, { separate }: Pick<TextBlock, 'separate'>): string => {
+  if (separate !== true || before === '' || before.endsWith('\n\n')) return '';
+  return before.endsWith('\n') ? '\n' : '\n\n';
+};
 
 /** Returns the tool calls of a message, in order. */
 export const toolCallsOf = ({ content }: AssistantMessage): readonly ToolCallBlock[] =>

@@ -97,6 +97,10 @@ export interface ChunkRun {
 /** An entry of the log of a root call, its sub-agents included, in the order in which it was seen. */
 export type LogItem = ShownEvent | Mark | ChunkRun;
 
+/** Whether chunks of a kind are deltas. The others are whole. */
+export const isDeltaKind = (kind: string): kind is ChunkRun['kind'] =>
+  kind === 'text' || kind === 'thinking' || kind === 'toolInput';
+
 export const isMark = (item: LogItem): item is Mark => 'mark' in item;
 
 export const isChunkRun = (item: LogItem): item is ChunkRun => 'chunks' in item;

@@ -219,6 +219,8 @@ const blockOf = (block: ContentBlock): McpBlock => {
     const { url: uri, mediaType: mimeType } = source;
     return { type: 'resource_link', uri, name, ...(mimeType !== undefined && { mimeType }) };
   }
+  // Only the vendor of the model can read it.
+  if (source.kind === 'id') return { type: 'text', text: `[${name}]` };
   const { data, mediaType: mimeType } = source;
   if (type !== 'file') return { type, data, mimeType };
   const uri = URL.canParse(name) ? name : `file:///${encodeURIComponent(name)}`;

@@ -291,6 +291,7 @@ const blocksOnly = (chunks$: Observable<ModelChunk>): Observable<ContentBlock> =
   chunks$.pipe(
     filter((chunk) => chunk.type === 'block'),
     map(({ block }) => block),
+    filter((block) => block.type !== 'vendor'),
   );
 
 // ---------------------------------------------------------------- answers
@@ -354,7 +355,7 @@ const invalid = (server: string, what: string): MillraceError =>
 
 const uploadOf = (block: Recording) => {
   const { source } = inlined(block);
-  if (source.kind === 'url' || !/^[a-z\d+/=\s]*$/iu.test(source.data)) {
+  if (source.kind !== 'base64' || !/^[a-z\d+/=\s]*$/iu.test(source.data)) {
     throw new Error(`'load$' has to emit the recording in base64.`);
   }
   const { mediaType, data } = source;

@@ -2,6 +2,7 @@ import { type AGUIEvent, type ContentPart, EventType } from '@ag-ui/core';
 import { type ContentBlock, textOf, type ToolResultBlock } from '@millrace/core';
 import { toJsonPatch } from '@millrace/core/sessions';
 import type { Masks } from '../masks.js';
+import { isMedia } from '../parts/shown-message.js';
 import type { MediaBlock, Notice, Part, PartOf, ToolCallRef } from '../parts/part.js';
 import { plainJson } from '../plain-json.js';
 import { denied, notRun } from '../tool-result.js';
@@ -185,9 +186,10 @@ const detailsOf = ({ details }: ToolResultBlock) =>
 const contentOf = (content: readonly ContentBlock[]): string | ContentPart[] =>
   content.every(({ type }) => type === 'text')
     ? textOf({ content })
-    : content.map((block) =>
-        block.type === 'text' ? { type: 'text', text: block.text } : mediaPart(block),
-      );
+    : content.map((block): ContentPart => {
+        if (block.type === 'text') return { type: 'text', text: block.text };
+        return isMedia(block) ? mediaPart(block) : { type: 'text', text: `[${block.type}]` };
+      });
 
 export const mediaPart = (block: MediaBlock): ContentPart => {
   const type = block.type === 'file' ? 'document' : block.type;

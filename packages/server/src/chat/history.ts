@@ -10,6 +10,7 @@ import {
 import { millrace, resultIdOf } from '../ag-ui/metadata.js';
 import { mediaPart } from '../ag-ui/part-events.js';
 import { fileOf } from '../ai-sdk/message-chunks.js';
+import { isMedia } from '../parts/shown-message.js';
 import { plainJson } from '../plain-json.js';
 import { outputOf } from '../tool-result.js';
 
@@ -70,7 +71,7 @@ const shownBlock = (block: Block): readonly HistoryUiPart[] => {
     case 'image':
     case 'audio':
     case 'file':
-      return [{ type: 'file', ...fileOf(block) }];
+      return isMedia(block) ? [{ type: 'file', ...fileOf(block) }] : [];
     default:
       return [];
   }
@@ -222,7 +223,7 @@ const agUiContent = (content: readonly Block[]): unknown =>
           case 'image':
           case 'audio':
           case 'file':
-            return [mediaPart(block)];
+            return isMedia(block) ? [mediaPart(block)] : [];
           default:
             return [];
         }

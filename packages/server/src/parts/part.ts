@@ -4,6 +4,7 @@ import type {
   EventOf,
   FileBlock,
   ImageBlock,
+  MediaSource,
   MillraceError,
   Reply,
   Usage,
@@ -22,7 +23,10 @@ export interface CallRef {
   readonly toolCallId?: string;
 }
 
-export type MediaBlock = ImageBlock | AudioBlock | FileBlock;
+/** Media that a client can show. Those that the vendor stores under an id are not. */
+export type MediaBlock = (ImageBlock | AudioBlock | FileBlock) & {
+  readonly source: Exclude<MediaSource, { readonly kind: 'id' }>;
+};
 
 /** Information for the client beside the messages. */
 export type Notice =

@@ -77,7 +77,7 @@ export const createShownMessage = (by: CallRef, id: string, messageId: string): 
       return texts.join('');
     },
     chunk: ({ kind, delta, toolCall }) => {
-      if (kind !== 'toolInput') return append(kind, delta);
+      if (kind === 'text' || kind === 'thinking') return append(kind, delta);
       return toolCall === undefined
         ? []
         : [...pause(), ...toolOf(toolCall.id).chunk(toolCall.name, delta)];
@@ -103,5 +103,6 @@ export const createShownMessage = (by: CallRef, id: string, messageId: string): 
   };
 };
 
-const isMedia = (block: Block): block is MediaBlock =>
-  block.type === 'image' || block.type === 'audio' || block.type === 'file';
+export const isMedia = (block: Block): block is MediaBlock =>
+  (block.type === 'image' || block.type === 'audio' || block.type === 'file') &&
+  block.source.kind !== 'id';

@@ -135,7 +135,9 @@ const outputOf = ({ content, reason }: Reply): ToolOutput => {
       'Not run: it cannot be approved here. approveLater() needs a session, journal() and suspendBelow.',
     );
   }
-  const blocks = content.filter((block) => block.type !== 'thinking' && block.type !== 'tool_call');
+  const blocks = content.filter(
+    (block) => block.type !== 'thinking' && block.type !== 'tool_call' && block.type !== 'vendor',
+  );
   return toolOutput({ content: blocks, isError: reason !== 'toolFinal' });
 };
 

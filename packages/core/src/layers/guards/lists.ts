@@ -196,6 +196,8 @@ const textIn = (block: Block): string => {
       return block.note ?? '';
     case 'file':
       return `${block.name ?? ''}${urlOf(block.source)}`;
+    case 'vendor':
+      return JSON.stringify(block.data);
     default:
       return urlOf(block.source);
   }
@@ -208,7 +210,7 @@ const isInline = (url: string): boolean => /^\s*data:/i.test(url.slice(0, 64));
 
 const bytesOf = (source: MediaSource): number => {
   if (source.kind === 'base64') return base64Bytes(source.data);
-  if (!isInline(source.url)) return 0;
+  if (source.kind === 'id' || !isInline(source.url)) return 0;
   const [head = '', ...data] = source.url.split(',');
   return /;\s*base64\s*$/i.test(head.slice(-32)) ? base64Bytes(data.join(',')) : source.url.length;
 };

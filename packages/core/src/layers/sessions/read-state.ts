@@ -1,16 +1,21 @@
 import {
   type AssistantBlock,
   type AssistantMessage,
+  type Citation,
   type ContentBlock,
   frozen,
   isContentBlock,
   type Message,
   plainBlock,
   type Suspended,
+  type TextBlock,
   type ThinkingBlock,
   type ToolMessage,
   type ToolResultBlock,
   type ToolCallBlock,
+  type VendorBlock,
+  type VendorData,
+  type VendorFacts,
   type UserMessage,
   type WaitingBelow,
 } from '../../values/message.js';
@@ -123,8 +128,18 @@ const message: Reader<Message> = (value, place) => {
 
 const assistantBlock: Reader<AssistantBlock> = (value, place) => {
   const type = ownField(value, 'type');
-  if (type === 'tool_call') return toolCall(value, place);
-  return type === 'thinking' ? thinking(value, place) : contentBlock(value, place);
+  switch (type) {
+    case 'tool_call':
+      return toolCall(value, place);
+    case 'thinking':
+      return thinking(value, place);
+    case 'vendor':
+      return vendorBlock(value, place);
+    case 'text':
+      return textOfAnswer(value, place);
+    default:
+      return contentBlock(value, place);
+  }
 };
 
 const assistantBlocks: Reader<readonly AssistantBlock[]> = (value, place) => {
@@ -293,6 +308,14 @@ const kindOf = (value: unknown): string => {
 
 const truncated = (key: string): string => (key.length > 60 ? `${key.slice(0, 60)}…` : key);
 
+const oneOfThe =
+  <const T extends readonly unknown[]>(...values: T): Reader<T[number]> =>
+  (value, place) => {
+    const found = values.find((it) => it === value);
+    if (found === undefined) throw invalid(place, `must be one of ${values.join(', ')}`);
+    return found;
+  };
+
 const exactly =
   <const T extends string | number>(value: T): Reader<T> =>
   () =>
@@ -315,6 +338,60 @@ const usage = objectOf<Usage>({
 const lastCall = objectOf<LastCall>({ callId: name, usageBefore: usage, hasEnded: flag });
 const earlierCall = objectOf<EarlierCall>({ callId: name, usage, hasEnded: flag });
 
+const vendorData = objectOf<VendorData>({ vendor: name, data: json });
+
+const vendorBlock = objectOf<VendorBlock>({
+  type: exactly('vendor'),
+  vendor: name,
+  kind: text,
+  data: json,
+});
+
+const citation = objectOf<Citation>(
+  {
+    url: text,
+    title: text,
+    citedText: text,
+    documentIndex: count,
+    fileId: text,
+    location: objectOf<NonNullable<Citation['location']>>({
+      unit: oneOfThe('page', 'character', 'block'),
+      start: count,
+      end: count,
+    }),
+    start: count,
+    end: count,
+    vendorData,
+  },
+  'url',
+  'title',
+  'citedText',
+  'documentIndex',
+  'fileId',
+  'location',
+  'start',
+  'end',
+  'vendorData',
+);
+
+/** Text of a model, which has fields that other text has not. */
+const textOfAnswer = objectOf<TextBlock>(
+  {
+    type: exactly('text'),
+    text,
+    citations: listOf(citation, maxBlocks),
+    separate: flag,
+    phase: oneOfThe('commentary', 'final_answer'),
+    cache: oneOfThe(true, '5m', '1h'),
+    vendorData,
+  },
+  'citations',
+  'separate',
+  'phase',
+  'cache',
+  'vendorData',
+);
+
 const toolCall = ofType(
   'tool_call',
   objectOf<ToolCallBlock>(
@@ -326,18 +403,21 @@ const toolCall = ofType(
       input: jsonObject,
       invalidInput: text,
       refusal: text,
+      vendorData,
     },
     'invalidInput',
     'refusal',
+    'vendorData',
   ),
 );
 
 const approval = objectOf<PendingApproval>({ callId: name, toolCall });
 
 const thinking = objectOf<ThinkingBlock>(
-  { type: exactly('thinking'), text, signature: text, redacted: flag },
+  { type: exactly('thinking'), text, signature: text, redacted: flag, vendorData },
   'signature',
   'redacted',
+  'vendorData',
 );
 
 const contents = listOf(contentBlock, maxBlocks);
@@ -369,11 +449,53 @@ const toolResult = ofType(
   ),
 );
 
+const counts: Reader<Readonly<Record<string, number>>> = (value, place) =>
+  Object.fromEntries(
+    Object.entries(jsonObject(value, place)).map(([key, it]) => [key, count(it, place)]),
+  );
+
+const vendorFacts = objectOf<VendorFacts>(
+  {
+    name,
+    id: text,
+    model: text,
+    container: objectOf<NonNullable<VendorFacts['container']>>(
+      { id: text, expiresAt: text },
+      'expiresAt',
+    ),
+    reasoningTokens: count,
+    cacheWrites: counts,
+    toolUses: counts,
+    stopReason: text,
+    stopSequence: text,
+    refusal: objectOf<NonNullable<VendorFacts['refusal']>>(
+      { category: text, explanation: text },
+      'category',
+      'explanation',
+    ),
+    stopDetails: json,
+    serviceTier: text,
+  },
+  'name',
+  'id',
+  'model',
+  'container',
+  'reasoningTokens',
+  'cacheWrites',
+  'toolUses',
+  'stopReason',
+  'stopSequence',
+  'refusal',
+  'stopDetails',
+  'serviceTier',
+);
+
 const messageReaders: Readonly<Record<Message['role'], Reader<Message>>> = {
   user: objectOf<UserMessage>({ id: name, role: exactly('user'), content: contents, name }, 'name'),
   assistant: objectOf<AssistantMessage>(
-    { id: name, role: exactly('assistant'), content: assistantBlocks, name },
+    { id: name, role: exactly('assistant'), content: assistantBlocks, name, vendor: vendorFacts },
     'name',
+    'vendor',
   ),
   tool: objectOf<ToolMessage>({
     id: name,

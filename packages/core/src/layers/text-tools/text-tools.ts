@@ -98,6 +98,7 @@ const read = (
     /** Whether only text has passed, which a restart can take back. Usage repeated after it would count twice. */
     let isTextOnly = true;
     let isEnded: boolean;
+    let end: Extract<ModelChunk, { readonly type: 'finish' }> | undefined;
 
     const begin = (): void => {
       reader = createReader({
@@ -113,6 +114,7 @@ const read = (
       thoughts = [];
       nativeUses = 0;
       isEnded = false;
+      end = undefined;
     };
     const written = (): string => {
       const text = pieces.join('');
@@ -153,7 +155,8 @@ const read = (
       if (reader.isOver !== undefined) cut(inventedParts[reader.isOver]);
     };
     const next = (chunk: ModelChunk): void => {
-      if (!['text', 'usage', 'finish'].includes(chunk.type)) isTextOnly = false;
+      if (!['text', 'textStart', 'usage', 'facts', 'finish'].includes(chunk.type))
+        isTextOnly = false;
       if (chunk.type === 'usage') hasUsage = true;
       switch (chunk.type) {
         case 'text':
@@ -168,9 +171,7 @@ const read = (
           emit(chunk);
           return;
         case 'finish':
-          if (chunk.finish === 'stop') conclude();
-          else flushHeld();
-          emit(chunk);
+          end = chunk;
           return;
         default:
           emit(chunk);
@@ -190,7 +191,10 @@ const read = (
         subscriber.error(error);
       },
       complete: () => {
-        flushHeld();
+        // Text may follow a finish.
+        if (end?.finish === 'stop' && !isEnded) conclude();
+        else flushHeld();
+        if (end !== undefined) emit(end);
         subscriber.complete();
       },
     });

@@ -154,9 +154,10 @@ const trackCost = (reserved: number, countUsage: (usage: Usage) => number): Requ
           reported = countUsage(addUsage(voided, usage));
           break;
         case 'restart':
+          isComplete = false;
+          if (chunk.isSameRequest === true) break;
           voided = addUsage(voided, usage ?? noUsage);
           usage = undefined;
-          isComplete = false;
           break;
         case 'finish':
           isComplete = true;

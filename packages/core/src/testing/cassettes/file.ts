@@ -7,7 +7,7 @@ import {
   present,
 } from '../../values/errors.js';
 import { isRecord, isTooDeep, parsedJson } from '../../values/json.js';
-import { areContentBlocks } from '../../values/message.js';
+import { areBlocks } from '../../values/message.js';
 import type { ModelChunk, ModelReport, ModelRequest } from '../../models/model.js';
 import { isSilence, silences } from '../../models/timeouts.js';
 import type { Check } from '../../values/shape.js';
@@ -217,8 +217,10 @@ const isText = isOptional(isString);
 const isFlag = isOptional(isBoolean);
 
 const chunkFields: Readonly<Record<ModelChunk['type'], Readonly<Record<string, Check>>>> = {
-  text: { text: isString },
-  thinking: { text: isString, signature: isText, redacted: isFlag },
+  text: { text: isString, vendorData: isAny },
+  textStart: { separate: isFlag, phase: isText, vendorData: isAny },
+  citation: { citation: isRecord },
+  thinking: { text: isString, signature: isText, redacted: isFlag, vendorData: isAny },
   toolCall: {
     index: isOptional(isNumeric),
     id: isText,
@@ -226,10 +228,12 @@ const chunkFields: Readonly<Record<ModelChunk['type'], Readonly<Record<string, C
     json: isText,
     input: isAny,
     refusal: isText,
+    vendorData: isAny,
   },
-  block: { block: (value) => areContentBlocks([value]) },
+  block: { block: (value) => areBlocks([value]) },
+  facts: { facts: isRecord },
   usage: { usage: (value) => isRecord(value) && isUsage({ ...noUsage, ...value }) },
-  restart: { why: isString },
+  restart: { why: isString, isSameRequest: isFlag },
   malformed: {
     feedback: isString,
     why: isText,

@@ -2,6 +2,7 @@
 import {
   type ChunkRun,
   isChunkRun,
+  isDeltaKind,
   isMark,
   type LogItem,
   type Mark,
@@ -228,6 +229,7 @@ const chunkRunOf = (event: ShownEvent): ChunkRun | undefined => {
     case 'summaryChunk':
     case 'planningChunk': {
       const { type, seq, callId, parentId, agent, iteration, messageId, kind, toolCall } = event;
+      if (!isDeltaKind(kind)) return undefined;
       return {
         chunks: type,
         ...{ seq, callId, agent, iteration, messageId, kind },

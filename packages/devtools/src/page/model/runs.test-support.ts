@@ -26,7 +26,13 @@ import {
   timer,
   VirtualTimeScheduler,
 } from 'rxjs';
-import type { ChunkRun, LogItem, Mark, ShownEvent } from '../protocol.js';
+import {
+  type ChunkRun,
+  isDeltaKind,
+  type LogItem,
+  type Mark,
+  type ShownEvent,
+} from '../protocol.js';
 
 const startedAt = 1_700_000_000_000;
 
@@ -280,6 +286,7 @@ export const toItems = (log: readonly (AgentEvent | Mark)[]): readonly LogItem[]
       toolCall: of,
       at,
     } = item;
+    if (!isDeltaKind(kind)) continue;
     const last = items.at(-1) as Partial<ChunkRun> | undefined;
     if (last?.messageId === messageId && last.kind === kind && last.toolCall?.index === of?.index) {
       (last.ats as number[]).push(at);
