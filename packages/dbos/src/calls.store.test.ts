@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { attach$, journal } from '@millrace/core/journal';
 import { filter, firstValueFrom, lastValueFrom, map, take, toArray } from 'rxjs';
 import {
@@ -13,15 +13,13 @@ import {
 import { type DbosEngine, openDbos } from './open-dbos.js';
 import type { StartOptions } from './order.js';
 
-jest.setTimeout(60_000);
-
 let engines: Engines;
 let engine: DbosEngine;
 beforeAll(async () => {
   engines = await startEngines();
   engine = engines.open();
   engines.keep(engine.work$([clerk(), { agent: clerk('narrow'), maxRunning: 1 }], { pollMs: 20 }));
-}, 120_000);
+});
 afterAll(() => engines.stop());
 
 const start = (...call: Parameters<DbosEngine['start$']>): Promise<string> =>

@@ -54,7 +54,7 @@ export const startEngines = async (): Promise<Engines> => {
     open: (options = {}) => {
       const engine = openDbos(server.url, {
         ...options,
-        store: { leaseMs: 1_000, ...options.store },
+        store: { leaseMs: 5_000, ...options.store },
       });
       engines.push(engine);
       return engine;

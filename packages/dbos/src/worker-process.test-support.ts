@@ -6,7 +6,7 @@ import { openDbos } from './open-dbos.js';
 const [, , url = '', version = '', says = ''] = process.argv;
 const engine = openDbos(url, {
   ...(version === '' ? {} : { version }),
-  store: { leaseMs: 1_000 },
+  store: { leaseMs: 5_000 },
 });
 engine
   .work$([clerk('clerk', says)], {

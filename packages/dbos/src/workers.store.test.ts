@@ -2,14 +2,12 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { AgentEvent } from '@millrace/core';
 import pg from 'pg';
 import { filter, firstValueFrom, lastValueFrom, ReplaySubject, toArray } from 'rxjs';
 import { done, type Engines, over, replyText, startEngines, until } from './engine.test-support.js';
 import type { WorkNotice } from './work.js';
-
-jest.setTimeout(90_000);
 
 let engines: Engines;
 let admin: pg.Client;
@@ -18,7 +16,7 @@ beforeAll(async () => {
   engines = await startEngines();
   admin = new pg.Client(engines.server.url);
   await admin.connect();
-}, 120_000);
+});
 afterEach(async () => {
   await Promise.all(processes.splice(0).map((worker) => ended(worker, 'SIGKILL')));
   await engines.close();

@@ -45,7 +45,7 @@ afterAll(async () => {
 });
 
 const openStore = (schema: string, options: PostgresOptions = {}): DatabaseStore => {
-  const store = openPostgres(server.url, { schema, leaseMs: 600, pool: { max: 3 }, ...options });
+  const store = openPostgres(server.url, { schema, leaseMs: 3_000, pool: { max: 3 }, ...options });
   stores.push(store);
   return store;
 };
@@ -61,9 +61,11 @@ describe('openPostgres: calls', () => {
       close: () => closeStore(store),
       second: openStore(schema).calls.driver,
       expire: (callId) =>
-        admin.query(`update ${schema}.calls set expires_at = now() where key = $1`, [
-          storedName(callId),
-        ]),
+        // Without its owner, no renewal revives it.
+        admin.query(
+          `update ${schema}.calls set owner = 'gone/0', expires_at = now() where key = $1`,
+          [storedName(callId)],
+        ),
     };
   });
   for (const { name, run } of contract) it(`S6: ${name}`, run);
@@ -80,7 +82,8 @@ describe('openPostgres: calls', () => {
 
   it('S6: does not list what a process that was killed had not begun to write', async () => {
     const schema = newSchema();
-    const { driver } = openStore(schema).calls;
+    // Nothing renews the lease meanwhile.
+    const { driver } = openStore(schema, { leaseMs: 600_000 }).calls;
     const hold = driver.claim$('c').subscribe({ error: () => undefined });
     const list = async () => (await lastValueFrom(driver.list$().pipe(toArray()))).flat();
     while ((await list()).length === 0);
@@ -104,7 +107,7 @@ describe('openPostgres: calls', () => {
         `update ${schema}.calls set owner = $2, expires_at = now() + interval '5 hours' where key = $1`,
         [key, owner],
       );
-      const claimed = firstValueFrom(openStore(schema).calls.driver.claim$('c'));
+      const claimed = firstValueFrom(openStore(schema, { leaseMs: 600 }).calls.driver.claim$('c'));
       if (owner === 'gone/600') await claimed;
       // It may have a longer lease than we have.
       else await expect(claimed).rejects.toMatchObject({ code: 'conflict' });
