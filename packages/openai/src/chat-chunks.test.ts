@@ -213,32 +213,58 @@ describe('quirks', () => {
     ]);
   });
 
-  it('X8: is not finished beside a call where each one says so, but by what comes last', () => {
+  it('X5: finishes with each finish reason, and reads what follows', () => {
     const call = (city: string) =>
       delta(
         { tool_calls: [{ index: 0, function: { name: 'weather', arguments: { city } } }] },
         'tool_calls',
       );
-    const uses = ['Oslo', 'Rome'].map((city) => use({ name: 'weather', input: { city } }));
+    const [oslo, rome] = ['Oslo', 'Rome'].map((city) => use({ name: 'weather', input: { city } }));
     const finish = { type: 'finish', finish: 'stop' };
-    const answer = (...events: readonly unknown[]) => {
-      const { read: next } = reader({ sendsWholeCalls: true, finishesEachCall: true });
-      return events.flatMap((data) => next({ data }));
-    };
-    expect(answer(call('Oslo'), call('Rome'))).toEqual(uses);
-    expect(answer(call('Oslo'), call('Rome'), delta({}, 'stop'))).toEqual([...uses, finish]);
-    expect(answer(call('Oslo'), call('Rome'), { choices: [] })).toEqual([...uses, finish]);
-    expect(answer(call('Oslo'), delta({ content: '' }), call('Rome'), { choices: [] })).toEqual([
-      ...uses,
+    const { read: next } = reader({ sendsWholeCalls: true });
+    const answer = [call('Oslo'), call('Rome'), delta({}, 'length')];
+    expect(answer.flatMap((data) => next({ data }))).toEqual([
+      oslo,
       finish,
+      rome,
+      finish,
+      { ...finish, finish: 'length' },
     ]);
-    expect(answer(call('Oslo'), delta({}, 'length')).at(-1)).toEqual({
-      ...finish,
-      finish: 'length',
-    });
-    const whole = reader({ finishesEachCall: true }).readWhole(call('Oslo'));
-    expect(whole.at(-1)).toEqual(finish);
   });
+
+  it('X5: finishes as a refusal if that follows the finish reason', () => {
+    expect(read(delta({}, 'stop'), delta({ refusal: 'No.' })).slice(1)).toEqual([
+      { type: 'text', text: 'No.' },
+      { type: 'finish', finish: 'refusal' },
+    ]);
+  });
+
+  it.each([
+    [{ error: { code: 502, message: 'Provider died.' } }, 'server', 'Provider died.'],
+    [{ error: { code: 429, message: 'Slow down.' } }, 'rateLimited', 'Slow down.'],
+    [{ error: { code: 'content_filter', message: 'No.' } }, 'refused', 'No.'],
+    [{ error: 'Provider died.' }, 'server', 'Provider died.'],
+    [{ delta: { error: { message: 'Provider died.' } } }, 'server', 'Provider died.'],
+    [{ message: { error: { message: 'Provider died.' } } }, 'server', 'Provider died.'],
+  ])(
+    'X1: fails with the error in a choice, with or without a finish: %j',
+    (fields, code, words) => {
+      for (const finish_reason of [null, 'stop', 'error']) {
+        const data = { choices: [{ index: 0, finish_reason, ...fields }] };
+        expect(() => read(data)).toThrow(
+          expect.objectContaining({ code, message: expect.stringContaining(words) }),
+        );
+      }
+    },
+  );
+
+  it.each([[{ error: null }], [{ error: {} }], [{ error: '' }], [{ error: false }]])(
+    'X8: takes %j in a choice for no error',
+    (fields) => {
+      const data = { choices: [{ index: 0, delta: {}, finish_reason: 'stop', ...fields }] };
+      expect(read(data)).toEqual([{ type: 'finish', finish: 'stop' }]);
+    },
+  );
 
   it('X8: counts what only the total does as output', () => {
     const usage = { prompt_tokens: 10, completion_tokens: 3, total_tokens: 20 };

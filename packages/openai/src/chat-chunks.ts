@@ -1,6 +1,15 @@
 import type { ModelChunk } from '@millrace/core';
 import { isRecord } from '@millrace/core/values';
-import { at, countAt, type JsonRecord, type Reader, textAt, textChunks } from '@millrace/wire';
+import {
+  at,
+  countAt,
+  failure,
+  faultOf,
+  type JsonRecord,
+  type Reader,
+  textAt,
+  textChunks,
+} from '@millrace/wire';
 import { callChunks, callOf, type CallSource } from './chat-calls.js';
 import { fieldsOf, listIn, textIn } from './fields.js';
 import { finishChunks } from './finish-reason.js';
@@ -10,8 +19,6 @@ import { chatUsage, usageChunks } from './usage.js';
 import type { ReaderSource } from './wire-model.js';
 
 export interface ChatSource extends ReaderSource, CallSource {
-  /** See `Profile.finishesEachCall`. */
-  readonly finishesEachCall?: boolean | undefined;
   /** See `Profile.finishesWithDone`. */
   readonly finishesWithDone?: boolean | undefined;
 }
@@ -25,32 +32,28 @@ export const chatReader = (source: ChatSource): Reader => {
   const details = createReasoningDetails(source.vendor);
   let refused = false;
   let isCalling = false;
-  let heldReason = '';
+  let lastReason = '';
 
-  /** With `finishesEachCall`, a finish reason next to a call is held until a chunk without calls ends the answer. */
-  const finishOf = (choice: unknown, reason: string, hasCalls: boolean): string => {
-    if (!hasCalls || source.finishesEachCall !== true) {
-      return reason || (choice === undefined ? heldReason : '');
-    }
-    heldReason = reason || heldReason;
-    return '';
+  const finishBy = (reason: string): readonly ModelChunk[] => {
+    const chunks = finishChunks(reason, { server, refused, hasCalls: isCalling });
+    if (chunks.length > 0) lastReason = reason;
+    return chunks;
   };
 
-  const finishBy = (reason: string): readonly ModelChunk[] =>
-    finishChunks(reason, { server, refused, hasCalls: isCalling });
-
-  const read = (data: unknown, isWhole: boolean): readonly ModelChunk[] => {
+  const read = (data: unknown): readonly ModelChunk[] => {
     const event = fieldsOf(data);
     const choice = listIn(event['choices']).find(isFirst);
     const chosen = fieldsOf(choice);
     const message = fieldsOf(chosen['delta'] ?? chosen['message']);
+    const failed = failedReason(chosen['error'] ?? message['error'], server);
     const { content, tool_calls, function_call, reasoning_details } = message;
     const thinking = reasoningOf(message);
     const refusal = textIn(message['refusal']);
     const calls = listIn(tool_calls).filter(isRecord);
     isCalling ||= calls.length > 0 || isRecord(function_call);
     const usage = event['usage'] ?? chosen['usage'] ?? at(event['x_groq'], 'usage');
-    const reason = finishOf(choice, textIn(chosen['finish_reason']), calls.length > 0 && !isWhole);
+    const isNewRefusal = refusal !== '' && !refused;
+    const reason = failed ?? (textIn(chosen['finish_reason']) || (isNewRefusal ? lastReason : ''));
 
     const chunks: ModelChunk[] = [];
     if (reasoning_details !== undefined) details.add(listIn(reasoning_details));
@@ -65,15 +68,27 @@ export const chatReader = (source: ChatSource): Reader => {
     return details.flush(chunks);
   };
   return {
-    read: ({ data }) => read(data, false),
-    readWhole: (body) => read(body, true),
+    read: ({ data }) => read(data),
+    readWhole: read,
     readError: (data) => {
       const reason = malformedReason(at(data, 'error') ?? data);
       return reason === undefined ? [] : details.flush(finishBy(reason));
     },
     readDone: () =>
-      source.finishesWithDone === true ? details.flush(finishBy(heldReason || 'stop')) : [],
+      source.finishesWithDone === true && lastReason === '' ? details.flush(finishBy('stop')) : [],
   };
+};
+
+/**
+ * Throws the error in a choice: gateways report the failure of a provider there, and may still finish with `stop`. Returns a
+ * reason if the error counts as an answer.
+ */
+const failedReason = (error: unknown, server: string): string | undefined => {
+  if (error === undefined || error === null) return undefined;
+  const fault = faultOf({ error });
+  const reason = malformedReason(error);
+  if (fault !== undefined && reason === undefined) throw failure(server, fault);
+  return reason;
 };
 
 /** Not every server sends the index of the only choice. */

@@ -6,13 +6,12 @@ import { type Profile, unsupportedBy } from './profile.js';
 import { wireModel } from './wire-model.js';
 
 export const chatModel = (profile: Profile, model: string, options: EndpointOptions): Model => {
-  const { sendsWholeCalls, finishesEachCall, finishesWithDone } = profile;
+  const { sendsWholeCalls, finishesWithDone } = profile;
   return wireModel(profile, model, options, {
     unsupported: unsupportedBy(profile, model, options.reasoningEffort),
     toolIds: profile.toolIds,
     write: chatRequest({ profile, model }, options),
     path: '/chat/completions',
-    reader: (source) =>
-      chatReader({ sendsWholeCalls, finishesEachCall, finishesWithDone, ...source }),
+    reader: (source) => chatReader({ sendsWholeCalls, finishesWithDone, ...source }),
   });
 };

@@ -66,7 +66,6 @@ const profileRules: Readonly<Record<keyof Profile, Rule>> = {
   takesToolMedia: isFlag,
   thinkingField: isText,
   sendsWholeCalls: isFlag,
-  finishesEachCall: isFlag,
   finishesWithDone: isFlag,
   takesNoContent: isFlag,
   takesNamedChoice: isFlag,

@@ -50,8 +50,6 @@ export interface Profile {
   readonly thinkingField?: string | undefined;
   /** Every tool call comes in one chunk, and its `index` is meaningless. Default: false. */
   readonly sendsWholeCalls?: boolean | undefined;
-  /** Each chunk with tool calls may have a finish reason, and a chunk without calls comes last. Default: false. */
-  readonly finishesEachCall?: boolean | undefined;
   /**
    * `[DONE]` completes an answer without a finish reason. Otherwise such a stream is an `invalidResponse`, because it
    * may be truncated. Default: false.

@@ -125,7 +125,6 @@ export const profiles: Readonly<Record<VendorName, Profile>> = {
     nativeOutput: 'withoutTools',
     media: ['image'],
     sendsWholeCalls: true,
-    finishesEachCall: true,
     // Ollama ignores it silently.
     unsupported: [{ options: ['toolChoice'] }],
   },

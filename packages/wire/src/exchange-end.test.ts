@@ -8,12 +8,17 @@ import {
 } from '@millrace/core';
 import { finish, lentContext, marbles, text } from '@millrace/core/testing';
 import { catchError, type Observable, Subscription, tap, throwError } from 'rxjs';
+import type { Endings } from './answer-end.js';
+import type { Exchange } from './exchange.js';
 import { exchange$ } from './exchange-stream.js';
+import { at } from './paths.js';
 import { doneEvent, event, exchangeWith, finishEvent, usageEvent } from './wire.test-support.js';
 
 const values = {
   t: text('t'),
+  c: { type: 'toolCall', name: 'c' },
   f: finish(),
+  l: finish('length'),
   p: finish('pause'),
   u: { type: 'usage', usage: { outputTokens: 1 } },
 } as const;
@@ -21,6 +26,11 @@ const values = {
 /** What the server sends for each letter. */
 const sent: Readonly<Record<string, string>> = {
   t: event(values.t),
+  c: event(values.c),
+  l: event(values.l),
+  /** A call with its own finish. */
+  k: event({ chunks: [values.c, values.f] }),
+  e: event({ error: { type: 'server_error' } }),
   f: finishEvent,
   p: event(values.p),
   u: usageEvent,
@@ -55,9 +65,16 @@ const serve = (letters: Observable<string>): void => {
   Reflect.set(globalThis, key, { dispatch });
 };
 
-const answer$ = (context: Pick<ModelContext, 'demand' | 'scheduler'>) => {
+const answer$ = (
+  context: Pick<ModelContext, 'demand' | 'scheduler' | 'timeouts'>,
+  endings?: Endings,
+) => {
   const exchange = exchangeWith(() => Promise.reject(new Error('unused')));
-  return exchange$({ ...exchange, fetch: undefined }, lentContext(context)).pipe(
+  const read: Exchange['read'] = ({ data }) => {
+    const chunks = at(data, 'chunks');
+    return Array.isArray(chunks) ? chunks : exchange.read({ data });
+  };
+  return exchange$({ ...exchange, read, fetch: undefined, endings }, lentContext(context)).pipe(
     // The marbles below show its code.
     catchError(({ code }: MillraceError) => throwError(() => code)),
   );
@@ -73,21 +90,64 @@ afterEach(() => {
 
 describe('the end of an answer', () => {
   it.each<[string, string, string, string]>([
-    ['comes with that of the response', 't-f-u-|', '^-----!', 't-f-u-|'],
-    ['has no content after the finish', 't-f-t-f-u-|', '^---------!', 't-f-----u-|'],
-    ['may follow a pause', 't-p-|', '^---!', 't-p-|'],
-    ['has no error after the finish', 't-f-#', '^---!', 't-f-|'],
-    ['comes 2 s after the finish', 't-f-u', '^- 2000ms !', 't-f-u 1997ms |'],
-    ['is not delayed by another finish', 'f 1s f 1s f', '^ 1999ms !', 'f 1999ms |'],
-    ['comes 50 ms after the server was done', 't-f-d', '^--- 50ms !', 't-f- 50ms |'],
-    ['is not delayed by another [DONE]', 'f-d-d', '^- 50ms !', 'f- 50ms |'],
-    ['waits for usage after a finish that is late', 'd-f-u', '^- 2000ms !', '--f-u 1997ms |'],
+    ['comes with that of the response', 't-f-u-|', '^-----!', 't---u-(f|)'],
+    ['may follow a pause', 't-p-|', '^---!', 't---(p|)'],
+    ['has content after the finish', 't-f-t-u-|', '^-------!', 't---t-u-(f|)'],
+    ['has a tool call after the finish', 't-f-c-|', '^-----!', 't---c-(f|)'],
+    ['has the last finish', 't-f-t-l-|', '^-------!', 't---t---(l|)'],
+    ['is no error if the connection is lost', 't-f-#', '^---!', 't---(f|)'],
+    ['is an error if the vendor reports one', 't-f-e', '^---!', 't---#'],
+    ['has no error after [DONE]', 't-f-d-e', '^-----!', 't-----(f|)'],
+    ['has no content after [DONE]', 't-f-d-t', '^--- 50ms !', 't--- 50ms (f|)'],
+    ['comes 2 s after the finish', 't-f-u', '^- 2000ms !', 't---u 1997ms (f|)'],
+    ['comes 2 s after the last content', 't-f 1s t', '^-- 3s !', 't-- 1s t 1999ms (f|)'],
+    ['is not delayed by another finish', 'f 1s f 1s f', '^ 1999ms !', '- 1999ms (f|)'],
+    ['is not delayed by usage', 'f 1s u 1s f', '^ 1999ms !', '- 1s u 998ms (f|)'],
+    ['comes 10 s after a finish next to a call', 't-k', '^- 10s !', 't-c 9999ms (f|)'],
+    ['waits for the next call', 'k 9s k 9s c-|', '^ 9s 9s 3ms !', 'c 9s c 9s c-(f|)'],
+    ['comes 2 s after a finish of its own', 'k 1s f', '^ 3s !', 'c 3s (f|)'],
+    ['comes 50 ms after the server was done', 't-f-d', '^--- 50ms !', 't--- 50ms (f|)'],
+    ['is not delayed by another [DONE]', 'f-d-d', '^- 50ms !', '-- 50ms (f|)'],
+    ['waits for usage after a finish that is late', 'd-f-u', '^- 2000ms !', '----u 1997ms (f|)'],
   ])('X5, I18: %s', (_, source, subscription, expected) => {
     marbles(({ cold, expectObservable, expectSubscriptions, scheduler }) => {
       const letters = cold(source);
       serve(letters);
-      expectObservable(answer$({ demand: openDemand, scheduler })).toBe(expected, values);
+      expectObservable(answer$({ demand: openDemand, scheduler })).toBe(expected, values, 'server');
       expectSubscriptions(letters.subscriptions).toBe(subscription);
+    });
+  });
+
+  const afterwards = (first: string, then: string, expected: string) => {
+    const endings = { staysOpen: false };
+    for (const [source, end] of [
+      [first, undefined],
+      [then, expected],
+    ] as const) {
+      marbles(({ cold, expectObservable, scheduler }) => {
+        serve(cold(source));
+        const reply$ = answer$({ demand: openDemand, scheduler }, endings);
+        if (end !== undefined) expectObservable(reply$).toBe(end, values);
+        else reply$.subscribe();
+      });
+    }
+  };
+
+  it.each([
+    ['0.2 s after the finish of a server that stayed open before', 'tf', 't-f', 't- 200ms (f|)'],
+    ['2 s after a finish next to a call', 'tf', 'k', 'c 1999ms (f|)'],
+    ['2 s after that of a server that ended before', 't-f-|', 't-f', 't- 2000ms (f|)'],
+    ['2 s after that of a server that was done before', 't-f-d', 't-f', 't- 2000ms (f|)'],
+    ['when the response ends', 'tf', 't-f-|', 't---(f|)'],
+  ])('I18: comes %s', (_, first, then, expected) => {
+    afterwards(first, then, expected);
+  });
+
+  it('I18: comes before the idle limit of the model, and is then no error', () => {
+    marbles(({ cold, expectObservable, scheduler }) => {
+      serve(cold('t 500ms f'));
+      const chunk$ = answer$({ demand: openDemand, scheduler, timeouts: { chunkMs: 900 } });
+      expectObservable(chunk$).toBe('t 898ms (f|)', values);
     });
   });
 
@@ -108,7 +168,7 @@ describe('the end of an answer', () => {
       scheduler.schedule(() => demand.backlog(4), 10);
       scheduler.schedule(() => demand.backlog(0), 10_000);
       serve(cold('f'));
-      expectObservable(answer$({ demand, scheduler })).toBe('f 11999ms |', values);
+      expectObservable(answer$({ demand, scheduler })).toBe('- 11999ms (f|)', values);
     });
   });
 
@@ -121,7 +181,8 @@ describe('the end of an answer', () => {
     ] as const) {
       marbles(({ cold, expectObservable, scheduler }) => {
         serve(cold(source));
-        const expected = source.replace('d', '-');
+        const held = source.replaceAll(/[df]/gu, '-');
+        const expected = held.replace('|', '(f|)');
         expectObservable(answer$({ demand: openDemand, scheduler }), unsubscription).toBe(
           expected,
           values,
@@ -148,7 +209,7 @@ describe('demand', () => {
       scheduler.schedule(() => (isOpen = true), 3);
       const letters = cold('t-f|');
       serve(letters);
-      expectObservable(answer$({ demand, scheduler })).toBe('---t-f|', values);
+      expectObservable(answer$({ demand, scheduler })).toBe('---t--(f|)', values);
       expectSubscriptions(letters.subscriptions).toBe('---^--!');
       expectSubscriptions(open$.subscriptions).toBe('^--!');
     });

@@ -32,7 +32,7 @@ const settle = () => new Promise((resolve) => setImmediate(resolve));
 
 describe('exchange$', () => {
   it('emits the chunks of an answer, and completes with its end', async () => {
-    expect(await chunksOf(exchangeWith(respond([answer])))).toEqual([hello, finish, usage]);
+    expect(await chunksOf(exchangeWith(respond([answer])))).toEqual([hello, usage, finish]);
   });
 
   it('is cold: each subscription sends', async () => {
@@ -205,20 +205,28 @@ describe('exchange$', () => {
   });
 });
 
-describe('exchange$, behind the finish', () => {
-  it('X5: ignores content, a second finish and errors, and still takes usage', async () => {
-    const late = [textEvent('late'), finishEvent, usageEvent, event({ error: { message: 'no' } })];
+describe('exchange$, after the first finish', () => {
+  it('X5: content counts, and the last finish', async () => {
+    const late = [textEvent('late'), event({ type: 'finish', finish: 'length' }), usageEvent];
     expect(
       await chunksOf(exchangeWith(respond([textEvent('Hello'), finishEvent, ...late]))),
-    ).toEqual([hello, finish, usage]);
+    ).toEqual([hello, { type: 'text', text: 'late' }, usage, { type: 'finish', finish: 'length' }]);
+  });
+
+  it('has a complete answer if the connection is lost', async () => {
+    const send = respond([textEvent('Hello') + finishEvent, new TypeError('terminated')]);
+    expect(await chunksOf(exchangeWith(send))).toEqual([hello, finish]);
   });
 
   it.each([
-    ['breaks off', new TypeError('terminated')],
-    ['sends what is no JSON', 'data: {\n\n'],
-  ])('has a whole answer when the server then %s', async (_, piece) => {
-    const send = respond([textEvent('Hello') + finishEvent, piece]);
-    expect(await chunksOf(exchangeWith(send))).toEqual([hello, finish]);
+    ['an error event', 'event: error\ndata: {"error":{"type":"server_error"}}\n\n', 'server'],
+    ['an error as data', event({ error: { message: 'no' } }), 'server'],
+    ['an event that is not JSON', 'data: {\n\n', 'invalidResponse'],
+  ])('X5: fails with %s', async (_, piece, code) => {
+    const send = respond([textEvent('Hello') + finishEvent, piece, doneEvent]);
+    expect(await errorOf(exchangeWith(send))).toMatchObject({ code });
+    const afterDone = respond([textEvent('Hello') + finishEvent + doneEvent, piece]);
+    expect(await chunksOf(exchangeWith(afterDone))).toEqual([hello, finish]);
   });
 
   it('I18: waits 2 seconds of the scheduler for a server that does not end', async () => {
@@ -263,7 +271,7 @@ describe('exchange$, behind the finish', () => {
     const outcome = outcomeOf(exchange, { scheduler });
     await settle();
     scheduler.flush();
-    expect((await outcome).chunks.map(({ type }) => type)).toEqual(['text', 'finish', 'usage']);
+    expect((await outcome).chunks.map(({ type }) => type)).toEqual(['text', 'usage', 'finish']);
     expect(scheduler.now()).toBe(50);
   });
 });

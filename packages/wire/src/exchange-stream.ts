@@ -1,6 +1,7 @@
 import { MillraceError, type ModelChunk, type ModelContext } from '@millrace/core';
 import { filter, Observable, type Subscriber, Subscription, take } from 'rxjs';
 import { inSentence } from './address.js';
+import { AnswerEnd } from './answer-end.js';
 import { createCapCounter } from './cap-counter.js';
 import { decodeFrame, type Decoder, type Piece } from './decode.js';
 import type { Exchange, Receiver, ResponseHead, Transfer, WireRequest } from './exchange.js';
@@ -14,10 +15,11 @@ import { createTransfer, redirectOf } from './transport.js';
 import { wellFormed } from './well-formed.js';
 
 /**
- * Sends one request and emits the chunks of its answer: text, tool calls, usage and one `finish`. Only usage may follow
- * the finish: anything else is ignored, even an error. Completes with the response, or 2 seconds of open demand after
- * the finish, or 50 milliseconds after the server was done. Cold: subscribing sends, unsubscribing aborts in the same
- * tick, and a closed `context.demand` pauses the socket. Errors with a `MillraceError` without secrets.
+ * Sends one request and emits the chunks of its answer: text, tool calls, usage and, last, one `finish`. Content may follow
+ * the vendor's first finish, and the last finish counts: it is emitted when the response ends, 50 milliseconds after the
+ * server announced the end, or after a wait (see `AnswerEnd`). After a finish, a lost connection is no error, but an
+ * error that the vendor reports is one. Cold: subscribing sends, unsubscribing aborts in the same tick, and a closed
+ * `context.demand` pauses the socket. Errors with a `MillraceError` without secrets.
  */
 export const exchange$ = (exchange: Exchange, context: ModelContext): Observable<ModelChunk> =>
   new Observable((subscriber) => {
@@ -25,14 +27,6 @@ export const exchange$ = (exchange: Exchange, context: ModelContext): Observable
     subscriber.add(() => reception.leave());
     reception.flow();
   });
-
-/** How long to wait for usage after the finish, in milliseconds. */
-const usageMs = 2_000;
-
-/**
- * How long a server may take to end its response after it is done, in milliseconds. If it does, the socket is reused.
- */
-const endMs = 50;
 
 const maxRedirects = 5;
 
@@ -54,15 +48,10 @@ class Reception implements Receiver {
   #emitted = 0;
   #isPaused = false;
   #isFlowing = false;
-  #isFinished = false;
-  #isDone = false;
-  /** Set once nothing more will arrive. */
-  #ending: { readonly error?: unknown } | undefined;
+  readonly #end: AnswerEnd;
+  /** Set once nothing more will arrive. An error of the connection is `lost`: it does not matter after a finish. */
+  #ending: { readonly error?: unknown; readonly lost?: unknown } | undefined;
   #demand: Subscription | undefined;
-  /** How long to wait for the end, and the running timer for it. */
-  #limitMs: number | undefined;
-  #timedMs: number | undefined;
-  #timer: Subscription | undefined;
 
   constructor(exchange: Exchange, context: ModelContext, subscriber: Subscriber<ModelChunk>) {
     this.#exchange = exchange;
@@ -75,6 +64,11 @@ class Reception implements Receiver {
       ...exchange,
     };
     this.#count = createCapCounter(exchange.vendor, exchange.caps);
+    this.#end = new AnswerEnd(context, exchange.endings ?? { staysOpen: false }, () => {
+      // While demand is closed, more may have arrived unread.
+      if (context.demand.isOpen) this.#ending ??= {};
+      this.flow();
+    });
   }
 
   /** Sends the request, and emits what has arrived, while demand is open. Returns whether to read on. */
@@ -86,10 +80,12 @@ class Reception implements Receiver {
     this.#emit();
     this.#isFlowing = false;
     if (this.#subscriber.closed) return false;
-    if (this.#ending !== undefined && this.#frames.length === 0) this.#end(this.#ending.error);
-    else if (!this.#context.demand.isOpen) this.#awaitDemand();
+    const { isOpen } = this.#context.demand;
+    const isOver = this.#ending !== undefined && this.#frames.length === 0;
+    if (isOver && (isOpen || this.#end.finish === undefined)) this.#conclude(this.#ending);
+    else if (!isOpen) this.#awaitDemand();
     else {
-      this.#watchTime();
+      this.#end.watch();
       return true;
     }
     return false;
@@ -97,7 +93,7 @@ class Reception implements Receiver {
 
   leave(): void {
     this.#demand?.unsubscribe();
-    this.#timer?.unsubscribe();
+    this.#end.pause();
     this.#transfer?.abort();
   }
 
@@ -123,6 +119,7 @@ class Reception implements Receiver {
 
   end(): void {
     this.#transfer = undefined;
+    this.#end.ended();
     this.#add(this.#framing?.end() ?? []);
     this.#ending ??= {};
     this.flow();
@@ -131,7 +128,7 @@ class Reception implements Receiver {
   fail(error: unknown): void {
     // The start of an error is more useful than the error of its connection.
     if (this.#head !== undefined && !isSuccess(this.#head)) this.end();
-    this.#ending ??= { error };
+    this.#ending ??= { lost: error };
     this.flow();
   }
 
@@ -167,13 +164,10 @@ class Reception implements Receiver {
         const frame = this.#frames[this.#emitted];
         if (frame === undefined) break;
         this.#emitted += 1;
-        for (const piece of decodeFrame(this.#decoder, frame)) {
-          this.#count(piece);
-          this.#take(redactChunk(piece, this.#decoder.redactor.answer));
-        }
+        this.#take(decodeFrame(this.#decoder, frame));
       }
     } catch (error) {
-      this.#ending = { error };
+      this.#ending = this.#end.isComplete ? {} : { error };
       this.#emitted = this.#frames.length;
     }
     if (this.#emitted < this.#frames.length) return;
@@ -181,19 +175,19 @@ class Reception implements Receiver {
     this.#emitted = 0;
   }
 
-  #take(piece: Piece): void {
-    if (piece.type === 'done') {
-      if (!this.#isDone) this.#limitMs = endMs;
-      this.#isDone = true;
-    } else if (!this.#isFinished) {
-      this.#isFinished = piece.type === 'finish';
-      if (this.#isFinished) this.#limitMs = usageMs;
-      this.#subscriber.next(piece);
-    } else if (piece.type === 'usage') this.#subscriber.next(piece);
+  #take(pieces: readonly Piece[]): void {
+    const isComplete = this.#end.isComplete;
+    for (const piece of pieces) {
+      this.#count(piece);
+      if (piece.type === 'done' || piece.type === 'finish') continue;
+      if (isComplete && piece.type !== 'usage') continue;
+      this.#subscriber.next(redactChunk(piece, this.#decoder.redactor.answer));
+    }
+    if (!isComplete) this.#end.note(pieces);
   }
 
   #awaitDemand(): void {
-    this.#stopTimer();
+    this.#end.pause();
     if (this.#demand !== undefined) return;
     const isOpen$ = this.#context.demand.open$.pipe(
       filter((isOpen) => isOpen),
@@ -217,24 +211,14 @@ class Reception implements Receiver {
     this.#transfer?.resume();
   }
 
-  #watchTime(): void {
-    if (this.#limitMs === this.#timedMs || this.#limitMs === undefined) return;
-    this.#stopTimer();
-    this.#timedMs = this.#limitMs;
-    this.#timer = this.#context.scheduler.schedule(() => {
-      if (this.#context.demand.isOpen) this.#end();
-      else this.#awaitDemand();
-    }, this.#limitMs);
-  }
-
-  #stopTimer(): void {
-    this.#timer?.unsubscribe();
-    this.#timedMs = undefined;
-  }
-
-  #end(thrown?: unknown): void {
-    if (this.#isFinished) this.#subscriber.complete();
-    else this.#subscriber.error(this.#errorFrom(thrown ?? incomplete(this.#exchange.vendor)));
+  #conclude({ error, lost }: { readonly error?: unknown; readonly lost?: unknown } = {}): void {
+    const { finish } = this.#end;
+    if (error !== undefined || finish === undefined) {
+      this.#subscriber.error(this.#errorFrom(error ?? lost ?? incomplete(this.#exchange.vendor)));
+    } else {
+      this.#subscriber.next(finish);
+      this.#subscriber.complete();
+    }
   }
 
   #errorFrom(thrown: unknown): MillraceError {

@@ -1,4 +1,5 @@
 import type { ModelChunk } from '@millrace/core';
+import type { Endings } from './answer-end.js';
 import type { Caps } from './caps.js';
 import type { HeadersLike } from './retry-after.js';
 
@@ -71,4 +72,6 @@ export interface Exchange extends Reader {
   /** The `fetch` to send it with. Default: the global one, or the connections that it uses. */
   readonly fetch?: typeof fetch | undefined;
   readonly caps: Caps;
+  /** How the server ended earlier answers. Default: nothing is known. */
+  readonly endings?: Endings | undefined;
 }

@@ -9,6 +9,7 @@ import {
 } from '@millrace/core';
 import { defined } from '@millrace/core/values';
 import { defer } from 'rxjs';
+import type { Endings } from './answer-end.js';
 import { capsOf } from './caps.js';
 import type { Exchange } from './exchange.js';
 import { exchange$ } from './exchange-stream.js';
@@ -20,7 +21,10 @@ export interface VendorSpec {
   readonly name: string;
   readonly unsupported?: readonly (keyof RequestOptions)[];
   /** Maps a request, once per attempt. Throws a `MillraceError` if the vendor cannot take it. */
-  exchange(request: ModelRequest, context: ModelContext): Omit<Exchange, 'caps' | 'fetch'>;
+  exchange(
+    request: ModelRequest,
+    context: ModelContext,
+  ): Omit<Exchange, 'caps' | 'fetch' | 'endings'>;
 }
 
 /** Long enough for a model that thinks without streaming, short enough for a waiting user. */
@@ -37,11 +41,12 @@ export const vendorModel = (
   const { name, unsupported } = spec;
   const caps = capsOf(settings.caps);
   const { fetch } = settings;
+  const endings: Endings = { staysOpen: false };
   const once: Model = {
     name,
     ...(unsupported === undefined ? {} : { unsupported }),
     stream$: (request, context) =>
-      defer(() => exchange$({ ...spec.exchange(request, context), caps, fetch }, context)),
+      defer(() => exchange$({ ...spec.exchange(request, context), caps, fetch, endings }, context)),
   };
   const timed = timeouts(once, { ...defaultTimeouts, ...defined(settings.timeouts) });
   return shortenOnOverflow(settings.retry === false ? timed : retry(timed, settings.retry));
