@@ -1,4 +1,5 @@
 export { type Access, type AccessSource, type Credentials, resolveAccess } from './access.js';
+export type { Endings } from './answer-end.js';
 export type { AddressSource } from './address.js';
 export { answerToolIf } from './answer-tool-if.js';
 export { cachedSerializer, type Serializer, type WireNames } from './cached-serializer.js';

@@ -7,6 +7,7 @@ import type { Fault } from './fault.js';
 import { floodFaults } from './floods.js';
 import { inStreamFaults } from './in-stream.js';
 import { otherToolFaults } from './other-tools.js';
+import { previewFaults } from './previews.js';
 import { quirkFaults } from './quirks.js';
 import { echoFaults, redirectFaults } from './redirects.js';
 import { sequenceFaults } from './sequences.js';
@@ -22,6 +23,7 @@ export const faults: readonly Fault[] = [
   ...bodyFaults,
   ...inStreamFaults,
   ...sequenceFaults,
+  ...previewFaults,
   ...quirkFaults,
   ...encodingFaults,
   ...floodFaults,
