@@ -1,12 +1,7 @@
 import type { ModelChunk, ModelContext } from '@millrace/core';
 import type { Subscription } from 'rxjs';
 import type { Piece } from './decode.js';
-
-/** What the answers of one model have shown about how its server ends them. Mutable: each answer updates it. */
-export interface Endings {
-  /** The server sent all of an answer, and neither ended the response nor announced its end. */
-  staysOpen: boolean;
-}
+import type { Endings } from './exchange.js';
 
 /** What one event contains. */
 interface Noted {

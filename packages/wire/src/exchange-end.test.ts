@@ -8,8 +8,7 @@ import {
 } from '@millrace/core';
 import { finish, lentContext, marbles, text } from '@millrace/core/testing';
 import { catchError, type Observable, Subscription, tap, throwError } from 'rxjs';
-import type { Endings } from './answer-end.js';
-import type { Exchange } from './exchange.js';
+import type { Endings, Exchange } from './exchange.js';
 import { exchange$ } from './exchange-stream.js';
 import { at } from './paths.js';
 import { doneEvent, event, exchangeWith, finishEvent, usageEvent } from './wire.test-support.js';

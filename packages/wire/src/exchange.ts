@@ -1,5 +1,4 @@
 import type { ModelChunk } from '@millrace/core';
-import type { Endings } from './answer-end.js';
 import type { Caps } from './caps.js';
 import type { HeadersLike } from './retry-after.js';
 
@@ -56,6 +55,12 @@ export interface Transfer {
   resume(): void;
   /** Closes the connection immediately, at any stage. */
   abort(): void;
+}
+
+/** What the answers of one model have shown about how its server ends them. Mutable: each answer updates it. */
+export interface Endings {
+  /** The server sent all of an answer, and neither ended the response nor announced its end. */
+  staysOpen: boolean;
 }
 
 /** One request to a vendor, and how to read what comes back. */

@@ -1,5 +1,4 @@
 export { type Access, type AccessSource, type Credentials, resolveAccess } from './access.js';
-export type { Endings } from './answer-end.js';
 export type { AddressSource } from './address.js';
 export { answerToolIf } from './answer-tool-if.js';
 export { cachedSerializer, type Serializer, type WireNames } from './cached-serializer.js';
@@ -7,7 +6,7 @@ export { capExceeded, type Caps, capsOf, defaultCaps } from './caps.js';
 export { blockIndex, signatureChunks, textChunks } from './chunks.js';
 export { decodeSignature, encodeSignature, isEncodedSignature } from './encoded-signature.js';
 export { variable } from './environment.js';
-export type { Exchange, Reader, WireEvent, WireRequest } from './exchange.js';
+export type { Endings, Exchange, Reader, WireEvent, WireRequest } from './exchange.js';
 export { exchange$ } from './exchange-stream.js';
 export { failure, type Fault } from './failure.js';
 export { faultOf } from './fault-of.js';

@@ -9,9 +9,8 @@ import {
 } from '@millrace/core';
 import { defined } from '@millrace/core/values';
 import { defer } from 'rxjs';
-import type { Endings } from './answer-end.js';
 import { capsOf } from './caps.js';
-import type { Exchange } from './exchange.js';
+import type { Endings, Exchange } from './exchange.js';
 import { exchange$ } from './exchange-stream.js';
 import type { VendorSettings } from './settings.js';
 
