@@ -19,8 +19,8 @@ const fewCalls: LeaksSectionOptions = {
   http: { perBlock: 20, blocks: 8, mostKb: 2_000 },
 };
 const manyCalls: LeaksSectionOptions = {
-  scripted: { perBlock: 1_000, blocks: 10, mostKb: 20 },
-  http: { perBlock: 100, blocks: 6, mostKb: 200 },
+  scripted: { perBlock: 500, blocks: 20, mostKb: 20 },
+  http: { perBlock: 100, blocks: 20, mostKb: 200 },
 };
 
 const onProgress = (what: string): void => console.error(`  ${what}`);

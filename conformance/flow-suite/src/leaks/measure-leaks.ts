@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { from, lastValueFrom, mergeMap } from 'rxjs';
 import { collectGarbage, settledMb } from '../memory-held.js';
+import { spreadOf } from '../spread.js';
 import type { Count } from './ledger.js';
 import type { Shared } from './shared.js';
 import type { Sort } from './sort.js';
@@ -17,7 +18,7 @@ export interface LeaksOptions {
 /** What calls have left behind. */
 export interface Leaks {
   readonly calls: number;
-  /** What the memory that is held has grown by for each 1,000 calls, once all is warm, in kilobytes. */
+  /** The growth of the memory that is held for each 1,000 calls, the median of the blocks, in kilobytes. */
   readonly growthKb: number;
   /** What keeps the process alive and was not there before, such as timers and sockets. */
   readonly resources: readonly string[];
@@ -86,13 +87,12 @@ const warmUps = 2;
 /** Calls that are under way at once. */
 const atOnce = 8;
 
-/** How much a row of looks has grown from one to the next: by the lowest of each half, because a look may come too early. */
-const growthOf = (looks: readonly number[]): number => {
-  const half = Math.floor(looks.length / 2);
-  return (
-    (Math.min(...looks.slice(-half)) - Math.min(...looks.slice(0, half))) / (looks.length - half)
-  );
-};
+/**
+ * How much memory grows from one block to the next: the median. A leak adds to every block; code that the runtime compiles,
+ * tables that it doubles, and garbage that it collects later add to one.
+ */
+const growthOf = (looks: readonly number[]): number =>
+  spreadOf(looks.slice(1).map((look, index) => look - (looks[index] ?? 0))).median;
 
 /** What is there now beyond what was there before. */
 const added = (before: readonly string[], now: readonly string[]): readonly string[] => {
