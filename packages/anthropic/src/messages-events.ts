@@ -1,5 +1,5 @@
 import type { Finish, ModelChunk, Usage } from '@millrace/core';
-import { isRecord, parsedJson } from '@millrace/core/values';
+import { exactJson, isRecord } from '@millrace/core/values';
 import {
   at,
   blockIndex,
@@ -170,7 +170,7 @@ const toolCallChunk = (
 });
 
 const withInput = (block: JsonRecord, json: string): JsonRecord => {
-  const input = parsedJson(json);
+  const input = exactJson(json);
   return input === undefined ? block : { ...block, input };
 };
 

@@ -4,6 +4,7 @@ import type {
   BetaUserMessageParam as UserMessageParam,
 } from '@anthropic-ai/sdk/resources/beta/messages';
 import type { Message } from '@millrace/core';
+import { toExactJson } from '@millrace/core/values';
 
 export interface Part {
   readonly type: ContentBlockParam['type'];
@@ -18,7 +19,7 @@ export interface Turn {
 
 export const toPart = (block: ContentBlockParam): Part => ({
   type: block.type,
-  json: JSON.stringify(block),
+  json: toExactJson(block),
 });
 
 /** Serializes a turn as one message. */

@@ -7,7 +7,14 @@ import {
   type ToolDeclaration,
 } from '@millrace/core';
 import { type Dialect, textTools } from '@millrace/core/text-tools';
-import { checkOptions, isFlag, isObject, isRecord, type Rule } from '@millrace/core/values';
+import {
+  checkOptions,
+  isFlag,
+  isObject,
+  isRecord,
+  type Rule,
+  toolInput,
+} from '@millrace/core/values';
 import {
   concatMap,
   defer,
@@ -159,7 +166,7 @@ const read = (
         out.push({
           type: 'toolCall',
           name,
-          ...(json === undefined ? { input: input ?? {} } : { json }),
+          ...(json === undefined ? toolInput(input ?? {}) : { json }),
           ...(refusal === undefined ? {} : { refusal }),
         });
       };

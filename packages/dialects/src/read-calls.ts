@@ -1,5 +1,5 @@
 import type { ToolDeclaration } from '@millrace/core';
-import { isRecord, parsedJson } from '@millrace/core/values';
+import { exactJson, isRecord, parsedJson } from '@millrace/core/values';
 import { readPython } from './python.js';
 
 export type ToolTable = ReadonlyMap<string, ToolDeclaration>;
@@ -237,7 +237,7 @@ const typed = (
   const isText = types.includes('string');
   if (isText && !(types.includes('null') && text === 'null')) return { value: text };
   const trimmed = text.trim();
-  const value = constants.has(trimmed) ? constants.get(trimmed) : parsedJson(trimmed);
+  const value = constants.has(trimmed) ? constants.get(trimmed) : exactJson(trimmed);
   if (value !== undefined) return { value };
   return types.length === 0 ? { value: text } : undefined;
 };

@@ -5,7 +5,7 @@ import {
   type Model,
   type ModelChunk,
 } from '@millrace/core';
-import { checkOptions, defined, isText, type Rule } from '@millrace/core/values';
+import { checkOptions, defined, isText, type Rule, toExactJson } from '@millrace/core/values';
 import { concat, concatMap, defer, type MonoTypeOperatorFunction, of } from 'rxjs';
 
 export interface CanaryTokenOptions {
@@ -109,7 +109,7 @@ const withoutToken =
           case 'toolCall': {
             const { id } = parts.add(chunk, 1).part;
             const { scan, rest } = args.get(id) ?? { scan: createTokenScan(token), rest: '' };
-            const json = chunk.json ?? JSON.stringify(chunk.input ?? '');
+            const json = chunk.json ?? toExactJson(chunk.input ?? '');
             const read = unescaped(rest + json);
             scanned(scan, read.text);
             args.set(id, { scan, rest: read.rest });

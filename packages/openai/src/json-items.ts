@@ -1,3 +1,5 @@
+import { toExactJson } from '@millrace/core/values';
+
 /** Consecutive messages, serialized as items of a JSON array. */
 export interface JsonItems {
   /** The role or type of the first item; `''` if there are no items. */
@@ -11,7 +13,7 @@ export interface JsonItems {
 export const toJsonItems = (kind: string, item: unknown): JsonItems => ({
   first: kind,
   last: kind,
-  json: JSON.stringify(item),
+  json: toExactJson(item),
 });
 
 /** Concatenates items. `between` returns the item to insert between a last and a first item, or `''`. */

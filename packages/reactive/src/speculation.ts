@@ -1,6 +1,6 @@
 import { createToolParts, type Tool, toolCallsOf, type ToolEmission } from '@millrace/core';
 import { type Context, type OpenRun, type Run, unanswered } from '@millrace/core/phases';
-import { isRecord, parsedJson } from '@millrace/core/values';
+import { exactJson, isRecord, toolInput } from '@millrace/core/values';
 import equal from 'fast-deep-equal';
 import {
   catchError,
@@ -265,6 +265,7 @@ export const closing = (): ((json: string) => unknown) => {
         if (depth === 0) isClosed = true;
       }
     }
-    return isClosed ? parsedJson(read.join('')) : undefined;
+    const whole = isClosed ? toolInput(exactJson(read.join(''))) : undefined;
+    return whole !== undefined && 'input' in whole ? whole.input : undefined;
   };
 };

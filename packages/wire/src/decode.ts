@@ -1,5 +1,5 @@
 import { isMillraceError, MillraceError, type ModelChunk } from '@millrace/core';
-import { parsedJson } from '@millrace/core/values';
+import { exactJson, parsedJson, toolInput } from '@millrace/core/values';
 import type { Exchange, WireEvent } from './exchange.js';
 import { failure, type Fault } from './failure.js';
 import { faultOf, faultOfBody } from './fault-of.js';
@@ -41,7 +41,7 @@ const decodeEvent = (
   { name, data: text, unterminated }: Extract<Frame, { type: 'event' }>,
 ): readonly Piece[] => {
   if (text.startsWith('[DONE]')) return [...(decoder.readDone?.() ?? []), done];
-  const data = parsedJson(text);
+  const data = exactJson(text);
   const fault = name === 'error' ? (faultOfBody(data) ?? { message: text }) : faultOf(data);
   if (fault !== undefined) return decodeFault(decoder, data, fault);
   if (data === undefined) {
@@ -51,7 +51,7 @@ const decodeEvent = (
   const event: WireEvent = name === undefined ? { data } : { name, data };
   try {
     const isLast = decoder.isLast?.(event) === true;
-    const chunks = decoder.read(event);
+    const chunks = decoder.read(event).map(withExactInput);
     return isLast ? [...chunks, done] : chunks;
   } catch (thrown) {
     throw misread(decoder, text, thrown);
@@ -59,13 +59,21 @@ const decodeEvent = (
 };
 
 const decodeWhole = (decoder: Decoder, text: string): readonly Piece[] => {
-  const body = parsedJson(text);
+  const body = exactJson(text);
   if (body === undefined) throw unreadable(decoder, 'neither a stream nor JSON', text);
   const fault = faultOfBody(body);
   if (fault !== undefined) return decodeFault(decoder, body, fault);
   const chunks = wholeChunks(decoder, body, text);
   if (chunks.some(({ type }) => type === 'finish')) return chunks;
   throw unreadable(decoder, 'JSON that is not an answer', text);
+};
+
+/** Arguments that came as a value: no chunk carries the bigints of `exactJson`. */
+const withExactInput = (chunk: ModelChunk): ModelChunk => {
+  if (chunk.type !== 'toolCall' || chunk.input === undefined) return chunk;
+  const { input, ...rest } = chunk;
+  const exact = toolInput(input);
+  return 'json' in exact ? { ...rest, ...exact } : chunk;
 };
 
 const decodeRefusal = (
@@ -80,7 +88,7 @@ const decodeRefusal = (
 
 const wholeChunks = (decoder: Decoder, body: unknown, text: string): readonly Piece[] => {
   try {
-    return decoder.readWhole(body);
+    return decoder.readWhole(body).map(withExactInput);
   } catch (thrown) {
     throw misread(decoder, text, thrown);
   }

@@ -1,4 +1,4 @@
-import { parsedJson } from '@millrace/core/values';
+import { exactJson, toExactJson } from '@millrace/core/values';
 import { at } from './paths.js';
 
 /**
@@ -6,7 +6,7 @@ import { at } from './paths.js';
  * because other vendors reject encrypted values, and the kind, which decides its position in a request.
  */
 export const encodeSignature = (vendor: string, kind: string, value: unknown): string =>
-  JSON.stringify({ vendor, kind, value });
+  toExactJson({ vendor, kind, value });
 
 /** Decodes a signature that was encoded for the same vendor and kind; returns `undefined` for any other signature. */
 export const decodeSignature = (
@@ -14,7 +14,7 @@ export const decodeSignature = (
   kind: string,
   signature: string | undefined,
 ): unknown => {
-  const decoded = isEncodedSignature(signature) ? parsedJson(signature) : undefined;
+  const decoded = isEncodedSignature(signature) ? exactJson(signature) : undefined;
   return at(decoded, 'vendor') === vendor && at(decoded, 'kind') === kind
     ? at(decoded, 'value')
     : undefined;

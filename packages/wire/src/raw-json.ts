@@ -1,3 +1,4 @@
+import { toExactJson } from '@millrace/core/values';
 import type { JsonRecord } from './paths.js';
 
 const json = Symbol('json');
@@ -23,7 +24,7 @@ export const stringifyObject = (fields: JsonRecord): string => {
     isRawJson(value)
       ? `${JSON.stringify(name)}:${value[json]}`
       : // Wrapped in an object, because `JSON.stringify` omits fields without a JSON value.
-        JSON.stringify({ [name]: value }).slice(1, -1),
+        toExactJson({ [name]: value }).slice(1, -1),
   );
   return `{${texts.filter((text) => text !== '').join(',')}}`;
 };

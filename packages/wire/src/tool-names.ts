@@ -1,3 +1,5 @@
+import { meantName } from '@millrace/core/values';
+
 /** Maps tool names to the names that a vendor accepts, and back. */
 export interface ToolNames {
   /** Returns the vendor's name of any tool. */
@@ -31,10 +33,13 @@ export const toolNames = (
   names.filter((name) => valid.test(name)).forEach(claim);
   names.forEach(claim);
   // A conversation may call tools that no longer exist: they claim a name when they first occur.
+  const isMapped = (wire: string): boolean => (nameOf.get(wire) ?? wire) !== wire;
   const isReserved = (name: string): boolean => reserved.includes(name) && !names.includes(name);
   return {
     toWire: (name) => (isReserved(name) ? name : claim(name)),
-    fromWire: (name) => nameOf.get(name) ?? name,
+    // A model may put a namespace before a name that only the vendor has.
+    fromWire: (name) =>
+      nameOf.get(meantName(name, (it) => isMapped(it))) ?? nameOf.get(name) ?? name,
   };
 };
 

@@ -56,8 +56,8 @@ export const describeEvent = (event: AgentEvent, theme: Theme, room: number): re
     case 'repaired':
       return note(
         event.toolCall === undefined
-          ? 'The action was not valid JSON and was repaired.'
-          : `The arguments for ${event.toolCall.name} were not valid JSON and were repaired.`,
+          ? 'The answer or the action was repaired.'
+          : `The call of ${event.toolCall.name} was repaired.`,
       );
     case 'approvalRequested':
       return note(`${event.toolCall.name} waits for approval.`);

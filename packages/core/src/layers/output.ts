@@ -25,6 +25,9 @@ import { failAs } from '../flow/contained.js';
 import { MillraceError } from '../values/errors.js';
 import type { Reply } from '../values/reply.js';
 import { isRecord } from '../values/json.js';
+import { hasInexact, markedJson } from '../values/exact-json.js';
+import { inexactOf } from '../tools/inexact.js';
+import { validatedWithoutNulls$ } from '../tools/without-nulls.js';
 import { type JsonReading, readJson, readStrictly } from '../values/read-json.js';
 import { type OutputLayer, trusted } from '../seams/layer.js';
 import { ready } from '../models/answer-tool.js';
@@ -70,9 +73,15 @@ export const readOutput$ = (output: Validator, text: string): Observable<Validat
   const reading = readValue(text);
   return 'problem' in reading
     ? of({ valid: false, problems: [reading.problem] })
-    : defer(() => output.validation$(reading.value)).pipe(
+    : defer(() => validated$(output, reading.value)).pipe(
         failAs('unknown', "The schema of 'output' failed"),
       );
+};
+
+const validated$ = (output: Validator, value: unknown): Observable<Validation> => {
+  if (!hasInexact(value)) return validatedWithoutNulls$(output, value);
+  const { problems, warnings } = inexactOf(value, output.jsonSchema, "The schema of 'output'");
+  return of({ valid: false, problems, warnings });
 };
 
 const readValue = (text: string): JsonReading => {
@@ -228,15 +237,22 @@ const preview = (text: string): unknown => {
   const start = text.indexOf('{');
   if (start === -1) return undefined;
   try {
-    return ownOnly(parse(text.slice(start), Allow.OBJ | Allow.ARR | Allow.STR));
+    const { json, mark } = markedJson(text.slice(start));
+    const isWhole = (value: unknown): boolean =>
+      mark === undefined || typeof value !== 'string' || !value.startsWith(mark);
+    return ownOnly(parse(json, Allow.OBJ | Allow.ARR | Allow.STR), isWhole);
   } catch {
     return undefined;
   }
 };
 
 /** The parser assigns keys, so a `__proto__` key in the text would set the prototype. */
-const ownOnly = (value: unknown): unknown => {
-  if (Array.isArray(value)) return value.map(ownOnly);
+const ownOnly = (value: unknown, isWhole: (value: unknown) => boolean): unknown => {
+  if (Array.isArray(value)) return value.filter(isWhole).map((item) => ownOnly(item, isWhole));
   if (!isRecord(value)) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, ownOnly(item)]));
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([, item]) => isWhole(item))
+      .map(([key, item]) => [key, ownOnly(item, isWhole)]),
+  );
 };

@@ -1,6 +1,7 @@
 import { defer, map, type MonoTypeOperatorFunction } from 'rxjs';
 import type { Model, ModelChunk, ModelRequest, ToolChoice } from './model.js';
 import { createToolParts, type ToolCallChunk, written } from './tool-parts.js';
+import { meantName } from '../values/meant-name.js';
 import { around, checkModel, inTime } from './timeouts.js';
 
 /** Wraps a model so that it enforces timeouts and supports `outputSchema`. */
@@ -51,7 +52,7 @@ const asText =
       let hasText = false;
       const spoken = (chunk: ToolCallChunk): ModelChunk => {
         const { part, isNew } = parts.add(chunk, attempt);
-        if (part.name !== name) return chunk;
+        if (meantName(part.name, (it) => it === name) !== name) return chunk;
         const json = chunk.json ?? (chunk.input === undefined ? '' : written(chunk.input));
         const gap = isNew && hasText ? '\n\n' : '';
         hasText = true;

@@ -136,10 +136,11 @@ export type ModelReport =
     }
   | {
       readonly type: 'repaired';
+      /** The JSON or the tool name that the model wrote. */
       readonly before: string;
-      /** The JSON it was repaired to. */
+      /** The repaired form of it. */
       readonly after: string;
-      /** The tool call whose arguments were repaired; absent if it was the whole action. */
+      /** The repaired tool call; absent for a whole action and for an answer. */
       readonly toolCall?: ToolCallBlock;
     }
   | {

@@ -1,4 +1,5 @@
-import { isRecord, isTooDeep, mayRepeatKeys, parsedJson } from '../values/json.js';
+import { exactJson, hasInexact, toExactJson } from '../values/exact-json.js';
+import { isRecord, isTooDeep, mayRepeatKeys } from '../values/json.js';
 import type { ToolCallBlock, VendorData } from '../values/message.js';
 import { defined } from '../values/options.js';
 import type { ModelChunk } from './model.js';
@@ -68,11 +69,20 @@ export const createToolParts = (
 export const toToolCall = (part: ToolPart): ToolCallBlock => {
   const { id, name, input, json, refusal, vendorData } = part;
   const text = json.join('');
-  const value = input ?? (text.trim() === '' ? {} : parsedJson(text));
+  const value = input ?? (text.trim() === '' ? {} : exactJson(text));
   const toolCall: ToolCallBlock =
-    isRecord(value) && !isTooDeep(value) && (input !== undefined || !mayRepeatKeys(text, value))
+    isRecord(value) &&
+    !isTooDeep(value) &&
+    !hasInexact(value) &&
+    (input !== undefined || !mayRepeatKeys(text, value))
       ? { type: 'tool_call', id, name, input: value }
-      : { type: 'tool_call', id, name, input: {}, invalidInput: text || written(value) };
+      : {
+          type: 'tool_call',
+          id,
+          name,
+          input: {},
+          invalidInput: input === undefined ? text : written(input),
+        };
   return { ...toolCall, ...defined({ refusal, vendorData }) };
 };
 
@@ -101,7 +111,7 @@ const idOf = ({ id }: ToolCallChunk): string | undefined => (id === '' ? undefin
 /** Converts a value of a model to JSON; a value that is nested too deeply cannot be converted. */
 export const written = (value: unknown): string => {
   try {
-    return JSON.stringify(value);
+    return toExactJson(value);
   } catch {
     return 'a value that cannot be read';
   }

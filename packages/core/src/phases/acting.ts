@@ -22,6 +22,8 @@ import { type Planned, planned, type Use } from '../tools/batch.js';
 import { type Extras, toToolRun } from '../values/tool-output.js';
 import { addUsage, noUsage, tokensIn } from '../values/usage.js';
 import { isRecord } from '../values/json.js';
+import { hasInexact } from '../values/exact-json.js';
+import { meantName } from '../values/meant-name.js';
 import { readJson } from '../values/read-json.js';
 
 type Needs = Parameters<typeof callTool$>[0] & Pick<Context, 'interruption' | 'memory' | 'local'>;
@@ -75,15 +77,20 @@ const allOf$ = (
 ): Observable<ToolCallResult[]> =>
   concat(...batches.map((batch) => from(batch).pipe(mergeMap(act, parallel)))).pipe(toArray());
 
-const readable = (
-  toolCall: ToolCallBlock,
-  { iteration }: OpenRun,
-  { hooks }: Needs,
-): ToolCallBlock => {
+/** The tool call with the name and the arguments that the model means, if it wrote them in another form. */
+const readable = (given: ToolCallBlock, run: OpenRun, context: Needs): ToolCallBlock => {
+  const { hooks, toolkit } = context;
+  const { iteration } = run;
+  const name = meantName(given.name, (it) => toolkit.find(it) !== undefined);
+  const toolCall = name === given.name ? given : frozen({ ...given, name });
+  if (toolCall !== given) {
+    hooks.report(iteration, { type: 'repaired', before: given.name, after: name, toolCall });
+  }
   const { invalidInput, ...use } = toolCall;
   if (invalidInput === undefined) return toolCall;
   const reading = readJson(invalidInput);
-  if ('problem' in reading || !isRecord(reading.value)) return toolCall;
+  if ('problem' in reading || !isRecord(reading.value) || hasInexact(reading.value))
+    return toolCall;
   const read = frozen({ ...use, input: reading.value });
   if (reading.repair)
     hooks.report(iteration, { type: 'repaired', toolCall: read, ...reading.repair });

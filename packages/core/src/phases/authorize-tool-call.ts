@@ -4,15 +4,18 @@ import { outputBelow, spentBelow } from '../seams/tool-context.js';
 import type { Context } from '../seams/context.js';
 import { deadline, type Limits, type Timeouts } from '../flow/deadline.js';
 import { isFatal, isMillraceError, messageOf } from '../values/errors.js';
-import { readJson } from '../values/read-json.js';
+import { hasInexact } from '../values/exact-json.js';
+import { type JsonReading, readJson } from '../values/read-json.js';
 import { isRecord } from '../values/json.js';
 import { abortsUnlessComplete, LazyAbort } from '../flow/lazy-abort.js';
-import type { ToolCallBlock } from '../values/message.js';
+import { frozen, type ToolCallBlock } from '../values/message.js';
 import type { OpenRun } from '../run.js';
 import { cell } from '../step.js';
 import type { Validation } from '../values/schema.js';
 import { failedOutput, type ToolOutput } from '../values/tool-output.js';
 import type { Planned } from '../tools/batch.js';
+import { inexactOf } from '../tools/inexact.js';
+import { written } from '../models/tool-parts.js';
 import type { CheckedUse, Decider, PendingUse, ReadyUse, Tool } from '../tools/types.js';
 import type { CostBelow } from '../seams/spending.js';
 import { noUsage } from '../values/usage.js';
@@ -57,15 +60,21 @@ export const authorization$ = (
   if (tool === undefined) return cannot(unknownTool(name, toolkit.names));
   if (isAsPlanned && plan.tool === undefined) return cannot(notYet(name));
   if (!isAsPlanned && !mayBecome(tool, plan, limits)) return cannot(renamed(name));
-  if (invalidInput !== undefined) return cannot(notAnObject(name, invalidInput));
+  if (invalidInput !== undefined) return cannot(unreadable(context, run, tool, invalidInput));
   const check$ = (toolCall: ToolCallBlock): Observable<CheckedUse> =>
     checked$(context, tool, toolCall, plan);
+  const first$ = check$(original).pipe(
+    thenMap((checked) => {
+      reportRepair(context, run, original, checked.toolCall);
+      return checked;
+    }),
+  );
   const deciders = [...(tool.deciders ?? []), ...local(decidersOfCall)];
   const { iteration } = run;
   const decided$ =
     deciders.length === 0
-      ? check$(original).pipe(thenMap((checked) => decisionOf(checked, { usage: noUsage })))
-      : throughDeciders$(original, deciders, (abort) => {
+      ? first$.pipe(thenMap((checked) => decisionOf(checked, { usage: noUsage })))
+      : throughDeciders$(first$, deciders, (abort) => {
           const stepId = `${iteration}/${plan.index}/intent`;
           const lending = { toolCallId: original.id, stepId, purpose: deciders[0]?.name };
           return {
@@ -93,7 +102,7 @@ const decisionOf = (checked: CheckedUse, cost: CostBelow): Authorization => {
 export const decidersOfCall = cell('call', (): Decider[] => []);
 
 const throughDeciders$ = (
-  toolCall: ToolCallBlock,
+  first$: Observable<CheckedUse>,
   deciders: readonly Decider[],
   pending: (abort: LazyAbort) => PendingUse,
 ): Observable<Authorization> => {
@@ -106,7 +115,7 @@ const throughDeciders$ = (
     before$.pipe(
       thenMap((checked) => (checked.status === 'ready' ? decide$(use, checked) : checked)),
     );
-  return deciders.reduce(decided$, use.check$(toolCall)).pipe(
+  return deciders.reduce(decided$, first$).pipe(
     abortsUnlessComplete(abort),
     map((checked) => {
       outputBelow(use.lent);
@@ -133,7 +142,12 @@ export const checked$ = (
   const extras = name === plan.toolCall.name ? plan.extras : {};
   const read = (validation = noVerdict): CheckedUse =>
     validation.valid
-      ? { status: 'ready', toolCall, input: inputOf(validation), value: validation.value }
+      ? {
+          status: 'ready',
+          toolCall: repairedCall(toolCall, validation.repaired),
+          input: inputOf(validation),
+          value: validation.value,
+        }
       : { ...validation, status: 'refused', toolCall, why: invalid(name, validation.problems) };
   return made$((owner) => {
     const validation = settled(tool.validation$(toolCall.input, values, extras), owner);
@@ -179,8 +193,36 @@ const notYet = (name: string): string =>
 const renamed = (name: string): string =>
   `Not run: ${name} must be called by its own name. Call it again.`;
 
-const notAnObject = (name: string, text: string): string => {
+const repairedCall = (toolCall: ToolCallBlock, input: unknown): ToolCallBlock =>
+  isRecord(input) ? frozen({ ...toolCall, input }) : toolCall;
+
+const reportRepair = (
+  { hooks }: Pick<Context, 'hooks'>,
+  { iteration }: OpenRun,
+  before: ToolCallBlock,
+  toolCall: ToolCallBlock,
+): void => {
+  if (toolCall === before) return;
+  const [was, is] = [before, toolCall].map(({ input }) => written(input));
+  hooks.report(iteration, { type: 'repaired', before: was ?? '', after: is ?? '', toolCall });
+};
+
+/** Why arguments could not be read, for the model. */
+const unreadable = (
+  { hooks }: Pick<Context, 'hooks'>,
+  { iteration }: OpenRun,
+  { name, inputSchema }: Tool,
+  text: string,
+): string => {
   const reading = readJson(text);
+  const value = 'problem' in reading ? undefined : reading.value;
+  if (!isRecord(value) || !hasInexact(value)) return notAnObject(name, text, reading);
+  const { problems, warnings } = inexactOf(value, inputSchema, `The tool '${name}'`);
+  for (const message of warnings) hooks.report(iteration, { type: 'warning', message });
+  return invalid(name, problems);
+};
+
+const notAnObject = (name: string, text: string, reading: JsonReading): string => {
   const why = 'problem' in reading ? ` (${reading.problem.slice(0, -1)})` : '';
   return `The arguments for ${name} are not a JSON object: ${text.slice(0, 200)}${why}`;
 };

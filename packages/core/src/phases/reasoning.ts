@@ -14,6 +14,7 @@ import type { Correction, EndedRun, OpenRun, Run } from '../run.js';
 import { append, assertAnswered, correct, end, messagesOf, nextIteration, spend } from '../run.js';
 import { withoutTools, withTools } from '../models/request-options.js';
 import { MillraceError } from '../values/errors.js';
+import type { Validation } from '../values/schema.js';
 import type { Limits } from '../flow/deadline.js';
 
 type Needs = Parameters<typeof ask$>[0] &
@@ -99,11 +100,25 @@ const read$ = (
   return waited$(context, `${run.iteration}/output`, output.read$(answerTextOf(answer))).pipe(
     map((read) => {
       if (read === undefined) return endInterrupted(run, context, answer);
+      reportReading(run, textOf(answer), read, context);
       return read.valid
         ? { ...decided, output: read.value }
         : reshape(run, answer, read.problems, context);
     }),
   );
+};
+
+const reportReading = (
+  { iteration }: OpenRun,
+  before: string,
+  read: Validation,
+  { hooks }: Pick<Context, 'hooks'>,
+): void => {
+  if (read.valid && read.repaired !== undefined) {
+    hooks.report(iteration, { type: 'repaired', before, after: JSON.stringify(read.repaired) });
+  }
+  const { warnings = [] } = read.valid ? {} : read;
+  for (const message of warnings) hooks.report(iteration, { type: 'warning', message });
 };
 
 type CorrectionNeeds = Pick<Context, 'hooks' | 'model' | 'limits'>;

@@ -79,7 +79,7 @@ describe('T5: coerceInput', () => {
   it('reads a text as a number where the schema says number; nothing else does', async () => {
     expect(await outputOf({ coerceInput: true }, { days: '5' })).toBe('{"days":5}');
     expect(await outputOf({ coerceInput: true }, { days: 'five' })).toContain('must be integer');
-    for (const days of [null, true, '', ' ', '0x5', []]) {
+    for (const days of [true, '', ' ', '0x5', []]) {
       expect(await outputOf({ coerceInput: true }, { days })).toContain('must be integer');
     }
     expect(await outputOf({}, { days: '5' })).toContain('must be integer (received "5")');

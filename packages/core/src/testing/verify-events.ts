@@ -112,7 +112,10 @@ const hear = (event: AgentEvent, calls: Map<string, Heard>): void => {
       move(event, heard, event.toolCall.id, 'asked', 'acting');
       return;
     case 'repaired':
-      if (event.toolCall !== undefined) move(event, heard, event.toolCall.id, 'asked');
+      if (event.toolCall === undefined) return;
+      // Its validation, which drops nulls, comes after `preActing`.
+      if (heard.toolCalls.get(event.toolCall.id) === 'acting') return;
+      move(event, heard, event.toolCall.id, 'asked');
       return;
     case 'suspended':
       move(event, heard, event.toolCall.id, 'done');

@@ -1,6 +1,7 @@
 import { checkOptions, isFlag } from '../values/options.js';
 import { misuse } from '../values/errors.js';
 import { copied, frozen } from '../values/message.js';
+import { withoutForbiddenNulls } from '../values/admits.js';
 import { isRecord } from '../values/json.js';
 import { isTool } from './toolkit.js';
 import { type HiddenInput, type JsonSchema, withoutKeys } from '../values/schema.js';
@@ -30,13 +31,15 @@ export const preset = <Value>(
   const own = Object.entries(parameters).map(
     ([name, value]) => [name, isContextKey(value) ? value : frozen(copied(value))] as const,
   );
+  const inputSchema = (overridable ? optional : withoutParameters)(tool.inputSchema, names);
   return {
     ...tool,
     hidden: [...(tool.hidden ?? []), ...(overridable ? [] : names)],
-    inputSchema: (overridable ? optional : withoutParameters)(tool.inputSchema, names),
+    inputSchema,
     validation$: (input, values, hidden) => {
-      const given = overridable && isRecord(input) ? input : {};
-      const set = own.filter(([name]) => !Object.hasOwn(given, name));
+      const given = overridable ? withoutForbiddenNulls(input, inputSchema) : undefined;
+      const isGiven = (name: string): boolean => isRecord(given) && Object.hasOwn(given, name);
+      const set = own.filter(([name]) => !isGiven(name));
       return tool.validation$(input, values, { ...resolved(set, values), ...hidden });
     },
   };

@@ -11,6 +11,7 @@ import {
 } from '../values/options.js';
 import { isRecord } from '../values/json.js';
 import { contained, made$, thenMap } from '../flow/contained.js';
+import { validatedWithoutNulls$ } from './without-nulls.js';
 import type { Demand } from '../flow/demand.js';
 import { pulls } from '../flow/from-pull.js';
 import {
@@ -61,14 +62,15 @@ export const tool = <
   checkOptions('tool()', definition, rules, ['name', 'description', 'run']);
   const { name, description, input = noParameters, run, ...policy } = definition;
   const owner = `tool '${name}': 'input'`;
-  const { jsonSchema, warnings = [], validation$ } = validatorOf(input, owner);
+  const validator = validatorOf(input, owner);
+  const { jsonSchema, warnings = [] } = validator;
   return {
     exclusive: false,
     ...policy,
     ...{ name, description },
     inputSchema: jsonSchema,
     ...(warnings.length > 0 && { warnings: warnings.map((it) => `${owner}: ${it}`) }),
-    validation$: (value, _values, hidden) => validation$(value, hidden),
+    validation$: (value, _values, hidden) => validatedWithoutNulls$(validator, value, hidden),
     run$: (value, context) =>
       // The validator guarantees the schema's type; no type guard can express that.
       // eslint-disable-next-line @typescript-eslint/consistent-type-assertions

@@ -1,5 +1,7 @@
 // Checks of options and of JSON, for code that takes either from outside.
+export { exactJson, toExactJson, toolInput } from './exact-json.js';
 export { isRecord, parsedJson } from './json.js';
+export { meantName } from './meant-name.js';
 export {
   checkOptions,
   defined,

@@ -1,3 +1,4 @@
+import { exactInteger, exactJson, toExactJson } from './exact-json.js';
 import { isTooDeep, mayRepeatKeys, parsedJson } from './json.js';
 
 /** JSON before and after a repair. */
@@ -6,7 +7,10 @@ export interface Repair {
   readonly after: string;
 }
 
-/** The value of a JSON text, or why it does not have exactly one. `isClosed`: brackets were missing at the end. */
+/**
+ * The value of a JSON text, or why it does not have exactly one. An integer that a number cannot hold is a bigint.
+ * `isClosed`: brackets were missing at the end.
+ */
 export type JsonReading =
   | { readonly value: unknown; readonly repair?: Repair; readonly isClosed?: boolean }
   | { readonly problem: string };
@@ -18,23 +22,58 @@ const maxDepth = 100;
 /**
  * Reads an object or an array that a model wrote: strictly, else tolerantly. It accepts what can mean one value only: quotes of another kind, a line break in a
  * string, comments, a comma too many or too few, `True` for `true`, keys without quotes, an unescaped quote that nothing but brackets follows, brackets that are missing at the end
- * after a complete string or bracket, and closing brackets and commas too many after it. It makes up no word, number or key, and drops none.
+ * after a complete string or bracket, and closing brackets, commas and marks of a chat template after it; also a string that holds the JSON.
+ * It makes up no word, number or key, and drops none.
  */
 export const readJson = (written: string): JsonReading => {
-  const text = unfenced(written.trim());
+  const bare = unfenced(written.trim());
+  const text = unquoted(unmarked(bare));
   if (hasDoubtfulEscape(text)) return { problem: backslashes };
   const strict = readStrictly(text);
-  if (strict !== undefined) return strict;
+  if (strict !== undefined) return text === bare ? strict : repaired(strict, written, text);
   const inner = /^[{[]\s*\\"/.test(text) ? parsedJson(`"${text}"`) : undefined;
   const plain = typeof inner === 'string' ? readStrictly(inner) : undefined;
   if (typeof inner === 'string' && plain !== undefined) {
-    return 'problem' in plain ? plain : { ...plain, repair: { before: written, after: inner } };
+    return repaired(plain, written, inner);
   }
   if (hasOddBackslash(text)) return { problem: backslashes };
   const read = text.length > maxLength ? { problem: invalid(text) } : readTolerantly(text);
   return 'problem' in read
     ? read
-    : { ...read, repair: { before: written, after: JSON.stringify(read.value) } };
+    : { ...read, repair: { before: written, after: toExactJson(read.value) } };
+};
+
+const repaired = (reading: JsonReading, before: string, after: string): JsonReading =>
+  'problem' in reading ? reading : { ...reading, repair: { before, after } };
+
+/** A mark of a chat template, such as `<|call|>` and `</tool_call>`. */
+const leadingMark = /^(?:<\|[\w ]{1,40}\|>|<[a-zA-Z][\w:|.-]{0,40}>)\s*/;
+const trailingMark = /\s*(?:<\|[\w ]{1,40}\|>|<\/[a-zA-Z][\w:|.-]{0,40}>)$/;
+
+const unmarked = (text: string): string => {
+  let rest = text;
+  while (rest.startsWith('<')) {
+    const mark = leadingMark.exec(rest.slice(0, 100))?.[0];
+    if (mark === undefined) return text;
+    rest = rest.slice(mark.length);
+  }
+  while (rest.endsWith('>')) {
+    const mark = trailingMark.exec(rest.slice(-100))?.[0];
+    if (mark === undefined) return text;
+    rest = rest.slice(0, -mark.length).trimEnd();
+  }
+  return rest;
+};
+
+/** Maximum number of times that JSON was put into a string. */
+const maxQuotes = 3;
+
+const unquoted = (text: string, left = maxQuotes): string => {
+  if (left === 0 || !text.startsWith('"')) return text;
+  const inner = parsedJson(text);
+  if (typeof inner !== 'string') return text;
+  const plain = unquoted(inner.trim(), left - 1);
+  return /^[{[]/.test(plain) ? plain : text;
 };
 
 const unfenced = (text: string): string => {
@@ -44,7 +83,7 @@ const unfenced = (text: string): string => {
 };
 
 export const readStrictly = (text: string): JsonReading | undefined => {
-  const value = parsedJson(text);
+  const value = exactJson(text);
   if (value === undefined) return undefined;
   if (isTooDeep(value)) return { problem: tooDeep };
   if (!mayRepeatKeys(text, value)) return { value };
@@ -151,7 +190,7 @@ const readTolerantly = (text: string): JsonReading => {
     const token = take(word);
     if (token === '') at = endOf(cutWord, at);
     if (constants.has(token)) return constants.get(token);
-    if (number.test(token)) return Number(token);
+    if (number.test(token)) return exactInteger(token) ?? Number(token);
     return /^[\p{L}_]/u.test(token) && !/^(?:undefined|NaN|Infinity)$/.test(token)
       ? token
       : undefined;
@@ -196,7 +235,7 @@ const readTolerantly = (text: string): JsonReading => {
     skip();
     const read = value();
     if (read === undefined) return undefined;
-    if (entries.has(name) && JSON.stringify(entries.get(name)) !== JSON.stringify(read)) {
+    if (entries.has(name) && toExactJson(entries.get(name)) !== toExactJson(read)) {
       problem ??= `The JSON has the key ${JSON.stringify(name)} twice, with different values.`;
     }
     entries.set(name, read);

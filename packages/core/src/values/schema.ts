@@ -31,8 +31,15 @@ export type Validation =
       readonly value: unknown;
       /** The input of the schema: pruned, with hidden values, not yet transformed by a Standard Schema. */
       readonly input?: unknown;
+      /** The input of the model without nulls at optional keys, if the schema forbids them. */
+      readonly repaired?: unknown;
     }
-  | { readonly valid: false; readonly problems: readonly string[] };
+  | {
+      readonly valid: false;
+      readonly problems: readonly string[];
+      /** Messages for `warning` events. */
+      readonly warnings?: readonly string[];
+    };
 
 /** Values that the model neither sees nor sets. They override the model's arguments. */
 export type HiddenInput = Readonly<Record<string, unknown>>;
@@ -83,16 +90,14 @@ const standardValidator = (schema: StandardSchemaV1, owner: string): Validator =
       if (infinite.length > 0) return of(refused(infinite.map(ofInfinite), hidden));
       const whole = withHidden(value, hidden);
       const result = validate(whole);
-      return ('then' in result ? from(result) : of(result)).pipe(
-        map((settled) =>
-          settled.issues === undefined
-            ? { valid: true, value: settled.value, input: whole }
-            : refused(
-                settled.issues.map((issue) => ofIssue(issue, whole)),
-                hidden,
-              ),
-        ),
-      );
+      const verdict = (settled: StandardSchemaV1.Result<unknown>): Validation =>
+        settled.issues === undefined
+          ? { valid: true, value: settled.value, input: whole }
+          : refused(
+              settled.issues.map((issue) => ofIssue(issue, whole)),
+              hidden,
+            );
+      return 'then' in result ? from(result).pipe(map(verdict)) : of(verdict(result));
     },
   };
 };

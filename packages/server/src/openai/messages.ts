@@ -7,7 +7,7 @@ import {
   type ToolCallBlock,
   type ToolResultBlock,
 } from '@millrace/core';
-import { isRecord, parsedJson } from '@millrace/core/values';
+import { exactJson, isRecord, toolInput } from '@millrace/core/values';
 import { contentOfParts, fieldOf, isShortId } from '../inbound.js';
 import { plainJson } from '../plain-json.js';
 import { assertShallow, refuse } from './refusals.js';
@@ -114,10 +114,10 @@ const callEntry = (id: unknown, call: unknown, place: string): Entry => {
 };
 
 const toolCallOf = (id: string, name: string, text: string, place: string): ToolCallBlock => {
-  const given: unknown = parsedJson(text === '' ? '{}' : text);
+  const given: unknown = exactJson(text === '' ? '{}' : text);
   assertShallow(given, place);
   // Without keys that could reach a prototype, which no conversation keeps.
-  const input = plainJson(given);
+  const input = 'input' in toolInput(given) ? plainJson(given) : undefined;
   return isRecord(input)
     ? { type: 'tool_call', id, name, input }
     : { type: 'tool_call', id, name, input: {}, invalidInput: text };

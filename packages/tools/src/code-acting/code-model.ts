@@ -90,7 +90,7 @@ const chunksOf = (
           index,
           id: idOf(toolCallId, call),
           name: call.name,
-          input: parsedJson(call.input),
+          json: call.input,
         })),
         finish,
       ];

@@ -12,7 +12,8 @@ import {
 import { isCompletion, isNone, parameterOf, readNamed, type ReadingContext } from './read-entry.js';
 import { emptyReading, unreadable, type Reading } from './parse-result.js';
 import { takeRun } from './cursor.js';
-import { isTooDeep, parsedJson } from '../../values/json.js';
+import { exactJson } from '../../values/exact-json.js';
+import { isTooDeep } from '../../values/json.js';
 import type { ToolDeclaration } from '../../models/model.js';
 
 const maxName = 200;
@@ -283,7 +284,7 @@ const readParameter = (
   const text = written.replace(/^\r?\n/, '').replace(/\r?\n$/, '');
   const schema = parameterOf(tool, key);
   if (schema?.['type'] === 'string') return { value: text };
-  const value = parsedJson(text);
+  const value = exactJson(text);
   if (value !== undefined && !isTooDeep(value)) return { value };
   const types = schema === undefined ? ['string'] : [schema['type']].flat();
   return types.includes('string') ? { value: text } : undefined;

@@ -1,3 +1,4 @@
+import { toolInput } from '../../values/exact-json.js';
 import { parsedJson } from '../../values/json.js';
 import type { ModelChunk, ModelReport, Malformed } from '../../models/model.js';
 import type { Dialect, DialectPrompts, PromptNeeds } from './dialects.js';
@@ -51,7 +52,7 @@ export const classify = (result: ParseResult, needs: ClassifyContext): Classific
       chunks: calls.map(({ name, input }, index) => ({
         type: 'toolCall',
         name,
-        input,
+        ...toolInput(input),
         ...refusalOf(name, index, needs),
       })),
       reports: [...reports, ...skipped(result)],

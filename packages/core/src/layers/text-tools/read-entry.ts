@@ -1,4 +1,5 @@
 import equal from 'fast-deep-equal';
+import { exactJson, toExactJson } from '../../values/exact-json.js';
 import { isRecord, parsedJson } from '../../values/json.js';
 import type { JsonSchema } from '../../values/schema.js';
 import { scanned } from './json-scan.js';
@@ -20,7 +21,7 @@ const readValue = (value: unknown, needs: ReadingContext): Reading => {
   if (!isRecord(value)) return unreadable('An action must be a JSON object.');
   const { outputSchema } = needs;
   return outputSchema !== undefined && isOutput(value, outputSchema, needs)
-    ? { ...emptyReading, answer: JSON.stringify(value) }
+    ? { ...emptyReading, answer: toExactJson(value) }
     : readEntry(value, needs);
 };
 
@@ -58,6 +59,7 @@ const isOfType = (value: unknown, property: unknown): boolean => {
   const types = [property['type']].flat().filter((type) => typeof type === 'string');
   if (types.length === 0) return true;
   const type = value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value;
+  if (type === 'bigint') return types.includes('number') || types.includes('integer');
   return types.includes(type) || (type === 'number' && types.includes('integer'));
 };
 
@@ -151,8 +153,7 @@ const completed = (input: unknown, { outputSchema }: ReadingContext): Reading =>
   return { ...emptyReading, answer: isWhole ? textOf(answers[0]) : textOf(input) };
 };
 
-const textOf = (value: unknown): string =>
-  typeof value === 'string' ? value : JSON.stringify(value);
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : toExactJson(value));
 
 const thoughtOf = (thoughts: readonly unknown[]): string | undefined => {
   const texts = thoughts.filter((thought) => thought !== null && thought !== '').map(textOf);
@@ -295,7 +296,7 @@ const cutAnswer = (text: string, needs: ReadingContext): Reading | undefined => 
   const key = open?.path.at(-1);
   if (open?.isKey !== false || key === undefined || !isOneOf(keys.answer, key)) return undefined;
   const after = `${withoutCutEscape(text)}"${missing.toReversed().join('')}`;
-  const value = parsedJson(after);
+  const value = exactJson(after);
   if (value === undefined) return undefined;
   const reading = readValue(value, needs);
   if (reading.answer === undefined || reading.problem !== undefined) return undefined;
