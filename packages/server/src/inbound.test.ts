@@ -241,9 +241,9 @@ describe('what a client asks for', () => {
   it('reads a data URL without an end in no time', () => {
     const url = `data:a/b;${';base64'.repeat(200_000)}`;
     const messages = [{ role: 'user', parts: [{ type: 'file', url }] }];
-    const began = performance.now();
+    const began = process.cpuUsage().user / 1_000;
     expect(() => inputOfUiMessages({ id: 'a', messages })).toThrow('as base64 data');
-    expect(performance.now() - began).toBeLessThan(2_000);
+    expect(process.cpuUsage().user / 1_000 - began).toBeLessThan(2_000);
   });
 });
 

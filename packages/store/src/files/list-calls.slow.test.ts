@@ -104,9 +104,9 @@ describe('a long call', () => {
     await written(directory, 'c', 9, headOf('c') + writeBatch(records));
     const times: number[] = [];
     for (let tries = 0; tries < 2; tries += 1) {
-      const begun = performance.now();
+      const begun = process.cpuUsage().user / 1_000;
       const read = await lastValueFrom(fileCalls(directory).read$('c').pipe(toArray()));
-      times.push(performance.now() - begun);
+      times.push(process.cpuUsage().user / 1_000 - begun);
       expect(read.flat()).toHaveLength(count);
     }
     return Math.min(...times);

@@ -209,9 +209,9 @@ describe('calculator, as a sandbox', () => {
     '1'.repeat(501),
   ])('refuses %s at once', async (expression) => {
     await expect(calculate('1')).resolves.toBe('1');
-    const start = performance.now();
+    const start = process.cpuUsage().user / 1_000;
     await expect(calculate(expression)).rejects.toThrow();
-    expect(performance.now() - start).toBeLessThan(1_000);
+    expect(process.cpuUsage().user / 1_000 - start).toBeLessThan(1_000);
   });
 
   const pieces = (
@@ -224,12 +224,12 @@ describe('calculator, as a sandbox', () => {
     await fc.assert(
       fc.asyncProperty(expressions, async (parts) => {
         const expression = parts.join(' ').slice(0, 500);
-        const start = performance.now();
+        const start = process.cpuUsage().user / 1_000;
         const result = await calculate(expression).catch((error: unknown) => error);
         const text = result instanceof Error ? result.message : result;
         expect(typeof text === 'string' && text.length > 0 && text.length < 700).toBe(true);
         expect(text).not.toMatch(/NaN|Infinity|undefined|TypeError|\[object/u);
-        expect(performance.now() - start).toBeLessThan(2_000);
+        expect(process.cpuUsage().user / 1_000 - start).toBeLessThan(2_000);
       }),
       { numRuns: 300 },
     );

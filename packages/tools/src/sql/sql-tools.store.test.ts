@@ -315,9 +315,9 @@ describe('sql_query on a server', () => {
     expect((await query(sql)).text).toBe('one\n1\n[1 row.]');
     expect(withoutSemicolon(sql)).toBe(sql.replace(pattern, ''));
     const long = `x${' '.repeat(200_000)}x`;
-    const before = performance.now();
+    const before = process.cpuUsage().user / 1_000;
     expect(withoutSemicolon(long)).toBe(long);
-    expect(performance.now() - before).toBeLessThan(1_000);
+    expect(process.cpuUsage().user / 1_000 - before).toBeLessThan(1_000);
     expect(withoutSemicolon(' ;; ')).toBe('');
   });
 

@@ -119,10 +119,10 @@ describe('secrets', () => {
     const { clean } = createRedaction(undefined);
     const pieces = ['sk-', 'eyJ-', 'eyJaaaaaaaa.', 'SG.', 'whsec_', 'a://b:', '@', 'api_key='];
     const begin = ['-----BEGIN PRIVATE', 'KEY-----'].join(' ');
-    const startedAt = performance.now();
+    const startedAt = process.cpuUsage().user / 1_000;
     for (const piece of [...pieces, begin]) clean(piece.repeat(200_000 / piece.length));
     // A quadratic pattern takes more than ten seconds.
-    expect(performance.now() - startedAt).toBeLessThan(5_000);
+    expect(process.cpuUsage().user / 1_000 - startedAt).toBeLessThan(5_000);
   });
 
   it('are refused as patterns that break requests', async () => {
