@@ -18,6 +18,7 @@ const fewCalls: LeaksSectionOptions = {
   scripted: { perBlock: 100, blocks: 8, mostKb: 500 },
   http: { perBlock: 20, blocks: 8, mostKb: 2_000 },
 };
+/** Two sorts of thirteen interrupt a session, which keeps that as its state, in 80 bytes: 12 kB of 1,000 calls. */
 const manyCalls: LeaksSectionOptions = {
   scripted: { perBlock: 500, blocks: 20, mostKb: 20 },
   http: { perBlock: 100, blocks: 20, mostKb: 200 },
