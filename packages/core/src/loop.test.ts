@@ -215,7 +215,7 @@ describe('the loop', () => {
     const agent = createAgent({ model: tireless, tools: [clock] });
     const reply = await agent.call('?', { limits: { ...unbounded.limits, maxIterations } });
     expect(reply).toMatchObject({ reason: 'maxIterations', iterations: maxIterations });
-  }, 120_000);
+  });
 
   it('L8: nested and concurrent synchronous calls keep apart', async () => {
     const nested = tool({

@@ -308,9 +308,9 @@ describe('the log of a conversation', () => {
       ...driver,
       claim$: (id) => (id === '~conversation/s' ? NEVER : driver.claim$(id)),
     };
-    const began = process.cpuUsage().user / 1_000;
+    const began = performance.now();
     await new Promise<void>((done) => write(createCallStore(slow), 'd', history, done));
-    expect(process.cpuUsage().user / 1_000 - began).toBeLessThan(5_000);
+    expect(performance.now() - began).toBeLessThan(60_000);
     held.unsubscribe();
     expect(await openIn(driver, 'd')).toEqual(history);
   });

@@ -115,7 +115,7 @@ describe('the devtools of a running agent', () => {
     );
     expect(elements).toBeLessThan(2_000);
     expect(heap).toBeLessThan(60_000_000);
-  }, 120_000);
+  });
 
   it('interrupt a running call', async () => {
     const { page, inspect } = await opened();
