@@ -106,6 +106,8 @@ export type ModifiablePayload =
       readonly result: ToolResultBlock;
       /** The duration of the tool call, in milliseconds. */
       readonly ms: number;
+      /** The error that the tool threw or returned. Not enumerable, and not in a journal: copies do not have it. */
+      readonly error?: Error;
       /** The result is the answer: the call ends with reason `toolFinal`. */
       readonly finalAnswer?: boolean;
       /** Set it to end the call after this batch of tool calls, with reason `stopped`. */
@@ -201,6 +203,12 @@ export const modifiableTypes: readonly ModifiableType[] = [
   'postPlanning',
   'postCall',
 ];
+
+/** Adds the error of a tool to its event. It may hold secrets, so nothing that copies or writes the event gets it. */
+export const withError = <Event extends object>(event: Event, error: unknown): Event =>
+  error === undefined
+    ? event
+    : Object.defineProperty(event, 'error', { value: error, enumerable: false });
 
 /** Whether an event is of one of these types. */
 export const isEvent = <Type extends EventType>(

@@ -1,7 +1,8 @@
 import { errorCodes, isMillraceError, messageOf, MillraceError } from '../values/errors.js';
 import type { AgentEvent, EventType } from '../events.js';
-import { areContentBlocks, frozen, withPlainDetails } from '../values/message.js';
-import { isRecord } from '../values/json.js';
+import { areContentBlocks, frozen, isPlain, withPlainDetails } from '../values/message.js';
+import { isObject, isRecord } from '../values/json.js';
+import { plainPart } from '../values/plain-json.js';
 import { respelled } from '../memories/former-spelling.js';
 import type { ModelAnswer } from '../phases/ask.js';
 import type { Authorization } from '../phases/authorize-tool-call.js';
@@ -63,7 +64,7 @@ export const canBeWritten = (value: unknown): boolean => {
 
 const plain = (_key: string, value: unknown): unknown => {
   if (typeof value === 'bigint') return String(value);
-  if (!isMillraceError(value)) return value;
+  if (!isMillraceError(value)) return isObject(value) && !isPlain(value) ? plainPart(value) : value;
   const { code, message, retryable, userMessage } = value;
   return { code, message, retryable, userMessage };
 };

@@ -3,7 +3,7 @@ import { made$, recovering, settled, thenMap } from '../flow/contained.js';
 import { outputBelow, spentBelow } from '../seams/tool-context.js';
 import type { Context } from '../seams/context.js';
 import { deadline, type Limits, type Timeouts } from '../flow/deadline.js';
-import { isFatal, isMillraceError, messageOf } from '../values/errors.js';
+import { isFatal, isMillraceError } from '../values/errors.js';
 import { hasInexact } from '../values/exact-json.js';
 import { type JsonReading, readJson } from '../values/read-json.js';
 import { isRecord } from '../values/json.js';
@@ -12,7 +12,7 @@ import { frozen, type ToolCallBlock } from '../values/message.js';
 import type { OpenRun } from '../run.js';
 import { cell } from '../step.js';
 import type { Validation } from '../values/schema.js';
-import { failedOutput, type ToolOutput } from '../values/tool-output.js';
+import { failedOutput, thrownOutput, type ToolOutput } from '../values/tool-output.js';
 import type { Planned } from '../tools/batch.js';
 import { inexactOf } from '../tools/inexact.js';
 import { written } from '../models/tool-parts.js';
@@ -238,8 +238,8 @@ export const failedBy = (
   error: unknown,
 ): ToolOutput => {
   if (!isMillraceError(error) || error.code !== 'config') {
-    return failedOutput(`Failed: ${messageOf(error)}`);
+    return thrownOutput(error);
   }
   hooks.report(iteration, { type: 'handlerError', of: 'tool', name, error });
-  return failedOutput('Failed: the tool is not configured. Continue without it.');
+  return thrownOutput(error, 'Failed: the tool is not configured. Continue without it.');
 };

@@ -21,7 +21,7 @@ import { outputBelow, spentBelow } from '../seams/tool-context.js';
 import type { OpenRun } from '../run.js';
 import { addCost, type CostBelow, costOf } from '../seams/spending.js';
 import type { ToolEmission, ToolOutput } from '../values/tool-output.js';
-import { failedOutput, toOutput } from '../values/tool-output.js';
+import { failedOutput, lostIn, toOutput } from '../values/tool-output.js';
 import type { Planned } from '../tools/batch.js';
 import type { Tool, ToolContext, ToolRetry } from '../tools/types.js';
 
@@ -132,7 +132,14 @@ const output$ = (
   });
   const progressOf = (value: unknown) => ({ type: 'actingChunk', toolCall, value }) as const;
   const add = (last: ToolOutput, emission: ToolEmission): ToolOutput => {
-    if (emission.type === 'output') return emission.output;
+    if (emission.type === 'output') {
+      const lost = lostIn(emission.output);
+      if (lost.length > 0) {
+        const message = `The output of the tool '${name}' has values that JSON cannot express: ${lost.slice(0, 10).join(', ')}.`;
+        hooks.report(iteration, { type: 'warning', message });
+      }
+      return emission.output;
+    }
     hooks.report(iteration, progressOf(emission.value));
     return last;
   };

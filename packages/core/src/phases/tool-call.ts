@@ -2,12 +2,13 @@ import { type Observable, throwError, timer } from 'rxjs';
 import type { ContentBlock, ToolResultBlock, ToolCallBlock } from '../values/message.js';
 import { freezeResult, frozen } from '../values/message.js';
 import type { Extras, ToolOutput } from '../values/tool-output.js';
-import { cutObservation, failedOutput, rejectedResult } from '../values/tool-output.js';
+import { cutObservation, errorIn, failedOutput, rejectedResult } from '../values/tool-output.js';
 import type { Authorization } from './authorize-tool-call.js';
 import { answered, authorization$, interrupted } from './authorize-tool-call.js';
 import { MillraceError } from '../values/errors.js';
 import { holding } from '../flow/interruption.js';
 import type { Context } from '../seams/context.js';
+import { withError } from '../events.js';
 import { made$, thenMap } from '../flow/contained.js';
 import { type OpenRun, progress } from '../run.js';
 import { defined } from '../values/options.js';
@@ -260,12 +261,16 @@ const finish$ = (
 ): Observable<ToolCallResult> => {
   const given = resultOf(toolCall, output, note);
   const after = { type: 'postActing', toolCall, result: given, ms: at.ms } as const;
-  const payload = output.finalAnswer === true ? { ...after, finalAnswer: true } : after;
+  const error = errorIn(output);
+  const payload = withError(
+    output.finalAnswer === true ? { ...after, finalAnswer: true } : after,
+    error,
+  );
   const ran = { toolCall, executed, failed, usage, ...at, ...(below && { below }) };
   return hooks.emit$(iteration, payload, (event): ToolCallResult => {
     if (event === undefined) {
       const result = rejectedResult(toolCall.id);
-      hooks.report(iteration, { ...after, result });
+      hooks.report(iteration, withError({ ...after, result }, error));
       return { result, extras: {}, finalAnswer: undefined, stop: false, ...ran };
     }
     const { content, isError, suspended: later } = event.result;

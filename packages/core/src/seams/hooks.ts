@@ -15,6 +15,7 @@ import type {
   ReportedPayload,
   ModifiableType,
 } from '../events.js';
+import { withError } from '../events.js';
 import { type EventHook, type Hook, ordered } from './interceptor.js';
 import { createStage, type Stage, through$ } from '../flow/stage.js';
 import type { Trampoline } from '../flow/trampoline.js';
@@ -110,11 +111,15 @@ export const createHooks = ({
     });
   };
   const report: Hooks['report'] = (iteration, payload) =>
-    deliverEvent(payload.type, iteration, (around) => Object.assign(around, payload));
+    deliverEvent(payload.type, iteration, (around) =>
+      withErrorOf(payload, Object.assign(around, payload)),
+    );
   const deliverModified = (iteration: number, own: ModifiablePayload, event: ModifiablePayload) =>
     event === own
       ? report(iteration, own)
-      : deliverEvent(event.type, iteration, (around: Envelope) => ({ ...event, ...around }));
+      : deliverEvent(event.type, iteration, (around: Envelope) =>
+          withErrorOf(own, { ...event, ...around }),
+        );
   const everyone = [
     ...watchersOf(interceptors, call, (payload) => report(latest, payload)),
     ...listeners,
@@ -138,7 +143,9 @@ export const createHooks = ({
     const ofType = stages.filter(({ type }) => type === own.type);
     // Frozen before interceptors run: an edit in place would change later requests.
     if (ofType.length === 0 && isOfType(own)) return made$(() => next(freezeEvent(own)));
-    const event = freezeEvent(Object.assign(envelope(own.type, iteration, 0), own));
+    const event = freezeEvent(
+      withErrorOf(own, Object.assign(envelope(own.type, iteration, 0), own)),
+    );
     return through$<ModifiableEvent>(
       event,
       ofType.map(({ stage }) => stage),
@@ -172,6 +179,11 @@ export const createHooks = ({
       }, identity),
   };
 };
+
+const withErrorOf = <Event extends object>(
+  payload: ReportedPayload | ModifiablePayload,
+  event: Event,
+): Event => (payload.type === 'postActing' ? withError(event, payload.error) : event);
 
 const stageOf = (
   { type, failOpen, name, open }: EventHook & { readonly name: string },

@@ -119,11 +119,22 @@ export const toMillraceError = (
 
 export const messageOf = (thrown: unknown): string => {
   try {
-    return thrown instanceof Error ? thrown.message || thrown.name : String(thrown);
+    if (typeof thrown !== 'object' || thrown === null) return String(thrown);
+    const field = (name: string): unknown => Reflect.get(thrown, name);
+    const [message, name, errors] = [field('message'), field('name'), field('errors')];
+    if (typeof message === 'string' && message !== '') return message;
+    if (Array.isArray(errors) && errors.length > 0) {
+      return errors.slice(0, 3).map(messageOf).join('; ');
+    }
+    if (typeof name === 'string' && name !== '') return name;
+    const text = textOf(thrown);
+    return text === '[object Object]' ? 'an object without a message was thrown' : text;
   } catch {
     return 'a value that cannot be shown was thrown';
   }
 };
+
+const textOf: (value: unknown) => string = String;
 
 const userMessageFor = (code: MillraceErrorCode): string => {
   switch (code) {

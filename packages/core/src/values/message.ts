@@ -1,4 +1,5 @@
 import { isObject, isRecord, parsedJson } from './json.js';
+import { toPlainJson } from './plain-json.js';
 
 /** What a vendor adds to a part of an answer and wants back with it: plain JSON, sent to that vendor only. */
 export interface VendorData {
@@ -397,8 +398,7 @@ export const withPlainResults = (messages: readonly Message[]): readonly Message
 
 const plainOf = (details: unknown): unknown => {
   try {
-    const text: unknown = JSON.stringify(details);
-    return typeof text === 'string' ? parsedJson(text) : undefined;
+    return parsedJson(toPlainJson(details).json);
   } catch {
     return undefined;
   }

@@ -1,6 +1,14 @@
-import { messageOf } from './errors.js';
+import { messageOf, MillraceError } from './errors.js';
 import type { ContentBlock, Suspended, ToolCallBlock, ToolResultBlock } from './message.js';
-import { areContentBlocks, freezeResult, plainBlock, textBlock, textOf } from './message.js';
+import {
+  areContentBlocks,
+  freezeResult,
+  isContentBlock,
+  plainBlock,
+  textBlock,
+  textOf,
+} from './message.js';
+import { hasOnly, isError, toPlainJson } from './plain-json.js';
 import type { ToolRun } from './reply.js';
 import { isRecord } from './json.js';
 
@@ -47,13 +55,39 @@ export const toolOutput = ({ content, ...rest }: ToolOutputInit): ToolOutput => 
 export const failedOutput = (text: string): ToolOutput =>
   toolOutput({ content: text, isError: true });
 
+const errors = new WeakMap<ToolOutput, Error>();
+const losses = new WeakMap<ToolOutput, readonly string[]>();
+
+/** The output of a tool that threw. The error itself stays in this process. */
+export const thrownOutput = (cause: unknown, text = `Failed: ${messageOf(cause)}`): ToolOutput => {
+  const output = failedOutput(text);
+  const what = 'The tool threw a value that is not an Error';
+  const error = isError(cause)
+    ? cause
+    : new MillraceError('tool', `${what}: ${messageOf(cause)}`, { cause });
+  errors.set(output, error);
+  return output;
+};
+
+/** Returns the error that a tool threw or returned. */
+export const errorIn = (output: ToolOutput): Error | undefined => errors.get(output);
+
+/** Returns the parts of a returned value that the output does not have. */
+export const lostIn = (output: ToolOutput): readonly string[] => losses.get(output) ?? [];
+
 /** Converts a returned value to a tool output; a value that JSON cannot express becomes a failed one. */
 export const toOutput = (returned: unknown): ToolOutput => {
   if (isOutput(returned)) return checkedOutput(returned);
   if (typeof returned === 'string') return toolOutput({ content: returned });
   if (returned === undefined) return toolOutput({ content: '(no output)' });
   try {
-    return toolOutput({ content: asJson(returned) });
+    const blocks = blocksIn(returned);
+    if (blocks !== undefined) return toolOutput({ content: blocks.map(plainBlock) });
+    if (isError(returned)) return thrownOutput(returned);
+    const { json, lost } = toPlainJson(returned);
+    const output = toolOutput({ content: withoutQuotes(returned, json) });
+    if (lost.length > 0) losses.set(output, lost);
+    return output;
   } catch (cause) {
     return failedOutput(`The tool's output cannot be converted to JSON: ${messageOf(cause)}.`);
   }
@@ -76,14 +110,26 @@ const checkedOutput = (output: ToolOutput): ToolOutput => {
 export const isOutput = (value: unknown): value is ToolOutput =>
   isRecord(value) && Object.hasOwn(value, brand);
 
-/** `stringify` returns `undefined` for functions and symbols, despite its type. */
-const asJson = (value: unknown): string => {
-  const json: unknown = JSON.stringify(value, bigintAsText);
-  return typeof json === 'string' ? json : `(a ${typeof value})`;
-};
+/** A value without JSON of its own, such as NaN or a bigint, is text, not a JSON string. */
+const withoutQuotes = (returned: unknown, json: string): string =>
+  typeof returned !== 'object' && json.startsWith('"') ? json.slice(1, -1) : json;
 
-const bigintAsText = (_key: string, value: unknown): unknown =>
-  typeof value === 'bigint' ? String(value) : value;
+const blockFields = [
+  ...['type', 'text', 'source', 'name', 'detail', 'cache'],
+  ...['citations', 'separate', 'phase', 'vendorData'],
+];
+
+/** The content of a list of blocks and strings, or of an image, audio or file; a list of strings or other records is data. */
+const blocksIn = (returned: unknown): readonly ContentBlock[] | undefined => {
+  const isBlock = (value: unknown): value is ContentBlock =>
+    isContentBlock(value) && hasOnly(value, blockFields);
+  if (isBlock(returned) && returned.type !== 'text') return [returned];
+  if (!Array.isArray(returned) || !returned.some(isBlock)) return undefined;
+  const blocks = returned.map((item: unknown) =>
+    typeof item === 'string' ? textBlock(item) : item,
+  );
+  return blocks.every(isBlock) ? blocks : undefined;
+};
 
 export const rejectedResult = (toolCallId: string): ToolResultBlock =>
   freezeResult({

@@ -1,8 +1,9 @@
 import type { CallInfo } from '../../values/reply.js';
-import { misuse } from '../../values/errors.js';
+import { messageOf, misuse } from '../../values/errors.js';
 import type { AgentEvent, EventOf, EventType } from '../../events.js';
 import { watch, type Interceptor } from '../../seams/interceptor.js';
 import { isRecord } from '../../values/json.js';
+import { isError } from '../../values/plain-json.js';
 import { textOf, type ToolCallBlock, toolCallsOf } from '../../values/message.js';
 import { checkOptions, defined, isFlag, isFunction, isText } from '../../values/options.js';
 import { isUsage } from '../../values/shape.js';
@@ -38,8 +39,9 @@ export interface LogEventsOptions {
 
 /**
  * Logs every event of an agent's calls: `info` for the start and end of a call, `error` for its failure, `warn` for
- * problems, `debug` for the rest. Logs names, numbers and codes, never texts or arguments. `console` (default) gets a line:
- * time (UTC), agents, call and iteration, event, details. Other loggers get fields and a message.
+ * problems, `debug` for the rest. Logs names, numbers, codes, and the stacks of errors in tools and handlers with their
+ * messages and causes; no other texts and no arguments. `console` (default) gets a line: time (UTC), agents, call and
+ * iteration, event, details. Other loggers get fields and a message.
  */
 export const logEvents = (
   logger: Logger = console,
@@ -55,7 +57,7 @@ export const logEvents = (
       if (event.type.endsWith('Chunk') && !chunks) return;
       const fields = { ...fieldsOf(event, call), ...detailsOf(event) };
       const message = format(fields, event);
-      if (isConsole) console[levelOf(event)](message);
+      if (isConsole) console[levelOf(event)](withStack(message, fields));
       else logger[levelOf(event)](fields, message);
     },
     { name },
@@ -65,7 +67,16 @@ export const logEvents = (
 const typeOf = ({ event }: LogFields): string => event;
 
 const lineOf = (
-  { event, callId, rootId: _rootId, agent, iteration, seq: _seq, ...details }: LogFields,
+  {
+    event,
+    callId,
+    rootId: _rootId,
+    agent,
+    iteration,
+    seq: _seq,
+    stack: _stack,
+    ...details
+  }: LogFields,
   { at }: AgentEvent,
 ): string => {
   const time = new Date(at).toISOString().slice(11, -1);
@@ -73,6 +84,21 @@ const lineOf = (
   const words = [agent, `${callId}/${iteration}`, event].map(wordOf);
   const line = [time, ...words, ...Object.entries(details).flatMap(detailOf)].join(' ');
   return line.replaceAll(callId, shortId);
+};
+
+const withStack = (line: string, { stack }: LogFields): string =>
+  typeof stack === 'string' ? `${line}\n${stack.replaceAll(/[^\P{C}\n]/gu, '?')}` : line;
+
+/** Maximum number of causes in a log entry. */
+const maxCauses = 5;
+
+/** The stack of an error with those of its causes, without its other fields, which may hold secrets. */
+const stackOf = (error: unknown, left = maxCauses): string => {
+  if (!isError(error)) return messageOf(error);
+  const { name, message, stack = `${name}: ${message}`, cause } = error;
+  return cause === undefined || left === 0
+    ? stack
+    : `${stack}\nCaused by: ${stackOf(cause, left - 1)}`;
 };
 
 const detailOf = ([name, value]: readonly [string, unknown]): readonly string[] => {
@@ -173,15 +199,23 @@ const byType: { readonly [Type in EventType]?: Details<Type> } = {
   approvalRequested: call,
   approvalDecided: (event) => ({ ...call(event), approved: event.approved }),
   repaired: (event) => ({ ...call(event), characters: event.before.length }),
-  postActing: ({ result, ms, ...event }) => {
-    const { isError } = result;
-    return { ...call(event), isError, ms, characters: textOf(result).length };
-  },
+  postActing: ({ toolCall, result, ms, error }) => ({
+    ...call({ toolCall }),
+    isError: result.isError,
+    ms,
+    characters: textOf(result).length,
+    ...(error !== undefined && { stack: stackOf(error) }),
+  }),
   postCall: ({ reply: { reason, finish, iterations, toolCalls, usage, elapsedMs } }) => {
     return { reason, finish, iterations, toolCalls: toolCalls.length, usage, elapsedMs };
   },
   error: failure,
-  handlerError: (event) => ({ of: event.of, handler: event.name, ...failure(event) }),
+  handlerError: (event) => ({
+    of: event.of,
+    handler: event.name,
+    ...failure(event),
+    stack: stackOf(event.error),
+  }),
   modelWaiting: ({ model, waitedMs }) => ({ model, waitedMs }),
   modelRetry: ({ model, attempt, attempts, waitMs, ...event }) => {
     return { model, attempt, attempts, waitMs, ...failure(event) };
