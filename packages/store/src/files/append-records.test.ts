@@ -1,13 +1,16 @@
-import { type FileHandle, mkdtemp, rm } from 'node:fs/promises';
+import { type FileHandle, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
-import { asyncScheduler } from 'rxjs';
+import { asyncScheduler, VirtualTimeScheduler } from 'rxjs';
 import { appendTo } from './append-records.js';
 import { toStoreError } from './file-system.js';
 import { laterSegmentsOn } from './later-segments.js';
+import { writeLine } from './line.js';
 import { openSegment } from './open-segment.js';
 import { beginning, readCall } from './read-call.js';
+import { segmentPath } from './segments.js';
 
 // A disk that others use, too, takes its time to keep what it is given.
 jest.setTimeout(240_000);
@@ -55,6 +58,36 @@ it('S6: an append that the disk has no room for leaves nothing, and does not har
   disk.isFull = false;
   await append([record('d')]);
   expect(await names()).toEqual(['a', 'd']);
+  await segment.file.close();
+});
+
+it('S7: records count that the next writer sees, even if its head takes long', async () => {
+  const call = await mkdtemp(join(directory, 'call-'));
+  const segment = await openSegment(call, 'c', 0);
+  if (segment === undefined) throw new Error('There is no segment.');
+  const next = segmentPath(call, 2);
+  const appendFile: FileHandle['appendFile'] = async (bytes) => {
+    await segment.file.appendFile(bytes);
+    await writeFile(next, '');
+  };
+  const file = new Proxy(segment.file, {
+    get: (target, property: keyof FileHandle) => {
+      const value: unknown = property === 'appendFile' ? appendFile : target[property];
+      const bound: unknown = typeof value === 'function' ? value.bind(target) : value;
+      return bound;
+    },
+  });
+  const scheduler = new VirtualTimeScheduler();
+  const laterSegments = laterSegmentsOn(scheduler);
+  const written = appendTo(call, { ...segment, file }, laterSegments, () => 0)([record('a')]);
+  const isPending = async () =>
+    (await Promise.race([written, setImmediate('pending')])) === 'pending';
+  while (scheduler.frame < 5_000 && (await isPending())) scheduler.flush();
+  const { size } = await stat(segmentPath(call, 1));
+  const head = { format: 1, callId: 'c', after: 1, ends: [[1, size]], at: 0 };
+  await writeFile(next, writeLine('head', head));
+  while (await isPending()) scheduler.flush();
+  expect(await written).toBe(true);
   await segment.file.close();
 });
 

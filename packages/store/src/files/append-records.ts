@@ -10,6 +10,9 @@ import { segmentPath } from './segments.js';
 /** Appends records to an open segment. Resolves to false if another writer has taken over the call. */
 export type AppendRecords = (records: readonly NewRecord[]) => Promise<boolean>;
 
+/** On a busy machine, a writer takes seconds to read a call before its head shows what it saw. */
+const patienceMs = 60_000;
+
 export const appendTo = (
   directory: string,
   { file, ino, number, cursor }: OpenSegment,
@@ -52,7 +55,7 @@ export const appendTo = (
     if (!isOwn()) return false;
     if (existsSync(next)) {
       // Another writer has started a later segment. Its head shows whether it saw these records.
-      const counted = endIn(await laterSegments(directory, number), number);
+      const counted = endIn(await laterSegments(directory, number, patienceMs), number);
       if (counted === undefined || counted < offset) return false;
     }
     end.offset = offset;

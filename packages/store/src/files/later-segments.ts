@@ -2,8 +2,15 @@ import { firstValueFrom, type SchedulerLike, timer } from 'rxjs';
 import { statIfExists } from './file-system.js';
 import { readSegment, type Segment, segmentNumbers, segmentPath } from './segments.js';
 
-/** Reads the segments after a number, in order. */
-export type LaterSegments = (directory: string, number: number) => Promise<readonly Segment[]>;
+/**
+ * Reads the segments after a number, in order. Waits for one that another process is creating, by default up to a
+ * second: that process may have crashed.
+ */
+export type LaterSegments = (
+  directory: string,
+  number: number,
+  patienceMs?: number,
+) => Promise<readonly Segment[]>;
 
 /**
  * How many bytes of a segment count, according to the later segments; undefined if none of them lists it. The last one
@@ -12,10 +19,9 @@ export type LaterSegments = (directory: string, number: number) => Promise<reado
 export const endIn = (later: readonly Segment[], segment: number): number | undefined =>
   later.flatMap(({ ends }) => ends.filter(([number]) => number === segment)).at(-1)?.[1];
 
-/** Waits up to a second for a segment that another process is creating: that process may have crashed. */
 export const laterSegmentsOn =
   (scheduler: SchedulerLike): LaterSegments =>
-  async (directory, than) => {
+  async (directory, than, patienceMs = 1_000) => {
     for (let tries = 0; ; tries += 1) {
       const numbers = (await segmentNumbers(directory)).filter((number) => number > than);
       const segments: Segment[] = [];
@@ -26,7 +32,8 @@ export const laterSegmentsOn =
       }
       const newest = numbers.at(-1);
       const isWhole = newest === undefined || segments.at(-1)?.number === newest;
-      if (isWhole || tries === maxTries || !(await isFresh(segmentPath(directory, newest)))) {
+      const isOver = isWhole || tries * pollMs >= patienceMs;
+      if (isOver || !(await isFresh(segmentPath(directory, newest), 2 * patienceMs))) {
         return segments;
       }
       await firstValueFrom(timer(pollMs, scheduler));
@@ -34,10 +41,8 @@ export const laterSegmentsOn =
   };
 
 const pollMs = 20;
-const maxTries = 50;
-const freshMs = 2_000;
 
-const isFresh = async (path: string): Promise<boolean> => {
+const isFresh = async (path: string, freshMs: number): Promise<boolean> => {
   const found = await statIfExists(path);
   return found === undefined || Math.abs(Date.now() - found.mtimeMs) < freshMs;
 };
