@@ -89,6 +89,18 @@ describe('tokenBucket', () => {
           ({ state } = second);
         }
       }),
+      {
+        examples: [
+          [
+            { capacity: 1, refillPerMinute: 1 },
+            [
+              { ms: 0, share: 0.9999999999470943 },
+              { ms: 0, share: 3.0290575603331154e-10 },
+            ],
+            2,
+          ],
+        ],
+      },
     );
   });
 

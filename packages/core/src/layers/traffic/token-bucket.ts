@@ -58,10 +58,15 @@ export const tokenBucket = (options: TokenBucketOptions): TokenBucket => {
         throw misuse(`Cannot take ${amount} from a token bucket: use refund() to return tokens.`);
       check(amount, now);
       const state = filled(before, now);
-      const missing = Math.min(amount, capacity) - state.tokens;
-      return missing > tolerance
-        ? { ok: false, state, waitMs: Math.ceil((missing - tolerance / 2) / perMs) }
-        : { ok: true, state: { tokens: state.tokens - amount, at: now } };
+      const missingIn = (ms: number): number =>
+        Math.min(amount, capacity) - filled(state, now + ms).tokens;
+      const missing = missingIn(0);
+      if (missing <= tolerance)
+        return { ok: true, state: { tokens: state.tokens - amount, at: now } };
+      // The quotient may be off by one.
+      const about = Math.ceil((missing - tolerance) / perMs);
+      const waitMs = [about - 1, about].find((ms) => ms >= 1 && missingIn(ms) <= tolerance);
+      return { ok: false, state, waitMs: waitMs ?? about + 1 };
     },
     refund: (before, amount, now) => {
       check(amount, now);
