@@ -158,19 +158,21 @@ describe('an interrupt of a call that is broken off', () => {
       const never = { name: 'never', stream$: () => NEVER };
       const agent = createAgent({ model: never, use: [journal(createCallStore(driver))] });
       const session = sessions(agent).open('s');
-      session.call$('1', { callId: 'a' }).subscribe({ error: () => undefined });
+      const running = session.call$('1', { callId: 'a' }).subscribe({ error: () => undefined });
       session
         .call$('2', { callId: 'c', onBusy: 'queue' })
         .subscribe({ error: () => undefined, next: ({ reason }) => reasons.push(reason) });
       session.queue.clear('Never mind.');
+      return running;
     };
     const reasons: string[] = [];
     let rest = 0;
     for (; reasons.length === 0; rest += 1) {
       const driver = inProcessCalls();
       const { driver: dying, end } = dyingAfter(driver, rest);
-      queue(dying);
+      const running = queue(dying);
       end();
+      running.unsubscribe();
       const memory = inProcessMemory();
       const model = scriptedModel([text('Asked again.')]);
       const agent = createAgent({ model, use: [journal(createCallStore(driver))] });
