@@ -12,7 +12,7 @@ export async function jest(args, { kind, layer } = {}, { quiet = false } = {}) {
   }
   const flags = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning'];
   const options = [
-    ...(kind?.alone ? ['--runInBand'] : []),
+    ...(kind?.alone && !args.some((arg) => /^(-w|--maxWorkers)/.test(arg)) ? ['--runInBand'] : []),
     ...(process.stderr.isTTY && !quiet ? ['--colors'] : []),
   ];
   const jestFile = 'node_modules/jest/bin/jest.js';
