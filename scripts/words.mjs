@@ -61,7 +61,6 @@ const names = /^(?:behind|told|tell|tells|whoever|anew|goes|nobody|somebody|says
 const withData = new Set([
   'packages/guards/src/injection-heuristic.ts',
   'packages/core/src/layers/search/words.ts',
-  'packages/core/src/memories/former-spelling.ts',
   'packages/core/src/journal/recording.ts',
 ]);
 

@@ -583,11 +583,11 @@ describe('a misuse gets an error with the fix', () => {
     ],
     [
       'an option of sessions that is a layer',
-      () => sessions(createAgent({ model }), { approve: () => true } as never),
-      /sessions\(\) has no option 'approve'. Add approval\(approver\) to 'use'/,
+      () => sessions(createAgent({ model }), { approval: () => true } as never),
+      /sessions\(\) has no option 'approval'. Add approval\(approver\) to 'use'/,
     ],
     [
-      'an option that has moved',
+      'an option of a journal',
       () => createAgent({ model, onUncertain: 'report' } as never),
       /no option 'onUncertain'. Pass it to journal\(store/,
     ],

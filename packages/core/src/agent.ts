@@ -2,7 +2,7 @@ import { type Observable, Subject } from 'rxjs';
 import { made$ } from './flow/contained.js';
 import type { AnyRun, CallInfo } from './values/reply.js';
 import type { CallOptions } from './call/call-options.js';
-import { checkMoved, isContext, preparedRules, withDefaults } from './call/call-options.js';
+import { checkPlaced, isContext, preparedRules, withDefaults } from './call/call-options.js';
 import { runLoop } from './call/answer.js';
 import { type Callable, type OutputOf, toCallable, type View } from './call/callable.js';
 import { type MillraceError, misuse } from './values/errors.js';
@@ -56,7 +56,7 @@ export const createAgent = <
 >(
   options: AgentOptions<Output, Tools>,
 ): Agent<OutputOf<Output, undefined>, RunsOf<Tools>> => {
-  checkMoved('createAgent()', options, agentRules, ['model']);
+  checkPlaced('createAgent()', options, agentRules, ['model']);
   return defineAgent('createAgent()', options);
 };
 

@@ -118,23 +118,22 @@ const callRules: Readonly<Record<keyof CallOptions, Rule>> = {
   parent: [isRecord, 'the context of a tool call'],
 };
 
-const moved: Readonly<Record<string, string>> = {
+/** Where options belong that are expected here, under the names of the layers and functions that have them. */
+const places: Readonly<Record<string, string>> = {
   memory: 'Pass it to sessions(agent, { … }).',
   onBusy: 'Pass it to sessions(agent, { … }).',
   journal: "Add journal(store) to 'use'.",
   history: "Add history(messages) to 'use'.",
-  approve: "Add approval(approver) to 'use'.",
-  interceptors: "Add on(type, operator) to 'use'.",
+  approval: "Add approval(approver) to 'use'.",
   output: "Add output(schema) to 'use'.",
   callMs: 'Write limits: { timeouts: { callMs: … } }.',
-  concurrency: 'Give flatten to asOperator(), such as (ask) => mergeMap(ask, 4).',
   maxSteps: 'Write limits: { maxIterations: … }.',
   maxTurns: 'Write limits: { maxIterations: … }.',
   onUncertain: 'Pass it to journal(store, { … }).',
 };
 
-/** As `checkOptions`, but names the new place of an option that moved. */
-export const checkMoved = (
+/** As `checkOptions`, but names the place of an option that belongs elsewhere. */
+export const checkPlaced = (
   owner: string,
   options: unknown,
   rules: Readonly<Record<string, Rule>>,
@@ -144,13 +143,13 @@ export const checkMoved = (
   const name = given.find((it) => !Object.hasOwn(rules, it)) ?? '';
   const isIn = (group: object): boolean => Object.hasOwn(group, name);
   const group = isIn(requestRules) ? 'request' : isIn(limitRules) ? 'limits' : undefined;
-  const place = isIn(moved) ? moved[name] : group && `Write ${group}: { ${name}: … }.`;
+  const place = isIn(places) ? places[name] : group && `Write ${group}: { ${name}: … }.`;
   if (place !== undefined) throw misuse(`${owner} has no option '${name}'. ${place}`);
   checkOptions(owner, options, rules, required);
 };
 
 export const checkPrepared = (owner: string, options: unknown): void =>
-  checkMoved(owner, options, preparedRules);
+  checkPlaced(owner, options, preparedRules);
 
 const picked = (options: object, known: object): object =>
   Object.fromEntries(Object.entries(options).filter(([name]) => Object.hasOwn(known, name)));
@@ -164,7 +163,7 @@ export const checkCallOptions = (
   options: CallOptions,
   more: Readonly<Record<string, Rule>> = {},
 ): void => {
-  checkMoved(owner, options, { ...callRules, ...more });
+  checkPlaced(owner, options, { ...callRules, ...more });
 };
 
 /** Merges the request and limits of a call with those of its agent; `undefined` counts as not set. */
@@ -188,9 +187,3 @@ export const requestOf = (
 
 export const plainOptionsIn = (options: object): CallOptions =>
   picked(options, { request: 0, limits: 0, metadata: 0 });
-
-/** Groups options that version 0.1 recorded without groups. */
-export const grouped = (options: CallOptions): CallOptions => {
-  const flat = { request: picked(options, requestRules), limits: picked(options, limitRules) };
-  return { ...picked(options, callRules), ...withDefaults(flat, options) };
-};

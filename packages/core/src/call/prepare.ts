@@ -1,6 +1,6 @@
 import { catchError, defaultIfEmpty, EMPTY, map, type Observable, of, race } from 'rxjs';
 import { thenMap } from '../flow/contained.js';
-import { checkPrepared, grouped, plainOptionsIn } from './call-options.js';
+import { checkPrepared, plainOptionsIn } from './call-options.js';
 import type { CallContext } from '../seams/call-context.js';
 import { isMillraceError } from '../values/errors.js';
 import { type InputMessage, readInput, readLateInput } from '../seams/input.js';
@@ -93,7 +93,7 @@ const preparedForm = (call: Call, { call: info }: Needs): StepForm<Call> => {
       }),
     read: (written) => {
       const { status, input, options } = asWritten(written);
-      const prepared = grouped(options);
+      const prepared = plainOptionsIn(options);
       checkPrepared('A prepared call', prepared);
       return { ...callWith(call, entries, prepared), input: readInput(input, info), status };
     },

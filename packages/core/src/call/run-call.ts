@@ -219,7 +219,7 @@ const complete = (reply: Reply, context: CallContext): void => {
   hooks.report(run?.iteration ?? reply.iterations, { type: 'postCall', reply });
 };
 
-/** A layer may have changed the content, or read the reply from an older record. */
+/** A layer may have changed the content. */
 const withText = (reply: Reply): Reply => {
   const text = answerTextOf(reply);
   return reply.text === text ? reply : { ...reply, text };

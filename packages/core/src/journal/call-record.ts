@@ -6,17 +6,18 @@ import type { Check } from '../values/shape.js';
 import { hasFields, isArrayOf, isMessage, isOptional, isString } from '../values/shape.js';
 import type { InputMessage } from '../seams/input.js';
 import { isRecord, parsedJson } from '../values/json.js';
+import { checkFormat } from '../values/stored-format.js';
 import { type Layer, readUse } from '../seams/layer.js';
 import { type Message, withPlainResults } from '../values/message.js';
 import type { StepForm } from '../step.js';
 import type { NewRecord } from './call-store-driver.js';
 
 export interface CallRecord {
-  readonly version: 1;
+  readonly version: typeof callVersion;
   readonly agent: string;
   readonly sessionId?: string;
-  /** The random part of its idempotency keys. Absent in records of version 0.1. */
-  readonly keySeed?: string;
+  /** The random part of its idempotency keys. */
+  readonly keySeed: string;
   readonly input: readonly Message[];
   readonly options: CallOptions & RecordedOptions;
   readonly given: readonly string[];
@@ -26,7 +27,6 @@ export interface CallRecord {
 }
 
 interface RecordedOptions {
-  readonly onUncertain?: 'ask' | 'report' | 'rerun';
   readonly history?: readonly InputMessage[];
 }
 
@@ -46,6 +46,9 @@ export interface ForkOrigin {
 
 export const callStep = 'call';
 
+/** The version of the format of recorded calls, the only one that is read. */
+const callVersion = 1;
+
 /** Options that JSON cannot express, which a resume needs again. */
 const otherOptions: readonly (keyof CallOptions)[] = ['model', 'tools', 'context', 'use'];
 
@@ -57,7 +60,7 @@ export const callRecord = (
 ): CallRecord => {
   const history = historyIn(layersIn(options));
   return {
-    version: 1,
+    version: callVersion,
     keySeed,
     agent: agent.at(-1) ?? '',
     ...(sessionId === undefined ? {} : { sessionId }),
@@ -71,9 +74,6 @@ const layersIn = ({ use }: Readonly<Record<string, unknown>>): readonly Layer[] 
   readUse('The call', use);
 
 const lasting: readonly string[] = ['approval', 'output'];
-
-/** Options of version 0.1, and their new names. */
-const renamedOptions: Readonly<Record<string, string>> = { addTools: 'use', approve: 'approval' };
 
 /** Layers that a resume does not need: interrupts, and the history, which is recorded. */
 const spare: readonly string[] = ['interruptOn', 'history', 'conversation'];
@@ -90,10 +90,10 @@ const givenIn = (options: Readonly<Record<string, unknown>>): readonly string[] 
 
 export const isCallRecord = (value: unknown): value is CallRecord =>
   hasFields(value, {
-    version: (version) => version === 1,
+    version: (version) => version === callVersion,
     agent: isString,
     sessionId: isOptional(isString),
-    keySeed: isOptional(isString),
+    keySeed: isString,
     input: isArrayOf(isMessage),
     options: isRecord,
     given: isArrayOf(isString),
@@ -104,11 +104,32 @@ export const isCallRecord = (value: unknown): value is CallRecord =>
 const isFork: Check = (value) =>
   hasFields(value, { from: isString, to: isString, calls: isArrayOf(isString) });
 
-export const unreadableCall = (callId: string): MillraceError =>
-  new MillraceError(
-    'invalidState',
-    `The record of the call '${callId}' is damaged, or was written by a later version.`,
-  );
+/** Returns the first record of a call. Throws `invalidState` if it has another format version, or is damaged. */
+export const readCallRecord = (callId: string, value: unknown): CallRecord => {
+  if (isCallRecord(value)) return value;
+  checkVersion(callId, value);
+  throw damagedCall(callId);
+};
+
+/** Throws `invalidState` if a record is the first one of a call in another format version. */
+export const checkFirstRecord = (
+  callId: string,
+  { name, text }: Pick<NewRecord, 'name' | 'text'>,
+): void => {
+  if (name !== `${callId}/${callStep}` || text.startsWith(currentVersion)) return;
+  checkVersion(callId, parsedJson(text));
+};
+
+/** Saves parsing it: the input may be long. */
+const currentVersion = JSON.stringify({ version: callVersion }).replace('}', ',');
+
+const checkVersion = (callId: string, value: unknown): void => {
+  const { version = callVersion } = isRecord(value) ? value : {};
+  checkFormat(`The call '${callId}'`, version, callVersion);
+};
+
+export const damagedCall = (callId: string): MillraceError =>
+  new MillraceError('invalidState', `The first record of the call '${callId}' is damaged.`);
 
 export const beginning = (callId: string): StepForm<CallRecord> => ({
   isWritten: () => true,
@@ -131,10 +152,7 @@ export const assertGiven = (
   options: Readonly<Record<string, unknown>>,
 ): void => {
   const now = givenIn(options);
-  const missing = given
-    .filter((name) => name !== 'toolSelection')
-    .map((name) => renamedOptions[name] ?? name)
-    .filter((name) => !now.includes(name));
+  const missing = given.filter((name) => !now.includes(name));
   if (missing.length === 0) return;
   const isLayer = (name: string): boolean => lasting.includes(name);
   const names = missing

@@ -21,7 +21,7 @@ import { failAs } from '../flow/contained.js';
 import { isMillraceError, messageOf, MillraceError } from '../values/errors.js';
 import { isRecord } from '../values/json.js';
 import { textOf } from '../values/message.js';
-import { type CallRecord, callStep, type ForkOrigin, isCallRecord } from './call-record.js';
+import { type CallRecord, callStep, type ForkOrigin, readCallRecord } from './call-record.js';
 import {
   type CallStoreDriver,
   type StoredCall,
@@ -60,7 +60,7 @@ export interface ReadableCall extends DatedCall {
   readonly forkedFrom?: ForkOrigin;
 }
 
-/** A stored call whose first or last record is damaged, or of a later version. */
+/** A stored call whose first or last record is damaged, or has another format version. */
 export interface UnreadableCall extends DatedCall {
   readonly status: 'unreadable';
   readonly why: string;
@@ -94,8 +94,7 @@ const begunIn = (callId: string, beginning: StoredRecord | undefined): CallRecor
   if (beginning === undefined) throw unreadable('It has no first record.');
   const value =
     beginning.name === `${callId}/${callStep}` ? parsedText('Its beginning', beginning.text) : {};
-  if (isCallRecord(value)) return value;
-  throw unreadable('Its first record is not that of a call of this version.');
+  return readCallRecord(callId, value);
 };
 
 const endOf = ({ callId, isOpen, last }: StoredCall): Pick<ReadableCall, 'status' | 'reason'> => {

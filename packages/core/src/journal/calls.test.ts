@@ -103,8 +103,8 @@ describe('calls$', () => {
     expect(Object.fromEntries(whys)).toEqual({
       fine: 'unfinished',
       text: expect.stringContaining('Its beginning is damaged'),
-      later: expect.stringContaining('not that of a call of this version'),
-      polluting: expect.stringContaining('not that of a call of this version'),
+      later: expect.stringContaining('has format version 2'),
+      polluting: expect.stringContaining('is damaged'),
       beginless: 'beginless is torn.',
       endless: 'Its reply is invalid.',
       event: expect.stringContaining('is not an event'),

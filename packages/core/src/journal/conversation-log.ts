@@ -25,7 +25,7 @@ import {
 import { randomId } from '../seams/call-context.js';
 import { isMillraceError, MillraceError } from '../values/errors.js';
 import { isRecord } from '../values/json.js';
-import { sessionIn } from './call-record.js';
+import { checkFirstRecord, sessionIn } from './call-record.js';
 import type { CallStoreDriver, Claim, NewRecord, StoredRecord } from './call-store-driver.js';
 import {
   broken,
@@ -342,6 +342,7 @@ export const readable = (
           (kind ?? own) === own && position > after && seq > afterSeq;
         // A record may refer to earlier ones of another kind.
         return driver.read$(callId, { after: log.position }).pipe(
+          tap((records) => records.forEach((record) => checkFirstRecord(callId, record))),
           concatMap(whole$),
           map((records) => records.map(log.whole).flatMap(deltasOf).filter(isIn)),
           filter((records) => records.length > 0),

@@ -15,7 +15,12 @@ import { splitInput } from '../call/answer.js';
 import { conversation, givenHistory } from '../memories/conversation.js';
 import type { CallInfo, Reply } from '../values/reply.js';
 import type { Callable } from '../call/callable.js';
-import { type CallOptions, checkCallOptions, grouped, withDefaults } from '../call/call-options.js';
+import {
+  type CallOptions,
+  checkCallOptions,
+  plainOptionsIn,
+  withDefaults,
+} from '../call/call-options.js';
 import { made$, thenMap } from '../flow/contained.js';
 import { MillraceError, misuse } from '../values/errors.js';
 import type { AgentEvent } from '../events.js';
@@ -39,8 +44,7 @@ import {
   callRecord,
   callStep,
   resumption,
-  isCallRecord,
-  unreadableCall,
+  readCallRecord,
 } from './call-record.js';
 import { continuedBelow, reportingAbove, withoutSuspended } from './below.js';
 import { createDraining, type Drainable, type RunningCalls } from './draining.js';
@@ -148,17 +152,16 @@ export function journal(
       throw misuse('resume$() needs the id of a call.');
     }
     const unknown$ = throwError(() => unknownCall(callId));
-    const goOn$ = (open: OpenJournal, written: unknown, mark: () => void): Observable<Seen> => {
-      if (!isCallRecord(written)) throw unreadableCall(callId);
-      const { onUncertain: recorded = settings.onUncertain } = written.options;
-      const { onUncertain = recorded, ...options } = given;
+    const goOn$ = (open: OpenJournal, first: unknown, mark: () => void): Observable<Seen> => {
+      const written = readCallRecord(callId, first);
+      const { onUncertain = settings.onUncertain, ...options } = given;
       assertGiven(callId, written, { ...given });
       mark();
       const drained = running.untilDrained(open, callId, mark);
       const layers = resuming({ journal: drained, onUncertain }, written);
       // Also last: a journal among the layers of the call must not replace them.
       const use = [...(given.use ?? []), ...layers];
-      const before = grouped(written.options);
+      const before = plainOptionsIn(written.options);
       const laid = { ...before, ...defined(options), ...withDefaults(before, options) };
       const own = { ...laid, use, callId };
       return view(target.with(...layers), written.input, own);
@@ -276,7 +279,7 @@ const resuming = (
       if (agent !== name) throw ofAnother(call.callId, agent, name);
       if (sessionId !== call.sessionId) throw ofSession(call.callId, sessionId);
       local(forks).made = begun.forks ?? [];
-      local(keySeed).id = begun.keySeed ?? '';
+      local(keySeed).id = begun.keySeed;
       begin(context, { ...log, isOutermost: true, isResumed: true });
       return call$;
     }),

@@ -3,7 +3,6 @@ import type { AgentEvent, EventType } from '../events.js';
 import { areContentBlocks, frozen, isPlain, withPlainDetails } from '../values/message.js';
 import { isObject, isRecord } from '../values/json.js';
 import { plainPart } from '../values/plain-json.js';
-import { respelled } from '../memories/former-spelling.js';
 import type { ModelAnswer } from '../phases/ask.js';
 import type { Authorization } from '../phases/authorize-tool-call.js';
 import type { ToolCallResult } from '../phases/tool-call.js';
@@ -72,14 +71,11 @@ const plain = (_key: string, value: unknown): unknown => {
 export const parsedText = (what: string, text: string): unknown => {
   try {
     // Also matches escaped spellings.
-    const value: unknown = JSON.parse(text, mayPollute.test(text) ? withoutPrototype : undefined);
-    return isFormer.test(text) ? respelled(value) : value;
+    return JSON.parse(text, mayPollute.test(text) ? withoutPrototype : undefined);
   } catch (cause) {
     throw new MillraceError('invalidState', `${what} is damaged: ${messageOf(cause)}`, { cause });
   }
 };
-
-const isFormer = /"(?:tool_use|toolUses?|toolUseId)"/;
 
 const mayPollute = /__proto__|\\u005f/i;
 
@@ -148,13 +144,6 @@ const modelForm: StepForm<ModelAnswer> = {
       halt: isOptional(isRecord),
       malformed: isOptional(isRecord),
     }),
-  // Version 0.1 called `instead` `says`.
-  read: (written) =>
-    taken(
-      isRecord(written) && isString(written['says'])
-        ? { ...written, instead: written['says'] }
-        : written,
-    ),
 };
 
 const decisionForm: StepForm<Authorization> = {
@@ -204,6 +193,7 @@ const replyForm: StepForm<Reply> = {
   isWritten: (written) =>
     isAssistantMessage(written) &&
     hasFields(written, {
+      text: isString,
       reason: isString,
       finish: isString,
       iterations: isNumeric,

@@ -26,7 +26,6 @@ import { ending, isRest } from './draining.js';
 import type { OpenJournal } from './call-store-driver.js';
 import { frozen } from '../values/message.js';
 import { ofUnknownEnd } from '../phases/tool-call.js';
-import { isRecord } from '../values/json.js';
 import { suspend } from '../memories/suspend.js';
 
 export interface CallLog {
@@ -86,13 +85,8 @@ interface Noted extends Interrupt {
 
 const notedForm: StepForm<Noted> = {
   isWritten: (written) =>
-    hasFields(written, { message: isOptional(isString) }) && isNumeric(afterStepsIn(written)),
-  read: (written) => Object.assign({}, written, { afterSteps: Number(afterStepsIn(written)) }),
+    hasFields(written, { message: isOptional(isString), afterSteps: isNumeric }),
 };
-
-/** In the spelling of today, or of version 0.1. */
-const afterStepsIn = (written: unknown): unknown =>
-  isRecord(written) ? (written['afterSteps'] ?? written['behind']) : undefined;
 
 /** Repeats a recorded interrupt after as many steps, or before a new step runs. New interrupts wait until then. */
 const interruptible = (

@@ -191,16 +191,6 @@ describe('a call that is resumed', () => {
     expect(seen).toEqual([]);
   });
 
-  it('S6: reads options as earlier versions recorded them, and is given others beside them', async () => {
-    const flat = { temperature: 0.5, maxTokens: 9, maxIterations: 1, onLimit: 'partial' };
-    const { driver } = await storeWith({ c: [begun('c', 'Pay.', { options: flat })] });
-    const { agent, model } = payer(driver);
-    const given = { request: { maxTokens: 7 } };
-    const { reason } = await journalIn(driver).resume(agent, 'c', given);
-    expect(reason).toBe('maxIterations');
-    expect(model.requests[0]).toMatchObject({ temperature: 0.5, maxTokens: 7 });
-  });
-
   it('S6: keeps what interceptors of prepare have made of the call, and says what JSON cannot hold', async () => {
     const model: Model = { name: 'm', stream$: () => from([text('a'), finish()]) };
     const route = (temperature: number) =>
@@ -255,16 +245,6 @@ describe('a call that is resumed', () => {
     expect(effects).toEqual([]);
   });
 
-  it('S6: a call of an earlier version that had an option approve is resumed with the layer', async () => {
-    const { driver } = await storeWith({ c: [begun('c', 'Pay.', { given: ['use', 'approve'] })] });
-    const { agent, effects } = payer(driver);
-    await expect(
-      journalIn(driver).resume(agent, 'c', { use: [strictHistory()] }),
-    ).rejects.toMatchObject({ code: 'invalidResume' });
-    await journalIn(driver).resume(agent, 'c', { use: [approval(() => false)] });
-    expect(effects).toEqual([]);
-  });
-
   it('S6: a call that something could have interrupted is resumed without it, but not without other layers', async () => {
     const stop = interruptOn(NEVER);
     const begunWith = (use: Use) =>
@@ -301,27 +281,6 @@ describe('a call that is resumed', () => {
     await expect(journalIn(driver).resume(answering(driver), 'd')).rejects.toMatchObject({
       code: 'invalidResume',
     });
-  });
-
-  it('S6: a call of an earlier version that had an option toolSelection is resumed without it', async () => {
-    const store = inProcessCalls();
-    const { agent } = payer(store);
-    const model = scriptedModel([text('Mine.')]);
-    await agent.call('?', { callId: 'c', model });
-    const older: typeof store = {
-      ...store,
-      read$: (...range) =>
-        store.read$(...range).pipe(
-          map((records) =>
-            records.map((record) => ({
-              ...record,
-              text: record.text.replace('"given":["model"', '"given":["model","toolSelection"'),
-            })),
-          ),
-        ),
-    };
-    const resumed = await journalIn(older).resume(payer(older).agent, 'c', { model });
-    expect(textOf(resumed)).toBe('Mine.');
   });
 
   it('S7: one call has one writer, and one id one call', async () => {

@@ -15,7 +15,6 @@ import {
 import { messageOf, type MillraceError, toMillraceError } from '../values/errors.js';
 import { isRecord, parsedJson } from '../values/json.js';
 import { callStep } from './call-record.js';
-import { respelled } from '../memories/former-spelling.js';
 import { parsedText } from './record-json.js';
 import { shortText, textIn } from './call-summary.js';
 import type { StoreOfCalls, CallStoreDriver, StoredRecord } from './call-store-driver.js';
@@ -222,7 +221,7 @@ const toolOf = (id: string, tools: ReadonlyMap<string, Tool>): Tool | undefined 
 const byPlace = (a: Placed, b: Placed): number =>
   a.place.map((at, level) => at - (b.place[level] ?? 0)).find((ahead) => ahead !== 0) ?? 0;
 
-const valueOf = (text: string, key: string): unknown => valueIn(respelled(parsedJson(text)), key);
+const valueOf = (text: string, key: string): unknown => valueIn(parsedJson(text), key);
 
 const valueIn = (value: unknown, key: string): unknown =>
   isRecord(value) && Object.hasOwn(value, key) ? value[key] : undefined;

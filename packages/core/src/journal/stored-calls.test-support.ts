@@ -64,6 +64,7 @@ export const begun = (
 ) =>
   step(`${callId}/call`, {
     version: 1,
+    keySeed: '/0123456789abcdef',
     agent: 'agent',
     input: [{ id: `${callId}/input/0`, role: 'user', content: [{ type: 'text', text }] }],
     options: {},

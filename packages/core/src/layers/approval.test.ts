@@ -369,10 +369,10 @@ describe('T12: an approval', () => {
 
   it('is a layer, and no option of a call or agent', async () => {
     const model = scriptedModel([text('done')]);
-    const moved = { approve: () => true } as object;
-    const place = "has no option 'approve'. Add approval(approver) to 'use'.";
-    await expect(createAgent({ model }).call('?', moved)).rejects.toThrow(place);
-    expect(() => createAgent({ model, ...moved })).toThrow(place);
+    const option = { approval: () => true } as object;
+    const place = "has no option 'approval'. Add approval(approver) to 'use'.";
+    await expect(createAgent({ model }).call('?', option)).rejects.toThrow(place);
+    expect(() => createAgent({ model, ...option })).toThrow(place);
     expect(() => approval(true as never)).toThrow('approval() takes an approver function');
   });
 

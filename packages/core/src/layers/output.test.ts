@@ -211,11 +211,11 @@ describe('structured output', () => {
   });
 
   it('R3: is a layer, and no option of a call or agent', async () => {
-    const moved = { output: place } as object;
+    const option = { output: place } as object;
     const where = "has no option 'output'. Add output(schema) to 'use'.";
     const model = scriptedModel();
-    await expect(createAgent({ model }).call('?', moved)).rejects.toThrow(where);
-    expect(() => createAgent({ model, ...moved })).toThrow(where);
+    await expect(createAgent({ model }).call('?', option)).rejects.toThrow(where);
+    expect(() => createAgent({ model, ...option })).toThrow(where);
   });
 
   it('R3: is not asked of a sub-agent', async () => {

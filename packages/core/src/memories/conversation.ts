@@ -37,7 +37,6 @@ import { remember$ } from '../phases/remember.js';
 import { failed$, outcome, progress, unpaired } from '../run.js';
 import { isMessage, isToolResult } from '../values/shape.js';
 import { cell, recorded } from '../step.js';
-import { respelled, respelledMessages } from './former-spelling.js';
 import {
   assertResumes,
   continueBelow,
@@ -205,13 +204,12 @@ const usable = (
   input: readonly Message[],
   { callId }: CallInfo,
 ): readonly Message[] => {
-  const messages = isList(loaded) ? respelledMessages(loaded) : [];
   const isWhole = (it: Message): boolean =>
     isMessage(it) && (it.role !== 'tool' || it.content.every(isToolResult));
-  if (!isList(loaded) || !messages.every(isWhole)) {
+  if (!isList(loaded) || !loaded.every(isWhole)) {
     throw new MillraceError('memory', 'The memory did not emit a list of messages.');
   }
-  const history = withResults(messages);
+  const history = withResults(loaded);
   if (loaded.some(({ id }) => input.some((message) => message.id === id))) {
     throw new MillraceError(
       'conflict',
@@ -281,7 +279,6 @@ interface HistoryLayer extends Layer {
  * Errors with `config` in a session, which has its own history, and with `invalidRequest` if the messages are invalid.
  */
 export const history = (messages: readonly GivenMessage[]): readonly Layer[] => {
-  const present = respelled(messages);
   const layer: HistoryLayer = trusted({
     name: 'history',
     priority: 59,
@@ -291,7 +288,7 @@ export const history = (messages: readonly GivenMessage[]): readonly Layer[] => 
       ({ call: info, local }) =>
       (next) =>
       (call) => {
-        if (call.memory === noMemory) local(givenHistory).messages = readHistory(present, info);
+        if (call.memory === noMemory) local(givenHistory).messages = readHistory(messages, info);
         // In a team, an agent with a memory already has the messages.
         else if (info.parentId === undefined) throw ofSession();
         return next(call);

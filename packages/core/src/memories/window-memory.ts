@@ -8,7 +8,6 @@ import type { MemoryFactory } from './in-process-memory.js';
 import { type AssistantMessage, type Message, textBlock, toolCallsOf } from '../values/message.js';
 import { checkOptions, type Rule, wholeNumber } from '../values/options.js';
 import { assertPaired } from '../run.js';
-import { respelledMessages } from './former-spelling.js';
 import { withResults } from './suspend.js';
 import { isWaiting, lastTurnsFrom, turnStarts } from './transcript.js';
 
@@ -119,7 +118,7 @@ export const checkInner = (owner: string, inner: unknown): void => {
 };
 
 const settled$ = (memory: Memory): Observable<readonly Message[]> =>
-  defer(() => memory.load$()).pipe(map(respelledMessages), map(withResults));
+  defer(() => memory.load$()).pipe(map(withResults));
 
 type Shown = ReturnType<Memory['load$']>;
 
@@ -143,7 +142,7 @@ const wholeOf = (
   memory: Memory,
   forget: () => void = () => undefined,
 ): Pick<Memory, 'all$' | 'replace$'> => ({
-  all$: () => kept$(memory).pipe(map(respelledMessages)),
+  all$: () => kept$(memory),
   ...(memory.replace$ !== undefined && {
     replace$: (messages) =>
       defer(() => {

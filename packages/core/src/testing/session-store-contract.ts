@@ -8,7 +8,7 @@ import type { Check } from './verify-events.js';
 import type { SessionState } from '../layers/sessions/index.js';
 
 const stateOf = (...texts: readonly string[]): SessionState => ({
-  version: 2,
+  version: 1,
   messages: texts.map((text, index): Message => ({
     id: `m${index}`,
     role: 'user',

@@ -2,6 +2,7 @@
 export { exactJson, toExactJson, toolInput } from './exact-json.js';
 export { isRecord, parsedJson } from './json.js';
 export { meantName } from './meant-name.js';
+export { checkFormat } from './stored-format.js';
 export {
   checkOptions,
   defined,

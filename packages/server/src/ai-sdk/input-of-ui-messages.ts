@@ -116,7 +116,7 @@ const resultsIn = (parts: readonly unknown[]): readonly ClientResult[] => {
   return step.flatMap((part): readonly ClientResult[] => {
     if (fieldOf(part, 'type') !== 'data-suspended') return [];
     const data = fieldOf(part, 'data');
-    const localId = fieldOf(data, 'localId') ?? fieldOf(data, 'toolUseId');
+    const localId = fieldOf(data, 'localId');
     const toolCallId = fieldOf(data, 'toolCallId');
     if (!isShortId(localId) || !isShortId(toolCallId)) return [];
     const tool = step.find((it) => fieldOf(it, 'toolCallId') === toolCallId);

@@ -1,56 +1,52 @@
-/** The migrations of the tables of documents. Never change a released migration; add a new one. */
-export const documentMigrations = (schema: string): readonly (readonly string[])[] => [
-  [
-    `create table ${schema}.document_indexes (
-      place integer generated always as identity primary key,
-      key text not null unique,
-      name text not null,
-      language text,
-      embedder text,
-      dimensions integer
-    )`,
-    `create table ${schema}.documents (
-      place bigint generated always as identity primary key,
-      index_place integer not null references ${schema}.document_indexes on delete cascade,
-      key text not null,
-      source text not null,
-      hash text not null,
-      updated_at timestamptz not null default clock_timestamp(),
-      unique (index_place, key)
-    )`,
-    `create table ${schema}.chunks (
-      document bigint not null references ${schema}.documents on delete cascade,
-      position integer not null,
-      index_place integer not null,
-      source text not null,
-      title text not null,
-      text text not null,
-      start integer not null,
-      stop integer not null,
-      line integer not null,
-      words tsvector not null,
-      primary key (document, position)
-    )`,
-    `create index chunks_by_words on ${schema}.chunks using gin (words)`,
-    `create index chunks_by_index on ${schema}.chunks (index_place)`,
-  ],
+/** The SQL statements that create the tables of documents. */
+export const documentTableStatements = (schema: string): readonly string[] => [
+  `create table ${schema}.document_indexes (
+    place integer generated always as identity primary key,
+    key text not null unique,
+    name text not null,
+    language text,
+    embedder text,
+    dimensions integer
+  )`,
+  `create table ${schema}.documents (
+    place bigint generated always as identity primary key,
+    index_place integer not null references ${schema}.document_indexes on delete cascade,
+    key text not null,
+    source text not null,
+    hash text not null,
+    updated_at timestamptz not null default clock_timestamp(),
+    unique (index_place, key)
+  )`,
+  `create table ${schema}.chunks (
+    document bigint not null references ${schema}.documents on delete cascade,
+    position integer not null,
+    index_place integer not null,
+    source text not null,
+    title text not null,
+    text text not null,
+    start integer not null,
+    stop integer not null,
+    line integer not null,
+    words tsvector not null,
+    primary key (document, position)
+  )`,
+  `create index chunks_by_words on ${schema}.chunks using gin (words)`,
+  `create index chunks_by_index on ${schema}.chunks (index_place)`,
 ];
 
-/** The migrations of the table of vectors, for databases with pgvector. */
-export const vectorMigrations = (schema: string): readonly (readonly string[])[] => [
-  [
-    `create table ${schema}.chunk_vectors (
-      document bigint not null,
-      position integer not null,
-      index_place integer not null,
-      vector vector not null,
-      primary key (document, position),
-      foreign key (document, position) references ${schema}.chunks on delete cascade
-    )`,
-    // Beside its row, not in another table: a search reads every vector.
-    `alter table ${schema}.chunk_vectors alter column vector set storage main`,
-    `create index chunk_vectors_by_index on ${schema}.chunk_vectors (index_place)`,
-  ],
+/** Those that create the table of vectors, for databases with pgvector. */
+export const vectorTableStatements = (schema: string): readonly string[] => [
+  `create table ${schema}.chunk_vectors (
+    document bigint not null,
+    position integer not null,
+    index_place integer not null,
+    vector vector not null,
+    primary key (document, position),
+    foreign key (document, position) references ${schema}.chunks on delete cascade
+  )`,
+  // Beside its row, not in another table: a search reads every vector.
+  `alter table ${schema}.chunk_vectors alter column vector set storage main`,
+  `create index chunk_vectors_by_index on ${schema}.chunk_vectors (index_place)`,
 ];
 
 /** The SQL statements for documents. `$1` is the place of the index. */

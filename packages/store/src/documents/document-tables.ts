@@ -1,10 +1,14 @@
 import { MillraceError } from '@millrace/core';
-import { migrate } from '../sql/migrate.js';
+import { makeTables } from '../sql/make-tables.js';
 import type { LazySql, Query, Row, Sql } from '../sql/sql.js';
 import { numberIn, textIn, toSqlText } from '../sql/text.js';
 import { storedName } from '../stored-name.js';
 import { chunkColumns, type DocumentRow } from './document-rows.js';
-import { documentMigrations, documentStatements, vectorMigrations } from './document-statements.js';
+import {
+  documentStatements,
+  documentTableStatements,
+  vectorTableStatements,
+} from './document-statements.js';
 import type { StoredVector } from './embed-texts.js';
 
 /** An index in the database. `embedder` and `dimensions` are known from its first vectors on. */
@@ -63,12 +67,12 @@ export const documentTables = (
   language: string | undefined,
 ): DocumentTables => {
   const key = storedName(name);
-  let migrated: Promise<unknown> | undefined;
+  let made: Promise<unknown> | undefined;
   const open = async (): Promise<Sql> => {
     const sql = await lazy.open();
     // The next caller retries a failed attempt.
-    await (migrated ??= createTables(sql).catch((error: unknown) => {
-      migrated = undefined;
+    await (made ??= createTables(sql).catch((error: unknown) => {
+      made = undefined;
       throw error;
     }));
     return sql;
@@ -145,8 +149,8 @@ export const documentTables = (
 
 const createTables = async (sql: Sql): Promise<void> => {
   const { schema, hasVectors } = sql;
-  await migrate(sql, documentMigrations(schema), 'document_versions');
-  if (hasVectors) await migrate(sql, vectorMigrations(schema), 'vector_versions');
+  await makeTables(sql, documentTableStatements(schema), 'document_versions');
+  if (hasVectors) await makeTables(sql, vectorTableStatements(schema), 'vector_versions');
 };
 
 interface Addition {

@@ -120,11 +120,25 @@ describe('documentIndex on a server', () => {
     expect(embedder.asked).toEqual([]);
   });
 
-  it('refuses tables of a later version', async () => {
-    await all(documentIndex(open('later')).add$([]));
-    await admin.query('insert into later.document_versions (version) values (99)');
-    await expect(last(documentIndex(open('later')).sources$())).rejects.toMatchObject({
-      code: 'invalidState',
-    });
-  });
+  it.each(['document_versions', 'vector_versions'])(
+    'S6: refuses tables of another format version: %s',
+    async (versions) => {
+      const schema = `other_${versions}`;
+      await all(documentIndex(open(schema)).add$([]));
+      const table = `${schema}.${versions}`;
+      await admin.query(`create table if not exists ${table} (version integer)`);
+      await admin.query(`delete from ${table}`);
+      await admin.query(`insert into ${table} (version) values (2)`);
+      const index = documentIndex(open(schema));
+      const listed = last(index.sources$());
+      const { rows } = await admin.query(
+        `select from pg_available_extensions where name = 'vector'`,
+      );
+      if (versions === 'vector_versions' && rows.length === 0) return await listed;
+      await expect(listed).rejects.toMatchObject({
+        code: 'invalidState',
+        message: expect.stringContaining(`${table} has format version 2`),
+      });
+    },
+  );
 });

@@ -7,8 +7,8 @@ import { directoryMissing, toStoreError } from '../files/file-system.js';
 import { memoryStatements } from '../sql/memory-statements.js';
 import { closed } from '../closing.js';
 import { createPendingWork, type PendingWork } from '../sql/pending-work.js';
-import { migrate } from '../sql/migrate.js';
-import { migrationsOf } from '../sql/migrations.js';
+import { makeTables } from '../sql/make-tables.js';
+import { tableStatements } from '../sql/tables.js';
 import { toSqlError } from '../sql/sql-error.js';
 import type { LazySql, Query, Sql } from '../sql/sql.js';
 import { engineError } from './engine-error.js';
@@ -56,7 +56,7 @@ export const embeddedSql = (
     if (!lock.start()) throw lost();
     try {
       const sql = sqlOf(database, { schema, hasVectors, lock, lost, failed, isClosed, pending });
-      await migrate(sql, migrationsOf(schema));
+      await makeTables(sql, tableStatements(schema));
       if (hasVectors) await sql.query(memoryStatements(schema).makeVectors);
       // No other process uses this database, so all leases are stale.
       await sql.query(`update ${schema}.calls set owner = null, expires_at = null`);

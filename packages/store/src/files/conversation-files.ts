@@ -6,12 +6,13 @@ import { isAbandoned } from './staging.js';
 import { damaged } from './damage.js';
 import { alreadyExists, readNames, ifMissing } from './file-system.js';
 import { newHolderId } from './holder-id.js';
+import { readHead, writeHead } from './head.js';
 import { readLine, writeLine } from './line.js';
 import { makeDirectory, syncDirectories, writeNew } from './make-directory.js';
 import { lineEnd, segmentNumbers, segmentPath } from './segments.js';
 
 /**
- * A conversation is a sequence of numbered files. Each append creates the next one atomically, and fails if another
+ * A conversation is a sequence of numbered files, each with a head and some messages. Each append creates the next one atomically, and fails if another
  * writer created it first. Every 64th file is a snapshot that holds all messages; the files before it are deleted.
  */
 const snapshotInterval = 64;
@@ -84,7 +85,7 @@ export const replaceConversation = async (
 };
 
 const textOf = (messages: readonly StoredMessage[]): string =>
-  messages.map((message) => writeLine('record', message)).join('');
+  writeHead() + messages.map((message) => writeLine('record', message)).join('');
 
 const tryCreate = async (directory: string, number: number, text: string): Promise<boolean> => {
   const made = join(directory, newHolderId() + tmpSuffix);
@@ -142,8 +143,11 @@ const tmpSuffix = '.tmp';
 const messagesIn = async (path: string): Promise<readonly StoredMessage[] | undefined> => {
   const bytes = await ifMissing(readFile(path), undefined);
   if (bytes === undefined) return undefined;
+  const firstEnd = bytes.indexOf(lineEnd);
+  const head = firstEnd === -1 ? undefined : readHead(path, bytes.subarray(0, firstEnd));
+  if (head === undefined) throw damaged(path, 1);
   const messages: StoredMessage[] = [];
-  for (let start = 0, line = 1; start < bytes.length; line += 1) {
+  for (let start = firstEnd + 1, line = 2; start < bytes.length; line += 1) {
     const end = bytes.indexOf(lineEnd, start);
     const value = end === -1 ? undefined : readLine('record', bytes.subarray(start, end));
     const { id, text } = value ?? {};

@@ -1,4 +1,3 @@
-import { readdirSync } from 'node:fs';
 import { cp, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,90 +8,93 @@ import { keepSessions, sessions } from '@millrace/core/sessions';
 import { type ScriptedAnswer, scriptedModel, text } from '@millrace/core/testing';
 import { lastValueFrom, toArray } from 'rxjs';
 import { openFiles } from './open-files.js';
+import { formOfFiles, writeSampleFiles } from './sample-files.test-support.js';
 
 // A disk that others use, too, takes its time to keep what it is given.
 jest.setTimeout(240_000);
 
 const corpus = join(import.meta.dirname, '../../corpus/files');
 
-describe.each(readdirSync(corpus).filter((folder) => /^f\d+$/.test(folder)))(
-  'the files of the form %s',
-  (form) => {
-    let directory: string;
-    beforeEach(async () => {
-      directory = await mkdtemp(join(tmpdir(), 'corpus-'));
-      await cp(join(corpus, form), directory, { recursive: true });
-    });
-    afterEach(() => rm(directory, { recursive: true }));
+describe('the stored files', () => {
+  let directory: string;
+  beforeEach(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'corpus-'));
+  });
+  afterEach(() => rm(directory, { recursive: true }));
 
-    /** A process that uses them. */
-    const opened = (...answers: readonly ScriptedAnswer[]) => {
-      const store = openFiles(directory);
-      const model = scriptedModel(...answers);
-      const paid: string[] = [];
-      const pay = tool({
-        name: 'pay',
-        description: 'Pays.',
-        run: (_, { idempotencyKey }) => (paid.push(idempotencyKey), 'Paid.'),
-      });
-      const durable = journal(store.calls, { onUncertain: 'rerun' });
-      const agent = createAgent({ name: 'sample', model, tools: [pay], use: [durable] });
-      return { agent, durable, model, paid, store };
-    };
-
-    it('G2: have the conversation that goes on', async () => {
-      const { agent, model, store } = opened([text('Still here.')]);
-      const session = sessions(agent, { memory: store.memory }).open('chat');
-      expect((await session.call('Are you there?')).reason).toBe('answer');
-      expect(model.requests[0]?.messages.map(textOf)).toEqual(['Hi.', 'Hello.', 'Are you there?']);
-      await lastValueFrom(store.close$(), { defaultValue: undefined });
+  /** A process that uses them. */
+  const opened = async (...answers: readonly ScriptedAnswer[]) => {
+    await cp(corpus, directory, { recursive: true });
+    const store = openFiles(directory);
+    const model = scriptedModel(...answers);
+    const paid: string[] = [];
+    const pay = tool({
+      name: 'pay',
+      description: 'Pays.',
+      run: (_, { idempotencyKey }) => (paid.push(idempotencyKey), 'Paid.'),
     });
+    const durable = journal(store.calls, { onUncertain: 'rerun' });
+    const agent = createAgent({ name: 'sample', model, tools: [pay], use: [durable] });
+    return { agent, durable, model, paid, store };
+  };
 
-    it('S3, S6: have the state of a session, and the call that it lacks', async () => {
-      const { agent, durable, model, paid, store } = opened([text('Paid it.')], [text('Bye.')]);
-      const kept = await keepSessions(agent, store.sessions, { journal: durable }).open('kept/ü');
-      const reply = await kept.resume();
-      expect(reply && textOf(reply)).toBe('Paid it.');
-      expect(paid).toEqual([expect.stringMatching(/^c\/1\/u1/)]);
-      expect(model.requests).toHaveLength(1);
-      await kept.call('Bye.');
-      const { messages, lastCall } = await kept.saveState();
-      expect(messages.map(textOf)).toEqual([
-        'Hi.',
-        'Hello again.',
-        'Pay.',
-        '',
-        '',
-        'Paid it.',
-        'Bye.',
-        'Bye.',
-      ]);
-      expect(lastCall).toMatchObject({ hasEnded: true });
-      await lastValueFrom(store.close$(), { defaultValue: undefined });
-    });
+  it('S6: have what is stored now', async () => {
+    await writeSampleFiles(directory);
+    expect(formOfFiles(directory)).toEqual(formOfFiles(corpus));
+  });
 
-    it('S7: have calls that are listed, played back, followed and pruned', async () => {
-      const { store } = opened();
-      const all = await lastValueFrom(calls$(store.calls).pipe(toArray()));
-      expect(all.map(({ callId, status }) => `${callId} ${status}`).sort()).toEqual([
-        'a ended',
-        'b ended',
-        'c/1 unfinished',
-      ]);
-      const replayed = await lastValueFrom(replay$(store.calls, 'c/1').pipe(toArray()));
-      const types = ['preCall', 'preReasoning', 'reasoningChunk', 'postReasoning', 'preActing'];
-      expect(replayed.map(({ type }) => type)).toEqual(types);
-      const followed = await lastValueFrom(
-        attach$(store.calls, 'a', { afterSeq: 1 }).pipe(toArray()),
-      );
-      expect(followed.at(-1)).toMatchObject({ type: 'postCall', reply: { reason: 'answer' } });
-      const session = await lastValueFrom(store.calls.driver.list$('kept/ü').pipe(toArray()));
-      expect(session.flat().map(({ callId }) => callId)).toEqual(['c/1', 'b']);
-      const status = ['ended', 'unfinished'] as const;
-      await lastValueFrom(prune$(store.calls, { olderThanMs: 0, status }).pipe(toArray()));
-      const left = await readdir(join(directory, 'calls'));
-      expect(left.filter((name) => !name.startsWith('.'))).toEqual([]);
-      await lastValueFrom(store.close$(), { defaultValue: undefined });
-    });
-  },
-);
+  it('G2: have the conversation that goes on', async () => {
+    const { agent, model, store } = await opened([text('Still here.')]);
+    const session = sessions(agent, { memory: store.memory }).open('chat');
+    expect((await session.call('Are you there?')).reason).toBe('answer');
+    expect(model.requests[0]?.messages.map(textOf)).toEqual(['Hi.', 'Hello.', 'Are you there?']);
+    await lastValueFrom(store.close$(), { defaultValue: undefined });
+  });
+
+  it('S3, S6: have the state of a session, and the call that it lacks', async () => {
+    const { agent, durable, model, paid, store } = await opened([text('Paid it.')], [text('Bye.')]);
+    const kept = await keepSessions(agent, store.sessions, { journal: durable }).open('kept/ü');
+    const reply = await kept.resume();
+    expect(reply && textOf(reply)).toBe('Paid it.');
+    expect(paid).toEqual([expect.stringMatching(/^c\/1\/u1/)]);
+    expect(model.requests).toHaveLength(1);
+    await kept.call('Bye.');
+    const { messages, lastCall } = await kept.saveState();
+    expect(messages.map(textOf)).toEqual([
+      'Hi.',
+      'Hello again.',
+      'Pay.',
+      '',
+      '',
+      'Paid it.',
+      'Bye.',
+      'Bye.',
+    ]);
+    expect(lastCall).toMatchObject({ hasEnded: true });
+    await lastValueFrom(store.close$(), { defaultValue: undefined });
+  });
+
+  it('S7: have calls that are listed, played back, followed and pruned', async () => {
+    const { store } = await opened();
+    const all = await lastValueFrom(calls$(store.calls).pipe(toArray()));
+    expect(all.map(({ callId, status }) => `${callId} ${status}`).sort()).toEqual([
+      'a ended',
+      'b ended',
+      'c/1 unfinished',
+    ]);
+    const replayed = await lastValueFrom(replay$(store.calls, 'c/1').pipe(toArray()));
+    const types = ['preCall', 'preReasoning', 'reasoningChunk', 'postReasoning', 'preActing'];
+    expect(replayed.map(({ type }) => type)).toEqual(types);
+    const followed = await lastValueFrom(
+      attach$(store.calls, 'a', { afterSeq: 1 }).pipe(toArray()),
+    );
+    expect(followed.at(-1)).toMatchObject({ type: 'postCall', reply: { reason: 'answer' } });
+    const session = await lastValueFrom(store.calls.driver.list$('kept/ü').pipe(toArray()));
+    expect(session.flat().map(({ callId }) => callId)).toEqual(['c/1', 'b']);
+    const status = ['ended', 'unfinished'] as const;
+    await lastValueFrom(prune$(store.calls, { olderThanMs: 0, status }).pipe(toArray()));
+    const left = await readdir(join(directory, 'calls'));
+    expect(left.filter((name) => !name.startsWith('.'))).toEqual([]);
+    await lastValueFrom(store.close$(), { defaultValue: undefined });
+  });
+});

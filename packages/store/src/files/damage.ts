@@ -14,9 +14,3 @@ export const missingRecord = (path: string, position: number): MillraceError =>
     `${path} does not continue with record ${position}: an earlier file is missing or was truncated. ` +
       'Restore the directory from a backup, or delete this file and all later ones to continue from there.',
   );
-
-export const unknownFormat = (path: string, format: unknown): MillraceError =>
-  new MillraceError(
-    'invalidState',
-    `${path} has the format ${String(format)}, which this version cannot read. Install a newer @millrace/store, or use another directory.`,
-  );

@@ -2,7 +2,7 @@ import { rmdirSync, unlinkSync } from 'node:fs';
 import { type FileHandle, open, rm } from 'node:fs/promises';
 import { MillraceError } from '@millrace/core';
 import { alreadyExists, ignoreErrors, isNotFound } from './file-system.js';
-import { writeLine } from './line.js';
+import { writeHead } from './head.js';
 import { makeUnsynced } from './make-directory.js';
 import type { Cursor } from './read-batches.js';
 import { beginning, readSegmentFrom } from './read-call.js';
@@ -44,8 +44,8 @@ export const openSegment = async (
     const ends = earlier
       .filter((it) => it >= (last?.number ?? 0))
       .map((it) => [it, it === last?.number ? offset : 0] as const);
-    const head: SegmentHead = { format: 1, callId, after: position, ends, at: now };
-    const line = Buffer.from(writeLine('head', head));
+    const head: SegmentHead = { callId, after: position, ends, at: now };
+    const line = Buffer.from(writeHead(head));
     await file.appendFile(line);
     const { ino } = await file.stat();
     const cursor = { ...beginning, segment: number, offset: line.length, line: 1, position };

@@ -1,7 +1,8 @@
 import { type FileHandle, open } from 'node:fs/promises';
 import { join } from 'node:path';
-import { damaged, unknownFormat } from './damage.js';
+import { damaged } from './damage.js';
 import { readNames, ifMissing } from './file-system.js';
+import { readHead } from './head.js';
 import { type LineKind, readLine } from './line.js';
 
 /**
@@ -10,7 +11,6 @@ import { type LineKind, readLine } from './line.js';
  * writer has lost its lease if a later segment exists.
  */
 export interface SegmentHead {
-  readonly format: 1;
   readonly callId: string;
   /** Number of records in earlier segments. */
   readonly after: number;
@@ -81,12 +81,11 @@ export const hasLine = (kind: LineKind, bytes: Buffer): boolean => {
 export const lineEnd = 0x0a;
 
 const headIn = (path: string, line: Buffer): SegmentHead | undefined => {
-  const value = readLine('head', line);
+  const value = readHead(path, line);
   if (value === undefined) return undefined;
-  if (value['format'] !== 1) throw unknownFormat(path, value['format']);
   const { callId, after, ends, at } = value;
   return typeof callId === 'string' && isCount(after) && isCount(at) && Array.isArray(ends)
-    ? { format: 1, callId, after, at, ends: ends.filter(isEnd) }
+    ? { callId, after, at, ends: ends.filter(isEnd) }
     : undefined;
 };
 

@@ -1,5 +1,5 @@
 import { MillraceError } from '@millrace/core';
-import { unknownFormat } from './damage.js';
+import { readHead, writeHead } from './head.js';
 import { readLine, writeLine } from './line.js';
 import { lineEnd } from './segments.js';
 
@@ -9,11 +9,10 @@ export interface SessionHead {
   readonly version: number;
 }
 
-const format = 1;
-
 export const writeState = (state: unknown): string => writeLine('record', state);
 
-export const writeHead = (head: SessionHead): string => writeLine('head', { format, ...head });
+export const writeSessionHead = ({ sessionId, version }: SessionHead): string =>
+  writeHead({ sessionId, version });
 
 /** Reads the state from a session file, and checks that its head has this id and version. */
 export const readSessionFile = (
@@ -37,9 +36,8 @@ export const readSessionFile = (
 
 export const headIn = (path: string, bytes: Buffer): SessionHead => {
   const end = bytes.indexOf(lineEnd);
-  const head = end === -1 ? undefined : readLine('head', bytes.subarray(0, end));
+  const head = end === -1 ? undefined : readHead(path, bytes.subarray(0, end));
   if (head === undefined) throw broken(path);
-  if (head['format'] !== format) throw unknownFormat(path, head['format']);
   const { sessionId, version } = head;
   if (typeof sessionId !== 'string' || typeof version !== 'number') throw broken(path);
   return { sessionId, version };

@@ -5,7 +5,7 @@ import { MillraceError } from '@millrace/core';
 import type { Staging } from './staging.js';
 import { isNotFound, readNames } from './file-system.js';
 import { syncDirectories, writeNew } from './make-directory.js';
-import { headIn, readSessionFile, writeHead } from './session-file.js';
+import { headIn, readSessionFile, writeSessionHead } from './session-file.js';
 
 /**
  * A session is a directory of immutable state files, with an empty pointer file that has the name of the current one. A
@@ -91,7 +91,7 @@ export const writeSession = async (
 ): Promise<number | undefined> => {
   const version = previous === undefined ? 1 + randomInt(firstVersions) : previous.version + 1;
   const name = `${version}-${randomUUID()}`;
-  const text = writeHead({ sessionId, version }) + state;
+  const text = writeSessionHead({ sessionId, version }) + state;
   const isSaved =
     previous === undefined
       ? await makeSession(staging, directory, name, text)

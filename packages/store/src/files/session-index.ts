@@ -20,7 +20,7 @@ export interface SessionIndex {
   forget(call: StoredCall): Promise<void>;
 }
 
-/** `list` lists all calls, to build the index of a directory that an earlier version of this package created. */
+/** `list` lists all calls, to build an index that is missing. */
 export const createSessionIndex = (
   root: string,
   staging: Staging,

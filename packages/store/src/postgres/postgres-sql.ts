@@ -4,8 +4,8 @@ import { Observable, retry, type SchedulerLike, share, timer } from 'rxjs';
 import { closed } from '../closing.js';
 import { createPendingWork } from '../sql/pending-work.js';
 import { memoryStatements } from '../sql/memory-statements.js';
-import { migrate } from '../sql/migrate.js';
-import { migrationsOf } from '../sql/migrations.js';
+import { makeTables } from '../sql/make-tables.js';
+import { tableStatements } from '../sql/tables.js';
 import { toSqlError } from '../sql/sql-error.js';
 import type { LazySql, Query, Sql } from '../sql/sql.js';
 
@@ -62,7 +62,7 @@ export const postgresSql = (
         client.off('error', ignore);
       }
     };
-    await migrate({ query, transaction, schema }, migrationsOf(schema));
+    await makeTables({ query, transaction, schema }, tableStatements(schema));
     const hasVectors = await makeVectors(query, schema);
     const channel = `${schema}_changes`;
     return {

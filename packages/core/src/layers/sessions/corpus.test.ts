@@ -4,42 +4,41 @@ import { join } from 'node:path';
 import { strictHistory } from '../../memories/conversation.js';
 import { toolResults } from '../../memories/suspend.js';
 import { text } from '../../testing/index.js';
+import { changed, refusedStates, unpairedStates } from './refused-states.test-data.js';
 import { sampleAgent, sampleStates } from './sample-sessions.test-support.js';
-import { stateVersion } from './session-state.js';
 import { sessions, type SessionState } from './index.js';
 
 const corpus = join(import.meta.dirname, '../../../corpus/states');
 
-const filesIn = (folder: string): readonly (readonly [name: string, text: string])[] =>
-  readdirSync(join(corpus, folder)).map((file) => [
-    file.replace('.json', ''),
-    readFileSync(join(corpus, folder, file), 'utf8'),
-  ]);
+const names = readdirSync(corpus).map((file) => file.replace('.json', ''));
 
-/** Version 1 called tool calls tool uses. */
-const inPresentSpelling = (saved: string): SessionState =>
-  JSON.parse(
-    saved.replaceAll('"tool_use"', '"tool_call"').replaceAll('"toolUse', '"toolCall'),
-  ) as SessionState;
+const read = (name: string): SessionState =>
+  JSON.parse(readFileSync(join(corpus, `${name}.json`), 'utf8')) as SessionState;
 
-const versions = readdirSync(corpus).filter((folder) => /^v\d+$/.test(folder));
+describe('S4: the saved states', () => {
+  it.each(Object.entries(sampleStates))('have what is saved now: %s', async (name, make) => {
+    expect(await make()).toEqual(read(name));
+  });
 
-describe.each(versions)('S4: the states of %s', (version) => {
-  it.each(filesIn(version))('%s is loaded, and saved as what it is', async (_name, saved) => {
+  it('have no other samples', () => {
+    expect(names.sort()).toEqual(Object.keys(sampleStates).sort());
+  });
+
+  it.each(names)('%s is loaded, and saved as what it is', async (name) => {
     const session = sessions(sampleAgent()).open('s');
-    await session.loadState(JSON.parse(saved));
-    const state = inPresentSpelling(saved);
-    expect(await session.saveState()).toEqual({ ...state, version: stateVersion });
+    const state = read(name);
+    await session.loadState(state);
+    expect(await session.saveState()).toEqual(state);
     // It can be saved by another one again, as text.
     const other = sessions(sampleAgent()).open('other');
     await other.loadState(JSON.parse(JSON.stringify(await session.saveState())));
-    expect(await other.saveState()).toEqual(await session.saveState());
+    expect(await other.saveState()).toEqual(state);
   });
 
-  it.each(filesIn(version))('%s is a session that goes on', async (name, saved) => {
+  it.each(names)('%s is a session that goes on', async (name) => {
     const session = sessions(sampleAgent([[text('Gladly.')]])).open('s');
-    await session.loadState(JSON.parse(saved));
-    const state = inPresentSpelling(saved);
+    const state = read(name);
+    await session.loadState(state);
     const input = name === 'suspended' ? toolResults({ one: 'by Ann' }) : 'Go on.';
     expect((await session.call(input, { callId: 'next' })).reason).toBe('answer');
     const { messages, interrupted, approvals } = await session.saveState();
@@ -48,20 +47,14 @@ describe.each(versions)('S4: the states of %s', (version) => {
   });
 });
 
-describe('S4: the corpus', () => {
-  it.each(Object.entries(sampleStates))('has what is saved now: %s', async (name, make) => {
-    const file = join(corpus, `v${stateVersion}`, `${name}.json`);
-    expect(await make()).toEqual(JSON.parse(readFileSync(file, 'utf8')));
-  });
-
-  it.each(filesIn('refused'))(
-    'X15: refuses %s, says why, and leaves all as it was',
-    async (_name, given) => {
+describe('a state that is damaged', () => {
+  it.each(refusedStates)(
+    'X15: is refused with the reason, and leaves all as it was: %s',
+    async (_name, sample, changes, error) => {
       const session = sessions(sampleAgent()).open('s');
-      const [, chat = ''] = filesIn('v1').find(([name]) => name === 'groups') ?? [];
-      await session.loadState(JSON.parse(chat));
+      await session.loadState(read('groups'));
       const before = await session.saveState();
-      const { state, error } = JSON.parse(given) as { state: unknown; error: string };
+      const state = changed(sample === '' ? {} : read(sample), changes);
       await expect(session.loadState(state)).rejects.toMatchObject({
         code: 'invalidState',
         message: expect.stringContaining(`The state cannot be used: ${error}`),
@@ -71,10 +64,16 @@ describe('S4: the corpus', () => {
     },
   );
 
-  it.each(filesIn('repaired'))(
-    'S11: loads %s, and the next call repairs it, or refuses it where it is strict',
-    async (_name, given) => {
-      const { state } = JSON.parse(given) as { state: SessionState };
+  const tools = read('tools');
+  const cut = unpairedStates.map(([name, kept]) => {
+    const messages = tools.messages.filter((_, index) => kept.includes(index));
+    return [name, { ...tools, messages }] as const;
+  });
+  const other = changed(tools, { 'messages.2.content.0.toolCallId': 'other' }) as SessionState;
+
+  it.each([...cut, ['a result of another tool call', other] as const])(
+    'S11: is loaded if a tool call lacks its one result, and the next call repairs it, or refuses it where it is strict: %s',
+    async (_name, state) => {
       const agent = sampleAgent([[text('Gladly.')]]);
       const session = sessions(agent).open('s');
       await session.loadState(state);

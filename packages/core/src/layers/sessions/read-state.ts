@@ -31,7 +31,7 @@ import {
   stateVersion,
   type ToolGroupStates,
 } from './session-state.js';
-import { respelled } from '../../memories/former-spelling.js';
+import { otherFormat } from '../../values/stored-format.js';
 import { messageOf, MillraceError } from '../../values/errors.js';
 
 export const readState = (value: unknown): SessionState => {
@@ -44,12 +44,11 @@ export const readState = (value: unknown): SessionState => {
   if (version === undefined) {
     throw invalid(place, "is not a session state: it has no 'version'. Use that of saveState()");
   }
-  if (version !== 1 && version !== stateVersion) throw otherVersion(version, place);
+  if (version !== stateVersion) throw invalid(place, otherFormat(version, stateVersion));
   if (exceedsSize(value, maxValues)) {
     throw invalid(place, `holds more than ${maxValues} values, which is the limit`);
   }
-  const state = version === 1 ? respelled({ ...value, version: stateVersion }) : value;
-  return frozen(stateOf(state, place));
+  return frozen(stateOf(value, place));
 };
 
 const maxValues = 2_000_000;
@@ -84,14 +83,6 @@ const approvals: Reader<SessionState['approvals']> = (value, place) =>
 
 const earlierCalls: Reader<readonly EarlierCall[]> = (value, place) =>
   unique(listOf(earlierCall, maxEarlierCalls)(value, place), ({ callId }) => callId, place);
-
-const otherVersion = (version: unknown, place: Location) =>
-  typeof version === 'number' && version > stateVersion
-    ? invalid(
-        place,
-        `has version ${version}, but this Millrace supports states up to version ${stateVersion}. Use a newer release`,
-      )
-    : invalid({ ...place, path: 'version' }, `must be ${stateVersion}`);
 
 export const exceedsSize = (value: unknown, limit: number): boolean => {
   const open: object[] = isObject(value) ? [value] : [];

@@ -36,8 +36,8 @@ import type { AgentEvent } from '../../events.js';
 import {
   type CallRecord,
   callStep,
-  isCallRecord,
-  unreadableCall,
+  damagedCall,
+  readCallRecord,
   isQueueRecord,
   queueStep,
 } from '../../journal/call-record.js';
@@ -207,9 +207,9 @@ const recordedCall$ = (driver: CallStoreDriver, callId: string): Observable<Reco
       { first: undefined, events: [], eventsAtLastStep: 0, hasSteps: false, hadTurn: true },
     ),
     map(({ first, events, eventsAtLastStep, hasSteps, hadTurn }) => {
-      if (first === undefined) throw hasSteps ? unreadableCall(callId) : notStored(callId);
-      const record = parsedText(`The first record of the call '${callId}'`, first.text);
-      if (!isCallRecord(record)) throw unreadableCall(callId);
+      if (first === undefined) throw hasSteps ? damagedCall(callId) : notStored(callId);
+      const what = `The first record of the call '${callId}'`;
+      const record = readCallRecord(callId, parsedText(what, first.text));
       const changes = events.map((record) => storedEvent(callId, record));
       const isReplied = (event: AgentEvent): boolean =>
         event.type === 'postCall' && isEnd(event, callId);

@@ -2,7 +2,6 @@ import equal from 'fast-deep-equal';
 import { concatMap, defaultIfEmpty, defer, map, type Observable, take, tap } from 'rxjs';
 import type { Fork } from '../../journal/call-record.js';
 import { renamed } from '../../journal/forked-records.js';
-import { respelledMessages } from '../../memories/former-spelling.js';
 import { memoryChanges, type MessagesChange } from '../../phases/remember.js';
 import {
   appended$,
@@ -14,12 +13,12 @@ import {
 import type { Message } from '../../values/message.js';
 import { isMessage } from '../../values/shape.js';
 
-/** A memory that reports its changes, and reads messages in the former spelling. */
+/** A memory that reports its changes. */
 export const watchedMemory = (memory: Memory, report: (change: MessagesChange) => void): Memory => {
   const replace$ = memory.replace$?.bind(memory);
   return {
-    load$: () => memory.load$().pipe(map(respelledMessages)),
-    all$: () => kept$(memory).pipe(map(respelledMessages)),
+    load$: () => memory.load$(),
+    all$: () => kept$(memory),
     append$: (messages, hasFailed) =>
       defer(() => {
         let change: MemoryChange = { appended: messages, removed: [] };

@@ -9,7 +9,8 @@ import type { ToolEntry } from '../../tools/types.js';
 import { addUsage, largerUsage, noUsage, tokensIn, type Usage } from '../../values/usage.js';
 
 export interface SessionState {
-  readonly version: 2;
+  /** The version of this format, the only one that can be loaded. */
+  readonly version: 1;
   /** Messages in memory, oldest first. Result `details` that are not JSON are omitted. */
   readonly messages: readonly Message[];
   readonly groups: ToolGroupStates;
@@ -46,7 +47,7 @@ export interface PendingApproval {
   readonly toolCall: ToolCallBlock;
 }
 
-export const stateVersion: SessionState['version'] = 2;
+export const stateVersion: SessionState['version'] = 1;
 
 export interface StoredSession {
   /** Changes with every save. */

@@ -21,7 +21,7 @@ import type { OnFailure } from '../../memories/conversation.js';
 import type { Agent } from '../../agent.js';
 import { type Callable, type OutputOf, toCallable, type View } from '../../call/callable.js';
 import { viewed } from '../../operators/wrap-agent.js';
-import { type CallOptions, checkMoved, isContext, withDefaults } from '../../call/call-options.js';
+import { type CallOptions, checkPlaced, isContext, withDefaults } from '../../call/call-options.js';
 import { contained, failAs } from '../../flow/contained.js';
 import { MillraceError, misuse } from '../../values/errors.js';
 import type { AgentEvent } from '../../events.js';
@@ -32,7 +32,6 @@ import { forksAbove } from '../../journal/journal.js';
 import { type Layer, readUse, type Use } from '../../seams/layer.js';
 import { kept$, type Memory } from '../../values/memory.js';
 import type { MemoryFactory } from '../../memories/in-process-memory.js';
-import { respelledMessages } from '../../memories/former-spelling.js';
 import {
   type Rule,
   checkOptions,
@@ -160,7 +159,7 @@ export const sessions = <Output, Run extends AnyRun>(
   options: SessionsOptions = {},
 ): Sessions<Output, Run> => {
   if (!having('with', '')[0](agent)) throw misuse('sessions() needs an agent.');
-  checkMoved('sessions()', options, { ...callRules, memory: isFunction });
+  checkPlaced('sessions()', options, { ...callRules, memory: isFunction });
   const { memory, ...defaults } = options;
   const partsOf = partsFor(agent, memory);
   return {
@@ -308,9 +307,7 @@ const savedState$ = ({ memory, record }: SessionParts): Observable<SessionState>
     contained(),
     take(1),
     failAs('memory', 'The memory could not be read'),
-    map((messages) =>
-      toState({ version: stateVersion, messages: respelledMessages(messages), ...record.state }),
-    ),
+    map((messages) => toState({ version: stateVersion, messages, ...record.state })),
   );
 
 const loadedState$ = (

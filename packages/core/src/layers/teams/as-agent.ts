@@ -3,7 +3,7 @@ import { catchError, concatMap, defaultIfEmpty, defer, EMPTY, map, of, takeLast 
 import { type Agent, type AgentOptions, agentRules, defineAgent } from '../../agent.js';
 import type { CallContext } from '../../seams/call-context.js';
 import type { CallInfo, Reply } from '../../values/reply.js';
-import { checkMoved } from '../../call/call-options.js';
+import { checkPlaced } from '../../call/call-options.js';
 import { begin, concluded, withOutput$ } from '../../call/answer.js';
 import { steerings } from '../sessions/steering.js';
 import type { Call } from '../../seams/call.js';
@@ -54,7 +54,7 @@ export const asAgent = <
   step: AnyStep,
   options: StepAgentOptions<Output> = {},
 ): Agent<OutputOf<Output, OutputIn<OutOf<AnyStep>>>> => {
-  checkMoved('asAgent()', options, stepAgentRules);
+  checkPlaced('asAgent()', options, stepAgentRules);
   return defineAgent<Output, OutputIn<OutOf<AnyStep>>>('asAgent()', options, runStep(step));
 };
 
