@@ -13,8 +13,8 @@ import {
   topic,
   workerName,
 } from './connection.js';
-import { exists, unknownCall, unreadableOrder } from './errors.js';
-import { expiryOf, isOrder, nextCallId, type Order } from './order.js';
+import { exists, unknownCall } from './errors.js';
+import { expiryOf, nextCallId, type Order, readOrder, storedOrder } from './order.js';
 
 /** Adds a workflow. `suspends` names the session that it marks as suspended; then one that is there stays. */
 type Enqueue = (
@@ -185,7 +185,7 @@ export const openDatabase = (options: ConnectionOptions): Database => {
               ...(delayMs === undefined ? {} : { delaySeconds: delayMs / 1_000 }),
               ...(suspends === undefined ? {} : { deduplicationID: suspends }),
             },
-            order,
+            storedOrder(order),
           );
         });
       });
@@ -325,8 +325,7 @@ export const openDatabase = (options: ConnectionOptions): Database => {
       const found = await (await client()).getWorkflow(callId);
       if (found?.applicationName !== name) return undefined;
       const { status, applicationVersion, input, error, delayUntilEpochMS } = found;
-      const order = input?.[0];
-      if (!isOrder(order)) throw unreadableOrder(callId);
+      const order = readOrder(callId, input?.[0]);
       // The end of a wait is no call.
       if (order.expires !== undefined) return undefined;
       return {

@@ -49,12 +49,6 @@ export const unknownCall = (callId: string): MillraceError =>
     `The engine has no call '${callId}': it was never started, or was removed.`,
   );
 
-export const unreadableOrder = (callId: string): MillraceError =>
-  new MillraceError(
-    'invalidState',
-    `The start of the call '${callId}' cannot be read: it is damaged, or was written by a later version.`,
-  );
-
 /** The database is away, or a worker that was taken for dead holds the call. */
 export const isTransient = (error: unknown): boolean =>
   isMillraceError(error) &&

@@ -51,7 +51,7 @@ export const messagesTo$ = (
     share({ connector: () => new ReplaySubject<Message>(Infinity), resetOnRefCountZero: true }),
   );
 
-/** A message that cannot be read is of a later version, or not ours: it is left. */
+/** A message that cannot be read is not ours: it is left. */
 const readMessage = ({ text }: StoredMessage): readonly Message[] => {
   const message: unknown = parsedJson(text);
   return isMessage(message) ? [message] : [];

@@ -1,5 +1,6 @@
 import { type CallOptions, type Input, MillraceError, toolResults } from '@millrace/core';
 import {
+  checkFormat,
   checkOptions,
   isObject,
   isRecord,
@@ -113,7 +114,23 @@ const asJson = (value: unknown): unknown => {
   }
 };
 
-export const isOrder = (value: unknown): value is Order =>
+/** The version of the format of stored orders, the only one that is read. */
+const orderFormat = 1;
+
+export const storedOrder = (order: Order): Order => Object.assign({ format: orderFormat }, order);
+
+/** Reads a stored order. Throws `invalidState` if it has another format version, or is damaged. */
+export const readOrder = (callId: string, value: unknown): Order => {
+  const what = `The start of the call '${callId}'`;
+  if (isRecord(value)) {
+    const { format, ...order } = value;
+    checkFormat(what, format, orderFormat);
+    if (isOrder(order)) return order;
+  }
+  throw new MillraceError('invalidState', `${what} is damaged.`);
+};
+
+const isOrder = (value: unknown): value is Order =>
   isRecord(value) &&
   typeof value['callId'] === 'string' &&
   typeof value['agent'] === 'string' &&

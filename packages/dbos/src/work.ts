@@ -43,8 +43,8 @@ import {
   timer,
 } from 'rxjs';
 import { type Database, queueOf, versionOf, type Worker } from './database.js';
-import { messageOf, unavailable, unreadableOrder } from './errors.js';
-import { isOrder, type Order } from './order.js';
+import { messageOf, unavailable } from './errors.js';
+import { type Order, readOrder } from './order.js';
 import {
   type Outcome,
   perform$,
@@ -194,8 +194,11 @@ export const work$ = (
     };
     const launched$ = new Observable<void>((subscriber) => {
       // DBOS may still start a call that it had taken before the end. Not a step: it would record errors of the end.
-      const run: Run = (worked, order) =>
-        isStopped ? unsettled() : performed(performing, worked, order, stopped$, notices$);
+      const run: Run = async (worked, given) => {
+        if (isStopped) return unsettled();
+        const order = readOrder(DBOS.workflowID ?? '', given);
+        return performed(performing, worked, order, stopped$, notices$);
+      };
       const begun = inProcess.ended.then(() =>
         launch(database, worker, agents, options, run, warn),
       );
@@ -354,11 +357,10 @@ const launch = async (
 const performed = (
   performing: Performing,
   worked: PerformedAgent,
-  order: unknown,
+  order: Order,
   stopped$: Observable<unknown>,
   notices$: Subject<WorkNotice>,
 ): Promise<Outcome> => {
-  if (!isOrder(order)) return Promise.reject(unreadableOrder(DBOS.workflowID ?? ''));
   const { callId, agent } = order;
   const note = (notice: WorkNotice): void => {
     if (order.expires === undefined) notices$.next(notice);

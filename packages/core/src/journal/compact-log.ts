@@ -130,12 +130,12 @@ export const lazily = ({ text: _, ...record }: StoredRecord, value: Fields): Sto
   },
 });
 
-export const broken = ({ text: _, ...record }: StoredRecord): StoredRecord => ({
+export const broken = ({ text: _, ...record }: StoredRecord, why?: string): StoredRecord => ({
   ...record,
   get text(): string {
     throw new MillraceError(
       'invalidState',
-      `The record ${record.position} ('${record.name}') is damaged: it refers to missing messages.`,
+      `The record ${record.position} ('${record.name}') is damaged: it refers to missing messages.${why === undefined ? '' : ` ${why}`}`,
     );
   },
 });

@@ -284,7 +284,12 @@ describe('the log of a conversation', () => {
 
   it('S7: a log that a crash left closed is opened by the next call', async () => {
     const driver = await talk(10);
-    const closed = { kind: 'step', name: 'x', seq: 0, text: '{"isClosed":true}' } as const;
+    const closed = {
+      kind: 'step',
+      name: 'x',
+      seq: 0,
+      text: '{"version":1,"isClosed":true}',
+    } as const;
     await all(
       driver.claim$('~conversation/s').pipe(
         concatMap(({ append$ }) => append$([closed])),

@@ -25,6 +25,7 @@ import {
 import { randomId } from '../seams/call-context.js';
 import { isMillraceError, MillraceError } from '../values/errors.js';
 import { isRecord } from '../values/json.js';
+import { checkFormat } from '../values/stored-format.js';
 import { checkFirstRecord, sessionIn } from './call-record.js';
 import type { CallStoreDriver, Claim, NewRecord, StoredRecord } from './call-store-driver.js';
 import {
@@ -207,9 +208,10 @@ export const createConversationLogs = (
       // A call and its sub-agents belong to one session.
       const [sessionId] = records.flatMap((record) => sharedBy(record) ?? []);
       if (sessionId === undefined) return of(records);
-      return log$(sessionId).pipe(
-        catchError(ifInvalid(() => undamaged$(driver, sessionId))),
-        map(({ messages }) => records.map((record) => resolved(record, messages))),
+      const resolved$ = (log$: Observable<Log>, why?: string) =>
+        log$.pipe(map(({ messages }) => records.map((record) => resolved(record, messages, why))));
+      return resolved$(log$(sessionId)).pipe(
+        catchError(ifInvalid(({ message }) => resolved$(undamaged$(driver, sessionId), message))),
       );
     },
     remove$: (callId) =>
@@ -256,12 +258,18 @@ const read$ = (driver: CallStoreDriver, sessionId: string, known: Log): Observab
 
 const newRecord = (fields: Fields): NewRecord => {
   const name = randomId();
-  return { kind: 'step', name, seq: 0, text: stepText(name, fields) };
+  return { kind: 'step', name, seq: 0, text: stepText(name, { version: logVersion, ...fields }) };
 };
 
+/** The version of the format of logs, the only one that is read. */
+const logVersion = 1;
+
 const withRecord = (log: Log, { name, text }: NewRecord): Log => {
-  const fields = parsedText('The log of a conversation', text);
-  return withFields(log, name, isRecord(fields) ? fields : {});
+  const what = 'The log of a conversation';
+  const value = parsedText(what, text);
+  const { version, ...fields } = isRecord(value) ? value : {};
+  checkFormat(what, version, logVersion);
+  return withFields(log, name, fields);
 };
 
 const withFields = (log: Log, name: string, { messages, isClosed }: Fields): Log => ({
@@ -282,11 +290,15 @@ const sharedBy = (record: StoredRecord): string | undefined => {
   return typeof sessionId === 'string' ? sessionId : undefined;
 };
 
-const resolved = (record: StoredRecord, messages: readonly unknown[]): StoredRecord => {
+const resolved = (
+  record: StoredRecord,
+  messages: readonly unknown[],
+  why?: string,
+): StoredRecord => {
   if (sharedBy(record) === undefined) return record;
   const fields = fieldsOf(record);
   const history = messagesOf(fields?.['history'], messages);
-  return history === undefined ? broken(record) : lazily(record, { ...fields, history });
+  return history === undefined ? broken(record, why) : lazily(record, { ...fields, history });
 };
 
 const undamaged$ = (driver: CallStoreDriver, sessionId: string): Observable<Log> =>
@@ -299,9 +311,9 @@ const undamaged$ = (driver: CallStoreDriver, sessionId: string): Observable<Log>
   );
 
 const ifInvalid =
-  <T>(instead: () => Observable<T>) =>
+  <T>(instead: (error: MillraceError) => Observable<T>) =>
   (error: unknown): Observable<T> => {
-    if (isMillraceError(error) && error.code === 'invalidState') return instead();
+    if (isMillraceError(error) && error.code === 'invalidState') return instead(error);
     throw error;
   };
 

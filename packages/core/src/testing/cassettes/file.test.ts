@@ -133,9 +133,9 @@ describe('the file of a cassette', () => {
     ['something else', '{"name":"core","version":"1.0.0"}', /it is not a cassette/],
     ['null', 'null', /it is not a cassette/],
     [
-      'one of a later version',
+      'one of another version',
       '{"version":2,"recordings":[]}',
-      /it has version 2, and this is version 1/,
+      /it has format version 2, but this release of Millrace reads only format version 1/,
     ],
     ['deep nesting', `{"version":1,"recordings":${nested(200)}}`, /nested too deeply/],
     ['a recording that is none', '{"version":1,"recordings":[3]}', /recording 1 is not an object/],

@@ -22,6 +22,7 @@ import {
   isToolCall,
   isUsage,
 } from '../../values/shape.js';
+import { otherFormat } from '../../values/stored-format.js';
 import { noUsage } from '../../values/usage.js';
 
 /** A request and the answer of its model, with milliseconds since the request was sent. */
@@ -136,11 +137,7 @@ export const readRecordings = (label: string, text: string): readonly Recording[
   if (!isRecord(value) || !Array.isArray(value['recordings'])) {
     throw refuse('it is not a cassette, which has a version and a list of recordings');
   }
-  if (value['version'] !== version) {
-    throw refuse(
-      `it has version ${JSON.stringify(value['version'])}, and this is version ${version} of the format`,
-    );
-  }
+  if (value['version'] !== version) throw refuse(`it ${otherFormat(value['version'], version)}`);
   const recordings: Recording[] = [];
   let messages = 0;
   value['recordings'].forEach((item: unknown, index) => {

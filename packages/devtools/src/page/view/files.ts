@@ -5,8 +5,11 @@ import type { CallEntry, LogItem } from '../protocol.js';
 
 const format = 'millrace-devtools-call';
 
+/** The version of the format, the only one that is read. */
+const version = 1;
+
 export const exportCall = (call: CallEntry, run: Run | undefined): void => {
-  const text = JSON.stringify({ format, version: 1, call, items: run?.log.items() ?? [] });
+  const text = JSON.stringify({ format, version, call, items: run?.log.items() ?? [] });
   const url = URL.createObjectURL(new Blob([text], { type: 'application/json' }));
   const link = document.createElement('a');
   link.href = url;
@@ -38,9 +41,16 @@ interface File {
   readonly items: readonly LogItem[];
 }
 
-/** The call of an exported file; `undefined` for any other file. */
+/** The call of an exported file; `undefined` for any other file. Throws if the file has another format version. */
 export const readCall = (text: string): File | undefined => {
   const value: unknown = JSON.parse(text);
+  if (!isRecord(value) || value['format'] !== format) return undefined;
+  if (value['version'] !== version) {
+    const found = JSON.stringify(value['version']);
+    throw new Error(
+      `This file has format version ${found}, but these devtools read only format version ${version}.`,
+    );
+  }
   if (!isFile(value)) return undefined;
   const { call } = value;
   const id = `file ${call.id}`;
@@ -49,7 +59,6 @@ export const readCall = (text: string): File | undefined => {
 
 const isFile = (value: unknown): value is File =>
   isRecord(value) &&
-  value['format'] === format &&
   isRecord(value['call']) &&
   stringOf(value['call']['id']) !== '' &&
   Array.isArray(value['items']);
