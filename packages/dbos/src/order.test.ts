@@ -13,14 +13,14 @@ describe('a stored order', () => {
     [2, 'format version 2'],
     ['1', 'an invalid format version'],
     [undefined, 'no format version'],
-  ])('S6: is refused in another format version: %j', (format, found) => {
+  ])('S4: is refused in another format version: %j', (format, found) => {
     expect(() => readOrder('c', { ...order, format })).toThrow(
       `The start of the call 'c' has ${found}, but this release of Millrace reads only format version 1.`,
     );
   });
 
   it.each([null, 'c', { format: 1, callId: 'c' }])(
-    'S6: is refused if it is damaged: %j',
+    'S4: is refused if it is damaged: %j',
     (value) => {
       expect(() => readOrder('c', value)).toThrow("The start of the call 'c' is damaged.");
     },

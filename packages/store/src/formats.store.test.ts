@@ -70,7 +70,7 @@ const filesWith = async (path: string, version: unknown): Promise<Store> => {
   return openFiles(directory);
 };
 
-describe('S6: a stored thing of another format version is refused', () => {
+describe('S4: a stored thing of another format version is refused', () => {
   const stored: readonly (readonly [string, (version: unknown) => Promise<unknown>])[] = [
     [
       'the state of a session',

@@ -187,7 +187,7 @@ const seenIn = (events: readonly AgentEvent[]): readonly string[] =>
 
 describe('the recorded calls', () => {
   it.each(Object.entries(sampleJournals))(
-    'S6: have what is recorded now: %s',
+    'S4: have what is recorded now: %s',
     async (name, make) => {
       expect(await make()).toEqual(read(name));
     },
@@ -398,23 +398,26 @@ describe('a call of another form', () => {
   it('S6: is refused where its history has a block that is not known', () =>
     isRefused('options', 'c/open', swap('"type":"text"', '"type":"prose"')));
 
-  it.each([0, 2, '1', null])('S6: is refused by its version, everywhere: %j', async (version) => {
-    const found = Number.isInteger(version)
-      ? `format version ${version}`
-      : 'an invalid format version';
-    const why = `The call 'c' has ${found}, but this release of Millrace reads only format version 1.`;
-    const change = swap('"version":1', `"version":${JSON.stringify(version)}`);
-    await isRefused('finished', 'c/call', change, new RegExp(why));
-    const { calls } = read('finished');
-    const { c = [] } = JSON.parse(change(JSON.stringify(calls))) as typeof calls;
-    const store = createCallStore(await driverOf({ calls: { c } }));
-    const refusal = { code: 'invalidState', message: expect.stringContaining(why) };
-    const reading = [replay$, attach$, steps$].map((read$) => read$(store, 'c'));
-    for (const read$ of [...reading, fork$(store, 'c', { at: '1' })]) {
-      await expect(all<unknown>(read$)).rejects.toMatchObject(refusal);
-    }
-    expect(await all(calls$(store))).toMatchObject([
-      { status: 'unreadable', why: expect.stringContaining(why) },
-    ]);
-  });
+  it.each([0, 2, '1', null])(
+    'S4, S7: is refused by its version, everywhere: %j',
+    async (version) => {
+      const found = Number.isInteger(version)
+        ? `format version ${version}`
+        : 'an invalid format version';
+      const why = `The call 'c' has ${found}, but this release of Millrace reads only format version 1.`;
+      const change = swap('"version":1', `"version":${JSON.stringify(version)}`);
+      await isRefused('finished', 'c/call', change, new RegExp(why));
+      const { calls } = read('finished');
+      const { c = [] } = JSON.parse(change(JSON.stringify(calls))) as typeof calls;
+      const store = createCallStore(await driverOf({ calls: { c } }));
+      const refusal = { code: 'invalidState', message: expect.stringContaining(why) };
+      const reading = [replay$, attach$, steps$].map((read$) => read$(store, 'c'));
+      for (const read$ of [...reading, fork$(store, 'c', { at: '1' })]) {
+        await expect(all<unknown>(read$)).rejects.toMatchObject(refusal);
+      }
+      expect(await all(calls$(store))).toMatchObject([
+        { status: 'unreadable', why: expect.stringContaining(why) },
+      ]);
+    },
+  );
 });

@@ -121,7 +121,7 @@ describe('documentIndex on a server', () => {
   });
 
   it.each(['document_versions', 'vector_versions'])(
-    'S6: refuses tables of another format version: %s',
+    'S4: refuses tables of another format version: %s',
     async (versions) => {
       const schema = `other_${versions}`;
       await all(documentIndex(open(schema)).add$([]));

@@ -38,7 +38,7 @@ describe('the stored files', () => {
     return { agent, durable, model, paid, store };
   };
 
-  it('S6: have what is stored now', async () => {
+  it('S4: have what is stored now', async () => {
     await writeSampleFiles(directory);
     expect(formOfFiles(directory)).toEqual(formOfFiles(corpus));
   });

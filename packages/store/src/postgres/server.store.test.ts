@@ -52,7 +52,7 @@ describe('openPostgres', () => {
   });
 
   it.each([0, 2])(
-    'S6: refuses tables of the format version %d, and changes nothing',
+    'S4: refuses tables of the format version %d, and changes nothing',
     async (version) => {
       const schema = `other${version}`;
       await list(open(server.url, { schema }));
