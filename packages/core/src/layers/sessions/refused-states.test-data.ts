@@ -33,7 +33,12 @@ export const refusedStates: readonly Refused[] = [
     "it is not a session state: it has no 'version'. Use that of saveState()",
   ],
 
-  ['an unknown field', 'tools', { notes: {} }, "'notes' is unknown. Known fields: version, messag"],
+  [
+    'an unknown field',
+    'tools',
+    { notes: {} },
+    "'notes' is unknown. Known fields: version, messages",
+  ],
   ['a prototype', 'tools', { ['__proto__']: { polluted: 1 } }, "'__proto__' is unknown"],
   ['an inherited name', 'tools', { constructor: 1 }, "'constructor' is unknown"],
   ['no messages', 'empty', { messages: absent }, "'messages' is missing"],
@@ -41,7 +46,12 @@ export const refusedStates: readonly Refused[] = [
   ['no approvals', 'tools', { approvals: absent }, "'approvals' is missing"],
   ['no usage', 'tools', { usage: absent }, "'usage' is missing"],
   ['no flag', 'tools', { interrupted: absent }, "'interrupted' is missing"],
-  ['a flag as text', 'tools', { interrupted: 'no' }, "'interrupted' must be true or false, not a"],
+  [
+    'a flag as text',
+    'tools',
+    { interrupted: 'no' },
+    "'interrupted' must be true or false, not a string",
+  ],
 
   ['no list', 'tools', { messages: { 0: {} } }, "'messages' must be a list, not an object"],
   ['no message', 'tools', { [first]: null }, "'messages[0]' is not a message: its 'role' must be"],
@@ -53,7 +63,12 @@ export const refusedStates: readonly Refused[] = [
   ],
   ['no id', 'tools', { [`${first}.id`]: absent }, "'messages[0].id' is missing"],
   ['an empty id', 'tools', { [`${first}.id`]: '' }, "'messages[0].id' is empty"],
-  ['a number as id', 'tools', { [`${first}.id`]: 7 }, "'messages[0].id' must be a string, not a"],
+  [
+    'a number as id',
+    'tools',
+    { [`${first}.id`]: 7 },
+    "'messages[0].id' must be a string, not a number",
+  ],
   [
     'a long id',
     'tools',
@@ -83,13 +98,13 @@ export const refusedStates: readonly Refused[] = [
     'text as content',
     'tools',
     { [`${first}.content`]: 'Hi' },
-    "'messages[0].content' must be a li",
+    "'messages[0].content' must be a list, not a string",
   ],
   [
     'more in a block',
     'tools',
-    { [`${block}.cache`]: true },
-    "'messages[0].content[0].cache' is un",
+    { [`${block}.extra`]: true },
+    "'messages[0].content[0].extra' is unknown",
   ],
   [
     'an unknown block',
@@ -151,7 +166,7 @@ export const refusedStates: readonly Refused[] = [
     'a group as text',
     'tools',
     { 'groups.web': 'yes' },
-    "'groups.web' must be true or false, not a",
+    "'groups.web' must be true or false, not a string",
   ],
   ['a group __proto__', 'tools', { groups: polluting }, "'groups' has a key '__proto__'"],
 
