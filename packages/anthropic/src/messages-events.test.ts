@@ -34,6 +34,29 @@ const end = (reason: unknown, usage?: unknown): Data => ({
 });
 const json = (text: unknown): Data => ({ type: 'input_json_delta', partial_json: text });
 
+describe('C5: the unseen work of a message', () => {
+  const workIn = (...events: readonly unknown[]): string | undefined => {
+    const { read, working } = createMessagesReader(same);
+    events.forEach((data) => read({ data }));
+    return working?.();
+  };
+  const text = begin(0, { type: 'text', text: 'x' });
+  const search = begin(1, { type: 'server_tool_use', id: 's', name: 'web_search', input: {} });
+  const found = begin(2, { type: 'web_search_tool_result', tool_use_id: 's', content: [] });
+  const ping = { type: 'ping' };
+
+  it('is an open block that is not text, or a tool of the vendor until its result', () => {
+    expect(workIn()).toBeUndefined();
+    expect(workIn(begin(0, { type: 'thinking', thinking: '' }), ping)).toBe('thinking');
+    expect(workIn(begin(0, { type: 'thinking', thinking: '' }), stop(0), ping)).toBeUndefined();
+    expect(workIn(text, ping)).toBeUndefined();
+    expect(workIn(text, stop(0), search)).toBe('server_tool_use');
+    expect(workIn(text, stop(0), search, stop(1), ping)).toBe('web_search');
+    expect(workIn(search, stop(1), found, stop(2), ping)).toBeUndefined();
+    expect(workIn(begin(0, { type: 'tool_use', id: 't', name: 't', input: {} }))).toBe('tool_use');
+  });
+});
+
 describe('the reader of messages', () => {
   it('R4: reads text, thinking with its signature, and tool uses', () => {
     expect(

@@ -42,8 +42,12 @@ export const createMessagesReader = (toolNameOf: (wireName: string) => string): 
   /** The stop reason in `message_start`, which counts if no other one follows. */
   let startReason: unknown;
 
+  /** A tool of the vendor that runs: its result is the next block. */
+  let running: string | undefined;
+
   const start = (index: unknown, block: unknown): Chunks => {
     if (!isRecord(block)) return [];
+    running = undefined;
     open.set(index, { block, json: [], signature: textAt(block, 'signature') });
     switch (block['type']) {
       case 'text':
@@ -87,6 +91,9 @@ export const createMessagesReader = (toolNameOf: (wireName: string) => string): 
     open.delete(index);
     if (opened === undefined) return [];
     const { block, json, signature } = opened;
+    if (block['type'] === 'server_tool_use' || block['type'] === 'mcp_tool_use') {
+      running = textAt(block, 'name');
+    }
     if (block['type'] === 'thinking') return signatureChunks(signature);
     return isOpaque(block)
       ? signatureChunks(encodeBlock(withInput(block, json.join(''))), { redacted: true })
@@ -147,6 +154,10 @@ export const createMessagesReader = (toolNameOf: (wireName: string) => string): 
     read: ({ data }) => read(data),
     readWhole,
     isLast: ({ data }) => at(data, 'type') === 'message_stop',
+    working: () => {
+      const types = [...open.values()].map(({ block }) => textAt(block, 'type'));
+      return running ?? types.find((type) => type !== 'text');
+    },
   };
 };
 

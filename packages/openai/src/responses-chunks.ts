@@ -13,6 +13,7 @@ import {
   textChunks,
 } from '@millrace/wire';
 import { fieldsOf, textIn } from './fields.js';
+import { createOpenItems } from './open-items.js';
 import { endChunks, endedBy } from './responses-end.js';
 import type { ReaderSource } from './wire-model.js';
 
@@ -40,15 +41,18 @@ export const responsesReader = (source: ReaderSource): Reader => {
     refused: false,
     newest: 0,
   };
+  const items = createOpenItems();
   return {
     read: ({ data }) => {
       const event = fieldsOf(data);
+      items.note(event);
       return isRepeat(event, answer) ? [] : eventChunks(event, answer);
     },
     readWhole: (body) => [
       ...listAt(body, 'output').flatMap((item, index) => wholeItem(item, index, answer)),
       ...endChunks(body, at(body, 'status'), answer),
     ],
+    working: items.working,
     isLast: ({ data }) => lastEvents.has(at(data, 'type')),
   };
 };

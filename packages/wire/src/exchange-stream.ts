@@ -114,6 +114,8 @@ class Reception implements Receiver {
   bytes(bytes: Uint8Array): boolean {
     this.#add(this.#framing?.push(bytes) ?? []);
     this.#isPaused = !this.flow();
+    const on = this.#exchange.working?.();
+    if (on !== undefined) this.#context.working?.(on);
     return !this.#isPaused;
   }
 

@@ -15,6 +15,8 @@ export interface Reader {
   readonly read: (event: WireEvent) => readonly ModelChunk[];
   /** Reads the JSON body of a server that answered without streaming. */
   readonly readWhole: (body: unknown) => readonly ModelChunk[];
+  /** Returns the unseen work that is open after the events so far, such as reasoning or a tool of the vendor. Default: none. */
+  readonly working?: () => string | undefined;
   /** Whether an event means that nothing follows, as `[DONE]` does. Default: no event does. */
   readonly isLast?: (event: WireEvent) => boolean;
   /**

@@ -44,7 +44,9 @@ export const describeEvent = (event: AgentEvent, theme: Theme, room: number): re
     case 'handlerError':
       return note(`Error ignored at ${event.of}: ${event.error.message}`);
     case 'modelWaiting':
-      return note(`${event.model}: no answer for ${milliseconds(event.waitedMs)}, still waiting`);
+      return note(
+        `${event.model}: no answer for ${milliseconds(event.waitedMs)}, still ${event.on === undefined ? 'waiting' : `working on ${event.on}`}`,
+      );
     case 'modelRetry': {
       const wait = milliseconds(event.waitMs);
       return note(

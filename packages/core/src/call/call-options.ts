@@ -59,6 +59,7 @@ const timeoutRules: Readonly<Record<keyof Timeouts, Rule>> = {
   iterationMs: isDelay,
   firstChunkMs: isDelay,
   chunkMs: isDelay,
+  busyMs: isDelay,
   toolMs: isDelay,
   tools: [
     (given) => isRecord(given) && Object.values(given).every(isDelay[0]),

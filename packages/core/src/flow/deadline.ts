@@ -83,6 +83,8 @@ export interface Timeouts {
   readonly firstChunkMs?: number;
   /** From one piece of content to the next. Like `firstChunkMs`, it pauses while demand is closed. */
   readonly chunkMs?: number;
+  /** From one piece of content to the next while the model shows that it works, such as on reasoning. Default: 600,000. */
+  readonly busyMs?: number;
   /** Each tool call, including all attempts. Default: 60,000. */
   readonly toolMs?: number;
   /** By tool name; overrides `toolMs` and the tool's own `timeoutMs`. */

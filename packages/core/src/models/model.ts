@@ -125,8 +125,10 @@ export type ModelReport =
   | {
       readonly type: 'modelWaiting';
       readonly model: string;
-      /** Milliseconds without content. Reported once per attempt, after 10 seconds. */
+      /** Milliseconds without content. Reported once per wait, after 10 seconds. */
       readonly waitedMs: number;
+      /** The unseen work of the model, such as `reasoning` or `web_search`, if its connection shows that it works. */
+      readonly on?: string;
     }
   | {
       readonly type: 'modelFallback';
@@ -165,6 +167,11 @@ export interface ModelContext {
   readonly callId?: string;
   /** The position in the run, `callId/iteration`, the same in a resumed call. */
   readonly stepId: string;
+  /**
+   * Called by a model for each sign that it works without content: an event while reasoning or a tool of the vendor is
+   * open. Then `busyMs` limits the wait instead of `firstChunkMs` and `chunkMs`.
+   */
+  readonly working?: (on: string) => void;
   /** Called with the messages that are sent instead if an inner wrapper shortens the request. */
   readonly shortened?: (messages: readonly Message[]) => void;
   /** A number in [0, 1), the same sequence for the same step. */
@@ -183,6 +190,8 @@ export interface ModelTimeouts {
   readonly firstChunkMs?: number;
   /** From one piece of content to the next. */
   readonly chunkMs?: number;
+  /** From one piece of content to the next while its connection shows that it works. Not retried. Default: 600,000. */
+  readonly busyMs?: number;
 }
 
 export interface RetryBudget {

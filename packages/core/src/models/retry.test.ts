@@ -324,7 +324,7 @@ describe('retry', () => {
       expectObservable(answer$).toBe('3s #', {}, busy());
     });
     expect(waits).toEqual([1000, 2000]);
-    expect(() => timeouts(scriptedModel(), { chunkMs: undefined } as never)).toThrow('or both');
+    expect(() => timeouts(scriptedModel(), { chunkMs: undefined } as never)).toThrow('or busyMs');
   });
 
   it('X4: the longest wait that is allowed is waited for', () => {

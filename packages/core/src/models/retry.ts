@@ -141,15 +141,15 @@ const rules: Readonly<Record<keyof RetryOptions, Rule>> = {
 
 /**
  * Aborts a request with `timeout` (retryable) if the model sends no content for too long; heartbeats are no content, and
- * time with closed demand does not count. Around `retry`, the limits hold for each attempt. The call's limits take
+ * time with closed demand does not count. A model that shows that it works, as reasoning models do, has until `busyMs`. Around `retry`, the limits hold for each attempt. The call's limits take
  * precedence, then those of the outermost wrapper.
  */
 export const timeouts = (model: Model, limits: ModelTimeouts): Model => {
   checkModel('timeouts()', model);
-  checkOptions('timeouts()', limits, { firstChunkMs: isDelay, chunkMs: isDelay });
+  checkOptions('timeouts()', limits, { firstChunkMs: isDelay, chunkMs: isDelay, busyMs: isDelay });
   const own = defined(limits);
   if (Object.keys(own).length === 0) {
-    throw misuse('timeouts() needs firstChunkMs, chunkMs or both.');
+    throw misuse('timeouts() needs firstChunkMs, chunkMs or busyMs.');
   }
   const timed = inTime(model);
   return around(timed, (request, context) =>

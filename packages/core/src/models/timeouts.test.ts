@@ -120,7 +120,7 @@ describe('timeouts', () => {
   });
 
   it('refuses limits that are none', () => {
-    expect(() => timeouts(scriptedModel(), {})).toThrow('needs firstChunkMs, chunkMs or both');
+    expect(() => timeouts(scriptedModel(), {})).toThrow('needs firstChunkMs, chunkMs or busyMs');
     expect(() => timeouts(scriptedModel(), { chunkMs: -1 })).toThrow('milliseconds');
   });
 });

@@ -1,24 +1,59 @@
-import { defer, type MonoTypeOperatorFunction, Observable, type Subscription } from 'rxjs';
+import { defer, Observable, type Subscription } from 'rxjs';
 import { MillraceError, misuse } from '../values/errors.js';
-import type { Model, ModelChunk, ModelContext, RetryBudget } from './model.js';
+import type { Model, ModelChunk, ModelContext, ModelRequest, RetryBudget } from './model.js';
 import { isModel } from '../values/options.js';
 
 export const inTime = (model: Model): Model =>
   model.keepsTime === true
     ? model
-    : around(
-        model,
-        (request, context) =>
-          defer(() => model.stream$(request, context)).pipe(watched(model.name, context)),
-        { keepsTime: true },
-      );
+    : around(model, (request, context) => defer(() => watched$(model, request, context)), {
+        keepsTime: true,
+      });
+
+/** How long a model may work unseen by default, in milliseconds: on reasoning, or a tool of the vendor. */
+const defaultBusyMs = 600_000;
 
 /** Errors with `timeout` if a model is silent for too long while demand is open. One timer: one per delta is too slow. */
-const watched = (
+const watched$ = (
+  model: Model,
+  request: ModelRequest,
+  context: ModelContext,
+): Observable<ModelChunk> => {
+  const { timeouts = {}, demand } = context;
+  if (Object.values(timeouts).every((ms) => ms === undefined)) {
+    return model.stream$(request, context);
+  }
+  return new Observable((subscriber) => {
+    const silence = createSilence(model.name, context, (error) => subscriber.error(error));
+    subscriber.add(() => silence.end());
+    subscriber.add(
+      demand.open$.subscribe({
+        next: (open) => silence.pause(!open),
+        error: (error: unknown) => subscriber.error(error),
+      }),
+    );
+    const working = (on: string): void => {
+      silence.working(on);
+      context.working?.(on);
+    };
+    return model.stream$(request, { ...context, working }).subscribe({
+      next: (chunk) => {
+        silence.hear(chunk);
+        subscriber.next(chunk);
+      },
+      error: (error: unknown) => subscriber.error(error),
+      complete: () => subscriber.complete(),
+    });
+  });
+};
+
+/** Measures how long a model is silent. `working`: it shows no content, but signs of work, which have a limit of their own. */
+const createSilence = (
   name: string,
-  { timeouts: { firstChunkMs, chunkMs } = {}, demand, scheduler, report }: ModelContext,
-): MonoTypeOperatorFunction<ModelChunk> => {
-  if (firstChunkMs === undefined && chunkMs === undefined) return (source) => source;
+  { timeouts: { firstChunkMs, chunkMs, busyMs = defaultBusyMs } = {}, ...context }: ModelContext,
+  fail: (error: MillraceError) => void,
+) => {
+  const { scheduler, report } = context;
   const first = {
     ms: firstChunkMs,
     what: `did not start to answer within ${firstChunkMs} ms (firstChunkMs)`,
@@ -27,67 +62,84 @@ const watched = (
     ms: chunkMs,
     what: `sent nothing for ${chunkMs} ms in the middle of its answer (chunkMs)`,
   };
-  return (source) =>
-    new Observable((subscriber) => {
-      let limit: Limit | undefined = first;
-      let since = scheduler.now();
-      let closedAt: number | undefined;
-      let looking: Subscription | undefined;
-      let isReported = false;
+  let limit: Limit | undefined = first;
+  /** When it was last heard, and when it last showed content. */
+  let heardAt = scheduler.now();
+  let contentAt = heardAt;
+  let on: string | undefined;
+  let closedAt: number | undefined;
+  let looking: Subscription | undefined;
+  let isReported = false;
 
-      const look = (): void => {
-        looking?.unsubscribe();
-        looking = undefined;
-        if (closedAt !== undefined || limit === undefined) return;
-        const { ms = Infinity, what } = limit;
-        const waitedMs = scheduler.now() - since;
-        if (waitedMs >= ms) {
-          const error = new MillraceError('timeout', `The model '${name}' ${what}.`);
-          if (limit === first) silences.add(error);
-          subscriber.error(error);
-          return;
-        }
-        if (limit === first && !isReported && waitedMs >= longWaitMs) {
-          isReported = true;
-          report({ type: 'modelWaiting', model: name, waitedMs });
-        }
-        const next = limit === first && !isReported ? Math.min(ms, longWaitMs) : ms;
-        if (next < Infinity) looking = scheduler.schedule(look, next - waitedMs);
-      };
-      const turnTo = (other: Limit | undefined): void => {
-        if (limit === other) return;
-        limit = other;
-        look();
-      };
-      const hear = (chunk: ModelChunk): void => {
-        const hasContent = isContent(chunk);
-        if (hasContent || chunk.type === 'restart') since = scheduler.now();
-        if (chunk.type === 'finish') turnTo(undefined);
-        else if (chunk.type === 'restart') turnTo(first);
-        else if (hasContent && limit !== undefined) turnTo(next);
-        subscriber.next(chunk);
-      };
-      subscriber.add(() => looking?.unsubscribe());
-      subscriber.add(
-        demand.open$.subscribe({
-          next: (open) => {
-            const now = scheduler.now();
-            if (!open) closedAt ??= now;
-            else if (closedAt !== undefined) {
-              since += now - Math.max(closedAt, since);
-              closedAt = undefined;
-            }
-            look();
-          },
-          error: (error: unknown) => subscriber.error(error),
-        }),
-      );
-      return source.subscribe({
-        next: hear,
-        error: (error: unknown) => subscriber.error(error),
-        complete: () => subscriber.complete(),
-      });
-    });
+  const overdue = (heardMs: number, waitedMs: number): MillraceError | undefined => {
+    if (heardMs >= (limit?.ms ?? Infinity)) {
+      const error = new MillraceError('timeout', `The model '${name}' ${limit?.what}.`);
+      if (limit === first) silences.add(error);
+      return error;
+    }
+    if (on === undefined || waitedMs < busyMs) return undefined;
+    // A retry would pay for the same work again.
+    const what = `worked for ${busyMs} ms without content, on: ${on} (busyMs)`;
+    return new MillraceError('timeout', `The model '${name}' ${what}.`, { retryable: false });
+  };
+  const look = (): void => {
+    looking?.unsubscribe();
+    looking = undefined;
+    if (closedAt !== undefined || limit === undefined) return;
+    const now = scheduler.now();
+    const [heardMs, waitedMs] = [now - heardAt, now - contentAt];
+    const error = overdue(heardMs, waitedMs);
+    if (error !== undefined) {
+      fail(error);
+      return;
+    }
+    const isReportable = limit === first || on !== undefined;
+    if (isReportable && !isReported && waitedMs >= longWaitMs) {
+      isReported = true;
+      report({ type: 'modelWaiting', model: name, waitedMs, ...(on !== undefined && { on }) });
+    }
+    const waitMs = Math.min(
+      (limit.ms ?? Infinity) - heardMs,
+      on === undefined ? Infinity : busyMs - waitedMs,
+      isReportable && !isReported ? longWaitMs - waitedMs : Infinity,
+    );
+    if (waitMs < Infinity) looking = scheduler.schedule(look, waitMs);
+  };
+  const turnTo = (other: Limit | undefined): void => {
+    if (limit === other) return;
+    limit = other;
+    look();
+  };
+  return {
+    end: () => looking?.unsubscribe(),
+    pause: (isPaused: boolean): void => {
+      const now = scheduler.now();
+      if (isPaused) closedAt ??= now;
+      else if (closedAt !== undefined) {
+        heardAt += now - Math.max(closedAt, heardAt);
+        contentAt += now - Math.max(closedAt, contentAt);
+        closedAt = undefined;
+      }
+      look();
+    },
+    working: (what: string): void => {
+      heardAt = scheduler.now();
+      if (on !== undefined) return;
+      on = what;
+      look();
+    },
+    hear: (chunk: ModelChunk): void => {
+      const hasContent = isContent(chunk);
+      if (hasContent || chunk.type === 'restart') {
+        heardAt = contentAt = scheduler.now();
+        on = undefined;
+        isReported = false;
+      }
+      if (chunk.type === 'finish') turnTo(undefined);
+      else if (chunk.type === 'restart') turnTo(first);
+      else if (hasContent && limit !== undefined) turnTo(next);
+    },
+  };
 };
 
 export const silences = new WeakSet<object>();

@@ -101,7 +101,7 @@ const modelContextOf = (
   stepId: string,
   answering: (model: string) => void,
 ): ModelContext => {
-  const { firstChunkMs, chunkMs } = limits.timeouts;
+  const { firstChunkMs, chunkMs, busyMs } = limits.timeouts;
   return {
     demand,
     scheduler,
@@ -112,7 +112,7 @@ const modelContextOf = (
       if (event.type === 'modelFallback') answering(event.to);
       hooks.report(iteration, event);
     },
-    timeouts: defined({ firstChunkMs, chunkMs }),
+    timeouts: defined({ firstChunkMs, chunkMs, busyMs }),
     retryBudget,
   };
 };

@@ -10,7 +10,7 @@ export interface PlainJson {
 
 /**
  * Converts any value to JSON. Maps become objects or lists of pairs, sets and numeric arrays lists, bytes base64, errors
- * their names and messages, bigints and numbers such as NaN strings. Throws for cycles, and whatever a getter throws.
+ * their names and messages, bigints and numbers such as NaN become strings. Throws for cycles, and the error of a getter.
  */
 export const toPlainJson = (value: unknown): PlainJson => {
   const lost: string[] = [];

@@ -216,7 +216,7 @@ const byType: { readonly [Type in EventType]?: Details<Type> } = {
     ...failure(event),
     stack: stackOf(event.error),
   }),
-  modelWaiting: ({ model, waitedMs }) => ({ model, waitedMs }),
+  modelWaiting: ({ model, waitedMs, on }) => ({ model, waitedMs, ...defined({ on }) }),
   modelRetry: ({ model, attempt, attempts, waitMs, ...event }) => {
     return { model, attempt, attempts, waitMs, ...failure(event) };
   },
