@@ -57,11 +57,10 @@ const beginnings = [
 /** Words that no name has. */
 const names = /^(?:behind|told|tell|tells|whoever|anew|goes|nobody|somebody|says?|said)$/;
 
-/** Files whose strings are data: patterns of attacks, stop words, names in old records. */
+/** Files whose strings are data: patterns of attacks, stop words. */
 const withData = new Set([
   'packages/guards/src/injection-heuristic.ts',
   'packages/core/src/layers/search/words.ts',
-  'packages/core/src/journal/recording.ts',
 ]);
 
 const isTest = (file) => /\.test(-d|-support|-data)?\.tsx?$/.test(file);
