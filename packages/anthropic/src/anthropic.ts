@@ -84,10 +84,11 @@ const specOf = (model: string, options: AnthropicOptions, access: MessagesAccess
   return {
     name: model,
     ...(takesTemperature(access) ? {} : { unsupported: ['temperature'] }),
-    exchange: (request) => {
+    exchange: (request, { scheduler }) => {
       const own = (request.tools ?? []).map(({ name }) => name);
       const names = toolNames(own, builtIn);
-      const body = write(request, { toolName: (name) => names.toWire(name), toolId: toWireId });
+      const naming = { toolName: (name: string) => names.toWire(name), toolId: toWireId };
+      const body = write(request, naming, scheduler.now());
       return {
         vendor: access.vendor,
         ...requests(body),

@@ -1,7 +1,11 @@
-import type { BetaContentBlockParam as ContentBlockParam } from '@anthropic-ai/sdk/resources/beta/messages';
-import type { AssistantMessage, ThinkingBlock } from '@millrace/core';
+import type {
+  BetaContentBlockParam as ContentBlockParam,
+  BetaTextCitationParam as TextCitationParam,
+} from '@anthropic-ai/sdk/resources/beta/messages';
+import type { AssistantMessage, TextBlock, ThinkingBlock } from '@millrace/core';
 import { isEncodedSignature, type WireNames } from '@millrace/wire';
-import { decodeBlock } from './opaque-block.js';
+import { citationsBack } from './citations.js';
+import { fieldsBack, opaqueBlock } from './vendor-block.js';
 import { toText } from './user-blocks.js';
 
 /**
@@ -15,13 +19,20 @@ export const toAssistantBlocks = (
   const blocks = content.flatMap((block): ContentBlockParam[] => {
     switch (block.type) {
       case 'text':
-        return toText(block.text);
+        return toText(block.text).map((text) => ({
+          ...fieldsBack(block.vendorData),
+          ...text,
+          ...cited(block),
+        }));
       case 'thinking':
         return toThinking(block);
       case 'tool_call': {
-        const { id, name, input } = block;
-        return [{ type: 'tool_use', id: toolId(id), name: toolName(name), input }];
+        const { id, name, input, vendorData } = block;
+        const fields = fieldsBack(vendorData);
+        return [{ ...fields, type: 'tool_use', id: toolId(id), name: toolName(name), input }];
       }
+      case 'vendor':
+        return [opaqueBlock(block)].filter((it) => it !== undefined);
       default:
         return [{ type: 'text', text: `[Your ${block.type}]` }];
     }
@@ -33,11 +44,18 @@ export const toAssistantBlocks = (
 export const isThinking = ({ type }: Pick<ContentBlockParam, 'type'>): boolean =>
   type === 'thinking' || type === 'redacted_thinking';
 
-const toThinking = ({ text, signature, redacted }: ThinkingBlock): ContentBlockParam[] => {
+const cited = ({ citations }: TextBlock): { readonly citations?: TextCitationParam[] } => {
+  const back = citationsBack(citations);
+  return back.length === 0 ? {} : { citations: back };
+};
+
+const toThinking = (block: ThinkingBlock): ContentBlockParam[] => {
+  const { text, signature, redacted, vendorData } = block;
   if (signature === undefined || signature === '') return [];
-  if (isEncodedSignature(signature))
-    return [decodeBlock(signature)].filter((block) => block !== undefined);
+  // It belongs to another vendor.
+  if (isEncodedSignature(signature)) return [];
+  const fields = fieldsBack(vendorData);
   return redacted === true
-    ? [{ type: 'redacted_thinking', data: signature }]
-    : [{ type: 'thinking', thinking: text, signature }];
+    ? [{ ...fields, type: 'redacted_thinking', data: signature }]
+    : [{ ...fields, type: 'thinking', thinking: text, signature }];
 };

@@ -1,11 +1,12 @@
-import type {
-  BetaCacheControlEphemeral as CacheControlEphemeral,
-  BetaContentBlockParam as ContentBlockParam,
-} from '@anthropic-ai/sdk/resources/beta/messages';
-import type { Turn } from './turns.js';
+import type { BetaCacheControlEphemeral as CacheControlEphemeral } from '@anthropic-ai/sdk/resources/beta/messages';
+import type { CacheMark } from '@millrace/core';
+import { at, type JsonRecord } from '@millrace/wire';
 
 /** The lifetime of a prefix in Anthropic's prompt cache. */
 export type CacheTime = '5m' | '1h';
+
+/** The API accepts so many breakpoints in a request. */
+const maxMarks = 4;
 
 /** The cache breakpoint for the end of a prefix. */
 export const cacheMark = (time: CacheTime): CacheControlEphemeral => ({
@@ -13,47 +14,87 @@ export const cacheMark = (time: CacheTime): CacheControlEphemeral => ({
   ttl: time,
 });
 
+/** The lifetime that a user asks for with a mark on a block. */
+export const cacheTime = (mark: CacheMark | undefined): CacheTime | undefined =>
+  mark === true ? '5m' : mark;
+
 /** Adds a breakpoint to a serialized block, before its closing brace. */
-const markBlock = (json: string, mark: CacheControlEphemeral): string =>
-  `${json.slice(0, -1)},"cache_control":${JSON.stringify(mark)}}`;
+export const withMark = (json: string, time: CacheTime | undefined): string =>
+  time === undefined
+    ? json
+    : `${json.slice(0, -1)},"cache_control":${JSON.stringify(cacheMark(time))}}`;
+
+/** A serialized tool, with the fields that the user wrote for the vendor. */
+export interface WireTool {
+  readonly json: string;
+  readonly fields: JsonRecord;
+}
+
+/** Where a user may set breakpoints in a request, other than on blocks of messages. */
+export interface OwnMarks {
+  readonly body: JsonRecord;
+  readonly tools: readonly WireTool[];
+}
+
+/** The breakpoints that are left for a request, which the user's own count towards. */
+export interface MarkBudget {
+  /** Whether the user may set another one on a block of a message, which then counts. */
+  readonly takeOwn: (time: CacheTime) => boolean;
+  /** The lifetime of another breakpoint of Millrace, which then counts; `undefined` if there is none left. */
+  readonly take: () => CacheTime | undefined;
+}
+
+/**
+ * Counts the breakpoints of a request. Those of Millrace take the lifetime of the user's, because the API rejects a longer
+ * one after a shorter one; if the user mixes lifetimes, Millrace adds none.
+ */
+export const createMarkBudget = (
+  { body, tools }: OwnMarks,
+  cache: CacheTime | undefined,
+): MarkBudget => {
+  const marks = tools.map(({ fields }) => fields['cache_control']).filter(isMark);
+  const ofBody = body['cache_control'];
+  // That of the body is the last one, so only a longer lifetime matters.
+  const times = new Set<CacheTime>([
+    ...marks.map(timeOf),
+    ...(isMark(ofBody) && timeOf(ofBody) === '1h' ? ['1h' as const] : []),
+  ]);
+  let left = maxMarks - marks.length - (isMark(ofBody) ? 1 : 0);
+  return {
+    takeOwn: (time) => {
+      if (left <= 0) return false;
+      left -= 1;
+      times.add(time);
+      return true;
+    },
+    take: () => {
+      if (cache === undefined || left <= 0 || times.size > 1) return undefined;
+      left -= 1;
+      return [...times][0] ?? cache;
+    },
+  };
+};
+
+const isMark = (mark: unknown): boolean => mark !== undefined && mark !== null;
+
+export const timeOf = (mark: unknown): CacheTime => (at(mark, 'ttl') === '1h' ? '1h' : '5m');
 
 /** Adds a breakpoint to the last of some serialized blocks. */
 export const withLastMarked = (
   blocks: readonly string[],
-  mark: CacheControlEphemeral,
-): readonly string[] =>
-  blocks.map((json, index) => (index === blocks.length - 1 ? markBlock(json, mark) : json));
-
-/**
- * Adds breakpoints to the last two user turns: the cache of the previous request ends at the first of them, and the
- * next request continues from the second. The API only looks back 20 blocks for a cached prefix.
- */
-export const withMarks = (turns: readonly Turn[], mark: CacheControlEphemeral): readonly Turn[] => {
-  const last = turns.length - 1;
-  const before = turns.findLastIndex(({ role }, index) => role === 'user' && index < last);
-  const marked = [...turns];
-  for (const index of [before, last]) {
-    const turn = turns[index];
-    if (turn !== undefined) marked[index] = withEndMarked(turn, mark);
-  }
-  return marked;
+  budget: MarkBudget,
+): readonly string[] => {
+  const last = blocks.at(-1);
+  return last === undefined ? blocks : blocks.with(-1, withMark(last, budget.take()));
 };
 
-const withEndMarked = ({ role, content }: Turn, mark: CacheControlEphemeral): Turn => {
-  const end = content.findLastIndex(({ type }) => markable.has(type));
-  return {
-    role,
-    content: content.map(({ type, json }, index) => ({
-      type,
-      json: index === end ? markBlock(json, mark) : json,
-    })),
-  };
+/** Adds a breakpoint to the last tool that may have one: the API rejects it on a tool that is loaded later. */
+export const withToolsMarked = (
+  tools: readonly WireTool[],
+  budget: MarkBudget,
+): readonly string[] => {
+  const end = tools.findLastIndex(({ fields }) => fields['defer_loading'] !== true);
+  const isMarked = isMark(tools[end]?.fields['cache_control']);
+  const mark = end === -1 || isMarked ? undefined : budget.take();
+  return tools.map(({ json }, index) => (index === end ? withMark(json, mark) : json));
 };
-
-const markable: ReadonlySet<ContentBlockParam['type']> = new Set([
-  'text',
-  'image',
-  'document',
-  'tool_use',
-  'tool_result',
-]);

@@ -26,7 +26,7 @@ const asked = (write: Write, request: ModelRequest): unknown => {
   );
   const toolName = (name: string): string => names.toWire(name);
   try {
-    return parsedJson(write(request, { toolName, toolId: toWireId }));
+    return parsedJson(write(request, { toolName, toolId: toWireId }, 0));
   } catch (error) {
     return String(error);
   }
@@ -100,7 +100,7 @@ describe('a request', () => {
     expect(readsAfter(40).slice(0, 64)).toEqual(before.slice(0, 64));
     const each = readsAfter(0);
     const toolName = jest.fn((name: string) => name);
-    write({ messages }, { toolName, toolId: toWireId });
+    write({ messages }, { toolName, toolId: toWireId }, 0);
     expect(readsAfter(0)).toEqual(each);
     // Once for each of ten pages, and for where it ends; and for each message behind them.
     expect(toolName.mock.calls.length).toBeLessThan(40);

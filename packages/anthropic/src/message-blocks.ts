@@ -28,13 +28,17 @@ const toResults = (
   { toolId }: WireNames,
 ): readonly ContentBlockParam[] => {
   const results = content.map(({ toolCallId, content: output, isError }) => {
-    const blocks = toUserBlocks(output, `The result of the tool call '${toolCallId}'`);
+    const marked = toUserBlocks(output, `The result of the tool call '${toolCallId}'`);
+    const mark = marked.findLast((block) => block.cache_control !== undefined)?.cache_control;
+    // A result is marked as a whole.
+    const blocks = marked.map(({ cache_control: _, ...block }): UserBlock => block);
     const inside = isError ? failureText(blocks) : blocks;
     const result: ToolResultBlockParam = {
       type: 'tool_result',
       tool_use_id: toolId(toolCallId),
       ...(inside.length === 0 ? {} : { content: inside }),
       ...(isError ? { is_error: true } : {}),
+      ...(mark === undefined ? {} : { cache_control: mark }),
     };
     return { result, media: isError ? blocks.filter(({ type }) => type !== 'text') : [] };
   });

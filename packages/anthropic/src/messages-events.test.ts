@@ -16,6 +16,10 @@ const readAll = (...events: readonly unknown[]): readonly ModelChunk[] => {
   return events.flatMap((data) => read({ data }));
 };
 
+/** The chunks without facts. */
+const contentOf = (...events: readonly unknown[]): readonly ModelChunk[] =>
+  readAll(...events).filter(({ type }) => type !== 'facts');
+
 const begin = (index: unknown, block: Data): Data => ({
   type: 'content_block_start',
   index,
@@ -60,7 +64,7 @@ describe('C5: the unseen work of a message', () => {
 describe('the reader of messages', () => {
   it('R4: reads text, thinking with its signature, and tool uses', () => {
     expect(
-      readAll(
+      contentOf(
         begin(0, { type: 'thinking', thinking: '', signature: '' }),
         delta(0, { type: 'thinking_delta', thinking: 'Hm.' }),
         delta(0, { type: 'signature_delta', signature: 'sig' }),
@@ -107,6 +111,7 @@ describe('the reader of messages', () => {
     ).toEqual([
       { type: 'usage', usage: { inputTokens: 5, outputTokens: 1, cacheReadTokens: 7 } },
       { type: 'usage', usage: { outputTokens: 9 } },
+      { type: 'facts', facts: { name: 'Anthropic', stopReason: 'end_turn' } },
       { type: 'finish', finish: 'stop' },
     ]);
   });
@@ -124,18 +129,22 @@ describe('the reader of messages', () => {
       { type: 'thinking', text: 'Hm.' },
       { type: 'thinking', text: '', signature: 'sig' },
       { type: 'text', text: 'Hello.' },
-      { type: 'toolCall', index: 2, id: 'toolu_1', name: 'weather', input: { city: 'Oslo' } },
+      { type: 'toolCall', index: 2, id: 'toolu_1', name: 'weather' },
+      { type: 'toolCall', index: 2, input: { city: 'Oslo' } },
     ];
 
     it('if nothing else comes', () => {
-      expect(readAll(opening(thought, hello, use), end('tool_use'))).toEqual([...chunks, stopped]);
+      expect(contentOf(opening(thought, hello, use), end('tool_use'))).toEqual([
+        ...chunks,
+        stopped,
+      ]);
     });
 
     it('if the stop reason is in it, too, as soon as the message stops', () => {
       const message = { content: [hello], stop_reason: 'max_tokens' };
       const start = { type: 'message_start', message };
-      expect(readAll(start)).toEqual([]);
-      expect(readAll(start, { type: 'message_stop' })).toEqual([
+      expect(contentOf(start)).toEqual([]);
+      expect(contentOf(start, { type: 'message_stop' })).toEqual([
         chunks[2],
         { type: 'finish', finish: 'length' },
       ]);
@@ -148,7 +157,7 @@ describe('the reader of messages', () => {
         stop(2),
         end('tool_use'),
       ];
-      expect(readAll(opening(thought, hello), ...streamed)).toEqual([
+      expect(contentOf(opening(thought, hello), ...streamed)).toEqual([
         ...chunks.slice(0, 3),
         { type: 'toolCall', index: 2, id: 'toolu_1', name: 'weather' },
         { type: 'toolCall', index: 2, json: '{"city":"Oslo"}' },
@@ -168,7 +177,7 @@ describe('the reader of messages', () => {
         stop(2),
         end('tool_use'),
       ];
-      expect(readAll(opening(thought, hello, use), ...repeated)).toEqual([...chunks, stopped]);
+      expect(contentOf(opening(thought, hello, use), ...repeated)).toEqual([...chunks, stopped]);
     });
 
     it('if the stream continues and stops its blocks', () => {
@@ -178,7 +187,7 @@ describe('the reader of messages', () => {
         stop(1),
         end('end_turn'),
       ];
-      expect(readAll(opening(thought, hello), ...continued)).toEqual([
+      expect(contentOf(opening(thought, hello), ...continued)).toEqual([
         ...chunks.slice(0, 3),
         { type: 'text', text: ' You.' },
         stopped,
@@ -187,9 +196,11 @@ describe('the reader of messages', () => {
 
     it('if the stream counts its own blocks from 0 again', () => {
       const other = { ...use, id: 'toolu_2' };
-      expect(readAll(opening(use), begin(0, other), stop(0), end('tool_use'))).toEqual([
+      expect(contentOf(opening(use), begin(0, other), stop(0), end('tool_use'))).toEqual([
         { ...chunks[3], index: 0 },
+        { ...chunks[4], index: 0 },
         { ...chunks[3], index: 0, id: 'toolu_2' },
+        { ...chunks[4], index: 0 },
         stopped,
       ]);
     });
@@ -205,10 +216,10 @@ describe('the reader of messages', () => {
     ['pause_turn', 'pause'],
     ['not_known_yet', 'stop'],
   ] as const)('reads the stop reason %s as %s', (reason, finish) => {
-    expect(readAll(end(reason))).toEqual([{ type: 'finish', finish }]);
+    expect(contentOf(end(reason))).toEqual([{ type: 'finish', finish }]);
   });
 
-  it('X5: takes no notice of events, blocks and deltas that it does not know', () => {
+  it('X5: takes no notice of events that it does not know', () => {
     const strange: readonly unknown[] = [
       null,
       7,
@@ -224,13 +235,12 @@ describe('the reader of messages', () => {
       { type: 'content_block_delta', index: 0 },
       delta(0, { type: 'citations_delta', citation: {} }),
       delta(0, { type: 'text_delta' }),
-      delta(0, { type: 'tomorrow_delta', text: 'no' }),
       stop(5),
     ];
     expect(readAll(...strange)).toEqual([]);
   });
 
-  it('X5: never throws, whatever an event holds', () => {
+  it('X1: throws nothing but an error with a code, whatever an event holds', () => {
     const { read, readWhole } = createMessagesReader(same);
     const type = fc.constantFrom(
       ...['message_start', 'content_block_start', 'content_block_delta', 'content_block_stop'],
@@ -246,7 +256,12 @@ describe('the reader of messages', () => {
     );
     fc.assert(
       fc.property(fc.oneof(event, fc.jsonValue()), (data) => {
-        expect(() => [...read({ data }), ...readWhole(data)]).not.toThrow();
+        try {
+          read({ data });
+          readWhole(data);
+        } catch (error) {
+          expect(error).toMatchObject({ code: 'invalidResponse', retryable: true });
+        }
       }),
     );
   });
@@ -270,10 +285,17 @@ describe('the reader of messages', () => {
   it('X8: takes arguments that come at the start, or as an object', () => {
     const tool = { type: 'tool_use', id: 'a', name: 'weather' };
     const city = { city: 'Oslo' };
-    expect(readAll(begin(0, { ...tool, input: city }))).toMatchObject([{ input: city }]);
+    const begun = begin(0, { ...tool, input: city });
+    expect(readAll(begun, stop(0))).toMatchObject([{ name: 'weather' }, { input: city }]);
     expect(readAll(begin(0, tool), delta(0, json(city)))).toMatchObject([{}, { input: city }]);
-    expect(readAll(begin(0, { ...tool, input: '{"city":"Oslo"}' }))).toMatchObject([
+    expect(readAll(begin(0, { ...tool, input: '{"city":"Oslo"}' }), stop(0))).toMatchObject([
+      {},
       { json: '{"city":"Oslo"}' },
+    ]);
+    // Streamed arguments replace those of the start, which may be incomplete.
+    expect(readAll(begun, delta(0, json('{"city":"Rome"}')), stop(0))).toEqual([
+      { type: 'toolCall', index: 0, id: 'a', name: 'weather' },
+      { type: 'toolCall', index: 0, json: '{"city":"Rome"}' },
     ]);
   });
 
@@ -312,7 +334,7 @@ describe('the reader of messages', () => {
       stop(1),
       end('pause_turn'),
     );
-    expect(chunks).toHaveLength(3);
+    expect(chunks.map(({ type }) => type)).toEqual(['block', 'block', 'facts', 'finish']);
     expect(toAssistantBlocks(messageOf(chunks), { toolName: same, toolId: toWireId })).toEqual([
       { ...search, input: { query: 'Oslo' } },
       found,
@@ -339,10 +361,12 @@ describe('the reader of messages', () => {
     };
     expect(readWhole(body)).toEqual([
       { type: 'usage', usage: { inputTokens: 3, outputTokens: 4 } },
+      { type: 'facts', facts: { name: 'Anthropic', stopReason: 'tool_use' } },
       { type: 'thinking', text: 'Hm.' },
       { type: 'thinking', text: '', signature: 'sig' },
       { type: 'text', text: 'Hi' },
-      { type: 'toolCall', index: 2, id: 'a', name: 'our weather', input: { city: 'Oslo' } },
+      { type: 'toolCall', index: 2, id: 'a', name: 'our weather' },
+      { type: 'toolCall', index: 2, input: { city: 'Oslo' } },
       { type: 'finish', finish: 'stop' },
     ]);
     expect(readWhole({ message: 'It works!' })).toEqual([]);
@@ -382,14 +406,13 @@ const messageOf = (chunks: readonly ModelChunk[]): AssistantMessage => {
         content[content.length - 1] = { ...last, ...sealed };
       } else content.push({ type: 'thinking', text: chunk.text, ...sealed });
     }
+    if (chunk.type === 'block') content.push(chunk.block);
     if (chunk.type === 'toolCall') {
-      const { id = '', name = '', input = {} } = chunk;
-      content.push({
-        type: 'tool_call',
-        id,
-        name,
-        input: input as Readonly<Record<string, unknown>>,
-      });
+      const { id = '', name = '', input } = chunk;
+      if (last?.type === 'tool_call' && input !== undefined) {
+        const given = input as Readonly<Record<string, unknown>>;
+        content[content.length - 1] = { ...last, input: given };
+      } else content.push({ type: 'tool_call', id, name, input: {} });
     }
   }
   return { id: 'm1', role: 'assistant', content };

@@ -1,9 +1,8 @@
-import type { Finish, ModelChunk, Usage } from '@millrace/core';
-import { exactJson, isRecord } from '@millrace/core/values';
+import { type Finish, MillraceError, type ModelChunk } from '@millrace/core';
+import { isRecord } from '@millrace/core/values';
 import {
   at,
   blockIndex,
-  countAt,
   type JsonRecord,
   listAt,
   type Reader,
@@ -11,16 +10,19 @@ import {
   textAt,
   textChunks,
 } from '@millrace/wire';
-import { encodeBlock, isOpaque } from './opaque-block.js';
+import { createAnswerReports } from './answer-facts.js';
+import {
+  argumentsOf,
+  citationChunks,
+  endChunks,
+  merged,
+  type OpenBlock,
+  openBlock,
+  startChunks,
+} from './open-block.js';
+import { isOpaque, vendor } from './vendor-block.js';
 
 type Chunks = readonly ModelChunk[];
-
-interface OpenBlock {
-  readonly block: JsonRecord;
-  /** Chunks of the input of a built-in tool. */
-  readonly json: string[];
-  signature: string;
-}
 
 /** Finishes by stop reason. Any other reason, even an unknown one, means that the answer is complete. */
 const finishes: ReadonlyMap<unknown, Finish | 'pause'> = new Map([
@@ -28,89 +30,52 @@ const finishes: ReadonlyMap<unknown, Finish | 'pause'> = new Map([
   ['model_context_window_exceeded', 'length'],
   ['refusal', 'refusal'],
   ['pause_turn', 'pause'],
+  ['compaction', 'pause'],
 ]);
 
 /**
- * Creates the reader of one answer of the Messages API. It ignores unknown events, blocks and deltas. Some servers send
- * content in `message_start`, which is read like streamed content. `toolNameOf` maps tool names back.
+ * Creates the reader of one answer of the Messages API. It ignores unknown events, and keeps unknown blocks and the
+ * fields of unknown deltas. Only deltas and the stop reason must arrive: `ping`, starts, stops and repeated events are
+ * redundant, except for the start of a tool call or of a block that only Anthropic understands. Throws
+ * `invalidResponse` for a delta without its block.
+ *
+ * Some servers send content in `message_start`, which is read like streamed content. `toolNameOf` maps tool names back.
  */
 export const createMessagesReader = (toolNameOf: (wireName: string) => string): Reader => {
-  const open = new Map<unknown, OpenBlock>();
+  const reports = createAnswerReports();
+  const blocks = createBlocks(toolNameOf);
   /** The content of `message_start`, and the number of its blocks that have been read. */
-  let startContent: readonly unknown[] = [];
+  let startContent: readonly unknown[] | undefined;
   let readCount = 0;
   /** The stop reason in `message_start`, which counts if no other one follows. */
   let startReason: unknown;
+  let isFinished = false;
 
-  /** A tool of the vendor that runs: its result is the next block. */
-  let running: string | undefined;
-
-  const start = (index: unknown, block: unknown): Chunks => {
-    if (!isRecord(block)) return [];
-    running = undefined;
-    open.set(index, { block, json: [], signature: textAt(block, 'signature') });
-    switch (block['type']) {
-      case 'text':
-        return textChunks('text', textAt(block, 'text'));
-      case 'thinking':
-        return textChunks('thinking', textAt(block, 'thinking'));
-      case 'redacted_thinking':
-        return signatureChunks(textAt(block, 'data'), { redacted: true });
-      case 'tool_use':
-        return [toolCallChunk(index, block, toolNameOf)];
-      default:
-        return [];
-    }
+  const finish = (reason: unknown): Chunks => {
+    if (typeof reason !== 'string') return [];
+    isFinished = true;
+    return [...blocks.close(), { type: 'finish', finish: finishes.get(reason) ?? 'stop' }];
   };
 
-  const addTo = (index: unknown, delta: unknown): Chunks => {
-    const opened = open.get(index);
-    switch (at(delta, 'type')) {
-      case 'text_delta':
-        return textChunks('text', textAt(delta, 'text'));
-      case 'thinking_delta':
-        return textChunks('thinking', textAt(delta, 'thinking'));
-      case 'signature_delta':
-        if (opened !== undefined) opened.signature = '';
-        return signatureChunks(textAt(delta, 'signature'));
-      case 'input_json_delta':
-        if (opened !== undefined && isOpaque(opened.block)) {
-          opened.json.push(textAt(delta, 'partial_json'));
-          return [];
-        }
-        return [
-          { type: 'toolCall', ...blockIndex(index), ...argumentsOf(at(delta, 'partial_json')) },
-        ];
-      default:
-        return [];
-    }
-  };
-
-  const stop = (index: unknown): Chunks => {
-    const opened = open.get(index);
-    open.delete(index);
-    if (opened === undefined) return [];
-    const { block, json, signature } = opened;
-    if (block['type'] === 'server_tool_use' || block['type'] === 'mcp_tool_use') {
-      running = textAt(block, 'name');
-    }
-    if (block['type'] === 'thinking') return signatureChunks(signature);
-    return isOpaque(block)
-      ? signatureChunks(encodeBlock(withInput(block, json.join(''))), { redacted: true })
-      : [];
+  const startMessage = (message: unknown): Chunks => {
+    startContent ??= blocks.areRead() ? [] : listAt(message, 'content');
+    startReason ??= at(message, 'stop_reason');
+    return reports.start(message);
   };
 
   /** Reads the blocks of `message_start` up to the block of an event. */
   const readStartContent = (data: unknown): Chunks => {
+    if (startContent === undefined || readCount === startContent.length) return [];
     const index = at(data, 'index');
-    const end = textAt(data, 'type').startsWith('message_') ? Infinity : Number(index) + 1;
+    const type = textAt(data, 'type');
+    const end = type.startsWith('message_') ? Infinity : Number(index) + 1;
     return startContent.slice(readCount, end).flatMap((block) => {
       const place = readCount++;
       // The stream repeats this block, perhaps with more content.
       const isRepeated =
         place === index &&
         ['type', 'id'].every((key) => at(block, key) === at(data, 'content_block', key));
-      return isRepeated ? [] : [...start(place, block), ...stop(place)];
+      return isRepeated ? [] : blocks.whole(place, block);
     });
   };
 
@@ -118,29 +83,24 @@ export const createMessagesReader = (toolNameOf: (wireName: string) => string): 
     const index = at(data, 'index');
     switch (at(data, 'type')) {
       case 'message_start':
-        startContent = listAt(data, 'message', 'content');
-        startReason = at(data, 'message', 'stop_reason');
-        return usageChunks(at(data, 'message', 'usage'));
+        return startMessage(at(data, 'message'));
       case 'content_block_start':
-        return start(index, at(data, 'content_block'));
+        return blocks.start(index, at(data, 'content_block'));
       case 'content_block_delta':
-        return addTo(index, at(data, 'delta'));
+        return blocks.add(index, at(data, 'delta'));
       case 'content_block_stop':
-        return stop(index);
+        return blocks.stop(index);
       case 'message_delta':
-        return [
-          ...usageChunks(at(data, 'usage')),
-          ...finishChunks(at(data, 'delta', 'stop_reason')),
-        ];
+        return [...reports.end(data), ...finish(at(data, 'delta', 'stop_reason'))];
       case 'message_stop':
-        return finishChunks(startReason);
+        return isFinished ? [] : finish(startReason);
       default:
         return [];
     }
   };
 
   const read = (data: unknown): Chunks =>
-    readCount === startContent.length
+    at(data, 'type') === 'message_start'
       ? readNext(data)
       : [...readStartContent(data), ...readNext(data)];
 
@@ -154,51 +114,151 @@ export const createMessagesReader = (toolNameOf: (wireName: string) => string): 
     read: ({ data }) => read(data),
     readWhole,
     isLast: ({ data }) => at(data, 'type') === 'message_stop',
-    working: () => {
-      const types = [...open.values()].map(({ block }) => textAt(block, 'type'));
-      return running ?? types.find((type) => type !== 'text');
+    working: blocks.working,
+  };
+};
+
+/** The blocks of an answer. */
+interface Blocks {
+  readonly start: (index: unknown, block: unknown) => Chunks;
+  readonly add: (index: unknown, delta: unknown) => Chunks;
+  readonly stop: (index: unknown) => Chunks;
+  /** Reads a complete block. */
+  readonly whole: (index: unknown, block: unknown) => Chunks;
+  /** Ends the open block: its own stop may be missing. */
+  readonly close: () => Chunks;
+  readonly areRead: () => boolean;
+  /** The open block that is not text, or the tool of the vendor that runs: its result is the next block. */
+  readonly working: () => string | undefined;
+}
+
+const createBlocks = (toolNameOf: (wireName: string) => string): Blocks => {
+  const known = new Map<unknown, OpenBlock>();
+  let latest: OpenBlock | undefined;
+  let hasText = false;
+
+  const close = (): Chunks => {
+    if (latest === undefined || latest.isClosed) return [];
+    latest.isClosed = true;
+    return endChunks(latest);
+  };
+  const open = (next: OpenBlock): Chunks => {
+    const before = latest;
+    const ended = close();
+    known.set(next.index, next);
+    latest = next;
+    const isText = next.block['type'] === 'text';
+    const begins = isText && hasText;
+    hasText ||= isText;
+    return [...ended, ...(begins ? [textStart(before)] : []), ...startChunks(next, toolNameOf)];
+  };
+  const start = (index: unknown, block: unknown): Chunks => {
+    if (!isRecord(block)) return [];
+    const before = known.get(index);
+    if (before === undefined || !isRepeat(before, block)) return open(openBlock(index, block));
+    if (before.isImplied) takeStart(before, block);
+    return [];
+  };
+  /** The block of a delta. Text and thinking need no start. */
+  const blockOf = (index: unknown, delta: JsonRecord): readonly [OpenBlock | undefined, Chunks] => {
+    const block = known.get(index);
+    const type = impliedTypes.get(delta['type']);
+    if (block !== undefined || type === undefined) return [block, []];
+    const implied = openBlock(index, { type }, true);
+    return [implied, open(implied)];
+  };
+  return {
+    start,
+    close,
+    areRead: () => known.size > 0,
+    working: () => (latest === undefined ? undefined : workIn(latest)),
+    stop: (index) => (latest?.index === index ? close() : []),
+    whole: (index, block) => {
+      const chunks = start(index, block);
+      return [...chunks, ...close()];
+    },
+    add: (index, delta) => {
+      if (!isRecord(delta) || typeof delta['type'] !== 'string') return [];
+      const [block, before] = blockOf(index, delta);
+      if (block === undefined) throw strayDelta(delta, 'whose block has not started');
+      return [...before, ...deltaChunks(block, delta, block === latest)];
     },
   };
 };
 
-/** Arguments are streamed as strings; some compatible servers send them as an object. */
-const argumentsOf = (value: unknown): { readonly json?: string; readonly input?: unknown } => {
-  if (typeof value === 'string') return { json: value };
-  return value === undefined || value === null ? {} : { input: value };
+const workIn = ({ block, isClosed }: OpenBlock): string | undefined => {
+  const type = textAt(block, 'type');
+  if (!isClosed) return type === 'text' ? undefined : type;
+  return type === 'server_tool_use' || type === 'mcp_tool_use' ? textAt(block, 'name') : undefined;
 };
 
-const toolCallChunk = (
-  index: unknown,
-  { id, name, input }: JsonRecord,
-  toolNameOf: (wireName: string) => string,
-): ModelChunk => ({
-  type: 'toolCall',
-  ...blockIndex(index),
-  ...(typeof id === 'string' ? { id } : {}),
-  ...(typeof name === 'string' ? { name: toolNameOf(name) } : {}),
-  // An empty object means that the input follows.
-  ...(isRecord(input) && Object.keys(input).length === 0 ? {} : argumentsOf(input)),
-});
+/** A text after another block is a message of its own; adjacent texts are one. */
+const textStart = (before: OpenBlock | undefined): ModelChunk =>
+  before?.block['type'] === 'text' ? { type: 'textStart' } : { type: 'textStart', separate: true };
 
-const withInput = (block: JsonRecord, json: string): JsonRecord => {
-  const input = exactJson(json);
-  return input === undefined ? block : { ...block, input };
+/** Whether a start repeats an earlier one. Some servers give all blocks the same index. */
+const isRepeat = ({ block, isImplied }: OpenBlock, next: JsonRecord): boolean =>
+  isImplied ? block['type'] === next['type'] : JSON.stringify(block) === JSON.stringify(next);
+
+/** Takes the start of a block whose deltas came first. */
+const takeStart = (opened: OpenBlock, block: JsonRecord): void => {
+  if (textAt(block, 'text') + textAt(block, 'thinking') !== '') {
+    throw unreadable('the start of a block after its deltas');
+  }
+  opened.isImplied = false;
+  opened.block = block;
+  opened.signature ||= textAt(block, 'signature');
 };
 
-const counters = [
-  ['inputTokens', 'input_tokens'],
-  ['outputTokens', 'output_tokens'],
-  ['cacheReadTokens', 'cache_read_input_tokens'],
-  ['cacheWriteTokens', 'cache_creation_input_tokens'],
-] as const satisfies readonly (readonly [keyof Usage, string])[];
+const impliedTypes: ReadonlyMap<unknown, string> = new Map([
+  ['text_delta', 'text'],
+  ['citations_delta', 'text'],
+  ['thinking_delta', 'thinking'],
+  ['signature_delta', 'thinking'],
+]);
 
-const usageChunks = (counted: unknown): Chunks => {
-  const counts = counters.flatMap(([ours, theirs]) => {
-    const tokens = countAt(counted, theirs);
-    return tokens === undefined ? [] : [[ours, tokens] as const];
-  });
-  return counts.length === 0 ? [] : [{ type: 'usage', usage: Object.fromEntries(counts) }];
+/** The chunks of a delta, which belongs to the latest block unless it is a part of arguments. */
+const deltaChunks = (opened: OpenBlock, delta: JsonRecord, isLatest: boolean): Chunks => {
+  const { block, index, isClosed } = opened;
+  const { type } = delta;
+  if (type === 'input_json_delta' && block['type'] === 'tool_use') {
+    const given = argumentsOf(delta['partial_json']);
+    if (isClosed && opened.input !== undefined) throw strayDelta(delta, ended);
+    if (given.json !== '') opened.json.push(given.json ?? '');
+    return [{ type: 'toolCall', ...blockIndex(index), ...given }];
+  }
+  if (!isLatest) throw strayDelta(delta, ended);
+  switch (isOpaque(block) ? 'opaque' : type) {
+    case 'text_delta':
+      return textChunks('text', textAt(delta, 'text'));
+    case 'thinking_delta':
+      return textChunks('thinking', textAt(delta, 'thinking'));
+    case 'citations_delta':
+      return citationChunks(delta['citation']);
+    case 'signature_delta':
+      opened.signature = textAt(delta, 'signature');
+      return isClosed ? signatureChunks(opened.signature) : [];
+    default:
+      if (isClosed) throw strayDelta(delta, ended);
+      addFields(opened, delta);
+      return [];
+  }
 };
 
-const finishChunks = (reason: unknown): Chunks =>
-  typeof reason === 'string' ? [{ type: 'finish', finish: finishes.get(reason) ?? 'stop' }] : [];
+const ended = 'whose block has ended';
+
+/** Adds the fields of a delta to a block that only Anthropic understands, or those that Millrace does not know. */
+const addFields = (opened: OpenBlock, delta: JsonRecord): void => {
+  const { type, citation } = delta;
+  if (type === 'input_json_delta') opened.json.push(textAt(delta, 'partial_json'));
+  else if (type === 'citations_delta') {
+    const citations = [...listAt({ ...opened.block, ...opened.added }, 'citations'), citation];
+    opened.added = { ...opened.added, citations };
+  } else opened.added = merged(opened.added, opened.block, delta);
+};
+
+const strayDelta = ({ type }: JsonRecord, why: string): MillraceError =>
+  unreadable(`a delta of the type '${String(type).slice(0, 80)}' ${why}`);
+
+const unreadable = (what: string): MillraceError =>
+  new MillraceError('invalidResponse', `${vendor} answered with ${what}.`, { retryable: true });

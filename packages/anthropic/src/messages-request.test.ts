@@ -31,7 +31,7 @@ const bodyOf = (
   ];
   const write = messagesRequest({ ...settings, ...more });
   const toolName = (name: string): string => names.toWire(name);
-  const body = parsedJson(write({ ...request, messages }, { toolName, toolId: toWireId }));
+  const body = parsedJson(write({ ...request, messages }, { toolName, toolId: toWireId }, 0));
   return isRecord(body) ? body : {};
 };
 
@@ -217,7 +217,7 @@ describe('the body of a request', () => {
     );
   });
 
-  it('marks for the cache what comes before the messages, and the ends of the last two things said', () => {
+  it('marks for the cache the tools, the system prompt and the ends of the last two user turns', () => {
     const mark = { type: 'ephemeral', ttl: '1h' };
     const messages: ModelRequest['messages'] = ['one', 'two', 'three'].flatMap((text, at) => [
       { id: `u${at}`, role: 'user', content: [{ type: 'text', text }] },
@@ -227,7 +227,7 @@ describe('the body of a request', () => {
     ]);
     const body = bodyOf({ system: 'Be brief.', tools: [weather], messages }, { cache: '1h' });
     expect(body['system']).toEqual([{ type: 'text', text: 'Be brief.', cache_control: mark }]);
-    expect(body['tools']).not.toMatchObject([{ cache_control: mark }]);
+    expect(body['tools']).toMatchObject([{ cache_control: mark }]);
     expect(JSON.stringify(body['messages']).split('cache_control')).toHaveLength(3);
     expect(body['messages']).toMatchObject([
       {},
@@ -239,6 +239,96 @@ describe('the body of a request', () => {
     expect(bodyOf({ tools: [weather] }, { cache: '5m' })['tools']).toMatchObject([
       { cache_control: { ttl: '5m' } },
     ]);
+  });
+
+  it('X16: counts the cache marks of the user towards the four that the API accepts', () => {
+    const marked = fc.constantFrom(undefined, true as const, '5m' as const, '1h' as const);
+    const control = fc.constantFrom(
+      {},
+      { cache_control: { type: 'ephemeral' } },
+      { cache_control: { type: 'ephemeral', ttl: '1h' } },
+    );
+    const turn = fc.record({ cache: marked, isLong: fc.boolean() });
+    fc.assert(
+      fc.property(
+        fc.array(turn, { minLength: 1, maxLength: 40 }),
+        fc.record({
+          builtIn: control,
+          body: control,
+          own: control,
+          cache: fc.constantFrom('5m' as const, '1h' as const),
+        }),
+        fc.constantFrom(undefined, 9),
+        (turns, { builtIn, body, own, cache }, fixedSystem) => {
+          const messages = turns.flatMap(({ cache: mark }, at): ModelRequest['messages'] => [
+            {
+              id: `u${at}`,
+              role: 'user',
+              content: [
+                { type: 'text', text: `q${at}`, ...(mark === undefined ? {} : { cache: mark }) },
+              ],
+            },
+            { id: `a${at}`, role: 'assistant', content: [{ type: 'text', text: `a${at}` }] },
+          ]);
+          const sent = bodyOf(
+            {
+              messages,
+              system: 'Be brief.\n\nIt is noon.',
+              tools: [{ ...weather, vendorOptions: { Anthropic: own } }],
+              ...(fixedSystem === undefined ? {} : { fixedSystem }),
+            },
+            { cache, body, builtInTools: [{ type: 'web_search_20260318', name: 's', ...builtIn }] },
+          );
+          // The API takes a prefix in the order of tools, system and messages.
+          const order = JSON.stringify([sent['tools'], sent['system'], sent['messages']]);
+          const times = [
+            ...order.matchAll(/"cache_control":\{"type":"ephemeral"(?:,"ttl":"(..)")?\}/gu),
+          ].map(([, ttl]) => ttl ?? '5m');
+          const total = times.length + ('cache_control' in body ? 1 : 0);
+          expect(total).toBeLessThanOrEqual(4);
+          const asked = new Set([
+            ...[builtIn, own].flatMap((it) =>
+              'cache_control' in it ? [JSON.stringify(it).includes('1h') ? '1h' : '5m'] : [],
+            ),
+            ...turns.flatMap(({ cache: mark }) =>
+              mark === undefined ? [] : [mark === true ? '5m' : mark],
+            ),
+          ]);
+          const isShortFirst = times.join().includes('5m,1h');
+          // Only the user's own mixture may be out of order.
+          if (isShortFirst) expect(asked.size).toBe(2);
+        },
+      ),
+      { numRuns: 200 },
+    );
+  });
+
+  it('marks the part of the system prompt that is the same in every call, and no tool that is loaded later', () => {
+    const later = {
+      ...weather,
+      name: 'later',
+      vendorOptions: { Anthropic: { defer_loading: true } },
+    };
+    const system = 'Be brief.\n\nIt is noon.';
+    const body = bodyOf({ system, fixedSystem: 9, tools: [weather, later] }, { cache: '5m' });
+    expect(body['system']).toMatchObject([
+      { text: 'Be brief.', cache_control: {} },
+      { text: '\n\nIt is noon.', cache_control: {} },
+    ]);
+    const tools = listAt(bodyOf({ system, tools: [weather, later] }, { cache: '5m' }), 'tools');
+    expect(tools).toMatchObject([{ cache_control: {} }, { name: 'later', defer_loading: true }]);
+    expect(tools[1]).not.toHaveProperty('cache_control');
+  });
+
+  it('keeps the newest marks of the user if there are too many', () => {
+    const messages = Array.from({ length: 60 }, (_, at): ModelRequest['messages'] => [
+      { id: `u${at}`, role: 'user', content: [{ type: 'text', text: `q${at}`, cache: true }] },
+      { id: `a${at}`, role: 'assistant', content: [{ type: 'text', text: `a${at}` }] },
+    ]).flat();
+    const marked = listAt(bodyOf({ messages }, { cache: '5m' }), 'messages').flatMap((it, at) =>
+      JSON.stringify(it).includes('cache_control') ? [at] : [],
+    );
+    expect(marked).toEqual([112, 114, 116, 118]);
   });
 
   it('marks the same ends of a conversation of many pages', () => {

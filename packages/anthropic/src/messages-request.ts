@@ -2,7 +2,7 @@ import type {
   OutputConfig,
   ToolChoice as WireToolChoice,
 } from '@anthropic-ai/sdk/resources/messages';
-import type { ModelRequest } from '@millrace/core';
+import type { AssistantMessage, Message, ModelRequest } from '@millrace/core';
 import { isRecord } from '@millrace/core/values';
 import {
   type JsonRecord,
@@ -10,14 +10,21 @@ import {
   type RawJson,
   rawJsonList,
   stringifyObject,
+  textAt,
   type WireNames,
 } from '@millrace/wire';
-import { cacheMark, type CacheTime, withLastMarked, withMarks } from './cache-marks.js';
+import {
+  type CacheTime,
+  createMarkBudget,
+  withLastMarked,
+  withToolsMarked,
+} from './cache-marks.js';
 import { nativeSchema } from './native-schema.js';
 import { canContinueThinking, type Thinking, thinkingConfig } from './thinking.js';
 import { toolDeclaration } from './tool-declaration.js';
-import { turnText } from './turns.js';
+import { turnText, withEndMarks, withOwnMarks } from './turns.js';
 import { toText } from './user-blocks.js';
+import { vendor } from './vendor-block.js';
 import { wireMessages } from './wire-messages.js';
 
 /** Settings of all requests of a model. */
@@ -42,42 +49,87 @@ export type Effort = NonNullable<OutputConfig['effort']>;
  */
 export const messagesRequest = (
   settings: RequestSettings,
-): ((request: ModelRequest, naming: WireNames) => string) => {
+): ((request: ModelRequest, naming: WireNames, now: number) => string) => {
   const { body: extra = {}, cache, model, builtInTools = [] } = settings;
-  const mark = cache === undefined ? undefined : cacheMark(cache);
-  const markedLast = (blocks: readonly string[]): readonly string[] =>
-    mark === undefined ? blocks : withLastMarked(blocks, mark);
   const thinking = extra['thinking'] ?? thinkingConfig(settings.thinking);
   const budget = budgetOf(thinking);
-  const systemOf = memoizeLast((system) =>
-    markedLast(toText(system).map((block) => JSON.stringify(block))),
-  );
-  const builtIn = builtInTools.map((tool) => JSON.stringify(tool));
+  const systemOf = systemBlocks();
+  const builtIn = builtInTools.map((tool) => ({ json: JSON.stringify(tool), fields: tool }));
   const declarationOf = toolDeclaration();
   const messagesOf = wireMessages();
-  return (request, naming) => {
-    const system = systemOf(request.system ?? '');
-    const declared = (request.tools ?? []).map((tool) => declarationOf(tool, naming));
-    const tools = [...builtIn, ...(system.length > 0 ? declared : markedLast(declared))];
+  return (request, naming, now) => {
+    const [fixed, changing] = systemOf(request);
+    const declared = (request.tools ?? []).map((tool) => ({
+      json: declarationOf(tool, naming),
+      fields: tool.vendorOptions?.[vendor] ?? {},
+    }));
+    const allTools = [...builtIn, ...declared];
     const { settled, open } = messagesOf(request.messages, naming);
     const canThink = budget === 0 || canContinueThinking(open);
-    const turns = mark === undefined ? open : withMarks(open, mark);
+    const marks = createMarkBudget({ body: extra, tools: allTools }, cache);
+    // In the order of their use: the last one covers all before it.
+    const ownMarked = withOwnMarks(open, marks);
+    const earlier = settled(marks);
+    const turns = withEndMarks(ownMarked, marks);
+    const system = [...withLastMarked(fixed, marks), ...withLastMarked(changing, marks)];
+    // The fixed part of the system prompt covers the tools.
+    const tools =
+      fixed.length > 0 ? allTools.map(({ json }) => json) : withToolsMarked(allTools, marks);
     return stringifyObject({
       model,
       max_tokens: tokensFor(model, request.maxTokens ?? settings.maxTokens, canThink ? budget : 0),
       system: filled(system),
       tools: filled(tools),
       tool_choice: tools.length === 0 ? undefined : toToolChoice(request.toolChoice, naming),
-      messages: rawJsonList([settled, ...turns.map(turnText)]),
+      messages: rawJsonList([...earlier, ...turns.map(turnText)]),
       temperature: request.temperature,
       stop_sequences: request.stopSequences?.length === 0 ? undefined : request.stopSequences,
       stream: true,
       ...extra,
+      container: containerFor(settings, request.messages, now),
       output_config: outputConfig(settings, request),
       thinking: canThink ? thinking : undefined,
     });
   };
 };
+
+/** Creates a serializer of system prompts: the part that is the same in every call, and the rest, which changes. */
+const systemBlocks = (): ((
+  request: Pick<ModelRequest, 'system' | 'fixedSystem'>,
+) => readonly [fixed: readonly string[], changing: readonly string[]]) => {
+  const write = (text: string): readonly string[] => toText(text).map((it) => JSON.stringify(it));
+  const fixedOf = memoizeLast(write);
+  const changingOf = memoizeLast(write);
+  return ({ system = '', fixedSystem = 0 }) => [
+    fixedOf(system.slice(0, fixedSystem)),
+    changingOf(system.slice(fixedSystem)),
+  ];
+};
+
+/**
+ * The container in which the conversation has run code. While a call of code is pending, the API requires it; otherwise
+ * it is reused until it expires. Skills and other fields of the user are kept.
+ */
+const containerFor = (
+  { body, builtInTools = [] }: RequestSettings,
+  messages: ModelRequest['messages'],
+  now: number,
+): unknown => {
+  const own = body?.['container'];
+  if (typeof own === 'string' || textAt(own, 'id') !== '') return own;
+  const answer = messages.findLast(isInContainer)?.vendor?.container;
+  if (answer === undefined) return own;
+  const isPending = messages.at(-1)?.role !== 'user';
+  const isUsable = builtInTools.length > 0 || own !== undefined;
+  const hasExpired = Date.parse(answer.expiresAt ?? '') <= now;
+  if (!isPending && (hasExpired || !isUsable)) return own;
+  return isRecord(own) ? { ...own, id: answer.id } : answer.id;
+};
+
+const isInContainer = (message: Message): message is AssistantMessage =>
+  message.role === 'assistant' &&
+  message.vendor?.name === vendor &&
+  message.vendor.container !== undefined;
 
 const toToolChoice = (
   choice: ModelRequest['toolChoice'],

@@ -8,6 +8,8 @@ import {
   type WireNames,
 } from '@millrace/wire';
 
+import { vendor } from './vendor-block.js';
+
 interface ToolInput {
   readonly schema: RawJson;
   /** The name of a property that the API rejects. */
@@ -17,13 +19,14 @@ interface ToolInput {
 /** Creates a serializer of tools. It throws `invalidRequest` for a property name that the API rejects. */
 export const toolDeclaration = (): ((tool: ToolDeclaration, naming: WireNames) => string) => {
   const inputOf = memoizeByObject(toInput);
-  return ({ name, description, inputSchema }, { toolName }) => {
+  return ({ name, description, inputSchema, vendorOptions }, { toolName }) => {
     const { schema, invalidKey: bad } = inputOf(inputSchema);
     if (bad !== undefined) throw refusal(name, bad);
     return stringifyObject({
       name: toolName(name),
       ...(description === '' ? {} : { description }),
       input_schema: schema,
+      ...vendorOptions?.[vendor],
     });
   };
 };

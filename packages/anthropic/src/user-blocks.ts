@@ -1,5 +1,6 @@
 import type {
   BetaBase64ImageSource as Base64ImageSource,
+  BetaCacheControlEphemeral as CacheControlEphemeral,
   BetaRequestDocumentBlock as DocumentBlockParam,
   BetaImageBlockParam as ImageBlockParam,
   BetaTextBlockParam as TextBlockParam,
@@ -12,6 +13,7 @@ import {
   MillraceError,
 } from '@millrace/core';
 import { textFromBase64 } from './base64.js';
+import { cacheMark, cacheTime } from './cache-marks.js';
 import { withoutDataUrl } from './data-url.js';
 
 /** Blocks that users and tool results may contain. */
@@ -25,15 +27,22 @@ export const toUserBlocks = (blocks: readonly ContentBlock[], where: string): Us
   blocks.flatMap((block): UserBlock[] => {
     switch (block.type) {
       case 'text':
-        return toText(block.text);
+        return toText(block.text).map((text) => ({ ...text, ...marked(block) }));
       case 'image':
-        return [{ type: 'image', source: imageSource(block, where) }];
+        return [{ type: 'image', source: imageSource(block, where), ...marked(block) }];
       case 'file':
         return [toDocument(block, where)];
       case 'audio':
         throw refusal(where, 'an audio block', 'Anthropic models do not support audio.');
     }
   });
+
+const marked = ({
+  cache,
+}: Pick<ContentBlock, 'cache'>): { readonly cache_control?: CacheControlEphemeral } => {
+  const time = cacheTime(cache);
+  return time === undefined ? {} : { cache_control: cacheMark(time) };
+};
 
 /** Returns a text block, or no block for blank text. */
 export const toText = (text: string): TextBlockParam[] =>
@@ -71,6 +80,8 @@ const toDocument = (block: FileBlock, where: string): DocumentBlockParam => ({
   type: 'document',
   source: documentSource(block, where),
   ...(block.name === undefined ? {} : { title: block.name }),
+  ...(block.citations === undefined ? {} : { citations: { enabled: block.citations } }),
+  ...marked(block),
 });
 
 const documentSource = (block: FileBlock, where: string): DocumentBlockParam['source'] => {

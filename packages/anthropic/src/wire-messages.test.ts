@@ -10,6 +10,7 @@ import { parsedJson } from '@millrace/core/values';
 import { listAt, rawJsonList, stringifyObject } from '@millrace/wire';
 import fc from 'fast-check';
 import { conversation } from './conversations.test-support.js';
+import { createMarkBudget } from './cache-marks.js';
 import { messageBlocks } from './message-blocks.js';
 import { toWireId } from './tool-call-id.js';
 import { inTurns, toPart, turnText } from './turns.js';
@@ -44,7 +45,9 @@ const result = (toolCallId: string, ...content: readonly ContentBlock[]): ToolRe
 const picture: ContentBlock = { type: 'image', source: { kind: 'url', url: 'https://a.b/c.png' } };
 const wire = (...messages: readonly Message[]): unknown => {
   const { settled, open } = wireMessages()(messages, naming);
-  const body = stringifyObject({ messages: rawJsonList([settled, ...open.map(turnText)]) });
+  const budget = createMarkBudget({ body: {}, tools: [] }, undefined);
+  const items = [...settled(budget), ...open.map(turnText)];
+  const body = stringifyObject({ messages: rawJsonList(items) });
   return listAt(parsedJson(body), 'messages');
 };
 const invalid = (message: string): unknown =>

@@ -3,18 +3,23 @@ import { parsedJson } from '@millrace/core/values';
 import { cachedSerializer, type Serializer, textAt, type WireNames } from '@millrace/wire';
 import { messageBlocks } from './message-blocks.js';
 import { splitConversation } from './split-conversation.js';
-import { inTurns, type Part, toPart, type Turn, turnText } from './turns.js';
+import type { CacheTime, MarkBudget } from './cache-marks.js';
+import { inTurns, marksIn, type Part, toPart, type Turn, turnText, withoutMarks } from './turns.js';
 
 export interface WireMessages {
-  /** The messages that later ones cannot affect, as items of a JSON array; or `''`. */
-  readonly settled: string;
+  /** The messages that later ones cannot affect, with the user's cache breakpoints while the budget lasts. */
+  readonly settled: (budget: MarkBudget) => readonly string[];
   /** The remaining turns, which include the last two user turns. */
   readonly open: readonly Turn[];
 }
 
+/** Consecutive messages, as items of a JSON array; or `''`. */
 interface Page {
   readonly first: Turn['role'] | undefined;
   readonly json: string;
+  /** The user's cache breakpoints in it, and the page without them. */
+  readonly marks: readonly CacheTime[];
+  readonly bare: string;
 }
 
 /**
@@ -31,7 +36,10 @@ export const wireMessages = (): Serializer<WireMessages> => {
     inTurns(messages, (message) => writeParts([message], naming));
   const settle: Serializer<Page> = (messages, naming) => {
     const turns = writeTurns(messages, naming);
-    return { first: turns[0]?.role, json: turns.map(turnText).join(',') };
+    const marks = marksIn(turns);
+    const json = turns.map(turnText).join(',');
+    const bare = marks.length === 0 ? json : withoutMarks(turns).map(turnText).join(',');
+    return { first: turns[0]?.role, json, marks, bare };
   };
   const writePage = cachedSerializer(settle, ({ json }) => json.length);
 
@@ -50,17 +58,26 @@ export const wireMessages = (): Serializer<WireMessages> => {
       settle(messages.slice(pages.at(-1) ?? 0, open), naming),
     ];
     const turns = withoutLastSpace(writeTurns(messages.slice(open), naming));
-    const texts = settled.map(({ json }) => json).filter((json) => json !== '');
     const first = open === 0 ? turns[0]?.role : settled[0]?.first;
     if (first === undefined) {
       throw new MillraceError('invalidRequest', 'The messages of the request are empty.');
     }
     const missing = first === 'user' ? [] : [opening];
     return open === 0
-      ? { settled: '', open: [...missing, ...turns] }
-      : { settled: [...missing.map(turnText), ...texts].join(','), open: turns };
+      ? { settled: () => [], open: [...missing, ...turns] }
+      : {
+          settled: (budget) => [...missing.map(turnText), ...markedPages(settled, budget)],
+          open: turns,
+        };
   };
 };
+
+/** The newest breakpoints are kept, because each covers the messages before it. */
+const markedPages = (pages: readonly Page[], budget: MarkBudget): readonly string[] =>
+  pages
+    .toReversed()
+    .map(({ json, marks, bare }) => (marks.every(budget.takeOwn) ? json : bare))
+    .toReversed();
 
 /** Inserted because the API expects a user message first, but a history may start with a greeting or be truncated. */
 const opening: Turn = {

@@ -1,9 +1,9 @@
 import { type Observable, Subject } from 'rxjs';
 import { made$ } from './flow/contained.js';
-import type { AnyRun, CallInfo } from './values/reply.js';
+import type { AnyRun } from './values/reply.js';
 import type { CallOptions } from './call/call-options.js';
 import { checkPlaced, isContext, preparedRules, withDefaults } from './call/call-options.js';
-import { runLoop } from './call/answer.js';
+import { type Instructions, runLoop } from './call/answer.js';
 import { type Callable, type OutputOf, toCallable, type View } from './call/callable.js';
 import { type MillraceError, misuse } from './values/errors.js';
 import type { AgentEvent, Listener } from './events.js';
@@ -146,8 +146,11 @@ export interface AgentOptions<
   /** The name in events and for other agents. Default: `agent`. */
   readonly name?: string;
   readonly model: Model;
-  /** The system prompt, or a function that returns it for a call. */
-  readonly instructions?: string | ((call: CallInfo) => string);
+  /**
+   * The system prompt: a string, a function that returns it for a call, or a list of both. Strings at the start of a list
+   * are the same in every call, so vendors can cache them.
+   */
+  readonly instructions?: Instructions;
   /** Tools and tool groups. */
   readonly tools?: Tools;
   /**
@@ -182,8 +185,8 @@ export const agentRules: Readonly<Record<keyof AgentOptions, Rule>> = {
   ...preparedRules,
   name: isText,
   instructions: [
-    (value) => typeof value === 'string' || typeof value === 'function',
-    'a string, or a function that returns one',
+    (value) => [value].flat().every((it) => typeof it === 'string' || typeof it === 'function'),
+    'a string, a function that returns one, or a list of both',
   ],
   use: listOf('layers'),
   context: isContext,

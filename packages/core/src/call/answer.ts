@@ -120,9 +120,12 @@ interface Opening extends Conversation, Pick<Call, 'instructions' | 'createdAt'>
 /** The earlier conversation, and the part that memory does not have yet. */
 export type Conversation = Pick<Call, 'history' | 'late'>;
 
-export type Instructions = string | ((call: CallInfo) => string) | undefined;
+type InstructionsPart = string | ((call: CallInfo) => string);
 
-export const instructionsOf = cell('call', (): { own?: Instructions } => ({}));
+/** A system prompt: a string, a function that returns it for a call, or a list of both. */
+export type Instructions = InstructionsPart | readonly InstructionsPart[];
+
+export const instructionsOf = cell('call', (): { own?: Instructions | undefined } => ({}));
 
 /** Opens a call: sets its history, instructions and start. A vetoed or interrupted call takes no results. */
 export const opened$ = (
@@ -169,7 +172,10 @@ export const splitInput = (
 };
 
 /** The recorded form of an opening, with the name of the agent: sub-agents have no other record. */
-const openingForm = (call: CallInfo, instructions: Instructions): StepForm<Opening> => ({
+const openingForm = (
+  call: CallInfo,
+  instructions: Instructions | undefined,
+): StepForm<Opening> => ({
   write: ({ history, late, ...opening }) => ({
     ...opening,
     agent: call.agent.at(-1),
@@ -200,8 +206,31 @@ const asWritten = (written: unknown): Opening & { readonly agent?: string } =>
   // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
   written as ReturnType<typeof asWritten>;
 
-const resolved = (instructions: Instructions, call: CallInfo): string | undefined =>
-  typeof instructions === 'function' ? instructions(call) : instructions;
+const resolved = (instructions: Instructions | undefined, call: CallInfo): string | undefined =>
+  instructions === undefined
+    ? undefined
+    : joinedParts(partsOf(instructions).map((it) => (typeof it === 'function' ? it(call) : it)));
+
+const partsOf = (instructions: Instructions): readonly InstructionsPart[] =>
+  typeof instructions === 'string' || typeof instructions === 'function'
+    ? [instructions]
+    : instructions;
+
+const joinedParts = (parts: readonly string[]): string =>
+  parts.filter((part) => part !== '').join('\n\n');
+
+/** The length of the start of a system prompt that is the same in every call, if the rest is not. */
+const fixedLength = (
+  instructions: Instructions | undefined = '',
+  system = '',
+): number | undefined => {
+  const parts = partsOf(instructions);
+  const end = parts.findIndex((part) => typeof part === 'function');
+  const fixed = joinedParts(
+    parts.slice(0, end === -1 ? parts.length : end).filter((part) => typeof part === 'string'),
+  );
+  return fixed !== '' && system.startsWith(`${fixed}\n\n`) ? fixed.length : undefined;
+};
 
 export const notAwaited = (id: string, waiting: readonly string[]): MillraceError =>
   new MillraceError(
@@ -308,7 +337,8 @@ const contextOf = (call: Call, context: CallContext): Context => {
   const model = output?.ready(plain) ?? inTime(plain);
   refuseUnknownChoice(options.request?.toolChoice, toolkit);
   const system = systemPrompt({ instructions, context: textFound(call.found, 'system') });
-  const own = requestOf(options.request, system, output?.jsonSchema);
+  const fixedSystem = fixedLength(context.local(instructionsOf).own, system);
+  const own = requestOf(options.request, { system, fixedSystem }, output?.jsonSchema);
   const { dropped } = supportedOptions(model, withTools(own, toolkit));
   const { options: request } = supportedOptions(model, own);
   dropped.forEach((option) => hooks.report(0, dropWarning(model, option)));

@@ -182,9 +182,9 @@ export const withDefaults = (
 
 export const requestOf = (
   request: PreparedOptions['request'],
-  system: string | undefined,
+  prompt: { readonly system: string | undefined; readonly fixedSystem: number | undefined },
   outputSchema: JsonSchema | undefined,
-): RequestOptions => present({ system, ...request, outputSchema });
+): RequestOptions => present({ ...prompt, ...request, outputSchema });
 
 export const plainOptionsIn = (options: object): CallOptions =>
   picked(options, { request: 0, limits: 0, metadata: 0 });

@@ -66,7 +66,7 @@ import { type EndedRun, failed$, outcome } from '../run.js';
 
 export interface CallSetup {
   readonly agentName: string;
-  readonly instructions: Instructions;
+  readonly instructions: Instructions | undefined;
   readonly composition: Composition;
   /** The innermost answer: `runLoop`, or its replacement. */
   readonly answer: (context: CallContext) => Answer;

@@ -57,7 +57,10 @@ const isNear = (a: string, b: string, left = Math.min(2, b.length - 3)): boolean
 };
 
 /** Drops options that are `undefined`: they count as not set. */
-export const defined = <T extends object>(given: T | undefined): Partial<T> => present(given ?? {});
+export const defined = <T extends object>(given: T | undefined): Defined<T> =>
+  present(given ?? {});
+
+type Defined<T> = { [Key in keyof T]?: Exclude<T[Key], undefined> };
 
 const nameOf = (value: unknown): string => {
   switch (typeof value) {

@@ -1,7 +1,7 @@
 import { defer, map } from 'rxjs';
 import { type Agent, type AgentOptions, agentRules, createAgent } from '../../agent.js';
 import { withOwnTools } from '../select-tools.js';
-import type { CallInfo, EndReason, Reply } from '../../values/reply.js';
+import type { EndReason, Reply } from '../../values/reply.js';
 import type { OutputOf } from '../../call/callable.js';
 import { misuse } from '../../values/errors.js';
 import type { Input } from '../../seams/input.js';
@@ -242,14 +242,10 @@ export const supervisor = <const Output extends InputSchema | undefined = undefi
   );
   const list = workers.map((worker) => `- ${worker.name}: ${oneLine(worker.description)}`);
   const team = section('Team', `${teamInstructions}\n${list.join('\n')}`) ?? '';
-  const withTeam = (text: string): string => (text === '' ? team : `${text}\n\n${team}`);
   const withInstructions: AgentOptions<Output> = {
     ...own,
     name,
-    instructions:
-      typeof instructions === 'function'
-        ? (call: CallInfo) => withTeam(instructions(call))
-        : withTeam(instructions ?? ''),
+    instructions: [instructions ?? [], team].flat(),
   };
   return createAgent<Output>(withOwnTools(withInstructions, workers));
 };
