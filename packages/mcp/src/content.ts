@@ -23,7 +23,7 @@ export const outputOf = (
   const blocks = content.map(blockOf);
   const whole =
     blocks.length === 0 && structuredContent !== undefined
-      ? [textBlock(JSON.stringify(structuredContent))]
+      ? [textBlock(JSON.stringify(structuredContent)), ...noteOnRounding(structuredContent)]
       : blocks;
   const details = withinLength(structuredContent, maxLength);
   return toolOutput({
@@ -32,6 +32,17 @@ export const outputOf = (
     ...(details !== undefined && { details }),
   });
 };
+
+/** The client has parsed the JSON, so a larger integer may be another one than the server sent. */
+const noteOnRounding = (value: unknown): readonly ContentBlock[] =>
+  isRounded(value)
+    ? [textBlock(`\n[Integers beyond ${Number.MAX_SAFE_INTEGER} may be rounded.]`)]
+    : [];
+
+const isRounded = (value: unknown): boolean =>
+  typeof value === 'number'
+    ? Number.isInteger(value) && !Number.isSafeInteger(value)
+    : typeof value === 'object' && value !== null && Object.values(value).some(isRounded);
 
 export const outputOfResource = ({ contents }: ReadResourceResult, maxLength: number): ToolOutput =>
   toolOutput({ content: withinBudget(contents.map(ofContents), maxLength) });
