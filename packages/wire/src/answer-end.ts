@@ -3,7 +3,7 @@ import type { Subscription } from 'rxjs';
 import type { Piece } from './decode.js';
 import type { Endings } from './exchange.js';
 
-/** What one event contains. */
+/** The content of one event. */
 interface Noted {
   readonly hasContent: boolean;
   readonly hasCall: boolean;

@@ -59,7 +59,7 @@ export interface Transfer {
   abort(): void;
 }
 
-/** What the answers of one model have shown about how its server ends them. Mutable: each answer updates it. */
+/** Knowledge from the answers of one model about how its server ends them. Mutable: each answer updates it. */
 export interface Endings {
   /** The server sent all of an answer, and neither ended the response nor announced its end. */
   staysOpen: boolean;

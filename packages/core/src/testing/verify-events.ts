@@ -29,7 +29,7 @@ export interface VerifyEventsOptions {
   readonly edits?: boolean;
 }
 
-/** What was streamed of a message. */
+/** The streamed parts of a message. */
 interface Shown {
   readonly deltas: string[];
   readonly citations: Citation[];

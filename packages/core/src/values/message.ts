@@ -1,7 +1,7 @@
 import { isObject, isRecord, parsedJson } from './json.js';
 import { toPlainJson } from './plain-json.js';
 
-/** What a vendor adds to a part of an answer and wants back with it: plain JSON, sent to that vendor only. */
+/** Data that a vendor adds to a part of an answer and wants back with it: plain JSON, sent to that vendor only. */
 export interface VendorData {
   /** The name of the vendor, such as `Anthropic`. */
   readonly vendor: string;
@@ -174,7 +174,7 @@ export interface UserMessage {
 /** Why the provider ended its answer; `stop` includes tool calls. */
 export type Finish = 'stop' | 'length' | 'refusal' | 'filtered';
 
-/** What a vendor reports about an answer. An absent field was not reported. */
+/** Facts that a vendor reports about an answer. An absent field was not reported. */
 export interface VendorFacts {
   /** The name of the vendor, such as `Anthropic`. */
   readonly name?: string;
@@ -209,7 +209,7 @@ export interface AssistantMessage {
   readonly content: readonly AssistantBlock[];
   /** The agent that wrote it. */
   readonly name?: string;
-  /** What the vendor reported about it. */
+  /** The facts that the vendor reported about it. */
   readonly vendor?: VendorFacts;
 }
 

@@ -1,6 +1,6 @@
 import { MillraceError } from './errors.js';
 
-/** Says that stored data has another format version than the only one that this release reads. */
+/** Describes that stored data has another format version than the only one that this release reads. */
 export const otherFormat = (found: unknown, read: number): string =>
   `has ${versionOf(found)}, but this release of Millrace reads only format version ${read}`;
 
