@@ -58,6 +58,7 @@ export {
   type ImageDetail,
   type MediaSource,
   type Message,
+  type Suspends,
   type Suspension,
   textBlock,
   type TextBlock,

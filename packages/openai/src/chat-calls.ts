@@ -1,10 +1,11 @@
 import type { ModelChunk } from '@millrace/core';
 import { isRecord } from '@millrace/core/values';
 import { encodeSignature, type JsonRecord, signatureChunks } from '@millrace/wire';
+import { defaultInput } from './custom-tools.js';
 import { fieldsOf, textIn } from './fields.js';
 import type { ReaderSource } from './wire-model.js';
 
-export interface CallSource extends Pick<ReaderSource, 'vendor' | 'toolName'> {
+export interface CallSource extends Pick<ReaderSource, 'vendor' | 'toolName' | 'textInput'> {
   /** See `Profile.sendsWholeCalls`. */
   readonly sendsWholeCalls?: boolean | undefined;
 }
@@ -14,16 +15,82 @@ type MutableToolCallChunk = { -readonly [Field in keyof ToolCallChunk]: ToolCall
 
 type ToolCallChunk = Extract<ModelChunk, { readonly type: 'toolCall' }>;
 
-/** Reads a chunk of a tool call, preceded by its signature if the vendor sends one. */
-export const callChunks = (call: JsonRecord, source: CallSource): readonly ModelChunk[] => {
-  const { index, id, function: called, extra_content: extra } = call;
-  const chunk = callOf(called, source);
-  if (typeof index === 'number' && source.sendsWholeCalls !== true) chunk.index = index;
-  if (textIn(id) !== '') chunk.id = textIn(id);
-  return isRecord(extra)
-    ? [...signatureChunks(encodeSignature(source.vendor, 'extra_content', extra)), chunk]
-    : [chunk];
+/** The calls of custom tools in one answer: their text becomes an argument when the answer ends. */
+interface CustomCall {
+  readonly index: number | undefined;
+  readonly id: string;
+  readonly argument: string;
+  readonly texts: string[];
+}
+
+export interface ChatCalls {
+  /** Reads a chunk of a tool call, preceded by its signature if the vendor sends one. */
+  readonly read: (call: JsonRecord) => readonly ModelChunk[];
+  /** Returns the arguments of the custom calls so far. */
+  readonly finish: () => readonly ModelChunk[];
+}
+
+export const createChatCalls = (source: CallSource): ChatCalls => {
+  const { vendor } = source;
+  const customs: CustomCall[] = [];
+
+  const readCustom = ({ index, id }: JsonRecord, custom: JsonRecord): readonly ModelChunk[] => {
+    const known = customs.findLast(
+      (it) => (index === undefined || it.index === index) && (textIn(id) || it.id) === it.id,
+    );
+    const place = typeof index === 'number' ? { index } : {};
+    if (known !== undefined) {
+      known.texts.push(textIn(custom['input']));
+      return [{ type: 'toolCall', ...place, id: known.id, json: '' }];
+    }
+    const name = textIn(custom['name']);
+    const begun: CustomCall = {
+      index: typeof index === 'number' ? index : undefined,
+      id: textIn(id) || `custom_${customs.length}`,
+      argument: source.textInput?.(name) ?? defaultInput,
+      texts: [textIn(custom['input'])],
+    };
+    customs.push(begun);
+    const vendorData = { vendor, data: { type: 'custom' } };
+    return [
+      {
+        type: 'toolCall',
+        ...place,
+        id: begun.id,
+        name: source.toolName(name),
+        json: '',
+        vendorData,
+      },
+    ];
+  };
+
+  return {
+    read: (call) => {
+      const { index, id, type, function: called, custom, extra_content: extra } = call;
+      if (isRecord(custom)) return readCustom(call, custom);
+      if (called === undefined && isForeign(type)) {
+        return [{ type: 'block', block: { type: 'vendor', vendor, kind: type, data: call } }];
+      }
+      const chunk = callOf(called, source);
+      if (typeof index === 'number' && source.sendsWholeCalls !== true) chunk.index = index;
+      if (textIn(id) !== '') chunk.id = textIn(id);
+      return isRecord(extra)
+        ? [...signatureChunks(encodeSignature(vendor, 'extra_content', extra)), chunk]
+        : [chunk];
+    },
+    finish: () =>
+      customs.map(({ index, id, argument, texts }) => ({
+        type: 'toolCall',
+        ...(index === undefined ? {} : { index }),
+        id,
+        input: { [argument]: texts.join('') },
+      })),
+  };
 };
+
+/** A call of a kind that only the vendor understands. */
+const isForeign = (type: unknown): type is string =>
+  typeof type === 'string' && type !== '' && type !== 'function' && type !== 'custom';
 
 /** Reads the name and arguments of a call. Some servers send the arguments as an object. */
 export const callOf = (called: unknown, { toolName }: CallSource): MutableToolCallChunk => {

@@ -17,8 +17,12 @@ const delta = (fields: unknown, finish: unknown = null) => ({
 
 const read = (...events: readonly unknown[]): readonly ModelChunk[] => {
   const { read: next } = reader();
-  return events.flatMap((data) => next({ data }));
+  return withoutFacts(events.flatMap((data) => next({ data })));
 };
+
+/** Each finish reason comes with facts of the vendor. */
+const withoutFacts = (chunks: readonly ModelChunk[]): readonly ModelChunk[] =>
+  chunks.filter(({ type }) => type !== 'facts');
 
 const use = (fields: object): ModelChunk => ({ type: 'toolCall', ...fields });
 
@@ -71,11 +75,13 @@ describe('a chat completion', () => {
       tool_calls: [{ id: 'c1', type: 'function', function: { name: 'weather', arguments: '{}' } }],
     };
     expect(
-      reader().readWhole({
-        object: 'chat.completion',
-        choices: [{ index: 0, message, finish_reason: 'tool_calls' }],
-        usage: { prompt_tokens: 3 },
-      }),
+      withoutFacts(
+        reader().readWhole({
+          object: 'chat.completion',
+          choices: [{ index: 0, message, finish_reason: 'tool_calls' }],
+          usage: { prompt_tokens: 3 },
+        }),
+      ),
     ).toEqual([
       { type: 'thinking', text: 'Hm.' },
       { type: 'text', text: 'Hi' },
@@ -114,7 +120,7 @@ describe('a chat completion', () => {
     [{ choices: [{ index: 1, delta: { content: 'another' }, finish_reason: 'stop' }] }],
     [delta(null)],
     [delta({ content: 7, tool_calls: {}, reasoning: [], refusal: null })],
-    [delta({ content: [null, 7, { type: 'reference', reference_ids: [1] }] })],
+    [delta({ content: [null, 7, { type: 'reference', reference_ids: ['x', -1] }, {}] })],
     [delta({ tool_calls: [null, 'call'], function_call: null })],
     [{ choices: [], usage: null }],
     [{ choices: [], usage: { prompt_tokens: null, completion_tokens: '7' } }],
@@ -223,7 +229,7 @@ describe('quirks', () => {
     const finish = { type: 'finish', finish: 'stop' };
     const { read: next } = reader({ sendsWholeCalls: true });
     const answer = [call('Oslo'), call('Rome'), delta({}, 'length')];
-    expect(answer.flatMap((data) => next({ data }))).toEqual([
+    expect(withoutFacts(answer.flatMap((data) => next({ data })))).toEqual([
       oslo,
       finish,
       rome,
@@ -328,6 +334,122 @@ describe('quirks', () => {
       },
       { type: 'text', text: 'Hi' },
       { type: 'finish', finish: 'stop' },
+    ]);
+  });
+});
+
+describe('custom tools', () => {
+  const custom = (fields: object, more: object = {}) =>
+    delta({ tool_calls: [{ index: 0, ...more, custom: fields }] });
+
+  it('B: make calls whose text is an argument', () => {
+    const events = [
+      custom({ name: 'wire_patch', input: '*** ' }, { id: 'c1', type: 'custom' }),
+      custom({ input: 'Begin "x"' }),
+      delta({}, 'tool_calls'),
+    ];
+    const { read: next } = reader({ textInput: (name) => `${name}_text` });
+    const chunks = events.flatMap((data) => next({ data }));
+    expect(chunks[0]).toEqual({
+      type: 'toolCall',
+      index: 0,
+      id: 'c1',
+      name: 'patch',
+      json: '',
+      vendorData: { vendor: 'Mine', data: { type: 'custom' } },
+    });
+    expect(chunks.findLast(({ type }) => type === 'toolCall')).toEqual({
+      type: 'toolCall',
+      index: 0,
+      id: 'c1',
+      input: { wire_patch_text: '*** Begin "x"' },
+    });
+  });
+
+  it('X30: keeps a call of another kind, and an unknown part of content', () => {
+    const call = { index: 0, id: 'c1', type: 'hologram', hologram: {} };
+    const part = { type: 'hologram', data: 'x' };
+    expect(read(delta({ tool_calls: [call] }), delta({ content: [part] }))).toEqual([
+      { type: 'block', block: { type: 'vendor', vendor: 'Mine', kind: 'hologram', data: call } },
+      { type: 'block', block: { type: 'vendor', vendor: 'Mine', kind: 'hologram', data: part } },
+    ]);
+  });
+});
+
+describe('sources', () => {
+  const cited = (...events: readonly unknown[]) =>
+    read(...events).flatMap((chunk) => (chunk.type === 'citation' ? [chunk.citation] : []));
+  const url = 'https://example.com/snow';
+  const annotation = {
+    type: 'url_citation',
+    url_citation: { url, title: 'Snow', start_index: 0, end_index: 4 },
+  };
+
+  it.each<[string, readonly unknown[], object]>([
+    [
+      'annotations',
+      [delta({ annotations: [annotation] }), delta({ annotations: [annotation] })],
+      { url, title: 'Snow', start: 0, end: 4, vendorData: { vendor: 'Mine', data: annotation } },
+    ],
+    [
+      'a list of URLs in each event',
+      [
+        { ...delta({ content: 'x' }), citations: [url] },
+        { ...delta({}, 'stop'), citations: [url] },
+      ],
+      { url },
+    ],
+    [
+      'results of a search next to their URLs',
+      [{ ...delta({}, 'stop'), citations: [url], search_results: [{ url, title: 'Snow' }] }],
+      { url, title: 'Snow' },
+    ],
+    [
+      'references',
+      [delta({ content: [{ type: 'reference', reference_ids: [2] }] })],
+      { documentIndex: 2 },
+    ],
+    [
+      'a file',
+      [
+        delta({
+          annotations: [{ type: 'file_citation', file_id: 'f1', filename: 'a.pdf', index: 3 }],
+        }),
+      ],
+      { fileId: 'f1', title: 'a.pdf' },
+    ],
+  ])('D: are citations, each once: %s', (_, events, citation) => {
+    expect(cited(...events)).toEqual([expect.objectContaining(citation)]);
+  });
+});
+
+describe('facts', () => {
+  it('E: are those of the vendor', () => {
+    const event = {
+      ...delta({}, 'stop'),
+      id: 'r1',
+      model: 'm-1',
+      service_tier: 'flex',
+      usage: { completion_tokens: 30, completion_tokens_details: { reasoning_tokens: 25 } },
+    };
+    expect(reader().read({ data: event })).toContainEqual({
+      type: 'facts',
+      facts: {
+        name: 'Mine',
+        id: 'r1',
+        model: 'm-1',
+        serviceTier: 'flex',
+        stopReason: 'stop',
+        reasoningTokens: 25,
+      },
+    });
+  });
+
+  it('X8: signs text as Gemini does', () => {
+    const extra_content = { google: { thought_signature: 'sig' } };
+    expect(read(delta({ content: 'Hi', extra_content }))).toEqual([
+      { type: 'text', text: 'Hi' },
+      { type: 'text', text: '', vendorData: { vendor: 'Mine', data: extra_content } },
     ]);
   });
 });

@@ -10,7 +10,9 @@ import {
   textAt,
   textChunks,
 } from '@millrace/wire';
-import { callChunks, callOf, type CallSource } from './chat-calls.js';
+import { callOf, type CallSource, createChatCalls } from './chat-calls.js';
+import { createChatSources, referenceChunks } from './chat-sources.js';
+import { chatFacts } from './facts.js';
 import { fieldsOf, listIn, textIn } from './fields.js';
 import { finishChunks } from './finish-reason.js';
 import { malformedReason } from './malformed-call.js';
@@ -28,7 +30,9 @@ export interface ChatSource extends ReaderSource, CallSource {
  * variants of all vendors: reasoning in any field, usage in any chunk, content in parts, arguments as an object.
  */
 export const chatReader = (source: ChatSource): Reader => {
-  const { server } = source;
+  const { server, vendor } = source;
+  const toolCalls = createChatCalls(source);
+  const sources = createChatSources(vendor);
   const details = createReasoningDetails(source.vendor);
   let refused = false;
   let isCalling = false;
@@ -46,7 +50,7 @@ export const chatReader = (source: ChatSource): Reader => {
     const chosen = fieldsOf(choice);
     const message = fieldsOf(chosen['delta'] ?? chosen['message']);
     const failed = failedReason(chosen['error'] ?? message['error'], server);
-    const { content, tool_calls, function_call, reasoning_details } = message;
+    const { content, tool_calls, function_call, reasoning_details, extra_content: extra } = message;
     const thinking = reasoningOf(message);
     const refusal = textIn(message['refusal']);
     const calls = listIn(tool_calls).filter(isRecord);
@@ -59,12 +63,22 @@ export const chatReader = (source: ChatSource): Reader => {
     if (reasoning_details !== undefined) details.add(listIn(reasoning_details));
     refused ||= refusal !== '';
     if (thinking !== '') chunks.push({ type: 'thinking', text: thinking });
-    if (content !== '') chunks.push(...contentChunks(content));
+    if (content !== '') chunks.push(...contentChunks(content, vendor));
+    // Gemini signs text in a field of the message.
+    if (isRecord(extra))
+      chunks.push({ type: 'text', text: '', vendorData: { vendor, data: extra } });
     if (refusal !== '') chunks.push({ type: 'text', text: refusal });
-    for (const call of calls) chunks.push(...callChunks(call, source));
+    for (const call of calls) chunks.push(...toolCalls.read(call));
     if (isRecord(function_call)) chunks.push(callOf(function_call, source));
+    chunks.push(...sources.read(message));
+    sources.keep(event);
     if (usage !== undefined) chunks.push(...usageChunks(usage, chatUsage));
-    if (reason !== '') chunks.push(...finishBy(reason));
+    const finish = reason === '' ? [] : finishBy(reason);
+    if (finish.length > 0) chunks.push(...sources.finish(), ...toolCalls.finish());
+    if (finish.length > 0 || isRecord(usage)) {
+      chunks.push(...chatFacts(event, chosen, usage, vendor));
+    }
+    chunks.push(...finish);
     return details.flush(chunks);
   };
   return {
@@ -100,18 +114,29 @@ const reasoningOf = ({ reasoning_content, reasoning, reasoning_details }: JsonRe
   textIn(reasoning) ||
   (reasoning_details === undefined ? '' : listIn(reasoning_details).map(detailText).join(''));
 
-const contentChunks = (content: unknown): readonly ModelChunk[] =>
-  typeof content === 'string' ? textChunks('text', content) : listIn(content).flatMap(partChunks);
+const contentChunks = (content: unknown, vendor: string): readonly ModelChunk[] =>
+  typeof content === 'string'
+    ? textChunks('text', content)
+    : listIn(content).flatMap((part) => partChunks(part, vendor));
 
-/** Mistral sends content, including thinking, in parts. */
-const partChunks = (part: unknown): readonly ModelChunk[] => {
+/** Mistral sends content, including thinking and references, in parts. A part that is not understood is kept. */
+const partChunks = (part: unknown, vendor: string): readonly ModelChunk[] => {
   switch (at(part, 'type')) {
     case 'text':
       return textChunks('text', textAt(part, 'text'));
     case 'thinking':
       return textChunks('thinking', thoughtOf(at(part, 'thinking')));
-    default:
+    case 'reference':
+      return referenceChunks(fieldsOf(part), vendor);
+    // `anyMedia` reads it.
+    case 'image_url':
       return [];
+    default: {
+      const kind = textAt(part, 'type');
+      return kind === ''
+        ? []
+        : [{ type: 'block', block: { type: 'vendor', vendor, kind, data: part } }];
+    }
   }
 };
 

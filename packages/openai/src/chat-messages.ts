@@ -6,6 +6,7 @@ import {
   textOf,
   type ToolMessage,
   type UserMessage,
+  type VendorData,
 } from '@millrace/core';
 import { isRecord, parsedJson } from '@millrace/core/values';
 import {
@@ -13,16 +14,18 @@ import {
   type JsonRecord,
   listAt,
   type Serializer,
+  textAt,
   type WireNames,
   withNamePrefix,
 } from '@millrace/wire';
 import type {
   ChatCompletionAssistantMessageParam,
   ChatCompletionContentPart,
-  ChatCompletionMessageFunctionToolCall,
+  ChatCompletionMessageToolCall,
   ChatCompletionMessageParam,
 } from 'openai/resources/chat/completions';
 import { contentOf, mediaOf, resultText } from './content.js';
+import { textOfInput } from './custom-tools.js';
 import { fieldsOf } from './fields.js';
 import { joinItems, type JsonItems, toJsonItems } from './json-items.js';
 import { addressOf, checkMedia, fileName, inlined, type MediaBlock, unsendable } from './media.js';
@@ -117,6 +120,7 @@ const fromAssistant = (message: AssistantMessage, target: Target, naming: WireNa
     content: text === '' && target.profile.takesNoContent === true ? null : text,
     ...(calls.length === 0 ? {} : { tool_calls: calls }),
     ...thinkingBack(message, target, calls.length > 0),
+    ...textFields(message, target),
   };
   return [wire];
 };
@@ -126,7 +130,7 @@ const toolCalls = (
   { content }: AssistantMessage,
   { profile: { name: vendor, unsignedCall } }: Target,
   { toolName, toolId }: WireNames,
-): ChatCompletionMessageFunctionToolCall[] => {
+): ChatCompletionMessageToolCall[] => {
   const extras = content.flatMap((block, index): readonly JsonRecord[] => {
     const before = content[index - 1];
     if (block.type !== 'tool_call') return [];
@@ -138,12 +142,44 @@ const toolCalls = (
   });
   const isSigned = extras.some((extra) => Object.hasOwn(extra, 'extra_content'));
   const uses = content.filter((block) => block.type === 'tool_call');
-  return uses.map(({ id, name, input }, index) => ({
-    id: toolId(id),
-    type: 'function',
-    function: { name: toolName(name), arguments: JSON.stringify(input) },
-    ...(index === 0 && !isSigned ? unsignedCall : extras[index]),
-  }));
+  return uses.map(({ id, name, input, vendorData }, index) =>
+    isCustomCall(vendorData, vendor)
+      ? {
+          id: toolId(id),
+          type: 'custom' as const,
+          custom: { name: toolName(name), input: textOfInput(input) },
+        }
+      : {
+          id: toolId(id),
+          type: 'function',
+          function: { name: toolName(name), arguments: JSON.stringify(input) },
+          ...(index === 0 && !isSigned ? unsignedCall : extras[index]),
+        },
+  );
+};
+
+const isCustomCall = (vendorData: VendorData | undefined, vendor: string): boolean =>
+  vendorData?.vendor === vendor && textAt(vendorData.data, 'type') === 'custom';
+
+/** What the vendor signed or cited in the text. */
+const textFields = (
+  { content }: AssistantMessage,
+  { profile: { name, takesAnnotations } }: Target,
+): JsonRecord => {
+  const texts = content.filter((block) => block.type === 'text');
+  const signed = texts.findLast(({ vendorData }) => vendorData?.vendor === name)?.vendorData?.data;
+  const annotations =
+    takesAnnotations === true
+      ? texts.flatMap(({ citations = [] }) =>
+          citations.flatMap(({ vendorData }) =>
+            vendorData?.vendor === name ? [vendorData.data] : [],
+          ),
+        )
+      : [];
+  return {
+    ...(isRecord(signed) ? { extra_content: signed } : {}),
+    ...(annotations.length === 0 ? {} : { annotations }),
+  };
 };
 
 const thinkingBack = (

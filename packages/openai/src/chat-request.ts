@@ -15,14 +15,20 @@ import type {
   ChatCompletionToolChoiceOption,
 } from 'openai/resources/chat/completions';
 import { chatMessages } from './chat-messages.js';
+import { isCustom } from './custom-tools.js';
 import { fitSchema, type FittedSchema, fitToolSchema } from './fit-schema.js';
-import type { ReasoningEffort } from './profile.js';
+import { mergeBody } from './merge-body.js';
+import type { ReasoningEffort, Verbosity } from './profile.js';
+import { sharedFields } from './shared-fields.js';
 import type { Target, WriteRequest } from './wire-model.js';
 
 /** Options of a chat completion that a request does not have. */
 export interface ChatExtras {
   readonly reasoningEffort?: ReasoningEffort | undefined;
-  /** Fields that override all others. */
+  readonly verbosity?: Verbosity | undefined;
+  readonly serviceTier?: string | undefined;
+  readonly parallelToolCalls?: boolean | undefined;
+  /** Further fields, merged into those of the request. */
   readonly body?: JsonRecord | undefined;
 }
 
@@ -34,7 +40,7 @@ type Fields = WithRawJson<Partial<ChatCompletionCreateParamsStreaming>>;
  */
 export const chatRequest = (
   target: Target,
-  { reasoningEffort, body }: ChatExtras = {},
+  { reasoningEffort, body, ...extras }: ChatExtras = {},
 ): WriteRequest => {
   const { systemRole = 'system', asksForUsage = true } = target.profile;
   const messagesOf = chatMessages(target);
@@ -51,17 +57,16 @@ export const chatRequest = (
       ...limitFields(options, target),
       ...outputOf(options),
       ...(reasoningEffort === undefined ? {} : { reasoning_effort: reasoningEffort }),
+      ...(extras.verbosity === undefined ? {} : { verbosity: extras.verbosity }),
+      ...sharedFields(extras, options.tools),
       ...(asksForUsage ? { stream_options: { include_usage: true } } : {}),
-      ...target.profile.body,
-      ...body,
-      stream: true,
     };
-    return stringifyObject(fields);
+    return stringifyObject({ ...mergeBody(fields, target.profile.body, body), stream: true });
   };
 };
 
 const toolFields = ({ profile }: Target) => {
-  const { strictTools = false, takesNamedChoice = true } = profile;
+  const { name, strictTools = false, takesNamedChoice = true } = profile;
   const parametersOf = memoizeByObject((schema: JsonSchema) => fitToolSchema(schema, strictTools));
   return ({ tools = [], toolChoice }: RequestOptions, naming: WireNames): Fields => {
     if (tools.length === 0) return {};
@@ -73,7 +78,7 @@ const toolFields = ({ profile }: Target) => {
     const choice = isAlone ? 'required' : toolChoice;
     return {
       tools: rawJsonList(
-        offered.map((tool) => declaration(tool, parametersOf(tool.inputSchema), naming)),
+        offered.map((tool) => declaration(tool, parametersOf(tool.inputSchema), naming, name)),
       ),
       ...(choice === undefined ? {} : { tool_choice: choiceOf(choice, naming) }),
     };
@@ -81,15 +86,22 @@ const toolFields = ({ profile }: Target) => {
 };
 
 const declaration = (
-  { name, description }: ToolDeclaration,
+  { name, description, vendorOptions }: ToolDeclaration,
   { schema, isStrict }: FittedSchema,
   { toolName }: WireNames,
+  vendor: string,
 ): string => {
+  const own = vendorOptions?.[vendor] ?? {};
+  if (isCustom(own)) {
+    const { type, ...rest } = own;
+    return JSON.stringify({ type, custom: { name: toolName(name), description, ...rest } });
+  }
   const called: WithRawJson<ChatCompletionFunctionTool['function']> = {
     name: toolName(name),
     description,
     parameters: schema,
     ...(isStrict ? { strict: true } : {}),
+    ...own,
   };
   return stringifyObject({ type: 'function', function: rawJson(stringifyObject(called)) });
 };

@@ -13,6 +13,7 @@ export type {
   ReasoningEffort,
   ToolIdRule,
   UnsupportedOptions,
+  Verbosity,
 } from './profile.js';
 export {
   azure,

@@ -1,7 +1,7 @@
 import type { ModelContext, ModelRequest } from '@millrace/core';
 import { isFlag, isObject, isText, oneOf, type Rule } from '@millrace/core/values';
 import { type JsonRecord, type Reader, settingsRules, type VendorSettings } from '@millrace/wire';
-import type { Profile, ReasoningEffort } from './profile.js';
+import type { Profile, ReasoningEffort, Verbosity } from './profile.js';
 
 /** Options of a model over chat completions. `baseUrl` ends with `/v1`. */
 export interface EndpointOptions extends VendorSettings {
@@ -11,7 +11,16 @@ export interface EndpointOptions extends VendorSettings {
   readonly project?: string | undefined;
   /** How much the model thinks before it answers. Default: the API's default for the model. */
   readonly reasoningEffort?: ReasoningEffort | undefined;
-  /** Further fields of the request. They override all others. */
+  /** How long the answer is. Default: the API's default. */
+  readonly verbosity?: Verbosity | undefined;
+  /** How the vendor schedules and prices the request, such as `flex` or `priority`. Default: the project's setting. */
+  readonly serviceTier?: string | undefined;
+  /** Whether the model may call several tools in one message. Default: the API's default. */
+  readonly parallelToolCalls?: boolean | undefined;
+  /**
+   * Further fields of the request. Objects are merged one level deep and lists united with those that Millrace sends; any
+   * other field replaces its own.
+   */
   readonly body?: JsonRecord | undefined;
   /**
    * `anyMedia` of `@millrace/openai/media`: generated images and recordings become blocks of the answer, and media that
@@ -63,6 +72,9 @@ export const chatRules: Readonly<Record<keyof EndpointOptions, Rule>> = {
   organization: isText,
   project: isText,
   reasoningEffort: oneOf('none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'),
+  verbosity: oneOf('low', 'medium', 'high'),
+  serviceTier: isText,
+  parallelToolCalls: isFlag,
   body: isObject,
   media: isObject,
 };

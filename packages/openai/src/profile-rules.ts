@@ -65,6 +65,7 @@ const profileRules: Readonly<Record<keyof Profile, Rule>> = {
   takesNames: isFlag,
   takesToolMedia: isFlag,
   thinkingField: isText,
+  takesAnnotations: isFlag,
   sendsWholeCalls: isFlag,
   finishesWithDone: isFlag,
   takesNoContent: isFlag,

@@ -48,6 +48,8 @@ export interface Profile {
   readonly takesToolMedia?: boolean | undefined;
   /** The field of a message with tool calls that returns the thinking before them. Default: none. */
   readonly thinkingField?: string | undefined;
+  /** Messages of the assistant may have the `annotations` that the vendor sent. Default: false. */
+  readonly takesAnnotations?: boolean | undefined;
   /** Every tool call comes in one chunk, and its `index` is meaningless. Default: false. */
   readonly sendsWholeCalls?: boolean | undefined;
   /**
@@ -71,6 +73,9 @@ export interface Profile {
 
 /** How much a model thinks before it answers. Each model supports some of these. */
 export type ReasoningEffort = 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max';
+
+/** How long an answer is. */
+export type Verbosity = 'low' | 'medium' | 'high';
 
 export type MediaType = 'image' | 'audio' | 'file';
 

@@ -2,7 +2,6 @@ import { describe, expect, it } from '@jest/globals';
 import type { ModelChunk } from '@millrace/core';
 import { parsedJson } from '@millrace/core/values';
 import { responsesBody, responsesStream } from '@millrace/fault-server';
-import { encodeSignature } from '@millrace/wire';
 import { told } from './conversation.test-support.js';
 import { responsesReader } from './responses-chunks.js';
 
@@ -15,8 +14,11 @@ const reader = () =>
 
 const read = (...events: readonly unknown[]): readonly ModelChunk[] => {
   const { read: next } = reader();
-  return events.flatMap((data) => next({ data }));
+  return withoutFacts(events.flatMap((data) => next({ data })));
 };
+
+const withoutFacts = (chunks: readonly ModelChunk[]): readonly ModelChunk[] =>
+  chunks.filter(({ type }) => type !== 'facts');
 
 const parsedStream = (answer: Parameters<typeof responsesStream>[0]): readonly unknown[] =>
   responsesStream(answer).map((event) => parsedJson(/^data: (.*)$/mu.exec(event)?.[1] ?? ''));
@@ -78,13 +80,8 @@ describe('a response', () => {
     expect(isLast?.({ data: { type: 'response.incomplete' } })).toBe(true);
   });
 
-  it('I4: reads an event once that comes twice', () => {
-    const events = parsedStream(answer);
-    expect(read(...events.flatMap((event) => [event, event]))).toEqual(read(...events));
-  });
-
-  it('X5: does not take events for repeated that are all numbered by 0', () => {
-    const event = { type: 'response.output_text.delta', delta: 'ha', sequence_number: 0 };
+  it.each([0, 1, 7])('X31: drops no event because of its number %d', (sequence_number) => {
+    const event = { type: 'response.output_text.delta', delta: 'ha', sequence_number };
     expect(told(read(event, event)).text).toBe('haha');
   });
 
@@ -95,7 +92,9 @@ describe('a response', () => {
   ])('finishes when it is left incomplete: %j', (incomplete_details, finish) => {
     const response = { status: 'incomplete', incomplete_details };
     expect(read({ type: 'response.incomplete', response })).toEqual([{ type: 'finish', finish }]);
-    expect(reader().readWhole({ ...response, output: [] })).toEqual([{ type: 'finish', finish }]);
+    expect(withoutFacts(reader().readWhole({ ...response, output: [] }))).toEqual([
+      { type: 'finish', finish },
+    ]);
   });
 
   it('X1: fails where it failed, by the code', () => {
@@ -196,35 +195,178 @@ describe('a response', () => {
     }));
     expect(read(...events)).toEqual([
       { type: 'toolCall', index: 0, id: 'c1', name: 'weather' },
-      { type: 'toolCall', index: 0, id: 'c1', name: 'weather', json: '{"a":1}' },
+      { type: 'toolCall', index: 0, json: '{"a":1}' },
     ]);
   });
 
-  it('keeps the calls of tools that ran at the vendor, and runs none of them', () => {
-    const item = { type: 'web_search_call', id: 'ws_1', status: 'completed' };
-    expect(read({ type: 'response.output_item.done', output_index: 0, item })).toEqual([
-      {
-        type: 'thinking',
-        text: '',
-        signature: encodeSignature('Mine', 'item', item),
-        redacted: true,
-      },
-    ]);
-    const foreign = { type: 'computer_call', id: 'cu_1' };
-    expect(read({ type: 'response.output_item.done', item: foreign })).toEqual([]);
+  it.each(['web_search_call', 'mcp_list_tools', 'hologram_call'])(
+    'X30: keeps the item %s, which the vendor understands, and runs nothing',
+    (type) => {
+      const item = { type, id: 'ws_1', status: 'completed' };
+      const block = { type: 'vendor', vendor: 'Mine', kind: type, data: item };
+      const chunks = [{ type: 'block', block }];
+      expect(read({ type: 'response.output_item.done', output_index: 0, item })).toEqual(chunks);
+      expect(reader().readWhole({ status: 'completed', output: [item] })).toEqual(
+        expect.arrayContaining(chunks),
+      );
+      const started = read(
+        { type: 'response.output_item.added', output_index: 0, item },
+        ended({ status: 'completed' }),
+      );
+      expect(started).toEqual([...chunks, { type: 'finish', finish: 'stop' }]);
+    },
+  );
+
+  const action = (item: Readonly<Record<string, unknown>>) =>
+    read({ type: 'response.output_item.done', output_index: 0, item })[0];
+
+  it.each([
+    ['shell_call', { action: { commands: ['ls'] } }, 'shell', { commands: ['ls'] }],
+    ['local_shell_call', { action: { command: ['ls'] } }, 'local_shell', { command: ['ls'] }],
+    ['computer_call', { action: { type: 'screenshot' } }, 'computer', { type: 'screenshot' }],
+    ['computer_call', { actions: [{ type: 'wait' }] }, 'computer', { actions: [{ type: 'wait' }] }],
+    [
+      'apply_patch_call',
+      { operation: { type: 'delete_file' } },
+      'apply_patch',
+      { type: 'delete_file' },
+    ],
+  ])('X30: suspends for the program: %s', (type, fields, name, input) => {
+    const item = { type, call_id: 'c1', ...fields };
+    expect(action(item)).toEqual({
+      type: 'toolCall',
+      index: 0,
+      id: 'c1',
+      name,
+      suspends: { request: { type } },
+      vendorData: { vendor: 'Mine', data: item },
+      json: JSON.stringify(input),
+    });
   });
 
-  it('keeps what a message is called, in front of its text', () => {
-    const item = { type: 'message', phase: 'commentary', content: [] };
-    const chunk = {
-      type: 'thinking',
-      text: '',
-      signature: encodeSignature('Mine', 'phase', 'commentary'),
-      redacted: true,
+  it('X30: suspends for an approval of a hosted tool', () => {
+    const item = {
+      type: 'mcp_approval_request',
+      id: 'mcpr_1',
+      name: 'roll',
+      server_label: 'dice',
+      arguments: '{"dice":"2d4"}',
     };
-    expect(read({ type: 'response.output_item.added', output_index: 0, item })).toEqual([chunk]);
-    expect(read({ type: 'response.output_item.done', output_index: 0, item })).toEqual([]);
-    expect(reader().readWhole({ output: [item] })).toEqual([chunk]);
+    expect(action(item)).toMatchObject({
+      id: 'mcpr_1',
+      name: 'approve_roll',
+      suspends: { request: { tool: 'roll', server: 'dice' } },
+      json: '{"dice":"2d4"}',
+    });
+  });
+
+  it('X30: suspends for nothing that the vendor runs itself, or has not completed', () => {
+    const item = { type: 'shell_call', call_id: 'c1', action: {}, id: 's1' };
+    const contained = { ...item, environment: { type: 'container_reference' } };
+    const calls = (chunks: readonly ModelChunk[]) =>
+      told(chunks.slice(chunks.findLastIndex(({ type }) => type === 'restart') + 1)).uses;
+    const done = (it: object, output_index: number) => ({
+      type: 'response.output_item.done',
+      output_index,
+      item: it,
+    });
+    expect(calls(read(done(contained, 0)))).toEqual([]);
+    const output = { type: 'shell_call_output', call_id: 'c1' };
+    expect(calls(read(done(item, 0), done(output, 1), ended({ status: 'completed' })))).toEqual([]);
+    const added = { type: 'response.output_item.added', output_index: 0, item };
+    expect(calls(read(added, ended({ status: 'completed' })))).toEqual([]);
+  });
+
+  it('B: makes calls of custom tools, whose text is an argument', () => {
+    const item = { type: 'custom_tool_call', id: 'ctc', call_id: 'c1', name: 'wire_patch' };
+    const delta = (text: string) => ({
+      type: 'response.custom_tool_call_input.delta',
+      output_index: 0,
+      item_id: 'ctc',
+      delta: text,
+    });
+    const input = 'a "b"\n😀';
+    const chunks = read(
+      { type: 'response.output_item.added', output_index: 0, item: { ...item, input: '' } },
+      ...input.split('').map(delta),
+      { type: 'response.output_item.done', output_index: 0, item: { ...item, input } },
+      ended({ status: 'completed', output: [{ ...item, input }] }),
+    );
+    expect(chunks.map(({ type }) => type)).not.toContain('restart');
+    const json = chunks.map((chunk) => (chunk.type === 'toolCall' ? (chunk.json ?? '') : ''));
+    expect(JSON.parse(json.join(''))).toEqual({ input });
+    expect(chunks[0]).toMatchObject({ vendorData: { data: { type: 'custom_tool_call' } } });
+  });
+
+  it('D: cites the sources of a text, each once', () => {
+    const annotation = { type: 'url_citation', url: 'https://example.com', title: 'Snow' };
+    const event = {
+      type: 'response.output_text.annotation.added',
+      output_index: 0,
+      content_index: 0,
+      annotation_index: 0,
+      annotation,
+    };
+    const part = { type: 'output_text', text: 'Snow', annotations: [annotation] };
+    const item = { type: 'message', id: 'm', content: [part] };
+    const text = { type: 'response.output_text.delta', output_index: 0, content_index: 0 };
+    const citation = {
+      url: 'https://example.com',
+      title: 'Snow',
+      vendorData: { vendor: 'Mine', data: annotation },
+    };
+    const expected = [
+      { type: 'text', text: 'Snow' },
+      { type: 'citation', citation },
+      { type: 'finish', finish: 'stop' },
+    ];
+    const delta = { ...text, delta: 'Snow' };
+    const end = ended({ status: 'completed', output: [item] });
+    expect(read(delta, event, event, end)).toEqual(expected);
+    expect(read(delta, end)).toEqual(expected);
+    expect(read(end)).toEqual(expected);
+  });
+
+  it('E: reports the facts of the response', () => {
+    const end = ended({
+      status: 'completed',
+      id: 'r1',
+      model: 'gpt-5-2025',
+      service_tier: 'flex',
+      output: [
+        { type: 'web_search_call', id: 'w' },
+        { type: 'function_call', call_id: 'c', name: 'x' },
+      ],
+      usage: { output_tokens: 9, output_tokens_details: { reasoning_tokens: 5 } },
+    });
+    expect(reader().read({ data: end })).toContainEqual({
+      type: 'facts',
+      facts: {
+        name: 'Mine',
+        id: 'r1',
+        model: 'gpt-5-2025',
+        serviceTier: 'flex',
+        reasoningTokens: 5,
+        stopReason: 'completed',
+        toolUses: { web_search: 1 },
+      },
+    });
+  });
+
+  it('R4: starts a new message within the answer, with its phase', () => {
+    const message = (phase: string, text: string) => ({
+      type: 'message',
+      phase,
+      content: [{ type: 'output_text', text }],
+    });
+    const output = [message('commentary', 'Let me check.'), message('final_answer', 'It snows.')];
+    expect(withoutFacts(reader().readWhole({ status: 'completed', output }))).toEqual([
+      { type: 'textStart', phase: 'commentary' },
+      { type: 'text', text: 'Let me check.' },
+      { type: 'textStart', separate: true, phase: 'final_answer' },
+      { type: 'text', text: 'It snows.' },
+      { type: 'finish', finish: 'stop' },
+    ]);
   });
 
   it.each([

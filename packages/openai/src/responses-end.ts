@@ -1,34 +1,38 @@
 import type { Finish, ModelChunk } from '@millrace/core';
-import { at, failure, textAt } from '@millrace/wire';
+import { isRecord } from '@millrace/core/values';
+import { at, failure, faultOf, textAt } from '@millrace/wire';
+import { responsesFacts } from './facts.js';
 import { responsesUsage, usageChunks } from './usage.js';
-
-export interface ResponseEnd {
-  /** The name of the server in errors. */
-  readonly server: string;
-  /** Whether the response contains a refusal. */
-  readonly refused: boolean;
-}
+import type { ReaderSource } from './wire-model.js';
 
 /** The status of a response; some servers only send it as the type of the event. */
 export const endedBy = (data: unknown): unknown =>
   at(data, 'response', 'status') ?? textAt(data, 'type').replace('response.', '');
 
+export interface ResponseEnd {
+  /** The usage, and what the vendor reports about the answer. */
+  readonly chunks: readonly ModelChunk[];
+  /** Absent if the status is not an end. */
+  readonly finish: Finish | undefined;
+}
+
 /** Reads the usage and the finish at the end of a response. Throws a `MillraceError` if the response failed. */
 export const endChunks = (
   response: unknown,
   status: unknown,
-  { refused, server }: ResponseEnd,
-): readonly ModelChunk[] => {
+  { server, vendor }: Pick<ReaderSource, 'server' | 'vendor'>,
+): ResponseEnd => {
+  const reported = isRecord(at(response, 'error')) ? faultOf(response) : undefined;
+  if (status === 'failed' || reported !== undefined) throw failed(server, response);
   const usage = usageChunks(at(response, 'usage'), responsesUsage);
+  const chunks = [...usage, ...responsesFacts(response, vendor)];
   switch (status) {
     case 'completed':
-      return [...usage, { type: 'finish', finish: refused ? 'refusal' : 'stop' }];
+      return { chunks, finish: 'stop' };
     case 'incomplete':
-      return [...usage, { type: 'finish', finish: cutBy(response) }];
-    case 'failed':
-      throw failed(server, response);
+      return { chunks, finish: cutBy(response) };
     default:
-      return usage;
+      return { chunks: usage, finish: undefined };
   }
 };
 

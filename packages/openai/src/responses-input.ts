@@ -3,11 +3,14 @@ import type {
   AssistantMessage,
   ContentBlock,
   Message,
-  ToolMessage,
+  TextBlock,
+  ToolCallBlock,
   ToolResultBlock,
 } from '@millrace/core';
+import { isRecord } from '@millrace/core/values';
 import {
   decodeSignature,
+  type JsonRecord,
   listAt,
   type Serializer,
   textAt,
@@ -15,7 +18,9 @@ import {
   withNamePrefix,
 } from '@millrace/wire';
 import type { ResponseInputContent, ResponseInputItem } from 'openai/resources/responses/responses';
+import { actionResult } from './action-results.js';
 import { contentOf, mediaOf, resultText } from './content.js';
+import { textOfInput } from './custom-tools.js';
 import { joinItems, type JsonItems, toJsonItems } from './json-items.js';
 import { addressOf, checkMedia, fileName, inlined, type MediaBlock, unsendable } from './media.js';
 import { pagedSerializer } from './paged-serializer.js';
@@ -28,6 +33,9 @@ export interface ResponsesTarget extends Target {
   readonly store: boolean;
 }
 
+/** The types of the SDK do not know every item that a vendor wants back. */
+type InputItem = ResponseInputItem | JsonRecord;
+
 /**
  * Creates a serializer of messages as input items of the Responses API, as the items of a JSON array. It throws for a
  * block that cannot be sent.
@@ -37,7 +45,7 @@ export const responsesInput = (target: ResponsesTarget): Serializer<string> => {
     joinItems(
       messages
         .flatMap((message) => fromMessage(message, target, naming))
-        .map((item) => toJsonItems(item.type ?? 'message', item)),
+        .map((item) => toJsonItems(textAt(item, 'type') || 'message', item)),
     );
   const writeAll = pagedSerializer(write, (passages) => joinItems(passages));
   return (messages, naming) => writeAll(messages, naming).json;
@@ -47,14 +55,14 @@ const fromMessage = (
   message: Message,
   target: ResponsesTarget,
   naming: WireNames,
-): readonly ResponseInputItem[] => {
+): readonly InputItem[] => {
   switch (message.role) {
     case 'user':
       return [{ role: 'user', content: partsOf(withNamePrefix(message), target) }];
     case 'assistant':
       return fromAssistant(message, target, naming);
     case 'tool':
-      return fromTools(message, target, naming);
+      return message.content.map((result) => resultItem(result, target, naming));
   }
 };
 
@@ -83,71 +91,97 @@ export const responsesPart = (block: MediaBlock, model: string): ResponseInputCo
 const fromAssistant = (
   { content }: AssistantMessage,
   target: ResponsesTarget,
-  { toolName, toolId }: WireNames,
-): readonly ResponseInputItem[] => {
+  naming: WireNames,
+): readonly InputItem[] => {
   const { profile } = target;
-  const items = content.flatMap((block, index): readonly ResponseInputItem[] => {
+  const items = content.flatMap((block, index): readonly InputItem[] => {
     switch (block.type) {
       case 'text':
-        return block.text === '' ? [] : [textItem(block.text, content[index - 1], profile)];
+        return block.text === '' ? [] : [textItem(block, content[index - 1], profile)];
       case 'thinking': {
         const item = decodeSignature(profile.name, 'item', block.signature);
         return isItem(item) && isSendable(item, target) ? [item] : [];
       }
       case 'tool_call':
-        return [
-          {
-            type: 'function_call',
-            call_id: toolId(block.id),
-            name: toolName(block.name),
-            arguments: JSON.stringify(block.input),
-          },
-        ];
+        return [callItem(block, profile, naming)];
+      case 'vendor':
+        return block.vendor === profile.name && isItem(block.data) ? [block.data] : [];
       default:
         return [];
     }
   });
   // Reasoning is rejected without the item that follows it.
-  const end = items.findLastIndex(({ type }) => type !== 'reasoning');
+  const end = items.findLastIndex((item) => textAt(item, 'type') !== 'reasoning');
   return items.slice(0, end + 1);
 };
 
-/** Text, with the phase that the vendor gave it. */
-const textItem = (
-  text: string,
-  before: AssistantBlock | undefined,
-  { name }: Profile,
-): ResponseInputItem => {
-  const phase =
-    before?.type === 'thinking' ? decodeSignature(name, 'phase', before.signature) : undefined;
-  return phase === 'commentary' || phase === 'final_answer'
-    ? { role: 'assistant', content: text, phase }
-    : { role: 'assistant', content: text };
+/** A tool call, in the form in which the vendor made it. */
+const callItem = (
+  block: ToolCallBlock,
+  profile: Profile,
+  { toolName, toolId }: WireNames,
+): InputItem => {
+  const { id, name, input } = block;
+  const made = itemOfCall(block, profile);
+  if (isItem(made) && made['type'] !== 'custom_tool_call') return made;
+  const call = { call_id: toolId(id), name: toolName(name) };
+  return made === undefined
+    ? { type: 'function_call', ...call, arguments: JSON.stringify(input) }
+    : { type: 'custom_tool_call', ...call, input: textOfInput(input) };
 };
 
-const isItem = (value: unknown): value is ResponseInputItem => textAt(value, 'type') !== '';
+/** The item that a tool call was, unless it was a call of a function. */
+const itemOfCall = ({ vendorData }: ToolCallBlock, { name }: Profile): unknown =>
+  vendorData?.vendor === name && isItem(vendorData.data) ? vendorData.data : undefined;
+
+/** Text, with the phase and the sources that the vendor gave it. */
+const textItem = (
+  { text, phase: own, citations = [] }: TextBlock,
+  before: AssistantBlock | undefined,
+  { name }: Profile,
+): InputItem => {
+  const earlier =
+    before?.type === 'thinking' ? decodeSignature(name, 'phase', before.signature) : undefined;
+  const phase = own ?? earlier;
+  const annotations = citations.flatMap(({ vendorData }) =>
+    vendorData?.vendor === name ? [vendorData.data] : [],
+  );
+  const content = annotations.length === 0 ? text : [{ type: 'output_text', text, annotations }];
+  const item: JsonRecord = { role: 'assistant', content };
+  // The types of the SDK want the ID of a stored message next to annotations.
+  return phase === 'commentary' || phase === 'final_answer' ? { ...item, phase } : item;
+};
+
+const isItem = (value: unknown): value is JsonRecord => textAt(value, 'type') !== '';
 
 /** Reasoning that the vendor did not store needs its content, encrypted if the model encrypts it. */
 const isSendable = (
-  item: ResponseInputItem,
+  item: JsonRecord,
   { profile: { encryptsReasoning }, model, store }: ResponsesTarget,
 ): boolean => {
-  if (item.type !== 'reasoning' || store) return true;
+  if (item['type'] !== 'reasoning' || store) return true;
   return encryptsReasoning?.test(model) === true
     ? textAt(item, 'encrypted_content') !== ''
     : listAt(item, 'content').length > 0;
 };
 
-const fromTools = (
-  { content }: ToolMessage,
+/** A result, in the form that belongs to its call. */
+const resultItem = (
+  result: ToolResultBlock,
   target: ResponsesTarget,
-  { toolId }: WireNames,
-): readonly ResponseInputItem[] =>
-  content.map((result) => ({
-    type: 'function_call_output',
-    call_id: toolId(result.toolCallId),
-    output: outputOf(result, target),
-  }));
+  { toolId, callOf }: WireNames,
+): InputItem => {
+  const call = callOf?.(result.toolCallId);
+  const item = call === undefined ? undefined : itemOfCall(call, target.profile);
+  const type = textAt(item, 'type');
+  const written = isRecord(item) ? actionResult(item, result) : undefined;
+  if (written !== undefined) return written;
+  const output = outputOf(result, target);
+  const call_id = toolId(result.toolCallId);
+  return type === 'custom_tool_call'
+    ? { type: 'custom_tool_call_output', call_id, output }
+    : { type: 'function_call_output', call_id, output };
+};
 
 const outputOf = (result: ToolResultBlock, target: ResponsesTarget) => {
   const text = resultText(result);

@@ -10,8 +10,11 @@ import {
 } from '@millrace/wire';
 import type { ResponseCreateParamsStreaming } from 'openai/resources/responses/responses';
 import { fitSchema, fitToolSchema } from './fit-schema.js';
-import type { ReasoningEffort } from './profile.js';
+import { isCustom } from './custom-tools.js';
+import { mergeBody } from './merge-body.js';
+import type { ReasoningEffort, Verbosity } from './profile.js';
 import { responsesInput, type ResponsesTarget } from './responses-input.js';
+import { sharedFields } from './shared-fields.js';
 import type { WriteRequest } from './wire-model.js';
 
 /** Options of the Responses API that a request does not have. */
@@ -20,7 +23,10 @@ export interface ResponsesExtras {
   readonly reasoningSummary?: 'auto' | 'concise' | 'detailed' | undefined;
   /** Tools that the vendor runs, in its format. */
   readonly builtInTools?: readonly JsonRecord[] | undefined;
-  /** Fields that override all others. */
+  readonly verbosity?: Verbosity | undefined;
+  readonly serviceTier?: string | undefined;
+  readonly parallelToolCalls?: boolean | undefined;
+  /** Further fields, merged into those of the request. */
   readonly body?: JsonRecord | undefined;
 }
 
@@ -48,27 +54,27 @@ export const responsesRequest = (
       ...toolsOf(options, naming),
       ...(temperature === undefined ? {} : { temperature }),
       ...(maxTokens === undefined ? {} : { max_output_tokens: maxTokens }),
-      ...outputOf(options),
+      ...outputOf(options, extras.verbosity),
       ...reasoningFields(extras),
+      ...sharedFields(extras, options.tools),
       ...(isEncrypted ? { include: ['reasoning.encrypted_content'] } : {}),
       store,
-      ...profile.body,
-      ...body,
-      stream: true,
     };
-    return stringifyObject(fields);
+    return stringifyObject({ ...mergeBody(fields, profile.body, body), stream: true });
   };
 };
 
 const toolFields = (
-  { profile: { strictTools = false } }: ResponsesTarget,
+  { profile: { name: vendor, strictTools = false } }: ResponsesTarget,
   builtInTools: readonly JsonRecord[] = [],
 ) => {
   const parametersOf = memoizeByObject((schema: JsonSchema) => fitToolSchema(schema, strictTools));
   const builtIn = builtInTools.map((tool) => JSON.stringify(tool));
   return ({ tools = [], toolChoice }: RequestOptions, { toolName }: WireNames): Fields => {
     if (tools.length + builtIn.length === 0) return {};
-    const declared = tools.map(({ name, description, inputSchema }) => {
+    const declared = tools.map(({ name, description, inputSchema, vendorOptions }) => {
+      const own = vendorOptions?.[vendor] ?? {};
+      if (isCustom(own)) return JSON.stringify({ name: toolName(name), description, ...own });
       const { schema: parameters, isStrict: strict } = parametersOf(inputSchema);
       // Unlike in chat completions, the default of `strict` is true.
       return stringifyObject({
@@ -77,6 +83,7 @@ const toolFields = (
         description,
         parameters,
         strict,
+        ...own,
       });
     });
     const choice =
@@ -92,11 +99,12 @@ const toolFields = (
 
 const outputFields = () => {
   const answerOf = memoizeByObject((schema: JsonSchema) => fitSchema(schema, true));
-  return ({ outputSchema }: RequestOptions): Fields => {
-    if (outputSchema === undefined) return {};
+  return ({ outputSchema }: RequestOptions, verbosity: Verbosity | undefined): Fields => {
+    const length = verbosity === undefined ? {} : { verbosity };
+    if (outputSchema === undefined) return verbosity === undefined ? {} : { text: length };
     const { schema, isStrict: strict } = answerOf(outputSchema);
     const format = stringifyObject({ type: 'json_schema', name: 'answer', schema, strict });
-    return { text: rawJson(stringifyObject({ format: rawJson(format) })) };
+    return { text: rawJson(stringifyObject({ format: rawJson(format), ...length })) };
   };
 };
 

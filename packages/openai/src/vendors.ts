@@ -93,6 +93,7 @@ export const profiles: Readonly<Record<VendorName, Profile>> = {
     name: 'OpenRouter',
     baseUrl: 'https://openrouter.ai/api/v1',
     keyVariable: 'OPENROUTER_API_KEY',
+    takesAnnotations: true,
     takesNoContent: true,
   },
   snowflake: {

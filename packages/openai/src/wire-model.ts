@@ -1,9 +1,17 @@
-import type { Model, ModelRequest, RequestOptions } from '@millrace/core';
+import {
+  type Message,
+  type Model,
+  type ModelRequest,
+  type RequestOptions,
+  type ToolCallBlock,
+  toolCallsOf,
+} from '@millrace/core';
 import { answerToolIf, type Reader, toolNames, vendorModel, type WireNames } from '@millrace/wire';
 import { accessOf, serverOf } from './access.js';
 import { createRequests } from './client.js';
 import type { EndpointOptions } from './options.js';
 import type { Profile, ToolIdRule } from './profile.js';
+import { textInputOf } from './custom-tools.js';
 import { toolIds } from './tool-ids.js';
 
 export interface Target {
@@ -20,6 +28,8 @@ export interface ReaderSource {
   readonly server: string;
   /** Maps the vendor's name of a tool to the original one. */
   readonly toolName: (wireName: string) => string;
+  /** Returns the argument that the input of a custom tool becomes, by the vendor's name of the tool. Default: `input`. */
+  readonly textInput?: ((wireName: string) => string) | undefined;
 }
 
 /** One of the APIs that a vendor may support. */
@@ -31,6 +41,17 @@ export interface Wire {
   readonly path: string;
   readonly reader: (source: ReaderSource) => Reader;
 }
+
+/** The latest call with an ID: new results are at the end of a conversation. */
+const callOf = (messages: readonly Message[], id: string): ToolCallBlock | undefined => {
+  for (let at = messages.length - 1; at >= 0; at -= 1) {
+    const message = messages[at];
+    const found =
+      message?.role === 'assistant' ? toolCallsOf(message).find((it) => it.id === id) : undefined;
+    if (found !== undefined) return found;
+  }
+  return undefined;
+};
 
 /** Creates a model that uses one API. Each request has its own reader and names. */
 export const wireModel = (
@@ -54,8 +75,14 @@ export const wireModel = (
         const body = wire.write(media?.toWire(request, target, context) ?? request, {
           toolName: (name) => names.toWire(name),
           toolId: toolIds(request.messages, wire.toolIds),
+          callOf: (id) => callOf(request.messages, id),
         });
-        const reader = wire.reader({ vendor, server, toolName: (name) => names.fromWire(name) });
+        const reader = wire.reader({
+          vendor,
+          server,
+          toolName: (name) => names.fromWire(name),
+          textInput: (name) => textInputOf(request.tools, names.fromWire(name)),
+        });
         return {
           vendor: server,
           ...requests(body),

@@ -1,4 +1,4 @@
-import type { Message } from '@millrace/core';
+import type { Message, ToolCallBlock } from '@millrace/core';
 
 /** The vendor's names of tools and tool calls. They depend on the whole conversation, so that they are unique. */
 export interface WireNames {
@@ -8,6 +8,8 @@ export interface WireNames {
    * Maps the ID of a tool call to one that the vendor accepts. An acceptable ID stays the same in every conversation.
    */
   readonly toolId: (id: string) => string;
+  /** Finds the tool call that a result belongs to. Its message is sent before that of the result. */
+  readonly callOf?: ((id: string) => ToolCallBlock | undefined) | undefined;
 }
 
 /** Serializes consecutive messages for a vendor. */
@@ -44,6 +46,7 @@ export const cachedSerializer = <Written>(
     const names = new Map<string, string>();
     const ids = new Map<string, string>();
     const written = write(messages, {
+      ...naming,
       toolName: recording(naming.toolName, names),
       toolId: recording(naming.toolId, ids),
     });

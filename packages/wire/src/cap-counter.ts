@@ -19,7 +19,7 @@ const newCount = (): ToolCallCount => ({ depthOf: createNesting(), length: 0, na
  */
 export const createCapCounter = (vendor: string, caps: Caps): ((piece: Piece) => void) => {
   // Split into tool calls exactly as the message will be, so that no chunk escapes a cap.
-  const parts = createToolParts(0, () => false);
+  let parts = createToolParts(0, () => false);
   const counted = new Map<object, ToolCallCount>();
   let textLength = 0;
   let mediaLength = 0;
@@ -45,7 +45,11 @@ export const createCapCounter = (vendor: string, caps: Caps): ((piece: Piece) =>
     check(Math.max(toolCall.depthOf(json), whole?.depth ?? 0), 'depth');
   };
   return (piece) => {
-    if (piece.type === 'text') check((textLength += piece.text.length), 'textLength');
+    if (piece.type === 'restart') {
+      parts = createToolParts(0, () => false);
+      counted.clear();
+      textLength = mediaLength = 0;
+    } else if (piece.type === 'text') check((textLength += piece.text.length), 'textLength');
     else if (piece.type === 'thinking') {
       check((textLength += piece.text.length + (piece.signature?.length ?? 0)), 'textLength');
     } else if (piece.type === 'block') {

@@ -15,6 +15,7 @@ export { withNamePrefix } from './name-prefix.js';
 export { optionHint } from './option-hint.js';
 export { at, countAt, type JsonRecord, listAt, textAt } from './paths.js';
 export {
+  plainField,
   type RawJson,
   rawJson,
   rawJsonList,

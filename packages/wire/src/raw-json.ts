@@ -1,4 +1,4 @@
-import { toExactJson } from '@millrace/core/values';
+import { parsedJson, toExactJson } from '@millrace/core/values';
 import type { JsonRecord } from './paths.js';
 
 const json = Symbol('json');
@@ -28,6 +28,10 @@ export const stringifyObject = (fields: JsonRecord): string => {
   );
   return `{${texts.filter((text) => text !== '').join(',')}}`;
 };
+
+/** Returns the value of a field, parsed if it is serialized already. */
+export const plainField = (value: unknown): unknown =>
+  isRawJson(value) ? parsedJson(value[json]) : value;
 
 const isRawJson = (value: unknown): value is RawJson =>
   typeof value === 'object' && value !== null && json in value;

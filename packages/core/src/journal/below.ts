@@ -1,7 +1,6 @@
 import { type MonoTypeOperatorFunction, filter, identity, type Observable, of, tap } from 'rxjs';
 import {
   continuing,
-  later,
   remembering,
   suspendBelow,
   suspensionId,
@@ -12,7 +11,7 @@ import { cell } from '../step.js';
 import { isRecord } from '../values/json.js';
 import type { CallInfo, Reply } from '../values/reply.js';
 import { isUsage } from '../values/shape.js';
-import { toolOutput, type ToolOutput } from '../values/tool-output.js';
+import { later, toolOutput, type ToolOutput } from '../values/tool-output.js';
 import { noUsage } from '../values/usage.js';
 import { outcome } from '../run.js';
 import type { OpenJournal } from './call-store-driver.js';

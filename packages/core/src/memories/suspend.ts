@@ -23,16 +23,14 @@ import {
   type ToolCallBlock,
   toolCallsOf,
 } from '../values/message.js';
-import { toolOutput, type ToolOutput, toOutput, toToolRun } from '../values/tool-output.js';
-
-export const later = 'Suspended: the result comes later.';
+import { suspendedOutput, type ToolOutput, toOutput, toToolRun } from '../values/tool-output.js';
 
 /**
  * The output of a tool whose result arrives later: the call ends with reason `suspended`, and `toolResults` continues
  * the session, also in another process. The request is plain JSON, hidden from the model.
  */
 export const suspend = (request: unknown = null): ToolOutput =>
-  toolOutput({ content: later, suspended: { request: parsedJson(JSON.stringify(request)) } });
+  suspendedOutput(parsedJson(JSON.stringify(request)));
 
 /** The input that continues a suspended session: a return value for each suspended tool call, by its id. */
 export const toolResults = (results: Readonly<Record<string, unknown>>): InputMessage => {

@@ -5,6 +5,7 @@ import type {
   ContentBlock,
   Finish,
   Message,
+  Suspends,
   TextPhase,
   ToolCallBlock,
   VendorBlock,
@@ -89,6 +90,8 @@ export type ModelChunk =
       readonly input?: unknown;
       /** The tool is not run; the model gets this text as the result. */
       readonly refusal?: string;
+      /** Without a tool of that name, the call is suspended with this request. */
+      readonly suspends?: Suspends;
       readonly vendorData?: VendorData;
     }
   | { readonly type: 'block'; readonly block: ContentBlock | VendorBlock }

@@ -1,6 +1,6 @@
 import { exactJson, hasInexact, toExactJson } from '../values/exact-json.js';
 import { isRecord, isTooDeep, mayRepeatKeys } from '../values/json.js';
-import type { ToolCallBlock, VendorData } from '../values/message.js';
+import type { Suspends, ToolCallBlock, VendorData } from '../values/message.js';
 import { defined } from '../values/options.js';
 import type { ModelChunk } from './model.js';
 
@@ -15,6 +15,7 @@ export interface ToolPart {
   name: string;
   input?: unknown;
   refusal?: string;
+  suspends?: Suspends;
   vendorData?: VendorData;
 }
 
@@ -60,6 +61,7 @@ export const createToolParts = (
       if (chunk.json !== undefined) part.json.push(chunk.json);
       if (chunk.input !== undefined) part.input = chunk.input;
       if (chunk.refusal !== undefined) part.refusal = chunk.refusal;
+      if (chunk.suspends !== undefined) part.suspends = chunk.suspends;
       if (chunk.vendorData !== undefined) part.vendorData = chunk.vendorData;
       return { part, isNew: begun === undefined };
     },
@@ -67,7 +69,7 @@ export const createToolParts = (
 };
 
 export const toToolCall = (part: ToolPart): ToolCallBlock => {
-  const { id, name, input, json, refusal, vendorData } = part;
+  const { id, name, input, json, refusal, suspends, vendorData } = part;
   const text = json.join('');
   const value = input ?? (text.trim() === '' ? {} : exactJson(text));
   const toolCall: ToolCallBlock =
@@ -83,7 +85,7 @@ export const toToolCall = (part: ToolPart): ToolCallBlock => {
           input: {},
           invalidInput: input === undefined ? text : written(input),
         };
-  return { ...toolCall, ...defined({ refusal, vendorData }) };
+  return { ...toolCall, ...defined({ refusal, suspends, vendorData }) };
 };
 
 /** Whether a chunk continues a tool call: by id and index, otherwise as an unnamed chunk of the last one. */

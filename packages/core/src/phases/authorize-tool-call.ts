@@ -12,7 +12,12 @@ import { frozen, type ToolCallBlock } from '../values/message.js';
 import type { OpenRun } from '../run.js';
 import { cell } from '../step.js';
 import type { Validation } from '../values/schema.js';
-import { failedOutput, thrownOutput, type ToolOutput } from '../values/tool-output.js';
+import {
+  failedOutput,
+  suspendedOutput,
+  thrownOutput,
+  type ToolOutput,
+} from '../values/tool-output.js';
 import type { Planned } from '../tools/batch.js';
 import { inexactOf } from '../tools/inexact.js';
 import { written } from '../models/tool-parts.js';
@@ -57,7 +62,11 @@ export const authorization$ = (
   const tool = toolkit.find(name);
   const cannot = (why: string): Observable<Authorization> =>
     of({ ...answered(original, failedOutput(why)), failed: true });
-  if (tool === undefined) return cannot(unknownTool(name, toolkit.names));
+  if (tool === undefined) {
+    const { suspends } = original;
+    if (suspends !== undefined) return of(answered(original, suspendedOutput(suspends.request)));
+    return cannot(unknownTool(name, toolkit.names));
+  }
   if (isAsPlanned && plan.tool === undefined) return cannot(notYet(name));
   if (!isAsPlanned && !mayBecome(tool, plan, limits)) return cannot(renamed(name));
   if (invalidInput !== undefined) return cannot(unreadable(context, run, tool, invalidInput));

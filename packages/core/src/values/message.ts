@@ -116,6 +116,14 @@ export interface ToolCallBlock extends WithVendorData {
   readonly invalidInput?: string;
   /** The tool is not run; the model gets this text as the result. */
   readonly refusal?: string;
+  /** Without a tool of that name, the call is suspended with this request: the program brings the result. */
+  readonly suspends?: Suspends;
+}
+
+/** Why a tool call waits for the program instead of a tool. */
+export interface Suspends {
+  /** Plain JSON, never sent to a model. */
+  readonly request: unknown;
 }
 
 /** The result of the tool call with the id `toolCallId`. */

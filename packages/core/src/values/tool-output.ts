@@ -52,6 +52,12 @@ export const toolOutput = ({ content, ...rest }: ToolOutputInit): ToolOutput => 
   return output;
 };
 
+/** The output of a tool call whose result arrives later. */
+export const suspendedOutput = (request: unknown): ToolOutput =>
+  toolOutput({ content: later, suspended: { request } });
+
+export const later = 'Suspended: the result comes later.';
+
 export const failedOutput = (text: string): ToolOutput =>
   toolOutput({ content: text, isError: true });
 

@@ -20,7 +20,6 @@ import {
   capsOf,
   countAt,
   decodeSignature,
-  encodeSignature,
   listAt,
   memoizeByObject,
   textAt,
@@ -110,7 +109,10 @@ const noImages: Images = new Map();
  */
 const withoutImages = (data: unknown): { readonly rest: unknown; readonly images: Images } => {
   if (!isRecord(data)) return { rest: data, images: noImages };
-  const items = [data['item'], ...listAt(data, 'output')].filter(isImageCall);
+  const { response } = data;
+  const items = [data['item'], ...listAt(data, 'output'), ...listAt(response, 'output')].filter(
+    isImageCall,
+  );
   if (items.length === 0) return { rest: data, images: noImages };
   const images = new Map(
     items.map((item) => [textAt(item, 'id'), inlineImage(textAt(item, 'result'))] as const),
@@ -120,6 +122,9 @@ const withoutImages = (data: unknown): { readonly rest: unknown; readonly images
     ...data,
     ...(item === undefined ? {} : { item: withoutResult(item) }),
     ...(Array.isArray(output) ? { output: output.map(withoutResult) } : {}),
+    ...(isRecord(response)
+      ? { response: { ...response, output: listAt(response, 'output').map(withoutResult) } }
+      : {}),
   };
   return { rest, images };
 };
@@ -169,15 +174,20 @@ const placed = (
   { vendor }: MediaOrigin,
 ): Chunks => {
   const all = chunks.flatMap((chunk): Chunks => {
-    const call =
-      chunk.type === 'thinking' ? decodeSignature(vendor, 'item', chunk.signature) : undefined;
-    const block = call === undefined ? undefined : images.get(textAt(call, 'id'));
+    const item = chunk.type === 'block' ? callIn(chunk.block, vendor) : undefined;
+    const block = item === undefined ? undefined : images.get(textAt(item, 'id'));
     return block === undefined ? [chunk] : [chunk, { type: 'block', block }];
   });
   const end = all.findIndex(({ type }) => type === 'finish');
   return end === -1
     ? [...all, ...media]
     : [...all.slice(0, end), ...media, ...recording.end(), ...all.slice(end)];
+};
+
+/** The call of the built-in tool that a block contains. Earlier versions kept it in the signature of thinking. */
+const callIn = (block: AssistantBlock | undefined, vendor: string): unknown => {
+  if (block?.type === 'thinking') return decodeSignature(vendor, 'item', block.signature);
+  return block?.type === 'vendor' && block.vendor === vendor ? block.data : undefined;
 };
 
 interface Recording {
@@ -283,22 +293,20 @@ const splitMessage = (message: AssistantMessage, showsImages: boolean, maker?: s
   const images: ImageBlock[] = [];
   const { content } = message;
   const makerOf = (block: AssistantBlock | undefined): unknown => {
-    const item =
-      maker !== undefined && block?.type === 'thinking'
-        ? decodeSignature(maker, 'item', block.signature)
-        : undefined;
+    const item = maker === undefined ? undefined : callIn(block, maker);
     return at(item, 'type') === imageCall && textAt(item, 'result') === '' ? item : undefined;
   };
   const blocks = content.flatMap((block, index): readonly AssistantBlock[] => {
     const next = content[index + 1];
     switch (block.type) {
+      case 'vendor':
       case 'thinking': {
         const call = makerOf(block);
         if (!isRecord(call) || maker === undefined) return [block];
         // Without its image, the vendor rejects the call.
         if (next?.type !== 'image' || next.source.kind !== 'base64') return [];
-        const result = next.source.data;
-        return [{ ...block, signature: encodeSignature(maker, 'item', { ...call, result }) }];
+        const data = { ...call, result: next.source.data };
+        return [{ type: 'vendor', vendor: maker, kind: imageCall, data }];
       }
       case 'image':
         if (block.source.kind === 'base64' && makerOf(content[index - 1]) !== undefined) return [];

@@ -1,0 +1,97 @@
+import { type ToolResultBlock, textOf } from '@millrace/core';
+import { isRecord, parsedJson } from '@millrace/core/values';
+import { type JsonRecord, textAt } from '@millrace/wire';
+import { resultText } from './content.js';
+import { addressOf } from './media.js';
+
+/**
+ * Writes the result of a call that the vendor leaves to the program (an approval, a shell, a computer, a patch) as the item
+ * that answers it. A result that is an object with the fields of that item is taken as it is. Returns `undefined` for
+ * other calls.
+ */
+export const actionResult = (call: JsonRecord, result: ToolResultBlock): JsonRecord | undefined => {
+  const id = textAt(call, 'call_id') || textAt(call, 'id');
+  const write = writers.get(textAt(call, 'type'));
+  return write?.(id, result, call);
+};
+
+type Write = (id: string, result: ToolResultBlock, call: JsonRecord) => JsonRecord;
+
+const writers: ReadonlyMap<string, Write> = new Map<string, Write>([
+  ['mcp_approval_request', (id, result) => approvalOf(id, result)],
+  [
+    'local_shell_call',
+    (id, result) => ({ type: 'local_shell_call_output', id, output: resultText(result) }),
+  ],
+  [
+    'shell_call',
+    (id, result, { action }) => ({
+      type: 'shell_call_output',
+      call_id: id,
+      output: shellOutput(result),
+      ...lengthOf(action),
+    }),
+  ],
+  [
+    'apply_patch_call',
+    (id, result) => ({
+      type: 'apply_patch_call_output',
+      call_id: id,
+      status: result.isError ? 'failed' : 'completed',
+      output: textOf(result),
+    }),
+  ],
+  [
+    'computer_call',
+    (id, result, { pending_safety_checks: checks }) => ({
+      type: 'computer_call_output',
+      call_id: id,
+      output: screenshotOf(result),
+      // Whoever brings the result has seen the checks in the input of the call.
+      ...(Array.isArray(checks) && checks.length > 0 ? { acknowledged_safety_checks: checks } : {}),
+    }),
+  ],
+]);
+
+/** Only an explicit yes approves, as with `approveLater`. */
+const approvalOf = (id: string, result: ToolResultBlock): JsonRecord => {
+  const given = parsedJson(textOf(result));
+  const { approved, reason } = isRecord(given) ? given : { approved: given, reason: undefined };
+  const approve = approved === true && !result.isError;
+  const why = typeof reason === 'string' ? reason : result.isError ? textOf(result) : '';
+  return {
+    type: 'mcp_approval_response',
+    approval_request_id: id,
+    approve,
+    ...(why === '' || approve ? {} : { reason: why }),
+  };
+};
+
+/** Text is the output of one command that has ended. */
+const shellOutput = (result: ToolResultBlock): readonly unknown[] => {
+  const given = parsedJson(textOf(result));
+  const list = Array.isArray(given) ? given : [given];
+  if (list.length > 0 && list.every((it) => isRecord(it) && 'outcome' in it)) return list;
+  const text = textOf(result);
+  return [
+    {
+      stdout: result.isError ? '' : text,
+      stderr: result.isError ? text : '',
+      outcome: { type: 'exit', exit_code: result.isError ? 1 : 0 },
+    },
+  ];
+};
+
+const lengthOf = (action: unknown): JsonRecord => {
+  const length = isRecord(action) ? action['max_output_length'] : undefined;
+  return typeof length === 'number' ? { max_output_length: length } : {};
+};
+
+/** The image of the result: the vendor takes nothing else. */
+const screenshotOf = (result: ToolResultBlock): JsonRecord => {
+  const image = result.content.find((block) => block.type === 'image');
+  if (image === undefined) return { type: 'computer_screenshot' };
+  return image.source.kind === 'id'
+    ? { type: 'computer_screenshot', file_id: image.source.id }
+    : { type: 'computer_screenshot', image_url: addressOf(image) };
+};

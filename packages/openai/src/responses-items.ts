@@ -1,0 +1,331 @@
+import type { ModelChunk, TextPhase, VendorBlock } from '@millrace/core';
+import { isRecord, parsedJson } from '@millrace/core/values';
+import { at, encodeSignature, type JsonRecord, listAt, textAt } from '@millrace/wire';
+import { citationOf } from './citations.js';
+import { defaultInput } from './custom-tools.js';
+import { fieldsOf, textIn } from './fields.js';
+import type { ReaderSource } from './wire-model.js';
+
+/**
+ * How much a value counts. What streams is a preview: the event that completes a value overrides it, the completed item
+ * overrides that event, and the completed response overrides all.
+ */
+export const rank = { streamed: 0, value: 1, item: 2, response: 3 } as const;
+export type Rank = (typeof rank)[keyof typeof rank];
+
+/** One value of an item that may be streamed: a text, a part of the reasoning, or the arguments of a call. */
+export interface Part {
+  readonly deltas: string[];
+  settled: string;
+  rank: Rank;
+  isRefusal: boolean;
+  annotations: unknown[];
+  annotationsRank: Rank;
+}
+
+/** One item of the output of a response, as far as it is known. */
+export interface OutputItem {
+  readonly type: string;
+  readonly index: unknown;
+  /** The index of its tool call among the blocks of the answer: unique, unlike that of some servers. */
+  readonly callIndex: number;
+  readonly parts: Map<string, Part>;
+  fields: JsonRecord;
+  rank: Rank;
+}
+
+/** A block of the answer, as chunks: those that open it, its text, and those that end it. */
+export interface Unit {
+  /** Unique within its item. */
+  readonly key: string;
+  readonly kind: 'text' | 'thinking' | 'call' | 'block';
+  /** What must not differ between the stream and the end, apart from the text. */
+  readonly identity: string;
+  readonly start: readonly ModelChunk[];
+  readonly text: string;
+  readonly ends: readonly ModelChunk[];
+}
+
+export const createItem = (type: string, index: unknown, callIndex: number): OutputItem => ({
+  type,
+  index,
+  callIndex,
+  parts: new Map(),
+  fields: {},
+  rank: rank.streamed,
+});
+
+export const partOf = ({ parts }: OutputItem, key: string): Part => {
+  const known = parts.get(key);
+  if (known !== undefined) return known;
+  const part: Part = {
+    deltas: [],
+    settled: '',
+    rank: rank.streamed,
+    isRefusal: false,
+    annotations: [],
+    annotationsRank: rank.streamed,
+  };
+  parts.set(key, part);
+  return part;
+};
+
+/** Sets a complete value. An empty one is no value: some servers fill in only one of the places for it. */
+export const settle = (part: Part, value: unknown, by: Rank): void => {
+  if (typeof value !== 'string' || value === '' || by < part.rank) return;
+  part.settled = value;
+  part.rank = by;
+};
+
+const valueOf = (part: Part): string => {
+  if (part.rank > rank.streamed || part.deltas.length === 0) return part.settled;
+  if (part.deltas.length > 1) part.deltas.splice(0, part.deltas.length, part.deltas.join(''));
+  return part.deltas[0] ?? '';
+};
+
+/** Adds what an event or the response says about an item. */
+export const absorb = (item: OutputItem, said: unknown, by: Rank): void => {
+  const given = Object.entries(fieldsOf(said)).filter(([, value]) => value !== null);
+  item.fields =
+    by < item.rank
+      ? { ...Object.fromEntries(given), ...item.fields }
+      : { ...item.fields, ...Object.fromEntries(given) };
+  if (by > item.rank) item.rank = by;
+  switch (item.type) {
+    case 'message':
+      listAt(said, 'content').forEach((part, index) => absorbText(item, String(index), part, by));
+      break;
+    case 'reasoning':
+      for (const [field, letter] of [
+        ['summary', 's'],
+        ['content', 'c'],
+      ] as const) {
+        listAt(said, field).forEach((part, index) =>
+          settle(partOf(item, `${letter}${index}`), at(part, 'text'), by),
+        );
+      }
+      break;
+    case 'function_call':
+      settle(partOf(item, callPart), at(said, 'arguments'), by);
+      break;
+    case 'custom_tool_call':
+      settle(partOf(item, callPart), at(said, 'input'), by);
+      break;
+  }
+};
+
+export const callPart = 'input';
+
+/** Adds a complete part of a message. */
+export const absorbText = (item: OutputItem, key: string, said: unknown, by: Rank): void => {
+  const refusal = textAt(said, 'refusal');
+  const text = textAt(said, 'text') || refusal;
+  if (text === '') return;
+  const part = partOf(item, key);
+  part.isRefusal ||= refusal !== '';
+  settle(part, text, by);
+  const annotations = listAt(said, 'annotations');
+  if (annotations.length > 0 && by >= part.annotationsRank) {
+    part.annotations = [...annotations];
+    part.annotationsRank = by;
+  }
+};
+
+/** Whether an item contains a refusal. */
+export const isRefused = ({ parts }: OutputItem): boolean =>
+  [...parts.values()].some((part) => part.isRefusal && valueOf(part) !== '');
+
+/** The place of an item among the others. */
+export interface Place {
+  /** A text precedes it. */
+  readonly followsText: boolean;
+  /** The vendor ran the call itself: its output is another item. */
+  readonly isRun: boolean;
+  /** The response has ended. */
+  readonly isFinal: boolean;
+}
+
+/** The blocks that an item stands for. */
+export const unitsOf = (item: OutputItem, source: ReaderSource, place: Place): readonly Unit[] => {
+  switch (item.type) {
+    case 'message':
+      return textUnits(item, source, place);
+    case 'reasoning':
+      return [thinkingUnit(item, source)];
+    case 'function_call':
+    case 'custom_tool_call':
+      return [callUnit(item, source, place.isFinal)];
+    default:
+      return [
+        place.isRun
+          ? blockUnit(item, source)
+          : (actionUnit(item, source) ?? blockUnit(item, source)),
+      ];
+  }
+};
+
+const textUnits = (
+  item: OutputItem,
+  { vendor }: ReaderSource,
+  { followsText }: Place,
+): readonly Unit[] => {
+  const keys = [...item.parts.keys()].sort((one, other) => Number(one) - Number(other));
+  let isFirst = true;
+  return keys.flatMap((key): readonly Unit[] => {
+    const part = partOf(item, key);
+    const text = valueOf(part);
+    if (text === '' && part.annotations.length === 0) return [];
+    const start = textStart(item, isFirst && followsText, !isFirst);
+    isFirst = false;
+    const ends = part.annotations.flatMap((it) => citationOf(it, vendor));
+    return [{ key, kind: 'text', identity: JSON.stringify(start), start, text, ends }];
+  });
+};
+
+/** Opens a block of text, where the default would not do. */
+export const textStart = (
+  { fields }: OutputItem,
+  separate: boolean,
+  isNext: boolean,
+): readonly ModelChunk[] => {
+  const phase = phaseOf(fields['phase']);
+  return separate || isNext || phase !== undefined
+    ? [
+        {
+          type: 'textStart',
+          ...(separate ? { separate } : {}),
+          ...(phase === undefined ? {} : { phase }),
+        },
+      ]
+    : [];
+};
+
+const phaseOf = (value: unknown): TextPhase | undefined =>
+  value === 'commentary' || value === 'final_answer' ? value : undefined;
+
+/** The text of the reasoning: the parts of the summary, then those of the content. */
+const thinkingUnit = (item: OutputItem, { vendor }: ReaderSource): Unit => {
+  const keys = [...item.parts.keys()].sort(byPlace);
+  const text = keys
+    .map((key) => valueOf(partOf(item, key)))
+    .filter((it) => it !== '')
+    .join('\n\n');
+  const signature = encodeSignature(vendor, 'item', item.fields);
+  const isComplete = item.rank >= rank.item;
+  const redacted = text === '' ? { redacted: true } : {};
+  const ends: readonly ModelChunk[] = isComplete
+    ? [{ type: 'thinking', text: '', signature, ...redacted }]
+    : [];
+  return { key: 'thinking', kind: 'thinking', identity: '', start: [], text, ends };
+};
+
+const byPlace = (one: string, other: string): number =>
+  one.startsWith('s') === other.startsWith('s')
+    ? Number(one.slice(1)) - Number(other.slice(1))
+    : other.localeCompare(one);
+
+const callUnit = (item: OutputItem, source: ReaderSource, isFinal: boolean): Unit => ({
+  key: callPart,
+  kind: 'call',
+  identity: callIdentity(item),
+  start: isAnnounced(item) ? [callStart(item, source)] : [],
+  text:
+    item.type === 'custom_tool_call'
+      ? customText(item, source, isFinal)
+      : valueOf(partOf(item, callPart)),
+  ends: [],
+});
+
+/** The arguments that the text of a custom tool becomes, not closed while the text may go on. */
+const customText = (item: OutputItem, source: ReaderSource, isFinal: boolean): string => {
+  const part = partOf(item, callPart);
+  const text = valueOf(part);
+  const isComplete = isFinal || part.rank > rank.streamed;
+  if (text === '' && !isComplete) return '';
+  return `${customStart(item, source)}${escaped(text)}${isComplete ? '"}' : ''}`;
+};
+
+export const callIdentity = ({ fields }: OutputItem): string =>
+  JSON.stringify([callIdOf(fields), fields['name']]);
+
+const callIdOf = (fields: JsonRecord): string => textIn(fields['call_id']) || textIn(fields['id']);
+
+/** Whether the name of a call is known. Until then, its arguments are held back. */
+export const isAnnounced = ({ fields }: OutputItem): boolean => textIn(fields['name']) !== '';
+
+export const callStart = (item: OutputItem, { vendor, toolName }: ReaderSource): ModelChunk => ({
+  type: 'toolCall',
+  index: item.callIndex,
+  id: callIdOf(item.fields),
+  name: toolName(textIn(item.fields['name'])),
+  ...(item.type === 'custom_tool_call'
+    ? { vendorData: { vendor, data: { type: item.type } } }
+    : {}),
+});
+
+/** The text input of a custom tool becomes the only argument of its call. */
+export const customStart = (item: OutputItem, { textInput }: ReaderSource): string =>
+  `{${JSON.stringify(textInput?.(textIn(item.fields['name'])) ?? defaultInput)}:"`;
+
+/** Escapes text for JSON, with each half of a surrogate pair on its own: a delta may end between them. */
+export const escaped = (text: string): string =>
+  JSON.stringify(text)
+    .slice(1, -1)
+    .replaceAll(/[\uD800-\uDFFF]/g, (half) => `\\u${half.charCodeAt(0).toString(16)}`);
+
+const blockUnit = ({ type, fields }: OutputItem, { vendor }: ReaderSource): Unit => {
+  const block: VendorBlock = { type: 'vendor', vendor, kind: type, data: fields };
+  return {
+    key: 'block',
+    kind: 'block',
+    identity: '',
+    start: [{ type: 'block', block }],
+    text: '',
+    ends: [],
+  };
+};
+
+/** Items that wait for the program: an approval, or something to do outside the vendor. */
+const actions: Readonly<Record<string, (fields: JsonRecord) => JsonRecord>> = {
+  mcp_approval_request: ({ arguments: written }) => inputOf(parsedJson(textIn(written))),
+  shell_call: ({ action }) => inputOf(action),
+  local_shell_call: ({ action }) => inputOf(action),
+  apply_patch_call: ({ operation }) => inputOf(operation),
+  computer_call: ({ action, actions: list, pending_safety_checks: checks }) => ({
+    ...(list === undefined ? inputOf(action) : { actions: list }),
+    ...(Array.isArray(checks) && checks.length > 0 ? { pending_safety_checks: checks } : {}),
+  }),
+};
+
+const inputOf = (value: unknown): JsonRecord => (isRecord(value) ? value : {});
+
+const actionUnit = (item: OutputItem, { vendor }: ReaderSource): Unit | undefined => {
+  const { type, fields, callIndex } = item;
+  // An item that the vendor did not complete must not start anything.
+  const isComplete = item.rank >= rank.item;
+  if (!isComplete || !Object.hasOwn(actions, type) || isInContainer(fields)) return undefined;
+  const isApproval = type === 'mcp_approval_request';
+  const input = actions[type]?.(fields) ?? {};
+  const name = isApproval ? textIn(fields['name']) : type.replace(/_call$/u, '');
+  const server = textIn(fields['server_label']);
+  const start: Extract<ModelChunk, { readonly type: 'toolCall' }> = {
+    type: 'toolCall',
+    index: callIndex,
+    id: callIdOf(fields),
+    name: isApproval ? `approve_${name}` : name,
+    suspends: isApproval ? { request: { tool: name, server } } : { request: { type } },
+    vendorData: { vendor, data: fields },
+  };
+  return {
+    key: 'action',
+    kind: 'call',
+    identity: JSON.stringify([start.id, start.name]),
+    start: [start],
+    text: JSON.stringify(input),
+    ends: [],
+  };
+};
+
+/** The vendor runs such calls itself. */
+const isInContainer = (fields: JsonRecord): boolean =>
+  textAt(fields['environment'], 'type').startsWith('container');
