@@ -59,6 +59,7 @@ export const createChatCalls = (source: CallSource): ChatCalls => {
         id: begun.id,
         name: source.toolName(name),
         json: '',
+        suspends: { request: { type: 'custom_tool_call' } },
         vendorData,
       },
     ];

@@ -356,6 +356,7 @@ describe('custom tools', () => {
       id: 'c1',
       name: 'patch',
       json: '',
+      suspends: { request: { type: 'custom_tool_call' } },
       vendorData: { vendor: 'Mine', data: { type: 'custom' } },
     });
     expect(chunks.findLast(({ type }) => type === 'toolCall')).toEqual({

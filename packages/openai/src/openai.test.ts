@@ -550,6 +550,7 @@ describe('an endpoint of one’s own', () => {
     expect(await ask(mine('mine-1'))).toEqual([
       { type: 'thinking', text: 'Hm.' },
       { type: 'text', text: 'Hello.' },
+      { type: 'facts', facts: { name: 'Mine', stopReason: 'stop' } },
       { type: 'finish', finish: 'stop' },
     ]);
   });

@@ -259,7 +259,10 @@ export const callStart = (item: OutputItem, { vendor, toolName }: ReaderSource):
   id: callIdOf(item.fields),
   name: toolName(textIn(item.fields['name'])),
   ...(item.type === 'custom_tool_call'
-    ? { vendorData: { vendor, data: { type: item.type } } }
+    ? {
+        suspends: { request: { type: item.type } },
+        vendorData: { vendor, data: { type: item.type } },
+      }
     : {}),
 });
 

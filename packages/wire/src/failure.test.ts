@@ -79,6 +79,17 @@ describe('failure', () => {
     "This model's maximum context length is 8192 tokens. However, you requested 9000 tokens.",
     'Your input exceeds the context window of this model.',
     'prompt is too long: 210000 tokens > 200000 maximum',
+    "You passed 202753 input tokens and requested 0 output tokens. However, the model's context length is only 202752 tokens, resulting in a maximum input length of 202752 tokens.",
+    "The input (200001 tokens) is longer than the model's context length (131072 tokens).",
+    'Input is too long for requested model.',
+    'Invalid request: Your request exceeded model token limit: 262144 (requested: 300000)',
+    'Prompt exceeds max length',
+    'invalid params, context window exceeds limit (2013)',
+    'too many tokens: total number of tokens in the prompt exceeds the limit of 128000',
+    'prompt token count of 140000 exceeds the limit of 128000',
+    'The request exceeds the maximum context window of this model.',
+    'Input tokens exceed the configured limit: the prompt is too large for the model.',
+    'Too many tokens in the prompt: 9000 > 8192',
     'input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000',
     'The decoder prompt (length 93016) is longer than the maximum model length of 65536.',
     'The prompt (total length 25938) is too long to fit into the model (context length 4096).',
@@ -95,6 +106,29 @@ describe('failure', () => {
     expect(failure('Acme', { status: 400, message }).code).toBe('contextTooLong');
     expect(failure('Acme', { message }).code).toBe('contextTooLong');
     expect(failure('Acme', { status: 429, message }).code).toBe('rateLimited');
+  });
+
+  it.each([
+    'Request too large for model in organization org on tokens per minute (TPM): Limit 6000, Requested 9000.',
+    'Rate limit exceeded: too many tokens per minute.',
+    'Too many tokens, please wait before trying again: 40000 tokens / min.',
+    'This request would exceed the rate limit of 30,000 input tokens per minute.',
+  ])('C7: "%s" is a limit of the rate, whatever its status', (message) => {
+    for (const status of [400, 413, 422, 429]) {
+      expect(failure('Acme', { status, message })).toMatchObject({
+        code: 'rateLimited',
+        retryable: true,
+      });
+    }
+  });
+
+  it.each([
+    'The maximum number of tools is 128.',
+    "The parameter 'max_tokens' is too large.",
+    'Your limit of images per request is exceeded.',
+    'The name of a tool is longer than 64 characters.',
+  ])('C7: "%s" says nothing of the context', (message) => {
+    expect(failure('Acme', { status: 400, message }).code).toBe('invalidRequest');
   });
 
   it.each([

@@ -2,6 +2,7 @@ import { MillraceError } from '@millrace/core';
 import {
   contextCodes,
   contextMessages,
+  rateMessage,
   quotaCodes,
   refusalCodes,
   statusByCode,
@@ -47,7 +48,8 @@ export const failure = (vendor: string, fault: Fault): MillraceError => {
   const kind = kindOf(fault);
   const { status, headers, now = Date.now() } = fault;
   const retryable = retryableBy(headers) ?? kind.retryable;
-  const wait = (headers && retryAfterMs(headers, now)) ?? fault.retryAfterMs;
+  const wait =
+    (headers && retryAfterMs(headers, now, kind.code === 'rateLimited')) ?? fault.retryAfterMs;
   const requestId = requestIdOf(headers);
   return new MillraceError(kind.code, sentence(vendor, kind, fault), {
     ...(retryable === undefined ? {} : { retryable }),
@@ -92,6 +94,7 @@ const kindOf = ({ status, type, code, message = '' }: Fault): FailureKind => {
   if (has(refusalCodes)) return kinds.refused;
   const impliedStatus =
     status ?? statusFromCode(code) ?? words.map((it) => statusByCode.get(it)).find(Boolean);
+  if (isRateLimit(impliedStatus, message)) return kinds.rateLimited;
   if (has(contextCodes) || (mayBeTooLong(impliedStatus) && isTooLongMessage(message))) {
     return kinds.contextTooLong;
   }
@@ -101,9 +104,13 @@ const kindOf = ({ status, type, code, message = '' }: Fault): FailureKind => {
 const mayBeTooLong = (status: number | undefined): boolean =>
   status === undefined || ![401, 403, 429].includes(status);
 
+/** Several vendors report a limit of tokens per minute with the status of a request that is invalid or too large. */
+const isRateLimit = (status: number | undefined, message: string): boolean =>
+  (status === 400 || status === 413 || status === 422) && rateMessage.test(message.slice(0, 2_000));
+
 const isTooLongMessage = (message: string): boolean => {
   const start = message.slice(0, 2_000);
-  return contextMessages.some((pattern) => pattern.test(start));
+  return !rateMessage.test(start) && contextMessages.some((pattern) => pattern.test(start));
 };
 
 /** Some vendors send the status in the code, as a number or a string of digits. */

@@ -10,6 +10,7 @@ export const contextCodes: ReadonlySet<string> = new Set([
 export const contextMessages: readonly RegExp[] = [
   // OpenAI, DeepSeek, vLLM, OpenRouter, Mistral
   /maximum context length/i,
+  /(model|maximum|max)('s)? context (length|window|size) (is|of) (only )?\d+/i,
   // OpenAI's Responses
   /exceeds the context window/i,
   // Anthropic
@@ -19,6 +20,16 @@ export const contextMessages: readonly RegExp[] = [
   /longer than the maximum model length/i,
   /too long to fit into the model/i,
   /exceeds (the )?model's context length/i,
+  // SGLang, and others that compare the input with what the model takes
+  /longer than (the )?(model|maximum|max)('s)?( allowed)? (context|input|sequence)( length| window| size)?/i,
+  /(input|prompt|request|conversation|context)( (tokens?|length|text|messages?|size))? (is|are|was) too (long|large|big) for/i,
+  // Kimi, MiniMax, Cohere, Copilot, Zhipu
+  /(exceed(s|ed|ing)?|over|above|beyond) (the )?(model'?s? |maximum |max |allowed )*(context|token|input|prompt|sequence)s?( (token|length|window|size|context))* (limit|length|window|size|maximum)/i,
+  /(context|prompt|input|sequence)( (window|length|size|tokens?|count))+ (of [\d,]+ )?(exceeds?|is (larger|greater|longer|more) than) (the )?(max|maximum|limit|allowed|model)/i,
+  /prompt token count of [\d,]+ exceeds/i,
+  /number of tokens in the (prompt|input|request|messages) exceeds/i,
+  /(prompt|input) exceeds (the )?max(imum)?( input| prompt| context)? (length|tokens|size)/i,
+  /too many (input |prompt )?tokens\b(?!.{0,60}per (minute|min|day|hour|second))/i,
   // Groq
   /reduce the length of the messages/i,
   // Gemini
@@ -34,6 +45,10 @@ export const contextMessages: readonly RegExp[] = [
   // Text Generation Inference, Together
   /tokens \+ `?max_new_tokens`? must be/i,
 ];
+
+/** A limit of tokens or requests per time, which is no limit of the conversation. */
+export const rateMessage =
+  /\b(tokens?|requests?|tpm|rpm|tpd)\b.{0,40}(\bper|\/) ?(minute|min|second|sec|hour|day)\b|\brate limit/i;
 
 /** Error types and codes for a request that a content filter refused. */
 export const refusalCodes: ReadonlySet<string> = new Set([

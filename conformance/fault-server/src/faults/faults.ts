@@ -7,7 +7,7 @@ import type { Fault } from './fault.js';
 import { floodFaults } from './floods.js';
 import { inStreamFaults } from './in-stream.js';
 import { otherToolFaults } from './other-tools.js';
-import { previewFaults } from './previews.js';
+import { previewFaults, responsePreviewFaults } from './previews.js';
 import { quirkFaults } from './quirks.js';
 import { echoFaults, redirectFaults } from './redirects.js';
 import { sequenceFaults } from './sequences.js';
@@ -24,6 +24,7 @@ export const faults: readonly Fault[] = [
   ...inStreamFaults,
   ...sequenceFaults,
   ...previewFaults,
+  ...responsePreviewFaults,
   ...quirkFaults,
   ...encodingFaults,
   ...floodFaults,

@@ -75,6 +75,9 @@ describe('X11: forms of names and arguments that models and servers write', () =
     ['between tags', `<tool_call>\n${city}\n</tool_call>`],
     ['in a fence with a mark', `\`\`\`json\n${city}<|call|>\n\`\`\``],
     ['with a mark, and a bracket too many', `${city}}<|call|>`],
+    ['twice', city + city],
+    ['as growing snapshots', `{"city"{"city":"Os${city}`],
+    ['as snapshots that begin with a bracket', `{{"city":${city}`],
   ])('arguments %s are read', async (_, json) => {
     const { results, repaired } = await played('weather', json);
     expect(results).toEqual(oslo);
@@ -87,6 +90,8 @@ describe('X11: forms of names and arguments that models and servers write', () =
     ['two objects between marks', `${city}<|call|>${city}`],
     ['a tag that is not closed', `${city}</tool_call`],
     ['words after a mark', `${city}<|call|> and so on`],
+    ['two objects', `${city}{"city":"Rome"}`],
+    ['two objects with the same beginning', `${city}{"city":"Oslo","more":1}`],
     ['four strings', [1, 2, 3, 4].reduce((it) => JSON.stringify(it), city)],
   ])('arguments are not guessed: %s', async (_, json) => {
     const { results } = await played('weather', json);

@@ -1,5 +1,5 @@
 import { exactInteger, exactJson, toExactJson } from './exact-json.js';
-import { isTooDeep, mayRepeatKeys, parsedJson } from './json.js';
+import { isObject, isTooDeep, mayRepeatKeys, parsedJson } from './json.js';
 
 /** JSON before and after a repair. */
 export interface Repair {
@@ -22,7 +22,8 @@ const maxDepth = 100;
 /**
  * Reads an object or an array that a model wrote: strictly, else tolerantly. It accepts what can mean one value only: quotes of another kind, a line break in a
  * string, comments, a comma too many or too few, `True` for `true`, keys without quotes, an unescaped quote that nothing but brackets follows, brackets that are missing at the end
- * after a complete string or bracket, and closing brackets, commas and marks of a chat template after it; also a string that holds the JSON.
+ * after a complete string or bracket, and closing brackets, commas and marks of a chat template after it; also a string that holds the JSON,
+ * and the same JSON several times in a row, the earlier ones perhaps cut off, as servers write that send snapshots instead of deltas.
  * It makes up no word, number or key, and drops none.
  */
 export const readJson = (written: string): JsonReading => {
@@ -31,6 +32,9 @@ export const readJson = (written: string): JsonReading => {
   if (hasDoubtfulEscape(text)) return { problem: backslashes };
   const strict = readStrictly(text);
   if (strict !== undefined) return text === bare ? strict : repaired(strict, written, text);
+  const last = lastSnapshot(text);
+  if (last !== undefined)
+    return repaired(readStrictly(last) ?? { problem: invalid(text) }, written, last);
   const inner = /^[{[]\s*\\"/.test(text) ? parsedJson(`"${text}"`) : undefined;
   const plain = typeof inner === 'string' ? readStrictly(inner) : undefined;
   if (typeof inner === 'string' && plain !== undefined) {
@@ -74,6 +78,31 @@ const unquoted = (text: string, left = maxQuotes): string => {
   if (typeof inner !== 'string') return text;
   const plain = unquoted(inner.trim(), left - 1);
   return /^[{[]/.test(plain) ? plain : text;
+};
+
+/** Maximum number of objects within the last snapshot. */
+const maxBrackets = 100;
+
+/** The last of several snapshots of one object: the text before it consists of beginnings of it. */
+const lastSnapshot = (text: string): string | undefined => {
+  if (!text.startsWith('{') || text.length > maxLength) return undefined;
+  let at = text.lastIndexOf('{');
+  for (let left = maxBrackets; left > 0 && at > 0; left -= 1) {
+    const last = text.slice(at);
+    if (areBeginnings(text.slice(0, at), last) && isObject(exactJson(last))) return last;
+    at = text.lastIndexOf('{', at - 1);
+  }
+  return undefined;
+};
+
+const areBeginnings = (text: string, whole: string): boolean => {
+  let length = 0;
+  for (const character of text) {
+    if (whole.startsWith(character, length)) length += character.length;
+    else if (character === '{') length = 1;
+    else return false;
+  }
+  return length > 0;
 };
 
 const unfenced = (text: string): string => {

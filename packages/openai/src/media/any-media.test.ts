@@ -48,6 +48,7 @@ describe('the media of a chat completion', () => {
         type: 'block',
         block: { type: 'image', source: { kind: 'url', url: remote.image_url.url } },
       },
+      { type: 'facts', facts: { name: 'OpenAI', stopReason: 'stop' } },
       { type: 'finish', finish: 'stop' },
     ];
     expect(chatChunks([delta({ content: 'Here:', images: [url, remote] }), ends])).toEqual(chunks);
@@ -105,7 +106,7 @@ describe('an image of the Responses API', () => {
   it('X1: is a block after its call, once, and its base64 is kept once', () => {
     const reader = anyMedia.fromWire(responsesReader(source), { ...source, options: {} });
     const chunks = responseEvents.flatMap((data) => reader.read({ data }));
-    expect(chunks.map(({ type }) => type)).toEqual(['thinking', 'block', 'text', 'finish']);
+    expect(chunks.map(({ type }) => type)).toEqual(['block', 'block', 'text', 'facts', 'finish']);
     expect(chunks[1]).toEqual({ type: 'block', block: image });
     expect(JSON.stringify(chunks[0])).not.toContain(png);
     const whole = anyMedia.fromWire(responsesReader(source), { ...source, options: {} });

@@ -178,7 +178,7 @@ const placed = (
     const block = item === undefined ? undefined : images.get(textAt(item, 'id'));
     return block === undefined ? [chunk] : [chunk, { type: 'block', block }];
   });
-  const end = all.findIndex(({ type }) => type === 'finish');
+  const end = all.findIndex(({ type }) => type === 'finish' || type === 'facts');
   return end === -1
     ? [...all, ...media]
     : [...all.slice(0, end), ...media, ...recording.end(), ...all.slice(end)];
