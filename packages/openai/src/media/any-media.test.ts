@@ -112,7 +112,7 @@ describe('an image of the Responses API', () => {
     const whole = anyMedia.fromWire(responsesReader(source), { ...source, options: {} });
     expect(
       whole.readWhole({ status: 'completed', output: [item] }).map(({ type }) => type),
-    ).toEqual(['thinking', 'block', 'finish']);
+    ).toEqual(['block', 'block', 'facts', 'finish']);
   });
 
   it('X8: survives a journal and a saved session, and returns to its call in the next request', async () => {
