@@ -68,10 +68,13 @@ export const createToolParts = (
   };
 };
 
+/** Forms of a call without arguments. */
+const noArguments: ReadonlySet<string> = new Set(['', 'null', '[]', '""']);
+
 export const toToolCall = (part: ToolPart): ToolCallBlock => {
   const { id, name, input, json, refusal, suspends, vendorData } = part;
   const text = json.join('');
-  const value = input ?? (text.trim() === '' ? {} : exactJson(text));
+  const value = input ?? (noArguments.has(text.trim()) ? {} : exactJson(text));
   const toolCall: ToolCallBlock =
     isRecord(value) &&
     !isTooDeep(value) &&

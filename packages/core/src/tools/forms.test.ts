@@ -98,6 +98,21 @@ describe('X11: forms of names and arguments that models and servers write', () =
     expect(JSON.stringify(results)).toContain('are not a JSON object');
   });
 
+  it.each(['', ' ', 'null', '[]', '""', '"{}"', '{}<|call|>'])(
+    '%j means no arguments',
+    async (json) => {
+      const ran: unknown[] = [];
+      const now = tool({
+        name: 'now',
+        description: 'Returns the time.',
+        run: (it) => ran.push(it),
+      });
+      const model = scriptedModel([{ type: 'toolCall', name: 'now', json }], [text('ok')]);
+      await createAgent({ model, tools: [now] }).call('?');
+      expect(ran).toEqual([{}]);
+    },
+  );
+
   it('marks and tags within strings stay', async () => {
     const { results, repaired } = await played('weather', '{"city":"<|call|></tool_call>"}');
     expect(results).toEqual([[{ type: 'text', text: 'weather: <|call|></tool_call>' }]]);

@@ -148,7 +148,7 @@ describe('hostile arguments', () => {
   it.each([
     ['a list for an object', '["a"]', /not a JSON object/],
     ['a text for an object', '"city"', /not a JSON object/],
-    ['null', 'null', /not a JSON object/],
+    ['null', 'null', /is required/],
     ['a number', '1e999', /not a JSON object/],
     ['a list for a text', '{"city":["a"]}', /city: must be string \(received \["a"\]\)/],
     ['an object for a text', '{"city":{"toString":"x"}}', /city: must be string/],
