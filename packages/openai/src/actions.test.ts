@@ -1,0 +1,163 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { createServer, type Server } from 'node:http';
+import { createAgent, tool, toolResults } from '@millrace/core';
+import { jsonSchema } from '@millrace/core/schema';
+import { sessions } from '@millrace/core/sessions';
+import { at, listAt } from '@millrace/wire';
+import { openai } from './vendors.js';
+
+type Json = Readonly<Record<string, unknown>>;
+
+let server: Server | undefined;
+afterEach(() => {
+  server?.closeAllConnections();
+  server?.close();
+});
+
+/** Answers with one response after the other, and keeps the bodies of the requests. */
+const serve = async (...outputs: readonly (readonly Json[])[]) => {
+  const bodies: unknown[] = [];
+  server = createServer((request, response) => {
+    let text = '';
+    request.on('data', (data: Buffer) => (text += data.toString()));
+    request.on('end', () => {
+      const output = outputs[bodies.push(JSON.parse(text)) - 1] ?? [];
+      const end = { type: 'response.completed', response: { status: 'completed', output } };
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      response.end(`data: ${JSON.stringify(end)}\n\n`);
+    });
+  });
+  await new Promise<void>((resolve) => server?.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  const port = typeof address === 'object' ? address?.port : undefined;
+  const baseUrl = `http://127.0.0.1:${port ?? 0}/v1`;
+  const model = openai.responses('gpt-5-mini', { apiKey: 'k', baseUrl, retry: false });
+  return { model, inputs: () => bodies.map((body) => listAt(body, 'input')), bodies };
+};
+
+const message = (text: string): Json => ({
+  type: 'message',
+  id: 'm',
+  content: [{ type: 'output_text', text }],
+});
+
+const approval = {
+  type: 'mcp_approval_request',
+  id: 'mcpr_1',
+  name: 'roll',
+  server_label: 'dice',
+  arguments: '{"dice":"2d4"}',
+};
+
+describe('X30: items that wait for the program', () => {
+  it.each<[string, unknown, Json]>([
+    ['yes', true, { approve: true }],
+    ['yes, in full', { approved: true }, { approve: true }],
+    ['no', false, { approve: false }],
+    [
+      'no, with a reason',
+      { approved: false, reason: 'Too risky.' },
+      { approve: false, reason: 'Too risky.' },
+    ],
+    ['anything else', 'sure', { approve: false }],
+  ])('an approval of a hosted tool is resumed: %s', async (_, decision, decided) => {
+    const { model, inputs } = await serve([approval], [message('Done.')]);
+    const session = sessions(createAgent({ model })).open('u');
+    const { reason, suspensions } = await session.call('Roll.');
+    expect(reason).toBe('suspended');
+    expect(suspensions).toMatchObject([
+      {
+        toolCall: { id: 'mcpr_1', name: 'approve_roll', input: { dice: '2d4' } },
+        request: { tool: 'roll', server: 'dice' },
+      },
+    ]);
+    const reply = await session.call(toolResults({ mcpr_1: decision }));
+    expect(reply.text).toBe('Done.');
+    expect(inputs()[1]?.slice(1)).toEqual([
+      approval,
+      { type: 'mcp_approval_response', approval_request_id: 'mcpr_1', ...decided },
+    ]);
+  });
+
+  const item = (type: string, fields: Json): Json => ({ type, id: 'i1', call_id: 'c1', ...fields });
+
+  it.each<[Json, unknown, Json]>([
+    [
+      item('shell_call', { action: { commands: ['ls'], max_output_length: 9 } }),
+      'a.txt',
+      {
+        type: 'shell_call_output',
+        call_id: 'c1',
+        output: [{ stdout: 'a.txt', stderr: '', outcome: { type: 'exit', exit_code: 0 } }],
+        max_output_length: 9,
+      },
+    ],
+    [
+      item('local_shell_call', { action: { command: ['ls'] } }),
+      'a.txt',
+      { type: 'local_shell_call_output', id: 'c1', output: 'a.txt' },
+    ],
+    [
+      item('apply_patch_call', { operation: { type: 'delete_file', path: 'a' } }),
+      'Gone.',
+      { type: 'apply_patch_call_output', call_id: 'c1', status: 'completed', output: 'Gone.' },
+    ],
+    [
+      item('custom_tool_call', { name: 'patch', input: '*** Begin' }),
+      'Applied.',
+      { type: 'custom_tool_call_output', call_id: 'c1', output: 'Applied.' },
+    ],
+  ])('%j is resumed with its own kind of result', async (call, result, expected) => {
+    const { model, inputs } = await serve([call], [message('Done.')]);
+    const session = sessions(createAgent({ model })).open('u');
+    expect((await session.call('?')).reason).toBe('suspended');
+    expect((await session.call(toolResults({ c1: result }))).text).toBe('Done.');
+    expect(inputs()[1]?.at(-1)).toEqual(expected);
+    expect(at(inputs()[1]?.at(-2), 'type')).toBe(call['type']);
+  });
+
+  it('a tool of that name runs instead, and a custom tool is declared as one', async () => {
+    const seen: unknown[] = [];
+    const patch = tool({
+      name: 'patch',
+      description: 'Applies a patch.',
+      input: jsonSchema({
+        type: 'object',
+        properties: { text: { type: 'string' } },
+        required: ['text'],
+      }),
+      vendorOptions: { OpenAI: { type: 'custom' } },
+      run: (input) => {
+        seen.push(input);
+        return 'Applied.';
+      },
+    });
+    const call = item('custom_tool_call', { name: 'patch', input: '*** "Begin"' });
+    const { model, inputs, bodies } = await serve([call], [message('Done.')]);
+    const reply = await createAgent({ model, tools: [patch] }).call('?');
+    expect(reply.text).toBe('Done.');
+    expect(seen).toEqual([{ text: '*** "Begin"' }]);
+    expect(listAt(bodies[0], 'tools')).toEqual([
+      { name: 'patch', description: 'Applies a patch.', type: 'custom' },
+    ]);
+    expect(inputs()[1]?.slice(1)).toEqual([
+      { type: 'custom_tool_call', call_id: 'c1', name: 'patch', input: '*** "Begin"' },
+      { type: 'custom_tool_call_output', call_id: 'c1', output: 'Applied.' },
+    ]);
+  });
+
+  it('an item that is not understood is sent back unchanged', async () => {
+    const hologram = { type: 'hologram_call', id: 'h1', light: 'green' };
+    const { model, inputs } = await serve([hologram, message('Look.')], [message('Done.')]);
+    const session = sessions(createAgent({ model })).open('u');
+    const reply = await session.call('?');
+    expect(reply.content).toContainEqual({
+      type: 'vendor',
+      vendor: 'OpenAI',
+      kind: 'hologram_call',
+      data: hologram,
+    });
+    await session.call('More?');
+    expect(inputs()[1]).toContainEqual(hologram);
+  });
+});
