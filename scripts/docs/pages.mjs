@@ -17,6 +17,7 @@ const guide = [
       'beyond-one-machine',
       'scale',
       'clients',
+      'adapters',
       'platforms',
       'flow-control',
       'reactive',

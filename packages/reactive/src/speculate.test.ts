@@ -519,6 +519,40 @@ describe('T19: speculate', () => {
     );
   });
 
+  it.each([
+    ['other', { word: 'b' }, 'b'],
+    ['the same', { word: 'a' }, 'a'],
+  ])('X31: counts only if the end names the same: %s arguments', async (_, input, output) => {
+    const ran: string[] = [];
+    const call = (given: object): ModelChunk => ({
+      type: 'toolCall',
+      index: 0,
+      id: 'one',
+      name: 'look',
+      input: given,
+    });
+    const restart: ModelChunk = { type: 'restart', why: 'The end differs.', isSameRequest: true };
+    const message = [call({ word: 'a' }), restart, call(input), finish()];
+    const model = scriptedModel(
+      from(message).pipe(concatMap((chunk) => of(chunk).pipe(delay(0)))),
+      [text('Done.')],
+    );
+    const own = look(({ word: said }) => {
+      ran.push(said);
+      return of(said).pipe(delay(5));
+    });
+    const events = await record(
+      createAgent({ model, tools: [own], use: [speculate({ tools: ['look'] })] }).stream$('?'),
+    );
+    const statuses = events.flatMap((event) =>
+      event.type === 'speculation' ? [event.status] : [],
+    );
+    expect(statuses).toEqual(['started', 'cancelled', 'started', 'used']);
+    expect(ran).toEqual(['a', output]);
+    const results = events.flatMap((event) => (event.type === 'postActing' ? [event.result] : []));
+    expect(results).toMatchObject([{ content: [{ text: output }], isError: false }]);
+  });
+
   it('I10: names a wrong option', () => {
     // @ts-expect-error -- missing
     expect(() => speculate({})).toThrow(/speculate\(\) needs 'tools'/);
