@@ -1,6 +1,7 @@
 import {
   type AssistantMessage,
   type ContentBlock,
+  type ImageDetail,
   type Message,
   textBlock,
   textOf,
@@ -93,7 +94,11 @@ export const chatPart = (block: MediaBlock, model: string): ChatCompletionConten
     if (type === 'file') return { type: 'file', file: { file_id: source.id } };
     throw unsendable(type, model, 'it does not accept ids here');
   }
-  if (type === 'image') return { type: 'image_url', image_url: { url: addressOf(block) } };
+  if (type === 'image') {
+    const detail = chatDetail(block.detail);
+    const image = { url: addressOf(block), ...(detail === undefined ? {} : { detail }) };
+    return { type: 'image_url', image_url: image };
+  }
   if (source.kind === 'url') throw unsendable(type, model, 'it accepts only base64 here');
   if (type === 'file') {
     const file = { filename: fileName(block), file_data: addressOf(block) };
@@ -105,6 +110,10 @@ export const chatPart = (block: MediaBlock, model: string): ChatCompletionConten
   }
   return { type: 'input_audio', input_audio: { data: source.data, format } };
 };
+
+/** Chat completions know no `original`: `high` comes closest. */
+const chatDetail = (detail: ImageDetail | undefined): 'auto' | 'low' | 'high' | undefined =>
+  detail === 'original' ? 'high' : detail;
 
 const audioFormat = (mediaType: string): 'wav' | 'mp3' | undefined => {
   if (/^audio\/(x-|vnd\.)?wave?\b/u.test(mediaType)) return 'wav';
