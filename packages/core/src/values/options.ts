@@ -57,8 +57,7 @@ const isNear = (a: string, b: string, left = Math.min(2, b.length - 3)): boolean
 };
 
 /** Drops options that are `undefined`: they count as not set. */
-export const defined = <T extends object>(given: T | undefined): Defined<T> =>
-  present(given ?? {});
+export const defined = <T extends object>(given: T | undefined): Defined<T> => present(given ?? {});
 
 type Defined<T> = { [Key in keyof T]?: Exclude<T[Key], undefined> };
 
