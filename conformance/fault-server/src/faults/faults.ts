@@ -6,6 +6,7 @@ import { endingFaults, usageFaults } from './endings.js';
 import type { Fault } from './fault.js';
 import { floodFaults } from './floods.js';
 import { inStreamFaults } from './in-stream.js';
+import { messagePreviewFaults } from './messages-previews.js';
 import { otherToolFaults } from './other-tools.js';
 import { previewFaults, responsePreviewFaults } from './previews.js';
 import { quirkFaults } from './quirks.js';
@@ -25,6 +26,7 @@ export const faults: readonly Fault[] = [
   ...sequenceFaults,
   ...previewFaults,
   ...responsePreviewFaults,
+  ...messagePreviewFaults,
   ...quirkFaults,
   ...encodingFaults,
   ...floodFaults,

@@ -4,6 +4,7 @@ import { toJsonPatch } from '@millrace/core/sessions';
 import type { Masks } from '../masks.js';
 import { isMedia } from '../parts/shown-message.js';
 import type { MediaBlock, Notice, Part, PartOf, ToolCallRef } from '../parts/part.js';
+import { citationData } from '../parts/source.js';
 import { plainJson } from '../plain-json.js';
 import { denied, notRun } from '../tool-result.js';
 import { millrace, resultIdOf } from './metadata.js';
@@ -58,6 +59,10 @@ export const partEvents = (
     case 'media': {
       const { messageId, block } = part;
       return [custom('media', { messageId, part: mediaPart(block) }, tag)];
+    }
+    case 'source': {
+      const { id, messageId, citation } = part;
+      return [custom('source', { id, messageId, citation: citationData(citation) }, tag)];
     }
     case 'voided':
       return [custom('discarded', { messageId: part.messageId }, tag)];

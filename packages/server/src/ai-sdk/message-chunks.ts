@@ -1,11 +1,12 @@
-import type { MillraceError } from '@millrace/core';
+import type { Citation, MillraceError } from '@millrace/core';
 import type { Masks } from '../masks.js';
 import type { Asking, MediaBlock, Notice, Part, PartOf, ToolOutcome } from '../parts/part.js';
+import { citationData, linkOf } from '../parts/source.js';
 import { plainJson } from '../plain-json.js';
 import { notRun, outputOf } from '../tool-result.js';
 import type { VersionChunks } from './version-chunks.js';
 import { toolNoticeChunks } from './tool-notice-chunks.js';
-import type { CommonUiMessageChunk, PartMetadata } from './ui-message-chunk.js';
+import type { CommonUiMessageChunk, PartMetadata, SourceChunk } from './ui-message-chunk.js';
 
 /** Encodes a part of the outermost agent. */
 export const messageChunks = <Chunk>(
@@ -67,11 +68,35 @@ export const messageChunks = <Chunk>(
       return outcomeOf(part.id, part.outcome, reader, masks);
     case 'media':
       return [{ type: 'file', ...fileOf(part.block), providerMetadata: metadataOf(part) }];
+    case 'source':
+      return [sourceOf(part.citation, part.id, part)];
     case 'voided':
       return reader.discarded(part.messageId);
     case 'notice':
       return noticeOf(part.notice, reader);
   }
+};
+
+/** A link for a page; a document for anything else. */
+export const sourceOf = (
+  citation: Citation,
+  sourceId: string,
+  owner: { readonly messageId: string },
+): SourceChunk => {
+  const { title, fileId, location } = citation;
+  const url = linkOf(citation);
+  const { millrace } = metadataOf(owner);
+  const providerMetadata = { millrace: { ...millrace, citation: citationData(citation) } };
+  const named = title === undefined ? {} : { title };
+  return url === undefined
+    ? {
+        type: 'source-document',
+        sourceId,
+        mediaType: location?.unit === 'page' ? 'application/pdf' : 'text/plain',
+        title: title ?? fileId ?? 'Document',
+        providerMetadata,
+      }
+    : { type: 'source-url', sourceId, url, ...named, providerMetadata };
 };
 
 const metadataOf = ({ messageId }: { readonly messageId: string }): PartMetadata => ({

@@ -1,3 +1,4 @@
+import type { CitationData } from '../parts/source.js';
 import type { Reply, Usage } from '@millrace/core';
 import type { SourceData } from '../parts/part.js';
 
@@ -120,6 +121,29 @@ export type MillraceDataChunk = {
   };
 }[keyof MillraceData];
 
+/** A source of the answer. The metadata has the citation, such as the cited words and their place. */
+export type SourceChunk =
+  | {
+      readonly type: 'source-url';
+      readonly sourceId: string;
+      readonly url: string;
+      readonly title?: string;
+      readonly providerMetadata: SourceMetadata;
+    }
+  | {
+      readonly type: 'source-document';
+      readonly sourceId: string;
+      readonly mediaType: string;
+      readonly title: string;
+      readonly providerMetadata: SourceMetadata;
+    };
+
+// As `PartMetadata`.
+// eslint-disable-next-line @typescript-eslint/consistent-type-definitions
+type SourceMetadata = {
+  readonly millrace: PartMetadata['millrace'] & { readonly citation: CitationData };
+};
+
 /** Chunks for every version of the AI SDK. */
 export type CommonUiMessageChunk =
   | { readonly type: 'start'; readonly messageId: string }
@@ -174,6 +198,7 @@ export type CommonUiMessageChunk =
       readonly mediaType: string;
       readonly providerMetadata: PartMetadata;
     }
+  | SourceChunk
   | MillraceDataChunk
   | {
       readonly type: 'message-metadata';

@@ -9,8 +9,8 @@ import {
 } from '@millrace/core';
 import { millrace, resultIdOf } from '../ag-ui/metadata.js';
 import { mediaPart } from '../ag-ui/part-events.js';
-import { fileOf } from '../ai-sdk/message-chunks.js';
-import { isMedia } from '../parts/shown-message.js';
+import { fileOf, sourceOf } from '../ai-sdk/message-chunks.js';
+import { citationsIn, isMedia } from '../parts/shown-message.js';
 import { plainJson } from '../plain-json.js';
 import { outputOf } from '../tool-result.js';
 
@@ -57,10 +57,16 @@ export const toUiMessages = (messages: readonly Message[]): readonly HistoryUiMe
   return shown;
 };
 
-const partsOf = (message: AssistantMessage, results: Results): readonly HistoryUiPart[] =>
-  message.content.flatMap((block): readonly HistoryUiPart[] =>
+const partsOf = (message: AssistantMessage, results: Results): readonly HistoryUiPart[] => {
+  const { id: messageId, content } = message;
+  const sources = citationsIn(content).map((citation, index) =>
+    sourceOf(citation, `${messageId}/source/${index + 1}`, { messageId }),
+  );
+  const parts = content.flatMap((block): readonly HistoryUiPart[] =>
     block.type === 'tool_call' ? toolParts(message, block, results) : shownBlock(block),
   );
+  return [...parts, ...sources];
+};
 
 const shownBlock = (block: Block): readonly HistoryUiPart[] => {
   switch (block.type) {

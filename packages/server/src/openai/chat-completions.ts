@@ -1,4 +1,4 @@
-import type { AgentEvent, Reply, Usage } from '@millrace/core';
+import type { AgentEvent, Citation, Reply, Usage } from '@millrace/core';
 import {
   concatMap,
   defaultIfEmpty,
@@ -12,6 +12,7 @@ import {
 import type { Route, Visit } from '../chat/protocol.js';
 import { fieldOf } from '../inbound.js';
 import { createMasks, type MaskOptions } from '../masks.js';
+import { linkOf } from '../parts/source.js';
 import { encodedBy, toParts } from '../parts/to-parts.js';
 import type { Part, PartOf } from '../parts/part.js';
 import { answerText, type AskedFor, metadataOf } from './asked-for.js';
@@ -92,6 +93,7 @@ interface Delta {
   /** The thoughts of the model, in the field that most servers have for them. */
   readonly reasoning_content?: string;
   readonly tool_calls?: readonly object[];
+  readonly annotations?: readonly object[];
 }
 
 /**
@@ -148,6 +150,10 @@ const toChunks =
             return part.kind === 'text'
               ? textDelta(part)
               : [choice(part, { reasoning_content: part.delta })];
+          case 'source': {
+            const annotations = [part.citation].flatMap(annotationsOf);
+            return annotations.length === 0 ? [] : [choice(part, { annotations })];
+          }
           case 'voided':
             return shown.has(part.messageId) ? [failureOf(takenBack, 'message_discarded')] : [];
           case 'callEnd':
@@ -168,6 +174,15 @@ const failureOf = (message: string, code: string): object => ({
   error: { message, type: 'server_error', param: null, code },
 });
 
+/** The annotation for a page that is cited; none for other sources. */
+const annotationsOf = (citation: Citation): readonly object[] => {
+  const url = linkOf(citation);
+  const { title = url, start = 0, end = start } = citation;
+  return url === undefined
+    ? []
+    : [{ type: 'url_citation', url_citation: { url, title, start_index: start, end_index: end } }];
+};
+
 /** Between the texts of two messages. */
 const between = '\n\n';
 
@@ -175,6 +190,7 @@ interface Answer {
   /** The text of each message, by its id. */
   readonly texts: ReadonlyMap<string, string>;
   readonly thoughts: string;
+  readonly sources: readonly PartOf<'source'>[];
   readonly end: PartOf<'callEnd'> | undefined;
 }
 
@@ -189,8 +205,13 @@ const toCompletion =
         encodedBy(toParts(masks), (part): readonly Part[] =>
           part.by.parentId === undefined ? [part] : [],
         ),
-        reduce(withPart, { texts: new Map(), thoughts: '', end: undefined } satisfies Answer),
-        map(({ texts, thoughts, end: last }) => {
+        reduce(withPart, {
+          texts: new Map(),
+          thoughts: '',
+          sources: [],
+          end: undefined,
+        } satisfies Answer),
+        map(({ texts, thoughts, sources, end: last }) => {
           if (last === undefined || last.end.status === 'aborted') return cut();
           const { end, by, usage } = last;
           if (end.status === 'failed') return callFailure(end.error, masks.error(end.error));
@@ -201,6 +222,7 @@ const toCompletion =
             role: 'assistant',
             content: content === '' && calls.length > 0 ? null : content,
             refusal: null,
+            annotations: sources.flatMap(({ citation }) => annotationsOf(citation)),
             ...(calls.length > 0 && { tool_calls: calls }),
             ...(thoughts !== '' && { reasoning_content: thoughts }),
           } as const;
@@ -231,9 +253,12 @@ const withPart = (answer: Answer, part: Part): Answer => {
         texts: new Map(texts).set(messageId, (texts.get(messageId) ?? '') + delta),
       };
     }
+    case 'source':
+      return { ...answer, sources: [...answer.sources, part] };
     case 'voided':
       return {
         ...answer,
+        sources: answer.sources.filter(({ messageId }) => messageId !== part.messageId),
         texts: new Map([...texts].filter(([messageId]) => messageId !== part.messageId)),
       };
     case 'callEnd':

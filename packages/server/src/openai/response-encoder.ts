@@ -1,4 +1,4 @@
-import { type AgentEvent, isEvent, noUsage, textOf } from '@millrace/core';
+import { type AgentEvent, type Citation, isEvent, noUsage, textOf } from '@millrace/core';
 import type { Masks } from '../masks.js';
 import type { Part, PartOf } from '../parts/part.js';
 import { plainJson } from '../plain-json.js';
@@ -6,7 +6,14 @@ import { denied, notRun } from '../tool-result.js';
 import { answerText, type AskedFor } from './asked-for.js';
 import type { Asking } from './asks.js';
 import { placeOf, responseIdOf, type ResponseRef } from './response-ids.js';
-import { codeOf, fixedFields, outputText, summaryText, usageOf } from './response-fields.js';
+import {
+  annotationOf,
+  codeOf,
+  fixedFields,
+  outputText,
+  summaryText,
+  usageOf,
+} from './response-fields.js';
 import { secondsNow, shortfallOf } from './settings.js';
 
 export interface EncoderOptions {
@@ -53,6 +60,9 @@ interface Shown {
   readonly isOmitted: boolean;
   item: Readonly<Record<string, unknown>>;
   readonly text: string[];
+  readonly annotations: object[];
+  /** The end of the text that an annotation supports, in characters. */
+  citedUntil: number;
   /** Whether the output of the response has it. */
   isVoid: boolean;
 }
@@ -114,13 +124,15 @@ export const createResponseEncoder = (options: EncoderOptions): ResponseEncoder 
     const index = items.length;
     const id = `${prefix}_${placeOf({ callId, decided })}_${index}`;
     const isOmitted = discarded.includes(messageId);
-    const shown = {
+    const shown: Shown = {
       index,
       id,
       messageId,
       isOmitted,
       item: { id, ...item },
       text: [],
+      annotations: [],
+      citedUntil: 0,
       isVoid: false,
     };
     items.push(shown);
@@ -140,7 +152,7 @@ export const createResponseEncoder = (options: EncoderOptions): ResponseEncoder 
       done(
         shown,
         shown.item['type'] === 'message'
-          ? { status: 'completed', content: [outputText(text)] }
+          ? { status: 'completed', content: [outputText(text, shown.annotations)] }
           : { status: 'completed', summary: [summaryText(text)] },
       ),
     ];
@@ -183,9 +195,21 @@ export const createResponseEncoder = (options: EncoderOptions): ResponseEncoder 
       content(waiting, { type: `${what}.done`, text, ...(isText && { logprobs: [] }) }),
       content(waiting, {
         type: `${part}.done`,
-        part: isText ? outputText(text) : summaryText(text),
+        part: isText ? outputText(text, waiting.annotations) : summaryText(text),
       }),
     ];
+  };
+  /** By default, a source supports the text since the one before. */
+  const source = (citation: Citation): readonly Unnumbered[] => {
+    const shown = open ?? waiting;
+    if (shown?.item['type'] !== 'message') return [];
+    const to = shown.text.join('').length;
+    const annotation = annotationOf(citation, { from: shown.citedUntil, to });
+    if (annotation === undefined) return [];
+    shown.citedUntil = to;
+    const annotation_index = shown.annotations.push(annotation) - 1;
+    const type = 'response.output_text.annotation.added';
+    return [content(shown, { type, annotation_index, annotation })];
   };
   const content = (shown: Shown, event: Unnumbered): Unnumbered => ({
     ...event,
@@ -348,6 +372,8 @@ export const createResponseEncoder = (options: EncoderOptions): ResponseEncoder 
         return blockDelta(part.delta);
       case 'blockEnd':
         return blockEnd();
+      case 'source':
+        return source(part.citation);
       case 'voided':
         return voided(part.messageId);
       case 'toolStart':

@@ -1,4 +1,5 @@
-import type { MillraceError, Usage } from '@millrace/core';
+import type { Citation, MillraceError, Usage } from '@millrace/core';
+import { linkOf } from '../parts/source.js';
 import { tokensOf } from './settings.js';
 
 /** The fields of a response that are the same in each. */
@@ -22,12 +23,33 @@ export const fixedFields = {
   usage: null,
 };
 
-export const outputText = (text: string) => ({
+export const outputText = (text: string, annotations: readonly object[] = []) => ({
   type: 'output_text',
   text,
-  annotations: [],
+  annotations: [...annotations],
   logprobs: [],
 });
+
+/** A citation as an annotation of a text, by default of its last `length` characters; undefined for an unnamed source. */
+export const annotationOf = (
+  citation: Citation,
+  { from, to }: { readonly from: number; readonly to: number },
+): object | undefined => {
+  const { title, fileId, documentIndex, start = from, end = to } = citation;
+  const url = linkOf(citation);
+  if (url !== undefined) {
+    return { type: 'url_citation', start_index: start, end_index: end, url, title: title ?? url };
+  }
+  const filename = title ?? fileId;
+  return filename === undefined
+    ? undefined
+    : {
+        type: 'file_citation',
+        file_id: fileId ?? `document_${documentIndex ?? 0}`,
+        filename,
+        index: end,
+      };
+};
 
 export const summaryText = (text: string) => ({ type: 'summary_text', text });
 

@@ -86,13 +86,17 @@ export const createCallParts = (by: CallRef): CallParts => {
     const [shown, before] = messageOf(id);
     const text = textOf({ content });
     const soFar = shown.text;
+    const rest = (it: ShownMessage): readonly Part[] => [
+      ...it.sources(content),
+      ...it.media(content),
+    ];
     if (text.startsWith(soFar)) {
-      return [...before, ...shown.appendText(text.slice(soFar.length)), ...shown.media(content)];
+      return [...before, ...shown.appendText(text.slice(soFar.length)), ...rest(shown)];
     }
     const parts = voided(shown);
     edits += 1;
     message = createShownMessage(by, id, `${id}~${edits}`);
-    return [...before, ...parts, ...message.appendText(text), ...message.media(content)];
+    return [...before, ...parts, ...message.appendText(text), ...rest(message)];
   };
 
   const answered = (event: EventOf<'postReasoning'> | EventOf<'postSummary'>): readonly Part[] => {

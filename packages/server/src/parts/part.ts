@@ -1,6 +1,7 @@
 import type {
   AgentEvent,
   AudioBlock,
+  Citation,
   EventOf,
   FileBlock,
   ImageBlock,
@@ -142,6 +143,13 @@ type PartPayload =
       readonly outcome: ToolOutcome;
     }
   | { readonly type: 'media'; readonly messageId: string; readonly block: MediaBlock }
+  | {
+      /** A source of the text of the message so far. */
+      readonly type: 'source';
+      readonly id: string;
+      readonly messageId: string;
+      readonly citation: Citation;
+    }
   | { readonly type: 'voided'; readonly messageId: string }
   | { readonly type: 'notice'; readonly notice: Notice };
 

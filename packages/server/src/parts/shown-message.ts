@@ -1,4 +1,4 @@
-import type { Block, ChunkOf, EventOf, ToolCallBlock } from '@millrace/core';
+import type { Block, ChunkOf, Citation, EventOf, ToolCallBlock } from '@millrace/core';
 import type { MediaBlock, Part, CallRef } from './part.js';
 import { createShownTool, type ShownTool } from './shown-tool.js';
 
@@ -12,6 +12,8 @@ export interface ShownMessage {
   readonly text: string;
   chunk(chunk: ChunkOf): readonly Part[];
   appendText(text: string): readonly Part[];
+  /** Shows the citations in these blocks that it has not shown. */
+  sources(blocks: readonly Block[]): readonly Part[];
   /** Shows the media among these blocks, each once. */
   media(blocks: readonly Block[]): readonly Part[];
   /** Shows a complete tool call, or an edited one. */
@@ -40,6 +42,7 @@ export const createShownMessage = (by: CallRef, id: string, messageId: string): 
   const media = new Set<Block>();
   let block: ShownBlock | undefined;
   let blocks = 0;
+  let sources = 0;
 
   const pause = (): readonly Part[] => {
     if (block === undefined) return [];
@@ -60,6 +63,10 @@ export const createShownMessage = (by: CallRef, id: string, messageId: string): 
       { type: 'blockDelta', by, ...block, delta },
     ];
   };
+  const source = (citation: Citation): Part => {
+    sources += 1;
+    return { type: 'source', by, id: `${messageId}/source/${sources}`, messageId, citation };
+  };
   const toolOf = (localId: string): ShownTool => {
     const tool = tools.get(localId) ?? createShownTool(by, messageId, localId);
     tools.set(localId, tool);
@@ -76,13 +83,15 @@ export const createShownMessage = (by: CallRef, id: string, messageId: string): 
     get text() {
       return texts.join('');
     },
-    chunk: ({ kind, delta, toolCall }) => {
+    chunk: ({ kind, delta, toolCall, citation }) => {
+      if (citation !== undefined) return [source(citation)];
       if (kind === 'text' || kind === 'thinking') return append(kind, delta);
       return toolCall === undefined
         ? []
         : [...pause(), ...toolOf(toolCall.id).chunk(toolCall.name, delta)];
     },
     appendText: (text) => append('text', text),
+    sources: (all) => citationsIn(all).slice(sources).map(source),
     media: (all) => {
       const fresh = all.filter(isMedia).filter((it) => !media.has(it));
       fresh.forEach((it) => media.add(it));
@@ -102,6 +111,9 @@ export const createShownMessage = (by: CallRef, id: string, messageId: string): 
     cancel: () => [...tools.values()].flatMap((tool) => tool.end({ status: 'notRun' })),
   };
 };
+
+export const citationsIn = (blocks: readonly Block[]): readonly Citation[] =>
+  blocks.flatMap((block) => (block.type === 'text' ? (block.citations ?? []) : []));
 
 export const isMedia = (block: Block): block is MediaBlock =>
   (block.type === 'image' || block.type === 'audio' || block.type === 'file') &&
