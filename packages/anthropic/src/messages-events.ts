@@ -178,13 +178,19 @@ const createBlocks = (toolNameOf: (wireName: string) => string): Blocks => {
       return [...chunks, ...close()];
     },
     add: (index, delta) => {
-      if (!isRecord(delta) || typeof delta['type'] !== 'string') return [];
+      if (!isRecord(delta) || isVoid(delta)) return [];
       const [block, before] = blockOf(index, delta);
       if (block === undefined) throw strayDelta(delta, 'whose block has not started');
       return [...before, ...deltaChunks(block, delta, block === latest)];
     },
   };
 };
+
+/** Whether a delta has no value. */
+const isVoid = (delta: JsonRecord): boolean =>
+  delta['type'] === 'citations_delta'
+    ? textAt(delta, 'citation', 'type') === ''
+    : typeof delta['type'] !== 'string';
 
 const workIn = ({ block, isClosed }: OpenBlock): string | undefined => {
   const type = textAt(block, 'type');

@@ -115,6 +115,8 @@ const assistantBlock = tagged('type', {
   ),
   web_search_tool_result: record,
   web_fetch_tool_result: record,
+  // A type that no client knows yet, but that the server sends.
+  tomorrow: record,
   code_execution_tool_result: record,
   bash_code_execution_tool_result: record,
   text_editor_code_execution_tool_result: record,

@@ -86,6 +86,8 @@ export const createMessageBuilder = ({
   let attempt = begin([]);
   /** The content of earlier responses. */
   let paused: readonly Part[] = [];
+  /** Whether the next text follows something other than text in an earlier response, so it is a message of its own. */
+  let isApart = false;
   let response = 1;
   let earlier = noUsage;
   let latest = noUsage;
@@ -104,7 +106,9 @@ export const createMessageBuilder = ({
   const openPart = (kind: TextPart['type']): TextPart => {
     const last = attempt.parts.at(-1);
     if (last?.type === kind && last.isClosed !== true) return last;
-    const part = { type: kind, deltas: [], citations: [] };
+    const isSeparate = kind === 'text' && isApart && tailOf(attempt.parts) !== '';
+    const part = { type: kind, deltas: [], citations: [], ...(isSeparate && { separate: true }) };
+    if (kind === 'text') isApart = false;
     attempt.parts.push(part);
     return part;
   };
@@ -163,6 +167,7 @@ export const createMessageBuilder = ({
         nextResponse(chunk.isSameRequest);
         attempts += 1;
         attempt = begin(paused);
+        isApart = continuesApart(paused);
         builder.messageId = `${messageId}#${attempts}`;
         builder.malformed = undefined;
         builder.halt = undefined;
@@ -191,6 +196,7 @@ export const createMessageBuilder = ({
       earlierFacts = joinedFacts(earlierFacts, facts);
       nextResponse();
       paused = copies(attempt.parts);
+      isApart = continuesApart(paused);
     },
     deltas: () =>
       attempt.parts.flatMap((part, index, parts) =>
@@ -217,6 +223,9 @@ export const createMessageBuilder = ({
 };
 
 const afterStop: ReadonlySet<MessageChunk['type']> = new Set(['usage', 'facts', 'restart']);
+
+const continuesApart = (parts: readonly Part[]): boolean =>
+  parts.length > 0 && parts.at(-1)?.type !== 'text';
 
 /** Text grows in place. */
 const copies = (parts: readonly Part[]): Part[] =>
