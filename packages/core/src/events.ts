@@ -140,6 +140,14 @@ export interface Events {
     readonly name: string;
     readonly error: MillraceError;
   };
+  readonly inputEdited: {
+    /** The tool call before the edit. */
+    readonly from: ToolCallBlock;
+    /** The tool call after the edit. Deciders that saw another input are asked again. */
+    readonly to: ToolCallBlock;
+    /** The name of the interceptor or the approver. */
+    readonly by: string;
+  };
   readonly suspended: {
     /** The tool call whose result arrives later. */
     readonly toolCall: ToolCallBlock;

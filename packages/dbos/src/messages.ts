@@ -1,5 +1,12 @@
-import { type Approver, contextKey, type Layer, type Verdict } from '@millrace/core';
-import { isRecord, parsedJson } from '@millrace/core/values';
+import {
+  type ApprovalRequest,
+  type Approver,
+  contextKey,
+  type Layer,
+  type ToolCallBlock,
+  type Verdict,
+} from '@millrace/core';
+import { isRecord, isSameInput, parsedJson } from '@millrace/core/values';
 import {
   concatMap,
   defer,
@@ -29,6 +36,8 @@ export type Message =
 export interface AskedCall {
   readonly callId: string;
   readonly toolCallId: string;
+  /** What was asked about. A decision without it counts in the first round only. */
+  readonly asked?: Pick<ToolCallBlock, 'name' | 'input'>;
 }
 
 /** Messages are also looked for after this time, in case a notification is lost. */
@@ -78,7 +87,7 @@ export const kindOf =
   (message: Message): message is Extract<Message, { readonly kind: Kind }> =>
     message.kind === kind;
 
-type Decide$ = (asked: AskedCall) => Observable<Verdict>;
+type Decide$ = (request: ApprovalRequest) => Observable<Verdict>;
 
 const decisions = contextKey<Decide$>('the decisions of the engine');
 
@@ -87,16 +96,25 @@ export const decided = (messages$: Observable<Message>): Layer => ({
   name: 'decided',
   info: {
     context: [
-      decisions.of(({ callId, toolCallId }) =>
+      decisions.of((request) =>
         messages$.pipe(
           filter(kindOf('decide')),
-          first((it) => it.callId === callId && it.toolCallId === toolCallId),
+          first((it) => isOn(it, request)),
           map(({ verdict }) => verdict),
         ),
       ),
     ],
   },
 });
+
+/** Whether a decision is on a request: on this tool call, with the input that is asked about now. */
+const isOn = (
+  { callId, toolCallId, asked }: AskedCall,
+  { context, toolCall, round }: ApprovalRequest,
+): boolean => {
+  if (callId !== context.callId || toolCallId !== toolCall.id) return false;
+  return asked === undefined ? round === 1 : isSameInput(asked, toolCall);
+};
 
 /**
  * An approver that waits for `decide$` of the engine, from any process: `approval(awaitDecision)`. The wait outlasts
@@ -109,11 +127,9 @@ export const decided = (messages$: Observable<Message>): Layer => ({
  * ```
  */
 export const awaitDecision: Approver = Object.assign(
-  (({ context, toolCallId }) => {
-    const { callId } = context;
-    return from([context.get(decisions)]).pipe(
-      mergeMap((decide$) => decide$({ callId, toolCallId })),
-    );
-  }) satisfies Approver,
+  ((request) =>
+    from([request.context.get(decisions)]).pipe(
+      mergeMap((decide$) => decide$(request)),
+    )) satisfies Approver,
   { parallel: true },
 );

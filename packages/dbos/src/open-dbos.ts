@@ -6,6 +6,7 @@ import {
   isMillraceError,
   MillraceError,
   type Reply,
+  type ToolCallBlock,
   type Verdict,
 } from '@millrace/core';
 import { fork$ } from '@millrace/core/journal';
@@ -166,11 +167,11 @@ export interface DbosEngine {
   close$(): Observable<never>;
 }
 
-/** The ids in the event `approvalRequested`. */
+/** The event `approvalRequested`, or its ids. A decision on an input that another approver edited needs the event. */
 export interface AskedTool {
   readonly rootId: string;
   readonly callId: string;
-  readonly toolCall: { readonly id: string };
+  readonly toolCall: { readonly id: string } & Partial<Pick<ToolCallBlock, 'name' | 'input'>>;
 }
 
 /**
@@ -260,8 +261,10 @@ export const openDbos = (url: string, options: DbosOptions = {}): DbosEngine => 
       checkText('steer$()', input);
       return send$(callId, { kind: 'steer', input });
     },
-    decide$: ({ rootId, callId, toolCall }, verdict) =>
-      send$(rootId, { kind: 'decide', callId, toolCallId: toolCall.id, verdict }),
+    decide$: ({ rootId, callId, toolCall: { id, name, input } }, verdict) => {
+      const asked = name === undefined || input === undefined ? {} : { asked: { name, input } };
+      return send$(rootId, { kind: 'decide', callId, toolCallId: id, ...asked, verdict });
+    },
     answer$: (callId, results) =>
       call$(callId).pipe(
         concatMap(({ order }) => {

@@ -327,6 +327,10 @@ describe('T19: speculate', () => {
     ['needs approval', { edit: (own) => requireApproval(own, () => true) }],
     ['may be rejected by an approver', { use: [approval(() => true)] }],
     [
+      'may be rejected by an approver of a layer with another name and priority',
+      { use: [{ ...approval(() => true), name: 'mine', priority: 120 }] },
+    ],
+    [
       'may be edited by an interceptor',
       {
         use: [

@@ -41,8 +41,8 @@ declare module '@millrace/core' {
  *
  * A run is cancelled in the same tick, with its `signal`, if its message is discarded (a restart, a retry, a veto, an
  * interrupt, unsubscribing) or if the tool call differs in its id, name or input. Tools that need approval, take `extras`
- * of others or are `exclusive` never start early, and none does while an interceptor of `preActing` may still reject its
- * call. The context of an early run has the messages before the one that calls it.
+ * of others or are `exclusive` never start early, and none does if an interceptor of `preActing` or a layer such as `approval` decides
+ * on its call. The context of an early run has the messages before the one that calls it.
  *
  * With a journal, an early run precedes the record of its intent, and a process that ends may run it again: this is why
  * it must have no side effects. Replayed messages start nothing. Tools that call agents are not for it: the usage of an
@@ -67,7 +67,6 @@ export const speculate = (options: SpeculateOptions): Layer => {
     call: (context) => (next) => (call) => {
       if (call.status !== 'prepared') return next(call);
       if (typeof tools !== 'function') checkNames(tools, call, context);
-      if (mayChange(context)) return next(call);
       const own = context.local(ofCall);
       const toolkit = takingOver(call.toolkit, (tool) =>
         isChosen(tool) ? own.taking(tool) : tool,
@@ -115,10 +114,6 @@ const checkNames = (names: readonly string[], { toolkit }: Call, { hooks }: Laye
       hooks.report(hooks.iteration(), { type: 'warning', message });
     });
 };
-
-/** Whether something of a call may still edit or refuse its tool calls. */
-const mayChange = ({ hooks, layers }: Pick<LayerContext, 'hooks' | 'layers'>): boolean =>
-  hooks.intercepts('preActing') || layers.some(({ name }) => name === 'approval');
 
 /** A model whose tool calls are followed while they stream. */
 const listening = (model: Model, own: Speculation): Model => ({

@@ -1,5 +1,11 @@
 import { createToolParts, type Tool, toolCallsOf, type ToolEmission } from '@millrace/core';
-import { type Context, type OpenRun, type Run, unanswered } from '@millrace/core/phases';
+import {
+  type Context,
+  isDecidedOn,
+  type OpenRun,
+  type Run,
+  unanswered,
+} from '@millrace/core/phases';
 import { exactJson, isRecord, toolInput } from '@millrace/core/values';
 import equal from 'fast-deep-equal';
 import {
@@ -164,7 +170,7 @@ export const createSpeculation = (max: number, isChosen: (tool: Tool) => boolean
     begin: (run, context) => {
       cancelAll();
       turn = undefined;
-      if (run.status !== 'open' || !isOpen) return;
+      if (run.status !== 'open' || !isOpen || isDecidedOn(context)) return;
       const tools = new Map(
         context.toolkit.tools
           .filter((tool) => isChosen(tool) && isFree(tool))

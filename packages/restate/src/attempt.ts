@@ -1,5 +1,6 @@
 import {
   type Agent,
+  type ApprovalRequest,
   type Approver,
   type CallOptions,
   contextKey,
@@ -7,11 +8,12 @@ import {
   interruptOn,
   type Layer,
   type Reply,
+  type ToolCallBlock,
   type Verdict,
 } from '@millrace/core';
 import type { CallStore, Journal, StoredRecord } from '@millrace/core/journal';
 import { keepSessions, type KeptSession, type SessionStore } from '@millrace/core/sessions';
-import { parsedJson } from '@millrace/core/values';
+import { isSameInput, parsedJson } from '@millrace/core/values';
 import {
   catchError,
   concatMap,
@@ -49,6 +51,8 @@ export type CallMessage =
       readonly type: 'decide';
       readonly callId: string;
       readonly toolCallId: string;
+      /** What was asked about. Without it, the decision counts in the first round only. */
+      readonly asked?: Pick<ToolCallBlock, 'name' | 'input'>;
       readonly verdict: Verdict;
     };
 
@@ -146,15 +150,24 @@ const isType =
 
 const messagesOfCall = contextKey<Observable<CallMessage>>('the messages of a Restate call');
 
+/** Whether a decision is on a request: on this tool call, with the input that is asked about now. */
+const isOn = (
+  { callId, toolCallId, asked }: Extract<CallMessage, { readonly type: 'decide' }>,
+  { context, toolCall, round }: ApprovalRequest,
+): boolean => {
+  if (callId !== context.callId || toolCallId !== toolCall.id) return false;
+  return asked === undefined ? round === 1 : isSameInput(asked, toolCall);
+};
+
 /**
  * An approver that waits for the handler `decide` of the object of the running call: `requireApproval(tool, awaitDecision)`. The wait survives the
  * process: another one asks again, and takes decisions made in the meantime. Denies the tool call outside Restate.
  */
 export const awaitDecision: Approver = Object.assign<Approver, Pick<Approver, 'parallel'>>(
-  ({ context, toolCallId }) =>
-    defer(() => context.get(messagesOfCall)).pipe(
+  (request) =>
+    defer(() => request.context.get(messagesOfCall)).pipe(
       filter(isType('decide')),
-      filter((decided) => decided.callId === context.callId && decided.toolCallId === toolCallId),
+      filter((decided) => isOn(decided, request)),
       map(({ verdict }) => verdict),
       take(1),
     ),

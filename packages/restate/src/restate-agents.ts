@@ -4,6 +4,7 @@ import {
   isMillraceError,
   MillraceError,
   type Reply,
+  type ToolCallBlock,
   type Verdict,
 } from '@millrace/core';
 import { type Drainable, journal, type Journal, type CallStore } from '@millrace/core/journal';
@@ -87,7 +88,13 @@ export interface AgentHandlers {
   /** Decides on a tool call that waits with `awaitDecision`. The ids are those of its event `approvalRequested`. */
   readonly decide: (
     context: ObjectSharedContext,
-    request: { readonly callId: string; readonly toolCallId: string; readonly verdict: Verdict },
+    request: {
+      readonly callId: string;
+      readonly toolCallId: string;
+      /** The tool call of the event. Needed if another approver edited the input before. */
+      readonly asked?: Pick<ToolCallBlock, 'name' | 'input'>;
+      readonly verdict: Verdict;
+    },
   ) => Promise<SentResult>;
 }
 
@@ -268,12 +275,12 @@ const agentObject = (
     return send(context, { type: 'steer', input }, callId);
   };
   const decide: AgentHandlers['decide'] = async (context, body) => {
-    const { callId, toolCallId, verdict } = checked(() => {
+    const { callId, toolCallId, asked, verdict } = checked(() => {
       const needed = { callId: isId, toolCallId: isId, verdict: isVerdict };
-      checkOptions('decide()', body, needed, Object.keys(needed));
+      checkOptions('decide()', body, { ...needed, asked: isObject }, Object.keys(needed));
       return body;
     });
-    return send(context, { type: 'decide', callId, toolCallId, verdict });
+    return send(context, { type: 'decide', callId, toolCallId, ...(asked && { asked }), verdict });
   };
   return object({
     name: agent.name,

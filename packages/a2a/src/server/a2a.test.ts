@@ -337,7 +337,7 @@ describe('the tools of an agent over A2A', () => {
   });
 
   it('wait for an approval: the client decides with its next message', () => {
-    const approvals = approvalQueue({ key: new Uint8Array(32) });
+    const approvals = approvalQueue({ key: new Uint8Array(32), edits: true });
     const paid: unknown[] = [];
     const pay = requireApproval(
       tool({

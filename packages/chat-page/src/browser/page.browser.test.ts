@@ -273,7 +273,7 @@ describe('a tool', () => {
   });
 
   const paying = (): Promise<Visitor> => {
-    const approvals = approvalQueue({ key: 'a key of thirty-two bytes or more' });
+    const approvals = approvalQueue({ key: 'a key of thirty-two bytes or more', edits: true });
     const pay = requireApproval(
       tool({
         ...{ name: 'pay', description: 'Pays.', input: schema },
@@ -500,7 +500,7 @@ describe('conversations', () => {
 
 describe('everyone', () => {
   it.each(['light', 'dark'] as const)('can use the page: %s', async (colorScheme) => {
-    const approvals = approvalQueue({ key: 'a key of thirty-two bytes or more' });
+    const approvals = approvalQueue({ key: 'a key of thirty-two bytes or more', edits: true });
     const pay = requireApproval(
       tool({ name: 'pay', description: 'Pays.', input: schema, run: () => 'Paid.' }),
       approvals.approve,

@@ -463,7 +463,7 @@ describe('a stream of events', () => {
 });
 
 describe('tools', () => {
-  const approvals = () => approvalQueue({ key: 'a key of thirty-two bytes or more' });
+  const approvals = () => approvalQueue({ key: 'a key of thirty-two bytes or more', edits: true });
   const schema = jsonSchema({
     type: 'object',
     properties: { amount: { type: 'number', maximum: 100 } },

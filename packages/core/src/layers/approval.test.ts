@@ -344,12 +344,24 @@ describe('T12: an approval', () => {
       (name: string, verdict: boolean): Approver =>
       ({ input }) => {
         order.push(`${name} ${JSON.stringify(input)}`);
-        return verdict ? { approved: true, input: { path: `/${name}` } } : false;
+        const { path } = input;
+        if (!verdict || String(path).includes(name)) return verdict;
+        return { approved: true, input: { path: `${String(path)}/${name}` } };
       };
-    expect((await deletes(by('tool', true), by('call', true))).output).toBe('deleted /call');
-    expect(order).toEqual(['tool {"path":"/tmp"}', 'call {"path":"/tool"}']);
+    expect((await deletes(by('tool', true), by('call', true))).output).toBe(
+      'deleted /tmp/tool/call',
+    );
+    expect(order).toEqual([
+      'tool {"path":"/tmp"}',
+      'call {"path":"/tmp/tool"}',
+      'tool {"path":"/tmp/tool/call"}',
+    ]);
     const { said } = await deletes(by('tool', true), by('call', true));
-    expect(said).toEqual(['true {"path":"/tool"}', 'true {"path":"/call"}']);
+    expect(said).toEqual([
+      'true {"path":"/tmp/tool"}',
+      'true {"path":"/tmp/tool/call"}',
+      'true {"path":"/tmp/tool/call"}',
+    ]);
     order.length = 0;
     expect((await deletes(by('tool', false), by('call', true))).ran).toBe(0);
     expect(order).toHaveLength(1);

@@ -11,6 +11,7 @@ import {
   type Observable,
   type ObservableInput,
   of,
+  Subscription,
   take,
   tap,
   throwError,
@@ -20,7 +21,7 @@ import { contained } from '../flow/contained.js';
 import { decidersOfCall } from '../phases/authorize-tool-call.js';
 import { MillraceError, misuse, toMillraceError } from '../values/errors.js';
 import { copied, frozen, type ToolCallBlock } from '../values/message.js';
-import { isRecord, isTooDeep } from '../values/json.js';
+import { canonicalJson, isRecord, isTooDeep } from '../values/json.js';
 import type { AnyRun } from '../values/reply.js';
 import { type Layer, trusted } from '../seams/layer.js';
 import { checkOptions, isDelay, isFlag, type Rule } from '../values/options.js';
@@ -41,6 +42,10 @@ import type {
 export interface ApprovalRequest<Value = unknown> {
   readonly tool: string;
   readonly toolCallId: string;
+  /** The tool call without the values that the program sets: what is asked about. */
+  readonly toolCall: ToolCallBlock;
+  /** From 1. Each edit of the tool call starts a round, in which those that saw another input are asked again. */
+  readonly round: number;
   /** The validated input as the model wrote it, with the values that the program sets. */
   readonly input: Readonly<Record<string, unknown>>;
   /** The validated input as the schema returns it: the tool receives this. */
@@ -79,16 +84,23 @@ const rules: Readonly<Record<keyof ApprovalOptions, Rule>> = {
 };
 
 /** The requests of a call: the first one is asked, the others wait. */
-const line = cell('call', (): Line => ({ turns: [], deliver: createTrampoline() }));
+const line = cell('call', (): Line => ({
+  turns: [],
+  deliver: createTrampoline(),
+  later: Subscription.EMPTY,
+}));
 
 interface Line {
   readonly turns: AsyncSubject<never>[];
   readonly deliver: Trampoline;
+  /** The next request, if the one before was cut. */
+  later: Subscription;
 }
 
 const inTurn$ = <T>({ local, lent }: PendingUse, asked$: Observable<T>): Observable<T> =>
   defer(() => {
-    const { turns, deliver } = local(line);
+    const all = local(line);
+    const { turns, deliver } = all;
     const turn = new AsyncSubject<never>();
     if (turns.push(turn) === 1) turn.complete();
     let isDecided = false;
@@ -99,16 +111,22 @@ const inTurn$ = <T>({ local, lent }: PendingUse, asked$: Observable<T>): Observa
         turns.splice(turns.indexOf(turn), 1);
         // If it was cut, those that wait are usually cut as well: they must not be asked before.
         if (isDecided) deliver(askNext);
-        else if (turns.length > 0) lent.scheduler.schedule(askNext);
+        else if (turns.length > 0) all.later = lent.scheduler.schedule(askNext);
+        else all.later.unsubscribe();
       }),
     );
   });
 
 declare module '../events.js' {
   interface Events {
-    readonly approvalRequested: { readonly toolCall: ToolCallBlock };
+    readonly approvalRequested: {
+      readonly toolCall: ToolCallBlock;
+      /** From 1. Each edit of the tool call starts a round. */
+      readonly round: number;
+    };
     readonly approvalDecided: {
       readonly toolCall: ToolCallBlock;
+      readonly round: number;
       readonly approved: boolean;
       readonly reason?: string;
     };
@@ -117,7 +135,7 @@ declare module '../events.js' {
 
 /**
  * Asks for approval before every tool call, including those of sub-agents, after the tool's own approvers. All must
- * agree: first the approver of the call, then that of its agent, then those of the calls above.
+ * agree to one input: after an edit, those that saw another one are asked again. The order: first the approver of the call, then that of its agent, then those of the calls above.
  */
 export const approval = (approver: Approver, options: ApprovalOptions = {}): Layer => {
   if (typeof approver !== 'function') throw misuse('approval() takes an approver function.');
@@ -138,7 +156,8 @@ export const approval = (approver: Approver, options: ApprovalOptions = {}): Lay
 
 /**
  * Asks an approver before each call of a tool; `false` denies all calls, `true` allows all. It may edit the input,
- * which is validated again. Several approvers must all agree, in the order in which you add them. The wait does not count
+ * which is validated again. Several approvers must all agree to one input, in the order in which you add them: after an edit, those
+ * that saw another input are asked again. The wait does not count
  * towards `callMs` or `toolMs`.
  *
  * @example
@@ -160,23 +179,23 @@ export const requireApproval = <Value, Run extends AnyRun>(
       `requireApproval() of the tool '${tool.name}' takes true, false or an approver function.`,
     );
   }
-  const decider =
-    approver === false
-      ? approvedBy(approver, options)
-      : // The validator guarantees the schema's type, but no type guard can express that.
-        // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
-        approvedBy((request) => approver({ ...request, value: request.value as Value }), {
-          parallel: approver.parallel === true,
-          ...options,
-        });
+  const own = approver !== false && approver.parallel === true;
+  const asked: false | Approver =
+    approver !== false &&
+    // The validator guarantees the schema's type, but no type guard can express that.
+    // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
+    ((request) => approver({ ...request, value: request.value as Value }));
+  const name = approver === false ? '' : approver.name;
+  const decider = approvedBy(asked, { parallel: own, ...options }, name);
   return { ...tool, deciders: [...(tool.deciders ?? []), decider] };
 };
 
 const approvedBy = (
   approver: false | Approver,
   { timeoutMs, parallel = approver !== false && approver.parallel }: ApprovalOptions,
+  name = approver === false ? '' : approver.name,
 ): Decider => ({
-  name: 'approval',
+  name: name || 'approval',
   decide$: (use, checked) => {
     const approved$ = afterApproval$(use, approver, timeoutMs, checked);
     const { local, lent } = use;
@@ -192,15 +211,17 @@ const afterApproval$ = (
   before: ReadyUse,
 ): Observable<CheckedUse> =>
   defer(() => {
-    const { tool, lent, check$, report, local } = use;
+    const { tool, lent, check$, report, local, round } = use;
     const { name, hidden = [] } = tool;
     const { toolCall, input, value } = before;
     const deny = (why: string): CheckedUse => ({ status: 'refused', toolCall, problems: [], why });
-    report({ type: 'approvalRequested', toolCall });
+    report({ type: 'approvalRequested', toolCall, round });
     const settled = local(pendingApprovals).add?.(toolCall, lent.iteration);
     const request: ApprovalRequest = {
       tool: name,
       toolCallId: toolCall.id,
+      toolCall,
+      round,
       // Copies, so that the approver cannot change what runs.
       input: copiedRecord(input),
       value: copied(value),
@@ -214,12 +235,14 @@ const afterApproval$ = (
       // Settles before the tool runs, and also if the call stops waiting for the decision.
       tap({ next: () => settled?.(), finalize: () => settled?.() }),
       concatMap(({ approved: isApproved, input: edit, reason }) => {
-        const edited = edit === undefined ? toolCall : withInput(toolCall, edit, hidden);
+        const isAsShown =
+          edit === undefined || isSame(withoutKeys(edit, hidden), withoutKeys(input, hidden));
+        const edited = isAsShown ? toolCall : withInput(toolCall, edit, hidden);
         const why = reason === undefined ? {} : { reason };
-        const decided = { toolCall: edited, approved: isApproved, ...why };
+        const decided = { toolCall: edited, approved: isApproved, round, ...why };
         report({ type: 'approvalDecided', ...decided });
         if (!isApproved) return of(deny(denied(name, reason)));
-        if (edit === undefined) return of(before);
+        if (isAsShown) return of(before);
         return check$(edited).pipe(
           map((checked) =>
             checked.status === 'ready' ? checked : deny(misedited(name, checked.problems)),
@@ -228,6 +251,9 @@ const afterApproval$ = (
       }),
     );
   });
+
+const isSame = (one: unknown, other: unknown): boolean =>
+  canonicalJson(one) === canonicalJson(other);
 
 const problemsOf = (checked: CheckedUse): readonly string[] =>
   checked.status === 'ready' ? [] : checked.problems;

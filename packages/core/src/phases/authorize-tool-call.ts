@@ -1,29 +1,21 @@
-import { catchError, isObservable, map, type Observable, of, reduce } from 'rxjs';
-import { made$, recovering, settled, thenMap } from '../flow/contained.js';
-import { outputBelow, spentBelow } from '../seams/tool-context.js';
-import type { Context } from '../seams/context.js';
-import { deadline, type Limits, type Timeouts } from '../flow/deadline.js';
-import { isFatal, isMillraceError } from '../values/errors.js';
-import { hasInexact } from '../values/exact-json.js';
-import { type JsonReading, readJson } from '../values/read-json.js';
-import { isRecord } from '../values/json.js';
+import { catchError, map, type Observable, tap } from 'rxjs';
 import { abortsUnlessComplete, LazyAbort } from '../flow/lazy-abort.js';
-import { frozen, type ToolCallBlock } from '../values/message.js';
+import { type Eventual, made$, recovering, thenMap } from '../flow/contained.js';
+import { interceptorError } from '../flow/stage.js';
 import type { OpenRun } from '../run.js';
-import { cell } from '../step.js';
-import type { Validation } from '../values/schema.js';
-import {
-  failedOutput,
-  suspendedOutput,
-  thrownOutput,
-  type ToolOutput,
-} from '../values/tool-output.js';
-import type { Planned } from '../tools/batch.js';
-import { inexactOf } from '../tools/inexact.js';
-import { written } from '../models/tool-parts.js';
-import type { CheckedUse, Decider, PendingUse, ReadyUse, Tool } from '../tools/types.js';
+import type { Context } from '../seams/context.js';
+import type { EachHook } from '../seams/hooks.js';
 import type { CostBelow } from '../seams/spending.js';
+import { outputBelow, spentBelow } from '../seams/tool-context.js';
+import { cell } from '../step.js';
+import type { Planned } from '../tools/batch.js';
+import type { CheckedUse, Decider, PendingUse, ReadyUse } from '../tools/types.js';
+import { isFatal, misuse } from '../values/errors.js';
+import { canonicalJson, isRecord, isTooDeep, parsedJson } from '../values/json.js';
+import { frozen, type ToolCallBlock } from '../values/message.js';
+import { failedOutput, suspendedOutput, type ToolOutput } from '../values/tool-output.js';
 import { noUsage } from '../values/usage.js';
+import { checked$, failedBy, obstacleTo, reportRepair } from './check-tool-call.js';
 
 type Needs = Pick<
   Context,
@@ -31,7 +23,7 @@ type Needs = Pick<
 >;
 
 export interface Authorization extends CostBelow {
-  /** The tool call with the edits of interceptors and deciders. */
+  /** The tool call with the edits of its deciders. */
   readonly toolCall: ToolCallBlock;
   /** The result, if the tool does not run. */
   readonly answer?: ToolOutput;
@@ -39,6 +31,16 @@ export interface Authorization extends CostBelow {
   readonly failed: boolean;
   /** The input as the schema transformed it. */
   readonly value?: unknown;
+  /** The decisions in order, unless only the validation decided. If the tool does not run, the last one refused it. */
+  readonly decidedBy?: readonly DecisionBy[];
+}
+
+/** A decision of an interceptor, the validation or an approver. */
+export interface DecisionBy {
+  readonly name: string;
+  readonly edited: boolean;
+  /** From 1. Each edit starts a round. */
+  readonly round: number;
 }
 
 /** A tool call that is answered without running, and has not failed. */
@@ -49,206 +51,296 @@ export const answered = (toolCall: ToolCallBlock, answer: ToolOutput): Authoriza
   usage: noUsage,
 });
 
-/** Decides on a tool call: look-up, validation, deciders. Emits one decision; problems are reported to the model. */
-export const authorization$ = (
-  context: Needs,
-  run: OpenRun,
-  original: ToolCallBlock,
-  plan: Planned,
-): Observable<Authorization> => {
-  const { toolkit, limits, hooks, local } = context;
-  const { name, invalidInput } = original;
-  const isAsPlanned = name === plan.toolCall.name;
-  const tool = toolkit.find(name);
-  const cannot = (why: string): Observable<Authorization> =>
-    of({ ...answered(original, failedOutput(why)), failed: true });
-  if (tool === undefined) {
-    const { suspends } = original;
-    if (suspends !== undefined) return of(answered(original, suspendedOutput(suspends.request)));
-    return cannot(unknownTool(name, toolkit.names));
-  }
-  if (isAsPlanned && plan.tool === undefined) return cannot(notYet(name));
-  if (!isAsPlanned && !mayBecome(tool, plan, limits)) return cannot(renamed(name));
-  if (invalidInput !== undefined) return cannot(unreadable(context, run, tool, invalidInput));
-  const check$ = (toolCall: ToolCallBlock): Observable<CheckedUse> =>
-    checked$(context, tool, toolCall, plan);
-  const first$ = check$(original).pipe(
-    thenMap((checked) => {
-      reportRepair(context, run, original, checked.toolCall);
-      return checked;
-    }),
-  );
-  const deciders = [...(tool.deciders ?? []), ...local(decidersOfCall)];
-  const { iteration } = run;
-  const decided$ =
-    deciders.length === 0
-      ? first$.pipe(thenMap((checked) => decisionOf(checked, { usage: noUsage })))
-      : throughDeciders$(first$, deciders, (abort) => {
-          const stepId = `${iteration}/${plan.index}/intent`;
-          const lending = { toolCallId: original.id, stepId, purpose: deciders[0]?.name };
-          return {
-            ...{ tool, check$, local },
-            lent: context.toolContext(lending, run, abort),
-            report: (event) => hooks.report(iteration, event),
-          };
-        });
-  return decided$.pipe(
-    recovering<Authorization>((error) => {
-      if (isFatal(error)) throw error;
-      return { ...answered(original, failedBy(context, run, name, error)), failed: true };
-    }),
-  );
-};
-
-const decisionOf = (checked: CheckedUse, cost: CostBelow): Authorization => {
-  const { toolCall } = checked;
-  return checked.status === 'ready'
-    ? { toolCall, failed: false, ...cost, value: checked.value }
-    : { toolCall, answer: failedOutput(checked.why), failed: checked.problems.length > 0, ...cost };
-};
-
 /** Decide on every tool call, after the tool's own deciders. */
 export const decidersOfCall = cell('call', (): Decider[] => []);
 
-const throughDeciders$ = (
-  first$: Observable<CheckedUse>,
-  deciders: readonly Decider[],
-  pending: (abort: LazyAbort) => PendingUse,
-): Observable<Authorization> => {
-  const abort = new LazyAbort();
-  const use = pending(abort);
-  const decided$ = (
-    before$: Observable<CheckedUse>,
-    { decide$ }: Decider,
-  ): Observable<CheckedUse> =>
-    before$.pipe(
-      thenMap((checked) => (checked.status === 'ready' ? decide$(use, checked) : checked)),
+/** Whether more than the validation may decide on the tool calls of a call, whatever the tool. */
+export const isDecidedOn = ({ hooks, local }: Pick<Context, 'hooks' | 'local'>): boolean =>
+  hooks.intercepts('preActing') || local(decidersOfCall).length > 0;
+
+/** The step that decides. */
+interface Deciding {
+  /** Called with each input, the model's included. */
+  readonly onInput: (toolCall: ToolCallBlock) => void;
+  /** Called with inputs that all interceptors agree to, and at the end. Only the first one counts. */
+  readonly announce: (toolCall: ToolCallBlock) => void;
+  /** The result, if the tool does not run whoever agrees. */
+  readonly refused: ToolOutput | undefined;
+}
+
+/** A decision in progress. Each decider holds the input that it last put out, and agrees to that one only. */
+interface Walk {
+  readonly toolCall: ToolCallBlock;
+  /** Its name and arguments as canonical JSON. */
+  readonly input: string;
+  readonly checked?: ReadyUse | undefined;
+  readonly held: ReadonlyMap<object, string>;
+  readonly decidedBy: readonly DecisionBy[];
+}
+
+interface Refusal {
+  readonly answer: ToolOutput;
+  readonly failed: boolean;
+}
+
+/** What a decider puts out: the tool call, edited or not, or a refusal. */
+type Said = Refusal | { readonly toolCall: ToolCallBlock; readonly checked?: ReadyUse };
+
+/** A member of the list, with the decider that it stands for. */
+interface Member {
+  readonly name: string;
+  readonly of: object;
+  readonly ask$: (walk: Walk) => Eventual<Said>;
+}
+
+interface Ended {
+  readonly walk: Walk;
+  readonly refused?: Refusal;
+}
+
+/** The maximum number of edits of a tool call, by all deciders together. */
+const maxEdits = 8;
+
+/**
+ * Decides on a tool call. The deciders stand in one list: interceptors of `preActing`, the validation, the tool's own
+ * approvers, those of layers. The first one that does not agree to the input is asked, until all agree or one refuses:
+ * after an edit, those that saw another input are asked again. Emits one decision; problems are reported to the model.
+ */
+export const authorization$ = (
+  context: Needs,
+  run: OpenRun,
+  plan: Planned,
+  deciding: Deciding,
+): Observable<Authorization> =>
+  made$(() => {
+    const { hooks, toolkit, local } = context;
+    const { onInput } = deciding;
+    const interceptors = hooks.each('preActing').map((it) => intercepting(it, run));
+    const validation = validating(context, run, plan, deciding);
+    const approvers = ({ name }: ToolCallBlock): readonly Decider[] => [
+      ...(toolkit.find(name)?.deciders ?? []),
+      ...local(decidersOfCall),
+    ];
+    const { toolCall } = plan;
+    onInput(toolCall);
+    if (interceptors.length === 0 && approvers(toolCall).length === 0) {
+      return decidedAlone$(validation, toolCall);
+    }
+    const approving = createApproving(context, run, plan);
+    const list = (walk: Walk): readonly Member[] => [
+      ...interceptors,
+      validation,
+      ...approvers(walk.toolCall).map(approving.member),
+    ];
+    const onEdit = (from: ToolCallBlock, to: ToolCallBlock, by: string): void => {
+      onInput(to);
+      hooks.report(run.iteration, { type: 'inputEdited', from, to, by });
+    };
+    const walk = { toolCall, input: inputOf(toolCall), held: new Map(), decidedBy: [] };
+    return walked$(walk, list, onEdit).pipe(
+      // Interceptors may have ended it.
+      tap((ended) => deciding.announce(ended.walk.toolCall)),
+      approving.ended$,
     );
-  return deciders.reduce(decided$, first$).pipe(
-    abortsUnlessComplete(abort),
-    map((checked) => {
-      outputBelow(use.lent);
-      return decisionOf(checked, spentBelow(use.lent));
-    }),
-    catchError((error: unknown) => {
-      outputBelow(use.lent);
-      throw error;
-    }),
+  });
+
+const decidedAlone$ = (validation: Member, toolCall: ToolCallBlock): Observable<Authorization> => {
+  const walk = { toolCall, input: '', held: new Map(), decidedBy: [] };
+  return made$(() => validation.ask$(walk)).pipe(
+    thenMap((said) =>
+      'answer' in said
+        ? toAuthorization({ walk, refused: said }, { usage: noUsage })
+        : toAuthorization({ walk: { ...walk, ...said } }, { usage: noUsage }),
+    ),
   );
+};
+
+/** Asks the first one of the list that does not agree, until there is none or one refuses. */
+const walked$ = (
+  walk: Walk,
+  list: (walk: Walk) => readonly Member[],
+  onEdit: (from: ToolCallBlock, to: ToolCallBlock, by: string) => void,
+): Observable<Ended> =>
+  made$((): Eventual<Ended> => {
+    const member = list(walk).find((it) => walk.held.get(it.of) !== walk.input);
+    if (member === undefined) return { walk };
+    return made$(() => member.ask$(walk)).pipe(
+      thenMap((said): Eventual<Ended> => {
+        const after = stepOn(walk, member, said);
+        if ('answer' in said) return { walk: after, refused: said };
+        if (after.input !== walk.input) onEdit(walk.toolCall, after.toolCall, member.name);
+        return editsOf(after).length > maxEdits
+          ? { walk: after, refused: unsettled(after) }
+          : walked$(after, list, onEdit);
+      }),
+    );
+  });
+
+const stepOn = (walk: Walk, { name, of: decider }: Member, said: Said): Walk => {
+  const toolCall = 'answer' in said ? walk.toolCall : said.toolCall;
+  const isEdited = toolCall !== walk.toolCall;
+  const input = isEdited ? inputOf(toolCall) : walk.input;
+  const given = 'answer' in said ? undefined : said.checked;
+  const by = { name, edited: isEdited, round: editsOf(walk).length + 1 };
+  return {
+    ...{ toolCall, input, held: new Map(walk.held).set(decider, input) },
+    checked: given ?? (isEdited ? undefined : walk.checked),
+    decidedBy: [...walk.decidedBy, by],
+  };
+};
+
+const editsOf = ({ decidedBy }: Walk): readonly DecisionBy[] =>
+  decidedBy.filter(({ edited }) => edited);
+
+const unsettled = (walk: Walk): Refusal => {
+  const names = editsOf(walk).map(({ name }) => name);
+  const again = names.filter((name, index) => names.indexOf(name) < index);
+  const who = [...new Set(again.length > 0 ? again : names)].join(', ');
+  const why = `Not run: the input of this call to ${walk.toolCall.name} was edited more than ${maxEdits} times, by ${who}.`;
+  return { answer: failedOutput(why), failed: false };
+};
+
+const toAuthorization = (
+  { walk: { toolCall, checked, decidedBy }, refused }: Ended,
+  cost: CostBelow,
+): Authorization => ({
+  ...{ toolCall, failed: refused?.failed === true, ...cost },
+  ...(decidedBy.length > 0 && { decidedBy }),
+  ...(refused === undefined ? { value: checked?.value } : { answer: refused.answer }),
+});
+
+// ---------------------------------------------------------------- deciders
+
+/** The input that deciders agree to: the name and the arguments, before the program adds values. */
+const inputOf = ({ name, input, invalidInput }: ToolCallBlock): string =>
+  canonicalJson({ name, input, invalidInput });
+
+/** The current tool call, or an edit of it as plain JSON: what is compared is what runs. */
+const editOf = (toolCall: ToolCallBlock, given: ToolCallBlock): ToolCallBlock => {
+  if (given === toolCall) return toolCall;
+  if (isTooDeep(given.input)) throw misuse('An edited input must be up to 100 levels deep.');
+  if (inputOf(given) === inputOf(toolCall)) return toolCall;
+  const input = parsedJson(JSON.stringify(given.input));
+  return frozen({ ...given, id: toolCall.id, input: isRecord(input) ? input : {} });
+};
+
+const intercepting = (interceptor: EachHook<'preActing'>, { iteration }: OpenRun): Member => {
+  const { name } = interceptor;
+  return {
+    ...{ name, of: interceptor },
+    ask$: ({ toolCall }) =>
+      interceptor
+        .ask$(iteration, { type: 'preActing', toolCall })
+        .pipe(
+          thenMap((event): Said =>
+            event === undefined
+              ? { answer: failedOutput('Not run: this tool call was rejected.'), failed: false }
+              : { toolCall: editedBy(name, toolCall, event.toolCall) },
+          ),
+        ),
+  };
+};
+
+/** Unreadable arguments stay so unless they were replaced. */
+const editedBy = (name: string, toolCall: ToolCallBlock, given: ToolCallBlock): ToolCallBlock => {
+  const { invalidInput: stillInvalid, ...made } = given;
+  const { input, invalidInput } = toolCall;
+  const isCopy = stillInvalid !== undefined && Object.keys(made.input).length === 0;
+  const isBroken = invalidInput !== undefined && (made.input === input || isCopy);
+  try {
+    return editOf(toolCall, { ...made, ...(isBroken && { invalidInput }) });
+  } catch (cause) {
+    throw interceptorError(name, cause);
+  }
+};
+
+const validating = (
+  context: Needs,
+  run: OpenRun,
+  plan: Planned,
+  { announce, refused }: Deciding,
+): Member => ({
+  ...{ name: 'validation', of: validating },
+  ask$: ({ toolCall }) => {
+    announce(toolCall);
+    if (refused !== undefined) return { answer: refused, failed: false };
+    const tool = context.toolkit.find(toolCall.name);
+    const { suspends } = toolCall;
+    if (tool === undefined && suspends !== undefined) {
+      return { answer: suspendedOutput(suspends.request), failed: false };
+    }
+    const obstacle = obstacleTo(context, run, plan, toolCall, tool);
+    if (tool === undefined || obstacle !== undefined) {
+      return { answer: failedOutput(obstacle ?? ''), failed: true };
+    }
+    return checked$(context, tool, toolCall, plan).pipe(
+      thenMap((checked): Said => {
+        if (checked.status === 'refused') return no(checked);
+        reportRepair(context, run, toolCall, checked.toolCall);
+        return { toolCall: editOf(toolCall, checked.toolCall), checked };
+      }),
+      recovering<Said>(failing(context, run, toolCall)),
+    );
+  },
+});
+
+const no = ({ why, problems }: Extract<CheckedUse, { status: 'refused' }>): Refusal => ({
+  answer: failedOutput(why),
+  failed: problems.length > 0,
+});
+
+const removed = ({ name }: ToolCallBlock): Refusal => ({
+  answer: failedOutput(`Not run: the tool ${name} no longer exists.`),
+  failed: true,
+});
+
+const failing =
+  (context: Pick<Context, 'hooks'>, run: OpenRun, { name }: ToolCallBlock) =>
+  (error: unknown): Refusal => {
+    if (isFatal(error)) throw error;
+    return { answer: failedBy(context, run, name, error), failed: true };
+  };
+
+/** The approvers of a decision share a tool context, whose signal aborts if the decision is cut. */
+const createApproving = (context: Needs, run: OpenRun, plan: Planned) => {
+  const { hooks, toolkit, local } = context;
+  const abort = new LazyAbort();
+  const stepId = `${run.iteration}/${plan.index}/intent`;
+  const lending = { toolCallId: plan.toolCall.id, stepId, purpose: 'approval' };
+  const lent = context.toolContext(lending, run, abort);
+  const member = (decider: Decider): Member => ({
+    ...{ name: decider.name, of: decider },
+    ask$: (walk) => {
+      const { toolCall, checked } = walk;
+      const tool = toolkit.find(toolCall.name);
+      if (tool === undefined || checked === undefined) return removed(toolCall);
+      const use: PendingUse = {
+        ...{ tool, lent, local, round: editsOf(walk).length + 1 },
+        check$: (other, as = tool) => checked$(context, as, other, plan),
+        report: (event) => hooks.report(run.iteration, event),
+      };
+      return made$(() => decider.decide$(use, checked)).pipe(
+        thenMap((said): Said =>
+          said.status === 'ready' ? { toolCall: editOf(toolCall, said.toolCall) } : no(said),
+        ),
+        recovering<Said>(failing(context, run, toolCall)),
+      );
+    },
+  });
+  const ended$ = (walk$: Observable<Ended>): Observable<Authorization> =>
+    walk$.pipe(
+      abortsUnlessComplete(abort),
+      map((it) => {
+        outputBelow(lent);
+        return toAuthorization(it, spentBelow(lent));
+      }),
+      catchError((error: unknown) => {
+        outputBelow(lent);
+        throw error;
+      }),
+    );
+  return { member, ended$ };
 };
 
 /** The result of a tool call that an interrupt cut. */
 export const interrupted = 'Interrupted before it finished.';
-
-/** Validates the input of a tool, within its timeout. */
-export const checked$ = (
-  { scheduler, limits, values }: Pick<Needs, 'scheduler' | 'limits' | 'values'>,
-  tool: Tool,
-  toolCall: ToolCallBlock,
-  plan: Planned,
-): Observable<CheckedUse> => {
-  const { name } = tool;
-  const extras = name === plan.toolCall.name ? plan.extras : {};
-  const read = (validation = noVerdict): CheckedUse =>
-    validation.valid
-      ? {
-          status: 'ready',
-          toolCall: repairedCall(toolCall, validation.repaired),
-          input: inputOf(validation),
-          value: validation.value,
-        }
-      : { ...validation, status: 'refused', toolCall, why: invalid(name, validation.problems) };
-  return made$((owner) => {
-    const validation = settled(tool.validation$(toolCall.input, values, extras), owner);
-    if (!isObservable(validation)) return read(validation);
-    return validation.pipe(
-      reduce((first: Validation | undefined, each) => first ?? each, undefined),
-      deadline(timeoutOf(tool, limits.timeouts), scheduler, `The tool '${name}'`),
-      map(read),
-    );
-  });
-};
-
-export const timeoutOf = (
-  { name, timeoutMs }: Tool,
-  { tools = {}, toolMs }: Timeouts,
-): number | undefined => (Object.hasOwn(tools, name) ? tools[name] : (timeoutMs ?? toolMs));
-
-/** Limits were checked for the tool the model named: an interceptor must not swap in a tool they don't cover. */
-const mayBecome = (
-  tool: Tool,
-  { tool: former }: Planned,
-  { maxToolCalls }: Pick<Limits, 'maxToolCalls'>,
-): boolean =>
-  former === undefined
-    ? tool.exclusive !== true && maxToolCalls === Infinity
-    : tool.exclusive !== true || former.exclusive === true;
-
-const noVerdict: Validation = { valid: false, problems: ['they have not been checked'] };
-
-const inputOf = ({
-  value,
-  input = value,
-}: Extract<Validation, { valid: true }>): ReadyUse['input'] => (isRecord(input) ? input : {});
-
-const unknownTool = (name: string, names: readonly string[]): string =>
-  names.length === 0
-    ? `No tool is named '${name}': there are no tools.`
-    : `No tool is named '${name}'. The tools are: ${names.join(', ')}.`;
-
-const notYet = (name: string): string =>
-  `Not run: the tool ${name} is available from your next step on. Call it again.`;
-
-const renamed = (name: string): string =>
-  `Not run: ${name} must be called by its own name. Call it again.`;
-
-const repairedCall = (toolCall: ToolCallBlock, input: unknown): ToolCallBlock =>
-  isRecord(input) ? frozen({ ...toolCall, input }) : toolCall;
-
-const reportRepair = (
-  { hooks }: Pick<Context, 'hooks'>,
-  { iteration }: OpenRun,
-  before: ToolCallBlock,
-  toolCall: ToolCallBlock,
-): void => {
-  if (toolCall === before) return;
-  const [was, is] = [before, toolCall].map(({ input }) => written(input));
-  hooks.report(iteration, { type: 'repaired', before: was ?? '', after: is ?? '', toolCall });
-};
-
-/** Why arguments could not be read, for the model. */
-const unreadable = (
-  { hooks }: Pick<Context, 'hooks'>,
-  { iteration }: OpenRun,
-  { name, inputSchema }: Tool,
-  text: string,
-): string => {
-  const reading = readJson(text);
-  const value = 'problem' in reading ? undefined : reading.value;
-  if (!isRecord(value) || !hasInexact(value)) return notAnObject(name, text, reading);
-  const { problems, warnings } = inexactOf(value, inputSchema, `The tool '${name}'`);
-  for (const message of warnings) hooks.report(iteration, { type: 'warning', message });
-  return invalid(name, problems);
-};
-
-const notAnObject = (name: string, text: string, reading: JsonReading): string => {
-  const why = 'problem' in reading ? ` (${reading.problem.slice(0, -1)})` : '';
-  return `The arguments for ${name} are not a JSON object: ${text.slice(0, 200)}${why}`;
-};
-
-const invalid = (name: string, problems: readonly string[]): string =>
-  `The arguments for ${name} are invalid:\n${problems.map((problem) => `- ${problem}`).join('\n')}`;
-
-/** The result for an error of a tool. Errors in the program's configuration are not shown to the model. */
-export const failedBy = (
-  { hooks }: Pick<Context, 'hooks'>,
-  { iteration }: OpenRun,
-  name: string,
-  error: unknown,
-): ToolOutput => {
-  if (!isMillraceError(error) || error.code !== 'config') {
-    return thrownOutput(error);
-  }
-  hooks.report(iteration, { type: 'handlerError', of: 'tool', name, error });
-  return thrownOutput(error, 'Failed: the tool is not configured. Continue without it.');
-};

@@ -106,57 +106,38 @@ const createDeciding = (
   known: ToolResultBlock | undefined,
 ) => {
   const { hooks } = context;
-  const original = plan.toolCall;
   let hasRun = false;
-  let announced: ToolCallBlock | undefined;
+  let isAnnounced = false;
+  let latest = plan.toolCall;
   const announce = (toolCall: ToolCallBlock): void => {
-    announced = toolCall;
-    hooks.report(run.iteration, { type: 'preActing', toolCall });
+    if (isAnnounced) return;
+    isAnnounced = true;
+    hooks.report(run.iteration, { type: 'preActing', toolCall: frozen(toolCall) });
   };
   return {
     hasRun: () => hasRun,
     run$: (): Observable<Authorization> => {
       hasRun = true;
-      const payload = { type: 'preActing', toolCall: original } as const;
-      return hooks.intercepted$(run.iteration, payload, (before) => {
-        const toolCall = before === undefined ? original : edited(original, before.toolCall);
-        announce(toolCall);
-        const refused = refusal(run, plan, before === undefined) ?? known;
-        return refused === undefined
-          ? authorization$(context, run, toolCall, plan)
-          : answered(toolCall, refused);
+      return authorization$(context, run, plan, {
+        announce,
+        onInput: (toolCall) => {
+          latest = toolCall;
+        },
+        refused: refusal(run, plan) ?? known,
       });
     },
     cut$: ({ message }: Cut): Observable<Authorization> =>
       made$(() => {
-        const toolCall = announced;
-        if (toolCall !== undefined) {
-          const why = message ?? interrupted;
-          return { ...answered(toolCall, failedOutput(why)), failed: true };
-        }
+        if (isAnnounced)
+          return { ...answered(latest, failedOutput(message ?? interrupted)), failed: true };
         hasRun = true;
-        announce(original);
-        return answered(original, failedOutput(message ?? 'Not run: the call was interrupted.'));
+        announce(latest);
+        return answered(latest, failedOutput(message ?? 'Not run: the call was interrupted.'));
       }),
   };
 };
 
-/** Applies the edits of an interceptor; the id stays. Unreadable arguments stay so unless they were replaced. */
-const edited = (original: ToolCallBlock, given: ToolCallBlock): ToolCallBlock => {
-  if (given === original) return original;
-  const { id, input, invalidInput } = original;
-  const { invalidInput: stillInvalid, ...made } = given;
-  const isCopy = stillInvalid !== undefined && Object.keys(made.input).length === 0;
-  const isBroken = invalidInput !== undefined && (made.input === input || isCopy);
-  return frozen({ ...made, id, ...(isBroken && { invalidInput }) });
-};
-
-const refusal = (
-  { stopping }: OpenRun,
-  { refusal: why }: Planned,
-  vetoed: boolean,
-): ToolOutput | undefined => {
-  if (vetoed) return failedOutput('Not run: this tool call was rejected.');
+const refusal = ({ stopping }: OpenRun, { refusal: why }: Planned): ToolOutput | undefined => {
   if (stopping) return failedOutput('Not run: the call was stopped.');
   return why === undefined ? undefined : failedOutput(why);
 };

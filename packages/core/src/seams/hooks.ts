@@ -34,6 +34,8 @@ export interface Hooks {
   /** Runs an event through its interceptors, delivers it, and continues with the result, or `undefined` after a veto. */
   readonly emit$: Emit;
   intercepts(type: EventType): boolean;
+  /** The interceptors of an event, by priority: each emits the event, edited or not, or `undefined` for a veto. */
+  each<Type extends ModifiableType>(type: Type): readonly EachHook<Type>[];
   /** As `emit$`, but leaves the delivery to the caller. */
   readonly intercepted$: Emit;
   /** Runs the chunks of one message through the transforms. */
@@ -45,6 +47,15 @@ export interface Hooks {
   attend(attendant: Attendant): void;
   /** Whether the last event of the call has been delivered: nothing follows it, not even from within its delivery. */
   isSettled(): boolean;
+}
+
+/** One interceptor of an event. */
+export interface EachHook<Type extends ModifiableType> {
+  readonly name: string;
+  readonly ask$: (
+    iteration: number,
+    payload: PayloadOf<Type>,
+  ) => Observable<PayloadOf<Type> | undefined>;
 }
 
 /** Takes part in the delivery of events. */
@@ -127,30 +138,40 @@ export const createHooks = ({
   const first: Listener[] = [];
   const stages = ordered(interceptors, 'event').map((interceptor) => ({
     type: interceptor.type,
+    name: interceptor.name,
     stage: stageOf(interceptor, call, report),
   }));
   const transforms = ordered(voice, 'chunks');
 
+  const eventOf = (iteration: number, own: ModifiablePayload): ModifiableEvent =>
+    freezeEvent(withErrorOf(own, Object.assign(envelope(own.type, iteration, 0), own)));
   const intercepted$ = <Payload extends ModifiablePayload, T>(
     iteration: number,
     payload: Payload,
     next: (event: PayloadOf<Payload['type']> | undefined) => Eventual<T>,
   ): Observable<T> => {
-    // Every stage checks the type; this informs the compiler.
-    const isOfType = (out: ModifiablePayload): out is PayloadOf<Payload['type']> =>
-      out.type === payload.type;
     const own: ModifiablePayload = payload;
+    const isOwn = isPayloadOf<Payload['type']>(own.type);
     const ofType = stages.filter(({ type }) => type === own.type);
     // Frozen before interceptors run: an edit in place would change later requests.
-    if (ofType.length === 0 && isOfType(own)) return made$(() => next(freezeEvent(own)));
-    const event = freezeEvent(
-      withErrorOf(own, Object.assign(envelope(own.type, iteration, 0), own)),
-    );
+    if (ofType.length === 0 && isOwn(own)) return made$(() => next(freezeEvent(own)));
     return through$<ModifiableEvent>(
-      event,
+      eventOf(iteration, own),
       ofType.map(({ stage }) => stage),
-    ).pipe(filter(isOfType), map(freezeEvent), defaultIfEmpty(undefined), thenMap(next));
+    ).pipe(filter(isOwn), map(freezeEvent), defaultIfEmpty(undefined), thenMap(next));
   };
+  const each: Hooks['each'] = <Type extends ModifiableType>(type: Type) =>
+    stages
+      .filter((it) => it.type === type)
+      .map(({ name, stage }): EachHook<Type> => ({
+        name,
+        ask$: (iteration, payload) =>
+          stage(eventOf(iteration, payload)).pipe(
+            filter(isPayloadOf(type)),
+            map(freezeEvent),
+            defaultIfEmpty(undefined),
+          ),
+      }));
   return {
     report,
     intercepted$,
@@ -159,6 +180,7 @@ export const createHooks = ({
         if (event !== undefined) deliverModified(iteration, payload, event);
         return next(event);
       }),
+    each,
     intercepts: (type) => stages.some((each) => each.type === type),
     iteration: () => latest,
     attend: ({ listener, deliver: by }) => {
@@ -184,6 +206,12 @@ const withErrorOf = <Event extends object>(
   payload: ReportedPayload | ModifiablePayload,
   event: Event,
 ): Event => (payload.type === 'postActing' ? withError(event, payload.error) : event);
+
+/** Every stage checks the type; this informs the compiler. */
+const isPayloadOf =
+  <Type extends ModifiableType>(type: Type) =>
+  (out: ModifiablePayload): out is PayloadOf<Type> =>
+    out.type === type;
 
 const stageOf = (
   { type, failOpen, name, open }: EventHook & { readonly name: string },

@@ -117,6 +117,11 @@ const hear = (event: AgentEvent, calls: Map<string, Heard>): void => {
       if (heard.toolCalls.get(event.toolCall.id) === 'acting') return;
       move(event, heard, event.toolCall.id, 'asked');
       return;
+    case 'inputEdited': {
+      const { id } = event.from;
+      move(event, heard, id, heard.toolCalls.get(id) === 'asked' ? 'asked' : 'acting');
+      return;
+    }
     case 'suspended':
       move(event, heard, event.toolCall.id, 'done');
       return;

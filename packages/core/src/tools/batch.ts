@@ -1,5 +1,4 @@
-import { isRecord } from '../values/json.js';
-import type { ToolCallBlock } from '../values/message.js';
+import { isSameInput, type ToolCallBlock } from '../values/message.js';
 import type { Toolkit } from './toolkit.js';
 import type { Extras } from '../values/tool-output.js';
 import type { Tool } from './types.js';
@@ -85,13 +84,7 @@ export const planned = (
 
 /** Arguments that could not be parsed are equal only if their texts are. */
 const isSame = (a: ToolCallBlock, b: ToolCallBlock): boolean =>
-  a.name === b.name && a.invalidInput === b.invalidInput && textOf(a) === textOf(b);
-
-/** The order of keys does not matter. */
-const textOf = ({ input }: ToolCallBlock): string =>
-  JSON.stringify(input, (_key, value: unknown) =>
-    isRecord(value) ? Object.fromEntries(Object.entries(value).sort()) : value,
-  );
+  a.invalidInput === b.invalidInput && isSameInput(a, b);
 
 /** An earlier tool call whose result can be reused: it did not fail, and passed no extras on. */
 const sameBefore = (

@@ -82,9 +82,9 @@ export interface Tool<out Value = unknown, out Run extends AnyRun = AnyRun> exte
 
 /** Decides on a tool call with valid arguments before it runs: accepts, edits or refuses it. */
 export interface Decider {
-  /** Part of the ids of its calls. */
+  /** Its name in `decidedBy` and in `inputEdited`. */
   readonly name: string;
-  /** Emits one value. An error is an error of the tool. */
+  /** Emits one value. An error is an error of the tool. After an edit by another decider, it is asked again. */
   readonly decide$: (use: PendingUse, checked: ReadyUse) => Observable<CheckedUse>;
 }
 
@@ -92,8 +92,10 @@ export interface Decider {
 export interface PendingUse {
   readonly tool: Tool;
   readonly lent: ToolContext;
-  /** Validates the tool call with other arguments. */
-  readonly check$: (toolCall: ToolCallBlock) => Observable<CheckedUse>;
+  /** From 1. Each edit starts a round. */
+  readonly round: number;
+  /** Validates the tool call with other arguments, or as a call of another tool. */
+  readonly check$: (toolCall: ToolCallBlock, as?: Tool) => Observable<CheckedUse>;
   readonly report: (event: ReportedPayload) => void;
   readonly local: Locals;
 }

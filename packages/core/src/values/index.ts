@@ -1,6 +1,6 @@
 // Checks of options and of JSON, for code that takes either from outside.
 export { exactJson, toExactJson, toolInput } from './exact-json.js';
-export { isRecord, parsedJson } from './json.js';
+export { canonicalJson, isRecord, parsedJson } from './json.js';
 export { meantName } from './meant-name.js';
 export { checkFormat } from './stored-format.js';
 export {
@@ -17,3 +17,4 @@ export {
   type Rule,
   wholeNumber,
 } from './options.js';
+export { isSameInput } from './message.js';

@@ -17,6 +17,14 @@ export const parsedJson = (text: string): unknown => {
   }
 };
 
+/** JSON that does not depend on the order of keys: equal for equal values. */
+export const canonicalJson = (value: unknown): string =>
+  JSON.stringify(value, (_key, item: unknown) =>
+    isRecord(item)
+      ? Object.fromEntries(Object.entries(item).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : item,
+  );
+
 /** Whether JSON may repeat a key in one object: it has more keys than its value. Strings can cause false positives. */
 export const mayRepeatKeys = (json: string, value: unknown): boolean =>
   (json.match(/(?<!\\)"\s*:/g)?.length ?? 0) > keysIn(value);

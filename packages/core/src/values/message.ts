@@ -1,4 +1,4 @@
-import { isObject, isRecord, parsedJson } from './json.js';
+import { canonicalJson, isObject, isRecord, parsedJson } from './json.js';
 import { toPlainJson } from './plain-json.js';
 
 /** Data that a vendor adds to a part of an answer and wants back with it: plain JSON, sent to that vendor only. */
@@ -337,6 +337,12 @@ export const separatorOf = (before: string, { separate }: Pick<TextBlock, 'separ
 /** Returns the tool calls of a message, in order. */
 export const toolCallsOf = ({ content }: AssistantMessage): readonly ToolCallBlock[] =>
   content.filter((block) => block.type === 'tool_call');
+
+/** Whether two tool calls have the same name and arguments, in any order of keys: a decision on one is one on the other. */
+export const isSameInput = (
+  one: Pick<ToolCallBlock, 'name' | 'input'>,
+  other: Pick<ToolCallBlock, 'name' | 'input'>,
+): boolean => one.name === other.name && canonicalJson(one.input) === canonicalJson(other.input);
 
 /** Freezes plain data deeply and returns it. Skips frozen data and anything else: bytes, dates, class instances. */
 export const frozen = <T>(value: T): T => {

@@ -63,6 +63,7 @@ describe('a desk for approvals', () => {
     expect(shown).toEqual({
       token: shown.token,
       ...{ tool: 'pay', toolCallId: 'u1', callId: 'c1', sessionId: 's1', expiresAt: 1000 },
+      digest: expect.stringMatching(/^[\w-]{43}$/),
       input: { b: [{ d: 1, c: 'é' }], a: 2 },
     });
     subscription.unsubscribe();
@@ -340,6 +341,25 @@ describe('what a desk refuses', () => {
     expect(seen).toEqual([]);
     await desk.decide(token, true);
     expect(seen).toEqual([{ approved: true }, '|']);
+  });
+
+  it('I20: an edit by a client, unless the program allows it', async () => {
+    const edit = (amount: number) => ({ approved: true, input: { amount } });
+    const refused = { code: 'invalidRequest', status: 403 };
+    const closed = approvalQueue({ key });
+    const { seen } = heard(closed);
+    const { token } = await waiting(closed);
+    expect(await rejection(closed.decide(token, edit(6)))).toMatchObject(refused);
+    expect(seen).toEqual([]);
+    // The input as it was shown is no edit.
+    await closed.decide(token, edit(5));
+    expect(seen).toEqual([edit(5), '|']);
+    const some = queueOf({ edits: ({ tool }, { amount }) => tool === 'pay' && Number(amount) < 5 });
+    const other = heard(some);
+    const { token: second } = await waiting(some);
+    expect(await rejection(some.decide(second, edit(6)))).toMatchObject(refused);
+    await some.decide(second, edit(4));
+    expect(other.seen).toEqual([edit(4), '|']);
   });
 
   it('X15: keys that reach a prototype', async () => {

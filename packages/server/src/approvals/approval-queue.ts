@@ -1,5 +1,5 @@
 import { type ApprovalRequest, type Approver, MillraceError, type Verdict } from '@millrace/core';
-import { checkOptions, isDelay, type Rule } from '@millrace/core/values';
+import { canonicalJson, checkOptions, isDelay, type Rule } from '@millrace/core/values';
 import {
   asyncScheduler,
   concatMap,
@@ -22,7 +22,14 @@ import { type OpenAiApprovals, openAiApprovals } from '../openai/decisions.js';
 import type { Asking } from '../parts/part.js';
 import { type ApprovalKey, keysOf } from './approval-keys.js';
 import { approvalsHandler } from './approvals-handler.js';
-import { type Claims, createNonce, hashOf, isShowable, plainArguments } from './claims.js';
+import {
+  type Claims,
+  createNonce,
+  digestOf,
+  hashOf,
+  isShowable,
+  plainArguments,
+} from './claims.js';
 import { decided$ } from './decisions.js';
 import { readVerdict, type VerdictOfClient } from './read-verdict.js';
 import { askByMessage } from './until-asked.js';
@@ -46,6 +53,12 @@ export interface ApprovalQueueOptions {
   readonly key: ApprovalKey | readonly ApprovalKey[];
   /** How long a request waits for its decision, in milliseconds. Default: 300,000, five minutes. */
   readonly expiresInMs?: number;
+  /**
+   * Whether clients may edit the input that they approve, or a test of an edit. An edit is validated, and goes to all other
+   * deciders. An input equal to the one shown is not an edit. Default: false.
+   */
+  readonly edits?:
+    boolean | ((request: ApprovalRequest, input: Readonly<Record<string, unknown>>) => boolean);
 }
 
 /** Holds tool calls until a client approves or denies them. */
@@ -86,13 +99,14 @@ export const approvalQueue = (options: ApprovalQueueOptions): ApprovalQueue => {
   checkOptions('approvalQueue()', options, rules);
   const signer = createTokenSigner(keysOf(options.key));
   const pending = createPendingRequests<QueuedRequest>(maxOutcomes);
-  const { expiresInMs = 300_000 } = options;
+  const { expiresInMs = 300_000, edits = false } = options;
   const desk: ApprovalDesk = {
     requests$: pending.shown$,
     decide: async (token, given) => {
       const verdict = readVerdict(given);
       const queued = await requestFor(signer, pending, token);
       if (verdict.approved && verdict.input !== undefined) {
+        if (!mayEdit(edits, queued.request, verdict.input)) throw editRefused();
         const problems = await firstValueFrom(queued.request.problems$(verdict.input));
         if (problems.length > 0) throw invalidInput(problems);
       }
@@ -125,12 +139,24 @@ export const approvalQueue = (options: ApprovalQueueOptions): ApprovalQueue => {
 /** Remembered outcomes. Tokens of older requests are rejected as no longer pending. */
 const maxOutcomes = 10_000;
 
+const mayEdit = (
+  edits: NonNullable<ApprovalQueueOptions['edits']>,
+  request: ApprovalRequest,
+  input: Readonly<Record<string, unknown>>,
+): boolean =>
+  canonicalJson(input) === canonicalJson(plainArguments(request.input)) ||
+  (typeof edits === 'function' ? edits(request, input) : edits);
+
 // `keysOf` checks the key: the error of a rule would print the value.
 const anyKey: Rule = [() => true, 'a key'];
 
 const rules: Readonly<Record<keyof ApprovalQueueOptions, Rule>> = {
   key: anyKey,
   expiresInMs: isDelay,
+  edits: [
+    (value) => typeof value === 'boolean' || typeof value === 'function',
+    'true, false or a function of a request and an input',
+  ],
 };
 
 interface QueuedRequest extends PendingRequest {
@@ -177,7 +203,7 @@ const notShowable: Verdict = {
 
 const signed = async (
   signer: TokenSigner,
-  { tool, toolCallId, input: given, context }: ApprovalRequest,
+  { tool, toolCallId, toolCall, input: given, context }: ApprovalRequest,
   nonce: string,
   expiresAt: number,
 ): Promise<Pick<QueuedRequest, 'claims' | 'shown'>> => {
@@ -195,7 +221,7 @@ const signed = async (
   } as const;
   const shown = Object.freeze({
     token: await signer.sign(claims),
-    ...{ tool, toolCallId, callId, input, expiresAt },
+    ...{ tool, toolCallId, callId, input, expiresAt, digest: await digestOf(toolCall) },
     ...(sessionId !== undefined && { sessionId }),
   });
   return { claims, shown };
@@ -249,6 +275,11 @@ const expired = (): MillraceError => refusal('This request has expired.', 410);
 
 /** The call has ended or was unsubscribed, or it waits in another process. */
 const notPending = (): MillraceError => refusal('This request is no longer pending.', 410);
+
+const editRefused = (): MillraceError => {
+  const message = 'The input cannot be edited. Approve it as it was shown, or deny it.';
+  return new MillraceError('invalidRequest', message, { userMessage: message, status: 403 });
+};
 
 /** The tool rejects the input that replaces the model's. */
 const invalidInput = (problems: readonly string[]): MillraceError => {

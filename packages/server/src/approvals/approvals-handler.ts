@@ -13,7 +13,7 @@ export interface ApprovalsHandlerOptions {
 /**
  * Creates a handler for `POST { token, approved, input?, reason? }` as JSON. It decides on the request and answers 204,
  * or answers `{ "error": "…" }` with 400 for a malformed body, 401, 409 or 410 for a token that cannot decide (see
- * `decide`), 405 for another method, 413 for a body over `maxBytes`, 415 for another content type, and 422 for an input
+ * `decide`), 403 for an edit that is not allowed, 405 for another method, 413 for a body over `maxBytes`, 415 for another content type, and 422 for an input
  * that the tool rejects. Never rejects. The token is the only authorization.
  */
 export const approvalsHandler = (

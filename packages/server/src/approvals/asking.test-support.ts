@@ -11,7 +11,7 @@ import {
 export const key = 'a key of thirty-two bytes or more';
 
 export const queueOf = (options: Partial<ApprovalQueueOptions> = {}): ApprovalQueue =>
-  approvalQueue({ key, ...options });
+  approvalQueue({ key, edits: true, ...options });
 
 /** Requests an approval as a call does before it runs a tool. */
 export const asking$ = (
@@ -21,6 +21,7 @@ export const asking$ = (
 ): Observable<Verdict> => {
   const given = approve({
     ...{ tool: 'pay', toolCallId: 'u1', input: { amount: 5 }, value: { amount: 5 } },
+    ...{ toolCall: { type: 'tool_call', id: 'u1', name: 'pay', input: { amount: 5 } }, round: 1 },
     problems$: () => of([]),
     context: lentToolContext({ callId: 'c1', toolCallId: 'u1', ...lent }),
     ...request,

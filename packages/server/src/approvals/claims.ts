@@ -1,4 +1,5 @@
-import { isRecord } from '@millrace/core/values';
+import type { ToolCallBlock } from '@millrace/core';
+import { canonicalJson, isRecord } from '@millrace/core/values';
 import { hidesKeys, plainJson } from '../plain-json.js';
 import { toBase64url } from './base64url.js';
 
@@ -45,11 +46,10 @@ export const isShowable = (input: Readonly<Record<string, unknown>>): boolean =>
 
 /** The SHA-256 of plain JSON, independent of the order of keys. */
 export const hashOf = async (plain: unknown): Promise<string> => {
-  const bytes = new TextEncoder().encode(JSON.stringify(plain, sorted));
+  const bytes = new TextEncoder().encode(canonicalJson(plain));
   return toBase64url(new Uint8Array(await globalThis.crypto.subtle.digest('SHA-256', bytes)));
 };
 
-const sorted = (_key: string, value: unknown): unknown =>
-  isRecord(value)
-    ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
-    : value;
+/** The digest of the name and the arguments of a tool call. */
+export const digestOf = ({ name, input }: Pick<ToolCallBlock, 'name' | 'input'>): Promise<string> =>
+  hashOf(plainJson({ name, input }));

@@ -16,6 +16,7 @@ import {
 } from 'rxjs';
 import type { Conversations } from '../chat/conversations.js';
 import type { Past } from '../chat/past.js';
+import { digestOf } from './claims.js';
 import { badRequest } from '../inbound.js';
 import { type ApprovalDesk, decidedAlready } from './pending-requests.js';
 import { questionOf, type ReadVerdict, readVerdict, type VerdictOfClient } from './read-verdict.js';
@@ -49,7 +50,11 @@ export const decided$ = (
           concatMap(({ questions }) => {
             const open = read.filter((answer) => isOpen(questions, answer));
             if (open.length > 0 && !runs.some((run) => run.callId === callId)) throw noLonger(410);
-            const decisions = open.map((answer) => decision$(approvals, past$, answer));
+            const decisions = open.map((answer) =>
+              from(askedOn(questions, answer)).pipe(
+                concatMap((digest) => decision$(approvals, past$, answer, digest)),
+              ),
+            );
             return concat(...decisions, of(callId));
           }),
         ),
@@ -69,11 +74,18 @@ const isOpen = (questions: Past['questions'], { localId, question }: Answer): bo
   return last?.isOpen === true && last.question === question;
 };
 
-/** Decides, unless another client has decided meanwhile. */
+/** The digest of the tool call that a question was on. */
+const askedOn = async (questions: Past['questions'], { localId }: Answer): Promise<string> => {
+  const asked = questions.get(localId);
+  return asked === undefined ? '' : digestOf(asked.toolCall);
+};
+
+/** Decides, unless another client has decided meanwhile, or the call asks about another input now. */
 const decision$ = (
   approvals: ApprovalDesk,
   past$: Observable<Past>,
   answer: Answer,
+  digest: string,
 ): Observable<never> => {
   const { callId, localId, verdict } = answer;
   const late$ = past$.pipe(
@@ -87,7 +99,7 @@ const decision$ = (
     ),
     take(1),
     timeout({ first: waitMs, with: () => late$ }),
-    concatMap(({ token }) => from(approvals.decide(token, verdict))),
+    concatMap((it) => (it.digest === digest ? from(approvals.decide(it.token, verdict)) : EMPTY)),
     catchError((error: unknown) => {
       if (isMillraceError(error) && error.message === decidedAlready) return EMPTY;
       throw error;

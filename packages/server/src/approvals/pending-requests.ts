@@ -19,6 +19,8 @@ export interface PendingApproval {
   readonly sessionId?: string;
   /** The input as plain JSON, including preset values, before the tool's schema transforms it. */
   readonly input: unknown;
+  /** The digest of the tool call without the values that the program sets: a decision on another one does not count. */
+  readonly digest: string;
   /** Milliseconds since the epoch, by the scheduler of the call. */
   readonly expiresAt: number;
 }
@@ -32,7 +34,7 @@ export interface ApprovalDesk {
   readonly requests$: Observable<readonly PendingApproval[]>;
   /**
    * Decides, once per token; resolves after the call has received the verdict. Validates the verdict of the client: an
-   * `invalidRequest` error with status 400, or 422 if the tool rejects the input, leaves the token valid. Rejects with
+   * `invalidRequest` error with status 400, 403 if the client may not edit the input, or 422 if the tool rejects it, leaves the token valid. Rejects with
    * `invalidResume` if the token is not valid (status 401), was already used or has other arguments (409), or has
    * expired or is no longer pending (410).
    */

@@ -5,7 +5,7 @@ import { plainJson } from '../plain-json.js';
 /** A validated verdict. */
 export interface ReadVerdict {
   readonly approved: boolean;
-  readonly input?: unknown;
+  readonly input?: Readonly<Record<string, unknown>>;
   readonly reason?: string;
 }
 
@@ -48,7 +48,7 @@ export const readVerdict = (verdict: unknown): ReadVerdict => {
   };
 };
 
-const inputOf = (input: unknown): unknown => {
+const inputOf = (input: unknown): Readonly<Record<string, unknown>> => {
   const plain = plainJson(input);
   if (isRecord(input) && isRecord(plain)) return plain;
   throw badRequest("'input' must be an object of arguments");

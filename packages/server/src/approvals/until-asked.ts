@@ -18,6 +18,7 @@ import {
   takeWhile,
   tap,
 } from 'rxjs';
+import { askedAfter, type Past } from '../chat/past.js';
 import type { ApprovalDesk } from './pending-requests.js';
 import { questionId, questionOf } from './read-verdict.js';
 import type { AskedApproval, Asking, Part, PartOf } from '../parts/part.js';
@@ -45,8 +46,21 @@ const through =
   (toParts) =>
   (event$) =>
     defer(() => {
-      const seen: Seen = { callId: '', step: undefined, asked: new Map(), decided: new Map() };
+      const seen: Seen = {
+        callId: '',
+        step: undefined,
+        asked: new Map(),
+        decided: new Set(),
+        questions: new Map(),
+      };
       return event$.pipe(
+        tap((event) => {
+          if (
+            event.parentId === undefined &&
+            isEvent(event, 'approvalRequested', 'approvalDecided')
+          )
+            seen.questions = askedAfter(seen.questions, event);
+        }),
         connect((shared$) => merge(shared$.pipe(toParts), shared$.pipe(rests))),
         tap((item) => {
           if (isPart(item)) see(seen, item);
@@ -63,8 +77,9 @@ interface Seen {
   step: PartOf<'stepStart' | 'stepEnd'> | undefined;
   /** By their ids in the call. */
   readonly asked: Map<string, AskedApproval>;
-  /** The number of verdicts, by the ids in the client. */
-  readonly decided: Map<string, number>;
+  /** Those decided on, by the ids in the client. */
+  readonly decided: Set<string>;
+  questions: Past['questions'];
 }
 
 const see = (seen: Seen, part: Part): void => {
@@ -74,11 +89,10 @@ const see = (seen: Seen, part: Part): void => {
   if (part.type === 'stepEnd') seen.step = undefined;
   if (part.type !== 'notice') return;
   const { notice, by } = part;
-  const decided = 'toolCallId' in notice ? (seen.decided.get(notice.toolCallId) ?? 0) : 0;
-  if (notice.name === 'approvalDecided') seen.decided.set(notice.toolCallId, decided + 1);
+  if (notice.name === 'approvalDecided') seen.decided.add(notice.toolCallId);
   if (notice.name !== 'approvalRequested') return;
   const { toolCallId, toolName, localId } = notice;
-  const id = questionId(toolCallId, decided + 1);
+  const id = questionId(toolCallId, seen.questions.get(localId)?.question ?? 1);
   seen.asked.set(localId, { toolCallId, toolName, localId, questionId: id, expiresAt: 0, by });
 };
 

@@ -40,6 +40,13 @@ const payingServer = (answers: readonly ScriptedAnswer[], options: ChatServerOpt
     tool({ name: 'slow', description: 'Waits.', run: () => released$.pipe(take(1)) }),
     tool({ name: 'where', description: 'Asks the client.', run: () => suspend() }),
     requireApproval(
+      requireApproval(
+        tool({ name: 'raised', description: 'Pays.', input, run }),
+        approvals.approve,
+      ),
+      () => ({ approved: true, input: { amount: 50 } }),
+    ),
+    requireApproval(
       requireApproval(tool({ name: 'twice', description: 'Pays.', run }), approvals.approve),
       approvals.approve,
     ),
@@ -381,6 +388,32 @@ describe('the approval buttons of the AI SDK', () => {
     const answered = JSON.stringify(client.messages).replaceAll(`"id":"${id}"`, `"id":"${id}?2"`);
     expect(await post(JSON.parse(answered) as UIMessage[])).toContain('Done.');
     expect(paid).toHaveLength(1);
+  });
+
+  it('I20: decide on the input that was shown, not on one that another approver made of it', async () => {
+    const { server, paid } = payingServer([
+      [toolCall('raised', { amount: 5 }, 't'), finish()],
+      [text('Done.')],
+    ]);
+    const client = new Client(server, false);
+    await client.sendMessage({ text: 'Pay.' });
+    const id = client.tools[0]?.approval?.id ?? '';
+    await client.addToolApprovalResponse({ id, approved: true });
+    const post = async (messages: unknown) => {
+      const answer = await fetchOf(server)('http://localhost/api/chat', {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ id: 'a', messages }),
+      });
+      return answer.text();
+    };
+    const asked = await Promise.all([post(client.messages), post(client.messages)]);
+    expect(asked.map((it) => it.includes(`"approvalId":"${id}?3"`))).toEqual([true, true]);
+    // Nobody has seen the raised amount yet.
+    expect(paid).toEqual([]);
+    const answered = JSON.stringify(client.messages).replaceAll(`"id":"${id}"`, `"id":"${id}?3"`);
+    expect(await post(JSON.parse(answered))).toContain('Done.');
+    expect(paid).toEqual([{ amount: 50 }]);
   });
 
   it('let two clients decide at once: the later verdict is ignored', async () => {

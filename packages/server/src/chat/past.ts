@@ -1,5 +1,13 @@
-import { type AgentEvent, isEvent, isMillraceError, type Message } from '@millrace/core';
+import {
+  type AgentEvent,
+  type EventOf,
+  isEvent,
+  isMillraceError,
+  type Message,
+  type ToolCallBlock,
+} from '@millrace/core';
 import { type CallStore, replay$ } from '@millrace/core/journal';
+import { isSameInput } from '@millrace/core/values';
 import { catchError, endWith, type Observable, of, pairwise, reduce } from 'rxjs';
 
 /** The part of a call that a client must know if it joins late. */
@@ -11,7 +19,14 @@ export interface Past {
   /** The ids of the tool calls whose results it was asked with. */
   readonly results: readonly string[];
   /** The last questions on its tool calls, by their ids in the call. */
-  readonly questions: ReadonlyMap<string, { readonly question: number; readonly isOpen: boolean }>;
+  readonly questions: ReadonlyMap<string, AskedQuestion>;
+}
+
+export interface AskedQuestion {
+  readonly question: number;
+  readonly isOpen: boolean;
+  /** What was asked about. */
+  readonly toolCall: ToolCallBlock;
 }
 
 /** Reads the events of a call so far, and keeps only these. */
@@ -56,15 +71,7 @@ const pastAfter = (
     return { ...past, takenBack: [...past.takenBack, event] };
   }
   if (isOwn && isEvent(event, 'approvalRequested', 'approvalDecided')) {
-    const { id } = event.toolCall;
-    const { question, isOpen } = past.questions.get(id) ?? { question: 0, isOpen: false };
-    const isAsked = event.type === 'approvalRequested';
-    // A call that is resumed asks the open question again.
-    const now = { question: isOpen ? question : question + 1, isOpen: isAsked };
-    return {
-      ...past,
-      questions: new Map(past.questions).set(id, isAsked ? now : { ...now, question }),
-    };
+    return { ...past, questions: askedAfter(past.questions, event) };
   }
   if (!isOwn || !isEvent(event, 'preCall')) return past;
   return {
@@ -74,4 +81,16 @@ const pastAfter = (
       message.role === 'tool' ? message.content.map(({ toolCallId }) => toolCallId) : [],
     ),
   };
+};
+
+/** The last questions, after one more event. A resumed call asks the open one again, unless its tool call has changed. */
+export const askedAfter = (
+  questions: Past['questions'],
+  { type, toolCall }: EventOf<'approvalRequested' | 'approvalDecided'>,
+): Past['questions'] => {
+  const { question = 0, isOpen = false, toolCall: before } = questions.get(toolCall.id) ?? {};
+  const isAsked = type === 'approvalRequested';
+  const isAgain = !isAsked || (isOpen && before !== undefined && isSameInput(before, toolCall));
+  const now = { question: isAgain ? question : question + 1, isOpen: isAsked, toolCall };
+  return new Map(questions).set(toolCall.id, now);
 };

@@ -96,7 +96,7 @@ export const createRoutes = (
 ): ((request: Request) => Observable<Response>) => {
   const { path, served } = options;
   const { approvals } = served;
-  const protocols = [
+  const protocols: readonly ChatProtocol[] = [
     aiSdkRoutes(path, options.aiSdk),
     () => approvals?.chat.routes(path) ?? [],
     ...options.protocols,

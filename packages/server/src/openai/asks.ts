@@ -9,6 +9,7 @@ import {
   type ToolCallBlock,
   type Usage,
 } from '@millrace/core';
+import { isSameInput } from '@millrace/core/values';
 import {
   BehaviorSubject,
   defer,
@@ -56,14 +57,14 @@ export const questionsAfter = (
   if (!isOwn || !isEvent(event, 'approvalRequested', 'approvalDecided')) return questions;
   const { toolCall, callId, iteration } = event;
   const earlier = questions.filter((it) => it.toolCall.id === toolCall.id);
-  const open = earlier.find(({ approved }) => approved === undefined);
+  const open = earlier.findLast(({ approved }) => approved === undefined);
   if (event.type === 'approvalDecided') {
     return questions.map((it) =>
       it === open ? { ...it, toolCall, approved: event.approved } : it,
     );
   }
   // A call that is resumed asks the open question again.
-  if (open !== undefined) return questions;
+  if (open !== undefined && isSameInput(open.toolCall, toolCall)) return questions;
   const id = `${callId}/${iteration}/${toolCall.id}?${earlier.length + 1}`;
   const number = questions.length + 1;
   return [...questions, { number, id, itemId: `mcpr_${callId}_${number}`, toolCall }];

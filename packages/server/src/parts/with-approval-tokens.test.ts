@@ -10,12 +10,18 @@ const toolCall = { type: 'tool_call', id: 'u', name: 'pay', input: { amount: 5 }
 const events: Readonly<Record<string, AgentEvent>> = {
   b: eventOf({ type: 'preCall', input: [] }, { iteration: 0 }),
   p: eventOf({ type: 'preActing', toolCall }),
-  r: eventOf({ type: 'approvalRequested', toolCall }),
-  y: eventOf({ type: 'approvalDecided', toolCall, approved: true }),
-  n: eventOf({ type: 'approvalDecided', toolCall, approved: false, reason: 'sk-hunter2' }),
+  r: eventOf({ type: 'approvalRequested', toolCall, round: 1 }),
+  y: eventOf({ type: 'approvalDecided', toolCall, round: 1, approved: true }),
+  n: eventOf({
+    type: 'approvalDecided',
+    toolCall,
+    round: 1,
+    approved: false,
+    reason: 'sk-hunter2',
+  }),
 };
 const waits = (callId: string, toolCallId: string): PendingApproval => ({
-  ...{ tool: 'pay', callId, toolCallId, input: {}, expiresAt: 9 },
+  ...{ tool: 'pay', callId, toolCallId, input: {}, expiresAt: 9, digest: '' },
   token: `token of ${callId}/${toolCallId}`,
 });
 const lists = {

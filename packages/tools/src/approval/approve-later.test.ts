@@ -1,10 +1,13 @@
 import { describe, expect, it } from '@jest/globals';
 import {
   type Agent,
+  approval,
+  type Approver,
   createAgent,
   inProcessMemory,
   type MemoryFactory,
   preset,
+  requireApproval,
   tool,
   toolOutput,
   toolResults,
@@ -255,6 +258,60 @@ describe('T13: a tool that is approved later', () => {
     let count = 1;
     while (await until(count)) count += 1;
     expect(count).toBeGreaterThan(8);
+  });
+
+  it('I20: is asked about after the approvers of the tool, once about each input', async () => {
+    const process = begin();
+    const asked: unknown[] = [];
+    const make = (approver: Approver) => {
+      const guarded = requireApproval(payer(process), approver);
+      return createAgent({
+        model: always(({ messages }) =>
+          messages.length === 1 ? [toolCall('pay', order)] : [text('Done.')],
+        ),
+        tools: [approveLater(guarded)],
+      });
+    };
+    const halves: Approver = ({ input: given }) => {
+      asked.push(given['crowns']);
+      return { approved: true, input: { ...given, crowns: 6 } };
+    };
+    const [shown] = await suspended(process, () => make(halves));
+    expect(shown?.asked).toEqual({ ...order, crowns: 6 });
+    expect(asked).toEqual([12]);
+    await sessionOf(process, make(halves)).call(toolResults({ [shown?.id ?? '']: true }));
+    expect(process.paid).toEqual([{ ...order, crowns: 6 }]);
+    expect(asked).toEqual([12]);
+    const denied = begin();
+    const agent = createAgent({
+      model: scriptedModel([toolCall('pay', order)], [text('Done.')]),
+      tools: [approveLater(requireApproval(payer(denied), () => false))],
+    });
+    expect(await sessionOf(denied, agent).call('Pay.')).toMatchObject({
+      ...{ reason: 'answer', toolCalls: [{ isError: true }] },
+    });
+  });
+
+  it('I20: goes back to the person if its input changes after the approval', async () => {
+    const process = begin();
+    let crowns = 20;
+    // Inherited, so it also decides on the tool call that was approved.
+    const more = approval(({ tool: name, input: given }) =>
+      name === 'pay'
+        ? { approved: true, input: { ...given, crowns: Math.min(22, ++crowns) } }
+        : true,
+    );
+    const agent = () => clerk(process).with(more);
+    const seen: unknown[] = [];
+    let reply = await sessionOf(process, agent()).call('Pay.');
+    while (reply.reason === 'suspended' && seen.length < 9) {
+      const [{ toolCall: waiting } = { toolCall: undefined }] = reply.suspensions ?? [];
+      seen.push(waiting?.input['crowns']);
+      expect(process.paid).toEqual([]);
+      reply = await sessionOf(process, agent()).call(toolResults({ [waiting?.id ?? '']: true }));
+    }
+    expect(seen).toEqual([21, 22]);
+    expect(process.paid).toEqual([{ ...order, crowns: 22 }]);
   });
 
   it('says what it needs, and runs nothing without it', async () => {

@@ -12,10 +12,18 @@ import {
   type Tool,
   type ToolOutput,
   type ToolContext,
+  toolCallsOf,
+  type ToolCallBlock,
   toolOutput,
 } from '@millrace/core';
 import { jsonSchema } from '@millrace/core/schema';
-import { checkOptions, isFunction, isRecord, parsedJson } from '@millrace/core/values';
+import {
+  canonicalJson,
+  checkOptions,
+  isFunction,
+  isRecord,
+  parsedJson,
+} from '@millrace/core/values';
 import { concatMap, defer, from, map, type Observable, of } from 'rxjs';
 
 export interface ApproveLaterOptions {
@@ -27,7 +35,8 @@ export interface ApproveLaterOptions {
  * Makes a tool wait for an approval that comes later: the call ends with reason `suspended`, and the next call of the
  * session brings the decision, in any process. The tool runs when it is approved. Its `suspensions` have the tool call
  * `approve_…` with the model's input, and `{ tool }` as the `request`. The result that decides is `true`, or
- * `{ approved, reason }`; anything else denies, and the model reads the reason. It needs a session, `journal()` and
+ * `{ approved, reason }`; anything else denies, and the model reads the reason. The approvers of the tool decide before the person is
+ * asked, and if its input changes afterwards, the person is asked again. It needs a session, `journal()` and
  * `suspendBelow`, otherwise the tool is not run. Tools that take `extras` are refused with `config`.
  *
  * @example
@@ -52,7 +61,7 @@ export const approveLater = (guarded: Tool, options: ApproveLaterOptions = {}): 
   const agent = createAgent({
     name,
     model: script(ask.name, name),
-    tools: [ask, guarded],
+    tools: [ask, asApproved(guarded, ask.name)],
     use: [
       on(
         'postActing',
@@ -60,7 +69,7 @@ export const approveLater = (guarded: Tool, options: ApproveLaterOptions = {}): 
       ),
     ],
   });
-  return tool({
+  const asking = tool({
     name,
     description,
     // A library of schemas may add methods of its own.
@@ -74,16 +83,64 @@ export const approveLater = (guarded: Tool, options: ApproveLaterOptions = {}): 
         concatMap((problems) =>
           problems.length > 0
             ? of(refused(`Invalid arguments:\n${problems.map((it) => `- ${it}`).join('\n')}`))
-            : agent
-                .call$(JSON.stringify(input), {
-                  parent,
-                  ...(!when(input, parent) && { model: script(name, name) }),
-                })
-                .pipe(map(outputOf)),
+            : defer(() => {
+                const text = JSON.stringify(input);
+                const asksNobody = !when(input, parent) && { model: script(ask.name, name, name) };
+                return agent.call$(text, { parent, ...asksNobody });
+              }).pipe(map(outputOf)),
         ),
       ),
   });
+  return { ...asking, deciders: (guarded.deciders ?? []).map((it) => decidingFor(guarded, it)) };
 };
+
+type Decider = NonNullable<Tool['deciders']>[number];
+
+/** An approver of the guarded tool, which decides before the person is asked. */
+const decidingFor = (guarded: Tool, { name, decide$ }: Decider): Decider => ({
+  name,
+  decide$: (use, checked) => {
+    const own = {
+      ...use,
+      tool: guarded,
+      check$: (other: ToolCallBlock) => use.check$(other, guarded),
+    };
+    return own.check$(checked.toolCall).pipe(
+      concatMap((ready) => (ready.status === 'ready' ? decide$(own, ready) : of(ready))),
+      map((said) => (said.status === 'ready' ? { ...checked, toolCall: said.toolCall } : said)),
+    );
+  },
+});
+
+/** The guarded tool, which runs with the input that was approved only. Another one goes back to the person. */
+const asApproved = (guarded: Tool, ask: string): Tool => ({
+  ...guarded,
+  deciders: [
+    {
+      name: 'approveLater',
+      decide$: ({ lent: { messages } }, checked) => {
+        const { toolCall } = checked;
+        const approved = latest(messages, ask)?.input ?? parsedJson(firstText(messages));
+        return of(
+          canonicalJson(approved) === canonicalJson(toolCall.input)
+            ? checked
+            : { status: 'refused', toolCall, problems: [], why: changed },
+        );
+      },
+    },
+  ],
+});
+
+const changed = 'Not run: its input has changed since it was approved.';
+
+const latest = (messages: readonly Message[], name: string): ToolCallBlock | undefined =>
+  toolCallsIn(messages).findLast((toolCall) => toolCall.name === name);
+
+const toolCallsIn = (messages: readonly Message[]): readonly ToolCallBlock[] =>
+  messages.flatMap((message) => (message.role === 'assistant' ? toolCallsOf(message) : []));
+
+const firstText = (messages: readonly Message[]): string =>
+  messages.filter(({ role }) => role === 'user').map(textOf)[0] ?? '';
 
 const checked = (guarded: Tool): Tool => {
   const isTool = isRecord(guarded) && typeof guarded.validation$ === 'function';
@@ -102,10 +159,10 @@ const problems$ = (guarded: Tool, input: unknown): Observable<readonly string[]>
         map((read) => (read.valid ? [] : read.problems)),
       );
 
-/** Asks, runs the tool if it is approved, and reports its error. It asks nothing if both have the same name. */
-const script = (ask: string, run: string): Model => ({
+/** Asks, runs the tool if it is approved, and reports its error. `first` is what it calls first. */
+const script = (ask: string, run: string, first = ask): Model => ({
   name: 'approval',
-  stream$: ({ messages }) => from([...answerTo(messages, ask, run), end]),
+  stream$: ({ messages }) => from([...answerTo(messages, ask, run, first), end]),
 });
 
 const end: ModelChunk = { type: 'finish', finish: 'stop' };
@@ -114,17 +171,23 @@ const answerTo = (
   messages: readonly Message[],
   ask: string,
   run: string,
+  first: string,
 ): readonly ModelChunk[] => {
-  const input = messages.filter(({ role }) => role === 'user').map(textOf)[0];
+  const call = (name: string, json: string): readonly ModelChunk[] => [
+    { type: 'toolCall', id: name, name, json },
+  ];
   const last = messages.at(-1);
   const result = last?.role === 'tool' ? last.content[0] : undefined;
-  if (result === undefined) return [{ type: 'toolCall', id: ask, name: ask, json: input ?? '' }];
-  if (result.toolCallId === run) return [{ type: 'text', text: textOf(result) }];
-  const given = parsedJson(textOf(result));
-  const { approved, reason } = isRecord(given) ? given : { approved: given };
-  if (approved === true && !result.isError) {
-    return [{ type: 'toolCall', id: run, name: run, json: input ?? '' }];
+  if (result === undefined) return call(first, firstText(messages));
+  const asked = toolCallsIn(messages).find(({ id }) => id === result.toolCallId);
+  const input = JSON.stringify(asked?.input);
+  const text = textOf(result);
+  if (asked?.name === run) {
+    return result.isError && text === changed ? call(ask, input) : [{ type: 'text', text }];
   }
+  const given = parsedJson(text);
+  const { approved, reason } = isRecord(given) ? given : { approved: given };
+  if (approved === true && !result.isError) return call(run, input);
   const why = typeof reason === 'string' ? ` ${reason}` : '';
   return [{ type: 'text', text: `Not run: this call to ${run} was not approved.${why}` }];
 };

@@ -307,6 +307,33 @@ describe('T23: the tool calls of code', () => {
     expect(asked).toEqual(['run_javascript', 'weather']);
   });
 
+  it('I20: run with an input that every decider of the agent has seen, in layers of any priority', async () => {
+    const code =
+      'try { return await tools.weather({ city: "Oslo" }) } catch (e) { return e.message }';
+    const only = on(
+      'preActing',
+      filter(({ toolCall: { name, input } }) => name !== 'weather' || input['city'] === 'Oslo'),
+    );
+    const edits = approval(({ tool: name }) =>
+      name === 'weather' ? { approved: true, input: { city: 'Rome' } } : true,
+    );
+    expect((await run(code, { layers: [only, edits] })).text).toContain('was rejected');
+    const seen: number[] = [];
+    const noting = (priority: number): Layer => ({
+      name: `noting ${priority}`,
+      priority,
+      step:
+        ({ call: { parentId } }) =>
+        (next) =>
+        (step) => {
+          if (step.kind === 'intent' && parentId !== undefined) seen.push(priority);
+          return next(step);
+        },
+    });
+    await run(code, { layers: [5, 35, 50, 100, 200].map(noting) });
+    expect(seen).toEqual([5, 35, 50, 100, 200]);
+  });
+
   it('are limited, by the agent, by the layer and by a budget', async () => {
     const code = `let n = 0; try { for (;;) { await tools.weather({ city: 'Oslo' }); n += 1; } } catch (e) { return n + e.message }`;
     expect((await run(code, { limits: { maxToolCalls: 3 } })).text).toMatch(

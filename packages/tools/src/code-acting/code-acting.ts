@@ -66,8 +66,8 @@ export interface CodeActingOptions {
  * recorded results. `Date` shows the start of the call, and `Math.random` is seeded. An error of the code is a result
  * with its line. Interrupts and unsubscribing end the sandbox immediately.
  *
- * Interceptors of `preActing`, `actingChunk` and `postActing`, and layers with a `step` and a priority of 100 or more, apply to the
- * tool calls of the code as well. Does not apply to sub-agents.
+ * Interceptors of `preActing`, `actingChunk` and `postActing`, and layers with a `step`, apply to the tool calls of the code
+ * as well. Does not apply to sub-agents.
  *
  * @example
  * ```ts
@@ -271,14 +271,18 @@ const endings: Readonly<Partial<Record<Reply['reason'], string>>> = {
 
 /** The part of a layer of the agent that concerns tool calls. Inherited layers apply by themselves. */
 const layerForTools = (layer: Layer): readonly Layer[] => {
-  if (layer.inherit === true || layer.name === name) return [];
+  if (layer.inherit === true || layer.name === name || isInterrupt(layer)) return [];
   if (isInterceptor(layer)) return isOfTools(layer) ? [layer] : [];
   const { step, priority = 100 } = layer;
   const on = (layer.on ?? []).filter(isOfTools);
-  const wraps = step !== undefined && priority >= 100;
+  const wraps = step !== undefined;
   if (on.length === 0 && !wraps) return [];
   return [{ name: layer.name, priority, on, ...(wraps && { step: stepsOfTools(step) }) }];
 };
+
+/** Every call has its own. */
+const isInterrupt = ({ name: own, priority }: Layer): boolean =>
+  own === 'interrupt' && priority === 40;
 
 const isInterceptor = (layer: Layer): layer is Interceptor & Layer => 'hook' in layer;
 
