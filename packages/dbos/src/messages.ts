@@ -36,7 +36,7 @@ export type Message =
 export interface AskedCall {
   readonly callId: string;
   readonly toolCallId: string;
-  /** What was asked about. A decision without it counts in the first round only. */
+  /** The tool call that was asked about. A decision without it counts in the first round only. */
   readonly asked?: Pick<ToolCallBlock, 'name' | 'input'>;
 }
 

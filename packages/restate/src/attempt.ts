@@ -51,7 +51,7 @@ export type CallMessage =
       readonly type: 'decide';
       readonly callId: string;
       readonly toolCallId: string;
-      /** What was asked about. Without it, the decision counts in the first round only. */
+      /** The tool call that was asked about. Without it, the decision counts in the first round only. */
       readonly asked?: Pick<ToolCallBlock, 'name' | 'input'>;
       readonly verdict: Verdict;
     };

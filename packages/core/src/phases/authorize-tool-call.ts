@@ -54,7 +54,7 @@ export const answered = (toolCall: ToolCallBlock, answer: ToolOutput): Authoriza
 /** Decide on every tool call, after the tool's own deciders. */
 export const decidersOfCall = cell('call', (): Decider[] => []);
 
-/** Whether more than the validation may decide on the tool calls of a call, whatever the tool. */
+/** Whether more than the validation may decide on all tool calls of a call. */
 export const isDecidedOn = ({ hooks, local }: Pick<Context, 'hooks' | 'local'>): boolean =>
   hooks.intercepts('preActing') || local(decidersOfCall).length > 0;
 
@@ -64,7 +64,7 @@ interface Deciding {
   readonly onInput: (toolCall: ToolCallBlock) => void;
   /** Called with inputs that all interceptors agree to, and at the end. Only the first one counts. */
   readonly announce: (toolCall: ToolCallBlock) => void;
-  /** The result, if the tool does not run whoever agrees. */
+  /** The result of a tool call that does not run, even if all agree. */
   readonly refused: ToolOutput | undefined;
 }
 
@@ -83,14 +83,14 @@ interface Refusal {
   readonly failed: boolean;
 }
 
-/** What a decider puts out: the tool call, edited or not, or a refusal. */
-type Said = Refusal | { readonly toolCall: ToolCallBlock; readonly checked?: ReadyUse };
+/** The outcome of one decider: the tool call, edited or not, or a refusal. */
+type Decided = Refusal | { readonly toolCall: ToolCallBlock; readonly checked?: ReadyUse };
 
 /** A member of the list, with the decider that it stands for. */
 interface Member {
   readonly name: string;
   readonly of: object;
-  readonly ask$: (walk: Walk) => Eventual<Said>;
+  readonly ask$: (walk: Walk) => Eventual<Decided>;
 }
 
 interface Ended {
@@ -147,15 +147,15 @@ export const authorization$ = (
 const decidedAlone$ = (validation: Member, toolCall: ToolCallBlock): Observable<Authorization> => {
   const walk = { toolCall, input: '', held: new Map(), decidedBy: [] };
   return made$(() => validation.ask$(walk)).pipe(
-    thenMap((said) =>
-      'answer' in said
-        ? toAuthorization({ walk, refused: said }, { usage: noUsage })
-        : toAuthorization({ walk: { ...walk, ...said } }, { usage: noUsage }),
+    thenMap((decided) =>
+      'answer' in decided
+        ? toAuthorization({ walk, refused: decided }, { usage: noUsage })
+        : toAuthorization({ walk: { ...walk, ...decided } }, { usage: noUsage }),
     ),
   );
 };
 
-/** Asks the first one of the list that does not agree, until there is none or one refuses. */
+/** Asks the first one of the list that does not agree, until all agree or one refuses. */
 const walked$ = (
   walk: Walk,
   list: (walk: Walk) => readonly Member[],
@@ -165,9 +165,9 @@ const walked$ = (
     const member = list(walk).find((it) => walk.held.get(it.of) !== walk.input);
     if (member === undefined) return { walk };
     return made$(() => member.ask$(walk)).pipe(
-      thenMap((said): Eventual<Ended> => {
-        const after = stepOn(walk, member, said);
-        if ('answer' in said) return { walk: after, refused: said };
+      thenMap((decided): Eventual<Ended> => {
+        const after = stepOn(walk, member, decided);
+        if ('answer' in decided) return { walk: after, refused: decided };
         if (after.input !== walk.input) onEdit(walk.toolCall, after.toolCall, member.name);
         return editsOf(after).length > maxEdits
           ? { walk: after, refused: unsettled(after) }
@@ -176,11 +176,11 @@ const walked$ = (
     );
   });
 
-const stepOn = (walk: Walk, { name, of: decider }: Member, said: Said): Walk => {
-  const toolCall = 'answer' in said ? walk.toolCall : said.toolCall;
+const stepOn = (walk: Walk, { name, of: decider }: Member, decided: Decided): Walk => {
+  const toolCall = 'answer' in decided ? walk.toolCall : decided.toolCall;
   const isEdited = toolCall !== walk.toolCall;
   const input = isEdited ? inputOf(toolCall) : walk.input;
-  const given = 'answer' in said ? undefined : said.checked;
+  const given = 'answer' in decided ? undefined : decided.checked;
   const by = { name, edited: isEdited, round: editsOf(walk).length + 1 };
   return {
     ...{ toolCall, input, held: new Map(walk.held).set(decider, input) },
@@ -232,7 +232,7 @@ const intercepting = (interceptor: EachHook<'preActing'>, { iteration }: OpenRun
       interceptor
         .ask$(iteration, { type: 'preActing', toolCall })
         .pipe(
-          thenMap((event): Said =>
+          thenMap((event): Decided =>
             event === undefined
               ? { answer: failedOutput('Not run: this tool call was rejected.'), failed: false }
               : { toolCall: editedBy(name, toolCall, event.toolCall) },
@@ -274,12 +274,12 @@ const validating = (
       return { answer: failedOutput(obstacle ?? ''), failed: true };
     }
     return checked$(context, tool, toolCall, plan).pipe(
-      thenMap((checked): Said => {
+      thenMap((checked): Decided => {
         if (checked.status === 'refused') return no(checked);
         reportRepair(context, run, toolCall, checked.toolCall);
         return { toolCall: editOf(toolCall, checked.toolCall), checked };
       }),
-      recovering<Said>(failing(context, run, toolCall)),
+      recovering<Decided>(failing(context, run, toolCall)),
     );
   },
 });
@@ -320,10 +320,12 @@ const createApproving = (context: Needs, run: OpenRun, plan: Planned) => {
         report: (event) => hooks.report(run.iteration, event),
       };
       return made$(() => decider.decide$(use, checked)).pipe(
-        thenMap((said): Said =>
-          said.status === 'ready' ? { toolCall: editOf(toolCall, said.toolCall) } : no(said),
+        thenMap((decided): Decided =>
+          decided.status === 'ready'
+            ? { toolCall: editOf(toolCall, decided.toolCall) }
+            : no(decided),
         ),
-        recovering<Said>(failing(context, run, toolCall)),
+        recovering<Decided>(failing(context, run, toolCall)),
       );
     },
   });

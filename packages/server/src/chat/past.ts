@@ -25,7 +25,7 @@ export interface Past {
 export interface AskedQuestion {
   readonly question: number;
   readonly isOpen: boolean;
-  /** What was asked about. */
+  /** The tool call that was asked about. */
   readonly toolCall: ToolCallBlock;
 }
 

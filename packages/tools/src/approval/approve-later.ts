@@ -85,8 +85,8 @@ export const approveLater = (guarded: Tool, options: ApproveLaterOptions = {}): 
             ? of(refused(`Invalid arguments:\n${problems.map((it) => `- ${it}`).join('\n')}`))
             : defer(() => {
                 const text = JSON.stringify(input);
-                const asksNobody = !when(input, parent) && { model: script(ask.name, name, name) };
-                return agent.call$(text, { parent, ...asksNobody });
+                const isFree = !when(input, parent) && { model: script(ask.name, name, name) };
+                return agent.call$(text, { parent, ...isFree });
               }).pipe(map(outputOf)),
         ),
       ),
@@ -107,7 +107,9 @@ const decidingFor = (guarded: Tool, { name, decide$ }: Decider): Decider => ({
     };
     return own.check$(checked.toolCall).pipe(
       concatMap((ready) => (ready.status === 'ready' ? decide$(own, ready) : of(ready))),
-      map((said) => (said.status === 'ready' ? { ...checked, toolCall: said.toolCall } : said)),
+      map((decided) =>
+        decided.status === 'ready' ? { ...checked, toolCall: decided.toolCall } : decided,
+      ),
     );
   },
 });
