@@ -25,10 +25,10 @@ export const createAnswerReports = (): AnswerReports => {
       ),
     end: (event) => {
       const counted = usageOf(at(event, 'usage'));
-      const told = factsOf(at(event, 'delta'), at(event, 'usage'));
+      const reported = factsOf(at(event, 'delta'), at(event, 'usage'));
       usage = { ...usage, ...counted };
-      facts = { ...facts, ...told };
-      return reportChunks(counted, told);
+      facts = { ...facts, ...reported };
+      return reportChunks(counted, reported);
     },
   };
 };

@@ -30,7 +30,7 @@ export interface WireTool {
   readonly fields: JsonRecord;
 }
 
-/** Where a user may set breakpoints in a request, other than on blocks of messages. */
+/** The places of a request in which a user may set breakpoints, other than blocks of messages. */
 export interface OwnMarks {
   readonly body: JsonRecord;
   readonly tools: readonly WireTool[];
@@ -40,7 +40,7 @@ export interface OwnMarks {
 export interface MarkBudget {
   /** Whether the user may set another one on a block of a message, which then counts. */
   readonly takeOwn: (time: CacheTime) => boolean;
-  /** The lifetime of another breakpoint of Millrace, which then counts; `undefined` if there is none left. */
+  /** The lifetime of another breakpoint of Millrace, which then counts; `undefined` if no other is left. */
   readonly take: () => CacheTime | undefined;
 }
 

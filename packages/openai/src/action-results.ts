@@ -47,7 +47,7 @@ const writers: ReadonlyMap<string, Write> = new Map<string, Write>([
       type: 'computer_call_output',
       call_id: id,
       output: screenshotOf(result),
-      // Whoever brings the result has seen the checks in the input of the call.
+      // The program that brings the result has seen the checks in the input of the call.
       ...(Array.isArray(checks) && checks.length > 0 ? { acknowledged_safety_checks: checks } : {}),
     }),
   ],

@@ -170,7 +170,7 @@ const toolCalls = (
 const isCustomCall = (vendorData: VendorData | undefined, vendor: string): boolean =>
   vendorData?.vendor === vendor && textAt(vendorData.data, 'type') === 'custom';
 
-/** What the vendor signed or cited in the text. */
+/** The signatures and citations of the vendor in the text. */
 const textFields = (
   { content }: AssistantMessage,
   { profile: { name, takesAnnotations } }: Target,

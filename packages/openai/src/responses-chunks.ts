@@ -112,11 +112,11 @@ const doneChunks = (event: Event, ledger: Ledger, source: ReaderSource): Chunks 
   }
 };
 
-const textDone = (event: Event, said: unknown, ledger: Ledger): Chunks => {
+const textDone = (event: Event, given: unknown, ledger: Ledger): Chunks => {
   const type = 'message';
-  if (textAt(said, 'text') === '' && textAt(said, 'refusal') === '') return [];
+  if (textAt(given, 'text') === '' && textAt(given, 'refusal') === '') return [];
   const message = ledger.itemOf(type, event['item_id'], event['output_index']);
-  absorbText(message, contentKey(event), said, rank.value);
+  absorbText(message, contentKey(event), given, rank.value);
   return ledger.catchUp(message);
 };
 

@@ -13,7 +13,7 @@ import type { ReaderSource } from './wire-model.js';
 export const rank = { streamed: 0, value: 1, item: 2, response: 3 } as const;
 export type Rank = (typeof rank)[keyof typeof rank];
 
-/** One value of an item that may be streamed: a text, a part of the reasoning, or the arguments of a call. */
+/** One value of an item that may be streamed: text, a part of the reasoning, or the arguments of a call. */
 export interface Part {
   readonly deltas: string[];
   settled: string;
@@ -39,7 +39,7 @@ export interface Unit {
   /** Unique within its item. */
   readonly key: string;
   readonly kind: 'text' | 'thinking' | 'call' | 'block';
-  /** What must not differ between the stream and the end, apart from the text. */
+  /** The fields that must not differ between the stream and the end, apart from the text. */
   readonly identity: string;
   readonly start: readonly ModelChunk[];
   readonly text: string;
@@ -84,32 +84,30 @@ const valueOf = (part: Part): string => {
 };
 
 /** Adds what an event or the response says about an item. */
-export const absorb = (item: OutputItem, said: unknown, by: Rank): void => {
-  const given = Object.entries(fieldsOf(said)).filter(([, value]) => value !== null);
-  item.fields =
-    by < item.rank
-      ? { ...Object.fromEntries(given), ...item.fields }
-      : { ...item.fields, ...Object.fromEntries(given) };
+export const absorb = (item: OutputItem, given: unknown, by: Rank): void => {
+  const entries = Object.entries(fieldsOf(given)).filter(([, value]) => value !== null);
+  const fields = Object.fromEntries(entries);
+  item.fields = by < item.rank ? { ...fields, ...item.fields } : { ...item.fields, ...fields };
   if (by > item.rank) item.rank = by;
   switch (item.type) {
     case 'message':
-      listAt(said, 'content').forEach((part, index) => absorbText(item, String(index), part, by));
+      listAt(given, 'content').forEach((part, index) => absorbText(item, String(index), part, by));
       break;
     case 'reasoning':
       for (const [field, letter] of [
         ['summary', 's'],
         ['content', 'c'],
       ] as const) {
-        listAt(said, field).forEach((part, index) =>
+        listAt(given, field).forEach((part, index) =>
           settle(partOf(item, `${letter}${index}`), at(part, 'text'), by),
         );
       }
       break;
     case 'function_call':
-      settle(partOf(item, callPart), at(said, 'arguments'), by);
+      settle(partOf(item, callPart), at(given, 'arguments'), by);
       break;
     case 'custom_tool_call':
-      settle(partOf(item, callPart), at(said, 'input'), by);
+      settle(partOf(item, callPart), at(given, 'input'), by);
       break;
   }
 };
@@ -117,14 +115,14 @@ export const absorb = (item: OutputItem, said: unknown, by: Rank): void => {
 export const callPart = 'input';
 
 /** Adds a complete part of a message. */
-export const absorbText = (item: OutputItem, key: string, said: unknown, by: Rank): void => {
-  const refusal = textAt(said, 'refusal');
-  const text = textAt(said, 'text') || refusal;
+export const absorbText = (item: OutputItem, key: string, given: unknown, by: Rank): void => {
+  const refusal = textAt(given, 'refusal');
+  const text = textAt(given, 'text') || refusal;
   if (text === '') return;
   const part = partOf(item, key);
   part.isRefusal ||= refusal !== '';
   settle(part, text, by);
-  const annotations = listAt(said, 'annotations');
+  const annotations = listAt(given, 'annotations');
   if (annotations.length > 0 && by >= part.annotationsRank) {
     part.annotations = [...annotations];
     part.annotationsRank = by;
@@ -137,7 +135,7 @@ export const isRefused = ({ parts }: OutputItem): boolean =>
 
 /** The place of an item among the others. */
 export interface Place {
-  /** A text precedes it. */
+  /** Text precedes it. */
   readonly followsText: boolean;
   /** The vendor ran the call itself: its output is another item. */
   readonly isRun: boolean;
@@ -182,7 +180,7 @@ const textUnits = (
   });
 };
 
-/** Opens a block of text, where the default would not do. */
+/** Opens a block of text if the default would not do. */
 export const textStart = (
   { fields }: OutputItem,
   separate: boolean,
@@ -236,7 +234,7 @@ const callUnit = (item: OutputItem, source: ReaderSource, isFinal: boolean): Uni
   ends: [],
 });
 
-/** The arguments that the text of a custom tool becomes, not closed while the text may go on. */
+/** The arguments that the text of a custom tool becomes, not closed while more text may follow. */
 const customText = (item: OutputItem, source: ReaderSource, isFinal: boolean): string => {
   const part = partOf(item, callPart);
   const text = valueOf(part);

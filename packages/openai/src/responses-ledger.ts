@@ -23,7 +23,7 @@ import type { ReaderSource } from './wire-model.js';
 
 type Chunks = readonly ModelChunk[];
 
-/** What was emitted of a unit. */
+/** The part of a unit that was emitted. */
 interface Sent {
   readonly item: OutputItem;
   readonly key: string;
@@ -117,7 +117,7 @@ export class Ledger {
     return unitsOf(item, this.#source, place).flatMap((unit) => this.#advance(item, unit) ?? []);
   }
 
-  /** Emits what is missing of the final output, or all of it anew. Returns whether it is a refusal. */
+  /** Emits what is missing of the final output, or all of it again. Returns whether it is a refusal. */
   conclude(output: readonly unknown[]): { readonly chunks: Chunks; readonly refused: boolean } {
     const items = this.#finalItems(output);
     const refused = items.some(isRefused);
@@ -236,8 +236,12 @@ export class Ledger {
   }
 
   /** The known item of an event, unless that is about another one at the same place. */
-  #find(said: unknown, index: unknown, isDone: boolean): OutputItem | undefined {
-    const [type, id, callId] = [textAt(said, 'type'), textAt(said, 'id'), textAt(said, 'call_id')];
+  #find(given: unknown, index: unknown, isDone: boolean): OutputItem | undefined {
+    const [type, id, callId] = [
+      textAt(given, 'type'),
+      textAt(given, 'id'),
+      textAt(given, 'call_id'),
+    ];
     const named = id === '' ? undefined : this.#named(id);
     if (named?.type === type && isSameCall(named, callId)) return named;
     const placed =
@@ -254,11 +258,11 @@ export class Ledger {
   /** The items of the completed response. What it leaves out counts if the vendor had completed it. */
   #finalItems(output: readonly unknown[]): readonly OutputItem[] {
     const known = [...this.#items];
-    const listed = output.flatMap((said, index) => {
-      if (textAt(said, 'type') === '') return [];
-      const item = this.#match(known, said, index) ?? this.#create(textAt(said, 'type'), index);
+    const listed = output.flatMap((given, index) => {
+      if (textAt(given, 'type') === '') return [];
+      const item = this.#match(known, given, index) ?? this.#create(textAt(given, 'type'), index);
       known.splice(0, known.length, ...known.filter((it) => it !== item));
-      absorb(item, said, rank.response);
+      absorb(item, given, rank.response);
       return [item];
     });
     if (listed.length === 0) return known.sort(byIndex);
@@ -269,8 +273,12 @@ export class Ledger {
     }, listed);
   }
 
-  #match(known: readonly OutputItem[], said: unknown, index: number): OutputItem | undefined {
-    const [type, id, callId] = [textAt(said, 'type'), textAt(said, 'id'), textAt(said, 'call_id')];
+  #match(known: readonly OutputItem[], given: unknown, index: number): OutputItem | undefined {
+    const [type, id, callId] = [
+      textAt(given, 'type'),
+      textAt(given, 'id'),
+      textAt(given, 'call_id'),
+    ];
     const alike = known.filter((item) => item.type === type && isSameCall(item, callId));
     return (
       alike.find(({ fields }) => callId !== '' && fields['call_id'] === callId) ??
