@@ -48,7 +48,7 @@ const limits: readonly string[] = [
   'ratelimit',
 ];
 
-/** The longest wait for a limit of which nothing is left; for one that does not say, if there is only one. */
+/** The longest wait for a limit with nothing left. It also applies to a single limit that reports no remainder. */
 const resetMs = (headers: HeadersLike, now: number): number | undefined => {
   const found = limits.flatMap((name) => {
     const [prefix, kind = ''] = name.split(/(?<=ratelimit)-/);
