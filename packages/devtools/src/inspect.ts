@@ -7,7 +7,7 @@ import {
   type Perform,
   watch,
 } from '@millrace/core';
-import { isRecord } from '@millrace/core/values';
+import { isRecord, isSameInput } from '@millrace/core/values';
 import {
   concatMap,
   defer,
@@ -139,6 +139,13 @@ interface Noted {
 type Unplaced = Mark extends infer Each ? Without<Each> : never;
 type Without<Each> = Each extends Mark ? Omit<Each, 'at' | 'callId'> : never;
 
+/** Each interceptor of a tool call gets an event of its own. */
+const isSameEvent = (one: HoldableEvent, other: HoldableEvent): boolean =>
+  one === other ||
+  (one.type === 'preActing' &&
+    other.type === 'preActing' &&
+    isSameInput(one.toolCall, other.toolCall));
+
 type Passage = Extract<Unplaced, { readonly mark: 'interceptors' }>;
 
 const createNoted = (context: LayerContext, add: (mark: Mark) => void): Noted => {
@@ -154,7 +161,7 @@ const createNoted = (context: LayerContext, add: (mark: Mark) => void): Noted =>
     const entered = open.get(key);
     if (entered === undefined) return;
     open.delete(key);
-    const isEdited = event !== undefined && event !== entered.event;
+    const isEdited = event !== undefined && !isSameEvent(event, entered.event);
     mark({ ...entered.passage, phase, ...(isEdited && { isEdited }) });
   };
   const namesOf = new Map(holdable.map((type) => [type, interceptorsOf(layers, type)]));

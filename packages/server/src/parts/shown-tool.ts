@@ -58,7 +58,7 @@ export const createShownTool = (by: CallRef, messageId: string, localId: string)
   };
   const toolCall: ShownTool['toolCall'] = (use) => {
     const before = lastShown;
-    if (hasEnded || (before?.name === use.name && before.input === use.input)) return [];
+    if (hasEnded || (before !== undefined && isShownAs(before, use))) return [];
     lastShown = use;
     return before === undefined
       ? complete(use)
@@ -96,6 +96,11 @@ export const createShownTool = (by: CallRef, messageId: string, localId: string)
 const nameOf = ({ name }: ToolCallBlock): string => (name === '' ? 'unknown' : name);
 
 const inputOf = ({ input, invalidInput }: ToolCallBlock): unknown => invalidInput ?? input;
+
+const isShownAs = (one: ToolCallBlock, other: ToolCallBlock): boolean =>
+  one.name === other.name &&
+  one.invalidInput === other.invalidInput &&
+  (one.input === other.input || stringify(one.input) === stringify(other.input));
 
 /** An interceptor may have changed the input to something that JSON cannot represent. */
 const stringify = (input: unknown): string => {

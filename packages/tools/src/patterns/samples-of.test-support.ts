@@ -51,8 +51,15 @@ const ofObject = ({ properties = {}, required = [] }: SchemaOf): Samples => {
   const without = (...names: readonly string[]) =>
     Object.fromEntries(Object.entries(whole).filter(([name]) => !names.includes(name)));
   const optional = Object.keys(properties).filter((name) => !required.includes(name));
+  const isNeeded = (name: string): boolean =>
+    required.includes(name) && properties[name]?.default === undefined;
   const each = (kind: keyof Samples) =>
-    samples.flatMap(([name, of]) => of[kind].map((value) => ({ ...whole, [name]: value })));
+    samples.flatMap(([name, of]) =>
+      of[kind]
+        // A null for an optional key counts as absent (T5).
+        .filter((value) => value !== null || isNeeded(name))
+        .map((value) => ({ ...whole, [name]: value })),
+    );
   return {
     valid: [whole, without(...optional), ...each('valid')],
     invalid: ['text', null, ['text'], ...required.map((name) => without(name)), ...each('invalid')],
