@@ -3,6 +3,7 @@ import {
   type Access,
   answerToolIf,
   checkModelCall,
+  listAt,
   optionHint,
   textAt,
   toolNames,
@@ -80,7 +81,9 @@ const specOf = (model: string, options: AnthropicOptions, access: MessagesAccess
   const { cache, builtInTools = [] } = options;
   const requests = createRequests(access);
   const write = messagesRequest({ ...options, model, cache: toCacheTime(cache ?? true) });
-  const builtIn = builtInTools.map((tool) => textAt(tool, 'name'));
+  const builtIn = [...builtInTools, ...listAt(options.body, 'tools')].map((tool) =>
+    textAt(tool, 'name'),
+  );
   return {
     name: model,
     ...(takesTemperature(access) ? {} : { unsupported: ['temperature'] }),

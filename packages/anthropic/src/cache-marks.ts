@@ -30,17 +30,17 @@ export interface WireTool {
   readonly fields: JsonRecord;
 }
 
-/** The places of a request in which a user may set breakpoints, other than blocks of messages. */
+/** The parts of a request, other than blocks of messages, on which a user may set breakpoints. */
 export interface OwnMarks {
   readonly body: JsonRecord;
-  readonly tools: readonly WireTool[];
+  readonly tools: readonly JsonRecord[];
 }
 
 /** The breakpoints that are left for a request, which the user's own count towards. */
 export interface MarkBudget {
   /** Whether the user may set another one on a block of a message, which then counts. */
   readonly takeOwn: (time: CacheTime) => boolean;
-  /** The lifetime of another breakpoint of Millrace, which then counts; `undefined` if no other is left. */
+  /** The lifetime of another breakpoint of Millrace, which then counts; `undefined` if all are taken. */
   readonly take: () => CacheTime | undefined;
 }
 
@@ -52,7 +52,7 @@ export const createMarkBudget = (
   { body, tools }: OwnMarks,
   cache: CacheTime | undefined,
 ): MarkBudget => {
-  const marks = tools.map(({ fields }) => fields['cache_control']).filter(isMark);
+  const marks = tools.map((tool) => tool['cache_control']).filter(isMark);
   const ofBody = body['cache_control'];
   // That of the body is the last one, so only a longer lifetime matters.
   const times = new Set<CacheTime>([

@@ -46,7 +46,7 @@ const locationOf = (citation: JsonRecord): Citation['location'] => {
 /** Response fields that requests may not contain. */
 const unsendable = 'file_id';
 
-/** The citations of text to send back; those of other vendors are left out. */
+/** The citations to send back with their text; those of other vendors are left out. */
 export const citationsBack = (citations: readonly Citation[] = []): TextCitationParam[] =>
   citations.flatMap(({ vendorData }): TextCitationParam[] => {
     const { [unsendable]: _, ...fields } = fieldsBack(vendorData);

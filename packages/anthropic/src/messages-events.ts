@@ -198,7 +198,7 @@ const workIn = ({ block, isClosed }: OpenBlock): string | undefined => {
   return type === 'server_tool_use' || type === 'mcp_tool_use' ? textAt(block, 'name') : undefined;
 };
 
-/** Text after another block is a message of its own; adjacent text blocks are one. */
+/** Text after another block is a message of its own; adjacent blocks of text are one. */
 const textStart = (before: OpenBlock | undefined): ModelChunk =>
   before?.block['type'] === 'text' ? { type: 'textStart' } : { type: 'textStart', separate: true };
 

@@ -368,5 +368,8 @@ describe('the body of a request', () => {
       output_config: { effort: 'low' },
     });
     expect(bodyOf({}, { body: { max_tokens: 5 } })['max_tokens']).toBe(5);
+    const fetch = { type: 'web_fetch_20260318', name: 'web_fetch' };
+    const more = bodyOf({ tools: [weather] }, { builtInTools: [search], body: { tools: [fetch] } });
+    expect(more['tools']).toMatchObject([search, { name: 'weather' }, fetch]);
   });
 });

@@ -6,7 +6,9 @@ import type { AssistantMessage, Message, ModelRequest } from '@millrace/core';
 import { isRecord } from '@millrace/core/values';
 import {
   type JsonRecord,
+  listAt,
   memoizeLast,
+  mergeBody,
   type RawJson,
   rawJsonList,
   stringifyObject,
@@ -36,7 +38,7 @@ export interface RequestSettings {
   readonly effort?: Effort | undefined;
   readonly cache?: CacheTime | undefined;
   readonly builtInTools?: readonly JsonRecord[] | undefined;
-  /** Further fields. They override all others. */
+  /** Further fields. Objects are merged one level deep, and lists united; any other field overrides. */
   readonly body?: JsonRecord | undefined;
 }
 
@@ -55,6 +57,7 @@ export const messagesRequest = (
   const budget = budgetOf(thinking);
   const systemOf = systemBlocks();
   const builtIn = builtInTools.map((tool) => ({ json: JSON.stringify(tool), fields: tool }));
+  const inBody = listAt(extra, 'tools').filter(isRecord);
   const declarationOf = toolDeclaration();
   const messagesOf = wireMessages();
   return (request, naming, now) => {
@@ -66,7 +69,10 @@ export const messagesRequest = (
     const allTools = [...builtIn, ...declared];
     const { settled, open } = messagesOf(request.messages, naming);
     const canThink = budget === 0 || canContinueThinking(open);
-    const marks = createMarkBudget({ body: extra, tools: allTools }, cache);
+    const marks = createMarkBudget(
+      { body: extra, tools: [...allTools.map(({ fields }) => fields), ...inBody] },
+      cache,
+    );
     // In the order of their use: the last one covers all before it.
     const ownMarked = withOwnMarks(open, marks);
     const earlier = settled(marks);
@@ -75,7 +81,7 @@ export const messagesRequest = (
     // The fixed part of the system prompt covers the tools.
     const tools =
       fixed.length > 0 ? allTools.map(({ json }) => json) : withToolsMarked(allTools, marks);
-    return stringifyObject({
+    const fields = {
       model,
       max_tokens: tokensFor(model, request.maxTokens ?? settings.maxTokens, canThink ? budget : 0),
       system: filled(system),
@@ -85,7 +91,9 @@ export const messagesRequest = (
       temperature: request.temperature,
       stop_sequences: request.stopSequences?.length === 0 ? undefined : request.stopSequences,
       stream: true,
-      ...extra,
+    };
+    return stringifyObject({
+      ...mergeBody(fields, extra),
       container: containerFor(settings, request.messages, now),
       output_config: outputConfig(settings, request),
       thinking: canThink ? thinking : undefined,

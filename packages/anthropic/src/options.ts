@@ -18,7 +18,10 @@ export interface AnthropicOptions extends VendorSettings {
   readonly builtInTools?: readonly JsonRecord[] | undefined;
   /** Names of beta features to enable. Default: none. */
   readonly betas?: readonly string[] | undefined;
-  /** Further fields of the request. They override all others. */
+  /**
+   * Further fields of the request. Objects are merged one level deep and lists united with those that Millrace sends; any
+   * other field overrides.
+   */
   readonly body?: JsonRecord | undefined;
 }
 

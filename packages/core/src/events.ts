@@ -65,6 +65,10 @@ export interface ChunkOf {
   readonly toolCall?: { readonly index: number; readonly id: string; readonly name: string };
 }
 
+/** Whether a chunk is a delta, which others may continue. Citations and blocks are whole. */
+export const isGrowing = ({ kind }: Pick<ChunkOf, 'kind'>): boolean =>
+  kind !== 'citation' && kind !== 'block';
+
 /** A model message. An edit affects execution and memory. */
 export interface AfterModel {
   readonly message: AssistantMessage;

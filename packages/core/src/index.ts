@@ -82,7 +82,6 @@ export type {
   ModelRequest,
   RequestOptions,
   ToolDeclaration,
-  VendorOptions,
 } from './models/model.js';
 export type { InputSchema, JsonSchema, Validation, Validator } from './values/schema.js';
 export { tool, type ToolDefinition } from './tools/tool.js';

@@ -3,6 +3,7 @@ import {
   type JsonRecord,
   memoizeByObject,
   memoizeLast,
+  mergeBody,
   rawJson,
   rawJsonList,
   stringifyObject,
@@ -17,7 +18,6 @@ import type {
 import { chatMessages } from './chat-messages.js';
 import { isCustom } from './custom-tools.js';
 import { fitSchema, type FittedSchema, fitToolSchema } from './fit-schema.js';
-import { mergeBody } from './merge-body.js';
 import type { ReasoningEffort, Verbosity } from './profile.js';
 import { sharedFields } from './shared-fields.js';
 import type { Target, WriteRequest } from './wire-model.js';

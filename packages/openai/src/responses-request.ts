@@ -2,6 +2,7 @@ import type { JsonSchema, RequestOptions } from '@millrace/core';
 import {
   type JsonRecord,
   memoizeByObject,
+  mergeBody,
   rawJson,
   rawJsonList,
   stringifyObject,
@@ -11,7 +12,6 @@ import {
 import type { ResponseCreateParamsStreaming } from 'openai/resources/responses/responses';
 import { fitSchema, fitToolSchema } from './fit-schema.js';
 import { isCustom } from './custom-tools.js';
-import { mergeBody } from './merge-body.js';
 import type { ReasoningEffort, Verbosity } from './profile.js';
 import { responsesInput, type ResponsesTarget } from './responses-input.js';
 import { sharedFields } from './shared-fields.js';

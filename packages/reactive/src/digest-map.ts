@@ -104,7 +104,7 @@ const isText = (event: AgentEvent): event is DeltaOf =>
   (event.type === 'reasoningChunk' ||
     event.type === 'summaryChunk' ||
     event.type === 'planningChunk') &&
-  event.kind !== 'toolInput';
+  (event.kind === 'text' || event.kind === 'thinking');
 
 const rules = {
   summarise: isFunction,

@@ -10,6 +10,7 @@ export type { Endings, Exchange, Reader, WireEvent, WireRequest } from './exchan
 export { exchange$ } from './exchange-stream.js';
 export { failure, type Fault } from './failure.js';
 export { faultOf } from './fault-of.js';
+export { mergeBody } from './merge-body.js';
 export { memoizeByObject, memoizeLast } from './memoize.js';
 export { withNamePrefix } from './name-prefix.js';
 export { optionHint } from './option-hint.js';

@@ -1,5 +1,5 @@
 import { MillraceError } from '../values/errors.js';
-import type { AgentEvent, EventOf } from '../events.js';
+import { type AgentEvent, type EventOf, isGrowing } from '../events.js';
 import { isRecord } from '../values/json.js';
 import type { NewRecord, StoredRecord } from './call-store-driver.js';
 import { canBeWritten, parsedText, withValue } from './record-json.js';
@@ -197,7 +197,8 @@ const isSame = (one: unknown, other: unknown): boolean => {
 
 export type Delta = EventOf<'reasoningChunk' | 'summaryChunk' | 'planningChunk'>;
 
-export const isDelta = (event: AgentEvent): event is Delta => deltaTypes.has(event.type);
+export const isDelta = (event: AgentEvent): event is Delta =>
+  deltaTypes.has(event.type) && 'kind' in event && isGrowing(event);
 
 export const deltaTypes: ReadonlySet<string> = new Set([
   'reasoningChunk',
@@ -210,6 +211,7 @@ export const continues = (before: Delta, after: Delta): boolean =>
   before.callId === after.callId &&
   before.messageId === after.messageId &&
   before.kind === after.kind &&
+  before.textPhase === after.textPhase &&
   before.toolCall?.index === after.toolCall?.index &&
   before.toolCall?.id === after.toolCall?.id &&
   before.toolCall?.name === after.toolCall?.name;

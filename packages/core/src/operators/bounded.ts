@@ -28,7 +28,7 @@ import {
 } from 'rxjs';
 import type { DemandGate } from '../flow/demand.js';
 import { MillraceError, misuse } from '../values/errors.js';
-import type { AgentEvent, EventOf } from '../events.js';
+import { type AgentEvent, type EventOf, isGrowing } from '../events.js';
 import { checkOptions, having, isDelay, oneOf, wholeNumber } from '../values/options.js';
 import { createFifo, type Fifo } from '../flow/fifo.js';
 import { createTrampoline, subscribeOnTrampoline } from '../flow/trampoline.js';
@@ -245,9 +245,10 @@ const createEventQueue = <Event extends AgentEvent>(mergeFrom = 0): Fifo<Event> 
 type DeltaEvent = EventOf<'reasoningChunk' | 'summaryChunk' | 'planningChunk'>;
 
 const isDelta = <Event extends AgentEvent>(event: Event): event is Event & DeltaEvent =>
-  event.type === 'reasoningChunk' ||
-  event.type === 'summaryChunk' ||
-  event.type === 'planningChunk';
+  (event.type === 'reasoningChunk' ||
+    event.type === 'summaryChunk' ||
+    event.type === 'planningChunk') &&
+  isGrowing(event);
 
 export const isAnswerDelta = <Event extends AgentEvent>(
   event: Event,
@@ -261,6 +262,7 @@ const continues = (earlier: AgentEvent, later: AgentEvent): boolean =>
   earlier.messageId === later.messageId &&
   earlier.type === later.type &&
   earlier.kind === later.kind &&
+  earlier.textPhase === later.textPhase &&
   earlier.toolCall?.id === later.toolCall?.id;
 
 /** Merges consecutive deltas into the last event. */

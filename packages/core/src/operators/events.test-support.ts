@@ -1,6 +1,7 @@
 import fc from 'fast-check';
-import type { AgentEvent, EventOf } from '../events.js';
+import type { AgentEvent, ChunkOf, EventOf } from '../events.js';
 import type { Row } from './diagrams.test-support.js';
+import type { Citation } from '../values/message.js';
 import { noUsage, type Usage } from '../values/usage.js';
 
 /** Where an event of a test comes from: a root call named `c`, unless it says otherwise. */
@@ -28,10 +29,12 @@ export const delta = (
     kind = 'text',
     type = 'reasoningChunk',
     toolCall,
+    citation,
     ...place
   }: Place & {
     readonly message?: string;
-    readonly kind?: 'text' | 'thinking' | 'toolInput';
+    readonly kind?: ChunkOf['kind'];
+    readonly citation?: Citation;
     readonly type?: 'reasoningChunk' | 'summaryChunk';
     readonly toolCall?: { readonly index: number; readonly id: string; readonly name: string };
   } = {},
@@ -41,6 +44,7 @@ export const delta = (
   kind,
   delta: text,
   ...(toolCall === undefined ? {} : { toolCall }),
+  ...(citation === undefined ? {} : { citation }),
   ...envelope(place),
 });
 
@@ -97,7 +101,7 @@ export const script: fc.Arbitrary<readonly AgentEvent[]> = fc
       call: fc.constantFrom('a', 'b', 'a/1', 'a/2'),
       isStructural: fc.boolean(),
       message: fc.constantFrom('m', 'n'),
-      kind: fc.constantFrom('text', 'thinking', 'toolInput'),
+      kind: fc.constantFrom('text', 'thinking', 'toolInput', 'citation'),
       type: fc.constantFrom('reasoningChunk', 'summaryChunk'),
       tool: fc.nat(1),
       text: fc.string({ maxLength: 3 }),
@@ -109,9 +113,11 @@ export const script: fc.Arbitrary<readonly AgentEvent[]> = fc
       const place = { call, root: call.charAt(0), seq: index + 1 };
       if (isStructural) return structural(`${index}`, place);
       const toolCall = { index: tool, id: `t${tool}`, name: 'tool' };
-      return delta(text, {
+      const isWhole = chunk.kind === 'citation';
+      return delta(isWhole ? '' : text, {
         ...place,
         ...chunk,
+        ...(isWhole ? { citation: { title: `${index}` } } : {}),
         ...(chunk.kind === 'toolInput' ? { toolCall } : {}),
       });
     }),
@@ -120,7 +126,9 @@ export const script: fc.Arbitrary<readonly AgentEvent[]> = fc
 const textOf = (it: AgentEvent): string => ('delta' in it ? it.delta : '');
 
 const keyOf = (it: AgentEvent): string =>
-  'delta' in it ? JSON.stringify([it.messageId, it.type, it.kind, it.toolCall]) : `${it.seq}`;
+  'delta' in it
+    ? JSON.stringify([it.messageId, it.type, it.kind, it.toolCall, it.citation])
+    : `${it.seq}`;
 
 /** What a call has said, in its order: what continues one another is one. */
 const said = (events: readonly AgentEvent[]): readonly string[] => {

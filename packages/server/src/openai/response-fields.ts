@@ -30,7 +30,7 @@ export const outputText = (text: string, annotations: readonly object[] = []) =>
   logprobs: [],
 });
 
-/** A citation as an annotation of text, by default of its last `length` characters; undefined for an unnamed source. */
+/** Converts a citation to an annotation, by default of the given range of the text; undefined for an unnamed source. */
 export const annotationOf = (
   citation: Citation,
   { from, to }: { readonly from: number; readonly to: number },

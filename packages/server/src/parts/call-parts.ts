@@ -171,7 +171,9 @@ export const createCallParts = (by: CallRef): CallParts => {
           const [shown, before] = messageOf(event.messageId);
           return [
             ...before,
-            ...(event.kind === 'toolInput' ? [] : shown.chunk({ ...event, kind: 'thinking' })),
+            ...(event.kind === 'text' || event.kind === 'thinking'
+              ? shown.chunk({ ...event, kind: 'thinking' })
+              : []),
           ];
         }
         case 'postPlanning':

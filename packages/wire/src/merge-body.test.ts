@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { rawJson, rawJsonList } from '@millrace/wire';
 import { mergeBody } from './merge-body.js';
+import { rawJson, rawJsonList } from './raw-json.js';
 
 describe('further fields of a request', () => {
   it.each<[string, object, object, object]>([

@@ -1,5 +1,6 @@
 import { isRecord } from '@millrace/core/values';
-import { type JsonRecord, plainField } from '@millrace/wire';
+import type { JsonRecord } from './paths.js';
+import { plainField } from './raw-json.js';
 
 /**
  * Adds the user's fields to a request. Objects are merged one level deep, and lists such as `include` and `tools` are
