@@ -303,6 +303,29 @@ describe('the body of a request', () => {
     );
   });
 
+  it.each([
+    ['5m', '1h', ['5m', '5m']],
+    ['1h', '5m', ['1h', '1h']],
+  ] as const)('takes the lifetime of a mark of the user: %s instead of %s', (ttl, cache, times) => {
+    const tools = [
+      { ...weather, vendorOptions: { Anthropic: { cache_control: { type: 'ephemeral', ttl } } } },
+    ];
+    const body = bodyOf({ system: 'Be brief.', tools }, { cache });
+    expect(body).toMatchObject({
+      system: [{ cache_control: { ttl: times[0] } }],
+      messages: [{ content: [{ cache_control: { ttl: times[1] } }] }],
+    });
+  });
+
+  it('adds no marks if the user mixes lifetimes', () => {
+    const messages = (['1h', '5m'] as const).flatMap((cache, at): ModelRequest['messages'] => [
+      { id: `u${at}`, role: 'user', content: [{ type: 'text', text: 'q', cache }] },
+      { id: `a${at}`, role: 'assistant', content: [{ type: 'text', text: 'a' }] },
+    ]);
+    const body = JSON.stringify(bodyOf({ system: 'Be brief.', messages }, { cache: '5m' }));
+    expect(body.split('cache_control')).toHaveLength(3);
+  });
+
   it('marks the part of the system prompt that is the same in every call, and no tool that is loaded later', () => {
     const later = {
       ...weather,

@@ -178,6 +178,33 @@ describe('the events of an answer', () => {
     expect(same).toBeGreaterThan(all / 2);
   });
 
+  it('X31: are redundant at each place, for each kind of block', async () => {
+    const moves = [0, 1, 2].flatMap((how) => [-2, -1, 1, 2, 4].map((by) => ({ how, by })));
+    for (const kind of blockKinds.keys()) {
+      const sent = eventsOf([
+        { kind, cuts: [3] },
+        { kind: 0, cuts: [4] },
+      ]);
+      const message = await messageOf(dataOf(sent));
+      // A start may be repeated, even where it must not be missing.
+      const repeated = sent.map(({ data }) => ({ data, isRedundant: 'content_block' in data }));
+      const disturbed = [
+        ...moves.flatMap(({ how, by }) =>
+          sent.map((_, which) => ({ how, all: disturb(sent, how, which, by) })),
+        ),
+        ...[0, 1, 2, 3, 4].flatMap((by) =>
+          [0, 1].map((which) => ({ how: 0, all: disturb(repeated, 0, which, by) })),
+        ),
+      ];
+      for (const { how, all } of disturbed) {
+        const other = await messageOf(dataOf(all));
+        // A repeated or omitted event has no effect; one that moves may make another unreadable.
+        if (how < 2) expect(other).toEqual(message);
+        else expect([message, 'invalidResponse']).toContainEqual(other);
+      }
+    }
+  });
+
   it('X31: are all read alike, however a value is split', async () => {
     await fc.assert(
       fc.asyncProperty(anyBlocks, async (blocks) => {

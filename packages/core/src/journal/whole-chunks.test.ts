@@ -24,6 +24,7 @@ describe('a journal', () => {
     const model = scriptedModel([
       block('1'),
       block('2'),
+      block('3'),
       { type: 'textStart', phase: 'commentary' },
       text('I look. '),
       { type: 'textStart', phase: 'final_answer' },
@@ -31,12 +32,13 @@ describe('a journal', () => {
       text('snows.'),
       cite('A'),
       cite('B'),
+      cite('C'),
       finish(),
     ]);
     const agent = createAgent({ model, use: [journal(calls)] });
     const live = await lastValueFrom(agent.stream$('?', { callId: 'c' }).pipe(toArray()));
     const replayed = await lastValueFrom(replay$(calls, 'c', { speed: Infinity }).pipe(toArray()));
-    expect(shown(live)).toHaveLength(7);
+    expect(shown(live)).toHaveLength(9);
     expect(shown(replayed)).toEqual(shown(live));
   });
 });

@@ -67,6 +67,24 @@ describe('coalesceMap', () => {
     expect(Object.isFrozen(seen[1])).toBe(true);
   });
 
+  it('I16: never merges citations, which are whole', () => {
+    const gate$ = new Subject<void>();
+    const titles: unknown[] = [];
+    const events = ['A', 'B', 'C', 'D'].map((title, at) =>
+      delta('', { seq: at + 1, kind: 'citation', citation: { title } }),
+    );
+    from(events)
+      .pipe(
+        coalesceMap((event) => {
+          titles.push(event.citation?.title);
+          return gate$;
+        }),
+      )
+      .subscribe();
+    gate$.complete();
+    expect(titles).toEqual(['A', 'B', 'C', 'D']);
+  });
+
   it('I16: merges only what continues the same text', () => {
     const toolInput = (it: string, index: number, name = 'n') =>
       delta(it, { kind: 'toolInput', toolCall: { index, id: `${index}`, name } });
