@@ -25,6 +25,8 @@ export const createShownTool = (by: CallRef, messageId: string, localId: string)
   let shownName = '';
   /** The complete tool call as it was last shown. */
   let lastShown: ToolCallBlock | undefined;
+  /** An approver and the result may show the same edit. */
+  let lastEdit: ToolCallBlock | undefined;
   let hasProgress = false;
   let isSuspended = false;
   let hasEnded = false;
@@ -58,11 +60,12 @@ export const createShownTool = (by: CallRef, messageId: string, localId: string)
   };
   const toolCall: ShownTool['toolCall'] = (use) => {
     const before = lastShown;
-    if (hasEnded || (before !== undefined && isShownAs(before, use))) return [];
+    if (hasEnded || (before?.name === use.name && before.input === use.input)) return [];
     lastShown = use;
-    return before === undefined
-      ? complete(use)
-      : [{ type: 'toolEdit', by, id, name: nameOf(use), input: inputOf(use), isEdited: true }];
+    if (before === undefined) return complete(use);
+    if (lastEdit !== undefined && isShownAs(lastEdit, use)) return [];
+    lastEdit = use;
+    return [{ type: 'toolEdit', by, id, name: nameOf(use), input: inputOf(use), isEdited: true }];
   };
   const end: ShownTool['end'] = (outcome) => {
     const last = outcome.status === 'notRun' ? [] : toolCall(outcome.event.toolCall);
@@ -100,7 +103,7 @@ const inputOf = ({ input, invalidInput }: ToolCallBlock): unknown => invalidInpu
 const isShownAs = (one: ToolCallBlock, other: ToolCallBlock): boolean =>
   one.name === other.name &&
   one.invalidInput === other.invalidInput &&
-  (one.input === other.input || stringify(one.input) === stringify(other.input));
+  stringify(one.input) === stringify(other.input);
 
 /** An interceptor may have changed the input to something that JSON cannot represent. */
 const stringify = (input: unknown): string => {
