@@ -1,6 +1,13 @@
 import type { AgentCard, SendMessageRequest } from '@a2a-js/sdk';
 import type { Client } from '@a2a-js/sdk/client';
-import { MillraceError, tool, type Tool, type ToolContext, type ToolOutput } from '@millrace/core';
+import {
+  MillraceError,
+  tool,
+  type Tool,
+  type ToolContext,
+  type ToolOutput,
+  restoreAsyncContext,
+} from '@millrace/core';
 import { jsonSchema } from '@millrace/core/schema';
 import {
   checkOptions,
@@ -110,6 +117,7 @@ export const a2aTool = (target: string | AgentCard, options: A2aToolOptions): A2
       resetOnRefCountZero: false,
       resetOnComplete: false,
     }),
+    restoreAsyncContext(),
   );
   const made = tool({
     name,

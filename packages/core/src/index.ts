@@ -18,6 +18,7 @@ export { fallback, retry, timeouts } from './models/retry.js';
 export { shortenOnOverflow } from './models/fit-messages.js';
 export { createToolParts, type ToolParts } from './models/tool-parts.js';
 export { output, outputOf, partialOutput$ } from './layers/output.js';
+export { restoreAsyncContext } from './flow/async-context.js';
 export { fromPull } from './flow/from-pull.js';
 export type { Input, InputMessage } from './seams/input.js';
 export type { Interceptor } from './seams/interceptor.js';

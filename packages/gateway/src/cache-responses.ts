@@ -9,6 +9,7 @@ import {
   type ModelContext,
   type ModelRequest,
   type Usage,
+  restoreAsyncContext,
 } from '@millrace/core';
 import {
   checkOptions,
@@ -326,6 +327,7 @@ const orWarn = <T>(
   };
   return (source) =>
     source.pipe(
+      restoreAsyncContext(),
       timeout({
         each: lookupMs,
         scheduler,

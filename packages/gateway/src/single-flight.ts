@@ -1,3 +1,4 @@
+import { restoreAsyncContext } from '@millrace/core';
 import type { Demand, ModelChunk, ModelContext } from '@millrace/core';
 import {
   BehaviorSubject,
@@ -70,6 +71,7 @@ export const createSingleFlight = <T>(): SingleFlight<T> => {
         };
         readers$.next([...readers$.value, reader]);
         return items$.pipe(
+          restoreAsyncContext(),
           concatMap((item) => whenOpen(context.demand, () => read(item, pays))),
           tap({ complete: settle, error: settle }),
           finalize(() => readers$.next(readers$.value.filter((it) => it !== reader))),
@@ -103,6 +105,7 @@ const anyOpen = (readers$: BehaviorSubject<readonly ModelContext[]>): Demand => 
           ),
     ),
     distinctUntilChanged(),
+    restoreAsyncContext(),
   ),
 });
 

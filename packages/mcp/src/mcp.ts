@@ -6,6 +6,7 @@ import {
   type LayerContext,
   type MillraceError,
   type Tool,
+  restoreAsyncContext,
 } from '@millrace/core';
 import type { Call } from '@millrace/core/call';
 import {
@@ -54,6 +55,7 @@ export const mcp = (...servers: readonly McpServer[]): McpLayer => {
   const checked = servers.map((server) => serverOf('mcp()', server));
   const servers$ = combineLatest(checked.map(statusOf$)).pipe(
     share({ connector: () => new ReplaySubject(1) }),
+    restoreAsyncContext(),
   );
   return {
     name: 'mcp',

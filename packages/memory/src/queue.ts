@@ -1,3 +1,4 @@
+import { restoreAsyncContext } from '@millrace/core';
 import { createSemaphore } from '@millrace/core/traffic';
 import {
   BehaviorSubject,
@@ -106,7 +107,12 @@ export const createQueue = <Result>(options: QueueOptions<Result>): Queue<Result
   return {
     results$: due$.pipe(
       groupBy(({ userId }) => userId, { duration: (user$) => isIdle$(user$, user$.key) }),
-      mergeMap((user$) => batches(user$).pipe(concatMap((batch) => worked$(user$.key, batch)))),
+      mergeMap((user$) =>
+        batches(user$).pipe(
+          restoreAsyncContext(),
+          concatMap((batch) => worked$(user$.key, batch)),
+        ),
+      ),
       takeUntil(closed$),
       finalize(() => open$.complete()),
     ),

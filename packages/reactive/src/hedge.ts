@@ -9,6 +9,7 @@ import {
   type ModelReport,
   type ModelRequest,
   type Usage,
+  restoreAsyncContext,
 } from '@millrace/core';
 import { checkOptions, isDelay } from '@millrace/core/values';
 import {
@@ -137,6 +138,7 @@ const answer$ = (
     ) => {
       let isAnswer = false;
       return defer(() => model.stream$(forModel(model, request, context), context)).pipe(
+        restoreAsyncContext(),
         concatMap((chunk) => read(chunk, (isAnswer ||= decides(chunk)))),
         throwIfEmpty(() => incomplete(model)),
         catchError((cause: unknown) => {

@@ -1,4 +1,10 @@
-import { type Cell, cell, type LayerContext, MillraceError } from '@millrace/core';
+import {
+  type Cell,
+  cell,
+  type LayerContext,
+  MillraceError,
+  restoreAsyncContext,
+} from '@millrace/core';
 import { oneOf, type Rule } from '@millrace/core/values';
 import {
   catchError,
@@ -99,6 +105,7 @@ export const liveSource = <T>(
   const state$ = concat(changes$, NEVER).pipe(
     scan<State<T>, State<T>>((before, change) => ({ ...before, ...change }), {}),
     share({ connector: () => new ReplaySubject<State<T>>(1) }),
+    restoreAsyncContext(),
   );
   return {
     latest$: state$.pipe(

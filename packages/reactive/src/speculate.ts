@@ -5,6 +5,7 @@ import {
   type Model,
   type ModelChunk,
   type Tool,
+  restoreAsyncContext,
 } from '@millrace/core';
 import type { Call } from '@millrace/core/call';
 import { acting, type PhaseFactory, reasoning } from '@millrace/core/phases';
@@ -128,6 +129,7 @@ const listening = (model: Model, own: Speculation): Model => ({
       ? defer(() => {
           const following = followed(own);
           return model.stream$(request, context).pipe(
+            restoreAsyncContext(),
             tap(following.hear),
             finalize(() => {
               if (!following.isWhole()) own.cancel();

@@ -1,4 +1,10 @@
-import { createToolParts, type Tool, toolCallsOf, type ToolEmission } from '@millrace/core';
+import {
+  createToolParts,
+  restoreAsyncContext,
+  type Tool,
+  toolCallsOf,
+  type ToolEmission,
+} from '@millrace/core';
 import {
   type Context,
   isDecidedOn,
@@ -128,6 +134,7 @@ export const createSpeculation = (max: number, isChosen: (tool: Tool) => boolean
         resetOnComplete: false,
         resetOnError: false,
       }),
+      restoreAsyncContext(),
     );
     const ahead: Ahead = {
       id,

@@ -18,6 +18,7 @@ import {
 import type { CallInfo } from '../values/reply.js';
 import type { CallOptions } from './call-options.js';
 import type { CallContext } from '../seams/call-context.js';
+import { restoreAsyncContext } from '../flow/async-context.js';
 import { deadline } from '../flow/deadline.js';
 import { MillraceError } from '../values/errors.js';
 import { uncounted } from '../step.js';
@@ -55,7 +56,12 @@ const shared = new WeakMap<AbortSignal, Observable<unknown>>();
 const aborts$ = (signal: AbortSignal | undefined): Observable<unknown> =>
   signal === undefined
     ? NEVER
-    : defer(() => (signal.aborted ? of(signal.reason) : listening$(signal)).pipe(take(1)));
+    : defer(() =>
+        (signal.aborted ? of(signal.reason) : listening$(signal)).pipe(
+          take(1),
+          restoreAsyncContext(),
+        ),
+      );
 
 const listening$ = (signal: AbortSignal): Observable<unknown> => {
   const known = shared.get(signal);

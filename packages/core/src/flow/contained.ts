@@ -1,5 +1,6 @@
 import type { MonoTypeOperatorFunction, Observer, OperatorFunction } from 'rxjs';
 import { EMPTY, isObservable, Observable, Subscriber, Subscription } from 'rxjs';
+import { inAsyncContext } from './async-scope.js';
 import { type MillraceErrorCode, toMillraceError } from '../values/errors.js';
 
 // A chain of these operators runs as function calls while its values are there. From the first Observable on, each passes on to the next
@@ -138,16 +139,21 @@ export const failing = <T>(reason: (cause: unknown) => unknown): MonoTypeOperato
 export const failAs = <T>(code: MillraceErrorCode, what: string): MonoTypeOperatorFunction<T> =>
   failing((cause) => toMillraceError(cause, code, what));
 
-/** Swallows errors of a foreign source's teardown: RxJS would throw them at the unsubscriber and skip later teardowns. */
+/**
+ * Takes a foreign source in: its values and its end arrive in the async context of the subscription. Swallows errors of its
+ * teardown: RxJS would throw them at the unsubscriber and skip later teardowns.
+ */
 export const contained =
   <T>(): MonoTypeOperatorFunction<T> =>
   (source) =>
     new Observable((subscriber) => {
-      const inner = hearing<T>({
-        next: (value) => subscriber.next(value),
-        error: (cause: unknown) => leave(() => subscriber.error(cause)),
-        complete: () => leave(() => subscriber.complete()),
-      });
+      const inner = hearing<T>(
+        inAsyncContext({
+          next: (value) => subscriber.next(value),
+          error: (cause: unknown) => leave(() => subscriber.error(cause)),
+          complete: () => leave(() => subscriber.complete()),
+        }),
+      );
       const leave = (notify?: () => void): void => {
         try {
           inner.unsubscribe();

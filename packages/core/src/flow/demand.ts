@@ -1,5 +1,6 @@
 import type { Observable } from 'rxjs';
 import { BehaviorSubject, combineLatest, distinctUntilChanged, map, switchMap } from 'rxjs';
+import { restoreAsyncContext } from './async-context.js';
 import { misuse } from '../values/errors.js';
 
 /** The demand of a consumer. Sources that read from outside pause while it is closed. */
@@ -64,7 +65,11 @@ class Joined implements JoinableDemand {
 
   constructor(first: readonly Demand[]) {
     this.members$ = new BehaviorSubject(first);
-    this.open$ = this.members$.pipe(switchMap(allOpen$), distinctUntilChanged());
+    this.open$ = this.members$.pipe(
+      switchMap(allOpen$),
+      distinctUntilChanged(),
+      restoreAsyncContext(),
+    );
   }
 
   get isOpen(): boolean {

@@ -1,5 +1,6 @@
 import type { MonoTypeOperatorFunction, Observable, SchedulerLike } from 'rxjs';
 import { AsyncSubject, defer, identity, noop, observeOn, of, Subject, tap } from 'rxjs';
+import { restoreAsyncContext } from './async-context.js';
 import { isRecord } from '../values/json.js';
 import { areBlocks, textOf } from '../values/message.js';
 
@@ -44,7 +45,7 @@ export const createInterruption = (): Interruption => {
   // Without an accessor: each would get a shape of its own.
   const interruption: Interruption & { current: Interrupt | undefined } = {
     current: undefined,
-    signal$,
+    signal$: signal$.pipe(restoreAsyncContext()),
     asked$,
     trigger: (interrupt) => {
       if (closed) return false;
@@ -105,7 +106,11 @@ export const createHolds = (scheduler: SchedulerLike): Holds => {
       };
     },
     none$: (stepId) =>
-      defer(() => held.get(stepId)?.none$.pipe(observeOn(scheduler)) ?? of(undefined)),
+      defer(
+        () =>
+          held.get(stepId)?.none$.pipe(observeOn(scheduler), restoreAsyncContext()) ??
+          of(undefined),
+      ),
   };
 };
 

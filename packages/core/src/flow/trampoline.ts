@@ -1,11 +1,12 @@
 import { type MonoTypeOperatorFunction, Observable } from 'rxjs';
+import { bindAsyncContext } from './async-scope.js';
 
 /** Runs a task after the running one, or, with `whenIdle`, after all waiting ones. */
 export type Trampoline = (task: () => void, whenIdle?: boolean) => void;
 
 /**
  * Runs tasks one after another, never nested, so synchronous turns do not overflow the stack, and all subscribers see
- * events in the same order. RxJS's global `queueScheduler` would drop tasks of other calls on an error.
+ * events in the same order. Each runs in its own async context. RxJS's global `queueScheduler` would drop tasks of other calls on an error.
  */
 export const createTrampoline = (): Trampoline => {
   let waiting: (() => void)[] = [];
@@ -32,8 +33,8 @@ export const createTrampoline = (): Trampoline => {
     for (const next of rest) next();
   };
   return (task, whenIdle = false) => {
-    if (whenIdle) idle.push(task);
-    else if (running) waiting.push(task);
+    if (whenIdle) idle.push(bindAsyncContext(task));
+    else if (running) waiting.push(bindAsyncContext(task));
     else {
       try {
         runAll(task);

@@ -12,6 +12,7 @@ import {
   Subject,
   Subscription,
 } from 'rxjs';
+import { restoreAsyncContext } from '../flow/async-context.js';
 import { failAs, failing, lead, made$, thenMap } from '../flow/contained.js';
 import { fatal, MillraceError, toMillraceError } from '../values/errors.js';
 import type { AgentEvent, Listener, EventType } from '../events.js';
@@ -87,6 +88,7 @@ const open$ = <T>(
     checkCallId(callId);
     const { appender$, close$ } = openWriter(driver, callId, writing);
     return appender$.pipe(
+      restoreAsyncContext(),
       thenMap((appender) =>
         written$(driver, logs, callId).pipe(
           thenMap((written) => run(journalOf(appender, logs, callId, events, written))),
@@ -112,6 +114,7 @@ const written$ = (
   callId: string,
 ): Observable<Written> =>
   made$(() => driver.read$(callId)).pipe(
+    restoreAsyncContext(),
     concatMap(whole$),
     failAs('store', 'The journal could not be read'),
     reduce<readonly StoredRecord[], Written>(
@@ -382,7 +385,9 @@ const createAppender = (claim: Claim, scheduler: SchedulerLike, wrote: Wrote): A
         flush();
         if (failure !== undefined) throw failure;
         const last = waiting.records.length > 0 ? waiting : writing;
-        return last === undefined ? work() : last.written$.pipe(thenMap(work));
+        return last === undefined
+          ? work()
+          : last.written$.pipe(restoreAsyncContext(), thenMap(work));
       }),
   };
 };

@@ -13,6 +13,7 @@ import {
   tap,
   timer,
 } from 'rxjs';
+import { bindAsyncContext } from '../flow/async-scope.js';
 import { bound, lead, Part } from '../flow/contained.js';
 import { fatal, isFatal, isMillraceError, MillraceError } from '../values/errors.js';
 import type { Layer } from '../seams/layer.js';
@@ -87,11 +88,11 @@ export const createDraining = (): RunningCalls => {
           return;
         }
         let kept: string | undefined;
-        const cut = (): void => {
+        const cut = bindAsyncContext(() => {
           if (kept === undefined) lost += 1;
           else resumable.add(kept);
           subscriber.error(shutDown(kept));
-        };
+        });
         running.add(cut);
         subscriber.add(
           open(() => {

@@ -17,6 +17,7 @@ import {
   throwError,
   timeout,
 } from 'rxjs';
+import { restoreAsyncContext } from '../flow/async-context.js';
 import { contained } from '../flow/contained.js';
 import { decidersOfCall } from '../phases/authorize-tool-call.js';
 import { MillraceError, misuse, toMillraceError } from '../values/errors.js';
@@ -105,7 +106,7 @@ const inTurn$ = <T>({ local, lent }: PendingUse, asked$: Observable<T>): Observa
     if (turns.push(turn) === 1) turn.complete();
     let isDecided = false;
     const askNext = (): void => turns[0]?.complete();
-    return concat(turn, asked$).pipe(
+    return concat(turn.pipe(restoreAsyncContext()), asked$).pipe(
       tap({ complete: () => (isDecided = true) }),
       finalize(() => {
         turns.splice(turns.indexOf(turn), 1);

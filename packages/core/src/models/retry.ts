@@ -10,6 +10,7 @@ import {
   throwError,
   timer,
 } from 'rxjs';
+import { restoreAsyncContext } from '../flow/async-context.js';
 import type { MillraceError } from '../values/errors.js';
 import { isMillraceError, misuse, revised, toMillraceError } from '../values/errors.js';
 import type { Model, ModelChunk, ModelContext, ModelRequest, ModelTimeouts } from './model.js';
@@ -79,6 +80,7 @@ const attempts$ = (
       progress = nothingYet;
       return concat(void$, model.stream$(request, lent));
     }).pipe(
+      restoreAsyncContext(),
       tap((chunk) => {
         progress = progressAfter(progress, chunk);
       }),
@@ -186,6 +188,7 @@ const answer$ = (
   defer(() => {
     let progress = nothingYet;
     return model.stream$(forModel(model, request, context), context).pipe(
+      restoreAsyncContext(),
       tap((chunk) => {
         progress = progressAfter(progress, chunk);
       }),

@@ -26,6 +26,7 @@ import {
   tap,
   timer,
 } from 'rxjs';
+import { restoreAsyncContext } from '../flow/async-context.js';
 import type { DemandGate } from '../flow/demand.js';
 import { MillraceError, misuse } from '../values/errors.js';
 import { type AgentEvent, type EventOf, isGrowing } from '../events.js';
@@ -296,7 +297,7 @@ export const queuedMap = <In extends object, Inner extends ObservableInput<unkno
           value = next;
           return of<true>(true).pipe(inTurn);
         };
-        return defer(() => project(value)).pipe(repeat({ delay: next$ }));
+        return defer(() => project(value)).pipe(restoreAsyncContext(), repeat({ delay: next$ }));
       };
       return source.pipe(
         filter((value) => {

@@ -1,4 +1,5 @@
 import { isObservable, map, type Observable, reduce } from 'rxjs';
+import { restoreAsyncContext } from '../flow/async-context.js';
 import { deadline, type Limits, type Timeouts } from '../flow/deadline.js';
 import { made$, settled } from '../flow/contained.js';
 import type { OpenRun } from '../run.js';
@@ -39,6 +40,7 @@ export const checked$ = (
     const validation = settled(tool.validation$(toolCall.input, values, extras), owner);
     if (!isObservable(validation)) return read(validation);
     return validation.pipe(
+      restoreAsyncContext(),
       reduce((first: Validation | undefined, each) => first ?? each, undefined),
       deadline(timeoutOf(tool, limits.timeouts), scheduler, `The tool '${name}'`),
       map(read),

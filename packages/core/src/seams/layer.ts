@@ -4,7 +4,6 @@ import {
   concatMap,
   defer,
   EMPTY,
-  filter,
   finalize,
   first,
   map,
@@ -22,6 +21,7 @@ import {
 import type { Call } from './call.js';
 import type { Below } from './spending.js';
 import type { CallInfo, CallLabels, Reply } from '../values/reply.js';
+import { deferInAsyncContext, restoreAsyncContext } from '../flow/async-context.js';
 import { contained, failing, thenMap } from '../flow/contained.js';
 import type { JoinableDemand } from '../flow/demand.js';
 import { MillraceError, misuse, toMillraceError } from '../values/errors.js';
@@ -241,8 +241,8 @@ const oneReply = ({ name, call: around }: Layer, context: LayerContext, next: An
       );
       const passedOver$ = context.interruption.asked$.pipe(
         concatMap(() => steps$.pipe(first((count) => count === 0))),
-        filter(() => !hasPassed),
-        map(() => next(call)),
+        restoreAsyncContext(),
+        concatMap(() => (hasPassed ? EMPTY : of(next(call)))),
       );
       // NEVER: without an interrupt, only the reply can win.
       return race(replied$, concat(passedOver$, NEVER)).pipe(
@@ -374,7 +374,7 @@ const oneOf$ = <T>(
   several: () => MillraceError,
   none: () => Observable<T>,
 ): Observable<T> =>
-  defer(source).pipe(
+  deferInAsyncContext(source).pipe(
     take(2),
     toArray(),
     thenMap((values) => {

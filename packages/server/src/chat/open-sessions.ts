@@ -1,3 +1,4 @@
+import { restoreAsyncContext } from '@millrace/core';
 import type { Agent, AgentEvent, MillraceError } from '@millrace/core';
 import { type CallStore, calls$, type ReadableCall } from '@millrace/core/journal';
 import type { KeptSession, KeptSessions, SessionStore } from '@millrace/core/sessions';
@@ -116,7 +117,9 @@ export const createOpenSessions = ({
         .open$(sessionId)
         .pipe(
           concatMap((session) =>
-            mayResume ? concat(resumed$(session).pipe(ignoreElements()), of(session)) : of(session),
+            mayResume
+              ? concat(resumed$(session).pipe(ignoreElements(), restoreAsyncContext()), of(session))
+              : of(session),
           ),
         );
     });
@@ -125,7 +128,7 @@ export const createOpenSessions = ({
   const known$ = new AsyncSubject<never>();
   const existing$ = (sessionId: string): Observable<KeptSession> =>
     concat(
-      known$,
+      known$.pipe(restoreAsyncContext()),
       defer(() =>
         resumed.has(sessionId) || left.has(sessionId)
           ? of(true)

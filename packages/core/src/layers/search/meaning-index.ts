@@ -15,6 +15,7 @@ import {
   tap,
   throwIfEmpty,
 } from 'rxjs';
+import { restoreAsyncContext } from '../../flow/async-context.js';
 import { endsOf } from './words.js';
 
 /** Converts text to vectors, such as an embedding model. */
@@ -62,6 +63,7 @@ export const createMeaningIndex = <Item extends object>(
     }).pipe(
       finalize(() => items.forEach((item) => pending.delete(item))),
       share(),
+      restoreAsyncContext(),
     );
     items.forEach((item) => pending.set(item, batch$));
   };

@@ -24,6 +24,7 @@ import {
   tap,
   timer,
 } from 'rxjs';
+import { restoreAsyncContext } from '../../flow/async-context.js';
 import type { Agent } from '../../agent.js';
 import { toCallable } from '../../call/callable.js';
 import type { CallOptions } from '../../call/call-options.js';
@@ -239,6 +240,7 @@ const createOpenSessions = (
         resetOnComplete: false,
         resetOnRefCountZero: false,
       }),
+      restoreAsyncContext(),
     );
     open.set(id, opening$);
     return opening$;
@@ -337,6 +339,7 @@ const createOpenSession = (
       ).pipe(
         finalize(() => (closing$ = undefined)),
         share({ connector: () => new ReplaySubject(1) }),
+        restoreAsyncContext(),
       );
       return whenOpen$(() => (closing$ ??= use$(close$)));
     },

@@ -18,6 +18,7 @@ import {
   takeWhile,
   tap,
 } from 'rxjs';
+import { restoreAsyncContext } from '../../flow/async-context.js';
 import { conversation, failures, type OnFailure } from '../../memories/conversation.js';
 import { type MemoryFactory, inProcessMemory } from '../../memories/in-process-memory.js';
 import { windowMemory } from '../../memories/window-memory.js';
@@ -187,7 +188,10 @@ const acquireTurn$ = (
       arrival?.queued();
       return EMPTY;
     }),
-  ).pipe(share({ connector: () => new AsyncSubject(), resetOnComplete: false }));
+  ).pipe(
+    share({ connector: () => new AsyncSubject(), resetOnComplete: false }),
+    restoreAsyncContext(),
+  );
 };
 
 const turnLayer = (

@@ -1,5 +1,6 @@
 import { AsyncSubject, concat, EMPTY, filter, map, Observable, startWith, Subject } from 'rxjs';
 import type { CallInfo } from '../../values/reply.js';
+import { restoreAsyncContext } from '../../flow/async-context.js';
 import { MillraceError } from '../../values/errors.js';
 import { type Interrupt, toInterrupt } from '../../flow/interruption.js';
 import type { Message } from '../../values/message.js';
@@ -198,7 +199,7 @@ const createAdmissions = (): ((sessionId: string) => Admission) => {
     queues.set(sessionId, { all$: concat(before$, queued$), waiting: waiting + 1 });
     let isWaiting = true;
     return {
-      previousQueued$: before$,
+      previousQueued$: before$.pipe(restoreAsyncContext()),
       queued: () => {
         if (!isWaiting) return;
         isWaiting = false;

@@ -1,4 +1,5 @@
 import { defer, finalize, Observable, tap } from 'rxjs';
+import { bindAsyncContext } from '../../flow/async-scope.js';
 import { contained } from '../../flow/contained.js';
 import type { LimitKind, ModelContext } from '../../models/model.js';
 import type { MillraceError } from '../../values/errors.js';
@@ -95,14 +96,14 @@ export const createAdmissionGate = (
       new Observable((subscriber) => {
         let hasStarted = false;
         const settled = (): void => settle(entry);
-        const run = (): void => {
+        const run = bindAsyncContext(() => {
           if (subscriber.closed) return;
           hasStarted = true;
           entry.admitted?.();
           // Released before subscribers see the end; the next work starts after the teardown.
           const work$ = defer(work).pipe(tap({ error: settled, complete: settled }), contained());
           work$.pipe(finalize(settleAndRun)).subscribe(subscriber);
-        };
+        });
         const settleAndRun = (): void => {
           settled();
           runAdmitted();

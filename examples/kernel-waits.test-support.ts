@@ -1,0 +1,420 @@
+import {
+  addTools,
+  approval,
+  fallback,
+  fromPull,
+  inProcessMemory,
+  interruptOn,
+  type Layer,
+  MillraceError,
+  type Model,
+  type ModelChunk,
+  on,
+  parallel,
+  prepare,
+  requireApproval,
+  restoreAsyncContext,
+  retry,
+  sequential,
+  tool,
+  transformChunks,
+} from '@millrace/core';
+import { guardInput } from '@millrace/core/guards';
+import {
+  type CallStoreDriver,
+  createCallStore,
+  draining,
+  inProcessCalls,
+  journal,
+} from '@millrace/core/journal';
+import { inProcessLongTermMemory, withLongTermMemory } from '@millrace/core/long-term-memory';
+import { summarisingMemory } from '@millrace/core/memories';
+import { insertBefore, reasoning } from '@millrace/core/phases';
+import { retrieve } from '@millrace/core/retrieval';
+import { inProcessSessions, keepSessions, sessions } from '@millrace/core/sessions';
+import { agentTool, asAgent } from '@millrace/core/teams';
+import { lentContext, text } from '@millrace/core/testing';
+import { createSemaphore, limitCalls, limitConcurrency, limitRate } from '@millrace/core/traffic';
+import {
+  concat,
+  concatMap,
+  defer,
+  EMPTY,
+  ignoreElements,
+  lastValueFrom,
+  mergeMap,
+  NEVER,
+  type Observable,
+  share,
+  throwError,
+} from 'rxjs';
+import {
+  agentOf,
+  type Ask,
+  gated,
+  gating,
+  type Parts,
+  type Wait,
+} from './async-context.test-support.js';
+
+const ended = (source: Observable<unknown>): Promise<unknown> =>
+  lastValueFrom(source, { defaultValue: undefined });
+
+const layered =
+  (layers: (parts: Parts) => readonly Layer[] = () => []) =>
+  (parts: Parts): Ask => {
+    const agent = agentOf(parts, ...layers(parts));
+    return (_, options) => agent.call('?', options);
+  };
+
+const wrapped =
+  (wrap: (model: Model) => Model) =>
+  (parts: Parts): Ask =>
+    layered()({ ...parts, model: wrap(parts.model) });
+
+/** A model of the program, whose chunks come when somebody else opens the gate. */
+const slow = (model: Model): Model => ({
+  ...model,
+  stream$: (...given) => gating(model.stream$(...given)),
+});
+
+/** A model that is asked, and never answers. */
+const stuck = (model: Model): Model => ({
+  ...model,
+  stream$: (...given) => model.stream$(...given).pipe(mergeMap(() => NEVER)),
+});
+
+const failing: Model = {
+  name: 'failing',
+  stream$: () => gated(0).pipe(mergeMap(() => throwError(() => new MillraceError('server', '!')))),
+};
+
+const traffic: readonly Wait[] = [
+  { name: 'limitConcurrency()', share: wrapped(limitConcurrency(1)) },
+  { name: 'limitCalls()', share: layered(() => [limitCalls(createSemaphore({ max: 1 }))]) },
+  {
+    name: 'limitRate()',
+    share: (parts) => {
+      const limited = limitRate({
+        tokensPerMinute: 60_000,
+        count: ({ messages }) => (messages.length === 0 ? 60_000 : 5),
+      });
+      // Takes the tokens of a minute: from now on, all requests wait.
+      const first = limited({ name: 'first', stream$: () => EMPTY });
+      first.stream$({ messages: [] }, lentContext()).subscribe({ error: () => undefined });
+      return wrapped(limited)(parts);
+    },
+  },
+  {
+    name: 'createSemaphore()',
+    share: (parts) => {
+      const semaphore = createSemaphore({ max: 1 });
+      const agent = agentOf(parts);
+      return (_, options) => ended(semaphore.hold$(() => agent.call$('?', options)));
+    },
+  },
+  {
+    name: 'limitConcurrency() of a sub-agent',
+    share: (parts) => {
+      const inner = agentOf({ ...parts, model: limitConcurrency(1)(parts.model) });
+      const ask = agentTool(inner, { name: 'inner', description: 'Asks another agent.' });
+      const agent = agentOf({
+        ...parts,
+        model: parts.asking('inner'),
+        tools: [ask, ...parts.tools],
+      });
+      return (_, options) => agent.call('?', options);
+    },
+  },
+  {
+    name: 'retry()',
+    share: wrapped((model) => {
+      let requests = 0;
+      const stream$: Model['stream$'] = (...given) =>
+        ((requests += 1) <= 3 ? failing : model).stream$(...given);
+      return retry({ ...model, stream$ }, { minMs: 1 });
+    }),
+  },
+  { name: 'fallback()', share: wrapped((model) => fallback(failing, model)) },
+];
+
+const sessionWaits: readonly Wait[] = [
+  {
+    name: 'the queue of a session',
+    share: (parts) => {
+      const chats = sessions(agentOf(parts), { onBusy: 'queue' });
+      return (_, options) => chats.open('room').call('?', options);
+    },
+  },
+  {
+    name: 'a session that switches',
+    without: ['tool', 'preActing', 'postActing', 'model', 'preReasoning', 'phase'],
+    share: (parts) => {
+      const chats = sessions(agentOf({ ...parts, model: slow(parts.model) }), { onBusy: 'switch' });
+      return (_, options) => chats.open('room').call('?', options);
+    },
+  },
+  {
+    name: 'a session that steers',
+    share: (parts) => {
+      const chats = sessions(agentOf({ ...parts, model: slow(parts.model) }));
+      return async (who, options) => {
+        const chat = chats.open(who);
+        const running = chat.call('?', options);
+        await chat.call('More.', { ...options, callId: `${who}-more`, onBusy: 'steer' });
+        await running;
+      };
+    },
+  },
+  {
+    name: 'a session that is loaded',
+    share: (parts) => {
+      const store = { ...inProcessSessions(), load$: () => gated(undefined) };
+      const kept = keepSessions(agentOf(parts), store);
+      return (_, options) =>
+        ended(
+          kept
+            .open$('room')
+            .pipe(concatMap((chat) => chat.call$('?', { ...options, onBusy: 'queue' }))),
+        );
+    },
+  },
+  {
+    name: 'a memory',
+    share: (parts) => {
+      const memory = inProcessMemory();
+      const chats = sessions(agentOf(parts), {
+        memory: (id) => {
+          const inner = memory(id);
+          return {
+            ...inner,
+            load$: () => gating(inner.load$()),
+            append$: (...given) => gating(inner.append$(...given)),
+          };
+        },
+      });
+      return (who, options) => chats.open(who).call('?', options);
+    },
+  },
+  {
+    name: 'a summary that calls share',
+    share: (parts) => {
+      const memory = summarisingMemory(inProcessMemory(), {
+        model: slow(parts.asking()),
+        whenTokens: 1,
+      });
+      const chats = sessions(agentOf(parts), { memory, onBusy: 'queue' });
+      return (_, options) => chats.open('room').call('?', options);
+    },
+  },
+];
+
+const deciders: readonly Wait[] = [
+  { name: 'approval()', share: layered(() => [approval(() => gated(true))]) },
+  {
+    name: 'requireApproval()',
+    share: (parts) => {
+      const tools = parts.tools.map((it) => requireApproval(it, () => gated(true)));
+      return layered()({ ...parts, tools });
+    },
+  },
+  {
+    name: 'on()',
+    share: layered(() => [
+      on('preReasoning', gating),
+      on('postReasoning', gating),
+      on('preActing', gating),
+      on('postActing', gating),
+      on('postCall', gating),
+    ]),
+  },
+  {
+    name: 'the validation of a tool',
+    share: (parts) => {
+      const tools = parts.tools.map((it) => ({
+        ...it,
+        validation$: (value: unknown) => gated({ valid: true, value } as const),
+      }));
+      return layered()({ ...parts, tools });
+    },
+  },
+  { name: 'prepare()', share: layered(() => [prepare(gating)]) },
+  { name: 'transformChunks()', share: layered(() => [transformChunks(gating)]) },
+  { name: 'guardInput()', share: layered(() => [guardInput(() => gated(true))]) },
+];
+
+const foreign: readonly Wait[] = [
+  { name: 'a model', share: wrapped(slow) },
+  {
+    name: 'a tool',
+    share: (parts) => {
+      const wait = tool({ name: 'wait', description: 'Waits.', run: () => gated('x') });
+      return layered()({ ...parts, model: parts.asking('wait'), tools: [wait, ...parts.tools] });
+    },
+  },
+  {
+    name: 'a layer',
+    share: layered(() => [
+      {
+        name: 'slow',
+        call: () => (next) => (call) =>
+          gated(0).pipe(
+            restoreAsyncContext(),
+            mergeMap(() => gating(next(call))),
+          ),
+        step: () => (next) => (step) => gating(next(step)),
+        model: () => (model) => slow(model),
+      },
+    ]),
+  },
+  { name: 'a phase', share: layered(() => [insertBefore(reasoning, () => gating)]) },
+  {
+    name: 'a retriever',
+    share: layered(() => {
+      const passages$ = defer(() => gated([{ source: 's', text: 't' }])).pipe(share());
+      return [retrieve({ retrieve$: () => passages$ })];
+    }),
+  },
+  {
+    name: 'addTools() of an Observable',
+    share: (parts) =>
+      layered(() => [addTools(defer(() => gated(parts.tools)).pipe(share()))])({
+        ...parts,
+        tools: [],
+      }),
+  },
+  {
+    name: 'long-term memory',
+    share: layered(({ model }) => {
+      const memory = { ...inProcessLongTermMemory(), recall$: () => gated([]) };
+      return (withLongTermMemory({ model }, { memory }).use ?? []).flat();
+    }),
+  },
+  {
+    name: 'a journal',
+    share: layered(() => [journal(createCallStore(slowCalls()))]),
+  },
+];
+
+/** Calls of the program, whose reads and writes end when somebody else opens the gate. */
+const slowCalls = (): CallStoreDriver => {
+  const driver = inProcessCalls();
+  return {
+    ...driver,
+    read$: (...given) => concat(driver.read$(...given), gated(0).pipe(ignoreElements())),
+    claim$: (callId) =>
+      driver.claim$(callId).pipe(
+        mergeMap(({ append$ }) =>
+          gated({
+            append$: (...given: Parameters<typeof append$>) =>
+              concat(append$(...given), gated(0).pipe(ignoreElements())),
+          }),
+        ),
+      ),
+  };
+};
+
+const ends: readonly Wait[] = [
+  {
+    name: 'interrupt() of a session',
+    without: ['tool', 'preActing', 'postActing'],
+    share: (parts) => {
+      const chats = sessions(agentOf({ ...parts, model: stuck(parts.model) }));
+      return (who, options) => {
+        gated(0)
+          .pipe(concatMap(() => gated(0)))
+          .subscribe(() => chats.open(who).interrupt('Stop.'));
+        return chats.open(who).call('?', options);
+      };
+    },
+  },
+  {
+    name: 'drain()',
+    without: ['tool', 'preActing', 'postActing', 'postCall'],
+    share: (parts) => {
+      const drained = draining();
+      const agent = agentOf({ ...parts, model: stuck(parts.model) }, drained);
+      gated(0).subscribe(() => void drained.drain({ timeoutMs: 5 }));
+      return (_, options) => agent.call('?', options).catch(() => undefined);
+    },
+  },
+  {
+    name: 'interruptOn()',
+    without: ['tool', 'preActing', 'postActing'],
+    share: (parts) =>
+      layered(() => [interruptOn(defer(() => gated('Stop.')).pipe(share()))])({
+        ...parts,
+        model: stuck(parts.model),
+      }),
+  },
+  {
+    name: 'abort()',
+    without: ['tool', 'preActing', 'postActing', 'postCall'],
+    share: (parts) => {
+      const agent = agentOf({ ...parts, model: stuck(parts.model) });
+      const abort = new AbortController();
+      gated(0)
+        .pipe(concatMap(() => gated(0)))
+        .subscribe(() => abort.abort());
+      return (_, options) =>
+        agent.call('?', { ...options, signal: abort.signal }).catch(() => undefined);
+    },
+  },
+  {
+    name: 'stream() that somebody else reads on',
+    share: (parts) => {
+      // Reads on when the consumer does.
+      const dots = async function* (who: string): AsyncGenerator<ModelChunk> {
+        for (let left = 200; left > 0; left -= 1) {
+          parts.see('read', who);
+          yield text('.');
+          await Promise.resolve();
+        }
+      };
+      const agentFor = (who: string) =>
+        agentOf({
+          ...parts,
+          model: {
+            ...parts.model,
+            stream$: (request, context) =>
+              concat(
+                fromPull(() => dots(who), context.demand),
+                parts.model.stream$(request, context),
+              ),
+          },
+        });
+      return async (who, options) => {
+        const agent = agentFor(who);
+        const events = agent.stream('?', options)[Symbol.asyncIterator]();
+        await events.next();
+        await ended(
+          gated(0).pipe(
+            mergeMap(async () => {
+              let isDone = false;
+              while (!isDone) isDone = (await events.next()).done === true;
+            }),
+          ),
+        );
+      };
+    },
+  },
+  {
+    name: 'parallel() and sequential()',
+    share: (parts) => {
+      const agent = agentOf(parts);
+      const other = agentOf({ ...parts, model: slow(parts.model) });
+      const team = asAgent(sequential(parallel(agent, other), agent), { name: 'team' });
+      return (_, options) => team.call('?', options);
+    },
+  },
+];
+
+/** The waits of the core. */
+export const kernelWaits: readonly Wait[] = [
+  { name: 'nothing', share: layered() },
+  ...traffic,
+  ...sessionWaits,
+  ...deciders,
+  ...foreign,
+  ...ends,
+];
