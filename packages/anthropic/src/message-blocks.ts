@@ -22,6 +22,8 @@ export const messageBlocks = (
   }
 };
 
+const withoutMark = ({ cache_control: _, ...block }: UserBlock): UserBlock => block;
+
 /** Results come first. Media of failed results follow, because a failed result may only contain text. */
 const toResults = (
   { content }: ToolMessage,
@@ -31,7 +33,7 @@ const toResults = (
     const marked = toUserBlocks(output, `The result of the tool call '${toolCallId}'`);
     const mark = marked.findLast((block) => block.cache_control !== undefined)?.cache_control;
     // A result is marked as a whole.
-    const blocks = marked.map(({ cache_control: _, ...block }): UserBlock => block);
+    const blocks = mark === undefined ? marked : marked.map(withoutMark);
     const inside = isError ? failureText(blocks) : blocks;
     const result: ToolResultBlockParam = {
       type: 'tool_result',

@@ -99,10 +99,11 @@ export const createMessagesReader = (toolNameOf: (wireName: string) => string): 
     }
   };
 
-  const read = (data: unknown): Chunks =>
-    at(data, 'type') === 'message_start'
-      ? readNext(data)
-      : [...readStartContent(data), ...readNext(data)];
+  const read = (data: unknown): Chunks => {
+    if (at(data, 'type') === 'message_start') return readNext(data);
+    const before = readStartContent(data);
+    return before.length === 0 ? readNext(data) : [...before, ...readNext(data)];
+  };
 
   /** A non-streaming answer is a `message_start` with all content. */
   const readWhole = (message: unknown): Chunks =>
@@ -181,7 +182,8 @@ const createBlocks = (toolNameOf: (wireName: string) => string): Blocks => {
       if (!isRecord(delta) || isVoid(delta)) return [];
       const [block, before] = blockOf(index, delta);
       if (block === undefined) throw strayDelta(delta, 'whose block has not started');
-      return [...before, ...deltaChunks(block, delta, block === latest)];
+      const chunks = deltaChunks(block, delta, block === latest);
+      return before.length === 0 ? chunks : [...before, ...chunks];
     },
   };
 };

@@ -27,7 +27,7 @@ export const toUserBlocks = (blocks: readonly ContentBlock[], where: string): Us
   blocks.flatMap((block): UserBlock[] => {
     switch (block.type) {
       case 'text':
-        return toText(block.text).map((text) => ({ ...text, ...marked(block) }));
+        return toText(block.text).map((text) => Object.assign(text, marked(block)));
       case 'image':
         return [{ type: 'image', source: imageSource(block, where), ...marked(block) }];
       case 'file':

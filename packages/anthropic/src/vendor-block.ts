@@ -44,12 +44,10 @@ export const opaqueBlock = ({ vendor: of, data }: VendorBlock): OpaqueBlock | un
 /** The fields of an understood block that its equivalent does not hold, such as the `caller` of a tool call. */
 export const furtherFields = (block: JsonRecord): JsonRecord => {
   const held = understood.get(block['type']) ?? [];
-  return Object.fromEntries(
-    Object.entries(block).filter(
-      ([key, value]) =>
-        key !== 'type' && !held.includes(key) && value !== null && value !== undefined,
-    ),
-  );
+  const isFurther = (key: string): boolean =>
+    key !== 'type' && !held.includes(key) && block[key] !== null && block[key] !== undefined;
+  const further = Object.keys(block).filter(isFurther);
+  return Object.fromEntries(further.map((key) => [key, block[key]]));
 };
 
 export const toVendorData = (data: JsonRecord): { readonly vendorData?: VendorData } =>

@@ -38,8 +38,7 @@ export const toolNames = (
   return {
     toWire: (name) => (isReserved(name) ? name : claim(name)),
     // A model may put a namespace before a name that only the vendor has.
-    fromWire: (name) =>
-      nameOf.get(meantName(name, (it) => isMapped(it))) ?? nameOf.get(name) ?? name,
+    fromWire: (name) => nameOf.get(name) ?? nameOf.get(meantName(name, isMapped)) ?? name,
   };
 };
 

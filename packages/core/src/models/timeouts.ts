@@ -69,6 +69,7 @@ const createSilence = (
   let on: string | undefined;
   let closedAt: number | undefined;
   let looking: Subscription | undefined;
+  let lookAt = Infinity;
   let isReported = false;
 
   const overdue = (heardMs: number, waitedMs: number): MillraceError | undefined => {
@@ -82,10 +83,15 @@ const createSilence = (
     const what = `worked for ${busyMs} ms without content, on: ${on} (busyMs)`;
     return new MillraceError('timeout', `The model '${name}' ${what}.`, { retryable: false });
   };
-  const look = (): void => {
+  const lookAway = (): void => {
     looking?.unsubscribe();
-    looking = undefined;
-    if (closedAt !== undefined || limit === undefined) return;
+    lookAt = Infinity;
+  };
+  const look = (): void => {
+    if (closedAt !== undefined || limit === undefined) {
+      lookAway();
+      return;
+    }
     const now = scheduler.now();
     const [heardMs, waitedMs] = [now - heardAt, now - contentAt];
     const error = overdue(heardMs, waitedMs);
@@ -103,7 +109,14 @@ const createSilence = (
       on === undefined ? Infinity : busyMs - waitedMs,
       isReportable && !isReported ? longWaitMs - waitedMs : Infinity,
     );
-    if (waitMs < Infinity) looking = scheduler.schedule(look, waitMs);
+    // A look that is too early only looks again: one timer for each delta would be slow.
+    if (now + waitMs >= lookAt) return;
+    lookAway();
+    lookAt = now + waitMs;
+    looking = scheduler.schedule(() => {
+      lookAt = Infinity;
+      look();
+    }, waitMs);
   };
   const turnTo = (other: Limit | undefined): void => {
     if (limit === other) return;
@@ -111,7 +124,7 @@ const createSilence = (
     look();
   };
   return {
-    end: () => looking?.unsubscribe(),
+    end: lookAway,
     pause: (isPaused: boolean): void => {
       const now = scheduler.now();
       if (isPaused) closedAt ??= now;

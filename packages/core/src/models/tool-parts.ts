@@ -75,20 +75,20 @@ export const toToolCall = (part: ToolPart): ToolCallBlock => {
   const { id, name, input, json, refusal, suspends, vendorData } = part;
   const text = json.join('');
   const value = input ?? (noArguments.has(text.trim()) ? {} : exactJson(text));
-  const toolCall: ToolCallBlock =
+  const isReadable =
     isRecord(value) &&
     !isTooDeep(value) &&
     !hasInexact(value) &&
-    (input !== undefined || !mayRepeatKeys(text, value))
-      ? { type: 'tool_call', id, name, input: value }
-      : {
-          type: 'tool_call',
-          id,
-          name,
-          input: {},
-          invalidInput: input === undefined ? text : written(input),
-        };
-  return { ...toolCall, ...defined({ refusal, suspends, vendorData }) };
+    (input !== undefined || !mayRepeatKeys(text, value));
+  return {
+    type: 'tool_call',
+    id,
+    name,
+    ...(isReadable
+      ? { input: value }
+      : { input: {}, invalidInput: input === undefined ? text : written(input) }),
+    ...defined({ refusal, suspends, vendorData }),
+  };
 };
 
 /** Whether a chunk continues a tool call: by id and index, otherwise as an unnamed chunk of the last one. */

@@ -68,14 +68,17 @@ interface Deciding {
   readonly refused: ToolOutput | undefined;
 }
 
-/** A decision in progress. Each decider holds the input that it last put out, and agrees to that one only. */
+/** A decision in progress. Each decider agrees to the input that it last put out, and to no other one. */
 interface Walk {
   readonly toolCall: ToolCallBlock;
-  /** Its name and arguments as canonical JSON. */
-  readonly input: string;
-  readonly checked?: ReadyUse | undefined;
-  readonly held: ReadonlyMap<object, string>;
-  readonly decidedBy: readonly DecisionBy[];
+  readonly checked: ReadyUse | undefined;
+  readonly decisions: readonly Decision[];
+}
+
+/** A decision, and the tool call that its decider put out. */
+interface Decision extends DecisionBy {
+  readonly of: object;
+  readonly put: ToolCallBlock;
 }
 
 interface Refusal {
@@ -136,8 +139,7 @@ export const authorization$ = (
       onInput(to);
       hooks.report(run.iteration, { type: 'inputEdited', from, to, by });
     };
-    const walk = { toolCall, input: inputOf(toolCall), held: new Map(), decidedBy: [] };
-    return walked$(walk, list, onEdit).pipe(
+    return walked$(begun(toolCall), list, onEdit).pipe(
       // Interceptors may have ended it.
       tap((ended) => deciding.announce(ended.walk.toolCall)),
       approving.ended$,
@@ -145,7 +147,7 @@ export const authorization$ = (
   });
 
 const decidedAlone$ = (validation: Member, toolCall: ToolCallBlock): Observable<Authorization> => {
-  const walk = { toolCall, input: '', held: new Map(), decidedBy: [] };
+  const walk = begun(toolCall);
   return made$(() => validation.ask$(walk)).pipe(
     thenMap((decided) =>
       'answer' in decided
@@ -155,6 +157,12 @@ const decidedAlone$ = (validation: Member, toolCall: ToolCallBlock): Observable<
   );
 };
 
+const begun = (toolCall: ToolCallBlock): Walk => ({
+  toolCall,
+  checked: undefined,
+  decisions: [],
+});
+
 /** Asks the first one of the list that does not agree, until all agree or one refuses. */
 const walked$ = (
   walk: Walk,
@@ -162,13 +170,13 @@ const walked$ = (
   onEdit: (from: ToolCallBlock, to: ToolCallBlock, by: string) => void,
 ): Observable<Ended> =>
   made$((): Eventual<Ended> => {
-    const member = list(walk).find((it) => walk.held.get(it.of) !== walk.input);
+    const member = list(walk).find((it) => !agrees(walk, it));
     if (member === undefined) return { walk };
     return made$(() => member.ask$(walk)).pipe(
       thenMap((decided): Eventual<Ended> => {
         const after = stepOn(walk, member, decided);
         if ('answer' in decided) return { walk: after, refused: decided };
-        if (after.input !== walk.input) onEdit(walk.toolCall, after.toolCall, member.name);
+        if (after.toolCall !== walk.toolCall) onEdit(walk.toolCall, after.toolCall, member.name);
         return editsOf(after).length > maxEdits
           ? { walk: after, refused: unsettled(after) }
           : walked$(after, list, onEdit);
@@ -176,21 +184,25 @@ const walked$ = (
     );
   });
 
+const agrees = ({ toolCall, decisions }: Walk, { of: decider }: Member): boolean => {
+  const last = decisions.findLast((decision) => decision.of === decider);
+  return last !== undefined && isSameInput(last.put, toolCall);
+};
+
 const stepOn = (walk: Walk, { name, of: decider }: Member, decided: Decided): Walk => {
   const toolCall = 'answer' in decided ? walk.toolCall : decided.toolCall;
   const isEdited = toolCall !== walk.toolCall;
-  const input = isEdited ? inputOf(toolCall) : walk.input;
   const given = 'answer' in decided ? undefined : decided.checked;
-  const by = { name, edited: isEdited, round: editsOf(walk).length + 1 };
+  const round = editsOf(walk).length + 1;
   return {
-    ...{ toolCall, input, held: new Map(walk.held).set(decider, input) },
+    toolCall,
     checked: given ?? (isEdited ? undefined : walk.checked),
-    decidedBy: [...walk.decidedBy, by],
+    decisions: [...walk.decisions, { name, edited: isEdited, round, of: decider, put: toolCall }],
   };
 };
 
-const editsOf = ({ decidedBy }: Walk): readonly DecisionBy[] =>
-  decidedBy.filter(({ edited }) => edited);
+const editsOf = ({ decisions }: Walk): readonly Decision[] =>
+  decisions.filter(({ edited }) => edited);
 
 const unsettled = (walk: Walk): Refusal => {
   const names = editsOf(walk).map(({ name }) => name);
@@ -201,15 +213,22 @@ const unsettled = (walk: Walk): Refusal => {
 };
 
 const toAuthorization = (
-  { walk: { toolCall, checked, decidedBy }, refused }: Ended,
+  { walk: { toolCall, checked, decisions }, refused }: Ended,
   cost: CostBelow,
 ): Authorization => ({
-  ...{ toolCall, failed: refused?.failed === true, ...cost },
-  ...(decidedBy.length > 0 && { decidedBy }),
+  toolCall,
+  failed: refused?.failed === true,
+  ...cost,
+  ...(decisions.length > 0 && {
+    decidedBy: decisions.map(({ name, edited, round }) => ({ name, edited, round })),
+  }),
   ...(refused === undefined ? { value: checked?.value } : { answer: refused.answer }),
 });
 
 // ---------------------------------------------------------------- deciders
+
+const isSameInput = (one: ToolCallBlock, other: ToolCallBlock): boolean =>
+  one === other || inputOf(one) === inputOf(other);
 
 /** The input that deciders agree to: the name and the arguments, before the program adds values. */
 const inputOf = ({ name, input, invalidInput }: ToolCallBlock): string =>
@@ -219,7 +238,7 @@ const inputOf = ({ name, input, invalidInput }: ToolCallBlock): string =>
 const editOf = (toolCall: ToolCallBlock, given: ToolCallBlock): ToolCallBlock => {
   if (given === toolCall) return toolCall;
   if (isTooDeep(given.input)) throw misuse('An edited input must be up to 100 levels deep.');
-  if (inputOf(given) === inputOf(toolCall)) return toolCall;
+  if (isSameInput(given, toolCall)) return toolCall;
   const input = parsedJson(JSON.stringify(given.input));
   return frozen({ ...given, id: toolCall.id, input: isRecord(input) ? input : {} });
 };
@@ -227,7 +246,8 @@ const editOf = (toolCall: ToolCallBlock, given: ToolCallBlock): ToolCallBlock =>
 const intercepting = (interceptor: EachHook<'preActing'>, { iteration }: OpenRun): Member => {
   const { name } = interceptor;
   return {
-    ...{ name, of: interceptor },
+    name,
+    of: interceptor,
     ask$: ({ toolCall }) =>
       interceptor
         .ask$(iteration, { type: 'preActing', toolCall })
@@ -260,7 +280,8 @@ const validating = (
   plan: Planned,
   { announce, refused }: Deciding,
 ): Member => ({
-  ...{ name: 'validation', of: validating },
+  name: 'validation',
+  of: validating,
   ask$: ({ toolCall }) => {
     announce(toolCall);
     if (refused !== undefined) return { answer: refused, failed: false };
@@ -309,13 +330,17 @@ const createApproving = (context: Needs, run: OpenRun, plan: Planned) => {
   const lending = { toolCallId: plan.toolCall.id, stepId, purpose: 'approval' };
   const lent = context.toolContext(lending, run, abort);
   const member = (decider: Decider): Member => ({
-    ...{ name: decider.name, of: decider },
+    name: decider.name,
+    of: decider,
     ask$: (walk) => {
       const { toolCall, checked } = walk;
       const tool = toolkit.find(toolCall.name);
       if (tool === undefined || checked === undefined) return removed(toolCall);
       const use: PendingUse = {
-        ...{ tool, lent, local, round: editsOf(walk).length + 1 },
+        tool,
+        lent,
+        local,
+        round: editsOf(walk).length + 1,
         check$: (other, as = tool) => checked$(context, as, other, plan),
         report: (event) => hooks.report(run.iteration, event),
       };

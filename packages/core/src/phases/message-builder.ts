@@ -157,7 +157,7 @@ export const createMessageBuilder = ({
         attempt.parts.push({ type: 'whole', block: frozen(chunk.block) });
         return blockDelta(builder.messageId, chunk.block);
       case 'facts':
-        facts = { ...facts, ...defined(chunk.facts) };
+        facts = facts === undefined ? defined(chunk.facts) : { ...facts, ...defined(chunk.facts) };
         return;
       case 'usage':
         latest = updatedUsage(latest, chunk.usage);

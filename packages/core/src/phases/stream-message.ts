@@ -43,7 +43,8 @@ export const streamMessage$ = (
   let shown: readonly Observable<unknown>[] = [];
   const show = (delta: ChunkOf): void => {
     if (chunk === undefined) return;
-    const event = { ...chunk, ...delta };
+    // Not a literal with two spreads: that takes ten times as long.
+    const event = Object.assign({}, chunk, delta);
     if (event.type === 'reasoningChunk' || !isIntercepted) hooks.report(iteration, event);
     else shown = [...shown, hooks.emit$(iteration, event, () => EMPTY)];
   };

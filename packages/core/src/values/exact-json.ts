@@ -1,7 +1,7 @@
 import { isRecord, parsedJson } from './json.js';
 
-/** A number of up to 15 digits is held exactly; most texts have no longer one, and cost one scan. */
-const longNumber = /\d[\d.]{15}/;
+/** A number of fewer digits is held exactly. */
+const inexactLength = 16;
 const numbers = /-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
 
 /**
@@ -22,9 +22,20 @@ export const exactJson = (text: string): unknown => {
   }
 };
 
+/** One character in sixteen is enough: a longer number has one of them. */
+const hasLongNumber = (text: string): boolean => {
+  for (let at = inexactLength - 1; at < text.length; at += inexactLength) {
+    let [start, end] = [at, at];
+    while (isDigit(text, start - 1)) start -= 1;
+    while (isDigit(text, end)) end += 1;
+    if (end - start >= inexactLength) return true;
+  }
+  return false;
+};
+
 /** JSON in which each integer that a number cannot hold is a string that starts with the mark; without a mark, it has none. */
 export const markedJson = (text: string): { readonly json: string; readonly mark?: string } => {
-  if (!longNumber.test(text)) return { json: text };
+  if (!hasLongNumber(text)) return { json: text };
   const mark = markFor(text);
   const json = outsideStrings(text, (part) =>
     part.replace(numbers, (token) => {
@@ -88,6 +99,12 @@ export const inexactIn = (
   if (isBigint(value)) return [{ path, value }];
   if (!Array.isArray(value) && !isRecord(value)) return [];
   return Object.entries(value).flatMap(([key, item]) => inexactIn(item, [...path, key]));
+};
+
+/** Whether the character is a digit or a point. */
+const isDigit = (text: string, at: number): boolean => {
+  const code = text.charCodeAt(at);
+  return code === 46 || (code >= 48 && code <= 57);
 };
 
 /** A character that the text contains neither itself nor escaped. */

@@ -25,6 +25,19 @@ export const canonicalJson = (value: unknown): string =>
       : item,
   );
 
+/** Whether two values of JSON are equal: the order of keys does not matter. */
+export const isSameJson = (one: unknown, other: unknown): boolean => {
+  if (!isObject(one) || !isObject(other)) return one === other;
+  const entries = Object.entries(one);
+  return (
+    Array.isArray(one) === Array.isArray(other) &&
+    entries.length === Object.keys(other).length &&
+    entries.every(
+      ([key, value]) => Object.hasOwn(other, key) && isSameJson(value, Reflect.get(other, key)),
+    )
+  );
+};
+
 /** Whether JSON may repeat a key in one object: it has more keys than its value. Strings can cause false positives. */
 export const mayRepeatKeys = (json: string, value: unknown): boolean =>
   (json.match(/(?<!\\)"\s*:/g)?.length ?? 0) > keysIn(value);

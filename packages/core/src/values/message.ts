@@ -1,4 +1,4 @@
-import { canonicalJson, isObject, isRecord, parsedJson } from './json.js';
+import { isObject, isRecord, isSameJson, parsedJson } from './json.js';
 import { toPlainJson } from './plain-json.js';
 
 /** Data that a vendor adds to a part of an answer and wants back with it: plain JSON, sent to that vendor only. */
@@ -342,7 +342,7 @@ export const toolCallsOf = ({ content }: AssistantMessage): readonly ToolCallBlo
 export const isSameInput = (
   one: Pick<ToolCallBlock, 'name' | 'input'>,
   other: Pick<ToolCallBlock, 'name' | 'input'>,
-): boolean => one.name === other.name && canonicalJson(one.input) === canonicalJson(other.input);
+): boolean => one.name === other.name && isSameJson(one.input, other.input);
 
 /** Freezes plain data deeply and returns it. Skips frozen data and anything else: bytes, dates, class instances. */
 export const frozen = <T>(value: T): T => {
