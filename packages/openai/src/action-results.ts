@@ -1,18 +1,29 @@
-import { type ToolResultBlock, textOf } from '@millrace/core';
+import { type ContentBlock, textOf, type ToolResultBlock } from '@millrace/core';
 import { isRecord, parsedJson } from '@millrace/core/values';
 import { type JsonRecord, textAt } from '@millrace/wire';
-import { resultText } from './content.js';
-import { addressOf } from './media.js';
+import { mediaOf, resultText } from './content.js';
+import { addressOf, inlined } from './media.js';
 
 /**
  * Writes the result of a call that the vendor leaves to the program (an approval, a shell, a computer, a patch) as the item
- * that answers it. A result that is an object with the fields of that item is taken as it is. Returns `undefined` for
- * other calls.
+ * that answers it. A list of outputs of a shell is taken as it is. Returns `undefined` for other calls.
  */
 export const actionResult = (call: JsonRecord, result: ToolResultBlock): JsonRecord | undefined => {
   const id = textAt(call, 'call_id') || textAt(call, 'id');
-  const write = writers.get(textAt(call, 'type'));
-  return write?.(id, result, call);
+  return writers.get(textAt(call, 'type'))?.(id, result, call);
+};
+
+/** What the item of an action cannot contain, as the content of a message that follows it. */
+export const besideAction = (
+  call: JsonRecord,
+  result: ToolResultBlock,
+): readonly ContentBlock[] => {
+  const isComputer = textAt(call, 'type') === 'computer_call';
+  const screenshot = isComputer ? imageOf(result) : undefined;
+  const note = isComputer ? screenshotNote(result, screenshot) : '';
+  const media = mediaOf(result.content).filter((block) => block !== screenshot);
+  if (note === '' && media.length === 0) return [];
+  return [{ type: 'text', text: note || 'The result of the last tool call contains:' }, ...media];
 };
 
 type Write = (id: string, result: ToolResultBlock, call: JsonRecord) => JsonRecord;
@@ -47,7 +58,8 @@ const writers: ReadonlyMap<string, Write> = new Map<string, Write>([
       type: 'computer_call_output',
       call_id: id,
       output: screenshotOf(result),
-      // The program that brings the result has seen the checks in the input of the call.
+      // The checks are in the input of the call, so whoever brings the result has seen them. The vendor accepts no result
+      // without them.
       ...(Array.isArray(checks) && checks.length > 0 ? { acknowledged_safety_checks: checks } : {}),
     }),
   ],
@@ -87,11 +99,28 @@ const lengthOf = (action: unknown): JsonRecord => {
   return typeof length === 'number' ? { max_output_length: length } : {};
 };
 
-/** The image of the result: the vendor takes nothing else. */
+/** The image of the result, or a blank one: the vendor takes nothing else, and no call without a result. */
 const screenshotOf = (result: ToolResultBlock): JsonRecord => {
-  const image = result.content.find((block) => block.type === 'image');
-  if (image === undefined) return { type: 'computer_screenshot' };
+  const image = imageOf(result);
+  if (image === undefined) return { type: 'computer_screenshot', image_url: blank };
   return image.source.kind === 'id'
     ? { type: 'computer_screenshot', file_id: image.source.id }
-    : { type: 'computer_screenshot', image_url: addressOf(image) };
+    : { type: 'computer_screenshot', image_url: addressOf(inlined(image)) };
 };
+
+/** The newest image. */
+const imageOf = ({ content }: ToolResultBlock) =>
+  content.findLast((block) => block.type === 'image');
+
+/** The text of the result. A blank screenshot needs it, or the model takes that for an empty screen. */
+const screenshotNote = (result: ToolResultBlock, screenshot: ContentBlock | undefined): string => {
+  if (screenshot === undefined) {
+    return `There is no screenshot of the last computer call. Its result: ${resultText(result)}`;
+  }
+  const text = textOf(result);
+  return text === '' ? '' : `The last computer call also returned: ${text}`;
+};
+
+/** A PNG of one transparent pixel. */
+const blank =
+  'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==';

@@ -116,6 +116,87 @@ describe('X30: items that wait for the program', () => {
     expect(at(inputs()[1]?.at(-2), 'type')).toBe(call['type']);
   });
 
+  const screenshot = (data: string) =>
+    ({ type: 'image', source: { kind: 'base64', mediaType: 'image/png', data } }) as const;
+  const checks = [{ id: 'sc1', code: 'malicious_instructions', message: 'Careful.' }];
+  const png = { type: 'computer_screenshot', image_url: 'data:image/png;base64,iVBORw0KGgo=' };
+  const blank = {
+    type: 'computer_screenshot',
+    image_url: expect.stringMatching(/^data:image\/png;base64,/u),
+  };
+
+  it.each<[string, Json, unknown, readonly unknown[]]>([
+    ['a screenshot', {}, screenshot('iVBORw0KGgo='), [{ output: png }]],
+    [
+      'a screenshot after safety checks',
+      { pending_safety_checks: checks },
+      screenshot('iVBORw0KGgo='),
+      [{ output: png, acknowledged_safety_checks: checks }],
+    ],
+    [
+      'an uploaded screenshot',
+      {},
+      { type: 'image', source: { kind: 'id', id: 'file_1' } },
+      [{ output: { type: 'computer_screenshot', file_id: 'file_1' } }],
+    ],
+    [
+      'several screenshots and text',
+      {},
+      [screenshot('b2xk'), { type: 'text', text: 'Scrolled.' }, screenshot('iVBORw0KGgo=')],
+      [
+        { output: png },
+        {
+          role: 'user',
+          content: [
+            { type: 'input_text', text: 'The last computer call also returned: Scrolled.' },
+            {
+              type: 'input_image',
+              detail: 'auto',
+              image_url: 'data:image/png;base64,b2xk',
+            },
+          ],
+        },
+      ],
+    ],
+    [
+      'no screenshot',
+      { pending_safety_checks: checks },
+      'The person said no.',
+      [
+        { output: blank, acknowledged_safety_checks: checks },
+        {
+          role: 'user',
+          content:
+            'There is no screenshot of the last computer call. Its result: The person said no.',
+        },
+      ],
+    ],
+  ])('a computer call is resumed with %s', async (_, fields, result, expected) => {
+    const call = item('computer_call', { action: { type: 'click', x: 1, y: 2 }, ...fields });
+    const { model, inputs } = await serve([call], [message('Done.')]);
+    const session = sessions(createAgent({ model })).open('u');
+    const { suspensions } = await session.call('?');
+    expect(suspensions).toMatchObject([
+      { toolCall: { name: 'computer', input: { type: 'click', x: 1, y: 2, ...fields } } },
+    ]);
+    expect((await session.call(toolResults({ c1: result }))).text).toBe('Done.');
+    const [first, ...more] = expected;
+    const output = { type: 'computer_call_output', call_id: 'c1' };
+    expect(inputs()[1]?.slice(1)).toEqual([call, { ...output, ...Object(first) }, ...more]);
+  });
+
+  it('images in the result of a shell follow it', async () => {
+    const call = item('shell_call', { action: { commands: ['plot'] } });
+    const { model, inputs } = await serve([call], [message('Done.')]);
+    const session = sessions(createAgent({ model })).open('u');
+    await session.call('?');
+    await session.call(toolResults({ c1: [{ type: 'text', text: 'ok' }, screenshot('b2xk')] }));
+    expect(inputs()[1]?.slice(2)).toMatchObject([
+      { type: 'shell_call_output', output: [{ stdout: 'ok' }] },
+      { role: 'user', content: [{ type: 'input_text' }, { type: 'input_image' }] },
+    ]);
+  });
+
   it('a tool of that name runs instead, and a custom tool is declared as one', async () => {
     const seen: unknown[] = [];
     const patch = tool({
@@ -144,6 +225,23 @@ describe('X30: items that wait for the program', () => {
       { type: 'custom_tool_call', call_id: 'c1', name: 'patch', input: '*** "Begin"' },
       { type: 'custom_tool_call_output', call_id: 'c1', output: 'Applied.' },
     ]);
+  });
+
+  it.each<[string, Json, Json]>([
+    ['a custom tool', { type: 'custom' }, { type: 'custom', name: 'patch' }],
+    ['a function', { strict: false }, { type: 'function', name: 'patch' }],
+    ['a custom tool of another vendor', {}, { type: 'function', name: 'patch' }],
+  ])('%s is forced by its type and name', async (_, own, choice) => {
+    const patch = tool({
+      name: 'patch',
+      description: 'Applies a patch.',
+      vendorOptions: { OpenAI: own, Mistral: { type: 'custom' } },
+      run: () => 'Applied.',
+    });
+    const { model, bodies } = await serve([message('Done.')]);
+    const request = { toolChoice: { name: 'patch' } };
+    await createAgent({ model, tools: [patch] }).call('?', { request });
+    expect(at(bodies[0], 'tool_choice')).toEqual(choice);
   });
 
   it('an item that is not understood is sent back unchanged', async () => {

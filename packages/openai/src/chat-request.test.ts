@@ -170,6 +170,19 @@ describe('a request for chat completions', () => {
     expect(JSON.stringify(bodyOf({ messages: [user('Hi')], tools }))).not.toContain('"anyOf":');
   });
 
+  it('X30: forces a custom tool by its own type', () => {
+    const patch = { ...weather, name: 'patch', vendorOptions: { OpenAI: { type: 'custom' } } };
+    const request = { messages: [user('Hi')], tools: [weather, patch] };
+    expect(bodyOf({ ...request, toolChoice: { name: 'patch' } })['tool_choice']).toEqual({
+      type: 'custom',
+      custom: { name: 'patch' },
+    });
+    expect(bodyOf({ ...request, toolChoice: { name: 'weather' } })['tool_choice']).toEqual({
+      type: 'function',
+      function: { name: 'weather' },
+    });
+  });
+
   it('X8: offers all tools where the one that is forced is not there', () => {
     const request = { messages: [user('Hi')], tools: [weather], toolChoice: { name: 'other' } };
     expect(bodyOf(request, { name: 'Mine', takesNamedChoice: false })).toMatchObject({

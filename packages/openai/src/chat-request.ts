@@ -16,7 +16,7 @@ import type {
   ChatCompletionToolChoiceOption,
 } from 'openai/resources/chat/completions';
 import { chatMessages } from './chat-messages.js';
-import { isCustom } from './custom-tools.js';
+import { choosesCustom, isCustom } from './custom-tools.js';
 import { fitSchema, type FittedSchema, fitToolSchema } from './fit-schema.js';
 import type { ReasoningEffort, Verbosity } from './profile.js';
 import { sharedFields } from './shared-fields.js';
@@ -80,7 +80,9 @@ const toolFields = ({ profile }: Target) => {
       tools: rawJsonList(
         offered.map((tool) => declaration(tool, parametersOf(tool.inputSchema), naming, name)),
       ),
-      ...(choice === undefined ? {} : { tool_choice: choiceOf(choice, naming) }),
+      ...(choice === undefined
+        ? {}
+        : { tool_choice: choiceOf(choice, naming, choosesCustom(choice, offered, name)) }),
     };
   };
 };
@@ -109,10 +111,12 @@ const declaration = (
 const choiceOf = (
   toolChoice: NonNullable<RequestOptions['toolChoice']>,
   { toolName }: WireNames,
-): ChatCompletionToolChoiceOption =>
-  typeof toolChoice === 'string'
-    ? toolChoice
-    : { type: 'function', function: { name: toolName(toolChoice.name) } };
+  isCustomTool: boolean,
+): ChatCompletionToolChoiceOption => {
+  if (typeof toolChoice === 'string') return toolChoice;
+  const called = { name: toolName(toolChoice.name) };
+  return isCustomTool ? { type: 'custom', custom: called } : { type: 'function', function: called };
+};
 
 const limitFields = (
   { temperature, maxTokens, stopSequences = [] }: RequestOptions,

@@ -1,4 +1,4 @@
-import type { ToolDeclaration } from '@millrace/core';
+import type { RequestOptions, ToolDeclaration } from '@millrace/core';
 import { isRecord } from '@millrace/core/values';
 import type { JsonRecord } from '@millrace/wire';
 
@@ -21,3 +21,14 @@ export const textOfInput = (input: JsonRecord): string => {
 
 /** Whether a tool is declared as a custom tool of the vendor, which takes text. */
 export const isCustom = (options: JsonRecord): boolean => options['type'] === 'custom';
+
+/** Whether a forced tool is a custom one: such a choice has a type of its own. */
+export const choosesCustom = (
+  choice: RequestOptions['toolChoice'],
+  tools: readonly ToolDeclaration[],
+  vendor: string,
+): boolean =>
+  typeof choice === 'object' &&
+  tools.some(
+    ({ name, vendorOptions }) => name === choice.name && isCustom(vendorOptions?.[vendor] ?? {}),
+  );

@@ -18,7 +18,7 @@ import {
   withNamePrefix,
 } from '@millrace/wire';
 import type { ResponseInputContent, ResponseInputItem } from 'openai/resources/responses/responses';
-import { actionResult } from './action-results.js';
+import { actionResult, besideAction } from './action-results.js';
 import { contentOf, mediaOf, resultText } from './content.js';
 import { textOfInput } from './custom-tools.js';
 import { joinItems, type JsonItems, toJsonItems } from './json-items.js';
@@ -62,7 +62,7 @@ const fromMessage = (
     case 'assistant':
       return fromAssistant(message, target, naming);
     case 'tool':
-      return message.content.map((result) => resultItem(result, target, naming));
+      return message.content.flatMap((result) => resultItems(result, target, naming));
   }
 };
 
@@ -77,7 +77,7 @@ const partsOf = (content: readonly ContentBlock[], target: ResponsesTarget) =>
 /** Throws for a block that cannot be sent. */
 export const responsesPart = (block: MediaBlock, model: string): ResponseInputContent => {
   const { type, source } = block;
-  if (type === 'audio') throw unsendable(type, model, 'the Responses API does not accept audio');
+  if (type === 'audio') throw unsendable(type, model, audioRefusal);
   if (type === 'image') {
     const address = source.kind === 'id' ? { file_id: source.id } : { image_url: addressOf(block) };
     return { type: 'input_image', detail: block.detail ?? 'auto', ...address };
@@ -87,6 +87,9 @@ export const responsesPart = (block: MediaBlock, model: string): ResponseInputCo
     ? { type: 'input_file', file_url: source.url }
     : { type: 'input_file', filename: fileName(block), file_data: addressOf(block) };
 };
+
+/** https://developers.openai.com/api/docs/guides/audio */
+const audioRefusal = 'the Responses API does not accept audio, but openai.chat(…) does';
 
 const fromAssistant = (
   { content }: AssistantMessage,
@@ -166,21 +169,26 @@ const isSendable = (
 };
 
 /** A result, in the form that belongs to its call. */
-const resultItem = (
+const resultItems = (
   result: ToolResultBlock,
   target: ResponsesTarget,
   { toolId, callOf }: WireNames,
-): InputItem => {
+): readonly InputItem[] => {
   const call = callOf?.(result.toolCallId);
   const item = call === undefined ? undefined : itemOfCall(call, target.profile);
   const type = textAt(item, 'type');
   const written = isRecord(item) ? actionResult(item, result) : undefined;
-  if (written !== undefined) return written;
+  if (isRecord(item) && written !== undefined) {
+    const rest = besideAction(item, result);
+    return rest.length === 0
+      ? [written]
+      : [written, { role: 'user', content: partsOf(rest, target) }];
+  }
   const output = outputOf(result, target);
   const call_id = toolId(result.toolCallId);
   return type === 'custom_tool_call'
-    ? { type: 'custom_tool_call_output', call_id, output }
-    : { type: 'function_call_output', call_id, output };
+    ? [{ type: 'custom_tool_call_output', call_id, output }]
+    : [{ type: 'function_call_output', call_id, output }];
 };
 
 const outputOf = (result: ToolResultBlock, target: ResponsesTarget) => {

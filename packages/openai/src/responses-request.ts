@@ -11,7 +11,7 @@ import {
 } from '@millrace/wire';
 import type { ResponseCreateParamsStreaming } from 'openai/resources/responses/responses';
 import { fitSchema, fitToolSchema } from './fit-schema.js';
-import { isCustom } from './custom-tools.js';
+import { choosesCustom, isCustom } from './custom-tools.js';
 import type { ReasoningEffort, Verbosity } from './profile.js';
 import { responsesInput, type ResponsesTarget } from './responses-input.js';
 import { sharedFields } from './shared-fields.js';
@@ -86,10 +86,11 @@ const toolFields = (
         ...own,
       });
     });
+    const type = choosesCustom(toolChoice, tools, vendor)
+      ? ({ type: 'custom' } as const)
+      : ({ type: 'function' } as const);
     const choice =
-      typeof toolChoice === 'object'
-        ? { type: 'function' as const, name: toolName(toolChoice.name) }
-        : toolChoice;
+      typeof toolChoice === 'object' ? { ...type, name: toolName(toolChoice.name) } : toolChoice;
     return {
       tools: rawJsonList([...declared, ...builtIn]),
       ...(choice === undefined ? {} : { tool_choice: choice }),

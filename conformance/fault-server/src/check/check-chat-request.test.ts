@@ -91,6 +91,14 @@ const cases: readonly Case[] = [
     { tool_choice: { type: 'function', function: { name: 'x' } } },
     'names a function',
   ],
+  [
+    'a custom tool chosen as a function',
+    {
+      tools: [{ type: 'custom', custom: { name: 'patch' } }],
+      tool_choice: { type: 'function', function: { name: 'patch' } },
+    },
+    'names a function',
+  ],
   ['an unknown choice', { tool_choice: 'any' }, 'expected one of none, auto, required'],
   ['two tools of one name', { tools: [tool, tool] }, 'two functions of one name'],
   ['a tool without type', { tools: [{ name: 'x' }] }, 'tools[0].type'],

@@ -90,13 +90,17 @@ const shape = object(
 
 type Body = Readonly<Record<string, unknown>>;
 
-const functionsOf = ({ tools }: Body): readonly string[] =>
-  recordsIn(tools).map((tool) => stringAt(tool['function'], 'name'));
+const namesOf = ({ tools }: Body, ...types: readonly string[]): readonly string[] =>
+  recordsIn(tools).flatMap((tool) =>
+    types.flatMap((type) => (type in tool ? [stringAt(tool[type], 'name')] : [])),
+  );
 
+/** A function and a custom tool are chosen by their type and name. */
 const choosesDeclared = (body: Body): boolean => {
   const choice = body['tool_choice'];
-  if (!isRecord(choice) || choice['type'] !== 'function') return true;
-  return functionsOf(body).includes(stringAt(choice['function'], 'name'));
+  const type = stringAt(choice, 'type');
+  if (!isRecord(choice) || (type !== 'function' && type !== 'custom')) return true;
+  return namesOf(body, type).includes(stringAt(choice[type], 'name'));
 };
 
 const wantsJsonObject = ({ response_format: format }: Body): boolean =>
@@ -114,7 +118,7 @@ const rules: readonly Shape[] = [
   rule(`'tool_choice' names a function that is not in 'tools'.`, choosesDeclared),
   rule(
     `'tools' has two functions of one name.`,
-    (body) => repeated(functionsOf(body)).length === 0,
+    (body) => repeated(namesOf(body, 'function', 'custom')).length === 0,
   ),
   rule(
     `'stream_options' is only allowed when 'stream' is enabled.`,

@@ -73,6 +73,19 @@ const cases: readonly Case[] = [
   ['a temperature for a reasoning model', { temperature: 0 }, 'temperature'],
   ['a choice without tools', { tools: undefined }, `'tool_choice' is only allowed`],
   ['a choice of no tool', { tool_choice: { type: 'function', name: 'x' } }, 'names a function'],
+  [
+    'a function chosen as a custom tool',
+    { tool_choice: { type: 'custom', name: 'weather' } },
+    'names a function',
+  ],
+  [
+    'a custom tool chosen as a function',
+    {
+      tools: [{ type: 'custom', name: 'patch' }],
+      tool_choice: { type: 'function', name: 'patch' },
+    },
+    'names a function',
+  ],
   ['no tools', { tools: [] }, `Invalid 'tools'`],
   ['two tools of one name', { tools: [tool, tool] }, 'two functions of one name'],
   [

@@ -1,4 +1,3 @@
-import { isRecord } from '../is-record.js';
 import type { CheckRequest } from './check-request.js';
 import { jsonHeader } from './json-header.js';
 import { functionShape, isReasoningModel, schemaFormat } from './openai-shapes.js';
@@ -42,7 +41,19 @@ const tool = tagged(
 
 const toolChoice = textOr(
   oneOf('none', 'auto', 'required'),
-  tagged('type', { function: object({ type: string, name }) }, record),
+  tagged(
+    'type',
+    {
+      function: object({ type: string, name }),
+      custom: object({ type: string, name }),
+      allowed_tools: object({
+        type: string,
+        mode: oneOf('auto', 'required'),
+        tools: list(record, 1),
+      }),
+    },
+    record,
+  ),
 );
 
 const format = tagged('type', {
@@ -106,13 +117,19 @@ const shape = object(
   },
 );
 
-const functionsOf = ({ tools }: Readonly<Record<string, unknown>>): readonly string[] =>
-  recordsIn(tools).flatMap((tool) => (tool['type'] === 'function' ? [stringAt(tool, 'name')] : []));
+type Body = Readonly<Record<string, unknown>>;
 
-const choosesDeclared = (body: Readonly<Record<string, unknown>>): boolean => {
+const namesOf = ({ tools }: Body, ...types: readonly string[]): readonly string[] =>
+  recordsIn(tools).flatMap((tool) =>
+    types.includes(stringAt(tool, 'type')) ? [stringAt(tool, 'name')] : [],
+  );
+
+/** A function and a custom tool are chosen by their type and name. */
+const choosesDeclared = (body: Body): boolean => {
   const choice = body['tool_choice'];
-  if (!isRecord(choice) || choice['type'] !== 'function') return true;
-  return functionsOf(body).includes(stringAt(choice, 'name'));
+  const type = stringAt(choice, 'type');
+  if (type !== 'function' && type !== 'custom') return true;
+  return namesOf(body, type).includes(stringAt(choice, 'name'));
 };
 
 const rules: readonly Shape[] = [
@@ -123,7 +140,7 @@ const rules: readonly Shape[] = [
   rule(`'tool_choice' names a function that is not in 'tools'.`, choosesDeclared),
   rule(
     `'tools' has two functions of one name.`,
-    (body) => repeated(functionsOf(body)).length === 0,
+    (body) => repeated(namesOf(body, 'function', 'custom')).length === 0,
   ),
   rule(
     `'stream_options' is only allowed when 'stream' is enabled.`,
