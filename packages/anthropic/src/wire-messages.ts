@@ -2,6 +2,7 @@ import { type Message, MillraceError } from '@millrace/core';
 import { parsedJson } from '@millrace/core/values';
 import { cachedSerializer, type Serializer, textAt, type WireNames } from '@millrace/wire';
 import { messageBlocks } from './message-blocks.js';
+import { createServerToolPairs } from './server-tools.js';
 import { splitConversation } from './split-conversation.js';
 import type { CacheTime, MarkBudget } from './cache-marks.js';
 import { inTurns, marksIn, type Part, toPart, type Turn, turnText, withoutMarks } from './turns.js';
@@ -42,6 +43,7 @@ export const wireMessages = (): Serializer<WireMessages> => {
     return { first: turns[0]?.role, json, marks, bare };
   };
   const writePage = cachedSerializer(settle, ({ json }) => json.length);
+  const pairs = createServerToolPairs();
 
   /** Whether a user turn starts at a message because it follows a non-empty assistant message. */
   const isAnswer = (messages: readonly Message[], at: number, naming: WireNames): boolean =>
@@ -49,7 +51,8 @@ export const wireMessages = (): Serializer<WireMessages> => {
     messages[at - 1]?.role === 'assistant' &&
     writeParts(messages.slice(at - 1, at), naming).length > 0;
 
-  return (messages, naming) => {
+  return (given, naming) => {
+    const messages = pairs(given);
     const { pages, open } = splitConversation(messages.length, (at) =>
       isAnswer(messages, at, naming),
     );

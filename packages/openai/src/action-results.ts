@@ -13,7 +13,7 @@ export const actionResult = (call: JsonRecord, result: ToolResultBlock): JsonRec
   return writers.get(textAt(call, 'type'))?.(id, result, call);
 };
 
-/** What the item of an action cannot contain, as the content of a message that follows it. */
+/** The rest of a result that the item of an action cannot contain: the content of a message that follows it. */
 export const besideAction = (
   call: JsonRecord,
   result: ToolResultBlock,
@@ -58,8 +58,7 @@ const writers: ReadonlyMap<string, Write> = new Map<string, Write>([
       type: 'computer_call_output',
       call_id: id,
       output: screenshotOf(result),
-      // The checks are in the input of the call, so whoever brings the result has seen them. The vendor accepts no result
-      // without them.
+      // The program has seen them in the input of the call, and the vendor accepts no result without them.
       ...(Array.isArray(checks) && checks.length > 0 ? { acknowledged_safety_checks: checks } : {}),
     }),
   ],

@@ -114,7 +114,7 @@ class Reception implements Receiver {
   bytes(bytes: Uint8Array): boolean {
     this.#add(this.#framing?.push(bytes) ?? []);
     this.#isPaused = !this.flow();
-    const on = this.#exchange.working?.();
+    const on = this.#subscriber.closed ? undefined : this.#exchange.working?.();
     if (on !== undefined) this.#context.working?.(on);
     return !this.#isPaused;
   }

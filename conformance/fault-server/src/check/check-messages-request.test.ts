@@ -16,6 +16,8 @@ const result = (id: string, fields: object = {}) => ({
   content: '4',
   ...fields,
 });
+const search = { type: 'server_tool_use', id: 's', name: 'web_search', input: {} };
+const found = { type: 'web_search_tool_result', tool_use_id: 's', content: [] };
 const thought = { type: 'thinking', thinking: 'Hm.', signature: 'Eq==' };
 const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'AAAA' } };
 const cache = { cache_control: { type: 'ephemeral' } };
@@ -232,6 +234,26 @@ const cases: readonly Case[] = [
     `all content must be type 'text'`,
   ],
   [
+    'a search without its result',
+    messages(user, assistant(search, text('b')), user),
+    `'web_search' tool use with id 's' was found without a corresponding`,
+  ],
+  [
+    'the result of no search',
+    messages(user, assistant(found)),
+    `unexpected 'tool_use_id' found in 'web_search_tool_result' blocks: s`,
+  ],
+  [
+    'a result in the next answer',
+    messages(user, assistant(search), user, assistant(found)),
+    `unexpected 'tool_use_id' found in`,
+  ],
+  [
+    'a caller that is no call',
+    messages(user, assistant({ ...use('a'), caller: { tool_id: 's' } }), says(result('a'))),
+    `'caller' is no call: s`,
+  ],
+  [
     'a turn that goes on without its thought',
     { messages: [user, assistant(use('a')), says(result('a'))] },
     `Expected 'thinking' or 'redacted_thinking', but found 'tool_use'`,
@@ -245,6 +267,11 @@ describe('checkMessagesRequest', () => {
     expect(checkMessagesRequest(headers, least)).toEqual([]);
     const later = [user, assistant(use('a')), says(result('a')), assistant(text('b')), user];
     expect(checkMessagesRequest(headers, { ...good, messages: later })).toEqual([]);
+    const open = [user, assistant(search)];
+    const answered = [user, assistant(search, use('a')), says(result('a')), assistant(found), user];
+    for (const list of [open, answered]) {
+      expect(checkMessagesRequest(headers, { ...good, ...messages(...list) })).toEqual([]);
+    }
   });
 
   it.each(cases)('X16: refuses %s', (_, change, words) => {

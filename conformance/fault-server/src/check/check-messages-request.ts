@@ -3,7 +3,12 @@ import type { CheckRequest } from './check-request.js';
 import { closedSchema } from './closed-schema.js';
 import { jsonHeader } from './json-header.js';
 import { cacheControl, messagesMessage, textBlock } from './messages-blocks.js';
-import { messagesOrder, messagesPairing, messagesThinking } from './messages-turns.js';
+import {
+  messagesOrder,
+  messagesPairing,
+  messagesServerTools,
+  messagesThinking,
+} from './messages-turns.js';
 import { recordsIn, repeated, stringAt } from './records.js';
 import {
   also,
@@ -192,6 +197,13 @@ const rules: readonly Shape[] = [
 export const checkMessagesRequest: CheckRequest = (headers, body, { allow = [] } = {}) => {
   const shape = shapes[headers['anthropic-version'] ?? ''];
   if (shape === undefined) return [`anthropic-version: header is required, with a valid version.`];
-  const check = also(shape, ...rules, messagesPairing, messagesOrder, messagesThinking);
+  const check = also(
+    shape,
+    ...rules,
+    messagesPairing,
+    messagesServerTools,
+    messagesOrder,
+    messagesThinking,
+  );
   return [...jsonHeader(headers), ...check(body, { path: '', allow })];
 };

@@ -113,6 +113,8 @@ const assistantBlock = tagged('type', {
     { type: string, id: toolId, name, input: record },
     { ...cached, caller: record },
   ),
+  mcp_tool_use: record,
+  mcp_tool_result: record,
   web_search_tool_result: record,
   web_fetch_tool_result: record,
   // A type that no client knows yet, but that the server sends.

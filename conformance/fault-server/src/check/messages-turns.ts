@@ -65,6 +65,42 @@ const pairingProblems = (
   ];
 };
 
+/**
+ * Each call of a tool that runs at the vendor has its result behind it, and each result its call before it, both within one
+ * answer. Results of other tools do not end it; anything else that a user says does. The last answer may go on.
+ */
+export const messagesServerTools: Shape = (body) => {
+  const turns = turnsOf(body);
+  const problems: string[] = [];
+  let open = new Map<string, string>();
+  let called = new Set<string>();
+  for (const { role, blocks } of turns) {
+    if (role === 'user') {
+      if (blocks.every((block) => block['type'] === 'tool_result')) continue;
+      problems.push(...[...open].map(([id, name]) => aloneIs(id, name)));
+      open = new Map();
+      called = new Set();
+    }
+    for (const block of blocks) {
+      const type = stringAt(block, 'type');
+      const caller = stringAt(block['caller'], 'tool_id');
+      if (caller !== '' && !called.has(caller)) problems.push(`'caller' is no call: ${caller}.`);
+      if (/^(server|mcp)_tool_use$/.test(type)) {
+        open.set(stringAt(block, 'id'), stringAt(block, 'name'));
+        called.add(stringAt(block, 'id'));
+      }
+      const id = stringAt(block, 'tool_use_id');
+      if (type.endsWith('_tool_result') && !open.delete(id)) {
+        problems.push(`unexpected 'tool_use_id' found in '${type}' blocks: ${id}.`);
+      }
+    }
+  }
+  return problems;
+};
+
+const aloneIs = (id: string, name: string): string =>
+  `'${name}' tool use with id '${id}' was found without a corresponding '${name}_tool_result' block.`;
+
 /** A user begins; what the model is to go on with does not end in white space. */
 export const messagesOrder: Shape = (body) => {
   const turns = turnsOf(body);

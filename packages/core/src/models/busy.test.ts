@@ -1,5 +1,5 @@
-import { describe, expect, it } from '@jest/globals';
-import { filter, tap } from 'rxjs';
+import { describe, expect, it, jest } from '@jest/globals';
+import { filter, Observable, take, tap, VirtualTimeScheduler } from 'rxjs';
 import {
   createAgent,
   createDemand,
@@ -102,6 +102,25 @@ describe('C5: a model that works unseen', () => {
       [10_000, 'reasoning'],
       [10_000, 'reasoning'],
     ]);
+  });
+
+  it('X3: starts no timer once its answer was left, in the same tick', () => {
+    const scheduler = new VirtualTimeScheduler();
+    const schedule = jest.spyOn(scheduler, 'schedule');
+    let started = 0;
+    const working: Model = {
+      name: 'working',
+      stream$: (_, context) =>
+        new Observable((subscriber) => {
+          subscriber.next(text('t'));
+          started = schedule.mock.calls.length;
+          context.working?.('reasoning');
+        }),
+    };
+    const left$ = timeouts(working, limits).stream$(request, lentContext({ scheduler }));
+    left$.pipe(take(1)).subscribe();
+    expect(started).toBeGreaterThan(0);
+    expect(schedule).toHaveBeenCalledTimes(started);
   });
 
   it('X4: is neither asked again nor replaced by another model when it takes too long', () => {

@@ -71,6 +71,7 @@ const createSilence = (
   let looking: Subscription | undefined;
   let lookAt = Infinity;
   let isReported = false;
+  let isOver = false;
 
   const overdue = (heardMs: number, waitedMs: number): MillraceError | undefined => {
     if (heardMs >= (limit?.ms ?? Infinity)) {
@@ -88,7 +89,7 @@ const createSilence = (
     lookAt = Infinity;
   };
   const look = (): void => {
-    if (closedAt !== undefined || limit === undefined) {
+    if (isOver || closedAt !== undefined || limit === undefined) {
       lookAway();
       return;
     }
@@ -124,7 +125,11 @@ const createSilence = (
     look();
   };
   return {
-    end: lookAway,
+    // A model may report work in the same tick in which one of its chunks led to an interrupt.
+    end: (): void => {
+      isOver = true;
+      lookAway();
+    },
     pause: (isPaused: boolean): void => {
       const now = scheduler.now();
       if (isPaused) closedAt ??= now;
