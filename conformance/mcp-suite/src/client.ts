@@ -3,19 +3,50 @@ import { createAgent, isMillraceError, type Tool } from '@millrace/core';
 import { scriptedModel, text, toolCall } from '@millrace/core/testing';
 import { isRecord } from '@millrace/core/values';
 import { mcp, type McpServer, mcpTools } from '@millrace/mcp';
-import { auth, type OAuthClientProvider } from '@modelcontextprotocol/client';
+import {
+  auth,
+  discoverOAuthServerInfo,
+  extractWWWAuthenticateParams,
+  type OAuthClientProvider,
+} from '@modelcontextprotocol/client';
 import { firstValueFrom, of } from 'rxjs';
 import { type Authorized, providerFor } from './oauth.js';
 
 const [, , url = ''] = process.argv;
 const scenario = process.env['MCP_CONFORMANCE_SCENARIO'] ?? '';
 const given: unknown = JSON.parse(process.env['MCP_CONFORMANCE_CONTEXT'] ?? '{}');
-const authorized = providerFor(scenario, isRecord(given) ? given : {});
+
+/** The authorization server, which a user looks up before it is trusted: the suite does not name it. */
+const lookUp = async (): Promise<{
+  readonly issuer: string;
+  readonly origins: readonly string[];
+}> => {
+  const challenge = extractWWWAuthenticateParams(await fetch(url, { method: 'POST' }));
+  const { resourceMetadataUrl } = challenge;
+  const options = resourceMetadataUrl === undefined ? {} : { resourceMetadataUrl };
+  const found = await discoverOAuthServerInfo(url, options);
+  const metadata = found.authorizationServerMetadata;
+  const addresses = [
+    found.authorizationServerUrl,
+    metadata?.authorization_endpoint,
+    metadata?.token_endpoint,
+    metadata?.registration_endpoint,
+  ];
+  return {
+    issuer: metadata?.issuer ?? found.authorizationServerUrl,
+    origins: addresses.flatMap((it) => (it === undefined ? [] : [new URL(it).origin])),
+  };
+};
+
+const { issuer, origins } = scenario.startsWith('auth/')
+  ? await lookUp().catch(() => ({ issuer: url, origins: [] }))
+  : { issuer: url, origins: [] };
+const authorized = providerFor(scenario, isRecord(given) ? given : {}, issuer);
 
 const serverWith = (authProvider: OAuthClientProvider): McpServer => ({
   name: 'suite',
   prefix: '',
-  http: { url, authProvider },
+  http: { url, authProvider, origins },
   reconnect: { attempts: 1 },
   // eslint-disable-next-line rxjs-x/finnish -- The name of the option. An empty answer: the SDK fills in the defaults of the form.
   onElicit: () => of({ action: 'accept', content: {} }),

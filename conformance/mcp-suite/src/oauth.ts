@@ -15,9 +15,11 @@ export interface Authorized {
 type Context = Readonly<Record<string, unknown>>;
 
 /** The provider that a scenario needs. */
-export const providerFor = (scenario: string, context: Context): Authorized => {
-  const fixed = machineProvider(scenario, context);
-  return fixed === undefined ? userProvider(context) : { provider: fixed, code: () => undefined };
+export const providerFor = (scenario: string, context: Context, issuer: string): Authorized => {
+  const fixed = machineProvider(scenario, context, issuer);
+  return fixed === undefined
+    ? userProvider(context, issuer)
+    : { provider: fixed, code: () => undefined };
 };
 
 const textIn = (context: Context, key: string): string => {
@@ -25,22 +27,25 @@ const textIn = (context: Context, key: string): string => {
   return typeof value === 'string' ? value : '';
 };
 
-const machineProvider = (scenario: string, context: Context): OAuthClientProvider | undefined => {
+const machineProvider = (
+  scenario: string,
+  context: Context,
+  expectedIssuer: string,
+): OAuthClientProvider | undefined => {
   const clientId = textIn(context, 'client_id');
   switch (scenario) {
     case 'auth/client-credentials-basic':
-      // The suite does not name the issuer.
-      // eslint-disable-next-line @typescript-eslint/no-deprecated
       return new ClientCredentialsProvider({
         clientId,
         clientSecret: textIn(context, 'client_secret'),
+        expectedIssuer,
       });
     case 'auth/client-credentials-jwt':
-      // eslint-disable-next-line @typescript-eslint/no-deprecated -- as above
       return new PrivateKeyJwtProvider({
         clientId,
         privateKey: textIn(context, 'private_key_pem'),
         algorithm: textIn(context, 'signing_algorithm') || 'ES256',
+        expectedIssuer,
       });
     default:
       return undefined;
@@ -48,7 +53,7 @@ const machineProvider = (scenario: string, context: Context): OAuthClientProvide
 };
 
 /** A provider whose user agrees immediately, without a browser. */
-const userProvider = (context: Context): Authorized => {
+const userProvider = (context: Context, issuer: string): Authorized => {
   const redirectUrl = 'http://localhost:9/callback';
   let verifier = '';
   let tokens: StoredOAuthTokens | undefined;
@@ -59,6 +64,7 @@ const userProvider = (context: Context): Authorized => {
       : {
           client_id: textIn(context, 'client_id'),
           client_secret: textIn(context, 'client_secret'),
+          issuer,
         };
   const provider: OAuthClientProvider = {
     redirectUrl,

@@ -18,7 +18,8 @@ import {
 } from 'rxjs';
 import { failureOf, isConnectionLost } from './failure.js';
 import { cleaned } from './text.js';
-import type { HttpServer, Server, StdioServer } from './server-options.js';
+import { overHttp, tooLong } from './http.js';
+import type { Server, StdioServer } from './server-options.js';
 
 /** A connection to a server. */
 export interface Connection {
@@ -50,16 +51,16 @@ export const connect$ = (server: Server): Observable<Connection> =>
     const abort = new AbortController();
     const version$ = new BehaviorSubject(0);
     const client = clientOf(server, () => version$.next(version$.value + 1));
-    const fail = (cause: unknown): void => subscriber.error(failureOf(server, 'to connect', cause));
+    const end = (error: MillraceError): void => subscriber.error(error);
     const lost = (why: string): void =>
-      subscriber.error(new MillraceError('connection', `The MCP server '${server.name}' ${why}.`));
+      end(new MillraceError('connection', `The MCP server '${server.name}' ${why}.`));
     const transport =
       server.stdio === undefined
-        ? overHttp(server, server.http, lost)
+        ? overHttp(server, server.http, end)
         : overStdio(server, server.stdio);
     let invalid = 0;
     transport.onerror = (cause) => {
-      if (cause.message.startsWith('ReadBuffer exceeded')) lost(tooLong(server));
+      if (cause.message.startsWith('ReadBuffer exceeded')) end(tooLong(server));
       invalid += 1;
       if (invalid > mostInvalid) lost('sent too many messages that are not valid');
     };
@@ -70,10 +71,13 @@ export const connect$ = (server: Server): Observable<Connection> =>
           throw failureOf(server, doing, cause);
         }),
       );
-    client.connect(transport, { signal: abort.signal, timeout: connectMs }).then(() => {
-      client.onclose = () => lost('closed the connection');
-      subscriber.next({ client, version$, request$ });
-    }, fail);
+    client.connect(transport, { signal: abort.signal, timeout: connectMs }).then(
+      () => {
+        client.onclose = () => lost('closed the connection');
+        subscriber.next({ client, version$, request$ });
+      },
+      (cause: unknown) => end(failureOf(server, 'to connect', cause)),
+    );
     return () => {
       client.onclose = noop;
       abort.abort();
@@ -113,9 +117,6 @@ const closed = (client: Client, transport: Transport): Promise<void> => {
 };
 
 type Transport = StreamableHTTPClientTransport | StdioClientTransport;
-
-const tooLong = ({ limits }: Server): string =>
-  `sent a message of more than ${limits.message} bytes, so the connection was closed`;
 
 // ---------------------------------------------------------------- client
 
@@ -186,48 +187,3 @@ const overStdio = (
     ...(env && { env: { ...env } }),
     ...(cwd !== undefined && { cwd }),
   });
-
-const overHttp = (
-  server: Server,
-  { url, headers = {}, authProvider }: HttpServer,
-  lost: (why: string) => void,
-): StreamableHTTPClientTransport => {
-  const address = new URL(url);
-  const isOwn = (target: string | URL): boolean => new URL(target).origin === address.origin;
-  return new StreamableHTTPClientTransport(address, {
-    ...(authProvider && { authProvider }),
-    fetch: (target, init = {}) =>
-      fetch(target, {
-        ...init,
-        headers: isOwn(target) ? merged(headers, init.headers) : (init.headers ?? {}),
-      }).then((response) => bounded(response, server.limits.message, () => lost(tooLong(server)))),
-  });
-};
-
-/** The SDK's headers override those of the options. */
-const merged = (own: Readonly<Record<string, string>>, given: RequestInit['headers']): Headers => {
-  const all = new Headers(own);
-  new Headers(given).forEach((value, name) => all.set(name, value));
-  return all;
-};
-
-/** Ends a body when one message of it is too long. Messages of an event stream end with a line, others with the body. */
-const bounded = (response: Response, maxBytes: number, exceeded: () => void): Response => {
-  if (response.body === null) return response;
-  const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') === true;
-  let bytes = 0;
-  const counted = new TransformStream<Uint8Array, Uint8Array>({
-    transform(chunk, controller) {
-      const end = isStream ? chunk.lastIndexOf(0x0a) : -1;
-      bytes = end < 0 ? bytes + chunk.length : chunk.length - end - 1;
-      if (bytes <= maxBytes) {
-        controller.enqueue(chunk);
-        return;
-      }
-      exceeded();
-      controller.error(new TypeError('The message is too long.'));
-    },
-  });
-  const { status, statusText, headers } = response;
-  return new Response(response.body.pipeThrough(counted), { status, statusText, headers });
-};

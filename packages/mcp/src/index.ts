@@ -2,6 +2,7 @@ export { mcp, type McpLayer, type McpStatus } from './mcp.js';
 export type {
   ChangeDecider,
   Elicitor,
+  HttpFetch,
   HttpServer,
   McpOptions,
   McpServer,

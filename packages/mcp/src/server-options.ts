@@ -42,9 +42,38 @@ export interface HttpServer {
   readonly url: string | URL;
   /** Sent to the origin of `url` only. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Provides a bearer token, or performs OAuth with the help of the SDK. */
+  /**
+   * Provides a bearer token, or performs OAuth with the help of the SDK. Its tokens and its client secret go only to
+   * the `issuer` that they were stored with, and nowhere without one.
+   */
   readonly authProvider?: AuthProvider | OAuthClientProvider;
+  /**
+   * Origins that may be asked beside that of `url`, such as `['https://login.example.com']` for an authorization
+   * server. An address elsewhere ends the connection with the code `refused`. Default: none.
+   */
+  readonly origins?: readonly string[];
+  /**
+   * Sends each request, for example `guardedFetch()` of `@millrace/tools/web` if users choose the URL: it connects to
+   * public addresses only. Default: the global `fetch`.
+   */
+  readonly fetch?: HttpFetch;
 }
+
+/** Sends one request, and returns redirects instead of following them. A part of the global `fetch`. */
+export type HttpFetch = (
+  url: string,
+  request: {
+    readonly method: string;
+    readonly headers: Readonly<Record<string, string>>;
+    readonly body?: string;
+    readonly signal?: AbortSignal;
+    readonly redirect: 'manual';
+  },
+) => PromiseLike<{
+  readonly status: number;
+  readonly headers: Iterable<readonly [name: string, value: string]>;
+  readonly body: ReadableStream<Uint8Array> | null;
+}>;
 
 /** A tool whose description or schema differs from the one that was first seen. */
 export interface ToolChange {
@@ -210,6 +239,12 @@ const webAddress: Rule = [
   (value) => URL.canParse(String(value)) && /^https?:$/.test(new URL(String(value)).protocol),
   'a URL with http or https',
 ];
+const origins: Rule = [
+  (value) =>
+    Array.isArray(value) &&
+    value.every((it) => webAddress[0](it) && new URL(String(it)).origin === it),
+  "a list of origins, such as ['https://login.example.com']",
+];
 const whole = wholeNumber(1);
 
 const rules: Readonly<Record<keyof McpOptions | 'stdio' | 'http', Rule>> = {
@@ -227,7 +262,16 @@ const rules: Readonly<Record<keyof McpOptions | 'stdio' | 'http', Rule>> = {
     },
     ['command'],
   ),
-  http: within({ url: webAddress, headers: variables, authProvider: isObject }, ['url']),
+  http: within(
+    {
+      url: webAddress,
+      headers: variables,
+      authProvider: isObject,
+      origins,
+      fetch: isFunction,
+    },
+    ['url'],
+  ),
   include: texts,
   exclude: texts,
   prefix: [

@@ -3,6 +3,7 @@ import { PassThrough } from 'node:stream';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { type MillraceError, textBlock, type Tool, tool, toolOutput } from '@millrace/core';
 import { jsonSchema } from '@millrace/core/schema';
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import {
   firstValueFrom,
   NEVER,
@@ -14,7 +15,14 @@ import {
   throwError,
   VirtualTimeScheduler,
 } from 'rxjs';
-import { closeAll, connected, overHttp, serving, textIn } from './clients.test-support.js';
+import {
+  clientOf,
+  closeAll,
+  connected,
+  overHttp,
+  serving,
+  textIn,
+} from './clients.test-support.js';
 import { createHandler } from './mcp-handler.js';
 import { type Access, mcpHandler, type ServingOptions } from './index.js';
 import { createShared } from './serving.js';
@@ -242,6 +250,62 @@ describe('T21: sessions', () => {
     close();
   });
 
+  it.each<[one: string, other: string, access: (token?: string) => Access]>([
+    ['a user', 'another user', (token) => token !== undefined && { user: token.slice(0, 3) }],
+    ['a token', 'another token', (token) => token !== undefined],
+    ['clients without a token', 'a user', (token) => token === undefined || { user: token }],
+    ['a user', 'clients without a token', (token) => token === undefined || { user: token }],
+  ])('cannot all be taken by %s: %s gets one', async (one, other, authorize) => {
+    // A user has as many tokens as he likes.
+    const headersOf = (who: string, at: number): Headers =>
+      who.startsWith('clients')
+        ? {}
+        : { authorization: `Bearer ${who === 'a user' ? `eve${at}` : who.replace(/ /g, '')}` };
+    const url = await overHttp([echo], { authorize, limits: { sessions: 10 } });
+    const isOneUser = one === 'a user' && other === 'another user';
+    const taking = (at: number): Headers => headersOf(one, isOneUser ? at : 0);
+    const first = await sessionAt(url, taking(0));
+    await sessionAt(url, taking(1));
+    const further = await Promise.all(
+      Array.from({ length: 9 }, (_, at) => send(url, 'POST', hello, taking(at + 2))),
+    );
+    expect(further.map(({ status }) => status)).toEqual(Array(9).fill(429));
+    expect(further[0]?.body).toContain('You have 2 sessions already.');
+    await sessionAt(
+      url,
+      other === 'a user' ? { authorization: 'Bearer ann' } : headersOf(other, 0),
+    );
+    // What ends makes room.
+    expect((await send(url, 'DELETE', '', first)).status).toBe(200);
+    await sessionAt(url, taking(3));
+    expect((await send(url, 'POST', hello, taking(4))).status).toBe(429);
+  });
+
+  it('of one client are limited by their number, and again after they were idle', async () => {
+    const scheduler = new VirtualTimeScheduler();
+    const authorize = () => ({ user: 'eve' });
+    const limits = { sessions: 5, sessionsPerClient: 3 };
+    const options = servingOf('test', [echo], { authorize, limits });
+    const { fetch, close } = createHandler(options, createShared(options), scheduler);
+    const ask = async (body: string): Promise<number> => {
+      const asked = new Request('http://localhost/mcp', { method: 'POST', headers: json, body });
+      const response = await fetch(asked);
+      await response.text();
+      return response.status;
+    };
+    // A message that starts no session takes none.
+    for (let at = 0; at < 5; at += 1) expect(await ask(message('tools/list'))).toBe(400);
+    const hellos = async (): Promise<readonly number[]> => {
+      const statuses: number[] = [];
+      for (let at = 0; at < 5; at += 1) statuses.push(await ask(hello));
+      return statuses;
+    };
+    expect(await hellos()).toEqual([200, 200, 200, 429, 429]);
+    scheduler.flush();
+    expect(await hellos()).toEqual([200, 200, 200, 429, 429]);
+    close();
+  });
+
   it('end when they are idle, and not while a request is open', async () => {
     const scheduler = new VirtualTimeScheduler();
     const options = servingOf('test', [echo], { timeouts: { idleMs: 1_000 } });
@@ -358,6 +422,33 @@ describe('T21: a call', () => {
     await first.catch(() => undefined);
     expect((await client.callTool({ name: 'echo' })).isError).toBe(false);
   });
+
+  it.each(['http 2025', 'http 2026'] as const)(
+    'of one client over %s does not take the place of another',
+    async (way) => {
+      const started$ = new Subject<void>();
+      const url = await overHttp([waiting(started$, new Subject()), echo], {
+        authorize: (token) => token !== undefined && { user: token },
+        limits: { calls: 10 },
+      });
+      const clientFor = async (user: string) => {
+        const client = clientOf(way);
+        const requestInit = { headers: { authorization: `Bearer ${user}` } };
+        await client.connect(new StreamableHTTPClientTransport(new URL(url), { requestInit }));
+        return client;
+      };
+      const [eve, ann] = [await clientFor('eve'), await clientFor('ann')];
+      const begun = firstValueFrom(started$.pipe(skip(1)));
+      const waits = [1, 2].map(() => eve.callTool({ name: 'wait' }).catch(() => undefined));
+      await begun;
+      const refused = await eve.callTool({ name: 'echo' });
+      expect(textIn(refused)).toBe('2 tool calls of yours are running. Try again later.');
+      expect((await ann.callTool({ name: 'echo' })).isError).toBe(false);
+      await eve.close();
+      await ann.close();
+      await Promise.all(waits);
+    },
+  );
 
   it.each<[what: string, run: () => unknown, options: ServingOptions, text: RegExp]>([
     [

@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { checkOptions, isRecord } from '@millrace/core/values';
 import {
   createMcpHandler,
@@ -26,11 +26,13 @@ import {
   timer,
 } from 'rxjs';
 import { errorOf, maskOf } from './call-tool.js';
+import { createQuota, type GiveBack } from './quota.js';
 import { createShared, type Shared } from './serving.js';
 import {
   type Access,
   accessRules,
   type HttpAccess,
+  type HttpCaller,
   type Served,
   type Serving,
   type ServingOptions,
@@ -95,15 +97,14 @@ export const createHandler = (
     if (!methods.includes(request.method)) {
       return problem(405, 'Method not allowed.', { allow: methods.join(', ') });
     }
-    const access = await accessOf(serving, request);
-    if (access === false) return unauthorized();
-    const user = access === true ? undefined : access.user;
+    const caller = await callerOf(serving, request);
+    if (caller === undefined) return unauthorized();
     const isLegacy = await isLegacyRequest(request, undefined, { maxRequestBodySize });
     // It may have been closed since the request arrived; what follows has the whole body, and does not wait.
     if (lifetime.closed) return closedProblem();
     follow();
-    if (isLegacy) return sessions.answer(request, user);
-    return modern.fetch(request, user === undefined ? {} : { authInfo: authOf(user) });
+    if (isLegacy) return sessions.answer(request, caller);
+    return modern.fetch(request, { authInfo: authOf(caller) });
   };
   return {
     fetch: (request) => {
@@ -149,8 +150,12 @@ const refusalOf = (
   );
 };
 
-/** Anything but true and a user with a name is a refusal: programs without types return other values by mistake. */
-const accessOf = async ({ authorize }: Serving, request: Request): Promise<Access> => {
+/** Undefined if the request is refused. */
+const callerOf = async (
+  { authorize }: Serving,
+  request: Request,
+): Promise<HttpCaller | undefined> => {
+  if (authorize === undefined) return {};
   const [, token] = /^Bearer +(\S+)$/i.exec(request.headers.get('authorization') ?? '') ?? [];
   const access: unknown = await firstValueFrom(
     defer((): Observable<Access> => {
@@ -159,10 +164,14 @@ const accessOf = async ({ authorize }: Serving, request: Request): Promise<Acces
     }),
     { defaultValue: false },
   );
-  if (!isRecord(access)) return access === true;
-  const { user } = access;
-  return typeof user === 'string' && user !== '' && { user };
+  // Anything but true and a user with a name is a refusal: programs without types return other values by mistake.
+  if (access === true) return { client: token === undefined ? 'anyone' : `token ${hashOf(token)}` };
+  const user = isRecord(access) ? access['user'] : undefined;
+  return typeof user === 'string' && user !== '' ? { user, client: `user ${user}` } : undefined;
 };
+
+/** Tokens are not kept. */
+const hashOf = (token: string): string => createHash('sha256').update(token).digest('base64');
 
 const isUser = (access: object): access is { readonly user: string } =>
   'user' in access && !isObservable(access);
@@ -170,7 +179,13 @@ const isUser = (access: object): access is { readonly user: string } =>
 const unauthorized = (): Response =>
   problem(401, 'The bearer token is missing or not valid.', { 'www-authenticate': 'Bearer' });
 
-const authOf = (user: string) => ({ token: '', clientId: user, scopes: [] });
+/** The caller, in the form that the SDK passes on to the handlers of a request. */
+const authOf = (caller: HttpCaller) => ({
+  token: '',
+  clientId: caller.user ?? '',
+  scopes: [],
+  extra: { ...caller },
+});
 
 // ---------------------------------------------------------------- responses
 
@@ -237,13 +252,14 @@ const createSessions = (serving: Serving, shared: Shared, scheduler: SchedulerLi
   const { limits, timeouts } = serving;
   const sessions = new Map<string, Session>();
   /** Requests for a new session count as well, until it turns out whether they are valid. */
-  const starting = new Set<Request>();
+  const quota = createQuota(limits.sessions, limits.sessionsPerClient);
 
-  const start = async (user: string | undefined): Promise<Session> => {
+  const start = async (user: string | undefined, giveBack: GiveBack): Promise<Session> => {
     const idle = new Subscription();
     const server = shared.create({ era: 'legacy' }, () => {
       sessions.delete(transport.sessionId ?? '');
       idle.unsubscribe();
+      giveBack();
     });
     const transport = new WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: randomUUID,
@@ -270,42 +286,47 @@ const createSessions = (serving: Serving, shared: Shared, scheduler: SchedulerLi
   const end = ({ server }: Session): void => {
     server.close().catch((error: unknown) => report(serving, error));
   };
-  const within = async (session: Session, request: Request): Promise<Response> => {
-    const { open$, transport, user } = session;
+  const within = async (
+    { open$, transport }: Session,
+    request: Request,
+    caller: HttpCaller,
+  ): Promise<Response> => {
     open$.next(open$.value + 1);
-    const response = await transport.handleRequest(
-      request,
-      user === undefined ? {} : { authInfo: authOf(user) },
-    );
+    const response = await transport.handleRequest(request, { authInfo: authOf(caller) });
     return watched(response, () => open$.next(open$.value - 1));
   };
-  const opened = async (request: Request, user: string | undefined): Promise<Response> => {
-    if (sessions.size + starting.size >= limits.sessions) {
+  const opened = async (request: Request, caller: HttpCaller): Promise<Response> => {
+    const giveBack = quota.take(caller.client);
+    if (giveBack === 'all') {
       return problem(503, 'Too many sessions are open. Try again later.', { 'retry-after': '60' });
     }
-    starting.add(request);
+    if (giveBack === 'client') {
+      const text = `You have ${limits.sessionsPerClient} sessions already. End one of them first.`;
+      return problem(429, text, { 'retry-after': '60' });
+    }
     try {
-      const session = await start(user);
-      const response = await within(session, request);
+      const session = await start(caller.user, giveBack);
+      const response = await within(session, request, caller);
       if (session.transport.sessionId === undefined) end(session);
       return response;
-    } finally {
-      starting.delete(request);
+    } catch (error) {
+      giveBack();
+      throw error;
     }
   };
   return {
-    answer: (request: Request, user: string | undefined): Promise<Response> => {
+    answer: (request: Request, caller: HttpCaller): Promise<Response> => {
       const id = request.headers.get('mcp-session-id');
-      if (id === null && request.method === 'POST') return opened(request, user);
+      if (id === null && request.method === 'POST') return opened(request, caller);
       const session = id === null ? undefined : sessions.get(id);
       // A session of another user does not exist for this one.
-      return session === undefined || session.user !== user
+      return session === undefined || session.user !== caller.user
         ? Promise.resolve(
             id === null
               ? problem(400, "The header 'Mcp-Session-Id' is missing.")
               : problem(404, 'Session not found.'),
           )
-        : within(session, request);
+        : within(session, request, caller);
     },
     toolsChanged: (): void => {
       for (const { server } of sessions.values()) {

@@ -18,7 +18,10 @@ import { isObservable, type Observable, type ObservableInput, of } from 'rxjs';
 /** An agent, which is one tool; tools; or lists of tools that change. */
 export type Served = Agent | readonly Tool[] | Observable<readonly Tool[]>;
 
-/** Whether a request is admitted. `user` binds its session to that user, and is `metadata.user` of the calls. */
+/**
+ * Whether a request is admitted. `user` binds its session to that user, and is `metadata.user` of the calls. Limits
+ * per client count by user, otherwise by token; all clients without a token are one.
+ */
 export type Access = boolean | { readonly user: string };
 
 /** The description of a server, and how its tools run. */
@@ -51,8 +54,12 @@ export interface ServingOptions {
   readonly limits?: {
     /** Tool calls that run at a time, of all clients; further ones fail immediately. Default: 100. */
     readonly calls?: number;
+    /** Of these, tool calls of one client over HTTP. Default: a fifth of `calls`. */
+    readonly callsPerClient?: number;
     /** Sessions at a time over HTTP; further ones get the status 503. Default: 100. */
     readonly sessions?: number;
+    /** Of these, sessions of one client; further ones get the status 429. Default: a fifth of `sessions`. */
+    readonly sessionsPerClient?: number;
     /** Bytes of a message; a longer one gets the status 413, or ends the connection. Default: 4,194,304. */
     readonly message?: number;
     /** Characters of the text of a result; the rest is cut off. Default: 1,000,000. */
@@ -76,18 +83,25 @@ export interface HttpAccess {
   ) => Access | ObservableInput<Access>;
 }
 
+/** Who sends a request. */
+export interface HttpCaller {
+  /** The user that `authorize` names. */
+  readonly user?: string;
+  /** Whose limits apply. Undefined without `authorize`: all clients look the same. */
+  readonly client?: string;
+}
+
 /** Options that are checked and complete. */
 export type Serving = Omit<ServingOptions, 'timeouts' | 'limits' | 'description'> &
-  Required<HttpAccess> & {
+  Required<Omit<HttpAccess, 'authorize'>> &
+  Pick<HttpAccess, 'authorize'> & {
     readonly name: string;
     readonly version: string;
     /** Emits the tools now and after each change. */
     readonly tools$: Observable<readonly Tool[]>;
     readonly canChange: boolean;
     readonly timeouts: { readonly toolMs: number; readonly idleMs: number };
-    readonly limits: Readonly<
-      Record<'calls' | 'sessions' | 'message' | 'result' | 'progress', number>
-    >;
+    readonly limits: Readonly<Record<keyof NonNullable<ServingOptions['limits']>, number>>;
   };
 
 const limits = {
@@ -108,16 +122,22 @@ export const servingOf = (
   const { description, ...given } = options;
   const hosts = given.allowedHosts ?? localhostAllowedHostnames();
   return {
-    authorize: () => true,
     ...defined(given),
     allowedHosts: hosts,
     allowedOrigins: given.allowedOrigins ?? given.allowedHosts ?? localhostAllowedOrigins(),
     ...toolsOf(owner, served, given.name, description),
     version: given.version ?? '0.1.0',
     timeouts: { ...timeouts, ...defined(given.timeouts) },
-    limits: { ...limits, ...defined(given.limits) },
+    limits: limitsOf(given.limits),
   };
 };
+
+const limitsOf = (given: ServingOptions['limits']): Serving['limits'] => {
+  const all = { ...limits, ...defined(given) };
+  return { callsPerClient: fifth(all.calls), sessionsPerClient: fifth(all.sessions), ...all };
+};
+
+const fifth = (all: number): number => Math.max(1, Math.floor(all / 5));
 
 const misuse = (message: string): MillraceError => new MillraceError('config', message);
 
@@ -204,7 +224,9 @@ export const servingRules: Readonly<Record<keyof ServingOptions, Rule>> = {
   timeouts: within("'timeouts'", { toolMs: isDelay, idleMs: isDelay }),
   limits: within("'limits'", {
     calls: whole,
+    callsPerClient: whole,
     sessions: whole,
+    sessionsPerClient: whole,
     message: whole,
     result: whole,
     progress: whole,

@@ -50,7 +50,8 @@ import {
   type Question,
   refused,
 } from './call-tool.js';
-import type { Serving } from './serve-options.js';
+import { createQuota, type Quota } from './quota.js';
+import type { HttpCaller, Serving } from './serve-options.js';
 
 /** Makes the protocol's server for a connection, or for a request without one. `onClosed` is called when it is closed. */
 export type ServerFactory = (
@@ -81,7 +82,8 @@ export const createShared = (serving: Serving): Shared => {
       resetOnComplete: false,
     }),
   );
-  const running = { count: 0 };
+  const { calls, callsPerClient } = serving.limits;
+  const quota = createQuota(calls, callsPerClient);
   const current = (signal: AbortSignal): Promise<ReadonlyMap<string, Entry>> =>
     firstValueFrom(entries$.pipe(takeUntil(aborted$(signal))), { defaultValue: new Map() });
   // The SDK would send the message of any error.
@@ -123,7 +125,8 @@ export const createShared = (serving: Serving): Shared => {
       return lastValueFrom(
         limited$(
           serving,
-          running,
+          quota,
+          textIn(context, 'client'),
           answer$(serving, mcp, era, entry, input, context).pipe(
             takeUntil(aborted$(closed.signal)),
           ),
@@ -163,22 +166,30 @@ type Result = CallToolResult | InputRequiredResult;
 
 const limited$ = (
   serving: Serving,
-  running: { count: number },
+  quota: Quota,
+  client: string | undefined,
   result$: Observable<Result>,
 ): Observable<Result> =>
   defer(() => {
-    const { calls } = serving.limits;
-    if (running.count >= calls) {
+    const { calls, callsPerClient } = serving.limits;
+    const giveBack = quota.take(client);
+    if (giveBack === 'all') {
       return of(refused(`${calls} tool calls are running already. Try again later.`));
     }
-    running.count += 1;
+    if (giveBack === 'client') {
+      return of(refused(`${callsPerClient} tool calls of yours are running. Try again later.`));
+    }
     return result$.pipe(
       catchError((cause: unknown) => of(refused(maskOf(serving, errorOf(cause, 'unknown'))))),
-      finalize(() => {
-        running.count -= 1;
-      }),
+      finalize(giveBack),
     );
   });
+
+/** A field of the caller over HTTP. */
+const textIn = ({ http }: ServerContext, key: keyof HttpCaller): string | undefined => {
+  const value = http?.authInfo?.extra?.[key];
+  return typeof value === 'string' ? value : undefined;
+};
 
 /** Runs a tool, sends its progress, and emits the result. Empty if the client cancels the call or disconnects. */
 const answer$ = (
@@ -191,7 +202,7 @@ const answer$ = (
 ): Observable<Result> =>
   defer(() => {
     const { mcpReq, http, sessionId } = context;
-    const user = http?.authInfo?.clientId;
+    const user = textIn(context, 'user');
     const needed$ = new Subject<InputRequiredResult>();
     const caller: Caller = {
       metadata: {

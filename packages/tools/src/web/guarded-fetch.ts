@@ -20,7 +20,7 @@ export interface GuardedRequest {
 /** A response of `guardedFetch`: a part of that of the global `fetch`. */
 export interface GuardedResponse {
   readonly status: number;
-  readonly headers: { get(name: string): string | null };
+  readonly headers: Iterable<[name: string, value: string]> & { get(name: string): string | null };
   readonly body: ReadableStream<Uint8Array> | null;
 }
 

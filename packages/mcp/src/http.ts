@@ -1,0 +1,170 @@
+import { MillraceError } from '@millrace/core';
+import {
+  type OAuthClientProvider,
+  StreamableHTTPClientTransport,
+} from '@modelcontextprotocol/client';
+import type { HttpFetch, HttpServer, Server } from './server-options.js';
+
+/** How a connection ends that the server has made useless. */
+export type Fail = (error: MillraceError) => void;
+
+/**
+ * A transport whose requests, those of OAuth included, stay on the origin of the server and the origins of the
+ * options: a server names the addresses of its metadata, its authorization server and the endpoints of that.
+ */
+export const overHttp = (server: Server, http: HttpServer, fail: Fail): Transport => {
+  const address = new URL(http.url);
+  const allowed = new Set([address.origin, ...(http.origins ?? [])]);
+  let refusal: MillraceError | undefined;
+  const check = (target: string | URL): URL => {
+    const url = new URL(target);
+    const isAllowed = allowed.has(url.origin) && url.username + url.password === '';
+    // The SDK passes over some refusals, and tries other addresses.
+    if (!isAllowed) refusal ??= refusedOrigin(server, url);
+    if (refusal === undefined) return url;
+    fail(refusal);
+    throw refusal;
+  };
+  const own = new Headers(http.headers);
+  const { fetch: send = fetch, authProvider } = http;
+  return new StreamableHTTPClientTransport(address, {
+    ...(authProvider && {
+      authProvider: isOAuth(authProvider)
+        ? boundToIssuer(server, authProvider, check)
+        : authProvider,
+    }),
+    fetch: async (target, init = {}) => {
+      const url = check(target);
+      const headers = url.origin === address.origin ? merged(own, init.headers) : init.headers;
+      const response = await sent(send, url, { ...init, ...(headers && { headers }) });
+      return bounded(response, server.limits.message, () => fail(tooLong(server)));
+    },
+  });
+};
+
+type Transport = StreamableHTTPClientTransport;
+
+/** The address may be an attempt to reach something internal, so only its origin is shown. */
+const refusedOrigin = ({ name }: Server, { origin, protocol }: URL): MillraceError =>
+  new MillraceError(
+    'refused',
+    `The MCP server '${name}' names an address at ${origin === 'null' ? protocol : origin}, which is not allowed. ` +
+      "If you trust that origin, for example as its authorization server, add it to 'http.origins'.",
+  );
+
+export const tooLong = ({ name, limits }: Server): MillraceError =>
+  new MillraceError(
+    'connection',
+    `The MCP server '${name}' sent a message of more than ${limits.message} bytes, so the connection was closed.`,
+  );
+
+// ---------------------------------------------------------------- credentials
+
+const isOAuth = (
+  provider: NonNullable<HttpServer['authProvider']>,
+): provider is OAuthClientProvider => 'tokens' in provider && 'clientInformation' in provider;
+
+/**
+ * A provider whose credentials go only to the issuer that they were stored with. The SDK discards those of another
+ * issuer, and trusts the server with those of none.
+ */
+const boundToIssuer = (
+  server: Server,
+  provider: OAuthClientProvider,
+  check: (target: string | URL) => URL,
+): OAuthClientProvider => {
+  const bound: Partial<OAuthClientProvider> = {
+    tokens: async (context) => {
+      const tokens = await provider.tokens(context);
+      // Without a context, they are for the MCP server itself.
+      return context === undefined || isStamped(tokens) ? tokens : undefined;
+    },
+    clientInformation: async (context) => {
+      const client = await provider.clientInformation(context);
+      if (client !== undefined && !isStamped(client) && isConfidential(provider, client)) {
+        throw withoutIssuer(server);
+      }
+      return client;
+    },
+    redirectToAuthorization: (url) => provider.redirectToAuthorization(check(url)),
+  };
+  return new Proxy(provider, {
+    get: (target, key): unknown => {
+      const value: unknown = Reflect.get(key in bound ? bound : target, key);
+      // Methods may use private fields.
+      return isFunction(value) ? value.bind(target) : value;
+    },
+  });
+};
+
+const isFunction = (value: unknown): value is (...parameters: never) => unknown =>
+  typeof value === 'function';
+
+const isStamped = (stored: { readonly issuer?: unknown } | undefined): boolean =>
+  typeof stored?.issuer === 'string' && stored.issuer !== '';
+
+/** Whether the client proves who it is: by a secret, an assertion, or the parameters of a grant. */
+const isConfidential = (provider: OAuthClientProvider, client: object): boolean =>
+  'client_secret' in client ||
+  provider.addClientAuthentication !== undefined ||
+  provider.prepareTokenRequest !== undefined;
+
+const withoutIssuer = ({ name }: Server): MillraceError =>
+  new MillraceError(
+    'config',
+    `The client information for the MCP server '${name}' has no 'issuer', so its credentials are not sent. Set it to ` +
+      "the URL of the authorization server that issued them ('expectedIssuer' of the providers of the SDK).",
+  );
+
+// ---------------------------------------------------------------- requests
+
+/** Sends a request with the function of the options, which returns a part of a `Response`. */
+const sent = async (send: HttpFetch, url: URL, init: RequestInit): Promise<Response> => {
+  const request = new Request(url, init);
+  const body = await request.text();
+  const {
+    status,
+    headers,
+    body: content,
+  } = await send(url.href, {
+    method: request.method,
+    headers: Object.fromEntries(request.headers),
+    ...(body !== '' && { body }),
+    ...(init.signal && { signal: init.signal }),
+    redirect: 'manual',
+  });
+  return new Response(isBodiless(status) ? null : content, {
+    status,
+    headers: Array.from(headers, ([name, value]) => [name, value]),
+  });
+};
+
+const isBodiless = (status: number): boolean => [204, 205, 304].includes(status);
+
+/** The SDK's headers override those of the options. */
+const merged = (own: Headers, given: RequestInit['headers']): Headers => {
+  const all = new Headers(own);
+  new Headers(given).forEach((value, name) => all.set(name, value));
+  return all;
+};
+
+/** Ends a body when one message of it is too long. Messages of an event stream end with a line, others with the body. */
+const bounded = (response: Response, maxBytes: number, exceeded: () => void): Response => {
+  if (response.body === null) return response;
+  const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') === true;
+  let bytes = 0;
+  const counted = new TransformStream<Uint8Array, Uint8Array>({
+    transform(chunk, controller) {
+      const end = isStream ? chunk.lastIndexOf(0x0a) : -1;
+      bytes = end < 0 ? bytes + chunk.length : chunk.length - end - 1;
+      if (bytes <= maxBytes) {
+        controller.enqueue(chunk);
+        return;
+      }
+      exceeded();
+      controller.error(new TypeError('The message is too long.'));
+    },
+  });
+  const { status, statusText, headers } = response;
+  return new Response(response.body.pipeThrough(counted), { status, statusText, headers });
+};
