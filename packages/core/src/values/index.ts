@@ -18,3 +18,4 @@ export {
   wholeNumber,
 } from './options.js';
 export { isSameInput } from './message.js';
+export { storeMarker } from './store-marker.js';

@@ -9,6 +9,7 @@ import {
   isFunction,
   isText,
   type Rule,
+  storeMarker,
   wholeNumber,
 } from '@millrace/core/values';
 import { fromEvent, lastValueFrom, type Observable, takeUntil } from 'rxjs';
@@ -54,8 +55,8 @@ export interface DocumentsInOptions {
  * Reads the documents below a directory, and splits them: an Observable, and an AsyncIterable that reads a file only when
  * it is asked for the next document, as `add$` of an index does.
  *
- * Files are read in alphabetical order. `node_modules`, `dist` and names that start with a dot are skipped, and symbolic
- * links are not followed. HTML becomes Markdown, and a PDF text with a source for each page (`manual.pdf#page=3`): both in
+ * Files are read in alphabetical order. `node_modules`, `dist`, directories of stores and names that start with a dot are
+ * skipped, and symbolic links are not followed. HTML becomes Markdown, and a PDF text with a source for each page (`manual.pdf#page=3`): both in
  * a thread with limits of time and memory. A file that is broken or exceeds a limit is reported, and the others are read.
  * Errors with `config` if the directory cannot be read, and with `tooLarge` if there are more than `maxFiles`. Cold: each
  * subscription reads the files again, and unsubscribing stops immediately.
@@ -181,6 +182,7 @@ const entriesOf = async (
 ): Promise<readonly Dirent[]> => {
   try {
     const entries = await readdir(join(directory, below), { withFileTypes: true });
+    if (entries.some(({ name }) => name === storeMarker)) return [];
     return entries.sort((a, b) => (a.name < b.name ? -1 : 1));
   } catch (error) {
     if (below !== '') {

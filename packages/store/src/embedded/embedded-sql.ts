@@ -6,6 +6,7 @@ import { Subject, type SchedulerLike } from 'rxjs';
 import { directoryMissing, toStoreError } from '../files/file-system.js';
 import { memoryStatements } from '../sql/memory-statements.js';
 import { closed } from '../closing.js';
+import { markDirectory } from '../mark-directory.js';
 import { createPendingWork, type PendingWork } from '../sql/pending-work.js';
 import { makeTables } from '../sql/make-tables.js';
 import { tableStatements } from '../sql/tables.js';
@@ -43,6 +44,7 @@ export const embeddedSql = (
 
   const connect = async (): Promise<Opened> => {
     const lock = await lockDirectory(directory, leaseMs, scheduler);
+    markDirectory(directory);
     try {
       return await started(lock);
     } catch (error) {

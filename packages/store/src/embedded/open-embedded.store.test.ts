@@ -1,3 +1,4 @@
+import { readdirSync } from 'node:fs';
 import { mkdtemp, rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -45,6 +46,10 @@ beforeAll(async () => {
 afterAll(async () => {
   await closeStore(store);
   await rm(directory, { recursive: true });
+});
+
+it('X17: marks its directory, so that file tools refuse it', () => {
+  expect(readdirSync(directory)).toContain('.millrace-store');
 });
 
 const empty = async (): Promise<void> => {

@@ -199,7 +199,9 @@ describe('fileCalls', () => {
     expect(await readdir(join(directory, 'a'))).toEqual(['calls']);
     for (const name of await readdir(inner)) {
       expect(name).toMatch(/^[a-z0-9_.-]{1,145}$/);
-      if (!name.endsWith('.lock') && name !== '.aside') {
+      if (name === '.millrace-store') {
+        expect((await stat(join(inner, name))).mode & 0o777).toBe(0o600);
+      } else if (!name.endsWith('.lock') && name !== '.aside') {
         expect((await stat(join(inner, name))).mode & 0o777).toBe(0o700);
         expect((await stat(join(inner, name, '000001.jsonl'))).mode & 0o777).toBe(0o600);
       }

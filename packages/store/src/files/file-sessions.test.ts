@@ -64,7 +64,7 @@ describe('fileSessions', () => {
       const { sessions } = openFiles(process.argv[1]);`,
       [join(directory, '..')],
     );
-    expect(await readdir(directory)).toEqual(['.aside', storedName('s')]);
+    expect(await readdir(directory)).toEqual(['.aside', '.millrace-store', storedName('s')]);
     expect(await readdir(join(directory, '.aside'))).toEqual([]);
   }, 180_000);
 

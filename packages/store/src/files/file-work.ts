@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { catchError, defer, type MonoTypeOperatorFunction, type Observable, tap } from 'rxjs';
+import { markDirectory } from '../mark-directory.js';
 import { directoryMissing, toStoreError } from './file-system.js';
 
 /** A subdirectory of a store, for one kind of data. */
@@ -18,7 +19,11 @@ export const partsOf = (directory: string): ((name: string) => Part) => {
   return (name) => {
     const root = resolve(store, name);
     const noteExisting = (): void => {
-      for (const it of [store, root]) if (!known.has(it) && existsSync(it)) known.add(it);
+      for (const it of [store, root]) {
+        if (known.has(it) || !existsSync(it)) continue;
+        known.add(it);
+        markDirectory(store);
+      }
     };
     const check = (needed = store): void => {
       noteExisting();

@@ -1,9 +1,9 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { mkdtemp, rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { createAgent, tool } from '@millrace/core';
+import { createAgent, type Message, tool } from '@millrace/core';
 import { type Claim, fork$, journal } from '@millrace/core/journal';
 import { sessions } from '@millrace/core/sessions';
 import { scriptedModel, text, toolCall } from '@millrace/core/testing';
@@ -182,4 +182,52 @@ it('a fork can be resumed as soon as its id is emitted', async () => {
   );
   expect((await lastValueFrom(forked$)).text).toBe('Still sunny.');
   await lastValueFrom(store.close$(), { defaultValue: undefined });
+});
+
+describe('X17: a store marks its directory before anyone can ask for what is in it', () => {
+  const mark = '.millrace-store';
+  const greeting: Message = { id: 'a', role: 'user', content: [{ type: 'text', text: 'Hi.' }] };
+  const uses: readonly (readonly [string, (store: Store) => Promise<unknown>])[] = [
+    [
+      'calls',
+      ({ calls }) => {
+        const seen: boolean[] = [];
+        const look = tool({
+          name: 'look',
+          description: 'Looks.',
+          run: () => void seen.push(existsSync(join(directory, mark))),
+        });
+        const model = scriptedModel([toolCall('look')], [text('Done.')]);
+        const agent = createAgent({ model, tools: [look], use: [journal(calls)] });
+        return agent.call('?').then(() => expect(seen).toEqual([true]));
+      },
+    ],
+    [
+      'conversations',
+      ({ memory }) => lastValueFrom(memory('s').append$([greeting]), { defaultValue: 0 }),
+    ],
+    [
+      'sessions',
+      async ({ sessions: kept }) => {
+        const state = await sessions(createAgent({ model: scriptedModel() }))
+          .open('s')
+          .saveState();
+        return lastValueFrom(kept.save$('s', state, undefined));
+      },
+    ],
+  ];
+
+  it.each(uses)('with %s', async (_, use) => {
+    const store = openFiles(directory);
+    expect(existsSync(directory)).toBe(false);
+    await use(store);
+    expect(readdirSync(directory)).toContain(mark);
+  });
+
+  it('also one that others have made', async () => {
+    await uses[1]?.[1](openFiles(directory));
+    await rm(join(directory, mark));
+    await lastValueFrom(openFiles(directory).memory('s').load$());
+    expect(readdirSync(directory)).toContain(mark);
+  });
 });

@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { lstat, mkdir, open, rename, rm } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
+import { basename, dirname, join, sep } from 'node:path';
 import {
   type ApprovalRequest,
   requireApproval,
@@ -12,6 +12,7 @@ import {
   type Verdict,
 } from '@millrace/core';
 import { jsonSchema } from '@millrace/core/schema';
+import { defined } from '@millrace/core/values';
 import { defer, from, mergeMap, type Observable, type ObservableInput, of } from 'rxjs';
 import { anchored } from './anchored.js';
 import {
@@ -23,6 +24,7 @@ import {
 } from './confined-path.js';
 import { explainFailure } from './explain-failure.js';
 import { readText } from './read-text.js';
+import { runsCode } from './runs-code.js';
 
 /** A request to change a file, with the change as the approver should show it. */
 export interface FileChangeRequest extends ApprovalRequest {
@@ -30,6 +32,11 @@ export interface FileChangeRequest extends ApprovalRequest {
   readonly path: string;
   /** The change as a unified diff with 3 lines of context. */
   readonly diff: string;
+  /**
+   * Why the file may run code without being called by name, such as `Git runs it at each commit`: for hooks, settings of shells, editors
+   * and builds, scripts and executable files. Absent for other files. A person should see it.
+   */
+  readonly runsCode?: string;
 }
 
 /** Decides whether a file is changed. Emitting nothing denies it; so does an error. */
@@ -177,7 +184,14 @@ const changesBy = <Input extends { readonly path: string }>(
   ): Observable<Verdict> => {
     const { value, context } = request;
     const planned = plan(value, context.signal).then(
-      async (change) => ({ change, diff: await diffOf(change) }),
+      async (change) => ({
+        change,
+        shown: {
+          path: change.place.shown,
+          diff: await diffOf(change),
+          ...defined({ runsCode: await whyItRuns(change) }),
+        },
+      }),
       async (error: unknown) => ({
         reason: messageOf(await explainFailure(error, value.path, confinement, 'written')),
       }),
@@ -186,7 +200,7 @@ const changesBy = <Input extends { readonly path: string }>(
       mergeMap((it) => {
         if ('reason' in it) return of({ approved: false, reason: it.reason });
         seen.add(context, it.change.before);
-        return verdict$(approver({ ...request, path: it.change.place.shown, diff: it.diff }));
+        return verdict$(approver({ ...request, ...it.shown }));
       }),
     );
   };
@@ -195,6 +209,17 @@ const changesBy = <Input extends { readonly path: string }>(
       ? requireApproval(target, approve)
       : requireApproval(target, (request) => defer(() => decide$(approve, request)));
   return { run, approved };
+};
+
+/** Names of its directories above the root count as well: a root may be `.github`. */
+const whyItRuns = async ({
+  place: { real },
+  before,
+  after,
+}: Change): Promise<string | undefined> => {
+  const why = runsCode(real.split(sep).join('/'), after);
+  if (why !== undefined || before === undefined) return why;
+  return ((await lstat(real)).mode & 0o111) === 0 ? undefined : 'It is an executable file';
 };
 
 const verdict$ = (given: Verdict | ObservableInput<Verdict>): Observable<Verdict> =>

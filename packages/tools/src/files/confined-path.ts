@@ -1,5 +1,6 @@
 import { lstat, readdir, realpath } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
+import { storeMarker } from '@millrace/core/values';
 import { anchored } from './anchored.js';
 
 /** A validated path. It is below the root, and so is its target. */
@@ -35,13 +36,28 @@ export const confinePath = async (
   check(path, resolved, confinement);
   try {
     const real = await realpath(resolved);
-    return { real, shown: check(path, real, confinement) };
+    const shown = check(path, real, confinement);
+    if (await isInStore(real)) throw new Error(`'${path}' must not be used: ${ofStore}.`);
+    return { real, shown };
   } catch (error) {
     const ancestor = await nearestAncestor(resolved, confinement.root);
     check(path, ancestor, confinement);
     throw error;
   }
 };
+
+const ofStore = 'it belongs to a store of conversations';
+
+/** Whether a directory or file, or a directory above it, also above the root, belongs to a store of this or another process. */
+const isInStore = async (real: string): Promise<boolean> => {
+  if (await isStore(real)) return true;
+  const above = dirname(real);
+  return above !== real && isInStore(above);
+};
+
+/** Whether a store has marked a directory. Looks each time: any process may create one at any time. */
+export const isStore = (directory: string): Promise<boolean> =>
+  isThere(join(directory, storeMarker));
 
 /**
  * Resolves the path of a file to write, which need not exist, nor its directories. Throws the same errors as
@@ -99,6 +115,7 @@ const check = (path: string, place: string, { root, isHidden }: Confinement): st
   }
   const shown = below.split(sep).join('/');
   if (isHidden(shown)) throw new Error(`'${path}' must not be used: it looks like a secret.`);
+  if (basename(place) === storeMarker) throw new Error(`'${path}' must not be used: ${ofStore}.`);
   return shown;
 };
 
@@ -110,10 +127,12 @@ export const namesIn = async (
   isHidden: (path: string) => boolean,
 ): Promise<readonly string[]> => {
   const entries = await anchored(real, (directory) => readdir(directory, { withFileTypes: true }));
-  return entries
-    .filter(({ name }) => !isHidden(shown === '' ? name : `${shown}/${name}`))
-    .map((entry) => (entry.isDirectory() ? `${entry.name}/` : entry.name))
-    .sort();
+  const names = entries.map(async (entry) => {
+    if (isHidden(shown === '' ? entry.name : `${shown}/${entry.name}`)) return [];
+    if (!entry.isDirectory()) return [entry.name];
+    return (await isStore(join(real, entry.name))) ? [] : [`${entry.name}/`];
+  });
+  return (await Promise.all(names)).flat().sort();
 };
 
 /** Formats the list of a directory for a model. */

@@ -354,6 +354,21 @@ describe('T12: changes need approval', () => {
     return toolCalls[0];
   };
 
+  it.each([
+    ['a hook', '.husky/pre-commit', 'Git runs it'],
+    ['an executable file', 'run', 'executable'],
+    ['a text', 'notes.md', undefined],
+  ])('tells the approver whether %s runs code', async (_, path, why) => {
+    await put('root/run', 'x');
+    await chmod(join(root, 'run'), 0o755);
+    const seen: (string | undefined)[] = [];
+    const approve = ({ runsCode }: FileChangeRequest): boolean => seen.push(runsCode) > 0;
+    const model = scriptedModel([toolCall('write_file', { path, content: 'y' })], [text('done')]);
+    await createAgent({ model, tools: fileTools({ root, approve }) }).call('x');
+
+    expect(seen).toEqual([why === undefined ? undefined : expect.stringContaining(why)]);
+  });
+
   it('the approver sees the change as a diff', async () => {
     const requests: FileChangeRequest[] = [];
     const made = await ask((request) => {
@@ -410,5 +425,62 @@ describe('T12: changes need approval', () => {
     expect(output.details).toMatchObject({
       diff: expect.stringMatching(/too large to compare[^]*b0\nb1\n/u),
     });
+  });
+});
+
+describe('fileTools and the directories of stores', () => {
+  const marker = '.millrace-store';
+  const markStore = async (below: string): Promise<void> => {
+    await put(`${below}/${marker}`, '');
+    await put(`${below}/conversations/ann/1.jsonl`, 'the wheel of Ann');
+  };
+  const everything = { isHidden: () => false };
+  const inputs = (directory: string): readonly (readonly [name: string, input: object])[] => {
+    const path = `${directory}/conversations/ann/1.jsonl`;
+    return [
+      ['read_file', { path }],
+      ['read_file', { path: directory }],
+      ['list_files', { path: directory }],
+      ['list_files', { path: `${directory}/conversations` }],
+      ['list_files', { depth: 20 }],
+      ['read_file', { path: '.' }],
+      ['search_files', { query: 'wheel' }],
+      ['search_files', { query: 'wheel', path: `${directory}/conversations/ann` }],
+      ['read_file', { path: `${directory}/conversations/ann/2.jsonl` }],
+      ['write_file', { path, content: 'x' }],
+      ['write_file', { path: `${directory}/new/x.txt`, content: 'x' }],
+      ['edit_file', { path, oldText: 'wheel', newText: 'x' }],
+    ];
+  };
+  const places: readonly (readonly [where: string, below: string, directory: string])[] = [
+    ['below the root', 'root/data/store', 'data/store'],
+    ['behind a link', 'outside/store', 'linked-store'],
+    ['at the root', 'root', '.'],
+    ['above the root', '.', '.'],
+  ];
+
+  describe.each(places)('X17: a store %s', (_, below, directory) => {
+    beforeEach(async () => {
+      await symlink('../outside/store', join(root, 'linked-store'));
+    });
+
+    it.each(inputs(directory))('is refused and hidden by %s %j', async (name, input) => {
+      const tools = toolNamed(name, everything);
+      // Another process makes it after the tools.
+      await markStore(below);
+      const shown = await runTool(tools, input).then(({ text: it }) => it, String);
+
+      expect(shown).not.toContain('of Ann');
+      expect(shown).not.toContain('1.jsonl:');
+      expect(shown).not.toMatch(/^conversations|ann\/$/mu);
+      expect(contentOf(join('..', below, 'conversations/ann/1.jsonl'))).toBe('the wheel of Ann');
+      expect(existsSync(join(base, below, 'new'))).toBe(false);
+    });
+  });
+
+  it('X17: no tool makes, reads or lists a mark', async () => {
+    const written = run('write_file', { path: `a/${marker}`, content: '' }, everything);
+    await expect(written).rejects.toThrow('must not be used');
+    expect(existsSync(join(root, `a/${marker}`))).toBe(false);
   });
 });

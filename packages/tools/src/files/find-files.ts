@@ -5,7 +5,7 @@ import { setImmediate } from 'node:timers/promises';
 import { tool, type Tool, toolOutput, type ToolOutput } from '@millrace/core';
 import { jsonSchema } from '@millrace/core/schema';
 import { anchored } from './anchored.js';
-import { type ConfinedPath, type Confinement, confinePath } from './confined-path.js';
+import { type ConfinedPath, type Confinement, confinePath, isStore } from './confined-path.js';
 import { explainFailure } from './explain-failure.js';
 import { readText } from './read-text.js';
 
@@ -233,6 +233,7 @@ async function* visible(
     const shown = above === '' ? entry.name : `${above}/${entry.name}`;
     if (entry.name === 'node_modules' || walk.isHidden(shown)) continue;
     const isDirectory = entry.isDirectory();
+    if (isDirectory && (await isStore(join(real, entry.name)))) continue;
     if (isDirectory || entry.name.endsWith(walk.ending)) yield { shown, isDirectory };
     if (!isDirectory || walk.depth <= 1) continue;
     const below = { real: join(real, entry.name), shown };

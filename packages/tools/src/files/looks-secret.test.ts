@@ -24,6 +24,19 @@ describe('looksSecret', () => {
     'service-account-prod.json',
     'terraform.tfstate',
     '.git',
+    '.env-local',
+    '.env~',
+    '.dev.vars',
+    'prod.secrets.yaml',
+    'secrets.staging.json',
+    'my-credentials.json',
+    'client_secret_123.json',
+    'acme-firebase-adminsdk-x1.json',
+    'home/.bash_history',
+    'prod.tfvars',
+    'office.ovpn',
+    '.password-store/mail.gpg',
+    '.millrace/sessions/a.json',
   ])('%s does', (path) => {
     expect(looksSecret(path)).toBe(true);
   });
@@ -39,6 +52,9 @@ describe('looksSecret', () => {
     'src/secrets.test.ts',
     'keyboard.ts',
     'environment.md',
+    'docs/secret-santa.json',
+    'src/tokens.json',
+    'environments.ts',
   ])('%s does not', (path) => {
     expect(looksSecret(path)).toBe(false);
   });

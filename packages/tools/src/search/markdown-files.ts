@@ -1,6 +1,7 @@
 import type { Dirent } from 'node:fs';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { extname, join, resolve } from 'node:path';
+import { storeMarker } from '@millrace/core/values';
 import type { SearchDocument } from './document.js';
 
 /** Options of `markdownFiles`. */
@@ -20,8 +21,8 @@ export interface MarkdownFilesOptions {
 /**
  * Reads the Markdown files below a directory, for `searchDocuments({ load: markdownFiles('docs') })`.
  *
- * Paths are relative to the directory, in alphabetical order. It skips `node_modules`, `dist` and names that start with
- * a dot, and does not follow symbolic links. Each call reads the files again.
+ * Paths are relative to the directory, in alphabetical order. It skips `node_modules`, `dist`, directories of stores and
+ * names that start with a dot, and does not follow symbolic links. Each call reads the files again.
  */
 export const markdownFiles = (
   directory: string,
@@ -64,6 +65,7 @@ async function* filesBelow(
   choice: FileFilter,
 ): AsyncGenerator<string> {
   const entries = await readdir(join(root, below), { withFileTypes: true });
+  if (entries.some(({ name }) => name === storeMarker)) return;
   for (const entry of entries.sort(byName)) {
     const path = below === '' ? entry.name : `${below}/${entry.name}`;
     if (entry.name.startsWith('.') || ignoredDirectories.has(entry.name) || choice.exclude(path))
