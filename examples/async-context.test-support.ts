@@ -13,6 +13,7 @@ import {
   type Step,
   textOf,
   tool,
+  type ToolContext,
   watch,
 } from '@millrace/core';
 import { insertBefore, phase, reasoning } from '@millrace/core/phases';
@@ -80,11 +81,25 @@ export const gated = <T>(value: T): Observable<T> =>
 /** Passes each value on when somebody else opens the gate. */
 export const gating = <T>(source: Observable<T>): Observable<T> => source.pipe(mergeMap(gated));
 
+/** Notes that something of a user's call runs: within any step, within this one, or between steps. */
+type See = (
+  what: string,
+  who: string,
+  place?: 'step' | 'between' | 'anywhere',
+  step?: string,
+) => void;
+
+/** Tools that a model calls: one, several, or with inputs. */
+type Turn = string | readonly string[] | Readonly<Record<string, Record<string, unknown>>>;
+
 export interface Parts {
-  /** Notes that something of a user's call runs. */
-  readonly see: (what: string, who: string) => void;
-  /** Calls these tools one after another, then `who`, and answers. */
-  readonly asking: (...names: readonly string[]) => Model;
+  readonly see: See;
+  /** The user of a call that has begun. */
+  readonly userOf: (callId: string) => string | undefined;
+  /** Notes that something runs for one user, whoever that is. */
+  readonly seeShared: (what: string) => void;
+  /** Calls these tools, those of a list at once, then `who`, and answers. */
+  readonly asking: (...turns: readonly Turn[]) => Model;
   readonly model: Model;
   readonly tools: readonly ReturnType<typeof tool>[];
   readonly use: readonly Layer[];
@@ -99,12 +114,16 @@ export type Ask = (
 export interface Wait {
   readonly name: string;
   readonly share: (parts: Parts) => Ask | Promise<Ask>;
+  /** What must run besides those kinds. */
+  readonly also?: readonly string[];
   /** Kinds that do not run, such as the tool of a call that is interrupted before. */
   readonly without?: readonly string[];
   /** Tools start before their steps. */
   readonly isEarly?: boolean;
-  /** The calls are made within a step of another one. */
-  readonly isNested?: boolean;
+  /** A tool is cut, and fails. */
+  readonly isCut?: boolean;
+  /** The calls are made within a step of another one, all of them or those of sub-agents. */
+  readonly isNested?: boolean | 'partly';
 }
 
 /** Plays a wait for three users at once. Returns what did not run in the context of its call, and what did not run at all. */
@@ -112,7 +131,8 @@ export const play = async (wait: Wait, variant: Variant): Promise<readonly strin
   const seen = new Map<string, Set<string>>();
   const wrong: string[] = [];
   const traces = new Map<string, string>();
-  const see: See = (what, who, given = 'anywhere') => {
+  const { isNested = false } = wait;
+  const see: See = (what, who, given = 'anywhere', step = undefined) => {
     const place = wait.isEarly === true ? 'anywhere' : given;
     seen.set(who, (seen.get(who) ?? new Set()).add(what));
     const find = (problem: string): void => void wrong.push(`${what} of ${who} ${problem}`);
@@ -121,8 +141,10 @@ export const play = async (wait: Wait, variant: Variant): Promise<readonly strin
       const call = callOfLayer.getStore();
       if (call !== who) find(`is in the layer of a call of ${call}`);
       const isInStep = stepOfLayer.getStore() !== undefined;
-      if (isInStep !== (place === 'step' || wait.isNested === true))
+      if (isInStep !== (place === 'step' || isNested === true) && !(isInStep && isNested))
         find(isInStep ? 'is in a step' : 'is in no step');
+      if (step !== undefined && !isNested && stepOfLayer.getStore() !== step)
+        find(`is in the step ${stepOfLayer.getStore()} instead of ${step}`);
     }
     if (variant === 'otel()' && place === 'step' && (what === 'model' || what === 'tool')) {
       const traceId = trace.getActiveSpan()?.spanContext().traceId ?? 'none';
@@ -132,7 +154,7 @@ export const play = async (wait: Wait, variant: Variant): Promise<readonly strin
       else if (owner !== who) find(`is in a trace of ${owner}`);
     }
   };
-  const ask = await wait.share(partsOf(see, variants[variant]));
+  const ask = await wait.share(partsOf(see, variants[variant], wait.isCut === true));
   const timer = setInterval(open, 2);
   try {
     await Promise.all(
@@ -144,7 +166,7 @@ export const play = async (wait: Wait, variant: Variant): Promise<readonly strin
     clearInterval(timer);
   }
   const missing = users.flatMap((who) =>
-    kinds
+    [...kinds, ...(wait.also ?? [])]
       .filter((kind) => !wait.without?.includes(kind) && !seen.get(who)?.has(kind))
       .map((kind) => `${kind} of ${who} did not run`),
   );
@@ -152,23 +174,43 @@ export const play = async (wait: Wait, variant: Variant): Promise<readonly strin
 };
 
 /** What of a call must run in its context. */
-const kinds = ['model', 'tool', 'preReasoning', 'preActing', 'postActing', 'postCall', 'phase'];
+export const kinds = [
+  'model',
+  'tool',
+  'preReasoning',
+  'preActing',
+  'postActing',
+  'postCall',
+  'phase',
+];
 
-type See = (what: string, who: string, place?: 'step' | 'between' | 'anywhere') => void;
+/** The step of a tool call of `asking()`. */
+export const stepOf = ({ iteration, toolCallId }: Pick<ToolContext, 'iteration' | 'toolCallId'>) =>
+  `${iteration}/${toolCallId.split('/').at(-1) ?? ''}`;
 
-const partsOf = (see: See, use: readonly Layer[]): Parts => {
+const wantedIn = (turn: Turn): readonly (readonly [string, Record<string, unknown>])[] =>
+  typeof turn === 'string' || Array.isArray(turn)
+    ? [turn].flat().map((name: string) => [name, {}] as const)
+    : Object.entries(turn);
+
+const partsOf = (see: See, use: readonly Layer[], isCut: boolean): Parts => {
   const callers = new Map<string, string>();
   const whoOf = ({ callId }: Pick<CallInfo, 'callId'>): string => callers.get(callId) ?? 'nobody';
-  const asking: Parts['asking'] = (...names) => ({
+  const asking: Parts['asking'] = (...turns) => ({
     name: 'scripted',
     stream$: ({ messages }, { callId = '' }) =>
       defer(() => {
         see('model', whoOf({ callId }), 'step');
         const question = messages.findLastIndex(({ role }) => role === 'user');
-        const results = messages.slice(question).filter(({ role }) => role === 'tool');
-        const name = [...names, 'who'][results.length];
-        const chunk = name === undefined ? text('Done.') : toolCall(name);
-        return concat(of(chunk), of(finish()).pipe(delay(4)));
+        const turn = messages.slice(question).filter(({ role }) => role === 'assistant').length;
+        const wanted = wantedIn([...turns, 'who'][turn] ?? []);
+        const chunks = wanted.map(([name, input], at) =>
+          toolCall(name, input, `${callId}/${messages.length}/${at}`),
+        );
+        return concat(
+          chunks.length === 0 ? of(text('Done.')) : chunks,
+          of(finish()).pipe(delay(4)),
+        );
       }),
   });
   const seeing = (
@@ -179,12 +221,14 @@ const partsOf = (see: See, use: readonly Layer[]): Parts => {
     name: 'who',
     description: 'Who asks?',
     run: (_, context) => {
-      see('tool', whoOf(context), 'step');
+      see('tool', whoOf(context), 'step', stepOf(context));
       return user.getStore() ?? 'nobody';
     },
   });
   return {
     see,
+    userOf: (callId) => callers.get(callId),
+    seeShared: (what) => see(what, users.find((it) => it === user.getStore()) ?? 'any user'),
     asking,
     model: asking(),
     tools: [who],
@@ -195,6 +239,9 @@ const partsOf = (see: See, use: readonly Layer[]): Parts => {
         if (event.type === 'preCall')
           callers.set(call.callId, call.metadata['userId'] ?? event.input.map(textOf).join());
         see(event.type, whoOf(call));
+        // A tool that was not called rightly would not wait.
+        if (event.type === 'postActing' && event.result.isError && !isCut)
+          see(`${event.toolCall.name} failed: ${textOf(event.result)}`, 'nobody');
       }),
       seeing('preReasoning', 'step'),
       seeing('preActing', 'step'),

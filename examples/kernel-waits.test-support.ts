@@ -1,9 +1,11 @@
 import {
   addTools,
+  type Approver,
+  type Embedder,
+  output,
   approval,
   fallback,
   fromPull,
-  inProcessMemory,
   interruptOn,
   type Layer,
   MillraceError,
@@ -20,69 +22,29 @@ import {
   transformChunks,
 } from '@millrace/core';
 import { guardInput } from '@millrace/core/guards';
-import {
-  type CallStoreDriver,
-  createCallStore,
-  draining,
-  inProcessCalls,
-  journal,
-} from '@millrace/core/journal';
+import { createCallStore, draining, journal } from '@millrace/core/journal';
 import { inProcessLongTermMemory, withLongTermMemory } from '@millrace/core/long-term-memory';
-import { summarisingMemory } from '@millrace/core/memories';
 import { insertBefore, reasoning } from '@millrace/core/phases';
 import { retrieve } from '@millrace/core/retrieval';
-import { inProcessSessions, keepSessions, sessions } from '@millrace/core/sessions';
+import { sessions } from '@millrace/core/sessions';
 import { agentTool, asAgent } from '@millrace/core/teams';
 import { lentContext, text } from '@millrace/core/testing';
 import { createSemaphore, limitCalls, limitConcurrency, limitRate } from '@millrace/core/traffic';
 import {
   concat,
   concatMap,
+  delay,
+  map,
   defer,
   EMPTY,
-  ignoreElements,
-  lastValueFrom,
   mergeMap,
   NEVER,
-  type Observable,
   share,
   throwError,
 } from 'rxjs';
-import {
-  agentOf,
-  type Ask,
-  gated,
-  gating,
-  type Parts,
-  type Wait,
-} from './async-context.test-support.js';
-
-const ended = (source: Observable<unknown>): Promise<unknown> =>
-  lastValueFrom(source, { defaultValue: undefined });
-
-const layered =
-  (layers: (parts: Parts) => readonly Layer[] = () => []) =>
-  (parts: Parts): Ask => {
-    const agent = agentOf(parts, ...layers(parts));
-    return (_, options) => agent.call('?', options);
-  };
-
-const wrapped =
-  (wrap: (model: Model) => Model) =>
-  (parts: Parts): Ask =>
-    layered()({ ...parts, model: wrap(parts.model) });
-
-/** A model of the program, whose chunks come when somebody else opens the gate. */
-const slow = (model: Model): Model => ({
-  ...model,
-  stream$: (...given) => gating(model.stream$(...given)),
-});
-
-/** A model that is asked, and never answers. */
-const stuck = (model: Model): Model => ({
-  ...model,
-  stream$: (...given) => model.stream$(...given).pipe(mergeMap(() => NEVER)),
-});
+import { agentOf, gated, gating, stepOf, users, type Wait } from './async-context.test-support.js';
+import { sessionWaits } from './session-waits.test-support.js';
+import { ended, layered, slow, slowCalls, stuck, wrapped } from './waits.test-support.js';
 
 const failing: Model = {
   name: 'failing',
@@ -115,12 +77,13 @@ const traffic: readonly Wait[] = [
   },
   {
     name: 'limitConcurrency() of a sub-agent',
+    isNested: 'partly',
     share: (parts) => {
       const inner = agentOf({ ...parts, model: limitConcurrency(1)(parts.model) });
       const ask = agentTool(inner, { name: 'inner', description: 'Asks another agent.' });
       const agent = agentOf({
         ...parts,
-        model: parts.asking('inner'),
+        model: parts.asking({ inner: { user_prompt: '?' } }),
         tools: [ask, ...parts.tools],
       });
       return (_, options) => agent.call('?', options);
@@ -138,77 +101,6 @@ const traffic: readonly Wait[] = [
   { name: 'fallback()', share: wrapped((model) => fallback(failing, model)) },
 ];
 
-const sessionWaits: readonly Wait[] = [
-  {
-    name: 'the queue of a session',
-    share: (parts) => {
-      const chats = sessions(agentOf(parts), { onBusy: 'queue' });
-      return (_, options) => chats.open('room').call('?', options);
-    },
-  },
-  {
-    name: 'a session that switches',
-    without: ['tool', 'preActing', 'postActing', 'model', 'preReasoning', 'phase'],
-    share: (parts) => {
-      const chats = sessions(agentOf({ ...parts, model: slow(parts.model) }), { onBusy: 'switch' });
-      return (_, options) => chats.open('room').call('?', options);
-    },
-  },
-  {
-    name: 'a session that steers',
-    share: (parts) => {
-      const chats = sessions(agentOf({ ...parts, model: slow(parts.model) }));
-      return async (who, options) => {
-        const chat = chats.open(who);
-        const running = chat.call('?', options);
-        await chat.call('More.', { ...options, callId: `${who}-more`, onBusy: 'steer' });
-        await running;
-      };
-    },
-  },
-  {
-    name: 'a session that is loaded',
-    share: (parts) => {
-      const store = { ...inProcessSessions(), load$: () => gated(undefined) };
-      const kept = keepSessions(agentOf(parts), store);
-      return (_, options) =>
-        ended(
-          kept
-            .open$('room')
-            .pipe(concatMap((chat) => chat.call$('?', { ...options, onBusy: 'queue' }))),
-        );
-    },
-  },
-  {
-    name: 'a memory',
-    share: (parts) => {
-      const memory = inProcessMemory();
-      const chats = sessions(agentOf(parts), {
-        memory: (id) => {
-          const inner = memory(id);
-          return {
-            ...inner,
-            load$: () => gating(inner.load$()),
-            append$: (...given) => gating(inner.append$(...given)),
-          };
-        },
-      });
-      return (who, options) => chats.open(who).call('?', options);
-    },
-  },
-  {
-    name: 'a summary that calls share',
-    share: (parts) => {
-      const memory = summarisingMemory(inProcessMemory(), {
-        model: slow(parts.asking()),
-        whenTokens: 1,
-      });
-      const chats = sessions(agentOf(parts), { memory, onBusy: 'queue' });
-      return (_, options) => chats.open('room').call('?', options);
-    },
-  },
-];
-
 const deciders: readonly Wait[] = [
   { name: 'approval()', share: layered(() => [approval(() => gated(true))]) },
   {
@@ -216,6 +108,21 @@ const deciders: readonly Wait[] = [
     share: (parts) => {
       const tools = parts.tools.map((it) => requireApproval(it, () => gated(true)));
       return layered()({ ...parts, tools });
+    },
+  },
+  {
+    name: 'approvals that wait for one another',
+    share: (parts) => {
+      const asked: Approver = ({ context }) => {
+        parts.see(
+          'approver',
+          context.metadata['userId'] ?? 'nobody',
+          'step',
+          `${stepOf(context)}/intent`,
+        );
+        return gated(true);
+      };
+      return layered(() => [approval(asked)])({ ...parts, model: parts.asking(['who', 'who']) });
     },
   },
   {
@@ -236,6 +143,19 @@ const deciders: readonly Wait[] = [
         validation$: (value: unknown) => gated({ valid: true, value } as const),
       }));
       return layered()({ ...parts, tools });
+    },
+  },
+  {
+    name: 'the validation of an output',
+    share: (parts) => {
+      const json = transformChunks(
+        map((chunk) => (chunk.type === 'text' ? { ...chunk, text: '{}' } : chunk)),
+      );
+      const jsonSchema = { type: 'object' } as const;
+      return layered(() => [
+        json,
+        output({ jsonSchema, validation$: (value) => gated({ valid: true, value } as const) }),
+      ])(parts);
     },
   },
   { name: 'prepare()', share: layered(() => [prepare(gating)]) },
@@ -276,6 +196,24 @@ const foreign: readonly Wait[] = [
     }),
   },
   {
+    name: 'the embedder of a long-term memory',
+    share: async (parts) => {
+      const embedder: Embedder = {
+        embed$: (texts) => {
+          parts.seeShared('embedder');
+          return gated(texts.map(() => [1, 0]));
+        },
+      };
+      const memory = inProcessLongTermMemory({ embedder });
+      // More than are embedded at once.
+      const facts = Array.from({ length: 80 }, (_, at) => ({ text: `Fact ${at}.` }));
+      await Promise.all(users.map((userId) => ended(memory.record$({ userId }, facts))));
+      return layered(({ model }) => (withLongTermMemory({ model }, { memory }).use ?? []).flat())(
+        parts,
+      );
+    },
+  },
+  {
     name: 'addTools() of an Observable',
     share: (parts) =>
       layered(() => [addTools(defer(() => gated(parts.tools)).pipe(share()))])({
@@ -296,24 +234,6 @@ const foreign: readonly Wait[] = [
   },
 ];
 
-/** Calls of the program, whose reads and writes end when somebody else opens the gate. */
-const slowCalls = (): CallStoreDriver => {
-  const driver = inProcessCalls();
-  return {
-    ...driver,
-    read$: (...given) => concat(driver.read$(...given), gated(0).pipe(ignoreElements())),
-    claim$: (callId) =>
-      driver.claim$(callId).pipe(
-        mergeMap(({ append$ }) =>
-          gated({
-            append$: (...given: Parameters<typeof append$>) =>
-              concat(append$(...given), gated(0).pipe(ignoreElements())),
-          }),
-        ),
-      ),
-  };
-};
-
 const ends: readonly Wait[] = [
   {
     name: 'interrupt() of a session',
@@ -323,6 +243,70 @@ const ends: readonly Wait[] = [
       return (who, options) => {
         gated(0)
           .pipe(concatMap(() => gated(0)))
+          .subscribe(() => chats.open(who).interrupt('Stop.'));
+        return chats.open(who).call('?', options);
+      };
+    },
+  },
+  {
+    name: 'interrupt() of a layer that does not pass the call on',
+    without: ['tool', 'preActing', 'postActing', 'model', 'preReasoning', 'phase'],
+    share: (parts) => {
+      const never: Layer = { name: 'never', call: () => () => () => NEVER };
+      const chats = sessions(agentOf(parts, never));
+      return (who, options) => {
+        gated(0).subscribe(() => chats.open(who).interrupt('Stop.'));
+        return chats.open(who).call('?', options);
+      };
+    },
+  },
+  {
+    name: 'interrupt() of a call without phases of its own',
+    without: ['tool', 'preActing', 'postActing', 'phase'],
+    share: (parts) => {
+      const bare = parts.use.filter((layer) => !('turn' in layer));
+      const chats = sessions(agentOf({ ...parts, model: stuck(parts.model), use: bare }));
+      return (who, options) => {
+        gated(0)
+          .pipe(concatMap(() => gated(0)))
+          .subscribe(() => chats.open(who).interrupt('Stop.'));
+        return chats.open(who).call('?', options);
+      };
+    },
+  },
+  {
+    name: 'interrupt() of a call with a sub-agent',
+    without: ['tool'],
+    isCut: true,
+    isNested: 'partly',
+    share: (parts) => {
+      const inner = agentOf({ ...parts, model: stuck(parts.model) });
+      const ask = agentTool(inner, { name: 'inner', description: 'Asks another agent.' });
+      const chats = sessions(
+        agentOf({
+          ...parts,
+          model: parts.asking({ inner: { user_prompt: '?' } }),
+          tools: [ask, ...parts.tools],
+        }),
+      );
+      return (who, options) => {
+        gated(0)
+          .pipe(concatMap(() => gated(0).pipe(delay(20))))
+          .subscribe(() => chats.open(who).interrupt('Stop.'));
+        return chats.open(who).call('?', options);
+      };
+    },
+  },
+  {
+    name: 'interrupt() of a call with a slow journal',
+    without: ['tool', 'preActing', 'postActing'],
+    share: (parts) => {
+      const store = createCallStore(slowCalls());
+      const agent = agentOf({ ...parts, model: stuck(parts.model) }, journal(store));
+      const chats = sessions(agent);
+      return (who, options) => {
+        gated(0)
+          .pipe(delay(60))
           .subscribe(() => chats.open(who).interrupt('Stop.'));
         return chats.open(who).call('?', options);
       };

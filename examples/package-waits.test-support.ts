@@ -1,56 +1,29 @@
 import { a2aTool } from '@millrace/a2a';
 import { a2a } from '@millrace/a2a/server';
 import {
-  approval,
   createAgent,
+  fromPull,
   type Interceptor,
   type Layer,
   MillraceError,
   type Model,
+  type ModelChunk,
   tool,
 } from '@millrace/core';
+import { inProcessLongTermMemory } from '@millrace/core/long-term-memory';
 import { finish, scriptedModel, text } from '@millrace/core/testing';
 import { flowAgent } from '@millrace/flow';
 import { cacheResponses, circuitBreaker } from '@millrace/gateway';
 import { mcp } from '@millrace/mcp';
 import { serveMcp } from '@millrace/mcp/server';
+import { extractMemories } from '@millrace/memory';
 import { hedge, liveInstructions, liveModel, liveTools, speculate } from '@millrace/reactive';
-import { chatServer } from '@millrace/server/chat';
-import { approvalQueue, type PendingApproval } from '@millrace/server/approvals';
 import { serve } from '@millrace/server/node';
 import { searchDocuments } from '@millrace/tools';
-import {
-  defer,
-  firstValueFrom,
-  map,
-  mergeMap,
-  NEVER,
-  type Observable,
-  ReplaySubject,
-  share,
-  Subscription,
-} from 'rxjs';
-import {
-  agentOf,
-  type Ask,
-  gated,
-  gating,
-  type Parts,
-  user,
-  type Wait,
-} from './async-context.test-support.js';
-
-const layered =
-  (layers: (parts: Parts) => readonly Layer[]) =>
-  (parts: Parts): Ask => {
-    const agent = agentOf(parts, ...layers(parts));
-    return (_, options) => agent.call('?', options);
-  };
-
-const slow = (model: Model): Model => ({
-  ...model,
-  stream$: (...given) => gating(model.stream$(...given)),
-});
+import { concat, defer, delay, map, mergeMap, NEVER, type Observable, of, share } from 'rxjs';
+import { agentOf, gated, user, users, type Wait } from './async-context.test-support.js';
+import { serverWaits } from './server-waits.test-support.js';
+import { ended, layered, running, slow, started } from './waits.test-support.js';
 
 const fail = (): never => {
   throw new MillraceError('server', 'Down.');
@@ -66,16 +39,6 @@ const inherited = (use: readonly Layer[]): readonly Layer[] => [
   ...use.filter((layer) => !isHook(layer)).map((layer): Layer => ({ ...layer, inherit: true })),
   { name: 'seeing', inherit: true, on: use.filter(isHook) },
 ];
-
-const running = new Subscription();
-const stop = (): void => running.unsubscribe();
-
-/** Starts a server, and returns its address. */
-const started = <T>(server$: Observable<T>, addressOf: (it: T) => string): Promise<string> => {
-  const address$ = new ReplaySubject<string>(1);
-  running.add(server$.pipe(map(addressOf)).subscribe(address$));
-  return firstValueFrom(address$);
-};
 
 const reactiveWaits: readonly Wait[] = [
   {
@@ -116,6 +79,11 @@ const reactiveWaits: readonly Wait[] = [
   },
 ];
 
+const readOn = async (events: AsyncIterator<unknown>): Promise<void> => {
+  let isDone = false;
+  while (!isDone) isDone = (await events.next()).done === true;
+};
+
 const gatewayWaits: readonly Wait[] = [
   {
     name: 'cacheResponses(): one request for all',
@@ -125,6 +93,45 @@ const gatewayWaits: readonly Wait[] = [
         ...parts,
         model: slow(parts.model),
       }),
+  },
+  {
+    name: 'cacheResponses(): one request that a reader holds back',
+    without: ['model'],
+    share: (parts) => {
+      // Read by one user for all, when one of them wants more.
+      const dots = async function* (who: string): AsyncGenerator<ModelChunk> {
+        for (let left = 200; left > 0; left -= 1) {
+          parts.see('read', who);
+          yield text('.');
+          await Promise.resolve();
+        }
+      };
+      const model: Model = {
+        ...parts.model,
+        stream$: (request, context) =>
+          concat(
+            defer(() => {
+              const who = user.getStore() ?? 'nobody';
+              return fromPull(() => dots(who), context.demand);
+            }),
+            parts.model.stream$(request, context),
+          ),
+      };
+      const cache = cacheResponses({ scope: () => 'all', when: () => true });
+      const agent = agentOf({ ...parts, model }, cache);
+      return async (who, options) => {
+        // The others join when nobody reads any more.
+        if (who !== 'ann') await ended(gated(0).pipe(delay(20)));
+        const events = agent.stream('?', options)[Symbol.asyncIterator]();
+        await events.next();
+        await ended(
+          gated(0).pipe(
+            delay(60),
+            mergeMap(() => readOn(events)),
+          ),
+        );
+      };
+    },
   },
   {
     name: 'cacheResponses(): a slow store',
@@ -142,32 +149,25 @@ const gatewayWaits: readonly Wait[] = [
   },
 ];
 
-const serverWaits: readonly Wait[] = [
+const memoryWaits: readonly Wait[] = [
   {
-    name: 'approvalQueue()',
+    name: 'extractMemories(): a flush by somebody else',
     share: (parts) => {
-      const queue = approvalQueue({ key: 'a key of more than thirty-two characters' });
-      const decide = ({ token }: PendingApproval): Promise<void> =>
-        user.run('somebody else', () => queue.decide(token, true).catch(() => undefined));
-      const decided$ = queue.requests$.pipe(
-        mergeMap((requests) => Promise.all(requests.map(decide))),
-      );
-      running.add(decided$.subscribe());
-      return layered(() => [approval(queue.approve)])(parts);
-    },
-  },
-  {
-    name: 'the queue of a conversation of chatServer()',
-    share: (parts) => {
-      const server = chatServer(agentOf({ ...parts, model: slow(parts.model) }));
-      return async (who) => {
-        const messages = [{ role: 'user', parts: [{ type: 'text', text: who }] }];
-        const request = new Request('http://localhost/api/chat', {
-          method: 'POST',
-          headers: { 'content-type': 'application/json' },
-          body: JSON.stringify({ id: 'room', messages }),
-        });
-        await (await server.respond(request)).text();
+      const extracting: Model = {
+        name: 'extracting',
+        stream$: ({ messages }) =>
+          defer(() => {
+            const shown = JSON.stringify(messages);
+            parts.see('extraction', users.find((it) => shown.includes(it)) ?? 'nobody');
+            return of(text('{"operations":[]}'), finish());
+          }),
+      };
+      const memory = inProcessLongTermMemory();
+      const extraction = extractMemories({ model: extracting, memory, quietMs: 60_000 });
+      const agent = agentOf(parts, extraction);
+      return async (who, options) => {
+        await agent.call(`I am ${who}.`, options);
+        await user.run('somebody else', () => ended(extraction.flush$()));
       };
     },
   },
@@ -189,13 +189,21 @@ const toolWaits: readonly Wait[] = [
   },
   {
     name: 'the card of a2aTool()',
+    also: ['request'],
     share: async (parts) => {
       const answers = [1, 2, 3, 4, 5, 6, 7, 8, 9].map(() => [text('Booked.'), finish()]);
       const remote = createAgent({ name: 'booking', model: scriptedModel(...answers) });
       const protocols = [a2a({ description: 'Books rooms.' })];
       const url = await started(serve(remote, { port: 0, protocols }), (it) => it.url);
+      const { fetch } = globalThis;
+      // As an instrumentation does, which adds the active span.
+      globalThis.fetch = (...given) => {
+        if (given[1]?.method === 'POST') parts.see('request', user.getStore() ?? 'nobody');
+        return fetch(...given);
+      };
+      running.add(() => void (globalThis.fetch = fetch));
       const book = a2aTool(url, { name: 'booking', description: 'Books rooms.' });
-      const asking = parts.asking('booking');
+      const asking = parts.asking({ booking: { message: 'A room.' } });
       return layered(() => [])({ ...parts, model: asking, tools: [book, ...parts.tools] });
     },
   },
@@ -207,7 +215,7 @@ const toolWaits: readonly Wait[] = [
       });
       return layered(() => [])({
         ...parts,
-        model: parts.asking('search_docs'),
+        model: parts.asking({ search_docs: { query: 'mills' } }),
         tools: [search, ...parts.tools],
       });
     },
@@ -242,7 +250,7 @@ const toolWaits: readonly Wait[] = [
 export const packageWaits: readonly Wait[] = [
   ...reactiveWaits,
   ...gatewayWaits,
+  ...memoryWaits,
   ...serverWaits,
   ...toolWaits,
 ];
-export { stop };

@@ -6,7 +6,6 @@ import {
   isMillraceError,
   type Layer,
   type Reply,
-  restoreAsyncContext,
 } from '@millrace/core';
 import type { CallStore, Journal } from '@millrace/core/journal';
 import { keepSessions, type KeptSession } from '@millrace/core/sessions';
@@ -252,7 +251,7 @@ const ofSession$ = (
   // Opened for this call only: another worker may run the next one.
   const session$ = keepSessions(agent.with(steering), store.sessions, { journal: durable })
     .open$(sessionId)
-    .pipe(share({ connector: () => new ReplaySubject<KeptSession>(1) }), restoreAsyncContext());
+    .pipe(share({ connector: () => new ReplaySubject<KeptSession>(1) }));
   return session$.pipe(
     mergeMap((session) =>
       isBegun

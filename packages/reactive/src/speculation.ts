@@ -1,10 +1,4 @@
-import {
-  createToolParts,
-  restoreAsyncContext,
-  type Tool,
-  toolCallsOf,
-  type ToolEmission,
-} from '@millrace/core';
+import { createToolParts, type Tool, toolCallsOf, type ToolEmission } from '@millrace/core';
 import {
   type Context,
   isDecidedOn,
@@ -134,7 +128,6 @@ export const createSpeculation = (max: number, isChosen: (tool: Tool) => boolean
         resetOnComplete: false,
         resetOnError: false,
       }),
-      restoreAsyncContext(),
     );
     const ahead: Ahead = {
       id,

@@ -1,6 +1,5 @@
 import type { MonoTypeOperatorFunction, Observable, SchedulerLike } from 'rxjs';
 import { AsyncSubject, defer, identity, noop, observeOn, of, Subject, tap } from 'rxjs';
-import { restoreAsyncContext } from './async-context.js';
 import { isRecord } from '../values/json.js';
 import { areBlocks, textOf } from '../values/message.js';
 
@@ -45,7 +44,7 @@ export const createInterruption = (): Interruption => {
   // Without an accessor: each would get a shape of its own.
   const interruption: Interruption & { current: Interrupt | undefined } = {
     current: undefined,
-    signal$: signal$.pipe(restoreAsyncContext()),
+    signal$,
     asked$,
     trigger: (interrupt) => {
       if (closed) return false;
@@ -106,11 +105,7 @@ export const createHolds = (scheduler: SchedulerLike): Holds => {
       };
     },
     none$: (stepId) =>
-      defer(
-        () =>
-          held.get(stepId)?.none$.pipe(observeOn(scheduler), restoreAsyncContext()) ??
-          of(undefined),
-      ),
+      defer(() => held.get(stepId)?.none$.pipe(observeOn(scheduler)) ?? of(undefined)),
   };
 };
 

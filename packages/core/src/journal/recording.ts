@@ -11,7 +11,6 @@ import {
   Subject,
   take,
 } from 'rxjs';
-import { restoreAsyncContext } from '../flow/async-context.js';
 import { thenMap } from '../flow/contained.js';
 import { fatal, MillraceError } from '../values/errors.js';
 import type { EventType } from '../events.js';
@@ -111,7 +110,6 @@ const interruptible = (
     }),
     ignoreElements(),
     share({ connector: () => new AsyncSubject<never>(), resetOnComplete: false }),
-    restoreAsyncContext(),
   );
   const around = (next: Perform): Perform => {
     const recorded = recording(
@@ -264,9 +262,7 @@ export const createRunning = () => {
     ended: <T>(id: string): MonoTypeOperatorFunction<T> =>
       ending((error) => {
         end(id);
-        return isRest(error) && running.size > 0
-          ? idle$.pipe(take(1), restoreAsyncContext())
-          : undefined;
+        return isRest(error) && running.size > 0 ? idle$.pipe(take(1)) : undefined;
       }),
   };
 };

@@ -21,6 +21,7 @@ import {
 } from 'rxjs';
 import type { AnswerForm } from '../seams/call.js';
 import type { AgentEvent } from '../events.js';
+import { restoreAsyncContext } from '../flow/async-context.js';
 import { failAs } from '../flow/contained.js';
 import { MillraceError } from '../values/errors.js';
 import type { Reply } from '../values/reply.js';
@@ -74,6 +75,7 @@ export const readOutput$ = (output: Validator, text: string): Observable<Validat
   return 'problem' in reading
     ? of({ valid: false, problems: [reading.problem] })
     : defer(() => validated$(output, reading.value)).pipe(
+        restoreAsyncContext(),
         failAs('unknown', "The schema of 'output' failed"),
       );
 };

@@ -2,7 +2,6 @@ import { Ajv, type Options } from 'ajv';
 import { Ajv2019 } from 'ajv/dist/2019.js';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { defer, map, type Observable, shareReplay } from 'rxjs';
-import { restoreAsyncContext } from '../flow/async-context.js';
 import { messageOf, misuse } from '../values/errors.js';
 import { isRecord } from '../values/json.js';
 import type { JsonSchema } from '../values/schema.js';
@@ -89,7 +88,6 @@ export const compile = (schema: JsonSchema, patterns: PatternEngine | undefined)
   const check$ = defer(() => import('./interpret.js')).pipe(
     map(({ interpret }) => usable(() => interpret(rules, meta, engine))),
     shareReplay({ bufferSize: 1, refCount: false }),
-    restoreAsyncContext(),
   );
   return { check, check$, ignored };
 };

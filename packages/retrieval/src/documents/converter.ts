@@ -1,4 +1,3 @@
-import { restoreAsyncContext } from '@millrace/core';
 import { Worker } from 'node:worker_threads';
 import { isRecord } from '@millrace/core/values';
 import {
@@ -49,7 +48,7 @@ export const createConverter = ({ timeoutMs, maxMemory }: ConverterLimits): Conv
     return worker.on('error', forget).on('exit', forget);
   };
   const answer$ = (type: string, bytes: Uint8Array<ArrayBuffer>): Observable<Converted> =>
-    new Observable<Converted>((subscriber) => {
+    new Observable((subscriber) => {
       const worker = (thread ??= start());
       const fail = (error: unknown): void => subscriber.error(new Error(failureOf(error)));
       const take = (result: unknown): void => {
@@ -64,7 +63,7 @@ export const createConverter = ({ timeoutMs, maxMemory }: ConverterLimits): Conv
       return () => {
         worker.off('message', take).off('error', fail).off('exit', fail);
       };
-    }).pipe(restoreAsyncContext());
+    });
   return {
     close,
     convert$: (type, bytes) =>

@@ -1,5 +1,6 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { describe, expect, it } from '@jest/globals';
-import { lastValueFrom } from 'rxjs';
+import { lastValueFrom, tap } from 'rxjs';
 import { offlineEmbedder } from './offline-embedder.js';
 
 const similarity = (a: readonly number[] = [], b: readonly number[] = []): number =>
@@ -44,5 +45,15 @@ describe('offlineEmbedder', () => {
     const [[again]] = [await lastValueFrom(embed$(['The same text.']))];
     expect(similarity(one, again)).toBeCloseTo(1);
     expect(similarity(one, two)).toBeLessThan(0.95);
+  });
+
+  it('I21: answers each user in their own async context, from one thread', async () => {
+    const { embed$ } = offlineEmbedder();
+    const user = new AsyncLocalStorage<string>();
+    const seen: unknown[] = [];
+    const embedded = async (): Promise<unknown> =>
+      lastValueFrom(embed$(['A text.']).pipe(tap(() => seen.push(user.getStore()))));
+    await Promise.all(['ann', 'bob', 'cem'].map((who) => user.run(who, embedded)));
+    expect(seen).toEqual(['ann', 'bob', 'cem']);
   });
 });

@@ -243,7 +243,7 @@ export const createConversations = (
         map(() => callId),
         takeUntil(run.over$),
       );
-      return merge(begun$, queued$).pipe(take(1), restoreAsyncContext());
+      return merge(begun$, queued$).pipe(take(1));
     });
 
   /** No timer keeps the process alive: each call looks whether it is time. */

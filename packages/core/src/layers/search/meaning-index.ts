@@ -63,7 +63,6 @@ export const createMeaningIndex = <Item extends object>(
     }).pipe(
       finalize(() => items.forEach((item) => pending.delete(item))),
       share(),
-      restoreAsyncContext(),
     );
     items.forEach((item) => pending.set(item, batch$));
   };
@@ -102,6 +101,7 @@ const emptyVector: Vector = new Float32Array();
 
 const vectors$ = (embedder: Embedder, texts: readonly string[]): Observable<readonly Vector[]> =>
   defer(() => embedder.embed$(texts)).pipe(
+    restoreAsyncContext(),
     take(1),
     throwIfEmpty(() => new TypeError('the embedder returned no vectors')),
     map((vectors) => {

@@ -1,0 +1,43 @@
+/** The places that keep the async context, in their order in each file: the wait or the test that fails without it. */
+export const places: Readonly<Record<string, readonly string[]>> = {
+  'a2a/src/a2a-tool.ts': ['the card of a2aTool()'],
+  'core/src/call/abort-when.ts': ['abort()'],
+  'core/src/flow/contained.ts': ['a model'],
+  'core/src/flow/demand.ts': ['stream() that somebody else reads on'],
+  'core/src/flow/trampoline.ts': [
+    'core/src/flow/async-context.test.ts',
+    'core/src/flow/async-context.test.ts',
+  ],
+  'core/src/journal/call-store.ts': ['a journal', 'a journal', 'a journal'],
+  'core/src/journal/draining.ts': ['drain()'],
+  'core/src/layers/approval.ts': ['approvals that wait for one another'],
+  'core/src/layers/output.ts': ['the validation of an output'],
+  'core/src/layers/search/meaning-index.ts': ['the embedder of a long-term memory'],
+  'core/src/layers/sessions/keep-sessions.ts': [
+    'a session that is loaded',
+    'a session that is closed meanwhile',
+  ],
+  'core/src/layers/sessions/session-layers.ts': ['the queue of a session'],
+  'core/src/layers/sessions/session-queue.ts': ['calls that reach their session late'],
+  'core/src/layers/traffic/admission-gate.ts': ['limitConcurrency()'],
+  'core/src/models/retry.ts': ['retry()', 'fallback()'],
+  'core/src/operators/bounded.ts': ['core/src/flow/async-context.test.ts'],
+  'core/src/phases/check-tool-call.ts': ['the validation of a tool'],
+  'core/src/seams/layer.ts': ['interrupt() of a layer that does not pass the call on', 'a layer'],
+  'gateway/src/cache-responses.ts': ['cacheResponses(): a slow store'],
+  'gateway/src/single-flight.ts': [
+    'cacheResponses(): one request for all',
+    'cacheResponses(): one request that a reader holds back',
+  ],
+  'mcp/src/mcp.ts': ['the first connection of mcp()'],
+  'memory/src/queue.ts': ['extractMemories(): a flush by somebody else'],
+  'reactive/src/hedge.ts': ['hedge() after a failure'],
+  'reactive/src/live-source.ts': ['liveInstructions()'],
+  'reactive/src/speculate.ts': ['speculate()'],
+  'retrieval/src/embed/offline-embedder.ts': ['retrieval/src/embed/offline-embedder.slow.test.ts'],
+  'server/src/chat/conversations.ts': ['a conversation of chatServer() that is loaded'],
+  'server/src/chat/open-sessions.ts': [
+    'chatServer() after a restart',
+    'chatServer() that looks for what has been left',
+  ],
+};
