@@ -22,7 +22,7 @@ const asked = requireApproval(pay, ({ value }) => timer(10).pipe(map(() => decid
 const sign = tool({
   name: 'sign',
   description: 'Has it signed.',
-  run: () => suspend({ by: 'Ada' }),
+  run: () => suspend({ by: 'Ada' }, { from: 'program' }),
 });
 
 const model = scriptedModel(

@@ -156,8 +156,10 @@ describe('a remote agent that requires input', () => {
       const session = sessions(createAgent({ model, tools: [remote] })).open('1');
       const { reason, suspensions = [] } = await session.call('?');
       const [suspension] = suspensions;
-      expect([reason, suspension?.request]).toEqual([
+      expect([reason, suspension?.from, suspension?.request]).toEqual([
         'suspended',
+        // No client of this program has its `answer$`.
+        'program',
         { question: 'Which city?', taskId: expect.any(String), contextId: expect.any(String) },
       ]);
       const output = await firstValueFrom(remote.answer$(suspension?.request, 'Oslo'));

@@ -138,7 +138,8 @@ export const outputOf = (task: RemoteTask, onInput: 'model' | 'suspend'): ToolOu
       const question = statement === '' ? 'The agent needs more information.' : statement;
       if (onInput === 'suspend') {
         const request: RemoteQuestion = { question, taskId, contextId };
-        return { ...suspend(request), details };
+        // The answer is sent with `answer$()` of the tool, which no client of this program can call.
+        return { ...suspend(request, { from: 'program' }), details };
       }
       const hint = `The agent waits for an answer. To send it, call this tool again with the taskId ${JSON.stringify(taskId)}.`;
       return toolOutput({ content: `${question}\n\n${hint}`, details });

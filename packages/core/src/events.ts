@@ -6,6 +6,7 @@ import type {
   ContentBlock,
   Finish,
   Message,
+  ResultSource,
   TextPhase,
   ToolCallBlock,
   ToolResultBlock,
@@ -156,6 +157,8 @@ export interface Events {
     /** The tool call whose result arrives later. */
     readonly toolCall: ToolCallBlock;
     readonly request: unknown;
+    /** Who may bring the result. */
+    readonly from: ResultSource;
   };
   readonly messagesAppended: {
     /** The messages added to memory, as stored. A message with a known id is not added again. */

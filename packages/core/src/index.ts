@@ -59,6 +59,7 @@ export {
   type ImageDetail,
   type MediaSource,
   type Message,
+  type ResultSource,
   type Suspends,
   type Suspension,
   textBlock,

@@ -462,9 +462,11 @@ describe('human', () => {
       'q',
     );
     expect(reply.reason).toBe('suspended');
-    expect(reply.suspensions?.map(({ toolCall, request }) => [toolCall.id, request])).toEqual([
-      ['h', { component: 'h', message: 'One?' }],
-      ['g-1', { component: 'g', message: 'a?' }],
+    expect(
+      reply.suspensions?.map(({ toolCall, request, from: by }) => [toolCall.id, request, by]),
+    ).toEqual([
+      ['h', { component: 'h', message: 'One?' }, 'program'],
+      ['g-1', { component: 'g', message: 'a?' }, 'program'],
     ]);
     expect(log).toContain('c/postActing');
     const last = events.findLast(({ type }) => type === 'stateChanged');

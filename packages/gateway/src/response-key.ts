@@ -35,7 +35,7 @@ const withoutIds = (messages: readonly Message[]): readonly unknown[] => {
   const plain = (block: Block): unknown => {
     if (block.type === 'tool_call') return { ...block, id: numberOf(block.id) };
     if (block.type !== 'tool_result') return block;
-    const { details: _details, suspended: _suspended, ...result } = block;
+    const { details: _details, suspended: _suspended, from: _from, ...result } = block;
     return { ...result, toolCallId: numberOf(block.toolCallId) };
   };
   return messages.map(({ id: _id, ...message }) => ({

@@ -82,7 +82,13 @@ export const clientTools = (
 });
 
 const suspending = ({ name, description, parameters }: ClientTool): Tool =>
-  tool({ name, description, input: unchecked(parameters), idempotent: true, run: () => suspend() });
+  tool({
+    name,
+    description,
+    input: unchecked(parameters),
+    idempotent: true,
+    run: () => suspend(null, { from: 'client' }),
+  });
 
 /** Nothing is compiled from the schema of a stranger. The model gets it, and the client validates. */
 export const unchecked = (jsonSchema: Readonly<Record<string, unknown>>) => ({

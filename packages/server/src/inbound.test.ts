@@ -100,24 +100,24 @@ describe('what a client asks for', () => {
       suspended,
     );
     expect(inputOfUiMessages(chat(body))).toEqual({
-      input: toolResults({ w: { city: 'Oslo' } }),
+      input: toolResults({ w: { city: 'Oslo' } }, { from: 'client' }),
       ...{ chatId: 'chat-1', messageId: 'c', clientResults: ['w'] },
     });
     const dynamic = { ...answered, type: 'dynamic-tool', state: 'output-error', errorText: 'No.' };
     expect(inputOfUiMessages(chat(assistant(dynamic, suspended))).input).toEqual(
-      toolResults({ w: toolOutput({ content: 'No.', isError: true }) }),
+      toolResults({ w: toolOutput({ content: 'No.', isError: true }) }, { from: 'client' }),
     );
   });
 
   it('T13: is the results that the client has written at the end', () => {
     const own = { ...result, id: 'c/1/l/result', toolCallId: 'c/1/l' };
     expect(inputOfAgUi(agUi({ messages: [asking, own, result] }))).toEqual({
-      input: toolResults({ w: 'Oslo' }),
+      input: toolResults({ w: 'Oslo' }, { from: 'client' }),
       ...{ threadId: 'thread-1', runId: 'run-1', clientResults: ['w'] },
     });
     const error = { ...result, content: [{ type: 'text', text: 'Half.' }], error: 'No.' };
     expect(inputOfAgUi(agUi({ messages: [asking, error] })).input).toEqual(
-      toolResults({ w: toolOutput({ content: 'Half.\nNo.', isError: true }) }),
+      toolResults({ w: toolOutput({ content: 'Half.\nNo.', isError: true }) }, { from: 'client' }),
     );
   });
 

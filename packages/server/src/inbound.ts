@@ -2,7 +2,10 @@ import {
   type ContentBlock,
   type Input,
   type MediaSource,
+  type Message,
   MillraceError,
+  type Suspension,
+  suspensionsIn,
   textOf,
   toolOutput,
   toolResults,
@@ -114,6 +117,37 @@ export const clientToolError = (...messages: readonly unknown[]): unknown => {
   return toolOutput({ content: text.trim() || 'The tool failed.', isError: true });
 };
 
+/** Whether a client may see what a tool call waits for, and bring its result. */
+export const isForClient = ({ from }: Pick<Suspension, 'from'>): boolean => from === 'client';
+
+/** Throws a 409 if a client brings a result that only the program may, or if the conversation waits for nothing else. */
+export const assertForClient = (
+  messages: readonly Message[],
+  brought: ReadonlySet<string>,
+): void => {
+  const waiting = suspensionsIn(messages);
+  const isHeld = (it: Suspension): boolean => !isForClient(it);
+  if (waiting.some((it) => isHeld(it) && brought.has(it.toolCall.id))) {
+    throw heldBack('This tool call does not wait for you.');
+  }
+  if (waiting.length > 0 && waiting.every(isHeld)) {
+    throw heldBack('The conversation waits for a decision. Try again later.');
+  }
+};
+
+const heldBack = (userMessage: string): MillraceError =>
+  new MillraceError('invalidResume', userMessage, { status: 409, userMessage });
+
+/** The ids of the tool calls that an input brings results for. */
+export const resultsIn = (input: Input): ReadonlySet<string> => {
+  const parts: readonly unknown[] = Array.isArray(input) ? input : [input];
+  const blocks = parts.flatMap((part) => {
+    const content = fieldOf(part, 'role') === 'tool' ? fieldOf(part, 'content') : undefined;
+    return Array.isArray(content) ? content.map((block) => fieldOf(block, 'toolCallId')) : [];
+  });
+  return new Set(blocks.filter((id) => typeof id === 'string'));
+};
+
 /** The input that resumes a call with results, and their ids for the stream. */
 export const resumeInput = (
   results: readonly ClientResult[],
@@ -124,7 +158,7 @@ export const resumeInput = (
     );
   }
   return {
-    input: toolResults(Object.fromEntries(results)),
+    input: toolResults(Object.fromEntries(results), { from: 'client' }),
     clientResults: results.map(([localId]) => localId),
   };
 };

@@ -12,12 +12,15 @@ import {
   suspend,
   tool,
   toolOutput,
+  toolResults,
 } from '@millrace/core';
+import { createCallStore, inProcessCalls, journal } from '@millrace/core/journal';
 import { jsonSchema } from '@millrace/core/schema';
+import { inProcessSessions, keepSessions } from '@millrace/core/sessions';
 import { finish, scriptedModel, text, toolCall } from '@millrace/core/testing';
 import { approvalQueue } from '@millrace/server/approvals';
 import { chatServer } from '@millrace/server/chat';
-import { concat, from, NEVER, of, ReplaySubject, throwError, timer } from 'rxjs';
+import { concat, from, lastValueFrom, NEVER, of, ReplaySubject, throwError, timer } from 'rxjs';
 import { messageOf, textPart } from '../parts.js';
 import {
   clientOf,
@@ -304,6 +307,82 @@ describe('the tools of an agent over A2A', () => {
         'Oslo is fine.',
       );
     });
+  });
+
+  it('T13: waits for the program: no client is asked, can answer or cancel it, and the program continues it', async () => {
+    const theirs = tool({
+      name: 'theirs',
+      description: 'Waits.',
+      run: () => suspend({ secret: 'who decides' }, { from: 'program' }),
+    });
+    const model = scriptedModel(
+      [toolCall('ask', { question: 'Which city?' }, 'a'), toolCall('theirs', {}, 't')],
+      [toolCall('theirs', {}, 'u')],
+      [text('It is done.')],
+    );
+    const agent = createAgent({ name: 'helper', model, tools: [ask, theirs] });
+    const store = { calls: createCallStore(inProcessCalls()), sessions: inProcessSessions() };
+    const task = await serving(
+      agent,
+      async (served) => {
+        const client = await clientOf(served);
+        const asked = taskIn(await client.sendMessage(saying('Book it.')));
+        const { id: taskId, contextId } = asked;
+        // It is asked for its own part only.
+        expect(shortOf(asked)).toEqual({
+          ...{ state: 'input_required', answer: '' },
+          says: 'Which city?{"toolCallId":"a","tool":"ask","request":{"question":"Which city?"}}',
+        });
+        for (const forged of [
+          { toolCallId: 't', result: true },
+          { toolCallId: 'a', result: 'Oslo', t: true },
+        ]) {
+          const sent = client.sendMessage(saying(forged, { taskId }));
+          if (forged.toolCallId === 't') expect(await codeOf(sent)).toBe(malformed);
+          else expect(shortOf(taskIn(await sent))).toMatchObject({ state: 'working', says: '' });
+        }
+        const held = await client.getTask({ tenant: '', id: taskId });
+        expect(shortOf(held)).toEqual({ state: 'working', answer: '', says: '' });
+        expect(held.metadata).toEqual({ millrace: { reason: 'suspended', iterations: 0 } });
+        const answers = [{ toolCallId: 't', result: true }, { result: true }, 'yes'];
+        for (const forged of answers) {
+          expect(await codeOf(client.sendMessage(saying(forged, { taskId })))).toBe(unsupported);
+          expect(await codeOf(client.sendMessage(saying(forged, { contextId })))).toBe(unsupported);
+        }
+        expect(await codeOf(client.cancelTask({ tenant: '', id: taskId, metadata: {} }))).toBe(
+          notCancelable,
+        );
+        const joined = await readStream(client.resubscribeTask({ tenant: '', id: taskId }));
+        expect(joined.lines).toEqual(['task working']);
+        await lastValueFrom(served.close$, { defaultValue: undefined });
+        return asked;
+      },
+      { store },
+    );
+    expect(model.requests).toHaveLength(1);
+    // It is stored who answered.
+    expect(JSON.stringify(await lastValueFrom(store.sessions.load$(task.contextId)))).toMatch(
+      /Oslo"\}\],"isError":false,"from":"client"/u,
+    );
+    const kept = keepSessions(agent, store.sessions, { journal: journal(store.calls) });
+    for (const [id, reason] of [
+      ['t', 'suspended'],
+      ['u', 'answer'],
+    ] as const) {
+      const opened = await kept.open(task.contextId);
+      expect((await opened.call(toolResults({ [id]: 'Yes.' }))).reason).toBe(reason);
+      await opened.close();
+    }
+    await serving(
+      agent,
+      async (served) => {
+        const client = await clientOf(served);
+        const ended = await client.getTask({ tenant: '', id: task.id });
+        expect(shortOf(ended)).toEqual({ state: 'completed', answer: 'It is done.', says: '' });
+        expect(JSON.stringify(ended)).not.toContain('secret');
+      },
+      { store },
+    );
   });
 
   it('may ask several questions: each answer names its own', () => {

@@ -73,7 +73,7 @@ export const resultsIn = ({ parts }: A2aMessage, waiting: readonly Waiting[]): I
     if (answer === undefined) throw incomplete(waiting);
     return [id, Object.hasOwn(answer, 'result') ? answer['result'] : answer];
   });
-  return toolResults(Object.fromEntries(results));
+  return toolResults(Object.fromEntries(results), { from: 'client' });
 };
 
 /** The results that end the wait of tools whose task was cancelled. */
@@ -85,6 +85,7 @@ export const cancelledResults = (waiting: readonly Waiting[]): Input =>
         toolOutput({ content: 'The user cancelled the task.', isError: true }),
       ]),
     ),
+    { from: 'client' },
   );
 
 /** The decisions in a message, on some of the approvals that wait. */

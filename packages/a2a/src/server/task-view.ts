@@ -53,6 +53,8 @@ export interface TaskView {
   readonly files: readonly Part[];
   readonly output?: unknown;
   readonly waiting: readonly Waiting[];
+  /** Its call waits for nothing but results of the program: no client can continue it. */
+  readonly isHeld: boolean;
   /** The requests that its current call brings answers to, until it has stored them. */
   readonly answered: readonly Waiting[];
   /** Approvals that were requested and not decided. */
@@ -81,6 +83,7 @@ export const newTask = (id: string, contextId: string, at: number): TaskView => 
   answer: { text: '' },
   files: [],
   waiting: [],
+  isHeld: false,
   answered: [],
   requested: [],
   pending: [],
@@ -95,8 +98,12 @@ export const hasEnded = ({ state }: TaskView): boolean =>
   state === TaskState.TASK_STATE_CANCELED ||
   state === TaskState.TASK_STATE_REJECTED;
 
-/** Whether streams of the task end: it has ended, or waits for the client. */
-export const isAtRest = (view: TaskView): boolean => hasEnded(view) || view.state === inputRequired;
+/** Whether streams of the task end: it has ended, or waits for the client or the program. */
+export const isAtRest = (view: TaskView): boolean => hasEnded(view) || hasStopped(view);
+
+/** Whether its call has ended, and another one continues it. */
+export const hasStopped = ({ state, isHeld }: TaskView): boolean =>
+  state === inputRequired || isHeld;
 
 /** The task for clients, with up to this number of messages. */
 export const taskOf = (view: TaskView, historyLength?: number): Task => ({
@@ -231,7 +238,10 @@ const begun = (view: TaskView, { input, at }: EventOf<'preCall'>): Change => {
   const added = input
     .map((message) => questionOf(view, message))
     .filter(({ messageId }) => !history.some((known) => known.messageId === messageId));
-  const next = { ...view, waiting: [], answered: waiting, history: [...history, ...added] };
+  const next = {
+    ...{ ...view, waiting: [], isHeld: false, answered: waiting },
+    history: [...history, ...added],
+  };
   return into(next, working, at);
 };
 
@@ -298,12 +308,18 @@ const replied = (view: TaskView, { reply, at, callId }: EventOf<'postCall'>): Ch
   const { reason, iterations, output, content, suspensions = [] } = reply;
   const metadata = { millrace: { reason, iterations } };
   if (reason === 'suspended') {
-    const waiting = suspensions.map(({ toolCall, request }): Waiting => ({
-      id: toolCall.id,
-      tool: toolCall.name,
-      asks: 'result',
-      shown: request,
-    }));
+    const waiting = suspensions
+      .filter((it) => it.from === 'client')
+      .map(({ toolCall, request }): Waiting => ({
+        id: toolCall.id,
+        tool: toolCall.name,
+        asks: 'result',
+        shown: request,
+      }));
+    if (waiting.length === 0) {
+      const held = { ...view, answer: { text: '' }, answered: [], isHeld: true };
+      return into(held, working, at, undefined, metadata);
+    }
     return waitingFor({ ...view, answer: { text: '' } }, waiting, callId, at);
   }
   const last = shown(view, reply);

@@ -46,6 +46,7 @@ import {
   type Change,
   changeOf,
   hasEnded,
+  hasStopped,
   isAtRest,
   newTask,
   taskOf,
@@ -140,7 +141,7 @@ export const createTasks = (visit: Visit, { approvals, progress }: TasksOptions)
   const resumed$ = (open: OpenTask, later: readonly string[]): Observable<OpenTask> => {
     const { chat, view } = open;
     const [callId, ...rest] = later;
-    if (callId === undefined || view.state !== TaskState.TASK_STATE_INPUT_REQUIRED) return of(open);
+    if (callId === undefined || !hasStopped(view)) return of(open);
     return eventsOf$(chat, callId).pipe(
       concatMap((events) => {
         if (events.length === 0) return of({ chat, callId, view: reopened(view) });
@@ -185,7 +186,10 @@ export const createTasks = (visit: Visit, { approvals, progress }: TasksOptions)
             'The task has ended. Send the message without its id, with its contextId.',
           );
         }
-        const { waiting } = view;
+        const { waiting, isHeld } = view;
+        if (isHeld) {
+          throw new UnsupportedOperationError('The task waits for a decision. Try again later.');
+        }
         if (waiting.length === 0) return steered$(open, params);
         if (waiting.some(({ asks }) => asks === 'approval')) {
           return decided$(open, params);
@@ -240,6 +244,7 @@ export const createTasks = (visit: Visit, { approvals, progress }: TasksOptions)
         concatMap((open) => {
           const { chat, callId, view } = open;
           if (hasEnded(view)) throw new TaskNotCancelableError('The task has ended.');
+          if (view.isHeld) throw new TaskNotCancelableError('The task waits for a decision.');
           const isSuspended = view.waiting.some(({ asks }) => asks === 'result');
           const call$ = isSuspended
             ? chat.start$({ input: cancelledResults(view.waiting) })
@@ -277,13 +282,14 @@ export const createTasks = (visit: Visit, { approvals, progress }: TasksOptions)
 /** A task whose next call brings the answers of its client. Each call numbers its events from 1. */
 const reopened = (view: TaskView): TaskView => {
   const { message: _question, ...rest } = view;
-  return { ...rest, state: TaskState.TASK_STATE_SUBMITTED, seq: 0 };
+  return { ...rest, state: TaskState.TASK_STATE_SUBMITTED, isHeld: false, seq: 0 };
 };
 
 const takenBack = (view: TaskView): TaskView => ({
   ...view,
   state: TaskState.TASK_STATE_CANCELED,
   waiting: [],
+  isHeld: false,
 });
 
 const afterEvents = (view: TaskView, events: readonly AgentEvent[]): TaskView =>
@@ -299,9 +305,12 @@ const eventsOf$ = (chat: Chat, callId: string): Observable<readonly AgentEvent[]
 const assertFree$ = ({ history$ }: Chat): Observable<never> =>
   history$.pipe(
     tap(({ messages, running }) => {
-      if (running !== undefined || suspensionsIn(messages).length === 0) return;
+      const waiting = suspensionsIn(messages);
+      if (running !== undefined || waiting.length === 0) return;
       throw new UnsupportedOperationError(
-        'The conversation waits for an answer: send it with the id of the task that asks.',
+        waiting.some(({ from: by }) => by === 'client')
+          ? 'The conversation waits for an answer: send it with the id of the task that asks.'
+          : 'The conversation waits for a decision. Try again later.',
       );
     }),
     ignoreElements(),

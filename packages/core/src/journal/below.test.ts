@@ -167,6 +167,82 @@ describe('T13: a suspension below the top', () => {
     expect(process.effects).toHaveLength(4);
   });
 
+  it('continues only the tools whose calls have a result', async () => {
+    const process = begin();
+    const waits = (from: 'client' | 'program') =>
+      tool({ name: 'wait', description: 'Waits.', run: () => suspend(null, { from }) });
+    const make = () =>
+      createAgent({
+        name: 'lead',
+        tools: [
+          as(named('ours', ['wait'], [waits('client')])),
+          as(named('theirs', ['wait'], [waits('program')])),
+        ],
+        model: scriptedModel([
+          toolCall('ours', { user_prompt: 'x' }, 'o'),
+          toolCall('theirs', { user_prompt: 'x' }, 't'),
+        ]),
+      });
+    const { suspensions = [] } = await sessionOf(process, make()).call('Sign it.');
+    const [ours, theirs] = suspensions;
+    const results = toolResults({ [ours?.toolCall.id ?? '']: 'yes' }, { from: 'client' });
+    const events = await record(sessionOf(process, make()).stream$(results));
+    expect(events.filter(({ agent }) => agent.includes('theirs'))).toEqual([]);
+    expect(events.at(-1)).toMatchObject({ reply: { suspensions: [theirs] } });
+  });
+
+  it('takes the results for clients and for the program one after the other, and runs nothing twice', async () => {
+    for (const first of ['client', 'program'] as const) {
+      const process = begin();
+      const waits = (name: string, from: 'client' | 'program') =>
+        tool({
+          name,
+          description: 'Waits.',
+          // It would run again if its own wait were not kept.
+          run: () => {
+            process.effects.push(name);
+            return suspend({ by: name }, { from });
+          },
+        });
+      const both: ScriptedAnswer = ({ messages }) =>
+        messages.some(({ role }) => role === 'tool')
+          ? [text('Done.')]
+          : [toolCall('theirs', {}, 't'), toolCall('ours', {}, 'o')];
+      const make = () =>
+        named(
+          'lead',
+          ['boss'],
+          [
+            as(
+              createAgent({
+                name: 'boss',
+                tools: [waits('theirs', 'program'), waits('ours', 'client')],
+                model: scriptedModel(...Array.from({ length: 3 }, () => both)),
+              }),
+            ),
+          ],
+        );
+      const { suspensions = [] } = await sessionOf(process, make()).call('Sign it.');
+      const ids = (from: string) =>
+        suspensions.filter((it) => it.from === from).map(({ toolCall }) => toolCall.id);
+      const results = (from: string) => Object.fromEntries(ids(from).map((id) => [id, 'yes']));
+      const second = first === 'client' ? 'program' : 'client';
+      const part = await sessionOf(process, make()).call(
+        toolResults(results(first), { from: first }),
+      );
+      expect(part.suspensions?.map(({ toolCall, request }) => [toolCall.id, request])).toEqual(
+        suspensions
+          .filter((it) => it.from === second)
+          .map(({ toolCall, request }) => [toolCall.id, request]),
+      );
+      const end = await sessionOf(process, make()).call(
+        toolResults(results(second), { from: second }),
+      );
+      expect(end.reason).toBe('answer');
+      expect(process.effects).toEqual(['theirs', 'ours']);
+    }
+  });
+
   it('suspends again, as often as it takes', async () => {
     const process = begin();
     const make = () =>

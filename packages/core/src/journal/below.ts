@@ -10,7 +10,7 @@ import type { LayerContext } from '../seams/layer.js';
 import { cell } from '../step.js';
 import { isRecord } from '../values/json.js';
 import type { CallInfo, Reply } from '../values/reply.js';
-import { isUsage } from '../values/shape.js';
+import { isToolResult, isUsage } from '../values/shape.js';
 import { later, toolOutput, type ToolOutput } from '../values/tool-output.js';
 import { noUsage } from '../values/usage.js';
 import { outcome } from '../run.js';
@@ -38,20 +38,37 @@ export const continuedBelow = (journal: OpenJournal, context: LayerContext): Ope
 
 /** The steps below each tool call of the root call, by what its contexts share; and those of earlier calls. */
 const keptSteps = cell('family', () => new WeakMap<object, Map<string, unknown>>());
-const before = cell('family', (): { steps?: ReadonlyMap<string, unknown> } => ({}));
+const before = cell('family', (): Before => ({}));
+
+interface Before {
+  steps?: ReadonlyMap<string, unknown>;
+  /** The outputs of tools that waited themselves. Without a result, they wait on. */
+  waiting?: ReadonlyMap<string, ToolOutput>;
+}
 
 /** The steps of earlier calls that this one continues, by their positions here. */
 const stepsBefore = ({ call, local }: Pick<LayerContext, 'call' | 'local'>) => {
-  const { tools } = local(continuing);
-  return (local(before).steps ??= new Map(
-    tools.flatMap(({ result: { suspended } }) => {
-      const { rootId = '', steps = {} } = suspended?.below ?? {};
-      const ids = [rootId, call.rootId] as const;
-      return Object.entries(steps)
-        .filter(([, value]) => !isWaiting(value))
-        .map(([id, value]) => [renamedId(id, ...ids), renamed(paid(value), ...ids)]);
-    }),
+  const known = local(before);
+  if (known.steps !== undefined) return known.steps;
+  const all = local(continuing).tools.flatMap(({ result: { suspended } }) => {
+    const { rootId = '', steps = {} } = suspended?.below ?? {};
+    const ids = [rootId, call.rootId] as const;
+    return Object.entries(steps).map(
+      ([id, value]) => [renamedId(id, ...ids), renamed(value, ...ids)] as const,
+    );
+  });
+  known.waiting = new Map(all.flatMap(([id, value]) => waitingOutput(value).map((it) => [id, it])));
+  return (known.steps = new Map(
+    all.flatMap(([id, value]) => (isWaiting(value) ? [] : [[id, paid(value)]])),
   ));
+};
+
+const waitingOutput = (value: unknown): readonly ToolOutput[] => {
+  const result = isRecord(value) ? value['result'] : undefined;
+  if (!isToolResult(result)) return [];
+  const { content, isError, suspended } = result;
+  if (suspended === undefined || suspended.below !== undefined) return [];
+  return [toolOutput({ content, isError, suspended })];
 };
 
 /** A step that waits runs again. */
@@ -76,7 +93,9 @@ export const waitedIn =
       const { content, isError, details } = result;
       return { output: toolOutput({ content, isError, details }) };
     }
-    const { steps } = local(before);
+    const { steps, waiting } = local(before);
+    const output = waiting?.get(`${call.callId}/${id}`);
+    if (output !== undefined) return { output };
     return steps?.has(`${call.callId}/${id}/intent`) === true ? {} : undefined;
   };
 
@@ -98,7 +117,7 @@ export const reportingAbove = (context: LayerContext): MonoTypeOperatorFunction<
     above.below.output = () => {
       const steps = Object.fromEntries(local(keptSteps).get(above.below) ?? []);
       const below = { rootId: root.callId, waiting, steps };
-      return toolOutput({ content: later, suspended: { request: null, below } });
+      return toolOutput({ content: later, suspended: { request: null, from: 'program', below } });
     };
   });
 };

@@ -71,7 +71,9 @@ const uncertainBy =
     if (tool?.idempotent === true) return { then: 'rerun' };
     // Without a memory, no later call could supply the result.
     if (onUncertain === 'ask' && isRemembered) {
-      return { then: onUncertain, output: suspend({ uncertain: true, tool: toolCall.name }) };
+      // A client has no way to know, and its result would be taken for that of the tool.
+      const request = { uncertain: true, tool: toolCall.name };
+      return { then: onUncertain, output: suspend(request, { from: 'program' }) };
     }
     // A removed tool cannot run.
     return onUncertain === 'rerun' && tool !== undefined ? { then: onUncertain } : ofUnknownEnd();

@@ -149,7 +149,13 @@ describe('a tool that had begun when its call was broken off', () => {
     const reply = await journalIn(store).resume(session, 'c');
     expect(reply).toMatchObject({
       reason: 'suspended',
-      suspensions: [{ toolCall: { name: 'send' }, request: { uncertain: true, tool: 'send' } }],
+      suspensions: [
+        {
+          toolCall: { name: 'send' },
+          request: { uncertain: true, tool: 'send' },
+          from: 'program',
+        },
+      ],
     });
     const id = reply.suspensions?.[0]?.toolCall.id ?? '';
     const next = await session.call(toolResults({ [id]: 'It was sent.' }));

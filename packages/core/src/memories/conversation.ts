@@ -165,7 +165,7 @@ const earlier$ = (
         hooks,
         local(strictness).isStrict,
       );
-      if (willRun) assertResumes(history, results);
+      if (willRun) assertResumes(history, results, input.length === 0);
       if (results === undefined) return of({ history, late: past });
       // Results for the calls below a tool call come through its own.
       const below = waitingTools(history).flatMap(suspensionsOf);

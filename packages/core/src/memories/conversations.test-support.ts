@@ -39,7 +39,7 @@ export const exchange = (id: string, uses = 1, waits = false): readonly Message[
         toolCallId,
         content: [textBlock(`seen by ${toolCallId}`)],
         isError: false,
-        ...(waits && index === 0 ? { suspended: { request: null } } : {}),
+        ...(waits && index === 0 ? { suspended: { request: null, from: 'program' as const } } : {}),
       })),
     },
   ];

@@ -14,6 +14,7 @@ import {
 } from '../index.js';
 import { strictHistory } from './conversation.js';
 import { unpaired } from '../run.js';
+import { withResults } from './suspend.js';
 import { jsonSchema } from '../schema/index.js';
 import { record, type ScriptedAnswer, scriptedModel, text, toolCall } from '../testing/index.js';
 import { sessions } from '../layers/sessions/index.js';
@@ -283,5 +284,93 @@ describe('T13: a tool that suspends', () => {
     const next = toolResults({ [again.suspensions?.[0]?.toolCall.id ?? '']: 'yes' });
     await expect(session.call(next, { callId: 'c1' })).rejects.toMatchObject({ code: 'conflict' });
     expect((await session.call(next)).reason).toBe('answer');
+  });
+});
+
+describe('T13: who may bring the result of a suspended tool call', () => {
+  const waits = (name: string, from?: 'client' | 'program') =>
+    tool({
+      name,
+      description: 'Waits.',
+      run: () => suspend(null, from === undefined ? {} : { from }),
+    });
+  const tools = [waits('open'), waits('ours', 'client'), waits('theirs', 'program')];
+  const sessionOf = (memory: MemoryFactory, ...names: readonly string[]) => {
+    const model = scriptedModel(
+      names.map((name) => toolCall(name, {}, name)),
+      [text('Done.')],
+    );
+    return sessions(createAgent({ model, tools }), { memory }).open('s');
+  };
+
+  it('is the client unless the tool says that it is the program', async () => {
+    const memory = inProcessMemory();
+    const { suspensions = [] } = await sessionOf(memory, 'open', 'ours', 'theirs').call('?');
+    expect(suspensions.map((it) => it.from)).toEqual(['client', 'client', 'program']);
+    expect(suspensionsIn(await stored(memory))).toEqual(suspensions);
+    expect(() => suspend(null, { from: 'anybody' as never })).toThrow("'client' or 'program'");
+    expect(() => toolResults({ a: 1 }, { from: 'anybody' as never })).toThrow("'client' or");
+  });
+
+  it('is the program if stored data does not say', async () => {
+    const memory = inProcessMemory();
+    await sessionOf(memory, 'open').call('?');
+    const bare = JSON.parse(
+      JSON.stringify(await stored(memory)).replaceAll(',"from":"client"', ''),
+    ) as Awaited<ReturnType<typeof stored>>;
+    expect(suspensionsIn(bare)).toMatchObject([{ from: 'program' }]);
+  });
+
+  const cases = ['open', 'ours', 'theirs'].flatMap((name) =>
+    (['client', 'program'] as const).map((by) => ({ name, by })),
+  );
+
+  it.each(cases)('$name: a result by the $by', async ({ name, by }) => {
+    const memory = inProcessMemory();
+    const session = sessionOf(memory, name);
+    await session.call('?');
+    const before = await stored(memory);
+    const call = session.call(toolResults({ [name]: 'Yes.' }, { from: by }));
+    if (name === 'theirs' && by === 'client') {
+      await expect(call).rejects.toMatchObject({
+        ...{ code: 'invalidResume', status: 409 },
+        message: expect.stringContaining('waits for the program'),
+      });
+      expect(await stored(memory)).toEqual(before);
+      return;
+    }
+    expect((await call).text).toBe('Done.');
+    // It is kept who brought it.
+    const results = JSON.stringify((await stored(memory)).slice(before.length));
+    expect(results.includes('"from":"client"')).toBe(by === 'client');
+  });
+
+  it('may be both of them, one after the other', async () => {
+    const memory = inProcessMemory();
+    const session = sessionOf(memory, 'open', 'ours', 'theirs');
+    await session.call('?');
+    const refusals = [
+      // The client brings all of its results.
+      toolResults({ open: 1 }, { from: 'client' }),
+      toolResults({ open: 1, ours: 2, theirs: 3 }, { from: 'client' }),
+      // The program brings all of one kind, or of both.
+      toolResults({ open: 1, theirs: 3 }),
+    ];
+    for (const refused of refusals) {
+      await expect(session.call(refused)).rejects.toMatchObject({ code: 'invalidResume' });
+    }
+    // A part is no turn of the conversation.
+    await expect(session.call([toolResults({ theirs: 3 }), 'And now?'])).rejects.toMatchObject({
+      code: 'invalidResume',
+    });
+    const part = await session.call(toolResults({ theirs: 3 }));
+    expect([part.reason, part.suspensions?.map(({ toolCall }) => toolCall.id)]).toEqual([
+      'suspended',
+      ['open', 'ours'],
+    ]);
+    expect(unpaired(withResults(await stored(memory)))).toBeUndefined();
+    const rest = await session.call(toolResults({ ours: 2, open: 1 }, { from: 'client' }));
+    expect(rest.text).toBe('Done.');
+    expect(suspensionsIn(await stored(memory))).toEqual([]);
   });
 });

@@ -13,10 +13,12 @@ import type { CallInfo } from '../values/reply.js';
 import { addUsage, noUsage } from '../values/usage.js';
 import { MillraceError } from '../values/errors.js';
 import { parsedJson } from '../values/json.js';
+import { checkOptions, defined, type Rule } from '../values/options.js';
 import type { InputMessage } from '../seams/input.js';
 import {
   freezeMessage,
   type Message,
+  type ResultSource,
   type Suspension,
   type ToolMessage,
   type ToolResultBlock,
@@ -25,15 +27,36 @@ import {
 } from '../values/message.js';
 import { suspendedOutput, type ToolOutput, toOutput, toToolRun } from '../values/tool-output.js';
 
+const source: Rule = [
+  (value) => value === 'client' || value === 'program',
+  "'client' or 'program'",
+];
+
 /**
  * The output of a tool whose result arrives later: the call ends with reason `suspended`, and `toolResults` continues
  * the session, also in another process. The request is plain JSON, hidden from the model.
+ *
+ * `from` says who may bring the result. `client` (default): a client of a server, which runs the tool or asks its user, or the
+ * program. `program`: the program only; servers hide the request, and refuse a result. Use it if the client that asks must
+ * not answer: for a decision of another person, or a result that only your program knows.
  */
-export const suspend = (request: unknown = null): ToolOutput =>
-  suspendedOutput(parsedJson(JSON.stringify(request)));
+export const suspend = (
+  request: unknown = null,
+  options: { readonly from?: ResultSource } = {},
+): ToolOutput => {
+  checkOptions('suspend()', options, { from: source });
+  return suspendedOutput(parsedJson(JSON.stringify(request)), options.from ?? 'client');
+};
 
-/** The input that continues a suspended session: a return value for each suspended tool call, by its id. */
-export const toolResults = (results: Readonly<Record<string, unknown>>): InputMessage => {
+/**
+ * The input that continues a suspended session: a return value for each suspended tool call, by its id. If a client of yours
+ * brings them, pass `{ from: 'client' }`: its results are refused for tool calls that wait for the program.
+ */
+export const toolResults = (
+  results: Readonly<Record<string, unknown>>,
+  options: { readonly from?: ResultSource } = {},
+): InputMessage => {
+  checkOptions('toolResults()', options, { from: source });
   if (Object.keys(results).length === 0)
     throw refused('toolResults() needs a result: toolResults({ [id]: result }).');
   return {
@@ -43,8 +66,8 @@ export const toolResults = (results: Readonly<Record<string, unknown>>): InputMe
         throw refused(`The result for '${toolCallId}' is a Promise: await it first.`);
       }
       const { content, isError, details } = toOutput(value);
-      const result = { type: 'tool_result', toolCallId, content, isError } as const;
-      return details === undefined ? result : { ...result, details };
+      const by = options.from === 'client' ? { from: options.from } : {};
+      return { type: 'tool_result', toolCallId, content, isError, ...defined({ details }), ...by };
     }),
   };
 };
@@ -127,17 +150,19 @@ export const suspendBelow: Layer = trusted({ name: 'suspendBelow', inherit: true
 export const waitingTools = (history: readonly Message[]): readonly Suspended[] =>
   suspendedIn(history).filter(({ result }) => result.suspended?.below !== undefined);
 
-/** Continues the tools whose calls waited, with the results, before the first turn. */
+/** Continues the tools whose calls waited, with the results, before the first turn; none if other results are missing. */
 export const continueBelow = (
   { layers, local }: Pick<LayerContext, 'layers' | 'local'>,
   { history, status }: Pick<Call, 'history' | 'status'>,
   given: ToolMessage | undefined,
 ): void => {
-  const tools = waitingTools(history);
-  if (tools.length === 0 || given === undefined || status !== 'prepared') return;
+  if (given === undefined || status !== 'prepared') return;
   const results = new Map(given.content.map((result) => [result.toolCallId, result]));
+  const isGiven = ({ toolCall }: Suspension): boolean => results.has(toolCall.id);
+  const tools = waitingTools(history).filter((it) => suspensionsOf(it).some(isGiven));
+  if (tools.length === 0 && suspensionsIn(history).every(isGiven)) return;
   // Without them, the sub-agents would start again, with all their effects.
-  if (!local(recorded).by || !layers.includes(suspendBelow)) {
+  if (tools.length > 0 && (!local(recorded).by || !layers.includes(suspendBelow))) {
     throw refused('A suspended sub-agent needs journal() and suspendBelow to continue.');
   }
   Object.assign(local(continuing), { tools, results });
@@ -155,11 +180,12 @@ const continued$ = (context: Context, run: OpenRun) => {
     toArray(),
     map((ran) => {
       ran.sort((a, b) => a.index - b.index);
-      const usage = ran.map((it) => it.usage).reduce(addUsage);
+      const usage = ran.map((it) => it.usage).reduce(addUsage, noUsage);
       const late = ran.map(({ result }) => result);
       const toolRuns = [...run.toolRuns, ...ran.map(toToolRun)];
-      const settled = { ...addLate(spend(run, usage, 'acting'), call, late), toolRuns };
-      const suspensions = ran.flatMap(suspensionsOf);
+      const spent = late.length === 0 ? run : addLate(spend(run, usage, 'acting'), call, late);
+      const settled = { ...spent, toolRuns };
+      const suspensions = suspensionsIn(settled.messages);
       return suspensions.length === 0
         ? settled
         : { ...end(settled, 'suspended', assistantMessage(call, 'late', [])), suspensions };
@@ -188,26 +214,54 @@ export const waitingIn = ({ messages }: Run, call: CallInfo): readonly Suspensio
 export const suspensionId = ({ callId, rootId }: CallInfo, toolCallId: string): string =>
   `${callId.startsWith(`${rootId}/`) ? callId.slice(rootId.length + 1) : callId}/${toolCallId}`;
 
-/** Throws if results are unexpected, repeated or missing. */
+/** Throws if results are unexpected, repeated or missing, or if a client brings one that it may not. */
 export const assertResumes = (
   history: readonly Message[],
   brought: ToolMessage | undefined,
+  isAlone: boolean,
 ): void => {
-  const waiting = suspensionsIn(history).map(({ toolCall }) => toolCall.id);
-  const given = (brought?.content ?? []).map(({ toolCallId }) => toolCallId);
+  const suspensions = suspensionsIn(history);
+  const waiting = suspensions.map(({ toolCall }) => toolCall.id);
+  const results = brought?.content ?? [];
+  const given = results.map(({ toolCallId }) => toolCallId);
   const unknown = given.find((id) => !waiting.includes(id));
   if (unknown !== undefined) throw notAwaited(unknown, waiting);
+  const ofClient = results.filter(({ from: by }) => by === 'client').map((it) => it.toolCallId);
+  const barred = suspensions.find(
+    ({ from: by, toolCall: { id } }) => by !== 'client' && ofClient.includes(id),
+  );
+  if (barred !== undefined) throw forProgram(barred);
   const twice = given.find((id, index) => given.indexOf(id) !== index);
   if (twice !== undefined) throw refused(`There are two results for the tool call '${twice}'.`);
-  const missing = waiting.filter((id) => !given.includes(id));
-  if (missing.length > 0) {
-    throw refused(
-      `The session is suspended: it waits for the results of ${missing.join(', ')}. Supply them: session.call(toolResults({ '${missing[0] ?? ''}': result })).`,
-    );
-  }
+  const missing = suspensions.filter(({ toolCall }) => !given.includes(toolCall.id));
+  // Those for clients and those for the program may come apart.
+  const rest = missing.map((it) => it.from);
+  const isPart = given.length > 0 && isAlone;
+  const isOfRest = (it: Suspension): boolean => rest.includes(it.from) && !missing.includes(it);
+  if (missing.length > 0 && (!isPart || suspensions.some(isOfRest))) throw lacking(missing);
 };
 
-const refused = (message: string): MillraceError => new MillraceError('invalidResume', message);
+const forProgram = ({ toolCall: { id, name } }: Suspension): MillraceError =>
+  refused(
+    `The tool call '${id}' of ${name} waits for the program: a client may not bring its result. If it may, suspend it with suspend(request, { from: 'client' }).`,
+    'This tool call does not wait for you.',
+  );
+
+const lacking = (missing: readonly Suspension[]): MillraceError => {
+  const ids = missing.map(({ toolCall }) => toolCall.id);
+  return refused(
+    `The session is suspended: it waits for the results of ${ids.join(', ')}. Supply them: session.call(toolResults({ '${ids[0] ?? ''}': result })).`,
+    missing.some((it) => it.from === 'client')
+      ? undefined
+      : 'The conversation waits for a decision. Try again later.',
+  );
+};
+
+const refused = (message: string, userMessage?: string): MillraceError =>
+  new MillraceError('invalidResume', message, {
+    status: 409,
+    ...defined({ userMessage }),
+  });
 
 const toolCalls = (message: Message): readonly ToolCallBlock[] =>
   message.role === 'assistant' ? toolCallsOf(message) : [];

@@ -7,6 +7,7 @@ import { type Phase, phase } from '../seams/phase.js';
 import {
   type AssistantMessage,
   frozen,
+  type ResultSource,
   type Suspension,
   textBlock,
   textOf,
@@ -176,7 +177,12 @@ export const suspensionsOf = ({
   toolCall,
   result: { suspended: later },
 }: Pick<ToolCallResult, 'toolCall' | 'result'>): readonly Suspension[] =>
-  later ? (later.below?.waiting ?? [{ toolCall, request: later.request }]) : [];
+  later
+    ? (later.below?.waiting ?? [{ toolCall, request: later.request, from: sourceOf(later.from) }])
+    : [];
+
+/** Stored data may lack it, or have another value: then it is for the program. */
+const sourceOf = (from: unknown): ResultSource => (from === 'client' ? from : 'program');
 
 const useOf = (
   { toolCall, result, failed, executed, extras }: ToolCallResult,

@@ -288,7 +288,8 @@ const validating = (
     const tool = context.toolkit.find(toolCall.name);
     const { suspends } = toolCall;
     if (tool === undefined && suspends !== undefined) {
-      return { answer: suspendedOutput(suspends.request), failed: false };
+      const { request, from = 'program' } = suspends;
+      return { answer: suspendedOutput(request, from), failed: false };
     }
     const obstacle = obstacleTo(context, run, plan, toolCall, tool);
     if (tool === undefined || obstacle !== undefined) {

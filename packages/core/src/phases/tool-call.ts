@@ -256,8 +256,9 @@ const finish$ = (
     }
     const { content, isError, suspended: later } = event.result;
     if (later && !later.below) {
+      const { from } = later;
       const request = frozen(later.request);
-      hooks.report(iteration, { type: 'suspended', toolCall, request });
+      hooks.report(iteration, { type: 'suspended', toolCall, request, from });
     }
     const shown = cutObservation(content, limits.maxObservation);
     const isAsGiven = event.result === given && shown === content;

@@ -155,17 +155,23 @@ const isResult = (block: unknown): block is ToolResultBlock =>
   areContentBlocks(block['content']);
 
 /** Copies the known fields of a result from outside. */
-const plainResult = ({ type, toolCallId, content, isError, details }: ToolResultBlock) => ({
+const plainResult = ({ type, toolCallId, content, isError, details, from }: ToolResultBlock) => ({
   type,
   toolCallId,
   content,
   isError,
   ...(details === undefined ? {} : { details }),
+  ...(from === 'client' && { from }),
 });
 
 const waitingResult = ({ suspended, ...result }: ToolResultBlock) => ({
   ...plainResult(result),
-  ...(isRecord(suspended) && { suspended: { request: suspended.request } }),
+  ...(isRecord(suspended) && {
+    suspended: {
+      request: suspended.request,
+      from: suspended.from === 'client' ? 'client' : 'program',
+    },
+  }),
 });
 
 const unreadable = (what: What, why: string): MillraceError =>

@@ -124,7 +124,15 @@ export interface ToolCallBlock extends WithVendorData {
 export interface Suspends {
   /** Plain JSON, never sent to a model. */
   readonly request: unknown;
+  /** Who may bring the result. Default: only the program. */
+  readonly from?: ResultSource;
 }
+
+/**
+ * Who may bring the result of a suspended tool call: `client` is a client of a server, or the program; `program` is the
+ * program only, and servers neither show the request nor accept a result.
+ */
+export type ResultSource = 'client' | 'program';
 
 /** The result of the tool call with the id `toolCallId`. */
 export interface ToolResultBlock {
@@ -138,12 +146,16 @@ export interface ToolResultBlock {
   readonly details?: unknown;
   /** The result arrives later. */
   readonly suspended?: Suspended;
+  /** A client of a server brought it, for a tool call that was suspended. */
+  readonly from?: 'client';
 }
 
 /** A result that arrives later. */
 export interface Suspended {
   /** The request of the tool: plain JSON, never sent to a model. */
   readonly request: unknown;
+  /** Who may bring the result. Stored data without it is for the program. */
+  readonly from: ResultSource;
   /** The calls of the tool that wait. */
   readonly below?: WaitingBelow;
 }
@@ -161,6 +173,8 @@ export interface WaitingBelow {
 export interface Suspension {
   readonly toolCall: ToolCallBlock;
   readonly request: unknown;
+  /** Who may bring the result. */
+  readonly from: ResultSource;
 }
 
 /** Content of users and tools. */

@@ -1,5 +1,11 @@
 import { isRecord } from './json.js';
-import { areBlocks, areContentBlocks, isBlock, type Message } from './message.js';
+import {
+  areBlocks,
+  areContentBlocks,
+  isBlock,
+  type Message,
+  type ToolResultBlock,
+} from './message.js';
 import type { Usage } from './usage.js';
 
 export type Check = (value: unknown) => boolean;
@@ -41,7 +47,7 @@ const isBelow: Check = (value) =>
 
 const isWaiting: Check = (value) => hasFields(value, { toolCall: isToolCall });
 
-export const isToolResult: Check = (value) =>
+export const isToolResult = (value: unknown): value is ToolResultBlock =>
   hasFields(value, {
     toolCallId: isString,
     content: areContentBlocks,

@@ -1,5 +1,11 @@
 import { messageOf, MillraceError } from './errors.js';
-import type { ContentBlock, Suspended, ToolCallBlock, ToolResultBlock } from './message.js';
+import type {
+  ContentBlock,
+  ResultSource,
+  Suspended,
+  ToolCallBlock,
+  ToolResultBlock,
+} from './message.js';
 import {
   areContentBlocks,
   freezeResult,
@@ -53,8 +59,8 @@ export const toolOutput = ({ content, ...rest }: ToolOutputInit): ToolOutput => 
 };
 
 /** The output of a tool call whose result arrives later. */
-export const suspendedOutput = (request: unknown): ToolOutput =>
-  toolOutput({ content: later, suspended: { request } });
+export const suspendedOutput = (request: unknown, from: ResultSource): ToolOutput =>
+  toolOutput({ content: later, suspended: { request, from } });
 
 export const later = 'Suspended: the result comes later.';
 

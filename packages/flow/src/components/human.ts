@@ -30,7 +30,9 @@ export const humanWork = (id: string, params: HumanParams, ask: AskHuman | undef
         // A resumed call asks again: the person has not answered.
         idempotent: true,
         run: (_input: unknown, context) =>
-          ask === undefined ? suspend(request) : answer$(ask, request, context, params),
+          ask === undefined
+            ? suspend(request, { from: 'program' })
+            : answer$(ask, request, context, params),
       });
       // Several people may be asked in one call, and each answer is found by this ID.
       const toolCallId = [id.replaceAll(':', '.'), ...scope.idPrefix.split('/')].filter(Boolean);

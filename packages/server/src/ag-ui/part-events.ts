@@ -1,6 +1,7 @@
 import { type AGUIEvent, type ContentPart, EventType } from '@ag-ui/core';
 import { type ContentBlock, textOf, type ToolResultBlock } from '@millrace/core';
 import { toJsonPatch } from '@millrace/core/sessions';
+import { isForClient } from '../inbound.js';
 import type { Masks } from '../masks.js';
 import { isMedia } from '../parts/shown-message.js';
 import type { MediaBlock, Notice, Part, PartOf, ToolCallRef } from '../parts/part.js';
@@ -66,8 +67,11 @@ export const partEvents = (
     }
     case 'voided':
       return [custom('discarded', { messageId: part.messageId }, tag)];
-    case 'notice':
-      return [noticeEvent(part.notice, tag)];
+    case 'notice': {
+      const { notice } = part;
+      const isHidden = notice.name === 'suspended' && !isForClient(notice);
+      return isHidden ? [] : [noticeEvent(notice, tag)];
+    }
   }
 };
 

@@ -1,3 +1,4 @@
+import { isForClient } from '../inbound.js';
 import type { Notice } from '../parts/part.js';
 import { plainJson } from '../plain-json.js';
 import type { ApprovalData, CommonUiMessageChunk } from './ui-message-chunk.js';
@@ -14,7 +15,8 @@ export const toolNoticeChunks = (notice: Notice): readonly CommonUiMessageChunk[
       return [approval({ ...use, status: approved ? 'approved' : 'denied' })];
     }
     case 'suspended': {
-      const { name: _, request, ...use } = notice;
+      const { name: _, request, from: _from, ...use } = notice;
+      if (!isForClient(notice)) return [];
       const data = { ...use, request: plainJson(request) };
       return [{ type: 'data-suspended', id: use.toolCallId, data }];
     }

@@ -41,6 +41,7 @@ import {
   toArray,
 } from 'rxjs';
 import { asError, closing, once, sessionsOf, tooMany } from './guard.js';
+import { assertForClient, resultsIn } from '../inbound.js';
 import type { UserLimits } from '../limits/index.js';
 import { aloneCall$, type AskedAlone } from './alone.js';
 import { pastOf$ } from './past.js';
@@ -301,6 +302,7 @@ export const createConversations = (
         return inTurn$(sessionId, () =>
           opened$(sessionId).pipe(
             concatMap((session) => places.place$(session, request)),
+            concatMap((session) => checked$(session, request.input)),
             concatMap((session) => call$(session, request, free)),
           ),
         ).pipe(takeUntil(closed$), throwIfEmpty(closing), finalize(free));
@@ -345,6 +347,18 @@ export const createConversations = (
         );
       }),
   };
+};
+
+/** Emits the session. Errors with a 409 if the results in an input are not for clients; the call would refuse them later. */
+const checked$ = (session: KeptSession, input: Input): Observable<KeptSession> => {
+  const brought = resultsIn(input);
+  if (brought.size === 0) return of(session);
+  return session.saveState$().pipe(
+    map(({ messages }) => {
+      assertForClient(messages, brought);
+      return session;
+    }),
+  );
 };
 
 const newCallId = (): string => crypto.randomUUID().replaceAll('-', '').slice(0, 16);

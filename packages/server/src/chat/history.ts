@@ -97,10 +97,11 @@ const toolParts = (
   };
   const result = results.get(toolCallId);
   if (result?.suspended !== undefined) {
-    const data = { toolCallId, toolName, localId, request: plainJson(result.suspended.request) };
+    const { request, from } = result.suspended;
+    const data = { toolCallId, toolName, localId, request: plainJson(request) };
     return [
       { ...part, state: 'input-available' },
-      { type: 'data-suspended', id: toolCallId, data },
+      ...(from === 'client' ? [{ type: 'data-suspended', id: toolCallId, data }] : []),
     ];
   }
   if (result === undefined || result.isError) {

@@ -10,14 +10,14 @@ import {
   takeWhile,
 } from 'rxjs';
 import type { Route, Visit } from '../chat/protocol.js';
-import { fieldOf } from '../inbound.js';
+import { fieldOf, isForClient } from '../inbound.js';
 import { createMasks, type MaskOptions } from '../masks.js';
 import { linkOf } from '../parts/source.js';
 import { encodedBy, toParts } from '../parts/to-parts.js';
 import type { Part, PartOf } from '../parts/part.js';
 import { answerText, type AskedFor, metadataOf } from './asked-for.js';
 import { conversationOf, entriesOfChat } from './messages.js';
-import { callFailure, refuse, wireError } from './refusals.js';
+import { callFailure, refusal, refuse, wireError } from './refusals.js';
 import {
   eventStreamHeaders,
   secondsNow,
@@ -132,6 +132,7 @@ const toChunks =
         if (end.status === 'aborted') return [failureOf('The call was cut.', 'aborted')];
         if (end.status === 'failed')
           return [{ error: wireError(end.error, masks.error(end.error), 500) }];
+        if (isHeld(end.reply)) return [{ error: wireError(held(), held().userMessage, 409) }];
         const text = asked.format === undefined ? '' : answerText(end.reply, asked);
         const calls = toolCallsIn(end.reply);
         return [
@@ -215,6 +216,7 @@ const toCompletion =
           if (last === undefined || last.end.status === 'aborted') return cut();
           const { end, by, usage } = last;
           if (end.status === 'failed') return callFailure(end.error, masks.error(end.error));
+          if (isHeld(end.reply)) return refusal(held(), 409);
           const text = [...texts.values()].join(between);
           const calls = toolCallsIn(end.reply);
           const content = asked.format === undefined ? text : answerText(end.reply, asked);
@@ -270,13 +272,25 @@ const withPart = (answer: Answer, part: Part): Answer => {
 
 /** The tool calls that the client answers. Those of the server are not its business. */
 const toolCallsIn = ({ suspensions = [] }: Reply) =>
-  suspensions.map(
+  suspensions.filter(isForClient).map(
     ({ toolCall: { id, name, input, invalidInput } }) =>
       ({
         id,
         type: 'function',
         function: { name, arguments: invalidInput ?? JSON.stringify(input) },
       }) as const,
+  );
+
+/** Whether the call waits for nothing that the client can bring. A completion is no conversation that could be continued. */
+const isHeld = ({ reason, suspensions = [] }: Reply): boolean =>
+  reason === 'suspended' && !suspensions.some(isForClient);
+
+const held = () =>
+  refuse(
+    'The answer waits for a decision that a client cannot bring. Ask with the Responses API, which keeps the conversation.',
+    'messages',
+    'conflict',
+    409,
   );
 
 const finishOf = (reply: Reply): FinishReason =>

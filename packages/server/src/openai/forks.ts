@@ -2,6 +2,7 @@ import { type InputMessage, type Message, type MillraceError, suspensionsIn } fr
 import type { KeptSession, SessionState } from '@millrace/core/sessions';
 import { concat, concatMap, ignoreElements, type Observable, of } from 'rxjs';
 import type { Prepare } from '../chat/places.js';
+import { assertForClient, isForClient } from '../inbound.js';
 import { assertAnswered, idsIn } from './messages.js';
 import { refuse } from './refusals.js';
 
@@ -25,8 +26,10 @@ export const continueAfter =
           throw conflict('The earlier answer is still in progress.');
         }
         const messages = messagesThrough(state, callId);
-        const waiting = suspensionsIn(messages).map(({ toolCall }) => toolCall.id);
-        assertAnswered(new Set(waiting), idsIn(input[0], 'tool_result'));
+        const given = idsIn(input[0], 'tool_result');
+        assertForClient(messages, given);
+        const asked = suspensionsIn(messages).filter(isForClient);
+        assertAnswered(new Set(asked.map(({ toolCall }) => toolCall.id)), given);
         const isLast = open.length === 0 && messages.length === state.messages.length;
         if (isLast) return of(session);
         return open$(otherwise).pipe(concatMap((fork) => concat(begun$(fork, messages), of(fork))));
@@ -39,12 +42,20 @@ const begun$ = (session: KeptSession, messages: readonly Message[]): Observable<
     session.save$().pipe(ignoreElements()),
   );
 
-/** The messages up to the last one of a call. */
-const messagesThrough = ({ messages }: SessionState, callId: string): SessionState['messages'] => {
+/** The messages up to the last one of a call, and of the calls after it that only brought results of the program. */
+const messagesThrough = (
+  { messages }: Pick<SessionState, 'messages'>,
+  callId: string,
+): SessionState['messages'] => {
   const last = messages.findLastIndex(({ id }) => id.startsWith(`${callId}/`));
   if (last === -1) throw conflict('The conversation has changed.');
-  return messages.slice(0, last + 1);
+  const next = messages[last + 1];
+  return next?.role === 'tool' && next.content.every(({ from }) => from !== 'client')
+    ? messagesThrough({ messages }, callOf(next))
+    : messages.slice(0, last + 1);
 };
+
+const callOf = ({ id }: Message): string => id.slice(0, id.indexOf('/'));
 
 const conflict = (message: string): MillraceError =>
   refuse(message, 'previous_response_id', 'conflict', 409);

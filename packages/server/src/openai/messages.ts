@@ -126,7 +126,8 @@ const toolCallOf = (id: string, name: string, text: string, place: string): Tool
 const resultEntry = (id: unknown, text: string, place: string, isError = false): Entry => {
   if (!isShortId(id)) throw refuse('A result needs the id of its tool call.', place);
   const content = [textBlock(text)];
-  return { from: 'tool', result: { type: 'tool_result', toolCallId: id, content, isError } };
+  const result = { type: 'tool_result', toolCallId: id, content, isError, from: 'client' } as const;
+  return { from: 'tool', result };
 };
 
 const texts = ['text', 'input_text', 'output_text'];
@@ -280,6 +281,6 @@ const awaited = (results: Extract<InputMessage, { readonly role: 'tool' }>): Inp
     toolCallId,
     content: [textBlock('The client runs it.')],
     isError: false,
-    suspended: { request: null },
+    suspended: { request: null, from: 'client' },
   })),
 });

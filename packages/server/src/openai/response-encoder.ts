@@ -1,4 +1,5 @@
 import { type AgentEvent, type Citation, isEvent, noUsage, textOf } from '@millrace/core';
+import { isForClient } from '../inbound.js';
 import type { Masks } from '../masks.js';
 import type { Part, PartOf } from '../parts/part.js';
 import { plainJson } from '../plain-json.js';
@@ -307,7 +308,7 @@ export const createResponseEncoder = (options: EncoderOptions): ResponseEncoder 
   const functionCalls = (part: PartOf<'callEnd'>): readonly Unnumbered[] => {
     const { end } = part;
     const suspensions = end.status === 'replied' ? (end.reply.suspensions ?? []) : [];
-    return suspensions.flatMap(({ toolCall }) => {
+    return suspensions.filter(isForClient).flatMap(({ toolCall }) => {
       const { id: call_id, name, input, invalidInput } = toolCall;
       const text = invalidInput ?? JSON.stringify(input);
       const item = { type: 'function_call', status: 'in_progress', call_id, name, arguments: '' };

@@ -210,10 +210,10 @@ export const createCallParts = (by: CallRef): CallParts => {
           }));
         }
         case 'suspended': {
-          const { request } = event;
+          const { request, from } = event;
           return notify(event.toolCall, event, (use) => {
-            pending.push(use.toolCallId);
-            return { name: 'suspended', ...use, request };
+            if (from === 'client') pending.push(use.toolCallId);
+            return { name: 'suspended', ...use, request, from };
           });
         }
         case 'postActing': {

@@ -8,6 +8,7 @@ import type {
   MediaSource,
   MillraceError,
   Reply,
+  ResultSource,
   Usage,
 } from '@millrace/core';
 import type { OperatorFunction } from 'rxjs';
@@ -53,7 +54,12 @@ export type Notice =
       readonly approvalToken?: ApprovalToken;
     } & ToolCallRef)
   | ({ readonly name: 'approvalDecided'; readonly approved: boolean } & ToolCallRef)
-  | ({ readonly name: 'suspended'; readonly request: unknown } & ToolCallRef)
+  | ({
+      readonly name: 'suspended';
+      readonly request: unknown;
+      /** Only for a `client` it is an invitation to bring the result. */
+      readonly from: ResultSource;
+    } & ToolCallRef)
   | ({ readonly name: 'repaired' } & ToolCallRef);
 
 /** A source that an answer may cite. */

@@ -72,8 +72,8 @@ const sessionOf = ({ driver, memory }: Process, agent: Agent) =>
 const suspended = async (process: Process, make: () => Agent) => {
   const { reason, suspensions = [] } = await sessionOf(process, make()).call('Pay.');
   expect(reason).toBe('suspended');
-  return suspensions.map(({ toolCall: { id, name, input: asked }, request }) => {
-    expect(request).toEqual({ tool: 'pay' });
+  return suspensions.map(({ toolCall: { id, name, input: asked }, request, from: by }) => {
+    expect([request, by]).toEqual([{ tool: 'pay' }, 'program']);
     return { id, name, asked };
   });
 };

@@ -36,7 +36,8 @@ export interface ApproveLaterOptions {
  * session brings the decision, in any process. The tool runs when it is approved. Its `suspensions` have the tool call
  * `approve_…` with the model's input, and `{ tool }` as the `request`. The result that decides is `true`, or
  * `{ approved, reason }`; anything else denies, and the model reads the reason. The approvers of the tool decide before the person is
- * asked, and if its input changes afterwards, the person is asked again. It needs a session, `journal()` and
+ * asked, and if its input changes afterwards, the person is asked again. Only the program may bring the decision: chat
+ * servers refuse one of their clients. It needs a session, `journal()` and
  * `suspendBelow`, otherwise the tool is not run. Tools that take `extras` are refused with `config`.
  *
  * @example
@@ -55,7 +56,7 @@ export const approveLater = (guarded: Tool, options: ApproveLaterOptions = {}): 
     name: `approve_${name}`.slice(0, 64),
     description: `Asks whether ${name} may run.`,
     input: jsonSchema({ type: 'object' }),
-    run: () => suspend({ tool: name }),
+    run: () => suspend({ tool: name }, { from: 'program' }),
   });
   // An agent, so that the decision and the run are steps of a journal: neither happens twice.
   const agent = createAgent({

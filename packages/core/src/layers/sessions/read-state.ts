@@ -7,7 +7,9 @@ import {
   isContentBlock,
   type Message,
   plainBlock,
+  type ResultSource,
   type Suspended,
+  type Suspension,
   type Suspends,
   type TextBlock,
   type ThinkingBlock,
@@ -384,6 +386,8 @@ const textOfAnswer = objectOf<TextBlock>(
   'vendorData',
 );
 
+const source: Reader<ResultSource> = oneOfThe('client', 'program');
+
 const toolCall = ofType(
   'tool_call',
   objectOf<ToolCallBlock>(
@@ -395,7 +399,7 @@ const toolCall = ofType(
       input: jsonObject,
       invalidInput: text,
       refusal: text,
-      suspends: objectOf<Suspends>({ request: json }),
+      suspends: objectOf<Suspends>({ request: json, from: source }, 'from'),
       vendorData,
     },
     'invalidInput',
@@ -418,7 +422,7 @@ const contents = listOf(contentBlock, maxBlocks);
 
 const below = objectOf<WaitingBelow>({
   rootId: name,
-  waiting: listOf(objectOf({ toolCall, request: json }), maxBlocks),
+  waiting: listOf(objectOf<Suspension>({ toolCall, request: json, from: source }), maxBlocks),
   steps: jsonObject,
 });
 
@@ -434,12 +438,18 @@ const toolResult = ofType(
       details: detailsOf,
       suspended: (value, place) => ({
         request: null,
-        ...objectOf<Partial<Suspended>>({ request: json, below }, 'request', 'below')(value, place),
+        ...objectOf<Partial<Suspended> & Pick<Suspended, 'from'>>(
+          { request: json, from: source, below },
+          'request',
+          'below',
+        )(value, place),
       }),
+      from: exactly('client'),
     },
     'note',
     'details',
     'suspended',
+    'from',
   ),
 );
 

@@ -429,7 +429,11 @@ describe('asAgent', () => {
           content: [],
           reason: 'suspended',
           suspensions: [
-            { toolCall: { type: 'tool_call', id: 't', name: 'pay', input: {} }, request: 1 },
+            {
+              toolCall: { type: 'tool_call', id: 't', name: 'pay', input: {} },
+              request: 1,
+              from: 'program',
+            },
           ],
         })),
       ),
