@@ -154,9 +154,9 @@ export const play = async (wait: Wait, variant: Variant): Promise<readonly strin
       else if (owner !== who) find(`is in a trace of ${owner}`);
     }
   };
-  const ask = await wait.share(partsOf(see, variants[variant], wait.isCut === true));
   const timer = setInterval(open, 2);
   try {
+    const ask = await wait.share(partsOf(see, variants[variant], wait.isCut === true));
     await Promise.all(
       users.map((who, index) =>
         user.run(who, () => ask(who, { callId: `${who}-${index}`, metadata: { userId: who } })),
@@ -195,7 +195,11 @@ const wantedIn = (turn: Turn): readonly (readonly [string, Record<string, unknow
 
 const partsOf = (see: See, use: readonly Layer[], isCut: boolean): Parts => {
   const callers = new Map<string, string>();
-  const whoOf = ({ callId }: Pick<CallInfo, 'callId'>): string => callers.get(callId) ?? 'nobody';
+  const whoOf = ({ callId, metadata }: Pick<CallInfo, 'callId'> & Partial<CallInfo>): string => {
+    const known = callers.get(callId) ?? metadata?.['userId'];
+    if (known !== undefined) callers.set(callId, known);
+    return known ?? 'nobody';
+  };
   const asking: Parts['asking'] = (...turns) => ({
     name: 'scripted',
     stream$: ({ messages }, { callId = '' }) =>

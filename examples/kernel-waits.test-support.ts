@@ -44,6 +44,7 @@ import {
 } from 'rxjs';
 import { agentOf, gated, gating, stepOf, users, type Wait } from './async-context.test-support.js';
 import { sessionWaits } from './session-waits.test-support.js';
+import { teamWaits } from './team-waits.test-support.js';
 import { ended, layered, slow, slowCalls, stuck, wrapped } from './waits.test-support.js';
 
 const failing: Model = {
@@ -398,6 +399,7 @@ export const kernelWaits: readonly Wait[] = [
   { name: 'nothing', share: layered() },
   ...traffic,
   ...sessionWaits,
+  ...teamWaits,
   ...deciders,
   ...foreign,
   ...ends,

@@ -60,6 +60,20 @@ export const serverWaits: readonly Wait[] = [
     },
   },
   {
+    name: 'what chatServer() does for itself',
+    share: (parts) => {
+      const driver = inProcessCalls();
+      // It looks for calls to resume, and for old ones.
+      const list$: typeof driver.list$ = (sessionId) => {
+        if (sessionId === undefined) parts.see('list', 'somebody else');
+        return driver.list$(sessionId);
+      };
+      const calls = createCallStore({ ...driver, list$ });
+      const store = { calls, sessions: inProcessSessions() };
+      return asking(user.run('somebody else', () => chatServer(agentOf(parts), { store })));
+    },
+  },
+  {
     name: 'chatServer() after a restart',
     share: async (parts) => {
       const driver = inProcessCalls();

@@ -2,6 +2,10 @@
 export const places: Readonly<Record<string, readonly string[]>> = {
   'a2a/src/a2a-tool.ts': ['the card of a2aTool()'],
   'core/src/call/abort-when.ts': ['abort()'],
+  'core/src/call/callable.ts': [
+    'asOperator() of a pipeline for several users',
+    'createStep() in a pipeline for several users',
+  ],
   'core/src/flow/contained.ts': ['a model'],
   'core/src/flow/demand.ts': ['stream() that somebody else reads on'],
   'core/src/flow/trampoline.ts': [
@@ -35,7 +39,10 @@ export const places: Readonly<Record<string, readonly string[]>> = {
   'reactive/src/live-source.ts': ['liveInstructions()'],
   'reactive/src/speculate.ts': ['speculate()'],
   'retrieval/src/embed/offline-embedder.ts': ['retrieval/src/embed/offline-embedder.slow.test.ts'],
-  'server/src/chat/conversations.ts': ['a conversation of chatServer() that is loaded'],
+  'server/src/chat/conversations.ts': [
+    'a conversation of chatServer() that is loaded',
+    'what chatServer() does for itself',
+  ],
   'server/src/chat/open-sessions.ts': [
     'chatServer() after a restart',
     'chatServer() that looks for what has been left',

@@ -4,6 +4,7 @@ import { type CallOptions, checkCallOptions } from './call-options.js';
 import { type MillraceError, misuse, toMillraceError } from '../values/errors.js';
 import type { AgentEvent } from '../events.js';
 import type { Input } from '../seams/input.js';
+import { type Flatten, flattened } from '../flow/async-context.js';
 import { defined, isFunction, type Rule } from '../values/options.js';
 import type { Reply, AnyRun } from '../values/reply.js';
 import type { Infer, InputSchema } from '../values/schema.js';
@@ -62,10 +63,6 @@ export interface OperatorOptions<
   readonly onError?: (error: MillraceError, input: Input) => ObservableInput<Instead>;
 }
 
-export type Flatten = <In, Out>(
-  project: (value: In) => ObservableInput<Out>,
-) => OperatorFunction<In, Out>;
-
 export const toCallable = <Output, Run extends AnyRun = AnyRun>(
   begin$: <Seen>(input: Input, options: CallOptions, view: View<Seen>) => Observable<Seen>,
   extra?: Readonly<Record<string, Rule>>,
@@ -100,7 +97,7 @@ export const toCallable = <Output, Run extends AnyRun = AnyRun>(
       checkCallOptions('asOperator()', given, { ...extra, ...operatorRules });
       const { flatten = inOrder, onError, ...own } = given;
       const operator = (options: typeof own) =>
-        flatten((input: Input) => {
+        flattened(flatten, (input: Input) => {
           const replied$ = reply$(input, options);
           return onError === undefined
             ? replied$
@@ -146,7 +143,7 @@ export const createStep = <Out>(run: StepRun<Out>): OperatorFunction<Input, Out>
     throw misuse('createStep() needs a function (input, options) => Observable.');
   }
   return asStep(
-    concatMap((input) => run(input, {})),
+    flattened(inOrder, (input) => run(input, {})),
     run,
   );
 };

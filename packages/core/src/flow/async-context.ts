@@ -1,6 +1,13 @@
-import { identity, type MonoTypeOperatorFunction, type Observable } from 'rxjs';
+import {
+  identity,
+  map,
+  type MonoTypeOperatorFunction,
+  Observable,
+  type ObservableInput,
+  type OperatorFunction,
+} from 'rxjs';
 import { lead, Part } from './contained.js';
-import { inAsyncContext, isAsyncContextKnown } from './async-scope.js';
+import { bindAsyncContext, inAsyncContext, isAsyncContextKnown } from './async-scope.js';
 
 /**
  * Emits the values and the end of its source in the async context (`AsyncLocalStorage`) in which it was subscribed, not in
@@ -14,3 +21,28 @@ export const restoreAsyncContext = <T>(): MonoTypeOperatorFunction<T> =>
 /** As `defer` with `restoreAsyncContext`, in as many subscriptions as `defer`. */
 export const deferInAsyncContext = <T>(make: () => Observable<T>): Observable<T> =>
   new Part((to, owner) => lead(make, inAsyncContext(to), owner));
+
+/** An operator that turns each value into an Observable, such as `concatMap`. */
+export type Flatten = <In, Out>(
+  project: (value: In) => ObservableInput<Out>,
+) => OperatorFunction<In, Out>;
+
+/** Flattens what is made of each value, which is subscribed in the async context in which the value came, however long it waits. */
+export const flattened = <In, Out>(
+  flatten: Flatten,
+  project: (value: In) => Observable<Out>,
+): OperatorFunction<In, Out> =>
+  isAsyncContextKnown
+    ? (source) => source.pipe(map(arriving(project)), flatten(identity))
+    : flatten(project);
+
+const arriving =
+  <In, Out>(project: (value: In) => Observable<Out>) =>
+  (value: In): Observable<Out> => {
+    const enter = bindAsyncContext((work: () => void) => work());
+    return new Observable((subscriber) =>
+      enter(() => {
+        subscriber.add(project(value).subscribe(subscriber));
+      }),
+    );
+  };

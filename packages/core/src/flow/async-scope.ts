@@ -37,8 +37,10 @@ export const inAsyncContext = <T>(to: Observer<T>): Observer<T> => {
 };
 
 /** Makes a task run in the current async context, from wherever it is called. */
-export const bindAsyncContext = (task: () => void): (() => void) => {
+export const bindAsyncContext = <Args extends readonly unknown[]>(
+  task: (...args: Args) => void,
+): ((...args: Args) => void) => {
   if (Resource === undefined) return task;
   const scope = new Resource('Millrace');
-  return () => scope.runInAsyncScope(task, undefined);
+  return (...args) => scope.runInAsyncScope(task, undefined, ...args);
 };

@@ -115,6 +115,8 @@ export const createConversations = (
   const memory = inProcessMemory();
   const kept = keepSessions(agent, store.sessions, { journal: durable, memory });
   const work$ = new Subject<Observable<unknown>>();
+  /** Work of the server itself: it runs in the async context of the server, not in that of the user whose call brought it up. */
+  const ownWork$ = new Subject<Observable<unknown>>();
   const closed$ = new Subject<void>();
   let status: 'open' | 'closing' | 'closed' = 'open';
   /** The number of calls that begin, or have no conversation. */
@@ -226,7 +228,7 @@ export const createConversations = (
             run.failure = asError(error);
             // Its record is unfinished: once the store works again, the call is resumed.
             if (run.failure.code === 'store') {
-              work$.next(timer(lookAgainMs).pipe(concatMap(() => recovered$)));
+              ownWork$.next(timer(lookAgainMs).pipe(concatMap(() => recovered$)));
             }
             // The client that asked gets it.
             if (!isBegun) begun$.error(run.failure);
@@ -252,10 +254,10 @@ export const createConversations = (
     const now = Date.now();
     if (now - prunedAt < Math.min(hourMs, keepCallsMs)) return;
     prunedAt = now;
-    work$.next(prune$(store.calls, { olderThanMs: keepCallsMs }));
+    ownWork$.next(prune$(store.calls, { olderThanMs: keepCallsMs }));
   };
 
-  work$
+  merge(work$, ownWork$.pipe(restoreAsyncContext()))
     .pipe(
       mergeMap((it$) => it$.pipe(catchError(reportAs()))),
       takeUntil(closed$),
