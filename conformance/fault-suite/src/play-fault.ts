@@ -1,16 +1,31 @@
 import {
+  type Agent,
   type AgentEvent,
   createAgent,
   isMillraceError,
   type Reply,
   textOf,
   tool,
+  toolResults,
 } from '@millrace/core';
+import { sessions } from '@millrace/core/sessions';
 import { jsonSchema } from '@millrace/core/schema';
 import { verifyEvents } from '@millrace/core/testing';
 import type { Fault, FaultServer, SeenRequest, Wire } from '@millrace/fault-server';
 import { inspect } from 'node:util';
-import { catchError, lastValueFrom, map, of, race, tap, timer, toArray } from 'rxjs';
+import {
+  catchError,
+  concat,
+  defer,
+  lastValueFrom,
+  map,
+  type Observable,
+  of,
+  race,
+  tap,
+  timer,
+  toArray,
+} from 'rxjs';
 import { secret, subjects } from './subjects.js';
 
 /** What came of one fault on one wire. */
@@ -56,8 +71,7 @@ export const playFault = async (server: FaultServer, fault: Fault, wire: Wire): 
   const events: AgentEvent[] = [];
   const ended = await lastValueFrom(
     race(
-      agent.stream$('What is the weather in Oslo?').pipe(
-        verifyEvents(),
+      calls$(agent, fault.expects).pipe(
         tap((event) => events.push(event)),
         toArray(),
         map(() => ({ status: 'replied' }) as const),
@@ -73,6 +87,17 @@ export const playFault = async (server: FaultServer, fault: Fault, wire: Wire): 
   const reply = events.findLast((event) => event.type === 'postCall')?.reply;
   const outcome = ended.status === 'hangs' ? 'hangs' : outcomeOf(reply, error);
   return { ...played, outcome, wrongs: wrongsOf({ ...played, outcome }, reply, error) };
+};
+
+/** A call, and the one that continues it with the results that it waits for. */
+const calls$ = (agent: Agent, { resumes }: Fault['expects']): Observable<AgentEvent> => {
+  const question = 'What is the weather in Oslo?';
+  if (resumes === undefined) return agent.stream$(question).pipe(verifyEvents());
+  const session = sessions(agent).open('u');
+  return concat(
+    session.stream$(question).pipe(verifyEvents()),
+    defer(() => session.stream$(toolResults(resumes)).pipe(verifyEvents())),
+  );
 };
 
 /** Short only where silence is the fault, so that a busy machine does not make others of it. */
@@ -111,9 +136,15 @@ const wrongsOf = (
     `${expects.requests} requests must be sent, not ${seen.length}`,
   );
   const retries = events.filter(({ type }) => type === 'modelRetry').length;
-  const followUps = reply === undefined ? 0 : Math.max(0, reply.iterations - 1);
+  const replies = events.flatMap((event) => (event.type === 'postCall' ? [event.reply] : []));
+  const followUps = replies.reduce((sum, { iterations }) => sum + Math.max(0, iterations - 1), 0);
+  const calls = expects.resumes === undefined ? 1 : 2;
   must(
-    isRedirect(fault) || seen.length === 1 + retries + followUps,
+    expects.resumes === undefined || replies[0]?.reason === 'suspended',
+    'the call must wait for results',
+  );
+  must(
+    isRedirect(fault) || seen.length === calls + retries + followUps + (expects.pauses ?? 0),
     `each request must be an attempt that was told: ${retries} retries`,
   );
   must(
@@ -128,6 +159,10 @@ const wrongsOf = (
     JSON.stringify(runs) === JSON.stringify(expects.runs ?? []),
     `the tool must be run with ${JSON.stringify(expects.runs ?? [])}, not ${JSON.stringify(runs)}`,
   );
+  const body = JSON.stringify(seen.at(-1)?.body);
+  for (const piece of expects.sends ?? []) {
+    must(body.includes(piece), `the last request must have ${piece}`);
+  }
   wrongs.push(...seen.flatMap(({ violations }) => violations.map((it) => `refused: ${it}`)));
   must(!showsSecret([events, error, outcome]), 'the key is shown');
   return wrongs;

@@ -299,6 +299,45 @@ describe('the reader of messages', () => {
     ]);
   });
 
+  it('X31: starts anew with another message, and not with the same one again', () => {
+    const starts = (id: string) => ({ type: 'message_start', message: { id, content: [] } });
+    const text = (words: string) => ({
+      type: 'content_block_delta',
+      index: 0,
+      delta: { type: 'text_delta', text: words },
+    });
+    const readAll = (...events: readonly object[]) => {
+      const { read } = createMessagesReader((name) => name);
+      return events.flatMap((data) => read({ data })).filter(({ type }) => type !== 'facts');
+    };
+    expect(readAll(starts('a'), text('A'), starts('a'), text('B'))).toEqual([
+      { type: 'text', text: 'A' },
+      { type: 'text', text: 'B' },
+    ]);
+    expect(readAll(starts('a'), text('A'), starts('b'), text('B'))).toMatchObject([
+      { type: 'text', text: 'A' },
+      { type: 'restart', isSameRequest: true },
+      { type: 'text', text: 'B' },
+    ]);
+  });
+
+  it('X16: does not pause with a call that needs its result', () => {
+    const call = { type: 'tool_use', id: 't', name: 'f', input: {} };
+    const paused = (...content: readonly object[]) =>
+      createMessagesReader((name) => name)
+        .readWhole({ content, stop_reason: 'pause_turn' })
+        .at(-1);
+    expect(paused({ type: 'text', text: 'Hm.' })).toEqual({ type: 'finish', finish: 'pause' });
+    expect(paused(call)).toEqual({ type: 'finish', finish: 'stop' });
+  });
+
+  it('X30: refuses a delta that has a value, but no type', () => {
+    const { read } = createMessagesReader((name) => name);
+    const delta = (value: object) => ({ type: 'content_block_delta', index: 0, delta: value });
+    expect(read({ data: delta({}) })).toEqual([]);
+    expect(() => read({ data: delta({ text: 'A' }) })).toThrow(/a delta without a type/u);
+  });
+
   it('X8: takes text and a signature that come at the start of their block', () => {
     expect(
       readAll(

@@ -42,6 +42,38 @@ const finishes: ReadonlyMap<unknown, Finish | 'pause'> = new Map([
  * Some servers send content in `message_start`, which is read like streamed content. `toolNameOf` maps tool names back.
  */
 export const createMessagesReader = (toolNameOf: (wireName: string) => string): Reader => {
+  let answer = createAnswer(toolNameOf);
+  let messageId = '';
+  const read = (data: unknown): Chunks => {
+    if (at(data, 'type') !== 'message_start') return answer.read(data);
+    const id = textAt(data, 'message', 'id');
+    const isOther = id !== '' && messageId !== '' && id !== messageId;
+    messageId = id || messageId;
+    if (!isOther) return answer.read(data);
+    // A server that fails in the middle may start another message in the same stream.
+    answer = createAnswer(toolNameOf);
+    return [restart, ...answer.read(data)];
+  };
+  return {
+    read: ({ data }) => read(data),
+    // A non-streaming answer is a `message_start` with all content.
+    readWhole: (message) =>
+      Array.isArray(at(message, 'content'))
+        ? [...read({ type: 'message_start', message }), ...read({ type: 'message_stop' })]
+        : [],
+    isLast: ({ data }) => at(data, 'type') === 'message_stop',
+    working: () => answer.working(),
+  };
+};
+
+const restart: ModelChunk = {
+  type: 'restart',
+  why: 'The vendor started another message.',
+  isSameRequest: true,
+};
+
+/** The reader of one message. */
+const createAnswer = (toolNameOf: (wireName: string) => string) => {
   const reports = createAnswerReports();
   const blocks = createBlocks(toolNameOf);
   /** The content of `message_start`, and the number of its blocks that have been read. */
@@ -54,7 +86,10 @@ export const createMessagesReader = (toolNameOf: (wireName: string) => string): 
   const finish = (reason: unknown): Chunks => {
     if (typeof reason !== 'string') return [];
     isFinished = true;
-    return [...blocks.close(), { type: 'finish', finish: finishes.get(reason) ?? 'stop' }];
+    const finish = finishes.get(reason) ?? 'stop';
+    // An answer with calls of your tools cannot be continued before they have results.
+    const isOver = finish === 'pause' && blocks.haveCalls();
+    return [...blocks.close(), { type: 'finish', finish: isOver ? 'stop' : finish }];
   };
 
   const startMessage = (message: unknown): Chunks => {
@@ -105,18 +140,7 @@ export const createMessagesReader = (toolNameOf: (wireName: string) => string): 
     return before.length === 0 ? readNext(data) : [...before, ...readNext(data)];
   };
 
-  /** A non-streaming answer is a `message_start` with all content. */
-  const readWhole = (message: unknown): Chunks =>
-    Array.isArray(at(message, 'content'))
-      ? [...read({ type: 'message_start', message }), ...read({ type: 'message_stop' })]
-      : [];
-
-  return {
-    read: ({ data }) => read(data),
-    readWhole,
-    isLast: ({ data }) => at(data, 'type') === 'message_stop',
-    working: blocks.working,
-  };
+  return { read, working: blocks.working };
 };
 
 /** The blocks of an answer. */
@@ -129,6 +153,7 @@ interface Blocks {
   /** Ends the open block: its own stop may be missing. */
   readonly close: () => Chunks;
   readonly areRead: () => boolean;
+  readonly haveCalls: () => boolean;
   /** The open block that is not text, or the tool of the vendor that runs: its result is the next block. */
   readonly working: () => string | undefined;
 }
@@ -172,6 +197,7 @@ const createBlocks = (toolNameOf: (wireName: string) => string): Blocks => {
     start,
     close,
     areRead: () => known.size > 0,
+    haveCalls: () => [...known.values()].some(({ block }) => block['type'] === 'tool_use'),
     working: () => (latest === undefined ? undefined : workIn(latest)),
     stop: (index) => (latest?.index === index ? close() : []),
     whole: (index, block) => {
@@ -180,6 +206,7 @@ const createBlocks = (toolNameOf: (wireName: string) => string): Blocks => {
     },
     add: (index, delta) => {
       if (!isRecord(delta) || isVoid(delta)) return [];
+      if (typeof delta['type'] !== 'string') throw unreadable('a delta without a type');
       const [block, before] = blockOf(index, delta);
       if (block === undefined) throw strayDelta(delta, 'whose block has not started');
       const chunks = deltaChunks(block, delta, block === latest);
@@ -192,7 +219,7 @@ const createBlocks = (toolNameOf: (wireName: string) => string): Blocks => {
 const isVoid = (delta: JsonRecord): boolean =>
   delta['type'] === 'citations_delta'
     ? textAt(delta, 'citation', 'type') === ''
-    : typeof delta['type'] !== 'string';
+    : Object.keys(delta).length === 0;
 
 const workIn = ({ block, isClosed }: OpenBlock): string | undefined => {
   const type = textAt(block, 'type');

@@ -23,6 +23,13 @@ interface CustomCall {
   readonly texts: string[];
 }
 
+/** The pieces of a call that only the vendor understands. */
+interface ForeignCall {
+  readonly kind: string;
+  readonly index: unknown;
+  data: JsonRecord;
+}
+
 export interface ChatCalls {
   /** Reads a chunk of a tool call, preceded by its signature if the vendor sends one. */
   readonly read: (call: JsonRecord) => readonly ModelChunk[];
@@ -33,6 +40,9 @@ export interface ChatCalls {
 export const createChatCalls = (source: CallSource): ChatCalls => {
   const { vendor } = source;
   const customs: CustomCall[] = [];
+  const foreign: ForeignCall[] = [];
+  /** After a finish reason, what follows counts immediately: there need not be another one. */
+  let isFinished = false;
 
   const readCustom = ({ index, id }: JsonRecord, custom: JsonRecord): readonly ModelChunk[] => {
     const known = customs.findLast(
@@ -41,7 +51,7 @@ export const createChatCalls = (source: CallSource): ChatCalls => {
     const place = typeof index === 'number' ? { index } : {};
     if (known !== undefined) {
       known.texts.push(textIn(custom['input']));
-      return [{ type: 'toolCall', ...place, id: known.id, json: '' }];
+      return [isFinished ? whole(known) : { type: 'toolCall', ...place, id: known.id, json: '' }];
     }
     const name = textIn(custom['name']);
     const begun: CustomCall = {
@@ -65,13 +75,25 @@ export const createChatCalls = (source: CallSource): ChatCalls => {
     ];
   };
 
+  /** Returns whether a call, or a piece of one, is of a kind that only the vendor understands. */
+  const readForeign = (call: JsonRecord): boolean => {
+    const { type, index, id: _, ...more } = call;
+    const known = foreign.find((it) => index !== undefined && it.index === index);
+    if (known !== undefined) known.data = grown(known.data, more);
+    else if (isForeign(type)) foreign.push({ kind: type, index, data: call });
+    else return false;
+    return true;
+  };
+  const finishForeign = (): readonly ModelChunk[] =>
+    foreign
+      .splice(0)
+      .map(({ kind, data }) => ({ type: 'block', block: { type: 'vendor', vendor, kind, data } }));
+
   return {
     read: (call) => {
-      const { index, id, type, function: called, custom, extra_content: extra } = call;
+      const { index, id, function: called, custom, extra_content: extra } = call;
       if (isRecord(custom)) return readCustom(call, custom);
-      if (called === undefined && isForeign(type)) {
-        return [{ type: 'block', block: { type: 'vendor', vendor, kind: type, data: call } }];
-      }
+      if (called === undefined && readForeign(call)) return isFinished ? finishForeign() : [];
       const chunk = callOf(called, source);
       if (typeof index === 'number' && source.sendsWholeCalls !== true) chunk.index = index;
       if (textIn(id) !== '') chunk.id = textIn(id);
@@ -79,19 +101,38 @@ export const createChatCalls = (source: CallSource): ChatCalls => {
         ? [...signatureChunks(encodeSignature(vendor, 'extra_content', extra)), chunk]
         : [chunk];
     },
-    finish: () =>
-      customs.map(({ index, id, argument, texts }) => ({
-        type: 'toolCall',
-        ...(index === undefined ? {} : { index }),
-        id,
-        input: { [argument]: texts.join('') },
-      })),
+    finish: () => {
+      isFinished = true;
+      return [...customs.map(whole), ...finishForeign()];
+    },
   };
 };
+
+/** A custom call with its text, which replaces an earlier one. */
+const whole = ({ index, id, argument, texts }: CustomCall): ModelChunk => ({
+  type: 'toolCall',
+  ...(index === undefined ? {} : { index }),
+  id,
+  input: { [argument]: texts.join('') },
+});
 
 /** A call of a kind that only the vendor understands. */
 const isForeign = (type: unknown): type is string =>
   typeof type === 'string' && type !== '' && type !== 'function' && type !== 'custom';
+
+/** Adds a piece: strings and the fields of objects grow, and anything else is replaced. */
+const grown = (known: JsonRecord, piece: JsonRecord): JsonRecord => ({
+  ...known,
+  ...Object.fromEntries(
+    Object.entries(piece).map(([key, value]) => [key, grownField(known[key], value)]),
+  ),
+});
+
+const grownField = (known: unknown, piece: unknown): unknown => {
+  if (typeof known === 'string' && typeof piece === 'string') return known + piece;
+  if (isRecord(known) && isRecord(piece)) return grown(known, piece);
+  return piece ?? known;
+};
 
 /** Reads the name and arguments of a call. Some servers send the arguments as an object. */
 export const callOf = (called: unknown, { toolName }: CallSource): MutableToolCallChunk => {

@@ -338,6 +338,40 @@ describe('quirks', () => {
   });
 });
 
+describe('a whole message after its stream', () => {
+  const whole = (message: object) => ({ choices: [{ index: 0, message, finish_reason: 'stop' }] });
+  const stop = { type: 'finish', finish: 'stop' };
+  const call = { id: 'c1', function: { name: 'f', arguments: '{}' } };
+
+  it('X31: is read once', () => {
+    const streamed = [delta({ content: 'Hi ' }), delta({ content: 'you' })];
+    expect(read(...streamed, whole({ content: 'Hi you' })).slice(2)).toEqual([stop]);
+    const answer = read(...streamed, whole({ content: 'Hi all' }));
+    expect(answer.slice(2)).toMatchObject([
+      { type: 'restart', isSameRequest: true },
+      { type: 'text', text: 'Hi all' },
+      stop,
+    ]);
+    expect(read(delta({ tool_calls: [call] }), whole({ tool_calls: [call] }))).toMatchObject([
+      { type: 'toolCall' },
+      { type: 'restart' },
+      { type: 'toolCall' },
+      stop,
+    ]);
+  });
+
+  it('X8: may be empty, or be all that a server streams', () => {
+    expect(read(delta({ content: 'Hi' }), whole({ role: 'assistant', content: '' }))).toEqual([
+      { type: 'text', text: 'Hi' },
+      stop,
+    ]);
+    const pieces = [whole({ tool_calls: [call] }), whole({ content: 'Hi' })];
+    expect(read(delta({ role: 'assistant' }), ...pieces).map(({ type }) => type)).not.toContain(
+      'restart',
+    );
+  });
+});
+
 describe('custom tools', () => {
   const custom = (fields: object, more: object = {}) =>
     delta({ tool_calls: [{ index: 0, ...more, custom: fields }] });
@@ -367,13 +401,35 @@ describe('custom tools', () => {
     });
   });
 
+  it('X5: have all of their text, also what follows a finish reason, or comes without one', () => {
+    const start = custom({ name: 'patch', input: 'a' }, { id: 'c1', type: 'custom' });
+    const rest = custom({ input: 'b' });
+    const input = { type: 'toolCall', index: 0, id: 'c1', input: { input: 'ab' } };
+    expect(read(start, delta({}, 'tool_calls'), rest).at(-1)).toEqual(input);
+    const { read: next, readDone } = reader({ finishesWithDone: true });
+    [start, rest].forEach((data) => next({ data }));
+    expect(readDone?.()).toEqual([input, { type: 'finish', finish: 'stop' }]);
+  });
+
   it('X30: keeps a call of another kind, and an unknown part of content', () => {
-    const call = { index: 0, id: 'c1', type: 'hologram', hologram: {} };
+    const call = (hologram: object) => ({ index: 0, id: 'c1', type: 'hologram', hologram });
     const part = { type: 'hologram', data: 'x' };
-    expect(read(delta({ tool_calls: [call] }), delta({ content: [part] }))).toEqual([
-      { type: 'block', block: { type: 'vendor', vendor: 'Mine', kind: 'hologram', data: call } },
-      { type: 'block', block: { type: 'vendor', vendor: 'Mine', kind: 'hologram', data: part } },
+    const events = [
+      delta({ tool_calls: [call({ light: 'gr', size: 1 })] }),
+      delta({ content: [part] }),
+      delta({ tool_calls: [{ index: 0, hologram: { light: 'een' } }] }, 'stop'),
+    ];
+    const block = (data: object) => ({
+      type: 'block',
+      block: { type: 'vendor', vendor: 'Mine', kind: 'hologram', data },
+    });
+    expect(read(...events)).toEqual([
+      block(part),
+      block(call({ light: 'green', size: 1 })),
+      { type: 'finish', finish: 'stop' },
     ]);
+    const later = { ...call({ light: 'red' }), index: 1 };
+    expect(read(...events, delta({ tool_calls: [later] })).at(-1)).toEqual(block(later));
   });
 });
 

@@ -31,35 +31,55 @@ export interface ChatSource extends ReaderSource, CallSource {
  */
 export const chatReader = (source: ChatSource): Reader => {
   const { server, vendor } = source;
-  const toolCalls = createChatCalls(source);
-  const sources = createChatSources(vendor);
-  const details = createReasoningDetails(source.vendor);
+  let toolCalls = createChatCalls(source);
+  let sources = createChatSources(vendor);
+  let details = createReasoningDetails(vendor);
   let refused = false;
   let isCalling = false;
   let lastReason = '';
+  let streamed: Streamed = { texts: [], hasCalls: false };
 
   const finishBy = (reason: string): readonly ModelChunk[] => {
     const chunks = finishChunks(reason, { server, refused, hasCalls: isCalling });
-    if (chunks.length > 0) lastReason = reason;
-    return chunks;
+    if (chunks.length === 0) return chunks;
+    lastReason = reason;
+    return [...sources.finish(), ...toolCalls.finish(), ...chunks];
+  };
+
+  /** Discards what was streamed, because the whole message follows. */
+  const restart = (): ModelChunk => {
+    toolCalls = createChatCalls(source);
+    sources = createChatSources(vendor);
+    details = createReasoningDetails(vendor);
+    [refused, isCalling, streamed] = [false, false, { texts: [], hasCalls: false }];
+    const why = 'The server sent the whole message after its stream.';
+    return { type: 'restart', why, isSameRequest: true };
   };
 
   const read = (data: unknown): readonly ModelChunk[] => {
     const event = fieldsOf(data);
     const choice = listIn(event['choices']).find(isFirst);
     const chosen = fieldsOf(choice);
-    const message = fieldsOf(chosen['delta'] ?? chosen['message']);
+    const { delta, message: complete } = chosen;
+    const isWhole = (delta ?? undefined) === undefined && isRecord(complete);
+    const again = isWhole ? repeated(complete, streamed) : undefined;
+    const message = again === 'same' ? nothing : fieldsOf(delta ?? complete);
     const failed = failedReason(chosen['error'] ?? message['error'], server);
     const { content, tool_calls, function_call, reasoning_details, extra_content: extra } = message;
     const thinking = reasoningOf(message);
     const refusal = textIn(message['refusal']);
     const calls = listIn(tool_calls).filter(isRecord);
+    const first = again === 'other' ? [restart()] : [];
     isCalling ||= calls.length > 0 || isRecord(function_call);
+    if (!isWhole) {
+      if (typeof content === 'string' && content !== '') streamed.texts.push(content);
+      streamed.hasCalls ||= isCalling;
+    }
     const usage = event['usage'] ?? chosen['usage'] ?? at(event['x_groq'], 'usage');
     const isNewRefusal = refusal !== '' && !refused;
     const reason = failed ?? (textIn(chosen['finish_reason']) || (isNewRefusal ? lastReason : ''));
 
-    const chunks: ModelChunk[] = [];
+    const chunks: ModelChunk[] = first;
     if (reasoning_details !== undefined) details.add(listIn(reasoning_details));
     refused ||= refusal !== '';
     if (thinking !== '') chunks.push({ type: 'thinking', text: thinking });
@@ -74,7 +94,6 @@ export const chatReader = (source: ChatSource): Reader => {
     sources.keep(event);
     if (usage !== undefined) chunks.push(...usageChunks(usage, chatUsage));
     const finish = reason === '' ? [] : finishBy(reason);
-    if (finish.length > 0) chunks.push(...sources.finish(), ...toolCalls.finish());
     if (finish.length > 0 || isRecord(usage)) {
       chunks.push(...chatFacts(event, chosen, usage, vendor));
     }
@@ -105,6 +124,26 @@ const failedReason = (error: unknown, server: string): string | undefined => {
   return reason;
 };
 
+const nothing: JsonRecord = {};
+
+/** What deltas said: some servers end with the whole message. */
+interface Streamed {
+  readonly texts: string[];
+  hasCalls: boolean;
+}
+
+/** Whether a whole message repeats the stream before it, or differs; `undefined` if nothing precedes it. */
+const repeated = (
+  { content, tool_calls, function_call }: JsonRecord,
+  streamed: Streamed,
+): 'same' | 'other' | undefined => {
+  const hasCalls = listIn(tool_calls).length > 0 || isRecord(function_call);
+  const isEmpty = !hasCalls && listIn(content).length === 0 && textIn(content) === '';
+  if (isEmpty || (streamed.texts.length === 0 && !streamed.hasCalls)) return undefined;
+  const isText = !hasCalls && !streamed.hasCalls;
+  return isText && content === streamed.texts.join('') ? 'same' : 'other';
+};
+
 /** Not every server sends the index of the only choice. */
 const isFirst = (choice: unknown): boolean => (countAt(choice, 'index') ?? 0) === 0;
 
@@ -121,6 +160,7 @@ const contentChunks = (content: unknown, vendor: string): readonly ModelChunk[] 
 
 /** Mistral sends content, including thinking and references, in parts. A part that is not understood is kept. */
 const partChunks = (part: unknown, vendor: string): readonly ModelChunk[] => {
+  if (typeof part === 'string') return textChunks('text', part);
   switch (at(part, 'type')) {
     case 'text':
       return textChunks('text', textAt(part, 'text'));

@@ -11,5 +11,6 @@ const none: JsonRecord = {};
 /** The string in a field, else `''`. */
 export const textIn = (field: unknown): string => (typeof field === 'string' ? field : '');
 
-/** The array in a field, else `[]`. */
-export const listIn = (field: unknown): readonly unknown[] => (Array.isArray(field) ? field : []);
+/** The array in a field, a single object as a list of it, else `[]`. */
+export const listIn = (field: unknown): readonly unknown[] =>
+  Array.isArray(field) ? field : isRecord(field) && Object.keys(field).length > 0 ? [field] : [];

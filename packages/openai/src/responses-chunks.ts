@@ -4,7 +4,16 @@ import { citationOf } from './citations.js';
 import { fieldsOf, textIn } from './fields.js';
 import { createOpenItems } from './open-items.js';
 import { endChunks, endedBy } from './responses-end.js';
-import { absorbText, callPart, partOf, rank, settle } from './responses-items.js';
+import {
+  absorbPart,
+  addAnnotation,
+  callPart,
+  isFilled,
+  partOf,
+  rank,
+  settle,
+  valueIn,
+} from './responses-items.js';
 import { Ledger } from './responses-ledger.js';
 import type { ReaderSource } from './wire-model.js';
 
@@ -17,8 +26,19 @@ type Event = Readonly<Record<string, unknown>>;
  * do not matter.
  */
 export const responsesReader = (source: ReaderSource): Reader => {
-  const ledger = new Ledger(source);
-  const items = createOpenItems();
+  let ledger = new Ledger(source);
+  let items = createOpenItems();
+  let responseId = '';
+  /** A server that fails in the middle may start another response in the same stream. */
+  const begin = (id: string): Chunks => {
+    const isOther = id !== '' && responseId !== '' && id !== responseId;
+    responseId ||= id;
+    if (!isOther) return [];
+    responseId = id;
+    ledger = new Ledger(source);
+    items = createOpenItems();
+    return [{ type: 'restart', why: 'The vendor started another response.', isSameRequest: true }];
+  };
   const end = (response: unknown, status: unknown): Chunks => {
     // Throws if the response failed: nothing of it counts then.
     const ended = endChunks(response, status, source);
@@ -30,13 +50,14 @@ export const responsesReader = (source: ReaderSource): Reader => {
   return {
     read: ({ data }) => {
       const event = fieldsOf(data);
+      if (event['type'] === 'response.created') return begin(textAt(event['response'], 'id'));
       items.note(event);
       return lastEvents.has(event['type'])
         ? end(event['response'], endedBy(event))
         : eventChunks(event, ledger, source);
     },
     readWhole: (body) => end(body, at(body, 'status')),
-    working: items.working,
+    working: () => items.working(),
     isLast: ({ data }) => lastEvents.has(at(data, 'type')),
   };
 };
@@ -59,7 +80,7 @@ const eventChunks = (event: Event, ledger: Ledger, source: ReaderSource): Chunks
       return ledger.delta(message, contentKey(event), textIn(event['delta']));
     }
     case 'response.function_call_arguments.delta':
-      return ledger.delta(itemOf('function_call'), callPart, textIn(event['delta']));
+      return ledger.delta(itemOf('function_call'), callPart, valueIn(event['delta']));
     case 'response.custom_tool_call_input.delta':
       return ledger.delta(itemOf('custom_tool_call'), callPart, textIn(event['delta']));
     case 'response.reasoning_summary_text.delta':
@@ -80,10 +101,13 @@ const doneChunks = (event: Event, ledger: Ledger, source: ReaderSource): Chunks 
   const itemOf = (type: string) => ledger.itemOf(type, event['item_id'], event['output_index']);
   switch (event['type']) {
     case 'response.output_text.done':
+      return partDone(event, { text: event['text'] }, ledger);
     case 'response.refusal.done':
-      return textDone(event, event, ledger);
+      return partDone(event, { refusal: event['refusal'] }, ledger);
     case 'response.content_part.done':
-      return isText(event['part']) ? textDone(event, event['part'], ledger) : [];
+      return at(event['part'], 'type') === 'reasoning_text'
+        ? reasoningDone(event, reasoningKey(event), at(event['part'], 'text'), ledger)
+        : partDone(event, event['part'], ledger);
     case 'response.output_text.annotation.added':
       return annotationChunks(event, ledger, source);
     case 'response.function_call_arguments.done': {
@@ -100,39 +124,36 @@ const doneChunks = (event: Event, ledger: Ledger, source: ReaderSource): Chunks 
       ledger.summaryIndex = event['summary_index'];
       return [];
     case 'response.reasoning_summary_text.done':
-    case 'response.reasoning_text.done': {
-      const reasoning = itemOf('reasoning');
-      const isSummary = event['type'] === 'response.reasoning_summary_text.done';
-      const key = isSummary ? summaryKey(event, ledger) : reasoningKey(event);
-      settle(partOf(reasoning, key), event['text'], rank.value);
-      return ledger.catchUp(reasoning);
-    }
+      return reasoningDone(event, summaryKey(event, ledger), event['text'], ledger);
+    case 'response.reasoning_summary_part.done':
+      return reasoningDone(event, summaryKey(event, ledger), at(event['part'], 'text'), ledger);
+    case 'response.reasoning_text.done':
+      return reasoningDone(event, reasoningKey(event), event['text'], ledger);
     default:
       return [];
   }
 };
 
-const textDone = (event: Event, given: unknown, ledger: Ledger): Chunks => {
-  const type = 'message';
-  if (textAt(given, 'text') === '' && textAt(given, 'refusal') === '') return [];
-  const message = ledger.itemOf(type, event['item_id'], event['output_index']);
-  absorbText(message, contentKey(event), given, rank.value);
-  return ledger.catchUp(message);
+const reasoningDone = (event: Event, key: string, text: unknown, ledger: Ledger): Chunks => {
+  if (textIn(text) === '') return [];
+  const reasoning = ledger.itemOf('reasoning', event['item_id'], event['output_index']);
+  settle(partOf(reasoning, key), text, rank.value);
+  return ledger.catchUp(reasoning);
 };
 
-const isText = (part: unknown): boolean =>
-  at(part, 'type') === 'output_text' || at(part, 'type') === 'refusal';
+const partDone = (event: Event, part: unknown, ledger: Ledger): Chunks => {
+  if (!isFilled(part)) return [];
+  const message = ledger.itemOf('message', event['item_id'], event['output_index']);
+  absorbPart(message, contentKey(event), part, rank.value);
+  return ledger.catchUp(message);
+};
 
 const annotationChunks = (event: Event, ledger: Ledger, { vendor }: ReaderSource): Chunks => {
   const { annotation, annotation_index: place } = event;
   if (citationOf(annotation, vendor).length === 0) return [];
   const message = ledger.itemOf('message', event['item_id'], event['output_index']);
-  const { annotations, annotationsRank } = partOf(message, contentKey(event));
-  if (annotationsRank > rank.streamed) return [];
-  const at = typeof place === 'number' ? place : annotations.length;
-  if (at < 0 || at > annotations.length) return [];
-  annotations[at] ??= annotation;
-  return ledger.catchUp(message);
+  const isNew = addAnnotation(partOf(message, contentKey(event)), annotation, place);
+  return isNew ? ledger.catchUp(message) : [];
 };
 
 const contentKey = ({ content_index: index }: Event): string => keyOf('', index);

@@ -1,5 +1,5 @@
 import type { ModelChunk, TextPhase, VendorBlock } from '@millrace/core';
-import { isRecord, parsedJson } from '@millrace/core/values';
+import { isRecord, parsedJson, toExactJson } from '@millrace/core/values';
 import { at, encodeSignature, type JsonRecord, listAt, textAt } from '@millrace/wire';
 import { citationOf } from './citations.js';
 import { defaultInput } from './custom-tools.js';
@@ -19,8 +19,12 @@ export interface Part {
   settled: string;
   rank: Rank;
   isRefusal: boolean;
+  /** The annotations up to the first one that is missing, and those after it by their index. */
   annotations: unknown[];
+  readonly laterAnnotations: Map<number, unknown>;
   annotationsRank: Rank;
+  /** A part that is not understood, as the vendor sent it. */
+  unknown?: JsonRecord;
 }
 
 /** One item of the output of a response, as far as it is known. */
@@ -64,6 +68,7 @@ export const partOf = ({ parts }: OutputItem, key: string): Part => {
     rank: rank.streamed,
     isRefusal: false,
     annotations: [],
+    laterAnnotations: new Map(),
     annotationsRank: rank.streamed,
   };
   parts.set(key, part);
@@ -71,11 +76,16 @@ export const partOf = ({ parts }: OutputItem, key: string): Part => {
 };
 
 /** Sets a complete value. An empty one is no value: some servers fill in only one of the places for it. */
-export const settle = (part: Part, value: unknown, by: Rank): void => {
-  if (typeof value !== 'string' || value === '' || by < part.rank) return;
+export const settle = (part: Part, given: unknown, by: Rank): void => {
+  const value = valueIn(given);
+  if (value === '' || by < part.rank) return;
   part.settled = value;
   part.rank = by;
 };
+
+/** A string, or arguments that a server sends as an object. */
+export const valueIn = (given: unknown): string =>
+  isRecord(given) ? toExactJson(given) : textIn(given);
 
 const valueOf = (part: Part): string => {
   if (part.rank > rank.streamed || part.deltas.length === 0) return part.settled;
@@ -91,7 +101,7 @@ export const absorb = (item: OutputItem, given: unknown, by: Rank): void => {
   if (by > item.rank) item.rank = by;
   switch (item.type) {
     case 'message':
-      listAt(given, 'content').forEach((part, index) => absorbText(item, String(index), part, by));
+      partsIn(given).forEach((part, index) => absorbPart(item, String(index), part, by));
       break;
     case 'reasoning':
       for (const [field, letter] of [
@@ -114,19 +124,64 @@ export const absorb = (item: OutputItem, given: unknown, by: Rank): void => {
 
 export const callPart = 'input';
 
-/** Adds a complete part of a message. */
-export const absorbText = (item: OutputItem, key: string, given: unknown, by: Rank): void => {
+/** The parts of a message. Some servers send its text alone. */
+const partsIn = (message: unknown): readonly unknown[] => {
+  const text = textAt(message, 'content');
+  return text === '' ? listAt(message, 'content') : [{ type: 'output_text', text }];
+};
+
+/** Adds a complete part of a message: text, or something that is not understood. */
+export const absorbPart = (item: OutputItem, key: string, given: unknown, by: Rank): void => {
+  if (!isFilled(given)) return;
   const refusal = textAt(given, 'refusal');
   const text = textAt(given, 'text') || refusal;
-  if (text === '') return;
   const part = partOf(item, key);
-  part.isRefusal ||= refusal !== '';
+  if (text !== '') absorbText(part, { text, isRefusal: refusal !== '', given }, by);
+  else part.unknown = fieldsOf(given);
+};
+
+/** Whether a part of a message has content. */
+export const isFilled = (part: unknown): boolean =>
+  textAt(part, 'text') + textAt(part, 'refusal') !== '' ||
+  (isRecord(part) && !textParts.has(textAt(part, 'type')));
+
+/** The types of text, also without a type: events have that of the event. */
+const textParts: ReadonlySet<string> = new Set(['output_text', 'text', 'refusal', '']);
+
+const absorbText = (
+  part: Part,
+  { text, isRefusal, given }: { text: string; isRefusal: boolean; given: unknown },
+  by: Rank,
+): void => {
+  if (by >= part.rank) part.isRefusal = isRefusal;
   settle(part, text, by);
   const annotations = listAt(given, 'annotations');
   if (annotations.length > 0 && by >= part.annotationsRank) {
     part.annotations = [...annotations];
     part.annotationsRank = by;
   }
+};
+
+/** Adds an annotation at its index, or after the others. Returns whether it is new. */
+export const addAnnotation = (part: Part, annotation: unknown, index: unknown): boolean => {
+  const { annotations, laterAnnotations: later } = part;
+  const place = typeof index === 'number' ? index : annotations.length;
+  if (part.annotationsRank > rank.streamed || place < annotations.length) return false;
+  if (later.has(place)) return false;
+  later.set(place, annotation);
+  for (let next = annotations.length; later.has(next); next += 1) {
+    annotations.push(later.get(next));
+    later.delete(next);
+  }
+  return true;
+};
+
+/** The annotations to show. Those after a gap wait until the end: the missing one may still come. */
+const annotationsOf = (part: Part, isFinal: boolean): readonly unknown[] => {
+  const { annotations, laterAnnotations: later, annotationsRank } = part;
+  if (!isFinal || later.size === 0 || annotationsRank > rank.streamed) return annotations;
+  const ordered = [...later].sort(([one], [other]) => one - other);
+  return [...annotations, ...ordered.map(([, annotation]) => annotation)];
 };
 
 /** Whether an item contains a refusal. */
@@ -165,17 +220,19 @@ export const unitsOf = (item: OutputItem, source: ReaderSource, place: Place): r
 const textUnits = (
   item: OutputItem,
   { vendor }: ReaderSource,
-  { followsText }: Place,
+  { followsText, isFinal }: Place,
 ): readonly Unit[] => {
   const keys = [...item.parts.keys()].sort((one, other) => Number(one) - Number(other));
   let isFirst = true;
   return keys.flatMap((key): readonly Unit[] => {
     const part = partOf(item, key);
+    if (part.unknown !== undefined) return [partUnit(key, part.unknown, vendor)];
     const text = valueOf(part);
-    if (text === '' && part.annotations.length === 0) return [];
+    const annotations = annotationsOf(part, isFinal);
+    if (text === '' && annotations.length === 0) return [];
     const start = textStart(item, isFirst && followsText, !isFirst);
     isFirst = false;
-    const ends = part.annotations.flatMap((it) => citationOf(it, vendor));
+    const ends = annotations.flatMap((it) => citationOf(it, vendor));
     return [{ key, kind: 'text', identity: JSON.stringify(start), start, text, ends }];
   });
 };
@@ -274,17 +331,24 @@ export const escaped = (text: string): string =>
     .slice(1, -1)
     .replaceAll(/[\uD800-\uDFFF]/g, (half) => `\\u${half.charCodeAt(0).toString(16)}`);
 
-const blockUnit = ({ type, fields }: OutputItem, { vendor }: ReaderSource): Unit => {
-  const block: VendorBlock = { type: 'vendor', vendor, kind: type, data: fields };
-  return {
-    key: 'block',
-    kind: 'block',
-    identity: '',
-    start: [{ type: 'block', block }],
-    text: '',
-    ends: [],
-  };
+/** An item that is not understood. */
+const blockUnit = ({ type, fields }: OutputItem, { vendor }: ReaderSource): Unit =>
+  vendorUnit('block', { type: 'vendor', vendor, kind: type, data: fields });
+
+/** A part of a message that is not understood. It is sent back as the only part of a message. */
+const partUnit = (key: string, part: JsonRecord, vendor: string): Unit => {
+  const data = { type: 'message', role: 'assistant', content: [part] };
+  return vendorUnit(key, { type: 'vendor', vendor, kind: textAt(part, 'type'), data });
 };
+
+const vendorUnit = (key: string, block: VendorBlock): Unit => ({
+  key,
+  kind: 'block',
+  identity: '',
+  start: [{ type: 'block', block }],
+  text: '',
+  ends: [],
+});
 
 /** Items that wait for the program: an approval, or something to do outside the vendor. */
 const actions: Readonly<Record<string, (fields: JsonRecord) => JsonRecord>> = {

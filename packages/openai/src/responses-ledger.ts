@@ -1,6 +1,6 @@
 import type { ModelChunk } from '@millrace/core';
-import { textAt } from '@millrace/wire';
-import { textIn } from './fields.js';
+import { type JsonRecord, textAt } from '@millrace/wire';
+import { fieldsOf, textIn } from './fields.js';
 import {
   absorb,
   callIdentity,
@@ -258,11 +258,13 @@ export class Ledger {
   /** The items of the completed response. What it leaves out counts if the vendor had completed it. */
   #finalItems(output: readonly unknown[]): readonly OutputItem[] {
     const known = [...this.#items];
+    const seen: OutputItem[] = [];
     const listed = output.flatMap((given, index) => {
-      if (textAt(given, 'type') === '') return [];
+      if (textAt(given, 'type') === '' || seen.some((item) => isRepeated(item, given))) return [];
       const item = this.#match(known, given, index) ?? this.#create(textAt(given, 'type'), index);
       known.splice(0, known.length, ...known.filter((it) => it !== item));
       absorb(item, given, rank.response);
+      seen.push(item);
       return [item];
     });
     if (listed.length === 0) return known.sort(byIndex);
@@ -299,6 +301,17 @@ const placeOf = (type: string, index: number): string => `${index}/${type}`;
 
 const isSameCall = ({ fields }: OutputItem, callId: string): boolean =>
   callId === '' || fields['call_id'] === undefined || fields['call_id'] === callId;
+
+/** Whether the output lists an item again: a call must not run twice. */
+const isRepeated = ({ type, fields }: OutputItem, given: unknown): boolean => {
+  const [id, callId] = [textAt(given, 'id'), textAt(given, 'call_id')];
+  if (type !== textAt(given, 'type') || callId !== textIn(fields['call_id'])) return false;
+  if (id !== '') return id === fields['id'];
+  return callId !== '' && fieldsKey(fields) === fieldsKey(fieldsOf(given));
+};
+
+const fieldsKey = ({ name, arguments: written, input }: JsonRecord): string =>
+  JSON.stringify([name, written, input]);
 
 const isSettled = (item: OutputItem): boolean =>
   item.rank >= rank.item || [...item.parts.values()].some((part) => part.rank > rank.streamed);

@@ -16,7 +16,7 @@ const redundant: Readonly<Record<string, 'preview' | 'complete' | 'note'>> = {
   'response.in_progress': 'note',
   'response.content_part.added': 'note',
   'response.reasoning_summary_part.added': 'note',
-  'response.reasoning_summary_part.done': 'note',
+  'response.reasoning_summary_part.done': 'complete',
   'response.output_item.added': 'preview',
   'response.output_text.delta': 'preview',
   'response.refusal.delta': 'preview',
@@ -241,6 +241,95 @@ describe('X31: the end of a response decides', () => {
     ]);
     expect(renamed.map(({ type }) => type)).not.toContain('restart');
     expect(messageOf(renamed).uses).toHaveLength(1);
+  });
+
+  it('annotations come in any order, and with gaps', () => {
+    const citing = (annotation_index: number) => ({
+      type: 'response.output_text.annotation.added',
+      ...{ output_index: 0, content_index: 0, annotation_index },
+      annotation: { type: 'url_citation', url: `https://a.b/${annotation_index}` },
+    });
+    const text = { type: 'response.output_text.delta', output_index: 0, content_index: 0 };
+    const urls = (...indexes: readonly number[]) =>
+      read([{ ...text, delta: 'Hi' }, ...indexes.map(citing), ended([])]).flatMap((chunk) =>
+        chunk.type === 'citation' ? [Number(chunk.citation.url?.at(-1))] : [],
+      );
+    expect(urls(2, 0, 1)).toEqual([0, 1, 2]);
+    expect(urls(0, 3, 3, 1)).toEqual([0, 1, 3]);
+    expect(urls(1, 0, 0)).toEqual([0, 1]);
+  });
+
+  it('reasoning is complete with its part', () => {
+    const part = (type: string, more: object) => ({ type, output_index: 0, item_id: 'r', ...more });
+    const chunks = read([
+      part('response.reasoning_summary_part.done', { summary_index: 0, part: { text: 'Hm.' } }),
+      part('response.content_part.done', {
+        content_index: 0,
+        part: { type: 'reasoning_text', text: 'So.' },
+      }),
+      ended([]),
+    ]);
+    expect(messageOf(chunks)).toMatchObject({ thinking: 'Hm.\n\nSo.', text: '' });
+  });
+
+  const use = (amount: number, id = 'c1') => ({ id, name: 'pay', input: { amount } });
+  const createdAs = (id: string) => ({ type: 'response.created', response: { id } });
+  const other = { ...call('{"amount":2}'), id: 'g', call_id: 'c2' };
+  const refusal = {
+    type: 'response.refusal.delta',
+    output_index: 0,
+    content_index: 0,
+    delta: 'No',
+  };
+  const message = (content: unknown) => ({ type: 'message', id: 'm', content });
+
+  it.each<[string, readonly unknown[], object]>([
+    ['listed twice', [added, ended([call('{"amount":1}'), call('{"amount":1}')])], [use(1)]],
+    [
+      'listed twice without its ID',
+      [ended([1, 2].map(() => ({ ...call('{"amount":1}'), id: undefined })))],
+      [use(1)],
+    ],
+    [
+      'listed beside another one of its item ID',
+      [ended([call('{"amount":1}'), { ...other, id: 'f' }])],
+      [use(1), use(2, 'c2')],
+    ],
+    ['an object', [added, ended([{ ...call(''), arguments: { amount: 1 } }])], [use(1)]],
+    ['an object as a delta', [added, { ...delta(''), delta: { amount: 1 } }, ended([])], [use(1)]],
+    [
+      'of a response that another one replaced',
+      [
+        createdAs('r1'),
+        { type: 'response.output_item.done', output_index: 0, item: other },
+        createdAs('r2'),
+        added,
+        ended([call('{"amount":1}')]),
+      ],
+      [use(1)],
+    ],
+    [
+      'of a response that is created again',
+      [createdAs('r1'), added, createdAs('r1'), delta('{"amount":1}'), ended([])],
+      [use(1)],
+    ],
+  ])('a call that is %s runs once, with its arguments', (_, list, uses) => {
+    expect(messageOf(read(list)).uses).toEqual(uses);
+  });
+
+  it('a message may be a string, an answer after a refusal, and have parts that nobody knows', () => {
+    expect(messageOf(read([ended([message('Hi')])]))).toMatchObject({ text: 'Hi' });
+    const text = [{ type: 'output_text', text: 'Yes.' }];
+    expect(messageOf(read([refusal, ended([message(text)])]))).toMatchObject({
+      text: 'Yes.',
+      finish: ['stop'],
+    });
+    const part = { type: 'output_hologram', light: 'green' };
+    const data = { type: 'message', role: 'assistant', content: [part] };
+    expect(read([ended([message([...text, part])])])).toContainEqual({
+      type: 'block',
+      block: { type: 'vendor', vendor: 'Mine', kind: 'output_hologram', data },
+    });
   });
 
   it('a failed response is an error, whatever was streamed', () => {

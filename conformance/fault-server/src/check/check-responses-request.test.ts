@@ -163,6 +163,27 @@ const cases: readonly Case[] = [
     'expected a string that holds JSON',
   ],
   ['a long id', input(call('a'.repeat(65)), result('a'.repeat(65))), 'input[0].call_id'],
+  ...[
+    'custom_tool_call',
+    'shell_call',
+    'local_shell_call',
+    'computer_call',
+    'apply_patch_call',
+  ].map((type): Case => [
+    `a ${type} without its output`,
+    input(user, { type, call_id: 'a' }),
+    `No tool output found for ${type.replaceAll('_', ' ')} a.`,
+  ]),
+  [
+    'an approval without a request',
+    input(user, { type: 'mcp_approval_response', approval_request_id: 'a', approve: true }),
+    'No tool call found for mcp approval request output with call_id a.',
+  ],
+  [
+    'an output of another kind of call',
+    input({ type: 'shell_call', call_id: 'a' }, result('a')),
+    'No tool call found for function call output',
+  ],
   ['no result', input(call('a')), 'No tool output found for function call a.'],
   [
     'a result before its call',

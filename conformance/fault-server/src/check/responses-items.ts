@@ -64,6 +64,8 @@ const outputParts: Fields = {
     { annotations: list(record), logprobs: anything },
   ),
   refusal: object({ type: string, refusal: string }),
+  // A type that no client knows yet, but that the server sends.
+  output_hologram: record,
 };
 
 const content = (parts: Fields): Shape => textOr(string, list(tagged('type', parts), 1));
@@ -135,23 +137,52 @@ const typeOf = (item: Item): string => stringAt(item, 'type') || 'message';
 
 const itemsOf = (body: unknown): readonly Item[] => recordsIn(isRecord(body) ? body['input'] : []);
 
-/** Each function call has one output somewhere behind it, and each output a call before it. */
+/** Calls that wait for a result, and the key of the ID that it names. */
+const answered: ReadonlyMap<string, string> = new Map([
+  ['function_call', 'call_id'],
+  ['custom_tool_call', 'call_id'],
+  ['apply_patch_call', 'call_id'],
+  ['computer_call', 'call_id'],
+  ['local_shell_call', 'call_id'],
+  ['shell_call', 'call_id'],
+  ['mcp_approval_request', 'id'],
+]);
+
+/** The type of the call that an item answers, and its ID. */
+const answerOf = (item: Item): readonly [type: string, id: string] | undefined => {
+  const type = typeOf(item);
+  if (type === 'mcp_approval_response') {
+    return ['mcp_approval_request', stringAt(item, 'approval_request_id')];
+  }
+  if (!type.endsWith('_output')) return undefined;
+  return [type.replace(/_output$/, ''), stringAt(item, 'call_id') || stringAt(item, 'id')];
+};
+
+/** Each call has one output somewhere behind it, and each output a call before it. */
 export const responsesPairing: Shape = (body) => {
-  const open = new Set<string>();
+  const open = new Map<string, string>();
   const problems: string[] = [];
   const calls: string[] = [];
   for (const item of itemsOf(body)) {
-    const id = stringAt(item, 'call_id');
-    if (typeOf(item) === 'function_call') {
-      open.add(id);
-      calls.push(id);
-    } else if (typeOf(item) === 'function_call_output' && !open.delete(id)) {
-      problems.push(`No tool call found for function call output with call_id ${id}.`);
+    const type = typeOf(item);
+    const key = answered.get(type);
+    if (key !== undefined) {
+      open.set(stringAt(item, key), type);
+      calls.push(stringAt(item, key));
     }
+    const [call, id] = answerOf(item) ?? ['', ''];
+    if (!answered.has(call)) continue;
+    if (open.get(id) !== call) {
+      problems.push(
+        `No tool call found for ${call.replaceAll('_', ' ')} output with call_id ${id}.`,
+      );
+    } else open.delete(id);
   }
   return [
     ...problems,
-    ...[...open].map((id) => `No tool output found for function call ${id}.`),
+    ...[...open].map(
+      ([id, type]) => `No tool output found for ${type.replaceAll('_', ' ')} ${id}.`,
+    ),
     ...repeated(calls).map((id) => `Duplicate function call id '${id}'.`),
   ];
 };

@@ -34,6 +34,12 @@ export interface Expectation {
   readonly closes?: true;
   /** The inputs with which the tool runs, in order. Absent where no tool is asked for. */
   readonly runs?: readonly Readonly<Record<string, unknown>>[];
+  /** Results that the call waits for at first, by the IDs of tool calls. Then it is continued with them. */
+  readonly resumes?: Readonly<Record<string, unknown>>;
+  /** Requests that continue an answer which the vendor paused. */
+  readonly pauses?: number;
+  /** Pieces of JSON that the last request must have. */
+  readonly sends?: readonly string[];
 }
 
 /** One way in which a vendor goes wrong, or is odd. */

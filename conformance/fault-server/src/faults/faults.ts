@@ -7,6 +7,7 @@ import type { Fault } from './fault.js';
 import { floodFaults } from './floods.js';
 import { inStreamFaults } from './in-stream.js';
 import { messagePreviewFaults } from './messages-previews.js';
+import { oddAnswerFaults } from './odd-answers.js';
 import { otherToolFaults } from './other-tools.js';
 import { previewFaults, responsePreviewFaults } from './previews.js';
 import { quirkFaults } from './quirks.js';
@@ -14,6 +15,7 @@ import { echoFaults, redirectFaults } from './redirects.js';
 import { sequenceFaults } from './sequences.js';
 import { statusFaults } from './statuses.js';
 import { toolFaults } from './tool-calls.js';
+import { vendorItemFaults } from './vendor-items.js';
 import { waitFaults } from './waits.js';
 
 /** Every fault that a client must stand, and what must come of it. */
@@ -27,6 +29,8 @@ export const faults: readonly Fault[] = [
   ...previewFaults,
   ...responsePreviewFaults,
   ...messagePreviewFaults,
+  ...oddAnswerFaults,
+  ...vendorItemFaults,
   ...quirkFaults,
   ...encodingFaults,
   ...floodFaults,

@@ -103,12 +103,20 @@ const belongs = (
   if (chunk.index !== undefined && key.index !== undefined && chunk.index !== key.index) {
     return false;
   }
-  if (chunk.name !== undefined && (input !== undefined || (name !== chunk.name && name !== ''))) {
-    return false;
-  }
+  if (chunk.name !== undefined && name !== chunk.name && name !== '') return false;
+  // A whole call is another one, unless it comes again.
+  if (chunk.name !== undefined && input !== undefined) return repeats(key, input, chunk);
   const isIdentified = (id ?? chunk.index) !== undefined;
   return isIdentified || chunk.name === undefined || (name === '' && json.length === 0);
 };
+
+const repeats = (key: ToolPart['key'], input: unknown, chunk: ToolCallChunk): boolean =>
+  key.id !== undefined &&
+  key.id === chunk.id &&
+  key.index !== undefined &&
+  key.index === chunk.index &&
+  chunk.input !== undefined &&
+  written(input) === written(chunk.input);
 
 /** Some vendors send an empty id with all but the first chunk. */
 const idOf = ({ id }: ToolCallChunk): string | undefined => (id === '' ? undefined : id);

@@ -102,6 +102,20 @@ describe('a draft', () => {
     expect(new Set(ids).size).toBe(4000);
   });
 
+  it('X7: a whole call that comes again, with its id and index, is one call', () => {
+    const whole = (input: unknown, index?: number): ModelChunk => ({
+      type: 'toolCall',
+      id: 'a',
+      name: 'f',
+      input,
+      ...(index === undefined ? {} : { index }),
+    });
+    expect(toolsIn(whole({ a: 1 }, 0), whole({ a: 1 }, 0))).toHaveLength(1);
+    expect(toolsIn(whole({ a: 1 }, 0), whole({ a: 2 }, 0))).toHaveLength(2);
+    expect(toolsIn(whole({ a: 1 }, 0), whole({ a: 1 }, 1))).toHaveLength(2);
+    expect(toolsIn(whole({ a: 1 }), whole({ a: 1 }))).toHaveLength(2);
+  });
+
   it('R4: arguments that are no JSON object are kept aside, and none are an empty object', () => {
     const tools = toolsIn(
       { type: 'toolCall', index: 0, name: 'f', json: '{"x":' },
