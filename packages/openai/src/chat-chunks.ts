@@ -126,7 +126,7 @@ const failedReason = (error: unknown, server: string): string | undefined => {
 
 const nothing: JsonRecord = {};
 
-/** What deltas said: some servers end with the whole message. */
+/** The content of deltas: some servers end with the whole message. */
 interface Streamed {
   readonly texts: string[];
   hasCalls: boolean;
