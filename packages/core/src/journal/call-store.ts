@@ -37,6 +37,7 @@ import {
   isLongOpening,
   readable,
 } from './conversation-log.js';
+import { type RecordSeal, sealedRecords } from './sealed-records.js';
 import { createDemand, type Demand } from '../flow/demand.js';
 import { callBegunBy, callOfStep, callStep, interruptStep, sessionIn } from './call-record.js';
 
@@ -53,15 +54,18 @@ export interface CallStoreOptions {
    * Calls without events can be resumed, but neither attached to nor replayed.
    */
   readonly events?: (event: AgentEvent) => boolean;
+  /** How records are stored, such as encrypted. Default: as JSON in clear text. */
+  readonly seal?: RecordSeal;
   /** The scheduler for merging deltas into one record, for up to 100 ms. Default: `asyncScheduler`. */
   readonly scheduler?: SchedulerLike;
 }
 
 /** Creates a store of calls. Refuses ids that begin with `~conversation`. Calls share a history of over 8,000 characters. */
 export const createCallStore = (
-  driver: CallStoreDriver,
-  { events, scheduler = asyncScheduler }: CallStoreOptions = {},
+  plainDriver: CallStoreDriver,
+  { events, seal, scheduler = asyncScheduler }: CallStoreOptions = {},
 ): CallStore => {
+  const driver = seal === undefined ? plainDriver : sealedRecords(plainDriver, seal);
   const logs = createConversationLogs(driver, scheduler);
   const durable$ = new Subject<readonly [string, number]>();
   return {
@@ -81,7 +85,7 @@ const open$ = <T>(
   driver: CallStoreDriver,
   logs: ConversationLogs,
   callId: string,
-  { events, ...writing }: Required<CallStoreOptions> & Writing,
+  { events, ...writing }: Required<Pick<CallStoreOptions, 'events'>> & Writing,
   run: (journal: OpenJournal) => Observable<T>,
 ): Observable<T> =>
   made$(() => {

@@ -15,6 +15,7 @@ export { otherAnswer, otherQuestion, otherResult, type StepEdit } from './forked
 export { fork$ } from './fork.js';
 export { type Drainable, draining } from './draining.js';
 export { inProcessCalls } from './in-process-calls.js';
-export { type Journal, journal } from './journal.js';
+export { type Journal, journal, type JournalOptions } from './journal.js';
+export { isSeal, type RecordSeal } from './sealed-records.js';
 export { steps$, type StepSummary } from './steps.js';
 export { suspendBelow } from '../memories/suspend.js';

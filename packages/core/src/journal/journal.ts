@@ -29,7 +29,7 @@ import { isRecord } from '../values/json.js';
 import { type Answer, type Layer, type LayerContext, trusted, type Use } from '../seams/layer.js';
 import { noMemory } from '../values/memory.js';
 import type { Message } from '../values/message.js';
-import { checkOptions, defined, having, oneOf, type Rule } from '../values/options.js';
+import { checkOptions, defined, having, isFunction, oneOf, type Rule } from '../values/options.js';
 import { keySeed, toolScopeOf } from '../seams/tool-context.js';
 import { outcome } from '../run.js';
 import { cell, type Perform, recorded } from '../step.js';
@@ -49,6 +49,7 @@ import {
 import { continuedBelow, reportingAbove, withoutSuspended } from './below.js';
 import { createDraining, type Drainable, type RunningCalls } from './draining.js';
 import type { JournalStore, OpenJournal } from './call-store-driver.js';
+import { redactedStore } from './redacted-journal.js';
 import type { CallLog, CallSteps } from './recording.js';
 import { callSteps, createReplayFilter, createRunning } from './recording.js';
 
@@ -62,10 +63,20 @@ export interface ResumeOptions extends Omit<CallOptions, 'callId' | 'parent'> {
   readonly onUncertain?: 'ask' | 'report' | 'rerun';
 }
 
-export type JournalOptions = Pick<ResumeOptions, 'onUncertain'>;
+export interface JournalOptions extends Pick<ResumeOptions, 'onUncertain'> {
+  /**
+   * Returns what is recorded instead of a text, for each text of a step or an event, names of fields included; ids and names of tools must
+   * stay the same. The call goes on with what it has, and a resumed one with what is recorded. Deltas and the progress of tools are recorded without their text, since a part of
+   * a secret is not found. Not covered: what memories and sessions store. Default: everything is recorded as it is.
+   */
+  readonly redact?: (text: string) => string;
+}
+
+const resumeRules = { onUncertain: oneOf('ask', 'report', 'rerun') };
 
 export const journalRules: Readonly<Record<keyof JournalOptions, Rule>> = {
-  onUncertain: oneOf('ask', 'report', 'rerun'),
+  ...resumeRules,
+  redact: isFunction,
 };
 
 export interface Resumable<out Output = unknown> extends Pick<Callable<Output>, 'call$'> {
@@ -117,21 +128,20 @@ export interface Journal<out Store = JournalStore> extends Layer, Drainable {
  */
 export function journal<Store extends JournalStore>(
   store: Store,
-  options?: Pick<ResumeOptions, 'onUncertain'>,
+  options?: JournalOptions,
 ): Journal<Store>;
-export function journal(
-  step$: OpenJournal['step$'],
-  options?: Pick<ResumeOptions, 'onUncertain'>,
-): Journal;
+export function journal(step$: OpenJournal['step$'], options?: JournalOptions): Journal;
 export function journal(
   place: JournalStore | OpenJournal['step$'],
-  settings: JournalOptions = {},
+  options: JournalOptions = {},
 ): Journal {
-  checkOptions('journal()', settings, journalRules);
+  checkOptions('journal()', options, journalRules);
+  const { redact, ...settings } = options;
   const store = typeof place === 'function' ? storeOf(place) : place;
   if (!having('open$', '')[0](store)) {
     throw misuse('journal() needs a store of calls, such as createCallStore(driver).');
   }
+  const records = redact === undefined ? store : redactedStore(store, redact);
   const running = createDraining();
   const see$ = <Output, Seen>(
     target: Resumable<Output>,
@@ -142,7 +152,7 @@ export function journal(
       ...call: [input: Input, options: CallOptions]
     ) => Observable<Seen>,
   ): Observable<Seen> => {
-    checkCallOptions('resume$()', given, journalRules);
+    checkCallOptions('resume$()', given, resumeRules);
     if (!having('with', '')[0](target)) {
       throw misuse(
         'resume$() needs an agent or a session. A kept session resumes itself: kept.resume$(callId).',
@@ -168,7 +178,7 @@ export function journal(
     };
     return running.track$(
       (mark) =>
-        store.open$(callId, (open) =>
+        records.open$(callId, (open) =>
           open
             .step$(`${callId}/${callStep}`, () => unknown$)
             .pipe(thenMap((written) => goOn$(open, written, mark))),
@@ -183,7 +193,7 @@ export function journal(
   ) =>
     see$(target, callId, options, (it, ...call) => it.call$(...call)).pipe(filter(holds<Output>));
   return trusted({
-    ...recording((context, call$) => begun$(store, running, settings, context, call$)),
+    ...recording((context, call$) => begun$(records, running, settings, context, call$)),
     store,
     resume$,
     resumeStream$: (target, callId, options = {}) =>
@@ -245,7 +255,7 @@ const recording = (
 const begun$ = <T>(
   store: JournalStore,
   { track$, untilDrained }: RunningCalls,
-  settings: JournalOptions,
+  settings: Pick<ResumeOptions, 'onUncertain'>,
   context: LayerContext,
   call$: Observable<T>,
 ): Observable<T> => {

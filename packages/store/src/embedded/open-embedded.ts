@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { checkOptions, defined, isFunction, type Rule } from '@millrace/core/values';
-import type { CallStoreOptions } from '@millrace/core/journal';
+import { type CallStoreOptions, isSeal } from '@millrace/core/journal';
 import { asyncScheduler } from 'rxjs';
 import { checkDirectory } from '../files/file-system.js';
 import { type FileCallsOptions, fileRules } from '../files/file-calls.js';
@@ -29,9 +29,9 @@ export const openEmbedded = (directory: string, options: EmbeddedOptions = {}): 
   checkDirectory('openEmbedded()', directory);
   checkOptions('openEmbedded()', options, rules);
   const { leaseMs = 10_000, scheduler = asyncScheduler, onProgress = toTerminal } = options;
-  const { longTermMemory = {}, events } = options;
+  const { longTermMemory = {}, events, seal } = options;
   const sql = embeddedSql(resolve(directory), { leaseMs, scheduler, onProgress });
-  const own = { leaseMs, scheduler, longTermMemory, ...defined({ events }) };
+  const own = { leaseMs, scheduler, longTermMemory, ...defined({ events, seal }) };
   return databaseStore(sql, own);
 };
 
@@ -39,6 +39,7 @@ const rules: Readonly<Record<keyof EmbeddedOptions, Rule>> = {
   ...fileRules,
   onProgress: isFunction,
   events: isFunction,
+  seal: isSeal,
   longTermMemory: isMemoryOptions,
 };
 

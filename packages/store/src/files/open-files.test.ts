@@ -1,4 +1,4 @@
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { mkdtemp, rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -230,4 +230,25 @@ describe('X17: a store marks its directory before anyone can ask for what is in 
     await lastValueFrom(openFiles(directory).memory('s').load$());
     expect(readdirSync(directory)).toContain(mark);
   });
+});
+
+it('X10: a sealed store of files has no text of a call on disk, and resumes it', async () => {
+  const seal = {
+    seal: (plain: string) => Buffer.from(plain).toString('hex'),
+    open: (sealed: string) => Buffer.from(sealed, 'hex').toString(),
+  };
+  const { calls } = openFiles(directory, { seal });
+  const agent = createAgent({ model: scriptedModel([text('It is 4711.')]), use: [journal(calls)] });
+  await sessions(agent, {}).open('s').call('What is it?', { callId: 'a' });
+  const files = readdirSync(directory, { recursive: true, encoding: 'utf8' });
+  const written = files
+    .filter((name) => name.endsWith('.jsonl'))
+    .map((name) => readFileSync(join(directory, name), 'utf8'));
+
+  expect(written.join('')).toContain('sealed');
+  expect(written.join('')).not.toContain('4711');
+  const again = journal(openFiles(directory, { seal }).calls);
+  const found = await lastValueFrom(again.store.driver.list$('s'));
+  expect(found.map(({ callId }) => callId)).toEqual(['a']);
+  expect((await again.resume(sessions(agent, {}).open('s'), 'a')).text).toBe('It is 4711.');
 });

@@ -1,5 +1,5 @@
 import { checkOptions, defined, isFunction } from '@millrace/core/values';
-import { type CallStoreOptions, createCallStore } from '@millrace/core/journal';
+import { type CallStoreOptions, createCallStore, isSeal } from '@millrace/core/journal';
 import { createClosing } from '../closing.js';
 import type { Store } from '../store.js';
 import { checkDirectory } from './file-system.js';
@@ -14,13 +14,13 @@ export interface FilesOptions extends FileCallsOptions, CallStoreOptions {}
 /** Opens a store of plain files in a directory. Several processes on one machine can share it. */
 export const openFiles = (directory: string, options: FilesOptions = {}): Store => {
   checkDirectory('openFiles()', directory);
-  checkOptions('openFiles()', options, { ...fileRules, events: isFunction });
-  const { events, ...own } = options;
+  checkOptions('openFiles()', options, { ...fileRules, events: isFunction, seal: isSeal });
+  const { events, seal, ...own } = options;
   const closing = createClosing();
   const part = partsOf(directory);
   const calls = closing.calls(callsIn(part('calls'), own));
   return {
-    calls: createCallStore(calls, defined({ events, scheduler: own.scheduler })),
+    calls: createCallStore(calls, defined({ events, seal, scheduler: own.scheduler })),
     memory: closing.memory(memoryIn(part('conversations'))),
     sessions: closing.sessions(sessionsIn(part('sessions'))),
     close$: closing.close$,

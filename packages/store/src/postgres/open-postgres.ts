@@ -8,7 +8,7 @@ import {
   type Rule,
   wholeNumber,
 } from '@millrace/core/values';
-import type { CallStoreOptions } from '@millrace/core/journal';
+import { type CallStoreOptions, isSeal } from '@millrace/core/journal';
 import type { PoolConfig } from 'pg';
 import { asyncScheduler, type SchedulerLike } from 'rxjs';
 import { databaseStore } from '../sql/database-store.js';
@@ -49,6 +49,7 @@ export const openPostgres = (url: string, options: PostgresOptions = {}): Databa
     scheduler = asyncScheduler,
     pool,
     events,
+    seal,
   } = options;
   const { longTermMemory = {} } = options;
   if (!isUrl(url)) {
@@ -59,7 +60,7 @@ export const openPostgres = (url: string, options: PostgresOptions = {}): Databa
     );
   }
   const sql = postgresSql({ ...pool, connectionString: url }, schema, scheduler);
-  const own = { leaseMs, scheduler, longTermMemory, ...defined({ events }) };
+  const own = { leaseMs, scheduler, longTermMemory, ...defined({ events, seal }) };
   return databaseStore(sql, own);
 };
 
@@ -78,5 +79,6 @@ const rules: Readonly<Record<keyof PostgresOptions, Rule>> = {
   scheduler: having('schedule', 'an RxJS scheduler, such as asyncScheduler'),
   pool: isObject,
   events: isFunction,
+  seal: isSeal,
   longTermMemory: isMemoryOptions,
 };
