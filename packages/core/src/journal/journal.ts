@@ -65,9 +65,10 @@ export interface ResumeOptions extends Omit<CallOptions, 'callId' | 'parent'> {
 
 export interface JournalOptions extends Pick<ResumeOptions, 'onUncertain'> {
   /**
-   * Returns what is recorded instead of a text, for each text of a step or an event, names of fields included; ids and names of tools must
-   * stay the same. The call goes on with what it has, and a resumed one with what is recorded. Deltas and the progress of tools are recorded without their text, since a part of
-   * a secret is not found. Not covered: what memories and sessions store. Default: everything is recorded as it is.
+   * Returns the string to record instead, for each string of a step or an event, names of fields included. Ids and names of
+   * tools must stay the same. The call keeps its own values; a resumed call reads the record. Deltas and the progress of tools are
+   * recorded without their text, because a part of a secret is not found. Not covered: memories and sessions. Default: records
+   * everything as it is.
    */
   readonly redact?: (text: string) => string;
 }

@@ -6,10 +6,10 @@ import type { JournalStore, OpenJournal } from './call-store-driver.js';
 import { deltaTypes } from './compact-log.js';
 import { eventText, parsedText, stepText, storedEvent } from './record-json.js';
 
-/** Returns what is recorded instead of a text. It must leave ids as they are. */
+/** Returns the string to record instead. It must leave ids as they are. */
 export type Redact = (text: string) => string;
 
-/** A store that records what `redact` returns for each text. The call itself goes on with what it has. */
+/** A store that records what `redact` returns for each string. The call itself keeps its own values. */
 export const redactedStore = (store: JournalStore, redact: Redact): JournalStore => ({
   open$: (callId, run) => store.open$(callId, (journal) => run(redacted(journal, redact))),
 });
@@ -44,7 +44,7 @@ const redactedEvent = (event: AgentEvent, redact: Redact): AgentEvent => {
   return storedEvent(callId, { kind: 'event', name: type, seq, position: 0, text });
 };
 
-/** A part of a text may hold half of a secret, so no part is recorded: the whole text follows. */
+/** A part may hold half of a secret, so no part is recorded: the whole text follows. */
 const withoutParts = (event: AgentEvent): AgentEvent => {
   if ('delta' in event && deltaTypes.has(event.type)) return { ...event, delta: '' };
   return event.type === 'actingChunk' && typeof event.value === 'string'

@@ -8,7 +8,7 @@ import { sessionIn } from './call-record.js';
 
 /** How records are stored, such as encrypted. What it throws or rejects with fails the call with `invalidState`. */
 export interface RecordSeal {
-  /** Returns what is stored instead of the text of a record. The call id says where it belongs: bind it to the text. */
+  /** Returns what is stored instead of the text of a record. Bind it to the id of its call. */
   readonly seal: (text: string, callId: string) => string | Promise<string>;
   /** Returns the text of what `seal` returned. Throws an error if it was changed, or is of another call. */
   readonly open: (sealed: string, callId: string) => string | Promise<string>;
