@@ -8,6 +8,7 @@ export interface Draft {
   readonly validFrom: number;
   readonly expiresAt?: number;
   readonly sources: readonly string[];
+  readonly quote: string;
   readonly reason: string;
 }
 

@@ -175,6 +175,7 @@ const rules: Readonly<Record<keyof ExtractMemoriesOptions, Rule>> = {
     (value) => Array.isArray(value) && value.every((it) => it instanceof RegExp),
     'a list of regular expressions',
   ],
+  admit: isFunction,
   instructions: isText,
   use: [(value) => Array.isArray(value), 'a list of layers'],
   prices: isObject,
@@ -235,7 +236,8 @@ const extractionLayer = (
               const asked = statementsIn(callId, sent);
               const messages = turnMessages(asked, reply, secrets);
               if (!messages.some(({ role }) => role === 'user')) return of(null);
-              const turn = turnOf(callId, scope, reply, messages);
+              const tools = call.toolkit.current.names.slice(0, maxTools);
+              const turn = { ...turnOf(callId, scope, reply, messages), tools };
               const waiting = waitingScope(scope.userId);
               return record$({ ...access, scheduler: context.scheduler }, waiting, [
                 entryOfTurn(turn),
@@ -257,6 +259,9 @@ const extractionLayer = (
       }),
     ),
 });
+
+/** Names of tools that a turn keeps. */
+const maxTools = 500;
 
 /** The new messages of the user: a call may also bring the conversation before, which has waited already. */
 const statementsIn = (callId: string, messages: readonly Message[]): readonly Message[] => {

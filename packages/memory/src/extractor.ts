@@ -16,15 +16,19 @@ import {
   catchError,
   concat,
   concatMap,
+  defaultIfEmpty,
   defer,
   from,
   ignoreElements,
   map,
   type Observable,
+  type ObservableInput,
   of,
   retry,
   type SchedulerLike,
+  take,
   timer,
+  toArray,
 } from 'rxjs';
 import { changesBy, type Changes, type Operation } from './changes.js';
 import {
@@ -44,8 +48,11 @@ import {
 } from './facts.js';
 import {
   extractionRequest,
+  type FactCandidate,
   instructions as basicInstructions,
+  notAdmitted,
   operationsSchema,
+  type Reading,
   readOperations,
   type Refusal,
 } from './operations.js';
@@ -72,6 +79,12 @@ export interface ExtractMemoriesOptions {
   readonly ttlMs?: number;
   /** Patterns of text that is never stored, in addition to keys, passwords, and numbers of cards and accounts. */
   readonly secrets?: readonly RegExp[];
+  /**
+   * Decides on each fact that the user's words support. Default: all are stored but those with a `doubt`, which give a
+   * permission or an order, or name a tool. If it errors, nothing is stored, and the turns wait.
+   */
+  // eslint-disable-next-line rxjs-x/finnish -- Named as callbacks are.
+  readonly admit?: (fact: FactCandidate) => boolean | ObservableInput<boolean>;
   /** Instructions on what matters to your program, added to the prompt. Default: none. */
   readonly instructions?: string;
   /** Layers of the extracting agent, such as a `sharedBudget` that also counts calls. Default: none. */
@@ -142,6 +155,7 @@ export const createExtractor = (
 ): Extractor => {
   const { model, use = [], candidates = 20, maxFacts = 200, ttlMs, prices } = options;
   const { everyTurns = 5, attempts = 3, instructions = '' } = options;
+  const { admit = ({ doubt }) => doubt === undefined } = options;
   const { scheduler } = access;
   const agent = createAgent({
     name: 'extractMemories',
@@ -172,7 +186,7 @@ export const createExtractor = (
     facts: readonly Fact[],
     turns: readonly WaitingTurn[],
     meter: Meter,
-  ): Observable<Reading> =>
+  ): Observable<Admitted> =>
     related$(scope, facts, turns).pipe(
       concatMap((related) => {
         const request = extractionRequest('extraction', related, turns);
@@ -180,11 +194,13 @@ export const createExtractor = (
         return agent.call$([request.input], calls).pipe(
           concatMap((reply) =>
             stillWaiting$(access, scope, turns).pipe(
-              map((left) => {
+              concatMap((left) => {
                 const ids = new Set(left.flatMap(({ messages }) => messages.map(({ id }) => id)));
                 const messages = new Map([...request.messages].filter(([, { id }]) => ids.has(id)));
                 const { operations } = outputOf(reply);
-                return readOperations(operations, { ...request, messages }, { secrets, ttlMs });
+                const shown = { ...request, messages };
+                const reading = readOperations(operations, shown, { secrets, ttlMs });
+                return admitted$(reading, scope, admit);
               }),
             ),
           ),
@@ -284,7 +300,37 @@ export const createExtractor = (
   };
 };
 
-type Reading = ReturnType<typeof readOperations>;
+interface Admitted {
+  readonly operations: readonly Operation[];
+  readonly refused: readonly Refusal[];
+}
+
+/** Asks the program about one fact after another. */
+const admitted$ = (
+  { candidates, refused }: Reading,
+  scope: MemoryScope,
+  admit: NonNullable<ExtractMemoriesOptions['admit']>,
+): Observable<Admitted> =>
+  from(candidates).pipe(
+    concatMap((candidate) =>
+      defer(() => {
+        const answer = admit({ ...candidate.about, scope });
+        return typeof answer === 'boolean' ? of(answer) : answer;
+      }).pipe(
+        take(1),
+        defaultIfEmpty(false),
+        map((answer: unknown) => ({ candidate, isAdmitted: answer === true })),
+      ),
+    ),
+    toArray(),
+    map((decided) => ({
+      operations: decided.flatMap((it) => (it.isAdmitted ? [it.candidate.operation] : [])),
+      refused: [
+        ...refused,
+        ...decided.flatMap((it) => (it.isAdmitted ? [] : [notAdmitted(it.candidate)])),
+      ],
+    })),
+  );
 
 type Extracted = Extract<ExtractionEvent, { readonly type: 'memoriesExtracted' }>;
 

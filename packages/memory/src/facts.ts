@@ -38,6 +38,8 @@ export interface Fact {
   readonly expiresAt?: number;
   /** The ids of the messages of the user that state it. */
   readonly sources: readonly string[];
+  /** The words of the user that state it. Absent for facts that a program or a tool has recorded. */
+  readonly quote?: string;
   /** The reason that the model gave. */
   readonly reason: string;
 }
@@ -156,7 +158,7 @@ export const isFact = ({ kind }: Pick<NewMemory, 'kind'>): boolean =>
 
 /** Also reads entries that a program or a tool has recorded. */
 export const factOf = ({ id, text, createdAt, metadata }: MemoryEntry): Fact => {
-  const { subject = 'user', attribute, chain = id, reason = '' } = metadata;
+  const { subject = 'user', attribute, chain = id, quote, reason = '' } = metadata;
   const expiresAt = Number(metadata['expiresAt'] ?? NaN);
   return {
     id,
@@ -167,6 +169,7 @@ export const factOf = ({ id, text, createdAt, metadata }: MemoryEntry): Fact => 
     validFrom: createdAt,
     ...(Number.isFinite(expiresAt) ? { expiresAt } : {}),
     sources: stringsIn(metadata['sources']),
+    ...(quote === undefined ? {} : { quote }),
     reason,
   };
 };
@@ -177,7 +180,8 @@ const stringsIn = (json: string | undefined): readonly string[] => {
 };
 
 export const entryOf = (fact: Fact): NewMemory => {
-  const { id, text, subject, attribute, chain, validFrom, expiresAt, sources, reason } = fact;
+  const { id, text, subject, attribute, chain, validFrom, expiresAt, sources, quote, reason } =
+    fact;
   return {
     id,
     text,
@@ -188,6 +192,7 @@ export const entryOf = (fact: Fact): NewMemory => {
       chain,
       reason,
       sources: JSON.stringify(sources),
+      ...(quote === undefined ? {} : { quote, statedBy: 'user' }),
       ...(attribute === undefined ? {} : { attribute }),
       ...(expiresAt === undefined ? {} : { expiresAt: String(expiresAt) }),
     },

@@ -66,7 +66,9 @@ const anyBatches = fc.array(
   { minLength: 1, maxLength: 6 },
 );
 
-const asked = 'I am in Lima and Oslo or Rome or Graz, with tea.';
+const asked =
+  'I am in Lima and Oslo or Rome or Graz, with tea and a cat. ' +
+  'Forget that I am in Lima or Oslo or Rome or Graz, with tea and a cat.';
 
 describe('G7: operations of any kind', () => {
   it('leave one current fact per chain, for each user apart, and the same if they are applied twice', async () => {

@@ -12,6 +12,8 @@ export interface Turn {
   readonly sessionId?: string;
   readonly at: number;
   readonly messages: readonly TurnMessage[];
+  /** The names of the tools of the call: no fact may name one. */
+  readonly tools?: readonly string[];
   /** Extraction has failed for good: only `flush$(scope)` tries again. */
   readonly isParked?: true;
 }

@@ -49,7 +49,7 @@ const recordMemory = (settings: MemorySettings): Tool =>
       defer(() => {
         const { callId, toolCallId, scheduler } = context;
         const id = `${callId}/memory/${toolCallId}`;
-        const metadata = originIn(context);
+        const metadata = { ...originIn(context), statedBy: 'assistant' };
         const memory = { id, text, kind: 'fact', createdAt: scheduler.now(), metadata };
         return recordIn$(accessOf(settings, context), [memory]).pipe(
           map(([stored]) => {
