@@ -33,6 +33,29 @@ describe('guardOutput', () => {
     expect(shown.join('')).not.toContain('sword');
   });
 
+  it.each(['url', 'title', 'citedText'] as const)(
+    'H7: stops the answer before a citation whose %s has a forbidden word',
+    async (field) => {
+      const cites = { type: 'citation', citation: { [field]: 'A swordfish.' } } as const;
+      const model = scriptedModel([text('Hi'), cites, text(' there')]);
+      const agent = createAgent({ model, use: [guardOutput('swordfish')] });
+      const events = await record(agent.stream$('?'));
+      expect(JSON.stringify(events)).not.toContain('swordfish');
+      expect(events.at(-1)).toMatchObject({
+        reply: { reason: 'stopped', content: [text('Hi')] },
+      });
+    },
+  );
+
+  it('keeps other citations, and what a vendor adds to text', async () => {
+    const citation = { title: 'Fish' };
+    const vendorData = { vendor: 'A', data: { signature: 's' } };
+    const signed = { type: 'text', text: '!', vendorData } as const;
+    const model = scriptedModel([text('Hi'), { type: 'citation', citation }, signed]);
+    const reply = await createAgent({ model, use: [guardOutput('swordfish')] }).call('?');
+    expect(reply.content).toEqual([{ ...text('Hi!'), citations: [citation], vendorData }]);
+  });
+
   it('L7: with feedback the model is asked again', async () => {
     const model = scriptedModel([text('swordfish')], [text('I cannot say.')]);
     const reply = await createAgent({

@@ -7,6 +7,7 @@ import {
   transformContent,
 } from '../../models/chunk-transform.js';
 import { misuse } from '../../values/errors.js';
+import type { Citation } from '../../values/message.js';
 import {
   type ChunkHook,
   type Interceptor,
@@ -48,8 +49,9 @@ export interface GuardOutputOptions extends InterceptorOptions {
  * Stops an answer while it streams, before a match is shown: the request is cancelled as soon as no further text can
  * undo the match (after `\b` or `$`, one more character; after a lookahead, the window or the end of the text). Chunk
  * boundaries do not matter for matches up to the length of the window, lookahead included, that look back up to 32
- * characters. With `feedback` the model is asked again, up to twice in a row; then the call errors with
- * `guardRejected`. Ignores thinking and tool arguments.
+ * characters. A match in the URL, the title or the cited text of a citation stops the answer before that citation. With
+ * `feedback` the model is asked again, up to twice in a row; then the call errors with `guardRejected`. Ignores thinking,
+ * tool arguments and `vendor` blocks.
  */
 export const guardOutput = (forbidden: Patterns, options: GuardOutputOptions = {}): Interceptor => {
   checkOptions('guardOutput()', options, rules);
@@ -108,6 +110,12 @@ export const stopAtMatch = ({ patterns, window, feedback }: StopOptions) => {
     }
     return stop;
   };
+  const isForbidden = (shown: string): boolean =>
+    patterns.some((pattern) => matchFrom(pattern, shown, 0) !== undefined);
+  const checked = (chunk: ContentChunk): ContentChunk | StopChunk =>
+    chunk.type === 'citation' && textsOf(chunk.citation).some(isForbidden)
+      ? stopMessage(feedback)
+      : chunk;
   return textWindow(({ text, released }, isLast) => {
     const length = isLast ? text.length : wholeLength(text);
     const stop = isLast
@@ -122,8 +130,15 @@ export const stopAtMatch = ({ patterns, window, feedback }: StopOptions) => {
     }
     const cut = isLast ? length : Math.max(released, characterStart(text, length - window));
     return { chunks: textChunk(text.slice(released, cut)), rest: holdFrom(text, cut) };
-  });
+  }, checked);
 };
+
+/** The text of a citation that is shown. */
+const textsOf = ({ url = '', title = '', citedText = '' }: Citation): readonly string[] => [
+  url,
+  title,
+  citedText,
+];
 
 /** A pattern for matches that further text cannot undo; undefined for patterns with lookaheads. */
 const finalMatchOf = ({ source, flags }: RegExp): RegExp | undefined => {
@@ -176,17 +191,25 @@ export const createTextWindow = (release: (held: HeldText, isLast: boolean) => R
   };
 };
 
-/** Buffers the text of a message. Other chunks pass unchanged, after all text before them. */
+/** Buffers the text of a message. Other chunks pass after all text before them, as `other` changes them. */
 export const textWindow =
   (
     release: (held: HeldText, isLast: boolean) => Release,
+    other: (chunk: ContentChunk) => ContentChunk | StopChunk,
   ): OperatorFunction<ContentChunk, ContentChunk | StopChunk> =>
   (chunk$) =>
     defer(() => {
       const { push, end } = createTextWindow(release);
       return concat(
         chunk$.pipe(
-          mergeMap((chunk) => (chunk.type === 'text' ? push(chunk.text) : [...end(), chunk])),
+          mergeMap((chunk) => {
+            if (chunk.type !== 'text') return [...end(), other(chunk)];
+            const shown = push(chunk.text);
+            // The data of a vendor belongs to all of the text before it.
+            return chunk.vendorData === undefined
+              ? shown
+              : [...shown, ...end(), other({ ...chunk, text: '' })];
+          }),
         ),
         defer(end),
       );

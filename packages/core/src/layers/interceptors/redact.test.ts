@@ -3,6 +3,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { firstValueFrom, of } from 'rxjs';
 import { createAgent } from '../../agent.js';
+import type { ModelChunk } from '../../models/model.js';
 import { textOf } from '../../values/message.js';
 import { record, scriptedModel, text, thinking, toolCall } from '../../testing/index.js';
 import { tool } from '../../tools/tool.js';
@@ -335,6 +336,45 @@ describe('redact', () => {
       );
       expect(inspect(await shown(causes), { depth: 99 })).not.toContain(secret);
     });
+  });
+
+  it.each<readonly [string, readonly ModelChunk[]]>([
+    ['the cited text', [{ type: 'citation', citation: { citedText: number } }]],
+    ['the title of a source', [{ type: 'citation', citation: { title: number } }]],
+    ['the URL of a source', [{ type: 'citation', citation: { url: `https://a.b/${number}` } }]],
+    [
+      'what a vendor keeps of a citation',
+      [{ type: 'citation', citation: { vendorData: { vendor: 'A', data: { quote: number } } } }],
+    ],
+    [
+      'a block of a vendor',
+      [
+        {
+          type: 'block',
+          block: { type: 'vendor', vendor: 'A', kind: 'search', data: { found: [number] } },
+        },
+      ],
+    ],
+    [
+      'what a vendor adds to text',
+      [{ type: 'text', text: '', vendorData: { vendor: 'A', data: { note: number } } }],
+    ],
+    [
+      'the name of a file',
+      [{ type: 'block', block: { type: 'file', source: { kind: 'id', id: 'f' }, name: number } }],
+    ],
+    [
+      'the reason of a refusal',
+      [{ type: 'facts', facts: { name: 'A', refusal: { explanation: number } } }],
+    ],
+  ])('X10: takes it out of %s, and keeps the rest', async (_, chunks) => {
+    const model = scriptedModel([text('Hi'), ...chunks], [text('Ok.')]);
+    const session = sessions(createAgent({ model, use: [redact(card)] })).open('s');
+    const events = await record(session.stream$('?'));
+    await session.call('And?');
+    const stored = await firstValueFrom(session.memory.load$());
+    expect(JSON.stringify([events, model.requests, stored])).not.toContain('1111');
+    expect(JSON.stringify([stored, events])).toContain('[redacted]');
   });
 
   it('X6: 20,000 deltas take linear time', async () => {

@@ -4,13 +4,18 @@ import type { InputMessage } from '../../seams/input.js';
 import { on, onCall, prepare } from '../../seams/interceptor.js';
 import { transformChunks } from './guard-output.js';
 import type { AfterModel, BeforeModel, EventOf } from '../../events.js';
+import type { ContentChunk } from '../../models/chunk-transform.js';
 import type {
   AssistantBlock,
+  AssistantMessage,
+  Citation,
   ContentBlock,
   Message,
   ToolResultBlock,
+  VendorData,
 } from '../../values/message.js';
 import { misuse } from '../../values/errors.js';
+import { isRecord } from '../../values/json.js';
 import type { Rule } from '../../values/options.js';
 import { checkOptions, isFlag, isNumber, isText, wholeNumber } from '../../values/options.js';
 import { findRanges, type Patterns, readPatterns, replaceRanges, type Range } from './patterns.js';
@@ -29,7 +34,7 @@ export interface RedactOptions extends InterceptorOptions {
  * Removes matches from a call: from its input and steered messages, from everything the model is sent (history and
  * system prompt included), from tool results, their `details` and progress, and from what the model writes, while it
  * streams. Errors and other objects in progress and details become the plain data that was searched; the last
- * characters of progress are held back. Not covered: thinking (signed by the provider), tool arguments, and the input
+ * characters of progress are held back. Citations and what a vendor adds are covered. Not covered: thinking (signed by the provider), tool arguments, and the input
  * in the record of a journal. A pattern that matches the empty string, such as `/a?/`, is refused with `config`.
  *
  * A match longer than the window is removed while it streams if its beginning, within the window, already matches and
@@ -47,8 +52,47 @@ export const redact = (secrets: Patterns, options: RedactOptions = {}): readonly
     const ranges = findRanges(patterns, text);
     return ranges.length === 0 ? text : replaceRanges(text, ranges, replace);
   };
-  const cleanBlock = <Block extends ContentBlock | AssistantBlock>(block: Block): Block =>
-    block.type === 'text' ? { ...block, text: clean(block.text) } : block;
+  const cleanVendor = <Block extends object>(
+    block: Block & { readonly vendorData?: VendorData },
+  ): Block =>
+    block.vendorData === undefined
+      ? block
+      : {
+          ...block,
+          vendorData: { ...block.vendorData, data: redactValue(block.vendorData.data, clean) },
+        };
+  const cleanCitation = (citation: Citation): Citation => {
+    const { url, title, citedText } = citation;
+    return cleanVendor({
+      ...citation,
+      ...(url === undefined ? {} : { url: clean(url) }),
+      ...(title === undefined ? {} : { title: clean(title) }),
+      ...(citedText === undefined ? {} : { citedText: clean(citedText) }),
+    });
+  };
+  const cleanBlock = <Block extends ContentBlock | AssistantBlock>(block: Block): Block => {
+    if (block.type === 'vendor') return { ...block, data: redactValue(block.data, clean) };
+    if (block.type === 'file' && block.name !== undefined) {
+      return { ...block, name: clean(block.name) };
+    }
+    if (block.type !== 'text') return block;
+    const { citations } = block;
+    const cleaned: Block = {
+      ...block,
+      text: clean(block.text),
+      ...(citations === undefined ? {} : { citations: citations.map(cleanCitation) }),
+    };
+    return cleanVendor(cleaned);
+  };
+  const cleanChunk = (chunk: ContentChunk): ContentChunk => {
+    if (chunk.type === 'citation') return { ...chunk, citation: cleanCitation(chunk.citation) };
+    if (chunk.type === 'block') return { ...chunk, block: cleanBlock(chunk.block) };
+    return chunk.type === 'text' ? cleanVendor(chunk) : chunk;
+  };
+  const cleanFacts = (message: AssistantMessage): AssistantMessage => {
+    const vendor = redactValue(message.vendor, clean);
+    return isRecord(vendor) ? { ...message, vendor } : message;
+  };
   const cleanResult = ({ details, ...result }: ToolResultBlock): ToolResultBlock => ({
     ...result,
     content: result.content.map(cleanBlock),
@@ -69,7 +113,7 @@ export const redact = (secrets: Patterns, options: RedactOptions = {}): readonly
   const cleanMessage = (message: Message): Message => {
     if (message.role === 'tool') return { ...message, content: message.content.map(cleanResult) };
     if (message.role === 'user') return { ...message, content: message.content.map(cleanBlock) };
-    return { ...message, content: message.content.map(cleanBlock) };
+    return cleanFacts({ ...message, content: message.content.map(cleanBlock) });
   };
   const cleanInput = (it: InputMessage): Message => cleanMessage({ id: '', ...it });
   const cleanedMessages = new WeakMap<Message, Message>();
@@ -85,7 +129,7 @@ export const redact = (secrets: Patterns, options: RedactOptions = {}): readonly
   };
   const cleanAnswer = <Event extends AfterModel>(event: Event): Event => ({
     ...event,
-    message: { ...event.message, content: event.message.content.map(cleanBlock) },
+    message: cleanFacts({ ...event.message, content: event.message.content.map(cleanBlock) }),
   });
   const cleanActed = (it: EventOf<'postActing'>) => ({ ...it, result: cleanResult(it.result) });
   return [
@@ -101,7 +145,7 @@ export const redact = (secrets: Patterns, options: RedactOptions = {}): readonly
     on('preReasoning', map(cleanRequest), placement),
     on('preSummary', map(cleanRequest), placement),
     on('prePlanning', map(cleanRequest), placement),
-    transformChunks(replaceMatches(replaceOptions), placement),
+    transformChunks(replaceMatches(replaceOptions, cleanChunk), placement),
     on('postReasoning', map(cleanAnswer), placement),
     on('postSummary', map(cleanAnswer), placement),
     on('postPlanning', map(cleanAnswer), placement),
@@ -196,7 +240,10 @@ interface ReplaceOptions {
 const maxHeld = 4;
 
 /** Replaces matches in a streamed message. Each delta costs a search of the window. Replaces an endless match once. */
-export const replaceMatches = (replacing: ReplaceOptions) => textWindow(releaseReplaced(replacing));
+export const replaceMatches = (
+  replacing: ReplaceOptions,
+  other: (chunk: ContentChunk) => ContentChunk = (chunk) => chunk,
+) => textWindow(releaseReplaced(replacing), other);
 
 const releaseReplaced =
   ({ patterns, window, replace }: ReplaceOptions) =>
