@@ -1,7 +1,7 @@
-import { inProcessMemory, type Layer, restoreAsyncContext } from '@millrace/core';
+import { type CallOptions, inProcessMemory, type Layer, restoreAsyncContext } from '@millrace/core';
 import { summarisingMemory } from '@millrace/core/memories';
 import { inProcessSessions, keepSessions, sessions } from '@millrace/core/sessions';
-import { concat, concatMap, endWith, ignoreElements } from 'rxjs';
+import { concat, concatMap, delay, endWith, ignoreElements, type Observable } from 'rxjs';
 import { agentOf, gated, gating, user, type Wait } from './async-context.test-support.js';
 import { ended, slow } from './waits.test-support.js';
 
@@ -90,6 +90,26 @@ export const sessionWaits: readonly Wait[] = [
             .pipe(concatMap((chat) => chat.call$('?', { ...options, onBusy: 'queue' }))),
         );
     },
+  },
+  {
+    name: 'a session that another user closes, because it is idle',
+    share: (parts) => {
+      const store = inProcessSessions();
+      const save$: typeof store.save$ = (id, ...given) => {
+        parts.see('save', id.split(' ')[0] ?? '');
+        return gating(store.save$(id, ...given));
+      };
+      const kept = keepSessions(agentOf(parts), { ...store, save$ }, { idleMs: 1 });
+      const asked$ = (id: string, options: CallOptions): Observable<unknown> =>
+        kept.open$(id).pipe(concatMap((chat) => chat.call$('?', options)));
+      return async (who, options) => {
+        await ended(asked$(who, options));
+        // The first one who comes again closes the sessions of the others.
+        await ended(gated(0).pipe(delay(who === 'ann' ? 10 : 40)));
+        await ended(asked$(`${who} again`, { ...options, callId: `${who} again` }));
+      };
+    },
+    also: ['save'],
   },
   {
     name: 'calls that reach their session late',

@@ -19,6 +19,8 @@ export const places: Readonly<Record<string, readonly string[]>> = {
   'core/src/layers/search/meaning-index.ts': ['the embedder of a long-term memory'],
   'core/src/layers/sessions/keep-sessions.ts': [
     'a session that is loaded',
+    'a session that another user closes, because it is idle',
+    'a session that another user closes, because it is idle',
     'a session that is closed meanwhile',
   ],
   'core/src/layers/sessions/session-layers.ts': ['the queue of a session'],

@@ -1,4 +1,5 @@
 import {
+  defer,
   identity,
   map,
   type MonoTypeOperatorFunction,
@@ -38,11 +39,17 @@ export const flattened = <In, Out>(
 
 const arriving =
   <In, Out>(project: (value: In) => Observable<Out>) =>
-  (value: In): Observable<Out> => {
-    const enter = bindAsyncContext((work: () => void) => work());
-    return new Observable((subscriber) =>
+  (value: In): Observable<Out> =>
+    holdAsyncContext<Out>()(defer(() => project(value)));
+
+/** Takes the current async context, in which what it is given later is subscribed, from any other one. */
+export const holdAsyncContext = <T>(): MonoTypeOperatorFunction<T> => {
+  if (!isAsyncContextKnown) return identity;
+  const enter = bindAsyncContext((work: () => void) => work());
+  return (source) =>
+    new Observable((subscriber) =>
       enter(() => {
-        subscriber.add(project(value).subscribe(subscriber));
+        subscriber.add(source.subscribe(subscriber));
       }),
     );
-  };
+};

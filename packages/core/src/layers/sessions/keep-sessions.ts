@@ -24,7 +24,7 @@ import {
   tap,
   timer,
 } from 'rxjs';
-import { restoreAsyncContext } from '../../flow/async-context.js';
+import { holdAsyncContext, restoreAsyncContext } from '../../flow/async-context.js';
 import type { Agent } from '../../agent.js';
 import { toCallable } from '../../call/callable.js';
 import type { CallOptions } from '../../call/call-options.js';
@@ -197,6 +197,8 @@ interface OpenSession {
   isIdle(): boolean;
   save$(session: Session): Observable<number>;
   close$(session: Session): Observable<never>;
+  /** As `close$`, in the async context of the code that opened it: another user may be the one who closes it. */
+  closeIdle$(session: Session): Observable<never>;
   /** Completes once it is closed; undefined unless closing. */
   readonly closing$: Observable<never> | undefined;
 }
@@ -251,7 +253,10 @@ const createOpenSessions = (
     if (known.length > 0) lookAt = idling.now() + idling.idleMs / 16;
     const idle = known.filter(({ opened }) => opened.isIdle());
     return concat(
-      from(idle).pipe(concatMap((it) => it.opened.close$(it.session).pipe(ignoringErrors))),
+      from(idle).pipe(
+        concatMap((it) => it.opened.closeIdle$(it.session).pipe(ignoringErrors)),
+        restoreAsyncContext(),
+      ),
       defer(() => openOnce$(session)).pipe(concatMap((opened) => opened.use$(of(opened)))),
     );
   };
@@ -313,6 +318,26 @@ const createOpenSession = (
         );
       }),
     );
+  const held = holdAsyncContext<never>();
+  const close$ = (session: Session): Observable<never> => {
+    const clear$ = concat(
+      session.loadState$(emptyState),
+      defer(() => {
+        markEnded('closed');
+        return EMPTY;
+      }),
+    );
+    // Another handle may own the held state by the time that it is saved.
+    const closed$ = concat(
+      save$(session).pipe(ignoreElements()),
+      whenOpen$(() => clear$),
+    ).pipe(
+      finalize(() => (closing$ = undefined)),
+      share({ connector: () => new ReplaySubject(1) }),
+      restoreAsyncContext(),
+    );
+    return whenOpen$(() => (closing$ ??= use$(closed$)));
+  };
   return {
     get version() {
       return version;
@@ -324,25 +349,8 @@ const createOpenSession = (
     use$,
     isIdle: () => users === 0 && now() - usedAt >= idleMs,
     save$: (session) => use$(save$(session)),
-    close$: (session) => {
-      const clear$ = concat(
-        session.loadState$(emptyState),
-        defer(() => {
-          markEnded('closed');
-          return EMPTY;
-        }),
-      );
-      // Another handle may own the held state by the time that it is saved.
-      const close$ = concat(
-        save$(session).pipe(ignoreElements()),
-        whenOpen$(() => clear$),
-      ).pipe(
-        finalize(() => (closing$ = undefined)),
-        share({ connector: () => new ReplaySubject(1) }),
-        restoreAsyncContext(),
-      );
-      return whenOpen$(() => (closing$ ??= use$(close$)));
-    },
+    close$,
+    closeIdle$: (session) => held(close$(session)),
   };
 };
 
