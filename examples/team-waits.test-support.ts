@@ -1,7 +1,14 @@
 import { type Agent, createAgent, type Input, type Model, tool, transient } from '@millrace/core';
-import { finish, toolCall } from '@millrace/core/testing';
+import { finish, scriptedModel, text, toolCall } from '@millrace/core/testing';
 import { guardAnswer, guardResults } from '@millrace/core/guards';
-import { createCallStore, draining, journal } from '@millrace/core/journal';
+import {
+  calls$,
+  createCallStore,
+  draining,
+  inProcessCalls,
+  journal,
+  type RecordSeal,
+} from '@millrace/core/journal';
 import { asAgent, createStep, hub, supervisor } from '@millrace/core/teams';
 import { limitConcurrency } from '@millrace/core/traffic';
 import { codeActing } from '@millrace/tools/code-acting';
@@ -21,6 +28,8 @@ import {
   agentOf,
   type Ask,
   gated,
+  gating,
+  kinds,
   type Parts,
   user,
   users,
@@ -57,8 +66,16 @@ const calls: readonly Wait[] = [
   },
   {
     name: 'a call that somebody else began',
+    also: ['open'],
     share: async (parts) => {
-      const durable = journal(createCallStore(slowCalls()));
+      const seal: RecordSeal = {
+        seal: (record) => record,
+        open: (record, callId) => {
+          parts.see('open', callId.split('-')[0] ?? '');
+          return record;
+        },
+      };
+      const durable = journal(createCallStore(slowCalls(), { seal }));
       const drained = draining();
       const { model, tools } = parts;
       const before = createAgent({
@@ -79,6 +96,29 @@ const calls: readonly Wait[] = [
     },
   },
 ];
+
+const sealed: Wait = {
+  name: 'sealed records that are listed',
+  without: kinds,
+  also: ['open'],
+  share: async (parts) => {
+    const driver = inProcessCalls();
+    const list$: typeof driver.list$ = (...given) => gating(driver.list$(...given));
+    let isListed = false;
+    const seal: RecordSeal = {
+      seal: (record) => record,
+      open: (record) => {
+        if (isListed) parts.seeShared('open');
+        return record;
+      },
+    };
+    const store = createCallStore({ ...driver, list$ }, { seal });
+    const use = [journal(store)];
+    await createAgent({ model: scriptedModel([text('Done.')]), use }).call('?');
+    isListed = true;
+    return () => ended(calls$(store));
+  },
+};
 
 const unanswering: Model = { name: 'unanswering', stream$: () => NEVER };
 
@@ -192,4 +232,4 @@ const teams: readonly Wait[] = [
 ];
 
 /** The waits of calls with several agents, and of tools. */
-export const teamWaits: readonly Wait[] = [...calls, ...tools, ...teams];
+export const teamWaits: readonly Wait[] = [...calls, sealed, ...tools, ...teams];

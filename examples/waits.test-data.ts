@@ -14,6 +14,10 @@ export const places: Readonly<Record<string, readonly string[]>> = {
   ],
   'core/src/journal/call-store.ts': ['a journal', 'a journal', 'a journal'],
   'core/src/journal/draining.ts': ['drain()'],
+  'core/src/journal/sealed-records.ts': [
+    'a call that somebody else began',
+    'sealed records that are listed',
+  ],
   'core/src/layers/approval.ts': ['approvals that wait for one another'],
   'core/src/layers/output.ts': ['the validation of an output'],
   'core/src/layers/search/meaning-index.ts': ['the embedder of a long-term memory'],

@@ -44,7 +44,7 @@ export const stuck = (model: Model): Model => ({
 /** Calls of the program, whose reads and writes end when somebody else opens the gate. */
 export const slowCalls = (driver = inProcessCalls()): CallStoreDriver => ({
   ...driver,
-  read$: (...given) => concat(driver.read$(...given), gated(0).pipe(ignoreElements())),
+  read$: (...given) => concat(gating(driver.read$(...given)), gated(0).pipe(ignoreElements())),
   claim$: (callId) =>
     driver.claim$(callId).pipe(
       mergeMap(({ append$ }) =>

@@ -58,21 +58,20 @@ export const sealedRecords = (
         map((claim) => ({
           append$: (records) =>
             defer(() => Promise.all(records.map((record) => sealed(callId, record)))).pipe(
-              restoreAsyncContext(),
               concatMap((all) => claim.append$(all)),
             ),
         })),
       ),
     read$: (callId, range) =>
-      driver
-        .read$(callId, range)
-        .pipe(concatMap((records) => Promise.all(records.map((it) => opened(callId, it))))),
+      driver.read$(callId, range).pipe(
+        restoreAsyncContext(),
+        concatMap((records) => Promise.all(records.map((it) => opened(callId, it)))),
+      ),
     list$: (sessionId) =>
-      driver
-        .list$(sessionId)
-        .pipe(
-          concatMap((calls) => (calls.length === 0 ? of(calls) : forkJoin(calls.map(openedCall)))),
-        ),
+      driver.list$(sessionId).pipe(
+        restoreAsyncContext(),
+        concatMap((calls) => (calls.length === 0 ? of(calls) : forkJoin(calls.map(openedCall)))),
+      ),
   };
 };
 
