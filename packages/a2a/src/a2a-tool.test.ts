@@ -237,7 +237,7 @@ describe('a run', () => {
     });
   });
 
-  it('reports a task that failed, and an agent that refuses', () => {
+  it('X39: reports a task that failed, and an agent that refuses, in clean text', () => {
     const failing = (state: TaskState, says: string) =>
       sdkServer({
         execute: ({ taskId, contextId }, bus) => {
@@ -253,12 +253,12 @@ describe('a run', () => {
         return [isError, result];
       });
     return Promise.all([
-      tried(TaskState.TASK_STATE_FAILED, 'No\u202e luck.'),
+      tried(TaskState.TASK_STATE_FAILED, 'No\u202e <|im_start|> luck.'),
       tried(TaskState.TASK_STATE_AUTH_REQUIRED, ''),
       tried(TaskState.TASK_STATE_REJECTED, 'Not mine.'),
     ]).then((outcomes) => {
       expect(outcomes).toEqual([
-        [true, 'The agent ended the task as failed. No luck.'],
+        [true, 'The agent ended the task as failed. No ‹|im_start|> luck.'],
         [true, 'The agent ended the task as auth-required.'],
         [true, 'The agent ended the task as rejected. Not mine.'],
       ]);

@@ -7,7 +7,7 @@ import {
 } from '@a2a-js/sdk/client';
 import { A2AError } from '@a2a-js/sdk/errors';
 import { isMillraceError, MillraceError } from '@millrace/core';
-import { isRecord } from '@millrace/core/values';
+import { isRecord, untrustedText } from '@millrace/core/values';
 import {
   catchError,
   concatMap,
@@ -220,8 +220,8 @@ export const remoteError = (remote: Remote, cause: unknown): MillraceError => {
   return failure(remote, 'invalidResponse', why, cause);
 };
 
-/** Text of a remote agent, without control and bidirectional characters, and cut. */
+/** Text of a remote agent, cleaned and cut. */
 export const cleaned = (text: string, maxLength: number): string => {
-  const clean = text.replaceAll(/[^\P{Cc}\n\t]|[\u2028-\u202e\u2066-\u2069]/gu, '');
+  const clean = untrustedText(text);
   return clean.length > maxLength ? `${clean.slice(0, maxLength)}…` : clean;
 };

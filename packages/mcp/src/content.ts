@@ -13,7 +13,7 @@ import type {
   ReadResourceResult,
   ResourceLink,
 } from '@modelcontextprotocol/client';
-import { cleaned } from './text.js';
+import { cleaned, lineOfJson } from './text.js';
 
 /** The result of a tool. `structuredContent` becomes `details`, and the text if there is no other content. */
 export const outputOf = (
@@ -23,7 +23,7 @@ export const outputOf = (
   const blocks = content.map(blockOf);
   const whole =
     blocks.length === 0 && structuredContent !== undefined
-      ? [textBlock(JSON.stringify(structuredContent)), ...noteOnRounding(structuredContent)]
+      ? [textBlock(lineOfJson(structuredContent)), ...noteOnRounding(structuredContent)]
       : blocks;
   const details = withinLength(structuredContent, maxLength);
   return toolOutput({
@@ -55,7 +55,7 @@ export const outputOfPrompt = (
     content: withinBudget(
       [
         ...(description === undefined ? [] : [textBlock(description)]),
-        ...messages.flatMap(({ role, content }) => [textBlock(`${role}:`), blockOf(content)]),
+        ...messages.flatMap(({ role, content }) => [textBlock(`[${role}]`), blockOf(content)]),
       ],
       maxLength,
     ),

@@ -1,14 +1,19 @@
 import { createHash } from 'node:crypto';
+import { untrustedText } from '@millrace/core/values';
 
-/** Characters that hide or reorder text, and lone surrogates. Joiners, which scripts need, stay. */
-const unseen = /(?![\t\n\u200c\u200d])[\p{Cc}\p{Cf}\p{Cs}]/gu;
-
-/** Text of a server for models and people: no control or invisible characters, and a maximum length. */
+/** Text of a server for models and people, cleaned and with a maximum length. */
 export const cleaned = (text: string, maxLength: number): string => {
-  const clean = text.slice(0, 2 * maxLength + 1_000).replace(unseen, '');
+  const clean = untrustedText(text.slice(0, 2 * maxLength + 1_000));
   if (clean.length <= maxLength) return clean;
   return `${clean.slice(0, maxLength).replace(/\p{Cs}$/u, '')}…`;
 };
+
+/** A value of a server as one line of JSON, which stays JSON if it is cleaned: strings may contain raw line separators. */
+export const lineOfJson = (value: unknown): string =>
+  JSON.stringify(value).replace(
+    /[\u0085\u2028\u2029]/g,
+    (it) => `\\u${it.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
 
 /** The name of a tool for the model: the prefix and the server's name, within the limits of all providers. */
 export const safeName = (prefix: string, name: string): string => {

@@ -7,7 +7,7 @@ import type { Connection } from './connection.js';
 import { outputOf, outputOfPrompt, outputOfResource } from './content.js';
 
 import type { Server } from './server-options.js';
-import { cleaned, safeName } from './text.js';
+import { cleaned, lineOfJson, safeName } from './text.js';
 
 export type InputOfTool = ReturnType<typeof jsonSchema>;
 
@@ -187,5 +187,5 @@ const promptTools = (server: Server, { client, request$ }: Connection): readonly
 
 const listOf = (items: readonly object[], maxLength: number): unknown =>
   toolOutput({
-    content: [textBlock(cleaned(items.map((it) => JSON.stringify(it)).join('\n'), maxLength))],
+    content: [textBlock(cleaned(items.map(lineOfJson).join('\n'), maxLength))],
   });

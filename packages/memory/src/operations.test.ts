@@ -9,7 +9,16 @@ import { scriptedModel, text } from '@millrace/core/testing';
 import fc from 'fast-check';
 import { concat, defer, lastValueFrom, throwError } from 'rxjs';
 import { extractMemories } from './index.js';
-import { ann, bob, done, heldOf, operations, shownIn } from './memories.test-support.js';
+import {
+  add,
+  ann,
+  bob,
+  done,
+  forAnn,
+  heldOf,
+  operations,
+  shownIn,
+} from './memories.test-support.js';
 
 const cities = ['Oslo', 'Rome', 'Lima', 'Graz'];
 
@@ -204,3 +213,18 @@ const endingAfter = (memory: LongTermMemory, writes: number) => {
   };
   return { memory: crashing, hasWritten: () => state.hasWritten };
 };
+
+describe('X39: facts', () => {
+  it('X39: are stored without what nobody sees', async () => {
+    const memory = inProcessLongTermMemory();
+    const said = 'I live in Oslo.';
+    const first = extractMemories({
+      model: scriptedModel(operations(add('Li\u200bves in Oslo\u202e\u{e0041}.', said))),
+      memory,
+    });
+    const agent = createAgent({ model: scriptedModel([text('Noted.')]), use: [first] });
+    await agent.call(said, forAnn);
+    await done(first.flush$());
+    expect(await heldOf(memory)).toEqual(['Lives in Oslo.']);
+  });
+});

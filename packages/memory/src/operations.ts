@@ -1,6 +1,7 @@
 import { textBlock, type UserMessage, type Validator } from '@millrace/core';
 import { jsonSchema } from '@millrace/core/schema';
 import type { MemoryScope } from '@millrace/core/long-term-memory';
+import { untrustedText } from '@millrace/core/values';
 import type { Draft, Operation } from './changes.js';
 import type { Fact } from './facts.js';
 import { type Doubt, doubtAbout } from './policy.js';
@@ -276,7 +277,4 @@ const isTooLong = ({ text, subject, attribute = '' }: Draft): boolean =>
 
 /** One line without invisible text: facts are shown to models as quoted lines. */
 const line = (text: string): string =>
-  text
-    .replace(/[\u202a-\u202e\u2066-\u2069\u{e0000}-\u{e007f}]/gu, '')
-    .replace(/[\p{Cc}\p{Zl}\p{Zp}\s]+/gu, ' ')
-    .trim();
+  untrustedText(text.replace(/[\p{Cc}\p{Zl}\p{Zp}\s]+/gu, ' '), { labels: false }).trim();

@@ -14,6 +14,7 @@ import {
   isRecord,
   isText,
   type Rule,
+  untrustedText,
   wholeNumber,
 } from '@millrace/core/values';
 import { defer, map, take } from 'rxjs';
@@ -101,7 +102,9 @@ const outputOf = (details: Details, warnings: readonly string[]): ToolOutput => 
   );
   const nothing = `Nothing was found for '${query.slice(0, 200)}'. Try other words.`;
   return toolOutput({
-    content: [...warnings, text === '' ? nothing : text].join('\n\n'),
+    content: [...warnings.map((it) => untrustedText(it)), text === '' ? nothing : text].join(
+      '\n\n',
+    ),
     details,
   });
 };

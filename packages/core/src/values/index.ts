@@ -19,3 +19,4 @@ export {
 } from './options.js';
 export { isSameInput } from './message.js';
 export { storeMarker } from './store-marker.js';
+export { untrustedText } from './untrusted-text.js';

@@ -1,4 +1,5 @@
 import { toolOutput, type ToolOutput } from '@millrace/core';
+import { untrustedText } from '@millrace/core/values';
 import type { Passage, SectionIndex } from './section-index.js';
 
 /** The minimum relevance of a passage that may answer the query. */
@@ -32,8 +33,9 @@ const formatPassage = (
   { path, headings, line, relevance, snippet }: Passage,
   index: number,
 ): string => {
-  const heading = headings.length > 0 ? ` › ${headings.join(' › ')}` : '';
-  return `${index + 1}. ${path}:${line}${heading} (relevance ${Math.round(relevance * 100)} %)\n${snippet}`;
+  const heading =
+    headings.length > 0 ? ` › ${untrustedText(headings.join(' › '), { labels: false })}` : '';
+  return `${index + 1}. ${path}:${line}${heading} (relevance ${Math.round(relevance * 100)} %)\n${untrustedText(snippet)}`;
 };
 
 /** Returns `1 file` or `12 files`. */

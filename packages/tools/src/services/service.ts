@@ -1,7 +1,14 @@
 import { STATUS_CODES } from 'node:http';
 import { env } from 'node:process';
 import { MillraceError } from '@millrace/core';
-import { isDelay, isText, parsedJson, type Rule, wholeNumber } from '@millrace/core/values';
+import {
+  isDelay,
+  isText,
+  parsedJson,
+  type Rule,
+  untrustedText,
+  wholeNumber,
+} from '@millrace/core/values';
 import {
   catchError,
   defer,
@@ -276,9 +283,9 @@ const explained = (service: Service, error: unknown): MillraceError => {
 
 // ---------------------------------------------------------------- text
 
-/** One line of up to `maxLength` characters, without control characters. */
+/** One line of up to `maxLength` characters, cleaned. */
 export const oneLine = (text: string, maxLength: number): string => {
-  const line = text.replace(/[\s\p{Cc}]+/gu, ' ').trim();
+  const line = untrustedText(text.replace(/[\s\p{Cc}]+/gu, ' ').trim()).trim();
   return line.length > maxLength ? `${line.slice(0, maxLength - 1).trimEnd()}…` : line;
 };
 

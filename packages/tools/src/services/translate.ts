@@ -1,12 +1,13 @@
 import { tool, type Tool, toolOutput } from '@millrace/core';
 import { jsonSchema } from '@millrace/core/schema';
-import { checkOptions } from '@millrace/core/values';
+import { checkOptions, untrustedText } from '@millrace/core/values';
 import { map } from 'rxjs';
 import { listAt, textAt } from './json.js';
 import {
   createService,
   json$,
   keyRules,
+  oneLine,
   requiredKey,
   serviceError,
   type ServiceOptions,
@@ -67,11 +68,11 @@ export const translate = (options: TranslateOptions = {}): Tool => {
       return json$(service, request, scheduler).pipe(
         map((json) => {
           const [translation] = listAt(json, 'translations');
-          const translated = textAt(translation, 'text');
+          const translated = untrustedText(textAt(translation, 'text'));
           if (translated === '') {
             throw serviceError(service, 'invalidResponse', 'answered without a translation');
           }
-          const detected = textAt(translation, 'detected_source_language');
+          const detected = oneLine(textAt(translation, 'detected_source_language'), 50);
           return toolOutput({
             content:
               translated.length > maxLength ? `${translated.slice(0, maxLength)}…` : translated,

@@ -10,7 +10,14 @@ import {
   type ToolOutput,
 } from '@millrace/core';
 import { jsonSchema } from '@millrace/core/schema';
-import { checkOptions, isDelay, isText, type Rule, wholeNumber } from '@millrace/core/values';
+import {
+  checkOptions,
+  isDelay,
+  isText,
+  type Rule,
+  untrustedText,
+  wholeNumber,
+} from '@millrace/core/values';
 import { mergeMap, Observable, takeUntil, throwError, timer } from 'rxjs';
 
 /** Options of `runCommand`. */
@@ -160,7 +167,7 @@ const resultOf = (
 ): ToolOutput => {
   const end = signal === null ? `Exit code ${code ?? 0}` : `Terminated by ${signal}`;
   return toolOutput({
-    content: `${output === '' ? '(no output)' : output.trimEnd()}\n\n[${end}.]`,
+    content: `${output === '' ? '(no output)' : untrustedText(output.trimEnd())}\n\n[${end}.]`,
     details: { code, signal },
   });
 };

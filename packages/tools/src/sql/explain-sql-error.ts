@@ -1,5 +1,6 @@
 import { isMillraceError, MillraceError } from '@millrace/core';
 import { nearMatches } from '@millrace/core/search';
+import { untrustedText } from '@millrace/core/values';
 import type { Table } from './read-schema.js';
 
 /** An error of the server, as both drivers throw it. */
@@ -37,7 +38,7 @@ export const explainSqlError = (
     advice,
   ];
   const text = sentences.filter((sentence) => sentence !== '').join(' ');
-  return new MillraceError(kind, text, { cause: error, retryable: false });
+  return new MillraceError(kind, untrustedText(text), { cause: error, retryable: false });
 };
 
 const isSqlError = (error: unknown): error is SqlError =>

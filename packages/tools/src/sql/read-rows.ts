@@ -1,4 +1,5 @@
 import { MillraceError, toolOutput, type ToolOutput } from '@millrace/core';
+import { untrustedText } from '@millrace/core/values';
 import type { Query, Row } from './database.js';
 
 export interface RowLimits {
@@ -104,6 +105,6 @@ const cell = (value: string | null, maxCell: number): string => {
   return value.length > maxCell ? `${shown(value.slice(0, maxCell))}…` : shown(value);
 };
 
-/** One line, in which `|` separates cells only. */
+/** One cleaned line, in which `|` separates cells only. */
 const shown = (text: string): string =>
-  text.replaceAll('|', '\\|').replaceAll('\r', '\\r').replaceAll('\n', '\\n');
+  untrustedText(text.replaceAll('\r', '\\r')).replaceAll('|', '\\|').replaceAll('\n', '\\n');

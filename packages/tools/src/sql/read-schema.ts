@@ -1,5 +1,5 @@
 import { toolOutput, type ToolOutput } from '@millrace/core';
-import { isRecord } from '@millrace/core/values';
+import { isRecord, untrustedText } from '@millrace/core/values';
 import type { Query, Row } from './database.js';
 
 export interface Table {
@@ -121,4 +121,4 @@ const described = (table: Table): string => {
 };
 
 const noted = (comment: string): string =>
-  comment === '' ? '' : ` -- ${comment.replace(/\s+/gu, ' ')}`;
+  comment === '' ? '' : ` -- ${untrustedText(comment.replace(/\s+/gu, ' '), { labels: false })}`;

@@ -2,7 +2,14 @@ import { lookup as resolveName } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
 import { tool, type Tool, toolOutput, type ToolOutput } from '@millrace/core';
 import { jsonSchema } from '@millrace/core/schema';
-import { checkOptions, isDelay, isFunction, type Rule, wholeNumber } from '@millrace/core/values';
+import {
+  checkOptions,
+  isDelay,
+  isFunction,
+  type Rule,
+  untrustedText,
+  wholeNumber,
+} from '@millrace/core/values';
 import { map, switchMap, throwError, timeout } from 'rxjs';
 import { type Fetched, get$, type GetRules, mediaType } from './guarded-get.js';
 import { article$, checkType } from './read-article.js';
@@ -144,7 +151,8 @@ const report = (
   const next = to < text.length ? ` Continue with from: ${to}.` : '';
   const parts = [
     title === '' || from > 0 ? url.href : `${title}\n${url.href}`,
-    text === '' ? '(The page has no text.)' : text.slice(from, to),
+    // A part may start with what was within a line.
+    text === '' ? '(The page has no text.)' : untrustedText(text.slice(from, to)),
     ...(isWhole ? [] : [`[Characters ${from} to ${to} of ${text.length}.${next}]`]),
   ];
   const about = { url: url.href, title, status, type: mediaType(contentType), bytes: body.length };

@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads';
-import { isRecord } from '@millrace/core/values';
-import { defer, Observable, of } from 'rxjs';
+import { isRecord, untrustedText } from '@millrace/core/values';
+import { defer, map, Observable, of } from 'rxjs';
 import { type Fetched, mediaType } from './guarded-get.js';
 import type { Article } from './to-markdown.js';
 
@@ -16,13 +16,19 @@ const isHtml = (type: string): boolean => type === 'text/html' || type === 'appl
 const isPlain = (type: string): boolean =>
   /^text\/|^application\/(?:json|xml|javascript|yaml|x-ndjson)$|\+(?:json|xml)$/u.test(type);
 
-/** Emits the text of a response, and completes. HTML is converted to Markdown; other text has no title. */
+/** Emits the text of a response, cleaned, and completes. HTML is converted to Markdown; other text has no title. */
 export const article$ = (fetched: Fetched): Observable<Article> =>
   defer(() => {
     const isDocument = isHtml(mediaType(fetched.contentType));
     const text = decoded(fetched, isDocument);
-    return isDocument ? markdown$(text, fetched.url.href) : of({ title: '', text });
+    const article$ = isDocument ? markdown$(text, fetched.url.href) : of({ title: '', text });
+    return article$.pipe(map(cleaned));
   });
+
+const cleaned = ({ title, text }: Article): Article => ({
+  title: untrustedText(title.replace(/\s+/gu, ' ')),
+  text: untrustedText(text),
+});
 
 // ---------------------------------------------------------------- charset
 

@@ -1,6 +1,7 @@
 import type { AnyRun } from '../../values/reply.js';
 import type { Observable } from 'rxjs';
 import type { Call, Finding } from '../../seams/call.js';
+import { untrustedText } from '../../values/untrusted-text.js';
 
 export interface RetrievalQuery {
   /** Keywords or a question, as the user wrote it. */
@@ -106,21 +107,20 @@ const linesOf = ({ text, span }: RetrievedPassage): string => {
 /** Anything that may count as a line end: control characters except tab, and Unicode line separators. */
 const lineEnd = /\r\n|[^\P{Cc}\t]|[\p{Zl}\p{Zp}]/u;
 
-/** Prefixes each line with `> `, so quoted text cannot pass for anything else. */
+/** Cleans text, and prefixes each line with `> `, so quoted text cannot pass for anything else. */
 export const quoteLines = (text: string): string =>
-  text
-    .split(lineEnd)
+  untrustedText(text.split(lineEnd).join('\n'), { labels: false })
+    .split('\n')
     .map((line) => (line === '' ? '>' : `> ${line}`))
     .join('\n');
 
 const maxNameLength = 200;
 
-/** Formats a name on one line, up to 200 characters, without anything that looks like a passage number. */
+/** Cleans a name and formats it on one line, up to 200 characters, without anything that looks like a passage number. */
 export const nameOf = (name: string): string => {
   const cut =
     name.length <= maxNameLength ? name : `${withoutLoneSurrogate(name.slice(0, maxNameLength))}…`;
-  return cut
-    .replace(/[\s\p{Cc}]+/gu, ' ')
+  return untrustedText(cut.replace(/[\s\p{Cc}]+/gu, ' '), { labels: false })
     .replace(/\[([\d, ]*)\]/gu, '($1)')
     .trim();
 };

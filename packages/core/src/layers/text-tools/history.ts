@@ -11,6 +11,7 @@ import {
   type UserMessage,
 } from '../../values/message.js';
 import { written as argumentsText } from '../../models/tool-parts.js';
+import { untrustedText } from '../../values/untrusted-text.js';
 import type { Dialect, DialectWriter } from './dialects.js';
 import { labelWords, type LabelWords, fenceAt, jsonAt, labelAt, tagAt } from './scanner.js';
 
@@ -160,7 +161,7 @@ const resultContent = (
     const isTwin = all.filter((it) => it === name).length > 1;
     const text = write.result({
       tool: isTwin ? `${name} ${all.slice(0, index + 1).filter((it) => it === name).length}` : name,
-      text: quotedResult(textOf(result), words),
+      text: untrustedText(textOf(result), { labels: words.map(([word]) => word) }),
       isError: result.isError,
       isOneOfMany: content.length > 1,
     });
@@ -208,10 +209,6 @@ const quotedThought = (thought: string, words: LabelWords): string =>
     /(?<!`)(?:<tool_call>|<function=[^<>\n]{1,100}>|<\|python_tag\|>|\[TOOL_CALLS\])/g,
     (tag) => `\`${tag}\``,
   );
-
-/** Quotes lines of a result that start with a label: a result must not speak for others. */
-const quotedResult = (text: string, words: LabelWords): string =>
-  byLine(text, (line) => isLabel(line, words));
 
 const byLine = (text: string, isQuoted: (line: string) => boolean): string =>
   text
