@@ -272,8 +272,8 @@ describe('a tool', () => {
     await visitor.screenshot('agent');
   });
 
-  const paying = (): Promise<Visitor> => {
-    const approvals = approvalQueue({ key: 'a key of thirty-two bytes or more', edits: true });
+  const paying = (edits = true): Promise<Visitor> => {
+    const approvals = approvalQueue({ key: 'a key of thirty-two bytes or more', edits });
     const pay = requireApproval(
       tool({
         ...{ name: 'pay', description: 'Pays.', input: schema },
@@ -304,6 +304,14 @@ describe('a tool', () => {
     expect(await edit.getAttribute('aria-disabled')).toBe('false');
     expect(await form.count()).toBe(0);
     expect(await page.getByRole('region', { name: 'Tool pay' }).innerText()).toContain('Done');
+  });
+
+  it('offers no edit that the server would refuse', async () => {
+    const { ask, page } = await paying(false);
+    await ask('Pay!');
+    const form = page.getByRole('form', { name: 'Approval of pay' });
+    await form.getByRole('button', { name: 'Approve' }).waitFor();
+    expect(await form.getByRole('button', { name: 'Edit' }).count()).toBe(0);
   });
 
   it('does not run when the user denies, with a reason', async () => {

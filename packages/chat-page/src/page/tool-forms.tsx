@@ -11,7 +11,7 @@ export const ApprovalForm = ({
   readonly approval: Approval;
   readonly input: unknown;
 }) => {
-  const { toolName, token, expiresAt } = approval;
+  const { toolName, token, expiresAt, mayEdit } = approval;
   const actions = useContext(ActionsContext);
   const [mode, setMode] = useState<'ask' | 'deny' | 'edit' | 'sent'>('ask');
   const [reason, setReason] = useState('');
@@ -85,7 +85,7 @@ export const ApprovalForm = ({
             </button>
             {mode !== 'edit' && (
               <>
-                {input !== undefined && (
+                {mayEdit && input !== undefined && (
                   <button type="button" disabled={isSent} onClick={() => setMode('edit')}>
                     Edit
                   </button>

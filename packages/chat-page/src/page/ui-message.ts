@@ -84,6 +84,8 @@ export interface Approval {
   readonly status: string;
   readonly token?: string;
   readonly expiresAt?: number;
+  /** The server takes an edited input. */
+  readonly mayEdit: boolean;
 }
 
 export interface Suspended {
@@ -326,7 +328,9 @@ const dataPart = (name: string, { id, data }: Fields): UiPart => {
       const until = typeof expiresAt === 'number' ? { expiresAt } : {};
       const token = optional('token', fields['token']);
       const status = textOf(fields['status']);
-      return { type: 'approval', data: { toolCallId, toolName, status, ...token, ...until } };
+      const mayEdit = fields['mayEdit'] === true;
+      const data = { toolCallId, toolName, status, mayEdit, ...token, ...until };
+      return { type: 'approval', data };
     }
     case 'suspended': {
       const localId = textOf(fields['localId']);

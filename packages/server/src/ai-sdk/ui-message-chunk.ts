@@ -64,6 +64,8 @@ export type ApprovalData = ToolCallData &
         readonly token?: string;
         /** When the token expires, in milliseconds since the epoch. */
         readonly expiresAt?: number;
+        /** The client may edit the input. */
+        readonly mayEdit?: true;
       }
     | { readonly status: 'approved' | 'denied' }
   );

@@ -65,7 +65,19 @@ describe('a desk for approvals', () => {
       ...{ tool: 'pay', toolCallId: 'u1', callId: 'c1', sessionId: 's1', expiresAt: 1000 },
       digest: expect.stringMatching(/^[\w-]{43}$/),
       input: { b: [{ d: 1, c: 'é' }], a: 2 },
+      mayEdit: true,
     });
+    subscription.unsubscribe();
+  });
+
+  it.each([
+    [false, undefined],
+    [true, true],
+    [() => false, true],
+  ])('T12: tells a client whether it may edit: %s', async (edits, mayEdit) => {
+    const desk = queueOf({ edits });
+    const { subscription } = heard(desk);
+    expect((await waiting(desk)).mayEdit).toBe(mayEdit);
     subscription.unsubscribe();
   });
 

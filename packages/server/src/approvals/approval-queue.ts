@@ -119,7 +119,8 @@ export const approvalQueue = (options: ApprovalQueueOptions): ApprovalQueue => {
     ...desk,
     // A client shows all requests, and may decide on them in any order.
     approve: Object.assign(
-      (request: ApprovalRequest) => verdictOn$(signer, pending, request, expiresInMs),
+      (request: ApprovalRequest) =>
+        verdictOn$(signer, pending, request, { expiresInMs, mayEdit: edits !== false }),
       { parallel: true },
     ),
     chat: {
@@ -171,7 +172,7 @@ const verdictOn$ = (
   signer: TokenSigner,
   pending: PendingRequests<QueuedRequest>,
   request: ApprovalRequest,
-  expiresInMs: number,
+  { expiresInMs, mayEdit }: { readonly expiresInMs: number; readonly mayEdit: boolean },
 ): Observable<Verdict> =>
   defer(() => {
     if (!isShowable(request.input)) return of(notShowable);
@@ -180,8 +181,9 @@ const verdictOn$ = (
     const expiresAt = scheduler.now() + expiresInMs;
     const verdict$ = new Subject<Verdict>();
     const queued$ = from(signed(signer, request, nonce, expiresAt)).pipe(
-      concatMap((signedRequest) => {
-        pending.add(nonce, { ...signedRequest, request, verdict$, expiresAt, scheduler });
+      concatMap(({ claims, shown: asked }) => {
+        const shown = mayEdit ? { ...asked, mayEdit } : asked;
+        pending.add(nonce, { claims, shown, request, verdict$, expiresAt, scheduler });
         return NEVER;
       }),
     );

@@ -23,6 +23,8 @@ export interface PendingApproval {
   readonly digest: string;
   /** Milliseconds since the epoch, by the scheduler of the call. */
   readonly expiresAt: number;
+  /** The client may edit the input. A test of the queue may still refuse an edit. */
+  readonly mayEdit?: true;
 }
 
 /** The message of the error for a token that has decided. */

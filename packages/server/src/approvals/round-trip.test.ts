@@ -123,7 +123,7 @@ describe.each(['/chat', '/ag-ui'])('over HTTP, from %s to a decision and back', 
       const token = expect.any(String);
       expect(approvalsIn(all)).toMatchObject([
         use,
-        { ...use, token, expiresAt: expect.any(Number) },
+        { ...use, token, expiresAt: expect.any(Number), mayEdit: true },
         use,
       ]);
       expect(JSON.stringify(approvalsIn(all).at(-1))).not.toMatch(/token|Too much/);

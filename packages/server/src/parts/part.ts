@@ -82,6 +82,7 @@ export interface ApprovalToken {
   readonly token: string;
   /** Milliseconds since the epoch. */
   readonly expiresAt: number;
+  readonly mayEdit?: true;
 }
 
 /** An approval that a stream ends with. */

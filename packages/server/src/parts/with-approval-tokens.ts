@@ -81,9 +81,9 @@ const tokenNotice$ = (
       ),
     ),
     take(1),
-    map(({ token, expiresAt }) => ({
+    map(({ token, expiresAt, mayEdit }) => ({
       ...part,
-      notice: { ...notice, approvalToken: { token, expiresAt } },
+      notice: { ...notice, approvalToken: { token, expiresAt, ...(mayEdit && { mayEdit }) } },
     })),
   );
 };
