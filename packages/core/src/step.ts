@@ -96,7 +96,7 @@ export interface Recorded {
   readonly uncertain: (
     id: string,
     toolCall: ToolCallBlock,
-    tool: { readonly idempotent?: boolean } | undefined,
+    tool: { readonly idempotent?: boolean; readonly callsAgents?: boolean } | undefined,
     isRemembered: boolean,
   ) => { readonly then?: 'ask' | 'report' | 'rerun'; readonly output?: ToolOutput };
   readonly isWritten: (id: string) => boolean;

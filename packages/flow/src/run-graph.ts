@@ -1,4 +1,5 @@
 import type { Reply } from '@millrace/core';
+import { callsInAnyOrder } from '@millrace/core/teams';
 import { createSemaphore } from '@millrace/core/traffic';
 import {
   AsyncSubject,
@@ -19,7 +20,7 @@ import {
 import { limits } from './limits.js';
 import { joinTexts } from './render.js';
 import { type FlowChange, noOutput, type Output, type Scope, type Variables } from './scope.js';
-import type { Work, WorkResult } from './work.js';
+import { childCall, type Work, type WorkResult } from './work.js';
 
 export interface CompiledNode {
   readonly id: string;
@@ -74,7 +75,10 @@ type Outcome = { readonly id: string; readonly variables: Variables } &
  * blocks those after it; the others run to their end.
  */
 export const runGraph$ = (graph: CompiledGraph, scope: Scope): Observable<GraphResult> =>
-  defer(() => merge(...createOutcomes(graph, scope).values())).pipe(
+  defer(() => {
+    allowAnyOrder(graph, scope);
+    return merge(...createOutcomes(graph, scope).values());
+  }).pipe(
     takeWhile(({ status }) => status !== 'ended', true),
     reduce((settled, outcome) => settled.set(outcome.id, outcome), new Map<string, Outcome>()),
     concatMap((settled) => {
@@ -90,6 +94,27 @@ export const runGraph$ = (graph: CompiledGraph, scope: Scope): Observable<GraphR
       }),
     ),
   );
+
+/** Components begin as soon as they can. One that waits and has not begun was renamed, or is no longer due, if one after it begins. */
+const allowAnyOrder = ({ nodes }: CompiledGraph, scope: Scope): void => {
+  const { parent } = scope.options;
+  if (parent === undefined) return;
+  const own = childCall('', scope).callId ?? '';
+  const before = new Map<string, ReadonlySet<string>>();
+  for (const { id, upstream, reads } of nodes) {
+    const direct = [...upstream, ...reads];
+    before.set(
+      own + id,
+      new Set(direct.flatMap((it) => [own + it, ...(before.get(own + it) ?? [])])),
+    );
+  }
+  callsInAnyOrder(parent, (begins, waits) => {
+    const earlier = before.get(begins);
+    if (earlier === undefined) return false;
+    // The calls of other items and rounds have graphs of their own.
+    return !waits.startsWith(own) || (before.has(waits) && !earlier.has(waits));
+  });
+};
 
 /** Creates one shared Observable per component, which replays its outcome. */
 const createOutcomes = (

@@ -295,6 +295,7 @@ describe('T13: a suspension below the top', () => {
       tool({
         name: 'ask',
         description: 'Asks two clerks.',
+        callsAgents: true,
         run: (_, parent) => {
           runs += 1;
           return of('a', 'b').pipe(
@@ -378,6 +379,28 @@ describe('T13: a suspension below the top', () => {
       reason: 'answer',
       text: expect.stringContaining('waits for an external result'),
     });
+  });
+
+  it('takes no result if its agent has become one of steps, or is none any more', async () => {
+    const process = begin();
+    const agents = [
+      () => named('root', ['clerk'], [as(clerk(process))]),
+      () => asAgent(sequential(clerk(process)), { name: 'root' }),
+      () => asAgent(parallel(named('x', [], []), clerk(process)), { name: 'root' }),
+    ];
+    for (const before of agents) {
+      for (const after of agents.filter((it) => it !== before)) {
+        const own = { ...process, memory: inProcessMemory() };
+        const first = await sessionOf(own, before()).call('Sign it.');
+        const results = toolResults({ [first.suspensions?.[0]?.toolCall.id ?? '']: 'signed' });
+        const done = process.effects.length;
+        await expect(sessionOf(own, after()).call(results)).rejects.toMatchObject({
+          code: expect.stringMatching(/invalidResume|invalidState/u),
+        });
+        expect(process.effects).toHaveLength(done);
+        expect((await sessionOf(own, before()).call(results)).reason).toBe('answer');
+      }
+    }
   });
 
   it('needs the journal to continue, and the ids of what waits', async () => {

@@ -1,4 +1,5 @@
 import { type MonoTypeOperatorFunction, filter, identity, type Observable, of, tap } from 'rxjs';
+import { assertAwaited, assertCallsAgents, noteContinued } from '../memories/changed-agents.js';
 import {
   continuing,
   remembering,
@@ -7,8 +8,10 @@ import {
   waitingIn,
 } from '../memories/suspend.js';
 import type { LayerContext } from '../seams/layer.js';
+import type { Below } from '../seams/spending.js';
 import { cell } from '../step.js';
 import { isRecord } from '../values/json.js';
+import type { ToolCallBlock } from '../values/message.js';
 import type { CallInfo, Reply } from '../values/reply.js';
 import { isToolResult, isUsage } from '../values/shape.js';
 import { later, toolOutput, type ToolOutput } from '../values/tool-output.js';
@@ -44,6 +47,8 @@ interface Before {
   steps?: ReadonlyMap<string, unknown>;
   /** The outputs of tools that waited themselves. Without a result, they wait on. */
   waiting?: ReadonlyMap<string, ToolOutput>;
+  /** The steps of tools whose calls waited. */
+  callers?: ReadonlySet<string>;
 }
 
 /** The steps of earlier calls that this one continues, by their positions here. */
@@ -58,6 +63,13 @@ const stepsBefore = ({ call, local }: Pick<LayerContext, 'call' | 'local'>) => {
     );
   });
   known.waiting = new Map(all.flatMap(([id, value]) => waitingOutput(value).map((it) => [id, it])));
+  const waits = all.filter(([, value]) => isWaiting(value)).map(([id]) => id);
+  known.callers = new Set(waits.filter((id) => known.waiting?.has(id) === false));
+  noteContinued(local, {
+    all: all.map(([id]) => id),
+    waiting: waits,
+    asking: known.waiting.keys(),
+  });
   return (known.steps = new Map(
     all.flatMap(([id, value]) => (isWaiting(value) ? [] : [[id, paid(value)]])),
   ));
@@ -86,16 +98,22 @@ const paid = (value: unknown): unknown =>
 /** The late result of a tool call that waited; none if its calls did, so that it runs again. */
 export const waitedIn =
   ({ call, local }: Pick<LayerContext, 'call' | 'local'>) =>
-  (id: string, toolCallId: string): { readonly output?: ToolOutput } | undefined => {
+  (
+    id: string,
+    { id: toolCallId, name, suspends }: ToolCallBlock,
+    tool: { readonly callsAgents?: boolean } | undefined,
+  ): { readonly output?: ToolOutput } | undefined => {
     if (call.parentId === undefined) return undefined;
     const result = local(continuing).results.get(suspensionId(call, toolCallId));
     if (result !== undefined) {
+      if (suspends === undefined) assertAwaited(name, tool);
       const { content, isError, details } = result;
       return { output: toolOutput({ content, isError, details }) };
     }
-    const { steps, waiting } = local(before);
+    const { steps, waiting, callers } = local(before);
     const output = waiting?.get(`${call.callId}/${id}`);
     if (output !== undefined) return { output };
+    if (callers?.has(`${call.callId}/${id}`) === true) assertCallsAgents(name, tool);
     return steps?.has(`${call.callId}/${id}/intent`) === true ? {} : undefined;
   };
 
@@ -103,13 +121,19 @@ const withheld = cell('call', () => ({ isWaiting: false }));
 
 /** Reports the suspended tool calls of a call to the tool that made it. */
 export const reportingAbove = (context: LayerContext): MonoTypeOperatorFunction<Reply> => {
-  const { above, call, layers, lineage, local } = context;
+  const { above, call, hooks, layers, lineage, local } = context;
   const [root, ...inner] = lineage;
   if (!above || !root || !layers.includes(suspendBelow)) return identity;
   return tap(({ reason }) => {
     const { run } = local(outcome);
     const has = ({ callId }: CallInfo): boolean => local(remembering).has(callId);
     if (reason !== 'suspended' || run === undefined || !has(root) || inner.some(has)) return;
+    const unmarked = unmarkedAbove(above.below);
+    if (unmarked !== undefined) {
+      const message = `The tool '${unmarked}' called an agent that waits, and cannot run again to continue it: set 'callsAgents: true' on the tool.`;
+      hooks.report(hooks.iteration(), { type: 'warning', message });
+      return;
+    }
     local(withheld).isWaiting = true;
     const { output } = above.below;
     const before = output?.().suspended?.below?.waiting ?? [];
@@ -121,6 +145,10 @@ export const reportingAbove = (context: LayerContext): MonoTypeOperatorFunction<
     };
   });
 };
+
+/** The name of the first tool above, at any depth, that cannot run again to continue its calls. */
+const unmarkedAbove = ({ unmarked, above }: Below): string | undefined =>
+  unmarked ?? (above === undefined ? undefined : unmarkedAbove(above));
 
 /** Emits no suspended reply: the tool that made the call waits, too. */
 export const withoutSuspended =

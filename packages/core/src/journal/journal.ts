@@ -33,7 +33,8 @@ import { checkOptions, defined, having, isFunction, oneOf, type Rule } from '../
 import { keySeed, toolScopeOf } from '../seams/tool-context.js';
 import { outcome } from '../run.js';
 import { cell, type Perform, recorded } from '../step.js';
-import { suspensionsIn } from '../memories/suspend.js';
+import { reach } from '../memories/changed-agents.js';
+import { suspendBelow, suspensionsIn } from '../memories/suspend.js';
 import type { ToolContext } from '../tools/types.js';
 import {
   type CallRecord,
@@ -234,6 +235,9 @@ const recording = (
     const above = parentId === undefined ? undefined : context.local(logs).get(parentId);
     if (above === undefined) return (call$) => open(context, call$);
     const journal = continuedBelow(above.journal, context);
+    if (context.layers.includes(suspendBelow)) {
+      reach(context, (id) => above.journal.isWritten?.(id) === true);
+    }
     begin(context, { ...above, journal, isOutermost: false });
     return withoutSuspended(context);
   },

@@ -66,7 +66,7 @@ const uncertainBy =
     waited: ReturnType<typeof waitedIn>,
   ): Recorded['uncertain'] =>
   (id, toolCall, tool, isRemembered) => {
-    const known = waited(id, toolCall.id);
+    const known = waited(id, toolCall, tool);
     if (known !== undefined) return known;
     if (tool?.idempotent === true) return { then: 'rerun' };
     // Without a memory, no later call could supply the result.

@@ -11,6 +11,7 @@ import { phase } from '../seams/phase.js';
 import { cell, recorded } from '../step.js';
 import type { CallInfo } from '../values/reply.js';
 import { addUsage, noUsage } from '../values/usage.js';
+import { assertAllReached, assertCallsAgents } from './changed-agents.js';
 import { MillraceError } from '../values/errors.js';
 import { parsedJson } from '../values/json.js';
 import { checkOptions, defined, type Rule } from '../values/options.js';
@@ -170,7 +171,12 @@ export const continueBelow = (
 };
 
 const continued$ = (context: Context, run: OpenRun) => {
-  const { call, limits, local, toolkit } = context;
+  const { call, interruption, limits, local, toolkit } = context;
+  // All are checked before the first one runs. A recorded one does not run.
+  local(continuing).tools.forEach(({ toolCall: { name } }, index) => {
+    const isWritten = local(recorded).by?.isWritten(`${run.iteration}/${index}`) === true;
+    if (!isWritten) assertCallsAgents(name, toolkit.find(name));
+  });
   return from(local(continuing).tools).pipe(
     mergeMap(({ toolCall }, index) => {
       const tool = toolkit.find(toolCall.name);
@@ -179,6 +185,7 @@ const continued$ = (context: Context, run: OpenRun) => {
     }, limits.parallel),
     toArray(),
     map((ran) => {
+      if (interruption.current === undefined) assertAllReached(context);
       ran.sort((a, b) => a.index - b.index);
       const usage = ran.map((it) => it.usage).reduce(addUsage, noUsage);
       const late = ran.map(({ result }) => result);

@@ -67,7 +67,9 @@ export const createToolRun = (
   if (tool === undefined) return settledRun(decision, gone(name), { executed: true, failed: true });
   const abort = new LazyAbort();
   const stepId = `${run.iteration}/${plan.index}`;
-  const toolContext = context.toolContext({ toolCallId: toolCall.id, stepId }, run, abort);
+  const unmarked = tool.callsAgents === true ? undefined : name;
+  const lending = { toolCallId: toolCall.id, stepId, unmarked };
+  const toolContext = context.toolContext(lending, run, abort);
   let failure: unknown;
   const failedInterceptor = (error: unknown): never => {
     failure = error;

@@ -21,6 +21,8 @@ export interface Lending {
   readonly toolCallId: string;
   readonly stepId: string;
   readonly purpose?: string | undefined;
+  /** The name of a tool that cannot run again to continue its calls. */
+  readonly unmarked?: string | undefined;
   /** Calls made with it speak for this call. */
   readonly speaks?: boolean;
 }

@@ -20,6 +20,12 @@ export interface Below {
   halt?: MillraceError;
   /** Overrides it, too. */
   output?: () => ToolOutput;
+  /** The beginning of the ids of the calls. */
+  readonly base: string;
+  /** The name of the tool, if it cannot run again to continue its calls. */
+  readonly unmarked: string | undefined;
+  /** The same of the tool call that has made the call of this one. */
+  readonly above: Below | undefined;
 }
 
 export const noSpending: Spending = { usage: noUsage, models: {}, toolCalls: 0 };

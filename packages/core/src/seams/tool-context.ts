@@ -21,7 +21,7 @@ export const isWithin = (parent: ToolContext | undefined, call: CallInfo): boole
 export const createToolContext = (
   scope: CallContext,
   toolkit: LiveToolkit,
-  { toolCallId, stepId, purpose, speaks = false }: Lending,
+  { toolCallId, stepId, purpose, unmarked, speaks = false }: Lending,
   { iteration, messages, kept }: Pick<OpenRun, 'iteration' | 'messages' | 'kept'>,
   abort: LazyAbort,
   /** Whether the tool call has ended, so that no call may start. */
@@ -49,7 +49,8 @@ export const createToolContext = (
   // Calls of deciders have other ids than those of the run: a resumed call may skip the decision.
   const prefix = `${callId}/${idPartOf(toolCallId)}${purpose === undefined ? '' : `+${purpose}`}`;
   const callIds = { prefix, count: 0 };
-  scopes.set(context, { scope, stepId, isOver, below: { spent: noSpending }, callIds, speaks });
+  const below = { spent: noSpending, base: prefix, unmarked, above: scope.above?.below };
+  scopes.set(context, { scope, stepId, isOver, below, callIds, speaks });
   return context;
 };
 

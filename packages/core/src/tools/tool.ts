@@ -103,6 +103,7 @@ const rules: Readonly<Record<keyof ToolDefinition<unknown>, Rule>> = {
   ],
   dedupe: isFlag,
   idempotent: isFlag,
+  callsAgents: isFlag,
   vendorOptions: [
     (value) => isRecord(value) && Object.values(value).every(isRecord),
     'an object of fields by vendor, such as { Anthropic: { defer_loading: true } }',

@@ -50,6 +50,11 @@ export interface ToolPolicy {
   readonly retry?: ToolRetry;
   /** Running twice with the same `idempotencyKey` has the effect of once: a resume may run it again. Default: false. */
   readonly idempotent?: boolean;
+  /**
+   * Its run calls agents, with its context as their `parent`. If one of them waits, the tool runs again to continue it: its own
+   * effects should be tools of the agents. Without it, a call below does not suspend those above (`suspendBelow`). Default: false.
+   */
+  readonly callsAgents?: boolean;
   /** Answers an identical tool call with the earlier result, within a call. Default: false. */
   readonly dedupe?: boolean;
   /** Further fields of the tool in requests, by vendor. Each vendor gets its own. Default: none. */

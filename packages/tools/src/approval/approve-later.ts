@@ -78,6 +78,7 @@ export const approveLater = (guarded: Tool, options: ApproveLaterOptions = {}): 
     exclusive,
     // Its calls are recorded, so it can run again.
     idempotent: true,
+    callsAgents: true,
     timeoutMs: Math.max(600_000, timeoutMs),
     run: (input, parent) =>
       problems$(guarded, input).pipe(

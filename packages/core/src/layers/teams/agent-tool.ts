@@ -102,6 +102,7 @@ export const agentTool = <const Schema extends InputSchema = DelegationSchema>(
     timeoutMs: 600_000,
     // The journal of the parent call records its calls, so resuming does not repeat them.
     idempotent: true,
+    callsAgents: true,
     ...defined(policy),
     name,
     description,

@@ -20,6 +20,7 @@ import { isRecord } from '../../values/json.js';
 import type { Answer } from '../../seams/layer.js';
 import { renamed } from '../../journal/forked-records.js';
 import { history } from '../../memories/conversation.js';
+import { assertAllReached, assertCallsAgents } from '../../memories/changed-agents.js';
 import { addLate, continuing } from '../../memories/suspend.js';
 import type { AssistantMessage, Block, ContentBlock, Message } from '../../values/message.js';
 import { areBlocks, isContentBlock, plainBlock, textBlock, textOf } from '../../values/message.js';
@@ -77,6 +78,8 @@ const runStep = (step: Composable): ((context: CallContext) => Answer) => {
       const before = waitingStep(call, openRun, context);
       return answer$(run, before?.run ?? openRun, before?.call ?? call, context).pipe(
         concatMap(({ answer, usage, later }) => {
+          const isCut = context.interruption.current !== undefined;
+          if (before !== undefined && !isCut) assertAllReached(context);
           const { taken = [] } = context.local(steerings).get(context.call.callId) ?? {};
           const steered = append(openRun, ...taken);
           const spent = tokensIn(usage) === 0 ? steered : spend(steered, usage, 'steps');
@@ -173,7 +176,8 @@ const waitingStep = (call: Call, run: OpenRun, { above, call: { callId }, local 
   const [waiting] = local(continuing).tools;
   // Calls below the top replay their steps.
   if (waiting === undefined || above !== undefined) return undefined;
-  const { id: toolCallId } = waiting.toolCall;
+  const { id: toolCallId, name } = waiting.toolCall;
+  if (!ofSteps.test(toolCallId)) assertCallsAgents(name, undefined);
   const former = toolCallId.slice(0, -stepsCall.length - 1);
   const at = run.messages.findIndex(({ id }) => id === toolCallId);
   const earlier = run.messages.slice(0, at).map((message) => renamed(message, former, callId));
