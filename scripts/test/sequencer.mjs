@@ -14,6 +14,7 @@ const slow = [
   'store/src/(embedded|postgres)/',
   'examples/(docs|examples)',
   'fault-suite/',
+  'hostile-suite/',
   'files/file-tools',
   'client-suite/',
   'mcp-suite/',
