@@ -12,7 +12,10 @@ export const createCursor = (leads: RegExp) => {
   let at = 0;
   let isEnd = false;
   let isLineStart = true;
-  let isInline = false;
+  /** The number of backticks that inline code started with, or 0. */
+  let inline = 0;
+  /** The start of the line. */
+  let head = '';
   let fence: string | undefined;
 
   const left = (): number => text.length - at;
@@ -23,7 +26,8 @@ export const createCursor = (leads: RegExp) => {
     const line = piece.slice(piece.lastIndexOf('\n') + 1);
     const isNext = line.length < piece.length;
     isLineStart = (isNext || isLineStart) && line.trim() === '';
-    isInline &&= !isNext;
+    if (isNext) inline = 0;
+    head = ((isNext ? '' : head) + line).slice(0, 4);
     return piece;
   };
   const takeTo = (end: number): string => take((end < 0 ? text.length : end) - at);
@@ -83,7 +87,11 @@ export const createCursor = (leads: RegExp) => {
       return isLineStart;
     },
     get isInCode() {
-      return isInline || fence !== undefined;
+      return inline > 0 || fence !== undefined || /^ {0,3}>/.test(head);
+    },
+    /** Whether the line is indented as code is. */
+    get isIndented() {
+      return /^(?: {4}|\t)/.test(head);
     },
     peek,
     take,
@@ -91,7 +99,8 @@ export const createCursor = (leads: RegExp) => {
     /** A mark ends a line, and code. */
     beginLine: () => {
       isLineStart = true;
-      isInline = false;
+      inline = 0;
+      head = '';
       fence = undefined;
     },
     /** Whether a mark is here, in any case: models vary the case of tags. */
@@ -116,7 +125,10 @@ export const createCursor = (leads: RegExp) => {
       if (marks === undefined) return takeTo(nextLead());
       if (marks.length === left() && marks.length < maxHead && !isEnd) return undefined;
       if (isLineStart && marks.length >= 3) fence = marks;
-      else if (marks.startsWith('`')) isInline = !isInline;
+      else if (marks.startsWith('`')) {
+        if (inline === 0) inline = marks.length;
+        else if (inline === marks.length) inline = 0;
+      }
       return take(marks.length);
     },
     /** The same within a thought, which has no code. */

@@ -33,6 +33,16 @@ export type Reader = ReturnType<typeof createReader>;
 
 type State = () => boolean;
 
+interface HeldCall {
+  readonly read: readonly WrittenCall[];
+  /** With all marks, as it is shown if it turns out to be quoted. */
+  written: string;
+  readonly isWithinLine: boolean;
+}
+
+const callInText =
+  'It has a tool call within other text, so the call may be an example. Write only the call, or your answer without it.';
+
 /** A state machine over the text of one reply. The result does not depend on how the text is divided. */
 export const createReader = (init: ReaderInit) => {
   const { tags, formats, isOpened, tools, emit, mayRetract } = init;
@@ -43,13 +53,20 @@ export const createReader = (init: ReaderInit) => {
   /** Whether nothing but thoughts and space has come so far. */
   let isStart = true;
   let hasThought = false;
+  let hasText = false;
+  /** Calls after text: they are quotations if the text continues. */
+  let held: HeldCall[] = [];
+  /** A call that is not complete may have ended within a quotation. */
+  let hasBroken = false;
   /** Closing marks that are dropped, as their opening marks were. */
   let pending: readonly string[] = [];
 
   const drop = (length: number): true => {
-    cursor.take(length);
+    const dropped = cursor.take(length);
     cursor.beginLine();
-    writer.cut();
+    const last = held.at(-1);
+    if (last === undefined) writer.cut();
+    else last.written += dropped;
     return true;
   };
   const headAt = (head: RegExp, from: number): RegExpExecArray | 'more' | undefined => {
@@ -74,13 +91,41 @@ export const createReader = (init: ReaderInit) => {
 
   const text: State = () => {
     if (cursor.left === 0) return false;
-    const found = cursor.isInCode ? undefined : firstOf(marks, (look) => look());
+    const isQuoted = cursor.isInCode || (cursor.isIndented && hasText && !writer.isCut);
+    const found = isQuoted ? undefined : firstOf(marks, (look) => look());
     if (found !== undefined) return found === true;
     const run = cursor.takeRun();
     if (run === undefined) return false;
-    if (run.trim() !== '') isStart = false;
-    writer.write('text', run);
+    writeText(run);
     return true;
+  };
+  const writeText = (written: string): void => {
+    const last = held.at(-1);
+    if (written.trim() === '' && last !== undefined) {
+      last.written += written;
+      return;
+    }
+    if (written.trim() !== '') {
+      isStart = false;
+      hasText = true;
+      quoteHeld(true);
+    }
+    writer.write('text', written);
+  };
+  /** The model is asked again about a call on lines of its own: it may have been meant. */
+  const quoteHeld = (isReported: boolean): void => {
+    const quoted = held;
+    held = [];
+    for (const { written, isWithinLine } of quoted) {
+      writer.write('text', written);
+      if (isReported && !isWithinLine) init.emitCall({ problem: callInText }, written);
+    }
+  };
+  const emitHeld = (): void => {
+    const calls = held;
+    held = [];
+    if (calls.length > 0) writer.cut();
+    for (const { read, written } of calls) read.forEach((each) => init.emitCall(each, written));
   };
   const openThought = (): Found =>
     isStart
@@ -102,6 +147,8 @@ export const createReader = (init: ReaderInit) => {
           const mayGrow = !cursor.isEnd && after.length < maxHead && after.trim() === '';
           if (!cursor.isLineStart && isLast && mayGrow && !after.includes('\n')) return 'more';
           if (!cursor.isLineStart && !isLast) return undefined;
+          quoteHeld(false);
+          hasText = false;
           if (mayRetract()) writer.retract('thinking', 'The text before the answer was a thought.');
           hasThought = true;
           isStart = true;
@@ -110,6 +157,8 @@ export const createReader = (init: ReaderInit) => {
   /** The header of a message in the channels of gpt-oss. */
   const harmonyMessage = (): Found => {
     const next = cursor.peek();
+    // The space before may indent it.
+    if (!isStart && /^\s/.test(next)) return undefined;
     const [whole, before, channel, after] = harmonyHeader.exec(next) ?? [];
     if (whole === undefined) {
       return mayBeHarmony(next, isStart) && next.length < maxHead && !cursor.isEnd
@@ -218,9 +267,11 @@ export const createReader = (init: ReaderInit) => {
   let lead = '';
   let body = '';
   let isOwn = false;
+  let isWithinLine = false;
   let hasClosed = false;
 
   const beginCall = (next: Format, toolName: string | undefined, length: number): void => {
+    isWithinLine = !cursor.isLineStart;
     isOwn = next.isToken === true || cursor.isLineStart;
     lead = cursor.take(length);
     format = next;
@@ -251,7 +302,7 @@ export const createReader = (init: ReaderInit) => {
     body = isClosed ? whole.slice(0, end) : whole;
     settle(!isClosed);
     const close = format.closes.find((it) => whole.startsWith(it, end)) ?? '';
-    if (isClosed) writer.write('text', whole.slice(end + close.length));
+    if (isClosed) writeText(whole.slice(end + close.length));
   };
   const isClosedHere = (): boolean =>
     [...format.closes, ...pending].some((close) => cursor.startsWith(close) === true);
@@ -272,19 +323,23 @@ export const createReader = (init: ReaderInit) => {
   };
   /** A call that is cut off runs nothing, nor does one within a line that names no tool. */
   const settle = (isCut: boolean): void => {
-    const read: readonly WrittenCall[] = isCut
-      ? [{ name: named ?? bareName(body, tools), problem: 'The tool call is not complete.' }]
-      : format.read(body, named, tools);
+    const problem = hasBroken ? 'It follows a tool call that is not complete.' : undefined;
+    const why = isCut ? 'The tool call is not complete.' : problem;
+    const read: readonly WrittenCall[] =
+      why === undefined
+        ? format.read(body, named, tools)
+        : [{ name: named ?? bareName(body, tools), problem: why }];
+    hasBroken ||= isCut;
     const names = isOwn || read.some(({ name }) => name !== undefined && tools.has(name));
     const written = lead + body;
     isStart = false;
     state = names ? afterCall : text;
-    if (!names) {
-      writer.write('text', written);
-      return;
+    if (!names) writeText(written);
+    else if (hasText) held.push({ read, written, isWithinLine });
+    else {
+      writer.cut();
+      read.forEach((each) => init.emitCall(each, written));
     }
-    writer.cut();
-    read.forEach((each) => init.emitCall(each, written));
   };
   /** Closing marks, or another call in the same mark. */
   const afterCall: State = () => {
@@ -338,9 +393,8 @@ export const createReader = (init: ReaderInit) => {
       state = call;
       return true;
     }
-    isStart = false;
     state = text;
-    writer.write('text', body);
+    writeText(body);
     return true;
   };
 
@@ -364,6 +418,7 @@ export const createReader = (init: ReaderInit) => {
       cursor.end();
       const isCalling = state !== text && state !== thought && state !== afterCall;
       if (isWhole || !isCalling) run();
+      emitHeld();
       if (isWhole && isOpened && state === thought && mayRetract()) {
         writer.retract('text', 'The text is the answer: the thought did not end.');
       }

@@ -10,6 +10,8 @@ export const createCursor = () => {
   let latest = '';
   let last = '';
   let isInCode = false;
+  /** The start of the line. */
+  let head = '';
 
   const take = (length: number): string => {
     const piece = text.slice(at, at + length);
@@ -20,6 +22,7 @@ export const createCursor = () => {
     const line = piece.lastIndexOf('\n');
     const isBlank = line < piece.length - 1 ? piece.slice(line + 1).trim() === '' : true;
     const marks = piece.slice(line + 1).split('`').length - 1;
+    head = ((line < 0 ? head : '') + piece.slice(line + 1)).slice(0, 4);
     isInCode = (line < 0 && isInCode) !== (marks % 2 === 1);
     isLineStart = line < 0 ? isLineStart && isBlank : isBlank;
     return piece;
@@ -68,6 +71,10 @@ export const createCursor = () => {
     },
     get isInCode() {
       return isInCode;
+    },
+    /** Whether the line is one of a block quote. */
+    get isInQuote() {
+      return /^ {0,3}>/.test(head);
     },
     get last() {
       return last;

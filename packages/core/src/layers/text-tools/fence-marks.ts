@@ -61,7 +61,8 @@ export const createFenceMarks = (parser: ParserState, { bareJson, isPreamble }: 
     if (next === 'more') return 'more';
     const { label, tag } = next;
     const isAction = tag?.type === 'call' || tag?.type === 'function' || tag?.type === 'action';
-    if (isWhole && (label !== undefined || isAction)) {
+    // No dialect has tags in a fence: after prose, they are an example.
+    if (isWhole && (label !== undefined || (isAction && !isPreamble()))) {
       parser.isTemplate = isPreamble();
       cursor.take(offset);
       cursor.isLineStart = true;

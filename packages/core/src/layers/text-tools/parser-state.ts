@@ -35,6 +35,9 @@ export interface ParserState {
   /** The content of fences in prose may be an example: it is one if prose follows. */
   isTemplate: boolean;
   followsTemplate: boolean;
+  /** The action began after prose or within a line: it is quoted if text follows. */
+  isEmbedded: boolean;
+  followsEmbedded: boolean;
   input: State;
   toProse(): void;
 }

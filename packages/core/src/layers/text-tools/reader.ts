@@ -70,11 +70,13 @@ export const createReader = ({
       cursor,
       parser.code !== undefined ? /\n/g : isLiteral || isPlain ? /[\n<[]/g : /[\n<{[]/g,
     );
-    if (parser.followsTemplate && run.trim() !== '') result.conflict ??= actionInText;
+    const mayBeExample = parser.followsTemplate || parser.followsEmbedded;
+    if (mayBeExample && run.trim() !== '') result.conflict ??= actionInText;
     output.addText(run);
     return true;
   };
   const markInAnswer = (): Found => {
+    if (cursor.isInQuote) return undefined;
     if (!cursor.isLineStart) {
       const tag = tagAt(cursor.peek(2 * maxPeek), cursor.isEnd);
       if (tag === 'more') return 'more';
@@ -111,6 +113,7 @@ export const createReader = ({
   const mark = (): Found => {
     const text = cursor.peek(2 * maxPeek);
     if (isPlain) return thoughtTag(text);
+    if (cursor.isInQuote) return undefined;
     if (cursor.isLineStart) {
       const followsThought = output.channel === 'thought' && output.isLabelled;
       const label = labelAt(text, words, cursor.isEnd, followsThought);
@@ -122,7 +125,7 @@ export const createReader = ({
       if (named !== undefined) return named;
     }
     // In backticks, it is only mentioned.
-    const tag = cursor.last === '`' ? undefined : tagAt(text, cursor.isEnd);
+    const tag = cursor.isInCode || cursor.last === '`' ? undefined : tagAt(text, cursor.isEnd);
     if (tag === 'more') return 'more';
     if (tag !== undefined) return takeTag(tag);
     return bareJson(0, undefined);
@@ -150,7 +153,8 @@ export const createReader = ({
         return true;
       case 'action':
       case 'input':
-        if (isPreamble()) result.hasPreamble = true;
+        parser.isEmbedded = isPreamble();
+        if (parser.isEmbedded) result.hasPreamble = true;
         cursor.take(length);
         output.switchTo(isProse() ? output.channel : 'thought');
         cursor.mark();
@@ -191,6 +195,7 @@ export const createReader = ({
       if (after === '' && cursor.left < length + maxPeek && !cursor.isEnd) return 'more';
       if (!/^[{[<]/.test(after)) return undefined;
     }
+    parser.isEmbedded = !cursor.isLineStart || isPreamble() || kind === 'answer';
     if (kind === 'own') output.switchTo(isProse() ? output.channel : 'thought');
     cursor.take(length);
     if (kind === 'own') cursor.mark();
@@ -205,6 +210,7 @@ export const createReader = ({
     for (const name of parser.needs.tools.keys()) {
       const lead = `${name}[ARGS]`;
       if (text.startsWith(lead)) {
+        parser.isEmbedded = isPreamble();
         output.switchTo(output.channel === 'undecided' ? 'thought' : output.channel);
         cursor.take(lead.length);
         cursor.mark();
@@ -240,6 +246,7 @@ export const createReader = ({
     fence: string | undefined,
   ): 'found' => {
     const { channel } = output;
+    parser.isEmbedded = false;
     if (kind === 'own') output.switchTo(channel === 'undecided' ? 'thought' : channel);
     cursor.mark();
     cursor.take(offset);
@@ -260,6 +267,8 @@ export const createReader = ({
     openFences: 0,
     isTemplate: false,
     followsTemplate: false,
+    isEmbedded: false,
+    followsEmbedded: false,
     input: () => false,
     toProse: () => {
       parser.state = prose;
@@ -341,6 +350,7 @@ const createThoughtStates = (parser: ParserState) => {
     output.switchTo('undecided');
     output.retract();
     resetToThought(result);
+    parser.followsEmbedded = false;
     cursor.isLineStart = true;
   };
   const endThought = (): void => {
