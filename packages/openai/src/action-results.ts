@@ -1,5 +1,5 @@
 import { type ContentBlock, textOf, type ToolResultBlock } from '@millrace/core';
-import { isRecord, parsedJson } from '@millrace/core/values';
+import { canonicalJson, isRecord, parsedJson } from '@millrace/core/values';
 import { type JsonRecord, textAt } from '@millrace/wire';
 import { mediaOf, resultText } from './content.js';
 import { addressOf, inlined } from './media.js';
@@ -29,7 +29,7 @@ export const besideAction = (
 type Write = (id: string, result: ToolResultBlock, call: JsonRecord) => JsonRecord;
 
 const writers: ReadonlyMap<string, Write> = new Map<string, Write>([
-  ['mcp_approval_request', (id, result) => approvalOf(id, result)],
+  ['mcp_approval_request', (id, result, call) => approvalOf(id, result, call)],
   [
     'local_shell_call',
     (id, result) => ({ type: 'local_shell_call_output', id, output: resultText(result) }),
@@ -64,12 +64,22 @@ const writers: ReadonlyMap<string, Write> = new Map<string, Write>([
   ],
 ]);
 
-/** Only an explicit yes approves, as with `approveLater`. */
-const approvalOf = (id: string, result: ToolResultBlock): JsonRecord => {
+/** Only an explicit yes approves, as with `approveLater`, and only to the arguments that the vendor will use. */
+const approvalOf = (id: string, result: ToolResultBlock, call: JsonRecord): JsonRecord => {
   const given = parsedJson(textOf(result));
-  const { approved, reason } = isRecord(given) ? given : { approved: given, reason: undefined };
-  const approve = approved === true && !result.isError;
-  const why = typeof reason === 'string' ? reason : result.isError ? textOf(result) : '';
+  const { approved, reason, input }: JsonRecord = isRecord(given) ? given : { approved: given };
+  const isEdited =
+    input !== undefined &&
+    canonicalJson(input) !== canonicalJson(parsedJson(textAt(call, 'arguments')));
+  const approve = approved === true && !result.isError && !isEdited;
+  const why =
+    typeof reason === 'string'
+      ? reason
+      : result.isError
+        ? textOf(result)
+        : isEdited
+          ? 'The arguments cannot be edited.'
+          : '';
   return {
     type: 'mcp_approval_response',
     approval_request_id: id,

@@ -1,9 +1,10 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { createServer, type Server } from 'node:http';
-import { createAgent, tool, toolResults } from '@millrace/core';
+import { createAgent, tool, toolOutput, toolResults } from '@millrace/core';
 import { jsonSchema } from '@millrace/core/schema';
 import { sessions } from '@millrace/core/sessions';
 import { at, listAt } from '@millrace/wire';
+import type { ResponsesOptions } from './options.js';
 import { openai } from './vendors.js';
 
 type Json = Readonly<Record<string, unknown>>;
@@ -15,7 +16,9 @@ afterEach(() => {
 });
 
 /** Answers with one response after the other, and keeps the bodies of the requests. */
-const serve = async (...outputs: readonly (readonly Json[])[]) => {
+const serve = async (...outputs: readonly (readonly Json[])[]) => serveWith({}, ...outputs);
+
+const serveWith = async (options: ResponsesOptions, ...outputs: readonly (readonly Json[])[]) => {
   const bodies: unknown[] = [];
   server = createServer((request, response) => {
     let text = '';
@@ -31,7 +34,10 @@ const serve = async (...outputs: readonly (readonly Json[])[]) => {
   const address = server.address();
   const port = typeof address === 'object' ? address?.port : undefined;
   const baseUrl = `http://127.0.0.1:${port ?? 0}/v1`;
-  const model = openai.responses('gpt-5-mini', { apiKey: 'k', baseUrl, retry: false });
+  const model = openai.responses('gpt-5-mini', {
+    ...{ apiKey: 'k', baseUrl, retry: false },
+    ...options,
+  });
   return { model, inputs: () => bodies.map((body) => listAt(body, 'input')), bodies };
 };
 
@@ -59,7 +65,24 @@ describe('X30: items that wait for the program', () => {
       { approved: false, reason: 'Too risky.' },
       { approve: false, reason: 'Too risky.' },
     ],
-    ['anything else', 'sure', { approve: false }],
+    ...['sure', 'yes', '"true"', 1, [true], null, { approve: true }, { approved: 'true' }].map(
+      (other): [string, unknown, Json] => [
+        `anything else: ${JSON.stringify(other)}`,
+        other,
+        { approve: false },
+      ],
+    ),
+    ['a yes to the same arguments', { approved: true, input: { dice: '2d4' } }, { approve: true }],
+    [
+      'a yes to other arguments',
+      { approved: true, input: { dice: '9d9' } },
+      { approve: false, reason: 'The arguments cannot be edited.' },
+    ],
+    [
+      'an error',
+      toolOutput({ content: 'true', isError: true }),
+      { approve: false, reason: 'true' },
+    ],
   ])('an approval of a hosted tool is resumed: %s', async (_, decision, decided) => {
     const { model, inputs } = await serve([approval], [message('Done.')]);
     const session = sessions(createAgent({ model })).open('u');
@@ -68,7 +91,8 @@ describe('X30: items that wait for the program', () => {
     expect(suspensions).toMatchObject([
       {
         toolCall: { id: 'mcpr_1', name: 'approve_roll', input: { dice: '2d4' } },
-        request: { tool: 'roll', server: 'dice' },
+        request: { tool: 'roll', server: 'dice', input: { dice: '2d4' } },
+        from: 'client',
       },
     ]);
     const reply = await session.call(toolResults({ mcpr_1: decision }));
@@ -77,6 +101,28 @@ describe('X30: items that wait for the program', () => {
       approval,
       { type: 'mcp_approval_response', approval_request_id: 'mcpr_1', ...decided },
     ]);
+  });
+
+  it.each([
+    [undefined, 'client'],
+    ['client', 'client'],
+    ['program', 'program'],
+  ] as const)(
+    'T13: mcpApprovals: %s lets the %s decide, and changes no other call',
+    async (given, from) => {
+      const shell = item('shell_call', { action: { commands: ['ls'] } });
+      const { model } = await serveWith({ mcpApprovals: given }, [approval, shell]);
+      const { suspensions = [] } = await sessions(createAgent({ model })).open('u').call('?');
+      expect(suspensions.map((it) => [it.toolCall.name, it.from])).toEqual([
+        ['approve_roll', from],
+        ['shell', 'program'],
+      ]);
+    },
+  );
+
+  it('mcpApprovals is a source of results', () => {
+    const options = JSON.parse('{"apiKey":"k","mcpApprovals":"nobody"}') as ResponsesOptions;
+    expect(() => openai.responses('gpt-5-mini', options)).toThrow(/'mcpApprovals' must be/u);
   });
 
   const item = (type: string, fields: Json): Json => ({ type, id: 'i1', call_id: 'c1', ...fields });

@@ -1,4 +1,4 @@
-import type { ModelContext, ModelRequest } from '@millrace/core';
+import type { ModelContext, ModelRequest, ResultSource } from '@millrace/core';
 import { isFlag, isObject, isText, oneOf, type Rule } from '@millrace/core/values';
 import { type JsonRecord, type Reader, settingsRules, type VendorSettings } from '@millrace/wire';
 import type { Profile, ReasoningEffort, Verbosity } from './profile.js';
@@ -65,6 +65,11 @@ export interface ResponsesOptions extends EndpointOptions {
   readonly builtInTools?: readonly JsonRecord[] | undefined;
   /** Whether the vendor stores the conversation. Default: false. */
   readonly store?: boolean | undefined;
+  /**
+   * Who may decide on calls of hosted MCP tools that require approval. `client`: the person who chats, over any server, or
+   * your program. `program`: your program only; servers hide the request, and refuse a decision. Default: `client`.
+   */
+  readonly mcpApprovals?: ResultSource | undefined;
 }
 
 export const chatRules: Readonly<Record<keyof EndpointOptions, Rule>> = {
@@ -84,4 +89,5 @@ export const responsesRules: Readonly<Record<keyof ResponsesOptions, Rule>> = {
   reasoningSummary: oneOf('auto', 'concise', 'detailed'),
   builtInTools: [Array.isArray, 'a list of tools in the format of the vendor'],
   store: isFlag,
+  mcpApprovals: oneOf('client', 'program'),
 };

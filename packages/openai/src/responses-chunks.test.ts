@@ -255,7 +255,10 @@ describe('a response', () => {
     expect(action(item)).toMatchObject({
       id: 'mcpr_1',
       name: 'approve_roll',
-      suspends: { request: { tool: 'roll', server: 'dice' } },
+      suspends: {
+        request: { tool: 'roll', server: 'dice', input: { dice: '2d4' } },
+        from: 'client',
+      },
       json: '{"dice":"2d4"}',
     });
   });

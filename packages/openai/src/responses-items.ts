@@ -350,7 +350,7 @@ const vendorUnit = (key: string, block: VendorBlock): Unit => ({
   ends: [],
 });
 
-/** Items that wait for the program: an approval, or something to do outside the vendor. */
+/** Items that wait for a person or the program: an approval, or something to do outside the vendor. */
 const actions: Readonly<Record<string, (fields: JsonRecord) => JsonRecord>> = {
   mcp_approval_request: ({ arguments: written }) => inputOf(parsedJson(textIn(written))),
   shell_call: ({ action }) => inputOf(action),
@@ -364,7 +364,10 @@ const actions: Readonly<Record<string, (fields: JsonRecord) => JsonRecord>> = {
 
 const inputOf = (value: unknown): JsonRecord => (isRecord(value) ? value : {});
 
-const actionUnit = (item: OutputItem, { vendor }: ReaderSource): Unit | undefined => {
+const actionUnit = (
+  item: OutputItem,
+  { vendor, mcpApprovals: from = 'client' }: ReaderSource,
+): Unit | undefined => {
   const { type, fields, callIndex } = item;
   // An item that the vendor did not complete must not start anything.
   const isComplete = item.rank >= rank.item;
@@ -378,7 +381,7 @@ const actionUnit = (item: OutputItem, { vendor }: ReaderSource): Unit | undefine
     index: callIndex,
     id: callIdOf(fields),
     name: isApproval ? `approve_${name}` : name,
-    suspends: isApproval ? { request: { tool: name, server } } : { request: { type } },
+    suspends: isApproval ? { request: { tool: name, server, input }, from } : { request: { type } },
     vendorData: { vendor, data: fields },
   };
   return {

@@ -10,7 +10,7 @@ export const responsesModel = (
   model: string,
   options: ResponsesOptions,
 ): Model => {
-  const { store = false } = options;
+  const { store = false, mcpApprovals } = options;
   return wireModel(profile, model, options, {
     // The API has no field for stop sequences.
     unsupported: [
@@ -21,6 +21,6 @@ export const responsesModel = (
     ],
     write: responsesRequest({ profile, model, store }, options),
     path: '/responses',
-    reader: responsesReader,
+    reader: (source) => responsesReader({ ...source, mcpApprovals }),
   });
 };

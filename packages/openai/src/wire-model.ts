@@ -3,6 +3,7 @@ import {
   type Model,
   type ModelRequest,
   type RequestOptions,
+  type ResultSource,
   type ToolCallBlock,
   toolCallsOf,
 } from '@millrace/core';
@@ -30,6 +31,8 @@ export interface ReaderSource {
   readonly toolName: (wireName: string) => string;
   /** Returns the argument that the input of a custom tool becomes, by the vendor's name of the tool. Default: `input`. */
   readonly textInput?: ((wireName: string) => string) | undefined;
+  /** Who decides on calls of hosted MCP tools. Default: `client`. */
+  readonly mcpApprovals?: ResultSource | undefined;
 }
 
 /** One of the APIs that a vendor may support. */

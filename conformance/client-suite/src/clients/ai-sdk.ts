@@ -27,7 +27,7 @@ import type { Stage } from '../stage.js';
 type Ended = Parameters<ChatOnFinishCallback<UIMessage>>[0];
 
 /** The state that `useChat` keeps in React. */
-class State implements ChatState<UIMessage> {
+export class State implements ChatState<UIMessage> {
   readonly #changed$ = new Subject<void>();
   readonly changed$ = this.#changed$.asObservable();
   status: ChatStatus = 'ready';

@@ -1,4 +1,4 @@
-import type { AgentEvent, Citation, Reply, Usage } from '@millrace/core';
+import type { AgentEvent, Citation, Reply, Suspension, Usage } from '@millrace/core';
 import {
   concatMap,
   defaultIfEmpty,
@@ -272,7 +272,7 @@ const withPart = (answer: Answer, part: Part): Answer => {
 
 /** The tool calls that the client answers. Those of the server are not its business. */
 const toolCallsIn = ({ suspensions = [] }: Reply) =>
-  suspensions.filter(isForClient).map(
+  suspensions.filter(isForCompletion).map(
     ({ toolCall: { id, name, input, invalidInput } }) =>
       ({
         id,
@@ -281,9 +281,15 @@ const toolCallsIn = ({ suspensions = [] }: Reply) =>
       }) as const,
   );
 
-/** Whether the call waits for nothing that the client can bring. A completion is no conversation that could be continued. */
+/** A completion is no conversation that could be continued: a call that goes back as its vendor sent it would be lost. */
+const isForCompletion = (suspension: Suspension): boolean => {
+  const { suspends, vendorData } = suspension.toolCall;
+  return isForClient(suspension) && (suspends === undefined || vendorData === undefined);
+};
+
+/** Whether the call waits for nothing that the client can bring. */
 const isHeld = ({ reason, suspensions = [] }: Reply): boolean =>
-  reason === 'suspended' && !suspensions.some(isForClient);
+  reason === 'suspended' && !suspensions.some(isForCompletion);
 
 const held = () =>
   refuse(
