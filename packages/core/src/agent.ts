@@ -1,11 +1,11 @@
-import { type Observable, Subject } from 'rxjs';
+import { noop, type Observable, Subject } from 'rxjs';
 import { made$ } from './flow/contained.js';
 import type { AnyRun } from './values/reply.js';
 import type { CallOptions } from './call/call-options.js';
 import { checkPlaced, isContext, preparedRules, withDefaults } from './call/call-options.js';
 import { type Instructions, runLoop } from './call/answer.js';
 import { type Callable, type OutputOf, toCallable, type View } from './call/callable.js';
-import { type MillraceError, misuse } from './values/errors.js';
+import { type MillraceError, misuse, toMillraceError } from './values/errors.js';
 import type { AgentEvent, Listener } from './events.js';
 import type { Input } from './seams/input.js';
 import { type Layer, readUse, turnThrough, type Use } from './seams/layer.js';
@@ -19,6 +19,7 @@ import type { InputSchema } from './values/schema.js';
 import { createToolkit } from './tools/toolkit.js';
 import type { ContextEntry } from './tools/context-key.js';
 import type { RunsOf, Tool, ToolEntry, ToolGroup } from './tools/types.js';
+import { sharedEvents } from './flow/shared-events.js';
 import { createTrampoline } from './flow/trampoline.js';
 
 /** An immutable definition of an agent. It has no state: calls know nothing of earlier ones. */
@@ -56,8 +57,19 @@ export const createAgent = <
 >(
   options: AgentOptions<Output, Tools>,
 ): Agent<OutputOf<Output, undefined>, RunsOf<Tools>> => {
-  checkPlaced('createAgent()', options, agentRules, ['model']);
-  return defineAgent('createAgent()', options);
+  return typed('createAgent()', () => {
+    checkPlaced('createAgent()', options, agentRules, ['model']);
+    return defineAgent('createAgent()', options);
+  });
+};
+
+/** Options are foreign objects: their getters and the `turn` of a layer may throw anything. */
+const typed = <T>(owner: string, make: () => T): T => {
+  try {
+    return make();
+  } catch (cause) {
+    throw toMillraceError(cause, 'config', `${owner}: its options cannot be read`);
+  }
 };
 
 /** As `createAgent`, with another loop. `Default` is the type of `reply.output` without an `output` layer. */
@@ -114,7 +126,7 @@ export const defineAgent = <
       tools,
       limits: settings.limits,
       events$: hot.events$,
-      with: (...more) => agentWith([...layers, ...readUse('with()', more)]),
+      with: (...more) => agentWith([...layers, ...typed('with()', () => readUse('with()', more))]),
     };
   };
   return agentWith(use);
@@ -130,11 +142,21 @@ interface HotEvents extends Listener {
 const createHotEvents = (): HotEvents => {
   const subject = new Subject<AgentEvent>();
   const deliver = createTrampoline();
+  let report: Parameters<Listener['next']>[1] = noop;
+  const failed = (cause: unknown): void => {
+    const error = toMillraceError(cause, 'unknown', 'A subscriber of events$ failed');
+    report({ type: 'handlerError', of: 'events$', name: 'subscriber', error });
+  };
   return {
-    events$: subject.asObservable(),
+    events$: sharedEvents(subject, failed),
+    isShared: true,
     hears: () => subject.observed,
-    next: (event) => {
-      if (subject.observed) deliver(() => subject.next(event));
+    next: (event, reportOf) => {
+      if (!subject.observed) return;
+      deliver(() => {
+        report = reportOf;
+        subject.next(event);
+      });
     },
   };
 };
@@ -174,7 +196,7 @@ const layersIn = (
   options: Pick<AnyAgentOptions<InputSchema | undefined>, 'use'>,
 ): readonly Layer[] => {
   const use = readUse(owner, options.use);
-  if (!areFunctions(turnThrough(use, nativePhases))) throw noPhases(owner);
+  if (!areFunctions(typed(owner, () => turnThrough(use, nativePhases)))) throw noPhases(owner);
   return use;
 };
 

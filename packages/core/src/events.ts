@@ -193,7 +193,10 @@ export type AgentEvent = (ModifiablePayload | ReportedPayload) & Envelope;
 export interface Listener {
   /** Whether it has observers: an event without observers is not created. */
   hears(): boolean;
-  next(event: AgentEvent): void;
+  /** Its subscribers belong to no call. */
+  readonly isShared?: true;
+  /** `report` reports an event of the same call, after its end to the listeners of its agents only. */
+  next(event: AgentEvent, report: (payload: ReportedPayload) => void): void;
 }
 
 export type ModifiableEvent = ModifiablePayload & Envelope;

@@ -59,6 +59,41 @@ describe('canaryToken', () => {
     });
   });
 
+  const wide = (character: string): string =>
+    String.fromCharCode(character.charCodeAt(0) - 0x21 + 0xff01);
+  /** A letter of the block of mathematical letters, which has two units. */
+  const mathematical = (character: string): string =>
+    /[a-z]/u.test(character)
+      ? String.fromCodePoint(0x1d41a + character.charCodeAt(0) - 97)
+      : String.fromCodePoint(0x1d7ce + Number(character));
+  const circled = (character: string): string =>
+    /[a-z]/u.test(character)
+      ? String.fromCodePoint(0x24d0 + character.charCodeAt(0) - 97)
+      : wide(character);
+  it.each<[string, (character: string) => string]>([
+    ['full-width letters', wide],
+    ['mathematical letters', mathematical],
+    ['circled letters', circled],
+    ['invisible characters', (it) => `${it}\u200b\u2060\u00ad\ufeff`.padEnd(12, '\u200d')],
+    ['tags', (it) => `${it}${'\u{e0041}'.repeat(20)}`],
+    ['controls', (it) => `${it}${'\u0007'.repeat(20)}`],
+    ['marks', (it) => `${it}\u0301\u0323`.padEnd(14, '\u0308')],
+    ['composed letters', (it) => `${it}\u0301`.normalize('NFC')],
+    ['capitals and signs', (it) => `${it.toUpperCase()} - `],
+  ])('finds the marker in %s, wherever chunks cut it', async (_what, written) => {
+    const leak = `They say ${Array.from(token, written).join('')}.`;
+    const units = Array.from({ length: leak.length }, (_, at) => text(leak.charAt(at)));
+    for (const chunks of [[text(leak)], units]) {
+      expect(await answerTo([...chunks, finish()])).toMatch(/^guardRejected:/u);
+    }
+  });
+
+  it('shows text with such characters that is not the marker, as it is', async () => {
+    const harmless = `q${wide('a')}b e\u0301\u200b 𝐚𝐛𝐜 👍🏽 \ud83d`;
+    const units = Array.from({ length: harmless.length }, (_, at) => text(harmless.charAt(at)));
+    expect(await answerTo([...units, finish()])).toBe(harmless);
+  });
+
   it('finds the marker in arguments as they stream: a tool that starts early gets no call', () => {
     marbles(({ cold, scheduler, expectObservable, expectSubscriptions }) => {
       const source$ = cold<ModelChunk>('-abf|', {

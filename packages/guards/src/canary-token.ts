@@ -19,7 +19,7 @@ export interface CanaryTokenOptions {
  * Adds a random marker to the end of the instructions, and rejects with `guardRejected` when the model repeats it: then it
  * repeats its instructions. Without instructions, it does nothing. Covers text and thinking, which is held back while it
  * may become the marker, and arguments of tools, before the tool runs; also if the marker is cut by chunks, or written with
- * spaces or signs between its characters. A consumer of a stream has seen the text before the marker. A paraphrase or a
+ * spaces, signs or invisible characters between its characters, with marks on them, or with full-width letters. A consumer of a stream has seen the text before the marker. A paraphrase or a
  * translation of the prompt does not contain the marker and passes. Sub-agents inherit it.
  *
  * @example
@@ -166,37 +166,61 @@ interface TokenScan {
 /** Signs between two characters of the token beyond which it does not count as one. */
 const maxGap = 8;
 
+/** Characters without a glyph, and marks on others: these do not count as signs. */
+const unseen = /^[\p{Default_Ignorable_Code_Point}\p{M}\p{Cc}\ufff9-\ufffb]$/u;
+
+/** The letters and digits of a character in lower case: full-width, circled and mathematical ones are plain ones. */
+const lettersOf = (character: string): readonly string[] =>
+  Array.from(character.normalize('NFKD').toLowerCase()).filter((it) => /[\p{L}\p{N}]/u.test(it));
+
 /** Finds a token in streamed text, by Knuth, Morris and Pratt; signs and spaces between its characters do not count. */
 const createTokenScan = (token: string): TokenScan => {
   const fallbacks = fallbacksOf(token);
   let held = '';
+  /** How many units of `held` are read already: half of a character waits for the other half. */
+  let read = 0;
   /** Where in `held` the characters that match so far are. */
   let places: readonly number[] = [];
-  const matchAfter = (character: string, at: number): readonly number[] => {
+  let gap = 0;
+  const matchAfter = (letter: string, at: number): readonly number[] => {
     let matched = places;
-    while (matched.length > 0 && token[matched.length] !== character) {
+    while (matched.length > 0 && token[matched.length] !== letter) {
       matched = matched.slice(matched.length - (fallbacks[matched.length - 1] ?? 0));
     }
-    return token[matched.length] === character ? [...matched, at] : matched;
+    return token[matched.length] === letter ? [...matched, at] : matched;
+  };
+  /** Whether the token is complete. */
+  const take = (character: string, at: number): boolean => {
+    const letters = lettersOf(character);
+    if (letters.length === 0 && !unseen.test(character)) gap += 1;
+    if (gap > maxGap) places = [];
+    return letters.some((letter) => {
+      places = matchAfter(letter, at);
+      gap = 0;
+      return places.length === token.length;
+    });
   };
   return {
     push: (text) => {
       const all = held + text;
-      for (let at = held.length; at < all.length; at += 1) {
-        const character = all.charAt(at).toLowerCase();
-        if (/[\p{L}\p{N}]/u.test(character)) places = matchAfter(character, at);
-        else if (at - (places.at(-1) ?? at) > maxGap) places = [];
-        if (places.length === token.length) return undefined;
+      const end = /[\ud800-\udbff]$/u.test(all) ? all.length - 1 : all.length;
+      for (let at = read; at < end;) {
+        const character = String.fromCodePoint(all.codePointAt(at) ?? 0);
+        if (take(character, at)) return undefined;
+        at += character.length;
       }
-      const from = places[0] ?? all.length;
+      const from = places[0] ?? end;
       held = all.slice(from);
+      read = end - from;
       places = places.map((place) => place - from);
       return all.slice(0, from);
     },
     end: () => {
       const rest = held;
       held = '';
+      read = 0;
       places = [];
+      gap = 0;
       return rest;
     },
   };

@@ -32,7 +32,7 @@ const redacted = (journal: OpenJournal, redact: Redact): OpenJournal => {
     ...(listener && {
       listener: {
         hears: () => listener.hears(),
-        next: (event) => listener.next(redactedEvent(event, redact)),
+        next: (event, report) => listener.next(redactedEvent(event, redact), report),
       },
     }),
   };

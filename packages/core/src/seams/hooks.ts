@@ -116,9 +116,21 @@ export const createHooks = ({
     const seq = nextSeq();
     if (first.length === 0 && !everyone.some((each) => each.hears())) return;
     const event = Object.freeze(seal(envelope(type, iteration, seq)));
-    for (const listener of first) listener.next(event);
+    for (const listener of first) listener.next(event, reportOf);
     deliver(() => {
-      for (const listener of everyone) listener.next(event);
+      for (const listener of everyone) listener.next(event, reportOf);
+    });
+  };
+  /** Nothing follows the last event in the stream of a call, so a problem with it is only shared. */
+  const reportOf = (payload: ReportedPayload): void => {
+    if (!settled) {
+      report(latest, payload);
+      return;
+    }
+    const event = Object.freeze(Object.assign(envelope(payload.type, latest, nextSeq()), payload));
+    deliver(() => {
+      for (const listener of listeners)
+        if (listener.isShared === true) listener.next(event, reportOf);
     });
   };
   const report: Hooks['report'] = (iteration, payload) =>

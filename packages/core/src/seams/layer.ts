@@ -313,7 +313,14 @@ export const turnThrough = (
 ): readonly PhaseFactory[] =>
   layers
     .toSorted((a, b) => priorityOf(b) - priorityOf(a))
-    .reduce((list, { turn }) => (turn === undefined ? list : turn(list)), phases);
+    .reduce((list, { name, turn }) => {
+      if (turn === undefined) return list;
+      try {
+        return turn(list);
+      } catch (cause) {
+        throw toMillraceError(cause, 'config', `The 'turn' of the layer '${name}' failed`);
+      }
+    }, phases);
 
 export const priorityOf = ({ priority = 100 }: Layer): number => priority;
 

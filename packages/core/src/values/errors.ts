@@ -100,9 +100,17 @@ export const revised = (
 };
 
 /** Whether a value is a `MillraceError`, including one of another copy of this package. */
-export const isMillraceError = (value: unknown): value is MillraceError =>
-  value instanceof MillraceError ||
-  (value instanceof Error && value.name === 'MillraceError' && 'code' in value);
+export const isMillraceError = (value: unknown): value is MillraceError => {
+  try {
+    return (
+      value instanceof MillraceError ||
+      (value instanceof Error && value.name === 'MillraceError' && 'code' in value)
+    );
+  } catch {
+    // A proxy may throw at any question.
+    return false;
+  }
+};
 
 /** The error for a misuse of the API, with the fix in its message. It is thrown synchronously. */
 export const misuse = (message: string): MillraceError => new MillraceError('config', message);

@@ -69,7 +69,7 @@ const create = (more: Partial<SendMailOptions> = {}) =>
   sendMail({
     server,
     from: { name: 'Mill', address: 'mill@mill.test' },
-    recipients: ['ada@mill.test', '@Wheel.test'],
+    recipients: ['ada@mill.test', '@Wheel.test', 'gate%way@mill.test'],
     approve: true,
     ...more,
   });
@@ -118,10 +118,25 @@ describe('send_mail', () => {
     expect(body.join('\r\n\r\n').trimEnd()).toBe('One\r\n..\r\nQUIT\r\n..two');
   });
 
+  it.each(['gate%way@mill.test', "o'neil+news@wheel.test", 'a.b-c_d@wheel.test', 'x@wheel.test'])(
+    'sends to %s',
+    async (to) => {
+      const { text: sent } = await runTool(create(), mail({ to: [to] }));
+      expect(sent).toBe(`Sent to ${to}.`);
+    },
+  );
+
   it.each([
     [mail({ to: ['eve@evil.test'] }), "'eve@evil.test' is not an allowed recipient."],
     [mail({ to: ['ada@mill.test', 'eve@evil.test'] }), 'not an allowed recipient'],
     [mail({ to: ['ADA@mill.test'] }), 'not an allowed recipient'],
+    // A domain of the list admits no address that a mail server may send on.
+    [mail({ to: ['eve%evil.test@wheel.test'] }), 'not an allowed recipient'],
+    [mail({ to: ['evil.test!eve@wheel.test'] }), 'not an allowed recipient'],
+    [mail({ to: ['eve=evil.test@wheel.test'] }), 'not an allowed recipient'],
+    [mail({ to: ['|sh@wheel.test'] }), 'not an allowed recipient'],
+    [mail({ to: ['/tmp/x@wheel.test'] }), 'not an allowed recipient'],
+    [mail({ to: ['-oQ@wheel.test'] }), 'not an allowed recipient'],
     [mail({ to: ['bob@sub.wheel.test'] }), 'not an allowed recipient'],
     [mail({ to: ['eve@evilwheel.test'] }), 'not an allowed recipient'],
     [mail({ to: ['eve@evil.test, ada@mill.test'] }), 'not a plain e-mail address'],

@@ -159,8 +159,16 @@ type IsAllowed = (address: string) => boolean;
 const allowing = (recipients: readonly string[]): IsAllowed => {
   const allowed = new Set(recipients.map(normalized));
   return (address) =>
-    allowed.has(normalized(address)) || allowed.has(`@${domainOf(address).toLowerCase()}`);
+    allowed.has(normalized(address)) ||
+    (isPlain(address) && allowed.has(`@${domainOf(address).toLowerCase()}`));
 };
+
+/**
+ * Mail servers may send `eve%evil.example@example.org` and `evil.example!eve@example.org` on, and take other signs for a
+ * gateway, a program or an option. A domain of the list admits none of these; an address of the list may have them.
+ */
+const isPlain = (address: string): boolean =>
+  /^[A-Za-z0-9](?:[A-Za-z0-9._+'-]*[A-Za-z0-9])?@/u.test(address);
 
 const domainOf = (address: string): string => address.slice(address.lastIndexOf('@') + 1);
 

@@ -1,7 +1,8 @@
+import { Worker } from 'node:worker_threads';
 import { MillraceError, tool, type Tool } from '@millrace/core';
 import { checkOptions, isText, type Rule } from '@millrace/core/values';
-import { from, map, type Observable, of, type SchedulerLike, switchMap } from 'rxjs';
-import { listAt, textAt, valueAt } from '../services/json.js';
+import { from, map, Observable, of, type SchedulerLike, switchMap } from 'rxjs';
+import { listAt, textAt } from '../services/json.js';
 import {
   createService,
   json$,
@@ -13,6 +14,7 @@ import {
   serviceRules,
   text$,
 } from '../services/service.js';
+import type { Papers, PaperSource } from './paper-xml.js';
 import { queryInput, refusal, type Source, sourcesOf, sourcesOutput } from './sources.js';
 
 const maxPapers = 5;
@@ -35,8 +37,7 @@ export const arxiv = (options: ServiceOptions = {}): Tool => {
     (query, scheduler) => {
       const parameters = { search_query: arxivQuery(query), start: 0, max_results: maxPapers };
       return text$(service, { path: '/api/query', query: parameters }, scheduler).pipe(
-        switchMap((xml) => from(parsed(xml, service, 'arxiv()'))),
-        map((feed) => arxivPapers(feed, service)),
+        switchMap((xml) => papers$('arxiv', xml, service)),
       );
     },
     maxLength,
@@ -90,8 +91,7 @@ export const pubmed = (options: PubmedOptions = {}): Tool => {
           if (ids.length === 0) return of([]);
           const fetched = { ...common, id: ids.join(','), retmode: 'xml' };
           return text$(service, { path: '/efetch.fcgi', query: fetched }, scheduler).pipe(
-            switchMap((xml) => from(parsed(xml, service, 'pubmed()'))),
-            map((answer) => pubmedPapers(answer, service)),
+            switchMap((xml) => papers$('pubmed', xml, service)),
           );
         }),
       );
@@ -120,24 +120,42 @@ const paperTool = (
 
 // ---------------------------------------------------------------- XML
 
-/** Parses XML: attributes begin with `@`, and these elements are lists. Entities of a document are refused. */
-const parsed = async (xml: string, service: Service, owner: string): Promise<unknown> => {
-  const { XMLParser } = await load(owner);
-  const parser = new XMLParser({
-    ignoreAttributes: false,
-    attributeNamePrefix: '@',
-    parseTagValue: false,
-    // Marks such as <i> within a title or an abstract.
-    stopNodes: ['*.ArticleTitle', '*.AbstractText'],
-    isArray: (name: string) => lists.has(name),
+/** Reads XML in a thread, which may take as long as the tool. Unsubscribing ends it. */
+const papers$ = (
+  source: PaperSource,
+  xml: string,
+  service: Service,
+): Observable<readonly Source[]> =>
+  from(load(`${source}()`)).pipe(
+    switchMap(() => read$(source, xml)),
+    map((read) => {
+      if ('papers' in read) return read.papers;
+      if ('refused' in read) throw refusal(service, read.refused);
+      throw serviceError(service, 'invalidResponse', `answered with ${read.invalid}`);
+    }),
+  );
+
+/** The path leads to the bundle from the sources as well: both are two levels below the package. */
+const read$ = (source: PaperSource, xml: string): Observable<Papers> =>
+  new Observable((subscriber) => {
+    const thread = new Worker(new URL('../../dist/bundle/paper-xml.worker.js', import.meta.url), {
+      workerData: { source, xml },
+      resourceLimits: { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 64, stackSizeMb: 4 },
+      env: {},
+      execArgv: [],
+      stdout: true,
+      stderr: true,
+    });
+    const emit = (read: Papers): void => {
+      subscriber.next(read);
+      subscriber.complete();
+    };
+    const fail = (): void => emit({ invalid: 'XML that cannot be read' });
+    thread.once('error', fail);
+    thread.once('exit', fail);
+    thread.once('message', emit);
+    return () => void thread.terminate();
   });
-  try {
-    if (/<!ENTITY/iu.test(xml)) throw new Error('The document defines entities.');
-    return parser.parse(xml);
-  } catch (cause) {
-    throw serviceError(service, 'invalidResponse', 'answered with invalid XML', { cause });
-  }
-};
 
 const load = async (owner: string) => {
   try {
@@ -149,19 +167,6 @@ const load = async (owner: string) => {
   }
 };
 
-const lists = new Set(['entry', 'author', 'PubmedArticle', 'Author', 'AbstractText', 'ArticleId']);
-
-/** The text of an element, with or without attributes. */
-const contentOf = (element: unknown): string =>
-  typeof element === 'string' ? element : textAt(element, '#text');
-
-const authorsOf = (names: readonly string[]): string =>
-  names.length > 3
-    ? `${names.slice(0, 3).join(', ')} and ${names.length - 3} more`
-    : names.join(', ');
-
-// ---------------------------------------------------------------- arXiv
-
 /** Words are searched in all fields, and must all occur. */
 const arxivQuery = (query: string): string =>
   /\b(?:ti|au|abs|co|jr|cat|rn|id|all):/u.test(query)
@@ -169,61 +174,3 @@ const arxivQuery = (query: string): string =>
     : (query.match(/[\p{L}\p{N}][\p{L}\p{N}.-]*/gu) ?? [query])
         .map((word) => `all:${word}`)
         .join(' AND ');
-
-const arxivPapers = (feed: unknown, service: Service): readonly Source[] => {
-  if (valueAt(feed, 'feed') === undefined) {
-    throw serviceError(service, 'invalidResponse', 'answered with something other than a feed');
-  }
-  return listAt(feed, 'feed', 'entry').map((entry) => {
-    const id = textAt(entry, 'id');
-    const summary = contentOf(valueAt(entry, 'summary'));
-    if (id.includes('/api/errors')) throw refusal(service, summary);
-    const authors = authorsOf(listAt(entry, 'author').map((author) => textAt(author, 'name')));
-    const category = textAt(entry, 'arxiv:primary_category', '@term');
-    return {
-      title: contentOf(valueAt(entry, 'title')),
-      url: id.replace(/^http:/u, 'https:'),
-      text: summary,
-      note: [authors, textAt(entry, 'published').slice(0, 10), category].filter(Boolean).join('; '),
-    };
-  });
-};
-
-// ---------------------------------------------------------------- PubMed
-
-const pubmedPapers = (json: unknown, service: Service): readonly Source[] => {
-  if (valueAt(json, 'PubmedArticleSet') === undefined) {
-    throw serviceError(service, 'invalidResponse', 'answered with something other than papers');
-  }
-  return listAt(json, 'PubmedArticleSet', 'PubmedArticle').map((paper) => {
-    const citation = valueAt(paper, 'MedlineCitation');
-    const article = valueAt(citation, 'Article');
-    const date = valueAt(article, 'Journal', 'JournalIssue', 'PubDate');
-    const authors = listAt(article, 'AuthorList', 'Author').map(
-      (author) =>
-        textAt(author, 'CollectiveName') ||
-        `${textAt(author, 'LastName')} ${textAt(author, 'Initials')}`.trim(),
-    );
-    const doi = listAt(paper, 'PubmedData', 'ArticleIdList', 'ArticleId').find(
-      (id) => textAt(id, '@IdType') === 'doi',
-    );
-    const note = [
-      authorsOf(authors),
-      textAt(article, 'Journal', 'Title'),
-      textAt(date, 'Year') || textAt(date, 'MedlineDate'),
-      doi === undefined ? '' : `doi:${contentOf(doi)}`,
-    ];
-    return {
-      title: contentOf(valueAt(article, 'ArticleTitle')),
-      url: `https://pubmed.ncbi.nlm.nih.gov/${contentOf(valueAt(citation, 'PMID'))}/`,
-      text: listAt(article, 'Abstract', 'AbstractText').map(labelled).join(' '),
-      note: note.filter((part) => part !== '').join('; '),
-    };
-  });
-};
-
-/** Parts of an abstract have labels: `METHODS: …`. */
-const labelled = (part: unknown): string => {
-  const label = textAt(part, '@Label');
-  return label === '' ? contentOf(part) : `${label}: ${contentOf(part)}`;
-};

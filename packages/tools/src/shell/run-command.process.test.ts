@@ -182,6 +182,22 @@ describe('I5: run_command ends all that it has started', () => {
     await ended(Number.parseInt(printed, 10));
   });
 
+  it('but not what has left its group, which loses the output', async () => {
+    const leaving = script(
+      `const { pid } = require("child_process").spawn(process.execPath, ["-e", "process.stdout.on('error', () => process.exit()); setTimeout(() => process.exit(), 30000); setInterval(() => process.stdout.write('flood '), 5)"], { detached: true, stdio: "inherit" });
+     process.stdout.write("<" + pid + ">"); setTimeout(() => process.exit(), 300);`,
+    );
+    const pipes = (): number =>
+      process.getActiveResourcesInfo().filter((it) => it === 'PipeWrap').length;
+    const before = pipes();
+    const { text: printed } = await runTool(create(), leaving);
+    expect(printed).toMatch(/<\d+>[^]*\[Exit code 0.\]$/u);
+    await new Promise(setImmediate);
+    expect(pipes()).toBe(before);
+    // Its output has no reader any more.
+    await ended(Number(/<(\d+)>/u.exec(printed)?.[1]));
+  });
+
   it('when the caller unsubscribes', async () => {
     const { pid, subscription } = start(new VirtualTimeScheduler());
     const id = await pid;

@@ -2,10 +2,10 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { env as ownEnvironment, kill, platform } from 'node:process';
 import {
   type Approver,
-  type Demand,
   requireApproval,
   tool,
   type Tool,
+  type ToolContext,
   toolOutput,
   type ToolOutput,
 } from '@millrace/core';
@@ -66,10 +66,10 @@ export const runCommand = (options: RunCommandOptions): Tool => {
       required: ['command'],
       additionalProperties: false,
     }),
-    run: (input, { scheduler, demand }) =>
-      output$(input.command, input.args ?? [], options, demand).pipe(
+    run: (input, context) =>
+      output$(input.command, input.args ?? [], options, context).pipe(
         takeUntil(
-          timer(timeoutMs, scheduler).pipe(
+          timer(timeoutMs, context.scheduler).pipe(
             mergeMap(() =>
               throwError(() => new Error(`The program was stopped after ${timeoutMs} ms.`)),
             ),
@@ -110,7 +110,7 @@ const output$ = (
   command: string,
   args: readonly string[],
   { directory, environment = harmless, maxLength = 10_000 }: RunCommandOptions,
-  demand: Demand,
+  { demand, scheduler }: Pick<ToolContext, 'demand' | 'scheduler'>,
 ): Observable<string | ToolOutput> =>
   new Observable((subscriber) => {
     const child = spawn(command, args, {
@@ -139,8 +139,13 @@ const output$ = (
     child.once('error', (cause) =>
       subscriber.error(new Error(`The program '${command}' cannot be started.`, { cause })),
     );
-    // Programs that it has started may keep the output open.
-    child.once('exit', () => endGroup(child));
+    const close = (): void => streams.forEach((stream) => stream.destroy());
+    // Programs that it has started may keep the output open: those of its group end, and others lose it.
+    child.once('exit', () => {
+      endGroup(child);
+      const over$ = timer(restMs, scheduler);
+      subscriber.add(over$.subscribe({ next: close, error: close }));
+    });
     child.once('close', (code, signal) => {
       subscriber.next(resultOf(output.text(), code, signal));
       subscriber.complete();
@@ -148,8 +153,12 @@ const output$ = (
     return () => {
       // Later, another group may have its id.
       if (child.exitCode === null && child.signalCode === null) endGroup(child);
+      close();
     };
   });
+
+/** The time to read what a program has left in its pipes, in milliseconds. */
+const restMs = 200;
 
 const endGroup = ({ pid }: ChildProcess): void => {
   if (pid === undefined) return;

@@ -21,6 +21,7 @@ import type { OnFailure } from '../../memories/conversation.js';
 import type { Agent } from '../../agent.js';
 import { type Callable, type OutputOf, toCallable, type View } from '../../call/callable.js';
 import { viewed } from '../../operators/wrap-agent.js';
+import { sharedAs } from '../../flow/shared-events.js';
 import { type CallOptions, checkPlaced, isContext, withDefaults } from '../../call/call-options.js';
 import { contained, failAs } from '../../flow/contained.js';
 import { MillraceError, misuse } from '../../values/errors.js';
@@ -254,7 +255,7 @@ const createSession = <Output, Run extends AnyRun>(
     },
     memory: watchedMemory(memory, (change) => record.reportMessages(change)),
     get events$() {
-      return agent.events$.pipe(ofSession(id));
+      return sharedAs(agent.events$, agent.events$.pipe(ofSession(id)));
     },
     get toolkit() {
       return liveToolkit(record.toolkit);
