@@ -348,7 +348,7 @@ describe('arxiv', () => {
     ['brackets', '<'.repeat(1_900_000)],
     ['quotes', `<a b="${`'"`.repeat(900_000)}`],
     ['entries', feed('<entry><title>x</title></entry>'.repeat(50_000))],
-  ])('X3: answered with many %s, does not hold up other work', async (_what, xml) => {
+  ])('X6: answered with many %s, does not hold up other work', async (_what, xml) => {
     vendor.answers = { '/api/query': xml };
     // Parsing takes up to half a second. The machine may also be busy with something else.
     const delays: number[] = [];
