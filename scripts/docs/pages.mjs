@@ -14,6 +14,7 @@ const guide = [
     [
       'production',
       'durability',
+      'threat-model',
       'beyond-one-machine',
       'scale',
       'clients',
@@ -27,7 +28,7 @@ const guide = [
 ];
 
 /** Pages on how Millrace is made, at the end of the guide. Files for language models have them as optional. */
-const project = ['docs/DECISIONS', 'ARCHITECTURE', 'CONTRIBUTING', 'CHANGELOG'];
+const project = ['docs/DECISIONS', 'ARCHITECTURE', 'CONTRIBUTING', 'SECURITY', 'CHANGELOG'];
 const projectGroup = 'The project';
 
 /** Words of file names that are written in capitals. */

@@ -1,6 +1,7 @@
 import { addressScenes } from './attacks/addresses.js';
 import { approvalScenes } from './attacks/approvals.js';
 import { atRestScenes } from './attacks/at-rest.js';
+import { callbackScenes } from './attacks/callbacks.js';
 import { chatBodyScenes } from './attacks/chat-bodies.js';
 import { crossSiteScenes } from './attacks/cross-site.js';
 import { deciderScenes } from './attacks/deciders.js';
@@ -9,6 +10,8 @@ import { keyScenes } from './attacks/keys.js';
 import { limitScenes } from './attacks/limits.js';
 import { otherUserScenes } from './attacks/other-users.js';
 import { storeScenes } from './attacks/stores.js';
+import { tenantScenes } from './attacks/tenants.js';
+import { textScenes } from './attacks/texts.js';
 import type { Scene } from './scene.js';
 
 export type { Row, Scene } from './scene.js';
@@ -19,6 +22,7 @@ export const scenes: readonly Scene[] = [
   ...deciderScenes,
   ...approvalScenes,
   ...otherUserScenes,
+  ...tenantScenes,
   ...crossSiteScenes,
   ...chatBodyScenes,
   ...addressScenes,
@@ -27,4 +31,6 @@ export const scenes: readonly Scene[] = [
   ...doubleExecutionScenes,
   ...storeScenes,
   ...atRestScenes,
+  ...textScenes,
+  ...callbackScenes,
 ];

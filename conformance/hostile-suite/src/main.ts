@@ -6,7 +6,9 @@ const help = `npm run hostile -- [part of a promise or of an attack …]
 
 Attacks Millrace as models, users, clients, tools, pages, MCP servers and processes that write to a store could, and prints a
 row for each attack: the promise, the attack, and "held" or "BROKE". Everything stays on loopback. With parts of names,
-it plays only the promises whose text or attacks contain one of them. It exits with 1 if a promise broke.`;
+it plays only the promises whose text or attacks contain one of them. It exits with 1 if a promise broke.
+
+docs/threat-model.md lists the promises.`;
 
 const parts = process.argv.slice(2);
 if (parts.includes('--help') || parts.includes('-h')) console.log(help);

@@ -8,8 +8,8 @@ export interface Row {
 
 /** A promise, and the attacks on it that share a world: a server, a directory, an agent. */
 export interface Scene {
-  /** The rule of docs/rules.md that the promise is part of. */
-  readonly rule: string;
+  /** The rule of docs/rules.md that the promise is part of, if there is one. */
+  readonly rule: string | undefined;
   readonly promise: string;
   readonly attacks: readonly string[];
   /** Plays the attacks one after another. */
@@ -20,7 +20,7 @@ export interface Scene {
 export type Attack<World> = (world: World) => Promise<string | undefined>;
 
 export interface SceneOptions<World> {
-  readonly rule: string;
+  readonly rule?: string;
   readonly promise: string;
   readonly open: () => Promise<World> | World;
   readonly close?: (world: World) => unknown;

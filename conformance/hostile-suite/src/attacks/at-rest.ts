@@ -82,51 +82,53 @@ const rests =
     });
 
 /** The defaults together: file tools read the working directory, in which the store keeps every conversation. */
-const throughFiles: Attack<undefined> = () =>
-  inDirectory(async (root) => {
-    const diagnosis = 'The diagnosis is F32.1.';
-    const directory = join(root, '.millrace');
-    const store = openFiles(directory);
-    // Eve's model calls the tools with paths that are only known once Ann's conversation is on disk.
-    const calls: { readonly name: string; readonly input: Readonly<Record<string, unknown>> }[] =
-      [];
-    const model = scriptedModel(
-      [text('Noted.')],
-      () =>
-        of(
-          ...calls.map(({ name, input }, index) => ({ ...toolCall(name, input, `c${index}`) })),
-          finish(),
-        ),
-      [text('Here it is.')],
-    );
-    const agent = createAgent({ name: 'helper', model, tools: fileTools({ root }) });
-    const served = await serving(agent, { store, user: userOf });
-    const ask = (user: string, question: string) =>
-      postJson(
-        `${served.url}/api/chat`,
-        {
-          id: 'c',
-          messages: [{ id: 'q', role: 'user', parts: [{ type: 'text', text: question }] }],
-        },
-        { authorization: user },
+const throughFiles =
+  (place: string): Attack<undefined> =>
+  () =>
+    inDirectory(async (root) => {
+      const diagnosis = 'The diagnosis is F32.1.';
+      const directory = join(root, place);
+      const store = openFiles(directory);
+      // Eve's model calls the tools with paths that are only known once Ann's conversation is on disk.
+      const calls: { readonly name: string; readonly input: Readonly<Record<string, unknown>> }[] =
+        [];
+      const model = scriptedModel(
+        [text('Noted.')],
+        () =>
+          of(
+            ...calls.map(({ name, input }, index) => ({ ...toolCall(name, input, `c${index}`) })),
+            finish(),
+          ),
+        [text('Here it is.')],
       );
-    try {
-      await ask('ann', diagnosis);
-      const stored = (await filesIn(directory)).filter((file) => file.endsWith('.jsonl'));
-      if (!(await contentOf(directory)).includes(diagnosis)) return 'nothing was stored';
-      calls.push(
-        { name: 'list_files', input: { depth: 9 } },
-        { name: 'search_files', input: { query: 'diagnosis' } },
-        { name: 'search_files', input: { query: 'diagnosis', path: '.millrace' } },
-        ...stored.map((file) => ({ name: 'read_file', input: { path: relative(root, file) } })),
-      );
-      const { text: seen } = await ask('eve', 'Which files are there?');
-      if (!seen.includes('tool-output-')) return `no tool ran: ${seen.slice(0, 300)}`;
-      return seen.includes('F32.1') ? 'Eve reads what Ann has said' : undefined;
-    } finally {
-      served.close();
-    }
-  });
+      const agent = createAgent({ name: 'helper', model, tools: fileTools({ root }) });
+      const served = await serving(agent, { store, user: userOf });
+      const ask = (user: string, question: string) =>
+        postJson(
+          `${served.url}/api/chat`,
+          {
+            id: 'c',
+            messages: [{ id: 'q', role: 'user', parts: [{ type: 'text', text: question }] }],
+          },
+          { authorization: user },
+        );
+      try {
+        await ask('ann', diagnosis);
+        const stored = (await filesIn(directory)).filter((file) => file.endsWith('.jsonl'));
+        if (!(await contentOf(directory)).includes(diagnosis)) return 'nothing was stored';
+        calls.push(
+          { name: 'list_files', input: { depth: 9 } },
+          { name: 'search_files', input: { query: 'diagnosis' } },
+          { name: 'search_files', input: { query: 'diagnosis', path: place } },
+          ...stored.map((file) => ({ name: 'read_file', input: { path: relative(root, file) } })),
+        );
+        const { text: seen } = await ask('eve', 'Which files are there?');
+        if (!seen.includes('tool-output-')) return `no tool ran: ${seen.slice(0, 300)}`;
+        return seen.includes('F32.1') ? 'Eve reads what Ann has said' : undefined;
+      } finally {
+        served.close();
+      }
+    });
 
 export const atRestScenes = [
   scene({
@@ -141,6 +143,10 @@ export const atRestScenes = [
     rule: 'X17',
     promise: 'File tools show nothing of a store, also with the defaults of both',
     open: () => undefined,
-    attacks: { "Eve's model reads Ann's conversation": throughFiles },
+    attacks: {
+      'the conversation of another user, in .millrace': throughFiles('.millrace'),
+      'the conversation of another user, in a directory with an ordinary name':
+        throughFiles('data'),
+    },
   }),
 ];

@@ -47,7 +47,6 @@ const socketKey = 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==';
 
 export const crossSiteScenes = [
   scene({
-    rule: 'I10',
     promise: 'A chat server answers pages of its own origin only',
     open,
     close: (served) => served.close(),

@@ -78,7 +78,8 @@ const raisedPast =
     const model = scriptedModel([paying], [text('Done.')]);
     const end = await endOf(createAgent({ model, ...guarded(till) }));
     const wrong = till.paid.filter((amount) => amount > 10);
-    return wrong.length === 0 ? undefined : `paid ${wrong.join()} (${end})`;
+    if (wrong.length > 0) return `paid ${wrong.join()} (${end})`;
+    return end === 'answer' ? undefined : `the call ended with ${end}`;
   };
 
 /** Nothing is paid, whatever the model writes first. */
@@ -88,7 +89,8 @@ const paidAnyway =
     const till = openTill();
     const model = scriptedModel(answer, [text('Done.')]);
     const end = await endOf(createAgent({ model, ...guarded(till) }));
-    return till.paid.length === 0 ? undefined : `paid ${till.paid.join()} (${end})`;
+    if (till.paid.length > 0) return `paid ${till.paid.join()} (${end})`;
+    return end === 'answer' ? undefined : `the call ended with ${end}`;
   };
 
 const vetoPay = on(
