@@ -3,6 +3,7 @@ import {
   approval,
   createAgent,
   interruptOn,
+  logEvents,
   on,
   prepare,
   requireApproval,
@@ -84,6 +85,7 @@ const places: Readonly<Record<string, (fail: Fail) => Options>> = {
   'a guard of input': (fail) => using(guardInput(fail)),
   'a guard of results': (fail) => using(guardResults(fail)),
   'a guard of answers': (fail) => using(guardAnswer(fail)),
+  'a logger': (fail) => using(logEvents({ debug: fail, info: fail, warn: fail, error: fail })),
   'an interrupt': (fail) => using(interruptOn(new Observable(() => fail()))),
 };
 
@@ -101,6 +103,25 @@ const throwing =
     return untyped.length === 0 ? undefined : untyped.join(', ');
   };
 
+/** A subscriber of `events$` that throws: it is reported once, and the call and other subscribers go their way. */
+const subscriber: Attack<unknown> = async () => {
+  for (const [what, fail] of Object.entries(thrown)) {
+    const model = scriptedModel([text('I go.'), toolCall('go', {}, 'g')], [text('Done.')]);
+    const agent = createAgent({ model, tools: [go] });
+    const seen: string[] = [];
+    // eslint-disable-next-line rxjs-x/no-ignored-error -- that is the attack
+    agent.events$.subscribe(fail);
+    agent.events$.subscribe({
+      next: ({ type }) => seen.push(type),
+      error: () => seen.push('error'),
+    });
+    const end = await endOf(agent);
+    if (end !== 'answer') return `${what}: the call ended with ${end}`;
+    if (!seen.includes('postCall')) return `${what}: another subscriber saw ${seen.join()}`;
+  }
+  return undefined;
+};
+
 interface World {
   readonly escaped: unknown[];
   readonly listen: (error: unknown) => void;
@@ -114,14 +135,17 @@ export const callbackScenes = [
       const escaped: unknown[] = [];
       const listen = (error: unknown): void => void escaped.push(error);
       process.on('unhandledRejection', listen);
+      process.on('uncaughtException', listen);
       return { escaped, listen };
     },
-    close: ({ listen }) => process.off('unhandledRejection', listen),
+    close: ({ listen }) =>
+      process.off('unhandledRejection', listen).off('uncaughtException', listen),
     attacks: {
       ...Object.fromEntries(Object.entries(places).map(([name, place]) => [name, throwing(place)])),
-      'a rejection that nothing handles': async ({ escaped }) => {
+      'a subscriber of events$': subscriber,
+      'errors that nothing handles': async ({ escaped }) => {
         await new Promise(setImmediate);
-        return escaped.length === 0 ? undefined : `${escaped.length} rejections`;
+        return escaped.length === 0 ? undefined : `${escaped.length} errors`;
       },
     },
   }),
