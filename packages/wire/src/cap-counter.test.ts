@@ -103,7 +103,7 @@ describe('createCapped', () => {
     ['id at one index', (at) => ({ index: 0, id: `${at}` })],
     ['name', (at) => ({ index: 0, id: 'a', name: `f${at}` })],
     ['index and id in all pairs', (at) => ({ index: at % 20, id: `${Math.floor(at / 20)}` })],
-    ['whole input', () => ({ index: 0, id: 'a', name: 'f', input: {} })],
+    ['whole input', (at) => ({ index: 0, id: 'a', name: 'f', input: { at } })],
   ])('X6: a new %s for each piece is no way round the cap', (_, make) => {
     expect(() => passed(uses(...times(129, make)), {})).toThrow(tooLarge);
     expect(passed(uses(...times(128, make)), {})).toBe(128);
