@@ -143,12 +143,15 @@ const createHotEvents = (): HotEvents => {
   const subject = new Subject<AgentEvent>();
   const deliver = createTrampoline();
   let report: Parameters<Listener['next']>[1] = noop;
-  const failed = (cause: unknown): void => {
-    const error = toMillraceError(cause, 'unknown', 'A subscriber of events$ failed');
-    report({ type: 'handlerError', of: 'events$', name: 'subscriber', error });
+  const failing = () => {
+    const reportTo = report;
+    return (cause: unknown): void => {
+      const error = toMillraceError(cause, 'unknown', 'A subscriber of events$ failed');
+      reportTo({ type: 'handlerError', of: 'events$', name: 'subscriber', error });
+    };
   };
   return {
-    events$: sharedEvents(subject, failed),
+    events$: sharedEvents(subject, failing),
     isShared: true,
     hears: () => subject.observed,
     next: (event, reportOf) => {
@@ -156,6 +159,8 @@ const createHotEvents = (): HotEvents => {
       deliver(() => {
         report = reportOf;
         subject.next(event);
+        // An agent does not hold its last call.
+        report = noop;
       });
     },
   };

@@ -8,22 +8,25 @@ interface Handlers<T> {
   readonly complete?: (() => void) | null | undefined;
 }
 
+/** Returns what is told of the error of a subscriber, for the value that is delivered now. */
+type Failing = () => (cause: unknown) => void;
+
 /**
- * A hot source that unrelated subscribers share. One that throws, or rejects, is unsubscribed and passed to `failed`; RxJS
- * would throw its error at the process. The same applies after operators, whose errors need no handler.
+ * A hot source that unrelated subscribers share. One that throws, or rejects, is unsubscribed, and its error is told; RxJS
+ * would throw it at the process. The same applies after operators, whose errors need no handler.
  */
 // eslint-disable-next-line rxjs-x/no-subclass -- Operators make the Observables that subscribers get with `lift`.
 class SharedEvents<T> extends Observable<T> {
-  readonly failed: (cause: unknown) => void;
+  readonly failing: Failing;
 
-  constructor(source$: Observable<T>, failed: SharedEvents<T>['failed']) {
+  constructor(source$: Observable<T>, failing: Failing) {
     super((subscriber) => source$.subscribe(subscriber));
-    this.failed = failed;
+    this.failing = failing;
   }
 
   // eslint-disable-next-line @typescript-eslint/no-deprecated -- As Subject does it.
   override lift<R>(operator?: Operator<T, R>): Observable<R> {
-    const lifted = new SharedEvents<R>(new Observable(), this.failed);
+    const lifted = new SharedEvents<R>(new Observable(), this.failing);
     return Object.assign(lifted, { source: this, operator });
   }
 
@@ -38,22 +41,26 @@ class SharedEvents<T> extends Observable<T> {
       typeof given === 'function'
         ? { next: given, error, complete }
         : (given ?? { error, complete });
-    const drop = (cause: unknown): void => {
-      subscriber.unsubscribe();
-      this.failed(cause);
+    const dropping = (): ((cause: unknown) => void) => {
+      const failed = this.failing();
+      return (cause) => {
+        subscriber.unsubscribe();
+        failed(cause);
+      };
     };
     const guarded = (work: () => unknown): void => {
       try {
         const returned = work();
-        if (returned instanceof Promise) returned.catch(drop);
+        if (returned instanceof Promise) returned.catch(dropping());
       } catch (cause) {
-        drop(cause);
+        dropping()(cause);
       }
     };
     // eslint-disable-next-line @typescript-eslint/no-deprecated -- RxJS 7 has no other way to create one.
     const subscriber = new Subscriber<T>({
       next: (value: T) => guarded(() => own.next?.(value)),
-      error: (cause: unknown) => guarded(() => (own.error ? own.error(cause) : this.failed(cause))),
+      error: (cause: unknown) =>
+        guarded(() => (own.error ? own.error(cause) : this.failing()(cause))),
       complete: () => guarded(() => own.complete?.()),
     });
     return super.subscribe(subscriber);
@@ -61,11 +68,9 @@ class SharedEvents<T> extends Observable<T> {
 }
 
 /** Shares a hot source, so that a subscriber that throws affects neither the process nor the others. */
-export const sharedEvents = <T>(
-  source$: Observable<T>,
-  failed: (cause: unknown) => void,
-): Observable<T> => new SharedEvents(source$, failed);
+export const sharedEvents = <T>(source$: Observable<T>, failing: Failing): Observable<T> =>
+  new SharedEvents(source$, failing);
 
 /** Shares what is derived from shared events, also by operators that make Observables of their own. */
 export const sharedAs = <T>(of$: Observable<unknown>, derived$: Observable<T>): Observable<T> =>
-  of$ instanceof SharedEvents ? new SharedEvents<T>(derived$, of$.failed) : derived$;
+  of$ instanceof SharedEvents ? new SharedEvents<T>(derived$, of$.failing) : derived$;
