@@ -8,12 +8,12 @@ interface Handlers<T> {
   readonly complete?: (() => void) | null | undefined;
 }
 
-/** Returns what is told of the error of a subscriber, for the value that is delivered now. */
+/** Returns the function that reports an error of a subscriber, for the value that is delivered now. */
 type Failing = () => (cause: unknown) => void;
 
 /**
- * A hot source that unrelated subscribers share. One that throws, or rejects, is unsubscribed, and its error is told; RxJS
- * would throw it at the process. The same applies after operators, whose errors need no handler.
+ * A hot source that unrelated subscribers share. One that throws, or rejects, is unsubscribed, and its error is reported;
+ * RxJS would throw it at the process. The same applies after operators, whose errors need no handler.
  */
 // eslint-disable-next-line rxjs-x/no-subclass -- Operators make the Observables that subscribers get with `lift`.
 class SharedEvents<T> extends Observable<T> {

@@ -83,7 +83,9 @@ export class MillraceError extends Error {
 
 /** Drops fields that are `undefined`. */
 export const present = (details: object): object =>
-  Object.fromEntries(Object.entries(details).filter(([, value]) => value !== undefined));
+  Object.values(details).includes(undefined)
+    ? Object.fromEntries(Object.entries(details).filter(([, value]) => value !== undefined))
+    : { ...details };
 
 const detailsOf = (options: MillraceErrorOptions): object => {
   const { partial, usage, retryAfterMs, status, requestId, over } = options;
