@@ -1,6 +1,6 @@
 import type { ModelChunk, Usage, VendorFacts } from '@millrace/core';
 import { defined, isRecord } from '@millrace/core/values';
-import { at, countAt, textAt } from '@millrace/wire';
+import { at, countAt, type JsonRecord } from '@millrace/wire';
 import { vendor } from './vendor-block.js';
 
 type Chunks = readonly ModelChunk[];
@@ -47,45 +47,45 @@ const counters = [
   ['cacheWriteTokens', 'cache_creation_input_tokens'],
 ] as const satisfies readonly (readonly [keyof Usage, string])[];
 
-const usageOf = (counted: unknown): Partial<Usage> =>
-  Object.fromEntries(
-    counters.flatMap(([ours, theirs]) => {
-      const tokens = countAt(counted, theirs);
-      return tokens === undefined ? [] : [[ours, tokens] as const];
-    }),
-  );
+const usageOf = (counted: unknown): Partial<Usage> => {
+  const usage: { -readonly [Key in keyof Usage]?: number } = {};
+  for (const [ours, theirs] of counters) {
+    const tokens = countAt(counted, theirs);
+    if (tokens !== undefined) usage[ours] = tokens;
+  }
+  return usage;
+};
 
 const factsOf = (answer: unknown, usage: unknown): VendorFacts => {
-  const details = at(answer, 'stop_details');
+  const [answered, counted] = [isRecord(answer) ? answer : {}, isRecord(usage) ? usage : {}];
+  const details = answered['stop_details'];
   return defined({
-    id: filled(textAt(answer, 'id')),
-    model: filled(textAt(answer, 'model')),
-    container: containerOf(at(answer, 'container')),
-    reasoningTokens: countAt(usage, 'output_tokens_details', 'thinking_tokens'),
-    cacheWrites: countsIn(at(usage, 'cache_creation'), /^ephemeral_(.+)_input_tokens$/u),
-    toolUses: countsIn(at(usage, 'server_tool_use'), /^(.+)_requests$/u),
-    stopReason: filled(textAt(answer, 'stop_reason')),
-    stopSequence: filled(textAt(answer, 'stop_sequence')),
-    refusal: refusalOf(details),
+    id: filled(answered['id']),
+    model: filled(answered['model']),
+    container: containerOf(answered['container']),
+    reasoningTokens: countAt(counted['output_tokens_details'], 'thinking_tokens'),
+    cacheWrites: countsIn(counted['cache_creation'], /^ephemeral_(.+)_input_tokens$/u),
+    toolUses: countsIn(counted['server_tool_use'], /^(.+)_requests$/u),
+    stopReason: filled(answered['stop_reason']),
+    stopSequence: filled(answered['stop_sequence']),
+    refusal: isRecord(details) ? refusalOf(details) : undefined,
     stopDetails: isRecord(details) ? details : undefined,
-    serviceTier: filled(textAt(usage, 'service_tier')),
+    serviceTier: filled(counted['service_tier']),
   });
 };
 
-const filled = (text: string): string | undefined => (text === '' ? undefined : text);
+const filled = (text: unknown): string | undefined =>
+  typeof text === 'string' && text !== '' ? text : undefined;
 
 const containerOf = (container: unknown): VendorFacts['container'] => {
-  const id = textAt(container, 'id');
-  const expiresAt = filled(textAt(container, 'expires_at'));
-  return id === '' ? undefined : { id, ...(expiresAt === undefined ? {} : { expiresAt }) };
+  if (!isRecord(container)) return undefined;
+  const [id, expiresAt] = [filled(container['id']), filled(container['expires_at'])];
+  return id === undefined ? undefined : { id, ...(expiresAt === undefined ? {} : { expiresAt }) };
 };
 
-const refusalOf = (details: unknown): VendorFacts['refusal'] =>
-  at(details, 'type') === 'refusal'
-    ? defined({
-        category: filled(textAt(details, 'category')),
-        explanation: filled(textAt(details, 'explanation')),
-      })
+const refusalOf = ({ type, category, explanation }: JsonRecord): VendorFacts['refusal'] =>
+  type === 'refusal'
+    ? defined({ category: filled(category), explanation: filled(explanation) })
     : undefined;
 
 /** Counts above 0, by the part of their names that the pattern captures. */
@@ -93,7 +93,8 @@ const countsIn = (
   counted: unknown,
   pattern: RegExp,
 ): Readonly<Record<string, number>> | undefined => {
-  const counts = Object.keys(isRecord(counted) ? counted : {}).flatMap((key) => {
+  if (!isRecord(counted)) return undefined;
+  const counts = Object.keys(counted).flatMap((key) => {
     const [, name] = pattern.exec(key) ?? [];
     const count = countAt(counted, key) ?? 0;
     return name === undefined || count === 0 ? [] : [[name, count] as const];
