@@ -127,6 +127,8 @@ const unstated: readonly Row[] = [
   ['Forget that I live in Berlin.', 'Lives in Berlin.', 'I live in Berlin'],
   // The subject of the fact.
   ['I live in Berlin.', 'Lives in Berlin.', undefined, 'sister'],
+  // A person in the sentence of a pronoun is not that of the pronoun.
+  ['He has two cousins in Graz.', 'Has two cousins in Graz.'],
 ];
 
 describe('G8: a fact', () => {

@@ -101,13 +101,18 @@ const isUser = (subject: string): boolean =>
   /^(?:the )?(?:user|i|me|self|myself)?$/iu.test(subject.trim());
 
 /** A fact about another person names them. */
-const isAbout = ({ about }: Clause, words: readonly string[], subject: string): boolean => {
+const isAbout = (
+  { about, words: ofClause }: Clause,
+  words: readonly string[],
+  subject: string,
+): boolean => {
   if (about === undefined) return true;
   const named = [...words, ...(isUser(subject) ? [] : wordsIn(subject))].filter(
     (word) => !/^users?$/u.test(word),
   );
   return about.length === 0
-    ? named.some((word) => people.has(word)) || !isUser(subject)
+    ? // A person in the clause itself is not its subject: “He has two cousins.”
+      named.some((word) => people.has(word) && !ofClause.includes(word)) || !isUser(subject)
     : about.some((word) => word !== 'user' && !neutralSubject.has(word) && has(named, word));
 };
 
