@@ -55,6 +55,6 @@ export {
   responsesStream,
   responsesUsage,
 } from './streams/responses-stream.js';
-export { sse } from './streams/sse.js';
+export { dataOf, sse } from './streams/sse.js';
 export { bodyOf, streamOf } from './streams/wires.js';
 export { vendorError, type VendorErrorDetails } from './vendor-error.js';

@@ -1,7 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { ModelChunk } from '@millrace/core';
-import { parsedJson } from '@millrace/core/values';
-import { responsesBody, responsesStream } from '@millrace/fault-server';
+import { dataOf, responsesBody, responsesStream } from '@millrace/fault-server';
 import { told } from './conversation.test-support.js';
 import { responsesReader } from './responses-chunks.js';
 
@@ -21,7 +20,7 @@ const withoutFacts = (chunks: readonly ModelChunk[]): readonly ModelChunk[] =>
   chunks.filter(({ type }) => type !== 'facts');
 
 const parsedStream = (answer: Parameters<typeof responsesStream>[0]): readonly unknown[] =>
-  responsesStream(answer).map((event) => parsedJson(/^data: (.*)$/mu.exec(event)?.[1] ?? ''));
+  responsesStream(answer).map(dataOf);
 
 const answer = {
   thinking: 'Hm, well.',

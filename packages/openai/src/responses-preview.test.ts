@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { createToolParts, type ModelChunk } from '@millrace/core';
 import { parsedJson } from '@millrace/core/values';
-import { responsesStream } from '@millrace/fault-server';
+import { dataOf, responsesStream } from '@millrace/fault-server';
 import { at, textAt } from '@millrace/wire';
 import fc from 'fast-check';
 import { told } from './conversation.test-support.js';
@@ -33,7 +33,7 @@ const redundant: Readonly<Record<string, 'preview' | 'complete' | 'note'>> = {
 const last = 'response.completed';
 
 const events = (answer: Parameters<typeof responsesStream>[0]): readonly unknown[] =>
-  responsesStream(answer).map((event) => parsedJson(/^data: (.*)$/mu.exec(event)?.[1] ?? ''));
+  responsesStream(answer).map(dataOf);
 
 const answers = [
   {
@@ -156,7 +156,7 @@ describe('X31: the end of a response decides', () => {
           uses: [{ input: { city: value.join('') } }],
         });
       }),
-      { numRuns: 100 },
+      { numRuns: 100, examples: [[['\u2028'], ['\u2028\u0000', '\u0000']]] },
     );
   });
 

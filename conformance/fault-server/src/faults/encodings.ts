@@ -1,12 +1,15 @@
 import { type ResponseScript, wires } from '../scenario.js';
 import { streamed } from '../steps.js';
 import type { Answer } from '../streams/answer.js';
+import { dataLine } from '../streams/sse.js';
 import { streamOf } from '../streams/wires.js';
 import { answering, done, type Fault, isDone } from './fault.js';
 
-/** Two, three and four bytes to a character, and a pair of surrogates that is cut in two. */
-const northern: Answer = { text: ['Blåbær ', '— 天気 ', '😀', '\ud83c', '\udf26', ' "\\n".'] };
-const said = 'Blåbær — 天気 😀🌦 "\\n".';
+/** Two, three and four bytes to a character, a pair of surrogates that is cut in two, and line breaks that end no line of a stream. */
+const northern: Answer = {
+  text: ['Blåbær ', '— 天気 ', '😀', '\ud83c', '\udf26', ' "\\n".', '\u2028data: {}\u2029event: x'],
+};
+const said = 'Blåbær — 天気 😀🌦 "\\n".\u2028data: {}\u2029event: x';
 
 /** All that JSON escapes. */
 const escaped: Answer = {
@@ -25,7 +28,7 @@ const asIs = (stream: string): string => stream;
 
 /** Writes JSON over several lines, as a server may that puts it in for people. */
 const overLines = (stream: string): string =>
-  stream.replaceAll(/^data: (\{.*)$/gm, (_, json: string) =>
+  stream.replaceAll(dataLine, (_, json: string) =>
     JSON.stringify(JSON.parse(json), null, 1)
       .split('\n')
       .map((line) => `data: ${line}`)
@@ -40,18 +43,20 @@ const encodings: readonly Encoding[] = [
   {
     id: 'comments',
     about: 'comments stand between the events and within them',
-    encode: (stream) => `: hello\n\n${stream.replaceAll(/^data/gm, ': {"not": data}\ndata')}`,
+    encode: (stream) =>
+      `: hello\n\n${stream.replaceAll(/(?<=^|\n)data/gu, ': {"not": data}\ndata')}`,
   },
   { id: 'multi-line', about: 'the data of an event has several lines', encode: overLines },
   {
     id: 'other-fields',
     about: 'events have ids, times to retry and fields that nobody knows',
-    encode: (stream) => stream.replaceAll(/^data/gm, 'id: 7\nretry: 10\nfield: x\nalone\ndata'),
+    encode: (stream) =>
+      stream.replaceAll(/(?<=^|\n)data/gu, 'id: 7\nretry: 10\nfield: x\nalone\ndata'),
   },
   {
     id: 'no-space',
     about: 'no space stands behind a colon',
-    encode: (stream) => stream.replaceAll(/^(data|event): /gm, '$1:'),
+    encode: (stream) => stream.replaceAll(/(?<=^|\n)(data|event): /gu, '$1:'),
   },
   {
     id: 'blank-lines',

@@ -4,6 +4,7 @@ import type { Answer } from '../streams/answer.js';
 import { chatBody, chatStream, chatUsage } from '../streams/chat-stream.js';
 import { messagesBody, messagesStream } from '../streams/messages-stream.js';
 import { responsesStream } from '../streams/responses-stream.js';
+import { dataLine } from '../streams/sse.js';
 import { bodyOf } from '../streams/wires.js';
 import { answering, type Fault, isSunny, type Outcome, sunny } from './fault.js';
 
@@ -139,7 +140,7 @@ const usages: readonly (readonly [string, unknown])[] = [
 /** Puts another usage in the place of each object that is one. */
 const withUsage = (events: readonly string[], usage: unknown): readonly string[] =>
   events.map((event) =>
-    event.replace(/^data: (\{.*)$/m, (_, json: string) => {
+    event.replace(dataLine, (_, json: string) => {
       const changed: unknown = JSON.parse(json, (key, value: unknown) =>
         key === 'usage' && value !== null ? usage : value,
       );

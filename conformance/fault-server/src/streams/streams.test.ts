@@ -12,7 +12,7 @@ const read = (events: readonly string[]): readonly Event[] =>
   events
     .filter((event) => event !== 'data: [DONE]\n\n')
     .map((event) => {
-      const [, name, data = ''] = /^(?:event: (\S+)\n)?data: (\{.*\})\n\n$/.exec(event) ?? [];
+      const [, name, data = ''] = /^(?:event: (\S+)\n)?data: (\{[^\n]*\})\n\n$/.exec(event) ?? [];
       return { name, data: JSON.parse(data) as unknown };
     });
 
