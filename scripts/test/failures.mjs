@@ -1,7 +1,9 @@
 import { relative } from 'node:path';
 import { root } from '../workspaces.mjs';
 
-const quoted = (text) => `'${text.replaceAll("'", `'\\''`)}'`;
+/** A title as an argument of `-t`, which takes a pattern. */
+const quoted = (title) =>
+  `'${title.replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&').replaceAll("'", `'\\''`)}'`;
 
 /** One line for each failed test of a report by Jest, with the command that repeats it. */
 export function failuresOf({ testResults }) {

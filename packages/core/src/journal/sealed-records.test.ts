@@ -45,12 +45,12 @@ describe('a sealed store', () => {
     it(`S6: ${name}`, run);
   }
 
-  const pay = tool({ name: 'pay', description: 'Pays.', run: () => 'paid to account 4711' });
+  const pay = tool({ name: 'pay', description: 'Pays.', run: () => 'paid to account Heron' });
   const asked = async (driver: CallStoreDriver, seal: RecordSeal) => {
     const durable = journal(createCallStore(driver, { seal }));
-    const model = scriptedModel([toolCall('pay')], [text('Paid from account 4711.')]);
+    const model = scriptedModel([toolCall('pay')], [text('Paid from account Heron.')]);
     const agent = createAgent({ model, tools: [pay], use: [durable] });
-    await agent.call('My account is 4711.', { callId: 'a' });
+    await agent.call('My account is Heron.', { callId: 'a' });
     return { durable, agent };
   };
 
@@ -58,7 +58,7 @@ describe('a sealed store', () => {
     const driver = inProcessCalls();
     const { durable, agent } = await asked(driver, encrypted(key));
 
-    expect((await textsIn(driver, 'a')).join('')).not.toContain('4711');
+    expect((await textsIn(driver, 'a')).join('')).not.toContain('Heron');
     const { store } = durable;
     await expect(durable.resume(agent, 'a')).resolves.toMatchObject({ reason: 'answer' });
     const events = await lastValueFrom(attach$(store, 'a').pipe(toArray()));

