@@ -27,6 +27,13 @@ describe('byHeadings', () => {
     ]);
   });
 
+  it('splits at a heading with a line separator, which ends no line', () => {
+    expect(textsOf(doc('# A\na\n# B\u2028C\nb')).map(({ title }) => title)).toEqual([
+      'A',
+      'B\u2028C',
+    ]);
+  });
+
   it('takes no comment of a code block for a heading', () => {
     const text = '# A\n```sh\n# not one\n```\n~~~\n# nor this\n```\n# still not\n~~~\n# B\nb';
     expect(textsOf(doc(text)).map(({ title }) => title)).toEqual(['A', 'B']);

@@ -36,6 +36,7 @@ describe('splitIntoSections', () => {
 
   it('reads any ends of lines, and a byte order mark', () => {
     expect(split('\uFEFF# A\r\none\r\n')).toEqual([[['A'], 1, 'one']]);
+    expect(split('# A\u2028B\none')).toEqual([[['A\u2028B'], 1, 'one']]);
     expect(split('#hashtag\n####### seven\n    # code')).toEqual([
       [[], 1, '#hashtag\n####### seven\n    # code'],
     ]);

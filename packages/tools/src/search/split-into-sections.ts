@@ -96,7 +96,7 @@ interface Heading {
 }
 
 const headingOf = (line: string): Heading | undefined => {
-  const [, marks = '', title = ''] = /^ {0,3}(#{1,6})[ \t]+(.*)$/u.exec(line) ?? [];
+  const [, marks = '', title = ''] = /^ {0,3}(#{1,6})[ \t]+(.*)$/su.exec(line) ?? [];
   return marks === '' ? undefined : { level: marks.length, title: stripMarkdown(title) };
 };
 
