@@ -15,16 +15,9 @@ import {
   switchMap,
   tap,
 } from 'rxjs';
+import { withChunk, withStart } from './message-chunks.js';
 import { type Followed, type History, Refusal, type Server } from './server.js';
-import {
-  isQuestion,
-  isToolCall,
-  type UiMessage,
-  type UiPart,
-  waitingIn,
-  withChunk,
-  withStart,
-} from './ui-message.js';
+import { isQuestion, isToolCall, type UiMessage, type UiPart, waitingIn } from './ui-message.js';
 import { type Drafts, hasArrived, neverSent, type Unsent } from './unsent.js';
 
 /** A conversation, as the page shows it. */

@@ -19,7 +19,8 @@ import {
   throwError,
 } from 'rxjs';
 import { fromFetch } from 'rxjs/fetch';
-import { messagesOf, type UiMessage } from './ui-message.js';
+import { messagesOf } from './message-parts.js';
+import type { UiMessage } from './ui-message.js';
 
 /** A conversation on the server. */
 export interface History {

@@ -1,0 +1,17 @@
+/** The fields of a value that is an object. */
+export type Fields = Readonly<Record<string, unknown>>;
+
+export const isFields = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+export const fieldsOf = (value: unknown): Fields => (isFields(value) ? value : {});
+export const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
+export const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
+
+/** `{ name: value }`, or nothing if the value is no string. */
+export const optional = <Name extends string>(
+  name: Name,
+  value: unknown,
+): Partial<Readonly<Record<Name, string>>> =>
+  // A computed key widens to `string`.
+  // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
+  (typeof value === 'string' ? { [name]: value } : {}) as Partial<Readonly<Record<Name, string>>>;

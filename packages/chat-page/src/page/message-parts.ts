@@ -1,0 +1,98 @@
+import { type Fields, fieldsOf, listOf, optional, textOf } from './fields.js';
+import type { Source, ToolPart, UiMessage, UiPart } from './ui-message.js';
+
+/** Reads the messages of a conversation from the server's history. */
+export const messagesOf = (value: unknown): readonly UiMessage[] =>
+  listOf(value).map((it) => {
+    const { id, role, parts } = fieldsOf(it);
+    return {
+      id: textOf(id),
+      role: role === 'user' ? 'user' : 'assistant',
+      parts: listOf(parts).map((part) => partOf(fieldsOf(part))),
+    };
+  });
+
+const partOf = (part: Fields): UiPart => {
+  const type = textOf(part['type']);
+  switch (type) {
+    case 'text':
+    case 'reasoning':
+      return { type, text: textOf(part['text']), isOpen: false };
+    case 'step-start':
+      return { type };
+    case 'file':
+      return {
+        type,
+        url: textOf(part['url']),
+        mediaType: textOf(part['mediaType']),
+        ...optional('filename', part['filename']),
+      };
+    default:
+      return type.startsWith('tool-')
+        ? toolOf(type.slice('tool-'.length), part)
+        : dataPart(type.replace(/^data-/u, ''), part);
+  }
+};
+
+const states = new Map<unknown, ToolPart['state']>([
+  ['output-available', 'done'],
+  ['output-error', 'failed'],
+]);
+
+const toolOf = (toolName: string, part: Fields): ToolPart => ({
+  type: 'tool',
+  toolCallId: textOf(part['toolCallId']),
+  toolName,
+  state: states.get(part['state']) ?? 'running',
+  input: part['input'],
+  output: part['output'],
+  ...optional('errorText', part['errorText']),
+});
+
+/** The part of a chunk or of a stored part that has data of this name. */
+export const dataPart = (name: string, { id, data }: Fields): UiPart => {
+  const fields = fieldsOf(data);
+  const toolCallId = textOf(fields['toolCallId']);
+  const toolName = textOf(fields['toolName']) || 'unknown';
+  switch (name) {
+    case 'approval': {
+      const { expiresAt } = fields;
+      const until = typeof expiresAt === 'number' ? { expiresAt } : {};
+      const token = optional('token', fields['token']);
+      const status = textOf(fields['status']);
+      const mayEdit = fields['mayEdit'] === true;
+      const data = { toolCallId, toolName, status, mayEdit, ...token, ...until };
+      return { type: 'approval', data };
+    }
+    case 'suspended': {
+      const localId = textOf(fields['localId']);
+      const { request } = fields;
+      return { type: 'suspended', data: { toolCallId, toolName, localId, request } };
+    }
+    case 'steered':
+      return { type: 'steered', text: textOf(fields['text']) };
+    case 'sources':
+      return { type: 'sources', sources: listOf(data).map(sourceOf) };
+    case 'agent':
+      return {
+        type: 'agent',
+        id: textOf(id),
+        names: listOf(fields['agent']).map(textOf),
+        status: textOf(fields['status']),
+        progress: [],
+        ...optional('toolCallId', fields['toolCallId']),
+        ...optional('text', fields['text']),
+      };
+    default:
+      return { type: 'data', name, data, ...optional('id', id) };
+  }
+};
+
+const sourceOf = (value: unknown): Source => {
+  const { number, source, title } = fieldsOf(value);
+  return {
+    source: textOf(source),
+    ...(typeof number === 'number' ? { number } : {}),
+    ...optional('title', title),
+  };
+};
