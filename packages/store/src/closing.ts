@@ -91,7 +91,7 @@ export const createClosing = (): Closing => {
     sessions: (store) => ({
       load$: open((sessionId) => store.load$(sessionId)),
       save$: writing((...saved) => store.save$(...saved)),
-      list$: open(() => store.list$()),
+      find$: open((query) => store.find$(query)),
       remove$: writing((sessionId) => store.remove$(sessionId)),
     }),
     close$: () =>

@@ -750,7 +750,7 @@ describe('a request', () => {
     expect(await chat.join()).toBeNull();
     await chat.post('/chat/a/stop');
     await chat.server.close();
-    expect(await firstValueFrom(store.sessions.list$())).toEqual([]);
+    expect(await firstValueFrom(store.sessions.find$())).toEqual([]);
   });
 
   it('beyond the limit of calls is refused, and later ones are not', async () => {

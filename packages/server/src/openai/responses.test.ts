@@ -381,10 +381,10 @@ describe('a conversation of responses', () => {
     // Now it would be another conversation.
     await areRefused();
     await expect(next(second.id, own)).rejects.toMatchObject({ status: 400 });
-    expect((await firstValueFrom(sessions.list$())).length).toBe(1);
+    expect((await firstValueFrom(sessions.find$())).length).toBe(1);
     expect(asked.requests).toHaveLength(2);
     expect((await next(first.id, own)).output_text).toBe('Rain again.');
-    expect((await firstValueFrom(sessions.list$())).length).toBe(2);
+    expect((await firstValueFrom(sessions.find$())).length).toBe(2);
     expect((await next(second.id, question)).output_text).toBe('Yes.');
   });
 

@@ -9,7 +9,7 @@ import { closed } from '../closing.js';
 import { markDirectory } from '../mark-directory.js';
 import { createPendingWork, type PendingWork } from '../sql/pending-work.js';
 import { makeTables } from '../sql/make-tables.js';
-import { tableStatements } from '../sql/tables.js';
+import { addedColumns, tableStatements } from '../sql/tables.js';
 import { toSqlError } from '../sql/sql-error.js';
 import type { LazySql, Query, Sql } from '../sql/sql.js';
 import { engineError } from './engine-error.js';
@@ -58,7 +58,7 @@ export const embeddedSql = (
     if (!lock.start()) throw lost();
     try {
       const sql = sqlOf(database, { schema, hasVectors, lock, lost, failed, isClosed, pending });
-      await makeTables(sql, tableStatements(schema));
+      await makeTables(sql, tableStatements(schema), 'versions', addedColumns(schema));
       if (hasVectors) await sql.query(memoryStatements(schema).makeVectors);
       // No other process uses this database, so all leases are stale.
       await sql.query(`update ${schema}.calls set owner = null, expires_at = null`);

@@ -1,12 +1,25 @@
 import { join } from 'node:path';
 import { isMillraceError } from '@millrace/core';
-import { sessionConflict, type SessionStore } from '@millrace/core/sessions';
-import { checkId, parseStoredName, storedName } from '../stored-name.js';
+import {
+  checkSessionQuery,
+  searchTextOf,
+  sessionConflict,
+  type SessionStore,
+  type SessionSummary,
+  titleOf,
+} from '@millrace/core/sessions';
+import { checkId, storedName } from '../stored-name.js';
 import { createStaging } from './staging.js';
-import { storedDirectories } from './file-system.js';
 import { fileWork$, type Part, partsOf } from './file-work.js';
 import { writeState } from './session-file.js';
-import { readPointer, readSession, readSessionId, writeSession } from './session-files.js';
+import {
+  pointerTime,
+  readPointer,
+  readSession,
+  readSessionHead,
+  writeSession,
+} from './session-files.js';
+import { sessionsByTime } from './sessions-by-time.js';
 
 /**
  * Stores session states, each in its own subdirectory that only this user can read. Several processes on one machine
@@ -14,9 +27,11 @@ import { readPointer, readSession, readSessionId, writeSession } from './session
  */
 export const fileSessions = (directory: string): SessionStore => sessionsIn(partsOf(directory)(''));
 
-export const sessionsIn = (part: Part): SessionStore => {
+export const sessionsIn = (part: Part, now: () => number = Date.now): SessionStore => {
   const { root, check } = part;
   const staging = createStaging(root, check);
+  const byTime = sessionsByTime(part);
+  const clock = createClock(now);
   const pathOf = (sessionId: string): string => {
     checkId('A session', sessionId, 'invalidRequest');
     return join(root, storedName(sessionId));
@@ -26,27 +41,54 @@ export const sessionsIn = (part: Part): SessionStore => {
     save$: (sessionId, state, expectedVersion) =>
       fileWork$(part, async () => {
         const path = pathOf(sessionId);
-        const text = writeState(state);
+        const saved = { sessionId, ...titleOf(state), state: writeState(state) };
         const before = await readPointer(path);
         const version =
           before?.version === expectedVersion
-            ? await writeSession(staging, path, sessionId, text, before)
+            ? await writeSession({ staging, byTime, clock }, path, saved, before)
             : undefined;
         if (version !== undefined) return version;
         throw sessionConflict(sessionId, expectedVersion, (await readPointer(path))?.version);
       }),
-    list$: () => fileWork$(part, () => idsIn(root)),
-    remove$: (sessionId) => fileWork$(part, () => staging.discard(pathOf(sessionId))),
+    find$: (query) =>
+      fileWork$(part, async () => {
+        const checked = checkSessionQuery(query);
+        return byTime.find(checked, (name) => readSummary(join(root, name), checked.search));
+      }),
+    remove$: (sessionId) =>
+      fileWork$(part, async () => {
+        const path = pathOf(sessionId);
+        const pointer = await readPointer(path).catch(unreadable);
+        await staging.discard(path);
+        const micros = pointer && pointerTime(pointer);
+        if (micros !== undefined) await byTime.remove(storedName(sessionId), micros);
+      }),
   };
 };
 
-const idsIn = async (root: string): Promise<readonly string[]> => {
-  const ids: string[] = [];
-  for (const name of await storedDirectories(root)) {
-    const id = parseStoredName(name) ?? (await readSessionId(join(root, name)).catch(unreadable));
-    if (id !== undefined) ids.push(id);
+/** The time in microseconds. Those that are read in the same millisecond differ. */
+const createClock = (now: () => number): (() => number) => {
+  let last = 0;
+  return () => {
+    const micros = Math.floor(now()) * 1000;
+    last = Math.floor(last / 1000) * 1000 === micros ? last + 1 : micros;
+    return last;
+  };
+};
+
+/** Resolves to undefined if the session does not exist, does not match or is damaged. */
+const readSummary = async (
+  directory: string,
+  search: string,
+): Promise<Pick<SessionSummary, 'id' | 'title'> | undefined> => {
+  const head = await readSessionHead(directory).catch(unreadable);
+  if (head === undefined) return undefined;
+  const { sessionId: id } = head;
+  if (search !== '') {
+    const stored = await readSession(directory, id).catch(unreadable);
+    if (!searchTextOf(stored?.state).includes(search)) return undefined;
   }
-  return ids;
+  return { id, ...titleOf(head) };
 };
 
 /** Loading a damaged session errors; listing skips it. */

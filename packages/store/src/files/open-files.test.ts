@@ -105,7 +105,7 @@ describe('S6: a store whose directory is gone makes no second one', () => {
       message: expect.stringContaining(gone(next).message),
     });
     expect(existsSync(directory)).toBe(false);
-    await expect(lastValueFrom(store.sessions.list$())).rejects.toMatchObject(gone('sessions'));
+    await expect(lastValueFrom(store.sessions.find$())).rejects.toMatchObject(gone('sessions'));
     await expect(lastValueFrom(store.calls.driver.list$())).rejects.toMatchObject(gone('calls'));
     // A store that is opened only now begins anew.
     await again(openFiles(directory), 'second');
@@ -147,7 +147,7 @@ describe('S6: a store whose directory is gone makes no second one', () => {
   it('a directory that was there before, and one that is put back', async () => {
     await uses[0]?.[1](openFiles(directory), 'first');
     const store = openFiles(directory);
-    expect(await lastValueFrom(store.sessions.list$())).toEqual([]);
+    expect(await lastValueFrom(store.sessions.find$())).toEqual([]);
     await loses[0]?.[1]();
     await expect(uses[1]?.[1](store, 's')).rejects.toMatchObject(gone('conversations'));
     await rename(join(place, 'elsewhere'), directory);

@@ -1,5 +1,6 @@
 import { checkOptions, defined, isFunction } from '@millrace/core/values';
 import { type CallStoreOptions, createCallStore, isSeal } from '@millrace/core/journal';
+import { asyncScheduler } from 'rxjs';
 import { createClosing } from '../closing.js';
 import type { Store } from '../store.js';
 import { checkDirectory } from './file-system.js';
@@ -16,13 +17,14 @@ export const openFiles = (directory: string, options: FilesOptions = {}): Store 
   checkDirectory('openFiles()', directory);
   checkOptions('openFiles()', options, { ...fileRules, events: isFunction, seal: isSeal });
   const { events, seal, ...own } = options;
+  const { scheduler = asyncScheduler } = own;
   const closing = createClosing();
   const part = partsOf(directory);
   const calls = closing.calls(callsIn(part('calls'), own));
   return {
     calls: createCallStore(calls, defined({ events, seal, scheduler: own.scheduler })),
     memory: closing.memory(memoryIn(part('conversations'))),
-    sessions: closing.sessions(sessionsIn(part('sessions'))),
+    sessions: closing.sessions(sessionsIn(part('sessions'), () => scheduler.now())),
     close$: closing.close$,
   };
 };

@@ -1,4 +1,5 @@
 import { MillraceError } from '@millrace/core';
+import { titleOf } from '@millrace/core/sessions';
 import { readHead, writeHead } from './head.js';
 import { readLine, writeLine } from './line.js';
 import { lineEnd } from './segments.js';
@@ -7,12 +8,14 @@ import { lineEnd } from './segments.js';
 export interface SessionHead {
   readonly sessionId: string;
   readonly version: number;
+  /** That of the state, which a list reads without the state. */
+  readonly title?: string;
 }
 
 export const writeState = (state: unknown): string => writeLine('record', state);
 
-export const writeSessionHead = ({ sessionId, version }: SessionHead): string =>
-  writeHead({ sessionId, version });
+export const writeSessionHead = ({ sessionId, version, title }: SessionHead): string =>
+  writeHead({ sessionId, version, title });
 
 /** Reads the state from a session file, and checks that its head has this id and version. */
 export const readSessionFile = (
@@ -40,7 +43,7 @@ export const headIn = (path: string, bytes: Buffer): SessionHead => {
   if (head === undefined) throw broken(path);
   const { sessionId, version } = head;
   if (typeof sessionId !== 'string' || typeof version !== 'number') throw broken(path);
-  return { sessionId, version };
+  return { sessionId, version, ...titleOf(head) };
 };
 
 const broken = (path: string): MillraceError =>

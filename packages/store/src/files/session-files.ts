@@ -1,16 +1,17 @@
 import { randomInt, randomUUID } from 'node:crypto';
-import { readFile, rename, rm } from 'node:fs/promises';
+import { open, readFile, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { MillraceError } from '@millrace/core';
 import type { Staging } from './staging.js';
 import { isNotFound, readNames } from './file-system.js';
 import { syncDirectories, writeNew } from './make-directory.js';
-import { headIn, readSessionFile, writeSessionHead } from './session-file.js';
+import { lineEnd } from './segments.js';
+import { headIn, readSessionFile, type SessionHead, writeSessionHead } from './session-file.js';
 
 /**
  * A session is a directory of immutable state files, with an empty pointer file that has the name of the current one. A
  * save writes a new state file, then renames the pointer file after it. Of several concurrent saves only one rename
- * succeeds, as all of them start from the same name.
+ * succeeds, as all of them start from the same name. The name is a version and a UUID that contains the time of the save.
  */
 export interface SessionPointer {
   readonly version: number;
@@ -56,9 +57,23 @@ export const readSession = (
     state: readSessionFile(path, await readFile(path), { sessionId, version }),
   }));
 
-/** Reads the id of a session; undefined if it does not exist. */
-export const readSessionId = (directory: string): Promise<string | undefined> =>
-  readCurrent(directory, async (path) => headIn(path, await readFile(path)).sessionId);
+/** Reads the beginning of the current state file; undefined if the session does not exist. */
+export const readSessionHead = (directory: string): Promise<SessionHead | undefined> =>
+  readCurrent(directory, async (path) => headIn(path, await readBeginning(path)));
+
+const readBeginning = async (path: string): Promise<Buffer> => {
+  const file = await open(path, 'r');
+  try {
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(headBytes), 0, headBytes, 0);
+    const bytes = buffer.subarray(0, bytesRead);
+    return bytes.includes(lineEnd) ? bytes : await readFile(path);
+  } finally {
+    await file.close();
+  }
+};
+
+/** More than nearly all heads have. */
+const headBytes = 2048;
 
 const readCurrent = async <T>(
   directory: string,
@@ -81,39 +96,78 @@ const readCurrent = async <T>(
   }
 };
 
-/** Saves a state from `writeState` as the successor of `previous`. Resolves to its version, undefined on a conflict. */
+/** The index of sessions by time. */
+export interface TimeIndex {
+  readonly directory: string;
+  /** Adds an entry, which is not on disk before `directory` is synced. */
+  add(name: string, micros: number): Promise<void>;
+  remove(name: string, micros: number): Promise<void>;
+}
+
+/** The parts of a store of sessions that a save needs. */
+export interface SessionWriter {
+  readonly staging: Staging;
+  readonly byTime: TimeIndex;
+  /** The current time in microseconds. */
+  readonly clock: () => number;
+}
+
+/** A session as it is saved. */
+export interface SavedSession {
+  readonly sessionId: string;
+  readonly title?: string;
+  /** As `writeState` writes it. */
+  readonly state: string;
+}
+
+/** Saves a session as the successor of `previous`. Resolves to its version, undefined on a conflict. */
 export const writeSession = async (
-  staging: Staging,
+  { staging, byTime, clock }: SessionWriter,
   directory: string,
-  sessionId: string,
-  state: string,
+  { state, ...head }: SavedSession,
   previous: SessionPointer | undefined,
 ): Promise<number | undefined> => {
   const version = previous === undefined ? 1 + randomInt(firstVersions) : previous.version + 1;
-  const name = `${version}-${randomUUID()}`;
-  const text = writeSessionHead({ sessionId, version }) + state;
-  const isSaved =
+  const before = previous && pointerTime(previous);
+  // Later than the state before, even if the clock was set back.
+  const micros = Math.max(clock(), (before ?? 0) + 1);
+  const name = `${version}-${timedId(micros)}`;
+  const text = writeSessionHead({ ...head, version }) + state;
+  const session = basename(directory);
+  await byTime.add(session, micros);
+  const isSaved = await (
     previous === undefined
-      ? await makeSession(staging, directory, name, text)
-      : await replaceState(directory, previous.name, name, text);
-  if (!isSaved) return undefined;
+      ? makeSession(staging, directory, byTime.directory, name, text)
+      : replaceState(directory, byTime.directory, previous.name, name, text)
+  ).catch(async (error: unknown) => {
+    await byTime.remove(session, micros).catch(() => undefined);
+    throw error;
+  });
+  if (!isSaved) {
+    await byTime.remove(session, micros);
+    return undefined;
+  }
   // These states are obsolete. Higher versions may belong to a session that was removed and created again.
   const obsolete = previous?.states.filter((state) => versionIn(state) <= version) ?? [];
   // Leftovers only cost disk space.
-  await Promise.allSettled(obsolete.map((state) => rm(join(directory, state), { force: true })));
+  await Promise.allSettled([
+    ...obsolete.map((state) => rm(join(directory, state), { force: true })),
+    ...(before === undefined ? [] : [byTime.remove(session, before)]),
+  ]);
   return version;
 };
 
 const makeSession = async (
   staging: Staging,
   directory: string,
+  index: string,
   name: string,
   text: string,
 ): Promise<boolean> => {
   const isMade = await staging.create(directory, async (made) => {
     await writeNew(join(made, `${name}.json`), text);
     await writeNew(join(made, `${name}.current`), '');
-    await syncDirectories(made);
+    await syncDirectories(made, index);
   });
   if (isMade) await syncDirectories(dirname(directory));
   return isMade;
@@ -121,6 +175,7 @@ const makeSession = async (
 
 const replaceState = async (
   directory: string,
+  index: string,
   before: string,
   name: string,
   text: string,
@@ -128,8 +183,8 @@ const replaceState = async (
   const state = join(directory, `${name}.json`);
   try {
     await writeNew(state, text);
-    // The state must reach the disk before the pointer does.
-    await syncDirectories(directory);
+    // The state and the entry of the index must reach the disk before the pointer does.
+    await syncDirectories(directory, index);
     await rename(join(directory, `${before}.current`), join(directory, `${name}.current`));
   } catch (error) {
     await rm(state, { force: true });
@@ -139,5 +194,24 @@ const replaceState = async (
   await syncDirectories(directory);
   return true;
 };
+
+/** A UUID of version 7 (RFC 9562), with microseconds. */
+const timedId = (micros: number): string => {
+  const time = Math.floor(micros / 1000)
+    .toString(16)
+    .padStart(12, '0');
+  const fraction = (micros % 1000).toString(16).padStart(3, '0');
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${fraction}${randomUUID().slice(18)}`;
+};
+
+/** When a state was saved, in microseconds; undefined if its name does not contain that, as names had none at first. */
+export const pointerTime = ({ name }: Pick<SessionPointer, 'name'>): number | undefined => {
+  const [, first, second, fraction] = timedName.exec(name) ?? [];
+  return first === undefined
+    ? undefined
+    : Number.parseInt(`${first}${second}`, 16) * 1000 + Number.parseInt(`${fraction}`, 16);
+};
+
+const timedName = /^\d+-([0-9a-f]{8})-([0-9a-f]{4})-7([0-9a-f]{3})-/;
 
 const versionIn = (name: string): number => Number.parseInt(name, 10);

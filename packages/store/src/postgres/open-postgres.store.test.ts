@@ -134,7 +134,7 @@ describe('openPostgres: sessions', () => {
   it('S4: lets one process at a time follow a version', async () => {
     const schema = newSchema();
     const store = openStore(schema);
-    await lastValueFrom(store.sessions.list$());
+    await lastValueFrom(store.sessions.find$());
     await countInProcesses(
       store.sessions,
       `import { openPostgres } from '@millrace/store/postgres';

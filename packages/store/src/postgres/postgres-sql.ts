@@ -5,7 +5,7 @@ import { closed } from '../closing.js';
 import { createPendingWork } from '../sql/pending-work.js';
 import { memoryStatements } from '../sql/memory-statements.js';
 import { makeTables } from '../sql/make-tables.js';
-import { tableStatements } from '../sql/tables.js';
+import { addedColumns, tableStatements } from '../sql/tables.js';
 import { toSqlError } from '../sql/sql-error.js';
 import type { LazySql, Query, Sql } from '../sql/sql.js';
 
@@ -62,7 +62,12 @@ export const postgresSql = (
         client.off('error', ignore);
       }
     };
-    await makeTables({ query, transaction, schema }, tableStatements(schema));
+    await makeTables(
+      { query, transaction, schema },
+      tableStatements(schema),
+      'versions',
+      addedColumns(schema),
+    );
     const hasVectors = await makeVectors(query, schema);
     const channel = `${schema}_changes`;
     return {

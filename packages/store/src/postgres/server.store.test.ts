@@ -1,9 +1,12 @@
 import { inspect } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { noUsage } from '@millrace/core';
+import { checkSessionQuery, type SessionQuery, type SessionState } from '@millrace/core/sessions';
 import { startPostgres, type TestServer } from '@millrace/postgres-server';
 import pg from 'pg';
 import { lastValueFrom } from 'rxjs';
 import { closeStore } from '../close-store.test-support.js';
+import { findStatement } from '../sql/sql-sessions.js';
 import type { Store } from '../store.js';
 import { openPostgres, type PostgresOptions } from './open-postgres.js';
 
@@ -67,6 +70,63 @@ describe('openPostgres', () => {
       expect(rows).toEqual([{ version }]);
     },
   );
+
+  it('S4: adds columns to the tables of an earlier release, and finds the sessions that these have', async () => {
+    const state = (text: string, more: object = {}): SessionState => ({
+      version: 1,
+      messages: [{ id: 'm', role: 'user', content: [{ type: 'text', text }] }],
+      groups: {},
+      approvals: [],
+      usage: noUsage,
+      interrupted: false,
+      ...more,
+    });
+    const { sessions } = open(server.url, { schema: 'earlier' });
+    const ids = Array.from({ length: 105 }, (_, at) => `s${at}`);
+    await Promise.all(
+      ids.map((id) => lastValueFrom(sessions.save$(id, state(`Text \0 of ${id}.`), undefined))),
+    );
+    await admin.query('alter table earlier.sessions drop column title, drop column search');
+    await admin.query('drop index earlier.sessions_by_time, earlier.sessions_by_id');
+    const many = Array.from({ length: 4 }, () => open(server.url, { schema: 'earlier' }).sessions);
+    const find = (query: SessionQuery) =>
+      Promise.all(many.map((each) => lastValueFrom(each.find$(query))));
+    for (const found of await find({ limit: 200 })) expect(found).toHaveLength(105);
+    for (const found of await find({ search: '\0 OF S10' })) {
+      expect(found.map(({ id }) => id).sort()).toEqual([
+        ...['s10', 's100', 's101', 's102', 's103', 's104'],
+      ]);
+    }
+    const { rows } = await admin.query('select from earlier.sessions where search is null');
+    expect(rows).toEqual([]);
+    const { rows: indexes } = await admin.query(
+      `select indexname from pg_indexes where schemaname = 'earlier' and tablename = 'sessions'`,
+    );
+    expect(indexes).toHaveLength(4);
+    const version = (await lastValueFrom(sessions.load$('s1')))?.version;
+    await lastValueFrom(sessions.save$('s1', state('New.', { title: 'Titled' }), version));
+    expect(await find({ search: 'titled', prefix: 's1' })).toEqual(
+      many.map(() => [{ id: 's1', title: 'Titled', savedAt: expect.any(Number) }]),
+    );
+  });
+
+  it('S4: finds a page of many sessions by an index', async () => {
+    const { sessions } = open(server.url, { schema: 'pages' });
+    await lastValueFrom(sessions.find$());
+    await admin.query(`insert into pages.sessions (key, id, state, search, updated_at)
+      select 'i-' || at, 'user' || at % 1000 || '/' || at, '{}', '', now() - at * interval '1 s'
+      from generate_series(1, 20000) as at`);
+    await admin.query('analyze pages.sessions');
+    const [first] = await lastValueFrom(sessions.find$());
+    expect(first?.id).toBe('user1/1');
+    expect(await lastValueFrom(sessions.find$({ prefix: 'user7/' }))).toHaveLength(20);
+    for (const query of [{}, { prefix: 'user7/' }, { ...(first && { before: first }) }]) {
+      const [statement, values] = findStatement('pages', checkSessionQuery(query));
+      const { rows } = await admin.query(`explain ${statement}`, [...values]);
+      expect(inspect(rows)).toMatch(/sessions_by_(?:id|time)/);
+      expect(inspect(rows)).not.toContain('Seq Scan');
+    }
+  });
 
   it('C7: is retryable while connections are cut, and goes on by itself', async () => {
     const store = open(server.url, { schema: 'cut', pool: { max: 1 } });

@@ -1,9 +1,20 @@
 import { MillraceError } from '@millrace/core';
 import { parsedJson } from '@millrace/core/values';
-import { sessionConflict, type SessionStore, type StoredSession } from '@millrace/core/sessions';
+import {
+  type CheckedSessionQuery,
+  checkSessionQuery,
+  searchTextOf,
+  sessionConflict,
+  type SessionState,
+  type SessionStore,
+  type SessionSummary,
+  type StoredSession,
+  titleOf,
+} from '@millrace/core/sessions';
 import { defer, from } from 'rxjs';
 import { checkId, storedName } from '../stored-name.js';
-import type { LazySql } from './sql.js';
+import type { LazySql, Query } from './sql.js';
+import { indexedLength } from './tables.js';
 import { numberIn, textIn, toSqlText } from './text.js';
 
 /** Stores session states in a database, one row per session. */
@@ -21,20 +32,27 @@ export const sqlSessions = (lazy: LazySql): SessionStore => {
     if (state === undefined) throw damaged(sessionId, schema);
     return { version: numberIn(row, 'version'), state };
   };
-  const save = async (sessionId: string, text: string, expected?: number): Promise<number> => {
+  const save = async (sessionId: string, saved: Saved, expected?: number): Promise<number> => {
     const key = keyOf(sessionId);
     const { query, first, next, load } = await opened();
-    const [saved] =
+    const values = [key, toSqlText(saved.state), toNullableText(saved.title), saved.search];
+    const [row] =
       expected === undefined
-        ? await query(first, [key, toSqlText(text), toSqlText(sessionId)])
-        : await query(next, [key, toSqlText(text), expected]);
-    if (saved !== undefined) return numberIn(saved, 'version');
+        ? await query(first, [...values, toSqlText(sessionId)])
+        : await query(next, [...values, expected]);
+    if (row !== undefined) return numberIn(row, 'version');
     const [found] = await query(load, [key]);
     throw sessionConflict(sessionId, expected, found && numberIn(found, 'version'));
   };
-  const list = async (): Promise<readonly string[]> => {
-    const { query, list } = await opened();
-    return (await query(list)).map((row) => textIn(row, 'id'));
+  const find = async (asked: CheckedSessionQuery): Promise<readonly SessionSummary[]> => {
+    const { query, schema } = await opened();
+    if (asked.search !== '') await addSearchTexts(query, schema);
+    const rows = await query(...findStatement(schema, asked));
+    return rows.map((row) => ({
+      id: textIn(row, 'id'),
+      ...(row['title'] !== null && { title: textIn(row, 'title') }),
+      savedAt: numberIn(row, 'saved_at'),
+    }));
   };
   const remove = async (sessionId: string): Promise<void> => {
     const key = keyOf(sessionId);
@@ -45,8 +63,12 @@ export const sqlSessions = (lazy: LazySql): SessionStore => {
     load$: (sessionId) => defer(() => from(load(sessionId))),
     // Serialize the state now: it may change while the database opens.
     save$: (sessionId, state, expectedVersion) =>
-      defer(() => from(save(sessionId, JSON.stringify(state), expectedVersion))),
-    list$: () => defer(() => from(list())),
+      defer(() => from(save(sessionId, savedOf(state), expectedVersion))),
+    find$: (query) =>
+      defer(() => {
+        const asked = checkSessionQuery(query);
+        return from(find(asked));
+      }),
     remove$: (sessionId) => defer(() => from(remove(sessionId))),
   };
 };
@@ -57,15 +79,82 @@ const sessionStatements = (schema: string) => {
   return {
     load: `select version, state from ${sessions} where key = $1`,
     first: `
-      insert into ${sessions} (key, state, id) values ($1, $2, $3)
+      insert into ${sessions} (key, state, title, search, id) values ($1, $2, $3, $4, $5)
       on conflict (key) do nothing returning version`,
     // A caller may pass any number as the version, even one that does not fit the column.
     next: `
-      update ${sessions} set state = $2, version = default, updated_at = clock_timestamp()
-      where key = $1 and version::float8 = $3::float8 returning version`,
-    list: `select id from ${sessions} order by key`,
+      update ${sessions}
+      set state = $2, title = $3, search = $4, version = default, updated_at = clock_timestamp()
+      where key = $1 and version::float8 = $5::float8 returning version`,
     remove: `delete from ${sessions} where key = $1`,
   };
+};
+
+interface Saved extends Pick<SessionSummary, 'title'> {
+  readonly state: string;
+  readonly search: string;
+}
+
+const savedOf = (state: SessionState): Saved => ({
+  ...titleOf(state),
+  state: JSON.stringify(state),
+  search: searchTextOf(state),
+});
+
+const toNullableText = (text: string | undefined): string | null =>
+  text === undefined ? null : toSqlText(text);
+
+/** Contains only the conditions of the query, so that the planner can use an index for each of them. */
+export const findStatement = (
+  schema: string,
+  { prefix, search, before, limit }: CheckedSessionQuery,
+): readonly [statement: string, values: readonly unknown[]] => {
+  const values: unknown[] = [];
+  const value = (given: unknown): string => `$${values.push(given)}`;
+  const conditions: string[] = [];
+  if (before !== undefined) {
+    const time = `'epoch'::timestamptz + ${value(before.savedAt)}::float8 * interval '1 millisecond'`;
+    conditions.push(`(updated_at, key) < (${time}, ${value(storedName(before.id))})`);
+  }
+  if (prefix !== '') {
+    const text = value(toSqlText(prefix));
+    const indexed = `left(${text}::text, ${indexedLength})`;
+    conditions.push(
+      `left(id, ${indexedLength}) collate "C" between ${indexed}
+        and ${indexed} || repeat(${value(lastCharacter)}::text, ${indexedLength})`,
+      `left(id, length(${text}::text)) = ${text}::text`,
+    );
+  }
+  if (search !== '') conditions.push(`strpos(search, ${value(search)}::text) > 0`);
+  const where = conditions.length === 0 ? '' : `where ${conditions.join(' and ')}`;
+  const statement = `
+    select id, title, (extract(epoch from updated_at) * 1000)::float8 as saved_at
+    from ${schema}.sessions ${where}
+    order by updated_at desc, key desc limit ${value(limit)}`;
+  return [statement, values];
+};
+
+const lastCharacter = '\u{10ffff}';
+
+/** Adds the texts to search to sessions that were saved when there was no column for them. */
+const addSearchTexts = async (query: Query, schema: string): Promise<void> => {
+  const sessions = `${schema}.sessions`;
+  for (;;) {
+    const rows = await query(
+      `select key, version, state from ${sessions} where search is null limit 100`,
+    );
+    if (rows.length === 0) return;
+    await query(
+      `update ${sessions} as session set search = added.search
+      from unnest($1::text[], $2::bigint[], $3::text[]) as added (key, version, search)
+      where session.key = added.key and session.version = added.version`,
+      [
+        rows.map((row) => textIn(row, 'key')),
+        rows.map((row) => row['version']),
+        rows.map((row) => searchTextOf(parsedJson(textIn(row, 'state')))),
+      ],
+    );
+  }
 };
 
 const keyOf = (sessionId: string): string => {

@@ -1,3 +1,5 @@
+import type { AddedColumns } from './make-tables.js';
+
 /** The SQL statements that create the tables of a store. */
 export const tableStatements = (schema: string): readonly string[] => [
   `create table ${schema}.calls (
@@ -67,3 +69,18 @@ export const tableStatements = (schema: string): readonly string[] => [
     updated_at timestamptz not null default clock_timestamp()
   )`,
 ];
+
+/** The number of characters of an id that are indexed: the size of an entry of an index is limited. */
+export const indexedLength = 128;
+
+export const addedColumns = (schema: string): AddedColumns => ({
+  last: [`${schema}.sessions`, 'search'],
+  statements: [
+    `alter table ${schema}.sessions add column if not exists title text`,
+    // Null if a release without this column has saved the session.
+    `alter table ${schema}.sessions add column if not exists search text`,
+    `create index if not exists sessions_by_time on ${schema}.sessions (updated_at desc, key desc)`,
+    `create index if not exists sessions_by_id on ${schema}.sessions (left(id, ${indexedLength}) collate "C")`,
+    `create index if not exists sessions_without_search on ${schema}.sessions (key) where search is null`,
+  ],
+});

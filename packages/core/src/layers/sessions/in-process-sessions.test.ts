@@ -1,10 +1,24 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { defer, lastValueFrom, map, of } from 'rxjs';
 import { sessionStoreContract } from '../../testing/index.js';
 import { inProcessSessions, type SessionStore, type StoredSession } from './session-state.js';
 
 describe('S4: the store of sessions in this process', () => {
   for (const { name, run } of sessionStoreContract(inProcessSessions)) it(name, run);
+
+  it('orders sessions that were saved in the same millisecond', async () => {
+    const now = jest.spyOn(Date, 'now').mockReturnValue(1_000);
+    try {
+      const store = inProcessSessions();
+      const ids = ['b', 'a', 'd', 'c'];
+      for (const id of ids) await lastValueFrom(store.save$(id, {} as never, undefined));
+      const found = await lastValueFrom(store.find$());
+      expect(found.map(({ id }) => id)).toEqual(ids.toReversed());
+      expect(found.map(({ savedAt }) => Math.floor(savedAt))).toEqual([1_000, 1_000, 1_000, 1_000]);
+    } finally {
+      now.mockRestore();
+    }
+  });
 
   it('gives a version never again', async () => {
     const store = inProcessSessions();
@@ -53,6 +67,26 @@ describe('S4: the contract of stores sees what breaks it', () => {
       };
     },
     'removes nothing': () => ({ remove$: () => of(undefined) }),
+    'finds all sessions on every page': (store) => ({
+      find$: ({ before: _, ...query } = {}) => store.find$(query),
+    }),
+    'finds the oldest sessions first': (store) => ({
+      find$: (query) => store.find$(query).pipe(map((found) => found.toReversed())),
+    }),
+    'searches only in titles': (store) => ({
+      find$: ({ search = '', ...query } = {}) =>
+        store
+          .find$(query)
+          .pipe(map((found) => found.filter(({ title = '' }) => title.includes(search)))),
+    }),
+    'forgets titles': (store) => ({
+      find$: (query) =>
+        store.find$(query).pipe(map((found) => found.map(({ title: _, ...session }) => session))),
+    }),
+    'returns one page for any limit': (store) => ({
+      find$: (query) => store.find$({ ...query, limit: 1 }),
+    }),
+    'ignores the prefix': (store) => ({ find$: (query) => store.find$({ ...query, prefix: '' }) }),
   };
 
   it.each(Object.entries(broken))('%s', async (_name, breaking) => {

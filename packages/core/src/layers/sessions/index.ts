@@ -5,6 +5,14 @@ export type {
   SessionStore,
   StoredSession,
 } from './session-state.js';
+export {
+  type CheckedSessionQuery,
+  checkSessionQuery,
+  searchTextOf,
+  type SessionQuery,
+  type SessionSummary,
+  titleOf,
+} from './find-sessions.js';
 export { inProcessSessions, sessionConflict, toJsonPatch } from './session-state.js';
 export { keepSessions, type KeptSession, type KeptSessions } from './keep-sessions.js';
 export { type Session, type Sessions, sessions } from './sessions.js';

@@ -302,7 +302,7 @@ describe('S4: keepSessions', () => {
       code: 'config',
       message: expect.stringContaining("omit 'memory'"),
     });
-    expect(await lastValueFrom(store.list$())).toEqual([]);
+    expect(await lastValueFrom(store.find$())).toEqual([]);
     await keepSessions(says(), store, { memory: windowMemory(inner) }).open('s');
   });
 

@@ -7,6 +7,14 @@ import type { Reply } from '../../values/reply.js';
 import { createToolkit, isToolGroup, type Toolkit, type ToolkitCell } from '../../tools/toolkit.js';
 import type { ToolEntry } from '../../tools/types.js';
 import { addUsage, largerUsage, noUsage, tokensIn, type Usage } from '../../values/usage.js';
+import {
+  checkSessionQuery,
+  pageOf,
+  searchTextOf,
+  type SessionQuery,
+  type SessionSummary,
+  titleOf,
+} from './find-sessions.js';
 
 export interface SessionState {
   /** The version of this format, the only one that can be loaded. */
@@ -70,16 +78,20 @@ export interface SessionStore {
     state: SessionState,
     expectedVersion: number | undefined,
   ): Observable<number>;
-  /** Emits the ids of all sessions, in any order, and completes. */
-  list$(): Observable<readonly string[]>;
+  /**
+   * Emits a page of the sessions that match a query, most recently saved first, and completes. Sessions that were saved at the
+   * same time have any order that stays the same. Errors with `invalidRequest` if the query is not valid.
+   */
+  find$(query?: SessionQuery): Observable<readonly SessionSummary[]>;
   /** Removes a session and completes, even if it does not exist. */
   remove$(sessionId: string): Observable<unknown>;
 }
 
 /** Stores session states in this process. Versions are never reused, even after a session is removed. */
 export const inProcessSessions = (): SessionStore => {
-  const stored = new Map<string, StoredSession>();
+  const stored = new Map<string, StoredSession & SessionSummary>();
   let last = 0;
+  let lastTime = 0;
   return {
     load$: (sessionId) =>
       defer(() => {
@@ -91,10 +103,20 @@ export const inProcessSessions = (): SessionStore => {
         const version = stored.get(sessionId)?.version;
         if (version !== expectedVersion) throw sessionConflict(sessionId, expectedVersion, version);
         last += 1;
-        stored.set(sessionId, { version: last, state: copied(state) });
+        // Sessions that are saved in the same millisecond keep their order.
+        lastTime = Math.max(Date.now(), lastTime + 0.001);
+        const kept = { version: last, state: copied(state) };
+        stored.set(sessionId, { ...kept, id: sessionId, savedAt: lastTime });
         return of(last);
       }),
-    list$: () => defer(() => of([...stored.keys()])),
+    find$: (query) =>
+      defer(() => {
+        const asked = checkSessionQuery(query);
+        const matches = ({ state }: StoredSession): boolean =>
+          asked.search === '' || searchTextOf(state).includes(asked.search);
+        const page = pageOf([...stored.values()], asked, matches);
+        return of(page.map(({ id, savedAt, state }) => ({ id, ...titleOf(state), savedAt })));
+      }),
     remove$: (sessionId) => defer(() => of(stored.delete(sessionId))),
   };
 };

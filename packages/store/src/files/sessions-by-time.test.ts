@@ -1,0 +1,188 @@
+import { randomUUID } from 'node:crypto';
+import { cp, mkdir, mkdtemp, readdir, rename, rm, utimes, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import type { SessionQuery, SessionState, SessionStore } from '@millrace/core/sessions';
+import { lastValueFrom } from 'rxjs';
+import { partsOf } from './file-work.js';
+import { fileSessions, sessionsIn } from './file-sessions.js';
+
+// A disk that others use, too, takes its time to keep what it is given.
+jest.setTimeout(240_000);
+
+let root: string;
+beforeAll(async () => {
+  root = await mkdtemp(join(tmpdir(), 'by-time-'));
+});
+afterAll(() => rm(root, { recursive: true }));
+
+const stateOf = (title: string) => ({ title, messages: [] }) as unknown as SessionState;
+
+const save = async (sessions: SessionStore, id: string, title = id): Promise<number> => {
+  const version = (await lastValueFrom(sessions.load$(id)))?.version;
+  return lastValueFrom(sessions.save$(id, stateOf(title), version));
+};
+
+const find = async (sessions: SessionStore, query?: SessionQuery): Promise<readonly string[]> =>
+  (await lastValueFrom(sessions.find$(query))).map(({ id, title }) => `${id} ${title}`);
+
+const entriesOf = (directory: string): Promise<readonly string[]> =>
+  readdir(join(directory, '.by-time')).then((names) => names.sort());
+
+/** A store with sessions a, b and c, saved at 1, 2 and 3 seconds. */
+const create = async () => {
+  const directory = await mkdtemp(join(root, 'store-'));
+  const clock = { now: 0 };
+  const sessions = sessionsIn(partsOf(directory)(''), () => clock.now);
+  for (const id of ['a', 'b', 'c']) {
+    clock.now += 1_000;
+    await save(sessions, id);
+  }
+  return { directory, clock, sessions };
+};
+
+const timed = (seconds: number, id: string): string =>
+  `${String(seconds * 1_000_000).padStart(16, '0')}.i-${id}`;
+
+const fileOf = async (directory: string, id: string, extension: string): Promise<string> => {
+  const own = join(directory, `i-${id}`);
+  const [name = ''] = (await readdir(own)).filter((it) => it.endsWith(extension));
+  return join(own, name);
+};
+
+describe('the sessions of a directory, by time', () => {
+  it('S4: are found in a directory of a release without an index, by the times of their files', async () => {
+    const { directory, sessions } = await create();
+    await rm(join(directory, '.by-time'), { recursive: true });
+    for (const [id, seconds] of [
+      ['a', 30],
+      ['b', 10],
+      ['c', 20],
+    ] as const) {
+      const name = `1${seconds}-${randomUUID()}`;
+      for (const extension of ['.json', '.current']) {
+        const path = join(directory, `i-${id}`, name + extension);
+        await rename(await fileOf(directory, id, extension), path);
+        await utimes(path, seconds, seconds);
+      }
+    }
+    for (const _ of ['built', 'kept']) {
+      expect(await find(sessions)).toEqual(['a a', 'c c', 'b b']);
+      expect(await entriesOf(directory)).toEqual([timed(10, 'b'), timed(20, 'c'), timed(30, 'a')]);
+    }
+    const [, second] = await lastValueFrom(sessions.find$());
+    expect(second).toEqual({ id: 'c', title: 'c', savedAt: 20_000 });
+    expect(await find(sessions, second && { before: second })).toEqual(['b b']);
+  });
+
+  it('S4: include one that is saved again after an older release, and lose its former entry', async () => {
+    const { directory, clock, sessions } = await create();
+    const state = await fileOf(directory, 'b', '.json');
+    const name = state.replace(/-.{36}\.json$/, `-${randomUUID()}`);
+    await rename(await fileOf(directory, 'b', '.current'), `${name}.current`);
+    await rename(state, `${name}.json`);
+    await rm(join(directory, '.by-time'), { recursive: true });
+    await utimes(`${name}.current`, 1.5, 1.5);
+    expect(await find(sessions)).toEqual(['c c', 'b b', 'a a']);
+    clock.now = 4_000;
+    await save(sessions, 'b', 'again');
+    expect(await find(sessions)).toEqual(['b again', 'c c', 'a a']);
+    expect(await entriesOf(directory)).toEqual([timed(1, 'a'), timed(3, 'c'), timed(4, 'b')]);
+  });
+
+  it('S4: are those of their current states, whatever a crash has left in the index', async () => {
+    const { directory, clock, sessions } = await create();
+    const index = join(directory, '.by-time');
+    const left = [
+      timed(0.5, 'b'),
+      timed(2.5, 'a'),
+      timed(9, 'b'),
+      timed(8, 'gone'),
+      'x.y',
+      '1.i-a',
+    ];
+    for (const name of left) await writeFile(join(index, name), '');
+    clock.now = Date.now();
+    expect(await find(sessions)).toEqual(['c c', 'b b', 'a a']);
+    // One that is later may belong to a save that is being made.
+    expect(await entriesOf(directory)).toEqual(
+      [
+        timed(1, 'a'),
+        timed(2, 'b'),
+        timed(3, 'c'),
+        timed(9, 'b'),
+        timed(2.5, 'a'),
+        'x.y',
+        '1.i-a',
+      ].sort(),
+    );
+    for (const id of ['a', 'b']) await save(sessions, id, 'new');
+    expect(await find(sessions)).toEqual(['b new', 'a new', 'c c']);
+    expect(await entriesOf(directory)).toHaveLength(5);
+  });
+
+  it('S4: are found where the index is older than the sessions, as in a copy of a store in use', async () => {
+    const { directory, clock, sessions } = await create();
+    const copy = join(root, 'copy');
+    await cp(join(directory, '.by-time'), join(copy, '.by-time'), { recursive: true });
+    clock.now = 5_000;
+    await save(sessions, 'a', 'later');
+    await save(sessions, 'd');
+    for (const id of ['a', 'b', 'c', 'd']) {
+      await cp(join(directory, `i-${id}`), join(copy, `i-${id}`), { recursive: true });
+    }
+    const copied = fileSessions(copy);
+    expect(await find(copied)).toEqual(['d d', 'a later', 'c c', 'b b']);
+    expect(await entriesOf(copy)).toEqual(await entriesOf(directory));
+    expect(await find(copied, { limit: 1 })).toEqual(['d d']);
+  });
+
+  it('S4: leave nothing in the index when a save loses or fails, or the session is removed', async () => {
+    const { directory, sessions } = await create();
+    const before = await entriesOf(directory);
+    const saves = Array.from({ length: 5 }, () =>
+      lastValueFrom(sessions.save$('d', stateOf('d'), undefined)),
+    );
+    expect(
+      (await Promise.allSettled(saves)).filter(({ status }) => status === 'fulfilled'),
+    ).toHaveLength(1);
+    expect(await entriesOf(directory)).toHaveLength(4);
+    await lastValueFrom(sessions.remove$('d'));
+    expect(await entriesOf(directory)).toEqual(before);
+    await writeFile(join(directory, 'i-e'), 'a file in the place of a directory');
+    await expect(save(sessions, 'e')).rejects.toMatchObject({ code: 'store' });
+    expect(await entriesOf(directory)).toEqual(before);
+  });
+
+  it('S4: of the newest, no other state is read', async () => {
+    const { directory, sessions } = await create();
+    for (const id of ['a', 'b']) {
+      const path = await fileOf(directory, id, '.json');
+      await rm(path);
+      // An error, if it is read as a file.
+      await mkdir(path);
+    }
+    expect(await find(sessions, { limit: 1 })).toEqual(['c c']);
+    expect(await find(sessions, { limit: 1, prefix: 'c', search: 'C' })).toEqual(['c c']);
+    await expect(find(sessions)).rejects.toMatchObject({ code: 'store' });
+  });
+
+  it('S4: have the order of their saves, even if the clock is set back', async () => {
+    const { clock, sessions } = await create();
+    clock.now = 10;
+    await save(sessions, 'c', 'again');
+    const [first] = await lastValueFrom(sessions.find$());
+    expect(first).toEqual({ id: 'c', title: 'again', savedAt: 3_000.001 });
+    clock.now = 4_000;
+    for (const id of ['b', 'a', 'c']) await save(sessions, id, 'same');
+    expect(await find(sessions)).toEqual(['c same', 'a same', 'b same']);
+  });
+
+  it('S4: have titles of any length', async () => {
+    const { sessions } = await create();
+    const title = 'ü'.repeat(5_000);
+    await save(sessions, 'a', title);
+    expect(await find(sessions, { limit: 1 })).toEqual([`a ${title}`]);
+  });
+});
