@@ -163,6 +163,14 @@ export interface Events {
   readonly messagesAppended: {
     /** The messages added to memory, as stored. A message with a known id is not added again. */
     readonly messages: readonly Message[];
+    /** In a memory with branches: the id of the message that they come after; `null` at the beginning. */
+    readonly after?: string | null;
+  };
+  /** The conversation is continued on another branch. */
+  readonly headMoved: {
+    /** The ids of its last messages; `null` if it was, or is, empty. */
+    readonly from: string | null;
+    readonly to: string | null;
   };
   readonly messagesRemoved: {
     /** The ids of messages that memory dropped. */

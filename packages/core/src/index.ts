@@ -44,7 +44,8 @@ export { conversation, history, strictHistory } from './memories/conversation.js
 export type { Cell, Perform, Step, StepForm, ToolStepResult } from './step.js';
 export { cell, toolResultOf } from './step.js';
 export { inProcessMemory, type MemoryFactory } from './memories/in-process-memory.js';
-export type { Memory, MemoryChange } from './values/memory.js';
+export type { AppendOptions, LoadOptions, Memory, MemoryChange } from './values/memory.js';
+export type { Entry, MessageTree, Place } from './values/message-tree.js';
 export {
   type AssistantBlock,
   type AssistantMessage,

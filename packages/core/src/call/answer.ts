@@ -118,7 +118,7 @@ interface Opening extends Conversation, Pick<Call, 'instructions' | 'createdAt'>
 }
 
 /** The earlier conversation, and the part that memory does not have yet. */
-export type Conversation = Pick<Call, 'history' | 'late'>;
+export type Conversation = Pick<Call, 'after' | 'history' | 'late'>;
 
 type InstructionsPart = string | ((call: CallInfo) => string);
 
@@ -189,6 +189,7 @@ const openingForm = (
       instructions: isOptional(isString),
       createdAt: isNumeric,
       agent: isOptional(isString),
+      after: isOptional((value) => value === null || isString(value)),
       isCut: isOptional((value) => value === true),
     }),
   read: (written) => {

@@ -9,6 +9,7 @@ import { isRecord, parsedJson } from '../values/json.js';
 import { checkFormat } from '../values/stored-format.js';
 import { type Layer, readUse } from '../seams/layer.js';
 import { type Message, withPlainResults } from '../values/message.js';
+import type { Place } from '../values/message-tree.js';
 import type { StepForm } from '../step.js';
 import type { NewRecord } from './call-store-driver.js';
 
@@ -177,7 +178,7 @@ export const sessionIn = (
   return typeof sessionId === 'string' ? sessionId : undefined;
 };
 
-export interface QueueRecord {
+export interface QueueRecord extends Place {
   readonly as: 'seated' | 'superseded' | 'interrupted';
   readonly message?: string;
 }
@@ -188,6 +189,8 @@ export const isQueueRecord = (written: unknown): written is QueueRecord =>
   hasFields(written, {
     as: (as) => as === 'seated' || as === 'superseded' || as === 'interrupted',
     message: isOptional(isString),
+    after: isOptional((after) => after === null || isString(after)),
+    replaces: isOptional(isString),
   });
 
 export const queueForm: StepForm<QueueRecord> = { isWritten: isQueueRecord };

@@ -3,7 +3,7 @@ import { MillraceError, misuse, toMillraceError } from '../values/errors.js';
 import { frozen, textBlock } from '../values/message.js';
 import { isRecord } from '../values/json.js';
 import type { CallRecord, ForkPoint } from './call-record.js';
-import { callStep, isCallRecord, nearestSteps } from './call-record.js';
+import { callStep, isCallRecord, nearestSteps, queueStep } from './call-record.js';
 import type { NewRecord } from './call-store-driver.js';
 import { parsedText, stepText } from './record-json.js';
 import { kindOf, type StepKind, type StoredStep, toolStepOf } from './steps.js';
@@ -94,9 +94,13 @@ const inSession = (id: string, value: unknown, fork: Fork, calls: readonly strin
       ...(sessionId === undefined ? {} : { sessionId }),
     };
   }
-  if (id !== 'open' || sessionId === undefined || !isRecord(value)) return value;
+  if (!isRecord(value)) return value;
+  // Another session has none of the messages that these name.
+  const { after: _, replaces: __, ...unplaced } = value;
+  if (id === queueStep) return unplaced;
+  if (id !== 'open' || sessionId === undefined) return value;
   // A new session gets the whole history, before the messages of the call.
-  return { ...value, late: value['history'] };
+  return { ...unplaced, late: value['history'] };
 };
 
 const historyOf = (fork: Fork, { options }: Pick<CallRecord, 'options'>): object => {

@@ -23,6 +23,7 @@ import {
   textOf,
   tool,
 } from '../index.js';
+import { kept$ } from '../values/memory.js';
 import { finish, type ScriptedAnswer, scriptedModel, text, toolCall } from '../testing/index.js';
 import { dyingAfter, recordsOf, runUntil, stepsIn } from './dying-driver.test-support.js';
 import { type CallStoreDriver, createCallStore, inProcessCalls, journal } from './index.js';
@@ -62,9 +63,9 @@ const never: Model = { name: 'never', stream$: () => NEVER };
 
 const messagesIn = (memory: MemoryFactory): Promise<readonly string[]> =>
   firstValueFrom(
-    memory('s')
-      .load$()
-      .pipe(map((all) => all.map((message) => `${message.role}: ${textOf(message)}`))),
+    kept$(memory('s')).pipe(
+      map(({ entries }) => entries.map(({ message }) => `${message.role}: ${textOf(message)}`)),
+    ),
   );
 
 describe('what comes from outside', () => {

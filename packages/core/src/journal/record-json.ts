@@ -107,6 +107,7 @@ export const isEnd = ({ type, callId }: AgentEvent, logOf: string): boolean =>
 export const sessionChanges: ReadonlySet<EventType> = new Set([
   'messagesAppended',
   'messagesRemoved',
+  'headMoved',
   'stateChanged',
 ]);
 

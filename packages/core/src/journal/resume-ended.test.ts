@@ -12,6 +12,7 @@ import {
 import { scriptedModel, text, toolCall } from '../testing/index.js';
 import { createCallStore, inProcessCalls, journal } from './index.js';
 import { sessions } from '../layers/sessions/index.js';
+import { emptyTree } from '../values/message-tree.js';
 
 describe('a call that has ended', () => {
   it('S6, S1: is not gone on with, also where an interrupt or a limit has ended it', async () => {
@@ -28,7 +29,7 @@ describe('a call that has ended', () => {
     const last = await done;
     expect(last).toMatchObject({ type: 'postCall', reply: { reason: 'interrupted' } });
     const before = await session.saveState();
-    await lastValueFrom(memory('s').replace$?.([]) ?? of(0), { defaultValue: 0 });
+    await lastValueFrom(memory('s').replace$?.(emptyTree) ?? of(0), { defaultValue: 0 });
     const reply = await durable.resume(session, 'c');
     expect([reply.reason, runs, model.requests.length]).toEqual(['interrupted', 1, 1]);
     expect(await lastValueFrom(memory('s').load$())).toEqual([]);

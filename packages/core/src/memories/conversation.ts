@@ -10,6 +10,7 @@ import {
   type Observable,
   of,
   take,
+  tap,
   throwError,
   toArray,
 } from 'rxjs';
@@ -28,7 +29,9 @@ import {
 import type { Hooks } from '../seams/hooks.js';
 import { type GivenMessage, type InputMessage, readHistory, withBlocks } from '../seams/input.js';
 import { type Layer, type LayerContext, trusted, type Use } from '../seams/layer.js';
-import { noMemory } from '../values/memory.js';
+import { appended$, loadAt$, type Memory, noMemory } from '../values/memory.js';
+import type { Place } from '../values/message-tree.js';
+import { defined } from '../values/options.js';
 import type { Message, ToolMessage, ToolResultBlock, ToolCallBlock } from '../values/message.js';
 import { textBlock, textOf, toolCallsOf } from '../values/message.js';
 import { cutObservation, rejectedResult } from '../values/tool-output.js';
@@ -59,8 +62,9 @@ export const conversation: Layer = trusted({
       call,
       context,
       (willRun) => earlier$(call, context, willRun),
-      (opened) => {
-        if (opened.memory === noMemory) return next(opened);
+      (given) => {
+        if (given.memory === noMemory) return next(given);
+        const opened = { ...given, memory: onBranch(given.memory, given.after, context) };
         context.local(remembering).add(context.call.callId);
         continueBelow(context, opened, splitInput(call.input).results);
         if (context.local(failures).mode === 'keep') {
@@ -78,6 +82,32 @@ export const conversation: Layer = trusted({
       },
     ),
 });
+
+/** Where a call continues. Set by sessions. */
+export const placed = cell('call', (): Place => ({}));
+
+/** The memory of one call: each append comes after the one before, whatever others add meanwhile. */
+const onBranch = (
+  memory: Memory,
+  after: string | null | undefined,
+  { local }: Pick<LayerContext, 'local'>,
+): Memory => {
+  if (memory.branches$ === undefined) return memory;
+  const { replaces } = local(placed);
+  let last = after;
+  return {
+    load$: (options) => memory.load$(options),
+    branches$: (at) => memory.branches$?.(at) ?? EMPTY,
+    append$: (messages, options) =>
+      defer(() =>
+        appended$(memory, messages, { ...options, ...defined({ after: last, replaces }) }),
+      ).pipe(
+        tap(({ appended }) => {
+          last = appended.at(-1)?.id ?? last;
+        }),
+      ),
+  };
+};
 
 const saved$ = (
   { memory, history, input, late }: Call,
@@ -158,23 +188,30 @@ const earlier$ = (
   const results = willRun ? brought : undefined;
   const { maxObservation } = limitsOf(options.limits);
   const { messages } = local(givenHistory);
-  return (messages === undefined ? loaded$(memory) : of(messages)).pipe(
+  const { after: at } = local(placed);
+  return (messages === undefined ? loaded$(memory, at) : of(messages)).pipe(
     concatMap((earlier) => {
+      const isTree = messages === undefined && memory.branches$ !== undefined;
+      const after = isTree ? { after: earlier.at(-1)?.id ?? null } : {};
       const history = repaired(
         usable(earlier, results === undefined ? input : given, call),
         hooks,
         local(strictness).isStrict,
       );
       if (willRun) assertResumes(history, results, input.length === 0);
-      if (results === undefined) return of({ history, late: past });
+      if (results === undefined) return of({ history, late: past, ...after });
       // Results for the calls below a tool call come through its own.
       const below = waitingTools(history).flatMap(suspensionsOf);
       const ids = new Set(below.map(({ toolCall }) => toolCall.id));
       const content = results.content.filter(({ toolCallId }) => !ids.has(toolCallId));
-      if (content.length === 0) return of({ history, late: past });
+      if (content.length === 0) return of({ history, late: past, ...after });
       return brought$(hooks, history, { ...results, content }).pipe(
         map((edited) => cutResults(edited, maxObservation)),
-        map((late) => ({ history: withResults([...history, late]), late: [...past, late] })),
+        map((late) => ({
+          history: withResults([...history, late]),
+          late: [...past, late],
+          ...after,
+        })),
       );
     }),
   );
@@ -182,10 +219,10 @@ const earlier$ = (
 
 export const givenHistory = cell('call', (): { messages?: readonly Message[] } => ({}));
 
-const loaded$ = (memory: Call['memory']): Observable<readonly Message[]> =>
+const loaded$ = (memory: Memory, at: string | null | undefined): Observable<readonly Message[]> =>
   memory === noMemory
     ? of([])
-    : defer(() => memory.load$()).pipe(
+    : loadAt$(memory, at).pipe(
         contained(),
         failAs('memory', 'The messages could not be loaded'),
         take(1),

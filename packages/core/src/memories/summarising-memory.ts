@@ -66,7 +66,8 @@ export interface SummarisingMemoryOptions {
 const defaultWhenTokens = 8_000;
 
 interface Shared {
-  known?: Known;
+  /** The latest summaries, of one branch or several. */
+  known: readonly Known[];
   making?: { readonly lastId: string; readonly summary$: Observable<Summary> };
 }
 
@@ -93,7 +94,7 @@ export const summarisingMemory = (
         const last = rest[from - 1];
         if (last === undefined || countMessages(plainCounter, shown) <= whenTokens)
           return of(shown);
-        const shared = sessions.get(sessionId) ?? sessions.set(sessionId, {});
+        const shared = sessions.get(sessionId) ?? sessions.set(sessionId, { known: [] });
         const next = { lastId: last.id, count: (known?.count ?? 0) + from };
         return shared$(shared, next, () => make$(sessionId, known?.text, rest.slice(0, from))).pipe(
           map((summary) =>
@@ -105,8 +106,10 @@ export const summarisingMemory = (
       }),
     );
   // New messages may reuse ids: drop the summary.
-  return shownBy(inner, show, (sessionId) => sessions.set(sessionId, {}));
+  return shownBy(inner, show, (sessionId) => sessions.set(sessionId, { known: [] }));
 };
+
+const mostBranches = 8;
 
 const shared$ = (
   shared: Shared,
@@ -118,7 +121,8 @@ const shared$ = (
     lastId: next.lastId,
     summary$: make().pipe(
       tap((summary) => {
-        if (summary.status === 'made') shared.known = { ...next, text: summary.text };
+        if (summary.status !== 'made') return;
+        shared.known = [...shared.known.slice(1 - mostBranches), { ...next, text: summary.text }];
       }),
       finalize(() => {
         if (shared.making === making) delete shared.making;
@@ -192,15 +196,15 @@ interface Known {
   readonly count: number;
 }
 
-/** Splits a conversation after the last summarised message. Without that message, the summary is invalid. */
+/** Splits a conversation after the last summarised message. A summary of another branch is none of this one. */
 const viewOf = (
   messages: readonly Message[],
-  known: Known | undefined,
+  summaries: readonly Known[] = [],
 ): { readonly known: Known | undefined; readonly rest: readonly Message[] } => {
-  const last = messages.findLastIndex(({ id }) => id === known?.lastId);
-  return last === -1
-    ? { known: undefined, rest: messages }
-    : { known, rest: messages.slice(last + 1) };
+  const last = messages.findLastIndex(({ id }) => summaries.some(({ lastId }) => lastId === id));
+  if (last === -1) return { known: undefined, rest: messages };
+  const known = summaries.findLast(({ lastId }) => lastId === messages[last]?.id);
+  return { known, rest: messages.slice(last + 1) };
 };
 
 const withSummary = (known: Known | undefined, rest: readonly Message[]): readonly Message[] =>

@@ -3,7 +3,7 @@ import { misuse } from '../values/errors.js';
 import { countMessages, plainCounter } from '../models/count-request.js';
 import { marker } from '../models/fit-messages.js';
 import type { Layer } from '../seams/layer.js';
-import { appended$, kept$, type Memory, noMemory } from '../values/memory.js';
+import { appended$, kept$, type LoadOptions, type Memory, noMemory } from '../values/memory.js';
 import type { MemoryFactory } from './in-process-memory.js';
 import { type AssistantMessage, type Message, textBlock, toolCallsOf } from '../values/message.js';
 import { checkOptions, type Rule, wholeNumber } from '../values/options.js';
@@ -60,14 +60,17 @@ export const inputAndAnswer = (inner: MemoryFactory): MemoryFactory => {
   return (sessionId) => {
     const memory = inner(sessionId);
     return {
-      load$: () => settled$(memory).pipe(map((messages) => turnsOf(messages).flatMap(shown))),
-      append$: (messages, hasFailed = false) =>
+      load$: (options) =>
+        settled$(memory, options).pipe(map((messages) => turnsOf(messages).flatMap(shown))),
+      append$: (messages, options = {}) =>
         defer(() => {
           assertPaired(messages.filter((message, index) => !isLate(message, messages[index - 1])));
           return appended$(
             memory,
-            hasFailed || messages.some(isWaiting) ? messages : essenceOrLate(messages),
-            hasFailed,
+            options.hasFailed === true || messages.some(isWaiting)
+              ? messages
+              : essenceOrLate(messages),
+            options,
           );
         }),
       ...wholeOf(memory),
@@ -117,8 +120,10 @@ export const checkInner = (owner: string, inner: unknown): void => {
   throw misuse(`${owner} needs a factory of memories, such as inProcessMemory().`);
 };
 
-const settled$ = (memory: Memory): Observable<readonly Message[]> =>
-  defer(() => memory.load$()).pipe(map(withResults));
+const settled$ = (
+  memory: Memory,
+  options: LoadOptions | undefined,
+): Observable<readonly Message[]> => defer(() => memory.load$(options)).pipe(map(withResults));
 
 type Shown = ReturnType<Memory['load$']>;
 
@@ -131,23 +136,28 @@ export const shownBy =
   (sessionId) => {
     const memory = inner(sessionId);
     return {
-      load$: () => show(sessionId, settled$(memory)),
+      load$: (options) => show(sessionId, settled$(memory, options)),
       append$: (...given) => defer(() => memory.append$(...given)),
       ...wholeOf(memory, () => forget(sessionId)),
     };
   };
 
-/** Delegates `all$` and `replace$` to the wrapped memory, if it has them. */
-const wholeOf = (
+/** Delegates all that is not loaded or appended to the wrapped memory, as far as it has it. */
+export const wholeOf = (
   memory: Memory,
   forget: () => void = () => undefined,
-): Pick<Memory, 'all$' | 'replace$'> => ({
+): Omit<Memory, 'load$' | 'append$'> => ({
   all$: () => kept$(memory),
+  ...(memory.branches$ !== undefined && {
+    branches$: (at) => memory.branches$?.(at) ?? EMPTY,
+    moveHead$: (to) => memory.moveHead$?.(to) ?? EMPTY,
+    remove$: (at) => memory.remove$?.(at) ?? EMPTY,
+  }),
   ...(memory.replace$ !== undefined && {
-    replace$: (messages) =>
+    replace$: (tree) =>
       defer(() => {
         forget();
-        return memory.replace$?.(messages) ?? EMPTY;
+        return memory.replace$?.(tree) ?? EMPTY;
       }),
   }),
 });

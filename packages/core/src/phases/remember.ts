@@ -5,6 +5,7 @@ import type { ReportedPayload } from '../events.js';
 import { freezeMessage, type Message } from '../values/message.js';
 import type { Hooks } from '../seams/hooks.js';
 import { appended$, type MemoryChange, noMemory } from '../values/memory.js';
+import { defined } from '../values/options.js';
 import { assertPaired, type Run } from '../run.js';
 
 /** The part of a call that writing to memory needs. */
@@ -22,7 +23,8 @@ export const remember$ = (
   defer(() => {
     assertPaired(messages);
     if (memory === noMemory) return EMPTY;
-    return appended$(memory, [...late, ...messages].map(freezeMessage), hasFailed).pipe(
+    const stored = [...late, ...messages].map(freezeMessage);
+    return appended$(memory, stored, hasFailed ? { hasFailed } : undefined).pipe(
       contained(),
       failAs('memory', 'The messages could not be stored'),
       tap((change) => memoryChanges(change).forEach((event) => hooks.report(iteration, event))),
@@ -32,14 +34,27 @@ export const remember$ = (
 
 export type MessagesChange = Extract<
   ReportedPayload,
-  { type: 'messagesAppended' | 'messagesRemoved' }
+  { type: 'messagesAppended' | 'messagesRemoved' | 'headMoved' }
 >;
 
-export const memoryChanges = ({ appended, removed }: MemoryChange): readonly MessagesChange[] => [
-  ...(removed.length > 0
-    ? [{ type: 'messagesRemoved', ids: Object.freeze([...removed]) } as const]
-    : []),
-  ...(appended.length > 0
-    ? [{ type: 'messagesAppended', messages: Object.freeze(appended.map(freezeMessage)) } as const]
-    : []),
-];
+export const memoryChanges = ({
+  appended,
+  removed,
+  after,
+  head,
+}: MemoryChange): readonly MessagesChange[] => {
+  const messages = Object.freeze(appended.map(freezeMessage));
+  // An append behind the head moves it, which needs no word.
+  const isAppend = messages.length > 0 && head?.from === after;
+  return [
+    ...(removed.length > 0
+      ? [{ type: 'messagesRemoved', ids: Object.freeze([...removed]) } as const]
+      : []),
+    ...(messages.length > 0
+      ? [{ type: 'messagesAppended', messages, ...defined({ after }) } as const]
+      : []),
+    ...(head === undefined || head.from === head.to || isAppend
+      ? []
+      : [{ type: 'headMoved', from: head.from, to: head.to } as const]),
+  ];
+};

@@ -38,6 +38,8 @@ export interface Call {
   readonly memory: Memory;
   /** The earlier conversation, including results that arrived since. */
   readonly history: readonly Message[];
+  /** In a memory with branches: the id of the last stored message of the history. New messages come after it. */
+  readonly after?: string | null;
   /** Messages to store first: these results, and earlier messages that memory lacks. */
   readonly late: readonly Message[];
   readonly instructions: string | undefined;

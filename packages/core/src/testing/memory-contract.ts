@@ -1,6 +1,8 @@
-import { deepStrictEqual, strictEqual } from './assert.js';
-import { EMPTY, lastValueFrom } from 'rxjs';
-import type { Memory } from '../values/memory.js';
+import { deepStrictEqual, ok, strictEqual } from './assert.js';
+import { EMPTY, filter, lastValueFrom } from 'rxjs';
+import { isMillraceError } from '../values/errors.js';
+import { type AppendOptions, isMemoryChange, kept$, type Memory } from '../values/memory.js';
+import { lineOf, type MessageTree } from '../values/message-tree.js';
 import type { MemoryFactory } from '../memories/in-process-memory.js';
 import { type Message, textBlock } from '../values/message.js';
 import type { Check } from './verify-events.js';
@@ -11,18 +13,189 @@ const message = (id: string): Message => ({
   content: [textBlock(`I am ${id}.`)],
 });
 
-const load = (memory: Memory): Promise<readonly Message[]> => lastValueFrom(memory.load$());
+const load = (memory: Memory, at?: string | null): Promise<readonly Message[]> =>
+  lastValueFrom(memory.load$(at === undefined ? undefined : { at }));
 
 const append = (memory: Memory, ...messages: readonly Message[]): Promise<unknown> =>
   lastValueFrom(memory.append$(messages), { defaultValue: undefined });
 
+/** Appends messages with these ids, and resolves to the change that the memory emitted. */
+const appendAt = async (
+  memory: Memory,
+  options: AppendOptions,
+  ...ids: readonly string[]
+): Promise<unknown> =>
+  lastValueFrom(memory.append$(ids.map(message), options).pipe(filter(isMemoryChange)), {
+    defaultValue: undefined,
+  });
+
 const replace = (memory: Memory, ...messages: readonly Message[]): Promise<unknown> =>
-  lastValueFrom(memory.replace$?.(messages) ?? EMPTY, { defaultValue: undefined });
+  lastValueFrom(memory.replace$?.(lineOf(messages)) ?? EMPTY, { defaultValue: undefined });
 
-const all = (memory: Memory): Promise<readonly Message[]> =>
-  lastValueFrom(memory.all$?.() ?? memory.load$());
+const all = async (memory: Memory): Promise<readonly Message[]> =>
+  (await lastValueFrom(kept$(memory))).entries.map((entry) => entry.message);
 
-/** The contract of memories, with or without `replace$`. `create` returns an unused factory. */
+const idsAt = async (memory: Memory, at?: string | null): Promise<readonly string[]> =>
+  (await load(memory, at)).map(({ id }) => id);
+
+/** A memory with branches: a, b, c; after a also d, e; after d also f. */
+const branched = async (memory: Memory): Promise<Memory> => {
+  await appendAt(memory, {}, 'a', 'b', 'c');
+  await appendAt(memory, { after: 'a' }, 'd', 'e');
+  await appendAt(memory, { after: 'd' }, 'f');
+  return memory;
+};
+
+/** Checks of memories with branches, from one that is empty. */
+const treeChecks: readonly (readonly [name: string, run: (memory: Memory) => Promise<void>])[] = [
+  [
+    'continues after the message that is named, and keeps what was there as a branch',
+    async (memory) => {
+      await branched(memory);
+      deepStrictEqual(await idsAt(memory), ['a', 'b', 'c']);
+      deepStrictEqual(await idsAt(memory, 'c'), ['a', 'b', 'c']);
+      deepStrictEqual(await idsAt(memory, 'e'), ['a', 'd', 'e']);
+      deepStrictEqual(await idsAt(memory, 'f'), ['a', 'd', 'f']);
+      deepStrictEqual(await idsAt(memory, 'd'), ['a', 'd']);
+      deepStrictEqual(await idsAt(memory, null), []);
+    },
+  ],
+  [
+    'begins anew after null',
+    async (memory) => {
+      await branched(memory);
+      await appendAt(memory, { after: null }, 'g');
+      deepStrictEqual(await idsAt(memory, 'g'), ['g']);
+      deepStrictEqual(await lastValueFrom(memory.branches$?.('g') ?? EMPTY), ['a', 'g']);
+    },
+  ],
+  [
+    'finds the end of a call by its id',
+    async (memory) => {
+      await appendAt(memory, {}, 'one/input/0', 'one/1', 'two/input/0');
+      deepStrictEqual(await idsAt(memory, 'one'), ['one/input/0', 'one/1']);
+      await appendAt(memory, { after: 'one' }, 'three/input/0');
+      deepStrictEqual(await idsAt(memory, 'three'), ['one/input/0', 'one/1', 'three/input/0']);
+    },
+  ],
+  [
+    'lists the messages that come after the same one, the oldest first',
+    async (memory) => {
+      await branched(memory);
+      const siblings = (at: string) => lastValueFrom(memory.branches$?.(at) ?? EMPTY);
+      deepStrictEqual(await siblings('d'), ['b', 'd']);
+      deepStrictEqual(await siblings('b'), ['b', 'd']);
+      deepStrictEqual(await siblings('f'), ['e', 'f']);
+      deepStrictEqual(await siblings('a'), ['a']);
+    },
+  ],
+  [
+    'moves the head only from the named message, or from what an append replaces',
+    async (memory) => {
+      await appendAt(memory, {}, 'a', 'b');
+      const moved = await appendAt(memory, { after: 'b' }, 'c');
+      ok(isMemoryChange(moved));
+      deepStrictEqual(moved.head, { from: 'b', to: 'c' });
+      const beside = await appendAt(memory, { after: 'a' }, 'd');
+      ok(isMemoryChange(beside));
+      deepStrictEqual(beside.after, 'a');
+      deepStrictEqual(beside.head, { from: 'c', to: 'c' });
+      await appendAt(memory, { after: 'a', replaces: 'd' }, 'e');
+      deepStrictEqual(await idsAt(memory), ['a', 'b', 'c']);
+      await appendAt(memory, { after: 'a', replaces: 'b' }, 'f', 'g');
+      deepStrictEqual(await idsAt(memory), ['a', 'f', 'g']);
+      await appendAt(memory, {}, 'h');
+      deepStrictEqual(await idsAt(memory), ['a', 'f', 'g', 'h']);
+      deepStrictEqual(await idsAt(memory, 'c'), ['a', 'b', 'c']);
+    },
+  ],
+  [
+    'repeats an append without an effect, at whatever place',
+    async (memory) => {
+      await branched(memory);
+      await appendAt(memory, { after: 'a' }, 'd', 'e');
+      await appendAt(memory, { after: 'c' }, 'd', 'e');
+      await appendAt(memory, { after: 'a' }, 'd', 'e', 'g');
+      deepStrictEqual(await idsAt(memory, 'g'), ['a', 'd', 'e', 'g']);
+      deepStrictEqual(await idsAt(memory), ['a', 'b', 'c']);
+      strictEqual((await all(memory)).length, 7);
+    },
+  ],
+  [
+    'refuses a place that it does not know, and changes nothing',
+    async (memory) => {
+      await branched(memory);
+      const before = await lastValueFrom(kept$(memory));
+      for (const at of ['x', '', 'a/', '__proto__', '%', 'a%']) {
+        await refused(() => load(memory, at));
+        await refused(() => appendAt(memory, { after: at }, 'y'));
+        await refused(() => lastValueFrom(memory.branches$?.(at) ?? EMPTY));
+        await refused(() => lastValueFrom(memory.moveHead$?.(at) ?? EMPTY));
+        await refused(() => lastValueFrom(memory.remove$?.(at) ?? EMPTY));
+      }
+      deepStrictEqual(await lastValueFrom(kept$(memory)), before);
+    },
+  ],
+  [
+    'moves its head, and removes a branch',
+    async (memory) => {
+      await branched(memory);
+      await lastValueFrom(memory.moveHead$?.('e') ?? EMPTY, { defaultValue: undefined });
+      deepStrictEqual(await idsAt(memory), ['a', 'd', 'e']);
+      await lastValueFrom(memory.remove$?.('d') ?? EMPTY, { defaultValue: undefined });
+      deepStrictEqual(await idsAt(memory), ['a', 'b', 'c']);
+      deepStrictEqual(
+        (await all(memory)).map(({ id }) => id),
+        ['a', 'b', 'c'],
+      );
+      await appendAt(memory, {}, 'd');
+      deepStrictEqual(await idsAt(memory), ['a', 'b', 'c', 'd']);
+      await lastValueFrom(memory.remove$?.('a') ?? EMPTY, { defaultValue: undefined });
+      deepStrictEqual(await idsAt(memory), []);
+    },
+  ],
+  [
+    'gives everything, and takes it back',
+    async (memory) => {
+      await branched(memory);
+      const tree = await lastValueFrom(kept$(memory));
+      deepStrictEqual(tree, {
+        entries: [
+          ...[
+            { message: message('a'), after: null },
+            { message: message('b'), after: 'a' },
+          ],
+          ...[
+            { message: message('c'), after: 'b' },
+            { message: message('d'), after: 'a' },
+          ],
+          ...[
+            { message: message('e'), after: 'd' },
+            { message: message('f'), after: 'd' },
+          ],
+        ],
+        head: 'c',
+      });
+      if (memory.replace$ === undefined) return;
+      const other: MessageTree = { ...tree, head: 'f' };
+      await lastValueFrom(memory.replace$(other), { defaultValue: undefined });
+      deepStrictEqual(await lastValueFrom(kept$(memory)), other);
+      deepStrictEqual(await idsAt(memory), ['a', 'd', 'f']);
+    },
+  ],
+];
+
+const refused = (work: () => Promise<unknown>): Promise<void> =>
+  work().then(
+    () => {
+      throw new Error('It takes a place that it does not know.');
+    },
+    (error: unknown) => {
+      strictEqual(isMillraceError(error) ? error.code : error, 'conflict');
+    },
+  );
+
+/** The contract of memories, with or without `replace$` and branches. `create` returns an unused factory. */
 export const memoryContract = (create: () => MemoryFactory): readonly Check[] => [
   { name: 'starts empty', run: async () => deepStrictEqual(await load(create()('s')), []) },
   {
@@ -86,7 +259,7 @@ export const memoryContract = (create: () => MemoryFactory): readonly Check[] =>
       if (memory.replace$ === undefined) return;
       await append(memory, message('a'), message('b'));
       await append(factory('t'), message('t'));
-      void memory.replace$([]);
+      void memory.replace$(lineOf([]));
       const before = await all(memory);
       strictEqual(before.length, 2);
       await replace(memory, message('c'), message('a'));
@@ -99,4 +272,11 @@ export const memoryContract = (create: () => MemoryFactory): readonly Check[] =>
       deepStrictEqual(await load(factory('t')), [message('t')]);
     },
   },
+  ...treeChecks.map(([name, run]) => ({
+    name: `with branches: ${name}`,
+    run: async () => {
+      const memory = create()('s');
+      if (memory.branches$ !== undefined) await run(memory);
+    },
+  })),
 ];

@@ -1,6 +1,18 @@
 // Checks of options and of JSON, for code that takes either from outside.
 export { exactJson, toExactJson, toolInput } from './exact-json.js';
 export { canonicalJson, isRecord, parsedJson } from './json.js';
+export {
+  appendedTo,
+  type Appended,
+  checkTree,
+  emptyTree,
+  leafBelow,
+  lineOf,
+  movedTo,
+  pathTo,
+  siblingsOf,
+  withoutBelow,
+} from './message-tree.js';
 export { meantName } from './meant-name.js';
 export { checkFormat } from './stored-format.js';
 export {

@@ -71,7 +71,8 @@ const conversationIn = (part: Part, sessionId: string): StoredMemory => {
     state.loaded = state.known.number;
   };
   return {
-    replace$: (messages) => fileWork$(part, () => replace(messages)),
+    replace$: ({ entries }) =>
+      fileWork$(part, () => replace(entries.map(({ message }) => message))),
     load$: () => fileWork$(part, load),
     append$: (messages) => fileWork$(part, () => append(messages)),
   };

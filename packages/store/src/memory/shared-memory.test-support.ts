@@ -1,6 +1,7 @@
 import { deepStrictEqual, rejects, strictEqual } from 'node:assert/strict';
 import type { Memory, MemoryFactory, Message } from '@millrace/core';
 import type { Check } from '@millrace/core/testing';
+import { lineOf } from '@millrace/core/values';
 import { EMPTY, lastValueFrom } from 'rxjs';
 
 const said = (id: string, text = id): Message => ({
@@ -58,7 +59,9 @@ export const sharedMemoryContract = (
       for (const replacing of [[said('c'), said('d')], []]) {
         await load(other);
         await load(one);
-        await lastValueFrom(one.replace$?.(replacing) ?? EMPTY, { defaultValue: undefined });
+        await lastValueFrom(one.replace$?.(lineOf(replacing)) ?? EMPTY, {
+          defaultValue: undefined,
+        });
         await rejects(append(other, said('x')), { code: 'conflict' });
         await append(one, said('y'));
         deepStrictEqual(await load(other), [...replacing, said('y')]);
@@ -76,7 +79,9 @@ export const sharedMemoryContract = (
         Promise.resolve<unknown>(undefined),
       );
       for (const id of ['a', 'b', 'c']) {
-        await lastValueFrom(one.replace$?.([said(id)]) ?? EMPTY, { defaultValue: undefined });
+        await lastValueFrom(one.replace$?.(lineOf([said(id)])) ?? EMPTY, {
+          defaultValue: undefined,
+        });
       }
       await adding;
       const [first, ...rest] = await idsIn(factories[1]('s'));

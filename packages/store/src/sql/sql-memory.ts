@@ -100,7 +100,7 @@ const memoryIn = (lazy: LazySql, key: string, sessionId: string): StoredMemory =
     });
   };
   return {
-    replace$: (messages) => defer(() => from(replace(messages))),
+    replace$: ({ entries }) => defer(() => from(replace(entries.map(({ message }) => message)))),
     load$: () => defer(() => from(load())),
     append$: (messages) => defer(() => from(append(messages))),
   };

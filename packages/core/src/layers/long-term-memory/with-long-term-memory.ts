@@ -45,7 +45,7 @@ import { isArrayOf, isString } from '../../values/shape.js';
 import { recordIn$ } from './memory-access.js';
 import type { CallInfo } from '../../values/reply.js';
 import { valueOf } from '../../tools/context-key.js';
-import { wrapMemory } from '../../memories/window-memory.js';
+import { wholeOf, wrapMemory } from '../../memories/window-memory.js';
 import { usesIn } from '../../memories/suspend.js';
 
 /**
@@ -331,9 +331,10 @@ const withoutRecalled =
   (sessionId) => {
     const memory = inner(sessionId);
     return {
-      load$: () => memory.load$(),
-      append$: (messages, hasFailed) =>
-        defer(() => appended$(memory, withoutResults(messages), hasFailed)),
+      ...wholeOf(memory),
+      load$: (options) => memory.load$(options),
+      append$: (messages, options) =>
+        defer(() => appended$(memory, withoutResults(messages), options)),
     };
   };
 

@@ -8,6 +8,8 @@ import { textOf } from '../../values/message.js';
 import { agentTool } from '../teams/index.js';
 import { type ScriptedAnswer, scriptedModel, text, toolCall } from '../../testing/index.js';
 import { sessions } from './index.js';
+import { kept$ } from '../../values/memory.js';
+import { emptyTree } from '../../values/message-tree.js';
 
 /** An agent that asks a helper twice in its session `notes`, and a helper that answers with what it has heard there. */
 const place = (memory: MemoryFactory = inProcessMemory()) => {
@@ -32,8 +34,8 @@ const place = (memory: MemoryFactory = inProcessMemory()) => {
     use: [durable],
   });
   const held = async (id: string) => {
-    const messages = await firstValueFrom(memory(id).all$?.() ?? memory(id).load$());
-    return messages.map(textOf);
+    const { entries } = await firstValueFrom(kept$(memory(id)));
+    return entries.map(({ message }) => textOf(message));
   };
   const fork = (at: string, callId: string, from = 'c') =>
     lastValueFrom(fork$(store, from, { at, callId }));
@@ -107,7 +109,7 @@ describe('S7: the session of an agent below a fork', () => {
     const { agent, durable, inSession, held, fork } = await begun();
     await durable.resume(agent, await fork('2', 'f'));
     const { memory } = inSession('notes~f');
-    await lastValueFrom(memory.replace$?.([]) ?? of(0), { defaultValue: 0 });
+    await lastValueFrom(memory.replace$?.(emptyTree) ?? of(0), { defaultValue: 0 });
     expect(await held('notes')).toEqual(all);
   });
 });

@@ -178,6 +178,9 @@ const keptSession = <Output, Run extends AnyRun>(
     ...own,
     ...callable,
     ...resumableSession({ ...handle, open }),
+    get title() {
+      return session.title;
+    },
     get version() {
       return open.version;
     },

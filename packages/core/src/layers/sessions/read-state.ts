@@ -11,6 +11,7 @@ import {
   stateVersion,
   type ToolGroupStates,
 } from './session-state.js';
+import { type BranchEntry, treeOfState } from './session-tree.js';
 import { message, toolCall } from './stored-messages.js';
 import {
   count,
@@ -23,6 +24,7 @@ import {
   name,
   objectOf,
   type Reader,
+  text,
   unique,
 } from './stored-values.js';
 
@@ -40,7 +42,13 @@ export const readState = (value: unknown): SessionState => {
   if (exceedsSize(value, maxValues)) {
     throw invalid(place, `holds more than ${maxValues} values, which is the limit`);
   }
-  return frozen(stateOf(value, place));
+  return frozen(readTree(stateOf(value, place)));
+};
+
+/** Throws `invalidState` if its branches do not fit its messages. */
+const readTree = (state: SessionState): SessionState => {
+  if (state.branches !== undefined) treeOfState(state);
+  return state;
 };
 
 const maxValues = 2_000_000;
@@ -51,6 +59,10 @@ export const toState = (parts: SessionState): SessionState =>
 /** A tool call without a result is valid here: the next call repairs it, or is strict. */
 const messages: Reader<SessionState['messages']> = (value, location) =>
   unique(listOf(message, 100_000)(value, location), ({ id }) => id, location);
+
+const after: Reader<string | null> = (value, place) => (value === null ? null : name(value, place));
+
+const branches = listOf(objectOf<BranchEntry>({ at: count, after, message }), 100_000);
 
 const groups: Reader<ToolGroupStates> = (value, place) => {
   if (!isRecord(value)) throw invalid(place, `must be an object, not ${kindOf(value)}`);
@@ -106,6 +118,8 @@ const stateOf = objectOf<SessionState>(
   {
     version: exactly(stateVersion),
     messages,
+    branches,
+    title: text,
     groups,
     approvals,
     usage,
@@ -113,6 +127,8 @@ const stateOf = objectOf<SessionState>(
     lastCall,
     earlierCalls,
   },
+  'branches',
+  'title',
   'lastCall',
   'earlierCalls',
 );

@@ -31,6 +31,7 @@ import { toolGroup } from '../../tools/tool-group.js';
 import { inProcessSessions, type SessionStore } from './session-state.js';
 import { keepSessions } from './keep-sessions.js';
 import { sessions } from './index.js';
+import { lineOf } from '../../values/message-tree.js';
 
 const broken = throwError(() => new Error('broken'));
 
@@ -48,7 +49,7 @@ const forgetful =
           concatMap(() => memory.load$()),
           concatMap((all) => {
             const removed = all.slice(0, -most).map((message) => message.id);
-            return defer(() => memory.replace$?.(all.slice(-most)) ?? EMPTY).pipe(
+            return defer(() => memory.replace$?.(lineOf(all.slice(-most))) ?? EMPTY).pipe(
               map(() => ({ appended, removed })),
             );
           }),
@@ -217,10 +218,12 @@ describe('S6: a kept session that goes on', () => {
     const before = await session.saveState();
     for (const _again of [1, 2]) {
       expect(said(await session.resume('q'))).toBe('one');
-      const { messages, ...rest } = await session.saveState();
-      expect(messages.map(({ id }) => id)).toEqual([
-        ...before.messages.map(({ id }) => id),
-        ...['q/input/0', 'q/1', 'q/1/results', 'q/2'],
+      const { messages, branches = [], ...rest } = await session.saveState();
+      expect(messages).toEqual(before.messages);
+      // It began where the other one did.
+      expect(branches.map(({ after, message }) => [after, message.id])).toEqual([
+        ...[[null, 'q/input/0'] as const, ['q/input/0', 'q/1'] as const],
+        ...[['q/1', 'q/1/results'] as const, ['q/1/results', 'q/2'] as const],
       ]);
       expect(rest).toMatchObject({
         groups: { web: false },

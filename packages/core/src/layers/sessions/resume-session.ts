@@ -131,7 +131,7 @@ const assertOwn = (
 
 const isSaved = (state: SessionState, callId: string): boolean =>
   knownCall(state, callId)?.hasEnded ??
-  state.messages.some(
+  [...state.messages, ...(state.branches ?? []).map(({ message }) => message)].some(
     ({ id }) => id.startsWith(`${callId}/`) && ownMessageId.test(id.slice(callId.length)),
   );
 

@@ -19,7 +19,7 @@ import {
   tap,
 } from 'rxjs';
 import { restoreAsyncContext } from '../../flow/async-context.js';
-import { conversation, failures, type OnFailure } from '../../memories/conversation.js';
+import { conversation, failures, type OnFailure, placed } from '../../memories/conversation.js';
 import { type MemoryFactory, inProcessMemory } from '../../memories/in-process-memory.js';
 import { windowMemory } from '../../memories/window-memory.js';
 import type { Agent } from '../../agent.js';
@@ -29,10 +29,11 @@ import type { Interrupt } from '../../flow/interruption.js';
 import { queueForm, type QueueRecord, queueStep } from '../../journal/call-record.js';
 import type { Layer, LayerContext } from '../../seams/layer.js';
 import type { Memory } from '../../values/memory.js';
+import type { Place } from '../../values/message-tree.js';
 import { watchingSpending } from '../../seams/spending.js';
 import { cell, recorded, replayedSteps, waited$, offTheClock } from '../../step.js';
 import type { ContextEntry } from '../../tools/context-key.js';
-import { having } from '../../values/options.js';
+import { defined, having } from '../../values/options.js';
 import { createToolkit } from '../../tools/toolkit.js';
 import {
   type Admission,
@@ -100,6 +101,7 @@ export interface CallEntry {
   readonly onBusy: OnBusy;
   readonly maxQueue: number;
   readonly onFailure: OnFailure;
+  readonly place: Place;
   readonly arrival?: Admission;
   readonly hasOwnTools: boolean;
   readonly layers: readonly Layer[];
@@ -138,6 +140,7 @@ const queueLayer = (
       local(steerings).set(info.callId, own);
       const occupant: Occupant = {
         callId: info.callId,
+        after: entry.place.after,
         input: call.input,
         lineage,
         interrupt: (interrupt) => interruption.trigger(interrupt),
@@ -196,16 +199,18 @@ const acquireTurn$ = (
 
 const turnLayer = (
   { memory, record }: SessionParts,
-  { arrival, hasOwnTools, onFailure }: CallEntry,
+  { arrival, hasOwnTools, onFailure, place }: CallEntry,
 ): Layer => ({
   name: 'sessionTurn',
   priority: 50,
   call: (context) => (next) => (call) =>
-    offTheClock(context, turn$(context)).pipe(
+    offTheClock(context, turn$(context, place)).pipe(
       concatMap((turn) => {
         const { call: info, hooks, interruption, local } = context;
         local(queueOfCall).turn = turn;
         local(failures).mode = onFailure;
+        const { after, replaces } = turn;
+        Object.assign(local(placed), defined({ after, replaces }));
         if (turn.as === 'interrupted') {
           interruption.trigger(messageOf(turn));
           return next(call);
@@ -221,7 +226,7 @@ const turnLayer = (
     ),
 });
 
-const turn$ = (context: LayerContext): Observable<QueueRecord> => {
+const turn$ = (context: LayerContext, place: Place): Observable<QueueRecord> => {
   const { interruption, local, perform } = context;
   const { acquired$ = EMPTY } = local(queueOfCall);
   const { by: journal } = local(recorded);
@@ -234,14 +239,17 @@ const turn$ = (context: LayerContext): Observable<QueueRecord> => {
     take(1),
     concatMap((as): Observable<QueueRecord> => {
       const now: QueueRecord =
-        as === undefined ? { as: 'interrupted', ...messageOf(interruption.current ?? {}) } : { as };
+        as === undefined
+          ? { as: 'interrupted', ...messageOf(interruption.current ?? {}) }
+          : { as, ...place };
       const mayBeWritten = journal?.mayBeWritten(queueStep) === true;
       if (as === 'superseded' && !mayBeWritten && journal?.isWritten('open') === true) {
         // It had its turn before it was resumed: superseding it now interrupts the resumed call.
         interruption.trigger({});
         return of({ as: 'seated' });
       }
-      if (as === 'seated' && !mayBeWritten) return of(now);
+      const isPlain = as === 'seated' && Object.keys(place).length === 0;
+      if (isPlain && !mayBeWritten) return of(now);
       const step = { kind: 'seat', id: queueStep, input: undefined, form: queueForm };
       return perform<QueueRecord>({ ...step, run: () => of(now) }).pipe(
         // A call that left the queue has no turn, even if its record differs.

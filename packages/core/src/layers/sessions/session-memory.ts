@@ -10,33 +10,55 @@ import {
   type Memory,
   type MemoryChange,
 } from '../../values/memory.js';
+import { wholeOf } from '../../memories/window-memory.js';
 import type { Message } from '../../values/message.js';
+import {
+  emptyTree,
+  type Entry,
+  lineOf,
+  type MessageTree,
+  pathTo,
+} from '../../values/message-tree.js';
 import { isMessage } from '../../values/shape.js';
 
 /** A memory that reports its changes. */
 export const watchedMemory = (memory: Memory, report: (change: MessagesChange) => void): Memory => {
-  const replace$ = memory.replace$?.bind(memory);
-  return {
-    load$: () => memory.load$(),
-    all$: () => kept$(memory),
-    append$: (messages, hasFailed) =>
+  const reporting =
+    (unlessTold?: MemoryChange) =>
+    (work$: Observable<unknown>): Observable<unknown> =>
       defer(() => {
-        let change: MemoryChange = { appended: messages, removed: [] };
-        return memory.append$(messages, hasFailed).pipe(
+        let change = unlessTold;
+        return work$.pipe(
           tap({
             next: (emitted) => {
               if (isMemoryChange(emitted)) change = emitted;
             },
-            complete: () => memoryChanges(change).forEach(report),
+            complete: () => {
+              if (change !== undefined) memoryChanges(change).forEach(report);
+            },
           }),
         );
-      }),
-    ...(replace$ !== undefined && {
-      replace$: (messages: readonly Message[]): Observable<unknown> =>
+      });
+  const { moveHead$, remove$, replace$, ...whole } = wholeOf(memory);
+  return {
+    ...whole,
+    load$: (options) => memory.load$(options),
+    append$: (messages, options) =>
+      defer(() => memory.append$(messages, options)).pipe(
+        reporting({ appended: messages, removed: [] }),
+      ),
+    ...(moveHead$ && { moveHead$: (to) => moveHead$(to).pipe(reporting()) }),
+    ...(remove$ && { remove$: (at) => remove$(at).pipe(reporting()) }),
+    ...(replace$ && {
+      replace$: (tree) =>
         once$(kept$(memory)).pipe(
           concatMap((before) =>
-            replace$(messages).pipe(
-              tap({ complete: () => memoryChanges(difference(before, messages)).forEach(report) }),
+            replace$(tree).pipe(
+              tap({
+                complete: () => {
+                  differences(before, tree).flatMap(memoryChanges).forEach(report);
+                },
+              }),
             ),
           ),
         ),
@@ -44,10 +66,28 @@ export const watchedMemory = (memory: Memory, report: (change: MessagesChange) =
   };
 };
 
-const difference = (before: readonly Message[], after: readonly Message[]): MemoryChange => {
-  const found = before.findIndex((message, index) => !equal(message, after[index]));
-  const from = found === -1 ? before.length : found;
-  return { appended: after.slice(from), removed: before.slice(from).map(({ id }) => id) };
+/** What must be removed, and then appended, branch by branch, to get from one tree to another. */
+const differences = (before: MessageTree, now: MessageTree): readonly MemoryChange[] => {
+  const found = before.entries.findIndex((entry, index) => !equal(entry, now.entries[index]));
+  const from = found === -1 ? before.entries.length : found;
+  const removed = before.entries.slice(from).map(({ message }) => message.id);
+  const lines = now.entries.slice(from).reduce<readonly (readonly Entry[])[]>((all, entry) => {
+    const line = all.at(-1);
+    return line !== undefined && line.at(-1)?.message.id === entry.after
+      ? [...all.slice(0, -1), [...line, entry]]
+      : [...all, [entry]];
+  }, []);
+  const left = before.entries.slice(0, from);
+  const last = lines.at(-1)?.at(-1) ?? left.at(-1);
+  return [
+    { appended: [], removed },
+    ...lines.map((line) => ({
+      appended: line.map(({ message }) => message),
+      removed: [],
+      ...(line[0] && { after: line[0].after }),
+    })),
+    { appended: [], removed: [], head: { from: last?.message.id ?? null, to: now.head } },
+  ];
 };
 
 /** A copy, `<session>~<fork>`, without what the forked call added after the fork point. The original stays as it is. */
@@ -63,35 +103,38 @@ export const forkedSession = <Session extends { readonly id: string; readonly me
 
 const copiedMemory = (original: Memory, own: Memory, fork: Fork): Memory => {
   const isCopied$ = (): Observable<boolean> =>
-    once$(kept$(own)).pipe(map(({ length }) => length > 0));
+    once$(kept$(own)).pipe(map(({ entries }) => entries.length > 0));
   const past$ = (messages$: Observable<readonly Message[]>): Observable<readonly Message[]> =>
-    once$(messages$).pipe(map((messages) => messagesBeforeFork(messages, fork)));
-  const replace$ = own.replace$?.bind(own);
+    messages$.pipe(
+      take(1),
+      defaultIfEmpty([]),
+      map((messages) => messagesBeforeFork(messages, fork)),
+    );
+  const all$ = defer(() => kept$(original)).pipe(map((tree) => pathTo(tree)));
+  const whole = wholeOf(own);
   return {
-    load$: () =>
+    ...whole,
+    load$: (options) =>
       defer(isCopied$).pipe(
-        concatMap((isCopied) => (isCopied ? own.load$() : past$(original.load$()))),
+        concatMap((isCopied) => (isCopied ? own.load$(options) : past$(original.load$(options)))),
       ),
     all$: () =>
       defer(isCopied$).pipe(
-        concatMap((isCopied) => (isCopied ? kept$(own) : past$(kept$(original)))),
+        concatMap((isCopied) => (isCopied ? kept$(own) : past$(all$).pipe(map(lineOf)))),
       ),
-    append$: (messages, hasFailed) =>
+    append$: (messages, options) =>
       defer(isCopied$).pipe(
         concatMap((isCopied) =>
           isCopied
-            ? own.append$(messages, hasFailed)
-            : past$(kept$(original)).pipe(
-                concatMap((past) => appended$(own, [...past, ...messages])),
-              ),
+            ? own.append$(messages, options)
+            : past$(all$).pipe(concatMap((past) => appended$(own, [...past, ...messages]))),
         ),
       ),
-    ...(replace$ !== undefined && { replace$ }),
   };
 };
 
-const once$ = (messages$: Observable<readonly Message[]>): Observable<readonly Message[]> =>
-  messages$.pipe(take(1), defaultIfEmpty<readonly Message[], readonly Message[]>([]));
+const once$ = (tree$: Observable<MessageTree>): Observable<MessageTree> =>
+  tree$.pipe(take(1), defaultIfEmpty(emptyTree));
 
 const messagesBeforeFork = (
   messages: readonly Message[],

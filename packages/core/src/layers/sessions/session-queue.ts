@@ -16,6 +16,10 @@ export type OnBusy = 'reject' | 'queue' | 'switch' | 'steer';
 
 export interface Occupant {
   readonly callId: string;
+  /** Where it continues. Default: the head. */
+  readonly after?: string | null | undefined;
+  /** No other call may run beside it, on any branch. */
+  readonly isAlone?: true;
   readonly input: readonly Message[];
   readonly lineage: readonly CallInfo[];
   readonly interrupt: (interrupt: Interrupt) => boolean;
@@ -33,7 +37,11 @@ export interface Admission {
 }
 
 export interface SessionQueue {
+  /** The running call; of several, the one that began first. */
   readonly running: RunningCall | undefined;
+  runningAs(callId: string): RunningCall | undefined;
+  /** The running call of a branch. */
+  runningAt(after: string | null | undefined): RunningCall | undefined;
   readonly queued: readonly QueuedCall[];
   readonly queued$: Observable<readonly QueuedCall[]>;
   admit(): Admission;
@@ -54,44 +62,58 @@ interface QueueEntry {
   hasStarted: boolean;
 }
 
-interface QueueState {
+/** The calls of one branch: one runs or is about to, the others wait. */
+interface Line {
   readonly holder: QueueEntry;
   readonly former?: Occupant;
   readonly waiting: readonly QueueEntry[];
 }
 
 export const createSessionQueues = (): ((sessionId: string) => SessionQueue) => {
-  const states = new Map<string, QueueState>();
+  const sessions = new Map<string, readonly Line[]>();
   const changed$ = new Subject<string>();
   // A call that ends synchronously starts the next: they must not nest.
   const trampoline = createTrampoline();
   const admitTo = createAdmissions();
   return (sessionId) => {
-    const waiting = (): readonly QueueEntry[] => states.get(sessionId)?.waiting ?? [];
+    const lines = (): readonly Line[] => sessions.get(sessionId) ?? [];
+    const waiting = (): readonly QueueEntry[] => lines().flatMap((line) => line.waiting);
     const queued = (): readonly QueuedCall[] =>
       Object.freeze(
         waiting().map(({ occupant: { callId, input } }) => Object.freeze({ callId, input })),
       );
-    const set = (state: QueueState | undefined): void => {
-      const before = waiting();
-      if (state === undefined) states.delete(sessionId);
-      else states.set(sessionId, state);
-      if (before !== waiting() && before.length + waiting().length > 0) changed$.next(sessionId);
+    /** Replaces a line, or adds one, or removes it. */
+    const set = (line: Line | undefined, changed: Line | undefined): void => {
+      const now = line === undefined ? lines() : lines().filter((other) => other !== line);
+      const place = line === undefined ? now.length : lines().indexOf(line);
+      const next = changed === undefined ? now : now.toSpliced(place, 0, changed);
+      const waits = (line?.waiting.length ?? 0) + (changed?.waiting.length ?? 0) > 0;
+      if (next.length === 0) sessions.delete(sessionId);
+      else sessions.set(sessionId, next);
+      if (waits && line?.waiting !== changed?.waiting) changed$.next(sessionId);
     };
-    const enqueue = (state: QueueState, entry: QueueEntry, onBusy: OnBusy): void => {
+    const enqueue = (line: Line, entry: QueueEntry, onBusy: OnBusy): void => {
       // Before listeners of the change can react to it.
       if (onBusy === 'switch') {
-        [state.holder, ...state.waiting].forEach((earlier) => {
+        [line.holder, ...line.waiting].forEach((earlier) => {
           if (!earlier.hasStarted) earlier.supersede();
         });
       }
-      set({ ...state, waiting: [...state.waiting, entry] });
+      set(line, { ...line, waiting: [...line.waiting, entry] });
       if (onBusy !== 'switch') return;
-      if (state.holder.hasStarted) state.holder.occupant.interrupt({});
+      if (line.holder.hasStarted) line.holder.occupant.interrupt({});
     };
+    const runningAll = (): readonly RunningCall[] =>
+      lines().flatMap(({ holder }) =>
+        holder.hasStarted && holder.occupant.running !== undefined ? [holder.occupant.running] : [],
+      );
     return {
       get running() {
-        const holder = states.get(sessionId)?.holder;
+        return runningAll()[0];
+      },
+      runningAs: (callId) => runningAll().find(({ call }) => call.callId === callId),
+      runningAt: (after) => {
+        const holder = lineFor(lines(), { after })?.holder;
         return holder?.hasStarted === true ? holder.occupant.running : undefined;
       },
       get queued() {
@@ -117,44 +139,44 @@ export const createSessionQueues = (): ((sessionId: string) => SessionQueue) => 
             },
             supersede: () => subscriber.next('superseded'),
           };
-          const state = states.get(sessionId);
-          if (state === undefined) {
-            set({ holder: entry, waiting: [] });
+          const line = lineFor(lines(), occupant);
+          if (line === undefined) {
+            set(undefined, { holder: entry, waiting: [] });
             entry.start();
             return;
           }
-          const rejection = rejectionOf(sessionId, state, occupant, onBusy, maxQueue);
+          const rejection = rejectionOf(sessionId, line, occupant, onBusy, maxQueue);
           if (rejection !== undefined) {
             subscriber.error(rejection);
             return;
           }
           // Before it waits: the call that it interrupts may end synchronously and start it.
           subscriber.add(() => {
-            const now = states.get(sessionId);
-            if (now?.waiting.includes(entry) === true) {
-              set({ ...now, waiting: now.waiting.filter((other) => other !== entry) });
-            }
+            const now = lines().find((other) => other.waiting.includes(entry));
+            if (now === undefined) return;
+            set(now, { ...now, waiting: now.waiting.filter((other) => other !== entry) });
           });
-          enqueue(state, entry, onBusy);
+          enqueue(line, entry, onBusy);
         }),
       release: (occupant) => {
-        const state = states.get(sessionId);
-        if (state?.holder.occupant !== occupant) return;
-        const [holder, ...rest] = state.waiting;
-        set(holder === undefined ? undefined : { holder, former: occupant, waiting: rest });
+        const line = lines().find(({ holder }) => holder.occupant === occupant);
+        if (line === undefined) return;
+        const [holder, ...rest] = line.waiting;
+        set(line, holder && { holder, former: occupant, waiting: rest });
       },
       startNext: (occupant) => {
-        const state = states.get(sessionId);
-        if (state?.former === occupant && !state.holder.hasStarted) trampoline(state.holder.start);
+        const line = lines().find(({ former }) => former === occupant);
+        if (line?.holder.hasStarted === false) trampoline(line.holder.start);
       },
       interrupt: (message, callId) => {
-        const state = states.get(sessionId);
-        const entries = state === undefined ? [] : [state.holder, ...state.waiting];
-        // Without an id: the running call, not the next one, which may hold the place already.
-        const entry = entries.find(({ occupant, hasStarted }) =>
-          callId === undefined ? hasStarted : occupant.callId === callId,
-        );
-        return entry?.occupant.interrupt(toInterrupt(message)) ?? false;
+        const entries = lines().flatMap((line) => [line.holder, ...line.waiting]);
+        // Without an id: the calls that run, not the next ones, which may hold their places already.
+        return entries
+          .filter(({ occupant, hasStarted }) =>
+            callId === undefined ? hasStarted : occupant.callId === callId,
+          )
+          .map(({ occupant }) => occupant.interrupt(toInterrupt(message)))
+          .includes(true);
       },
       clear: (message) => {
         const entries = waiting();
@@ -165,9 +187,23 @@ export const createSessionQueues = (): ((sessionId: string) => SessionQueue) => 
   };
 };
 
+/** The line of the branch of a call; `undefined` if no call is on it. A call at the head waits for any other. */
+const lineFor = (
+  lines: readonly Line[],
+  { after, isAlone }: Pick<Occupant, 'after' | 'isAlone'>,
+): Line | undefined =>
+  after === undefined || isAlone === true
+    ? lines[0]
+    : lines.find(({ holder, waiting }) =>
+        [holder, ...waiting].some(({ occupant }) => isOf(after, occupant)),
+      );
+
+const isOf = (after: string | null, { callId, isAlone }: Occupant): boolean =>
+  isAlone === true || after === callId || after?.startsWith(`${callId}/`) === true;
+
 const rejectionOf = (
   sessionId: string,
-  { holder, waiting }: QueueState,
+  { holder, waiting }: Line,
   { lineage }: Occupant,
   onBusy: OnBusy,
   maxQueue: number,

@@ -5,6 +5,7 @@ import { copied, frozen, type Message, type ToolCallBlock } from '../../values/m
 import type { MessagesChange } from '../../phases/remember.js';
 import type { Reply } from '../../values/reply.js';
 import { createToolkit, isToolGroup, type Toolkit, type ToolkitCell } from '../../tools/toolkit.js';
+import type { BranchEntry } from './session-tree.js';
 import type { ToolEntry } from '../../tools/types.js';
 import { addUsage, largerUsage, noUsage, tokensIn, type Usage } from '../../values/usage.js';
 import {
@@ -19,8 +20,12 @@ import {
 export interface SessionState {
   /** The version of this format, the only one that can be loaded. */
   readonly version: 1;
-  /** Messages in memory, oldest first. Result `details` that are not JSON are omitted. */
+  /** The messages of the branch that is continued by default, oldest first. Result `details` that are not JSON are omitted. */
   readonly messages: readonly Message[];
+  /** The messages of other branches, if there are any, in the order in which they were added. */
+  readonly branches?: readonly BranchEntry[];
+  /** Its name for people. */
+  readonly title?: string;
   readonly groups: ToolGroupStates;
   readonly approvals: readonly PendingApproval[];
   /** Total usage of the session's calls, including failed ones. */
@@ -136,7 +141,8 @@ const versioned = (version: number | undefined): string =>
 
 export interface SessionRecord {
   readonly toolkit: ToolkitCell;
-  readonly state: Omit<SessionState, 'version' | 'messages'>;
+  readonly state: Omit<SessionState, 'version' | 'messages' | 'branches'>;
+  rename(title: string | undefined): void;
   begin(callId?: string): void;
   spend(usage: Usage): void;
   end(callId: string, reply: Pick<Reply, 'reason' | 'usage'>, hadTurn: boolean): void;
@@ -157,6 +163,7 @@ interface PendingChanges {
 }
 
 interface RecordEntry extends Pick<SessionState, 'approvals' | 'usage' | 'interrupted'> {
+  readonly title?: string | undefined;
   readonly toolkit: Toolkit;
   readonly lastCall?: LastCall | undefined;
   readonly earlierCalls?: readonly EarlierCall[] | undefined;
@@ -193,8 +200,10 @@ export const createSessionRecords = (
         },
       },
       get state() {
-        const { toolkit: now, approvals, usage, interrupted, lastCall, earlierCalls } = current();
+        const { title, toolkit: now, approvals, usage } = current();
+        const { interrupted, lastCall, earlierCalls } = current();
         return {
+          ...(title !== undefined && { title }),
           groups: groupsOf(now),
           approvals,
           usage,
@@ -203,12 +212,19 @@ export const createSessionRecords = (
           ...(earlierCalls !== undefined && { earlierCalls }),
         };
       },
+      rename: (title) => {
+        change({ title });
+      },
       begin: (callId) => change(startCall(current(), callId)),
       spend: (usage) => change({ usage: addUsage(current().usage, usage) }),
       end: (callId, { reason, usage }, hadTurn) => {
-        const { lastCall, usage: counted } = current();
+        const { lastCall, earlierCalls, usage: counted } = current();
         if (hadTurn && reason === 'interrupted') change({ interrupted: true });
-        if (lastCall?.callId !== callId) return;
+        if (lastCall?.callId !== callId) {
+          // A call of another branch has started since.
+          change({ earlierCalls: earlierCalls && withEnded(earlierCalls, callId) });
+          return;
+        }
         // Only the reply knows the usage of calls below that were not repeated.
         const whole = largerUsage(counted, addUsage(lastCall.usageBefore, usage));
         change({ usage: whole, lastCall: Object.freeze({ ...lastCall, hasEnded: true }) });
@@ -240,10 +256,10 @@ export const createSessionRecords = (
         const groups: StateChange = { type: 'stateChanged', name: 'groups', state, patches };
         return [...pending.messages, ...(patches.length > 0 ? [groups] : [])];
       },
-      restore: ({ groups, approvals, usage, interrupted, lastCall, earlierCalls }) => {
-        const restored = withGroups(current().toolkit, groups, initial.toolkit);
+      restore: ({ title, groups, approvals, usage, interrupted, lastCall, earlierCalls }) => {
+        const toolkit = withGroups(current().toolkit, groups, initial.toolkit);
         const calls = { lastCall, earlierCalls };
-        change({ toolkit: restored, approvals, usage, interrupted, ...calls, pending: undefined });
+        change({ title, toolkit, approvals, usage, interrupted, ...calls, pending: undefined });
       },
     };
   };
@@ -255,6 +271,7 @@ const approvalsChange = (
 ): StateChange => ({ type: 'stateChanged', name: 'approvals', state, patches });
 
 const isInitial = (entry: RecordEntry, initial: RecordEntry): boolean =>
+  entry.title === undefined &&
   entry.approvals.length === 0 &&
   !entry.interrupted &&
   entry.lastCall === undefined &&
@@ -361,6 +378,9 @@ export const callsIn = ({
   const { callId, usageBefore, hasEnded } = lastCall;
   return [...earlierCalls, { callId, usage: subtractUsage(usage, usageBefore), hasEnded }];
 };
+
+export const withEnded = (calls: readonly EarlierCall[], callId: string): readonly EarlierCall[] =>
+  calls.map((call) => (call.callId === callId ? frozen({ ...call, hasEnded: true }) : call));
 
 export const latestCalls = (calls: readonly EarlierCall[]): readonly EarlierCall[] | undefined =>
   calls.length === 0 ? undefined : frozen(calls.slice(-maxEarlierCalls));

@@ -26,7 +26,8 @@ import { type CallOptions, checkPlaced, isContext, withDefaults } from '../../ca
 import { contained, failAs } from '../../flow/contained.js';
 import { MillraceError, misuse } from '../../values/errors.js';
 import type { AgentEvent } from '../../events.js';
-import { freezeMessage, type Message } from '../../values/message.js';
+import { freezeMessage } from '../../values/message.js';
+import type { MessageTree } from '../../values/message-tree.js';
 import type { Input } from '../../seams/input.js';
 import type { AnyRun } from '../../values/reply.js';
 import { forksAbove } from '../../journal/journal.js';
@@ -39,6 +40,7 @@ import {
   defined,
   having,
   isFunction,
+  isText,
   oneOf,
   wholeNumber,
 } from '../../values/options.js';
@@ -58,6 +60,7 @@ import {
 } from './session-layers.js';
 import type { Occupant, OnBusy, QueuedCall } from './session-queue.js';
 import { type SessionState, stateVersion } from './session-state.js';
+import { storedTree, treeOfState } from './session-tree.js';
 import { steerInto$, type SteerOutcome } from './steering.js';
 
 declare module '../../values/reply.js' {
@@ -74,6 +77,10 @@ export interface Session<out Output = unknown, out Run extends AnyRun = AnyRun> 
   Run
 > {
   readonly id: string;
+  /** Its name for people. It is saved with the session. Default: none. */
+  readonly title: string | undefined;
+  /** Sets its name; `undefined` removes it. */
+  rename(title: string | undefined): void;
   /** Returns the same session with additional layers around its calls. */
   readonly with: <const Own extends InputSchema | undefined = undefined>(
     ...layers: Use<Own>
@@ -91,7 +98,7 @@ export interface Session<out Output = unknown, out Run extends AnyRun = AnyRun> 
     /** Interrupts all queued calls and returns their number. They leave no trace in the conversation. */
     clear(message?: string): number;
   };
-  /** Interrupts the running call, or the running or queued one with this id. Returns false without such a call. */
+  /** Interrupts the running call, on each branch, or the running or queued one with this id. Returns false without such a call. */
   interrupt(message?: string, callId?: string): boolean;
   /**
    * Adds a user message to the running call, or to the one with this id, for its next turn. Emits the outcome and
@@ -127,10 +134,18 @@ export interface SessionCallOptions {
    * call stores nothing more either way. Default: `keep`.
    */
   readonly onFailure?: OnFailure;
+  /**
+   * The message that the call continues after, by its id, or a call, for its end; `null` for the beginning. What came after it before
+   * stays as a branch. A call of another branch is no reason to wait: `onBusy` holds for each branch. A memory without branches, or
+   * one that does not know the id, is a `conflict`. Default: the end of the branch that was continued last.
+   */
+  readonly after?: string | null;
+  /** A message that the call replaces, with what came after it: its branch is continued by default from then on. */
+  readonly replaces?: string;
 }
 
 /** Options of all sessions of an agent. Options of a call override them. */
-export interface SessionsOptions extends SessionCallOptions {
+export interface SessionsOptions extends Omit<SessionCallOptions, 'after' | 'replaces'> {
   /** Creates the memory of a session. Default: one in this process, which shows the last 40 turns to the model. */
   readonly memory?: MemoryFactory;
 }
@@ -160,7 +175,7 @@ export const sessions = <Output, Run extends AnyRun>(
   options: SessionsOptions = {},
 ): Sessions<Output, Run> => {
   if (!having('with', '')[0](agent)) throw misuse('sessions() needs an agent.');
-  checkPlaced('sessions()', options, { ...callRules, memory: isFunction });
+  checkPlaced('sessions()', options, { ...sessionRules, memory: isFunction });
   const { memory, ...defaults } = options;
   const partsOf = partsFor(agent, memory);
   return {
@@ -174,15 +189,26 @@ export const sessions = <Output, Run extends AnyRun>(
   };
 };
 
-export const callRules: Readonly<Record<keyof SessionCallOptions, Rule>> = {
+const sessionRules = {
   onBusy: oneOf('reject', 'queue', 'switch', 'steer'),
   maxQueue: wholeNumber(0),
   onFailure: oneOf('keep', 'discard'),
 };
 
+const isPlace: Rule = [
+  (value) => value === null || (typeof value === 'string' && value !== ''),
+  'the id of a message or a call, or null for the beginning',
+];
+
+export const callRules: Readonly<Record<keyof SessionCallOptions, Rule>> = {
+  ...sessionRules,
+  after: isPlace,
+  replaces: isText,
+};
+
 interface Handle {
   readonly parts: SessionParts;
-  readonly defaults: SessionCallOptions;
+  readonly defaults: Omit<SessionsOptions, 'memory'>;
   readonly context: readonly ContextEntry[];
   readonly layers: readonly Layer[];
 }
@@ -201,15 +227,17 @@ const createSession = <Output, Run extends AnyRun>(
     view: View<Seen>,
   ): Observable<Seen> => {
     const settings = { ...defaults, ...defined(options) };
-    const { onBusy = 'reject', maxQueue = 16, onFailure = 'keep', ...given } = settings;
+    const { onBusy = 'reject', maxQueue = 16, onFailure = 'keep', ...rest } = settings;
+    const { after, replaces, ...given } = rest;
+    const place = defined({ after, replaces });
     const hasOwnTools = given.tools !== undefined;
     const start = (
       own: SessionParts,
-      entry: Omit<CallEntry, 'hasOwnTools' | 'onFailure' | 'layers'>,
+      entry: Omit<CallEntry, 'hasOwnTools' | 'onFailure' | 'place' | 'layers'>,
     ): Observable<Seen> => {
       const around = sessionLayers(
         { ...own, context },
-        { ...entry, onFailure, hasOwnTools, layers },
+        { ...entry, onFailure, place, hasOwnTools, layers },
       );
       return view(viewed(input, agent.with(layers, around), given));
     };
@@ -219,7 +247,7 @@ const createSession = <Output, Run extends AnyRun>(
       const own = forkedSession(parts, forksAbove(given.parent), partsOf);
       const admission = own.queue.admit();
       const startOrSteer = (): Observable<Seen> => {
-        const running = onBusy === 'steer' ? own.queue.running : undefined;
+        const running = onBusy === 'steer' ? own.queue.runningAt(after) : undefined;
         if (running !== undefined && !isWithin(given.parent, running.call)) {
           admission.queued();
           const { limits } = withDefaults(agent, given);
@@ -236,10 +264,8 @@ const createSession = <Output, Run extends AnyRun>(
   };
   const steer$: Session['steer$'] = (input, callId) =>
     defer(() => {
-      const { running } = queue;
-      return running === undefined || (callId !== undefined && callId !== running.call.callId)
-        ? of(notRunning)
-        : running.steering.steer$(input);
+      const running = callId === undefined ? queue.running : queue.runningAs(callId);
+      return running === undefined ? of(notRunning) : running.steering.steer$(input);
     });
   // The usage of the session, and the calls it knows, stay.
   const cleared = { version: stateVersion, messages: [], groups: {}, approvals: [] };
@@ -249,6 +275,13 @@ const createSession = <Output, Run extends AnyRun>(
   return {
     ...toCallable<Output, Run>(startCall$, callRules),
     id,
+    get title() {
+      return record.state.title;
+    },
+    rename: (title) => {
+      if (title !== undefined && !isText[0](title)) throw misuse('rename() needs a string.');
+      record.rename(title);
+    },
     with: (...more) => {
       const all = [...layers, ...readUse('with()', more)];
       return createSession(agent, partsOf, { ...handle, layers: all });
@@ -308,7 +341,7 @@ const savedState$ = ({ memory, record }: SessionParts): Observable<SessionState>
     contained(),
     take(1),
     failAs('memory', 'The memory could not be read'),
-    map((messages) => toState({ version: stateVersion, messages, ...record.state })),
+    map((tree) => toState({ version: stateVersion, ...storedTree(tree), ...record.state })),
   );
 
 const loadedState$ = (
@@ -318,7 +351,13 @@ const loadedState$ = (
   defer(() => {
     const read = readState(state);
     // The load holds the place of a running call: meanwhile others are rejected or wait.
-    const occupant: Occupant = { callId: '', input: [], lineage: [], interrupt: () => false };
+    const occupant: Occupant = {
+      callId: '',
+      isAlone: true,
+      input: [],
+      lineage: [],
+      interrupt: () => false,
+    };
     const release = (): void => {
       queue.release(occupant);
       queue.startNext(occupant);
@@ -328,7 +367,7 @@ const loadedState$ = (
       take(1),
       concatMap(() =>
         concat(
-          replaced$(memory, read.messages),
+          replaced$(memory, treeOfState(read)),
           defer(() => {
             record.restore(read);
             return EMPTY;
@@ -340,10 +379,14 @@ const loadedState$ = (
     );
   });
 
-const replaced$ = (memory: Memory, messages: readonly Message[]): Observable<never> =>
+const replaced$ = (memory: Memory, { entries, head }: MessageTree): Observable<never> =>
   defer(() => {
     if (memory.replace$ === undefined) throw memoryWithoutReplace();
-    return memory.replace$(messages.map(freezeMessage));
+    const frozen = entries.map(({ message, after }) => ({
+      message: freezeMessage(message),
+      after,
+    }));
+    return memory.replace$({ entries: frozen, head });
   }).pipe(contained(), failAs('memory', 'The memory could not be written'), ignoreElements());
 
 const busy = (sessionId: string): MillraceError =>

@@ -1,6 +1,7 @@
 import type { AgentEvent, EventOf } from '../../events.js';
 import { isRecord } from '../../values/json.js';
 import { frozen } from '../../values/message.js';
+import { appendedTo, type Entry, type MessageTree, movedTo } from '../../values/message-tree.js';
 import { addUsage } from '../../values/usage.js';
 import {
   callsIn,
@@ -10,7 +11,9 @@ import {
   startCall,
   subtractUsage,
   type ToolGroupStates,
+  withEnded,
 } from './session-state.js';
+import { storedTree, treeOfState } from './session-tree.js';
 
 type ResumedCall = Omit<CallOfSession, 'isJournaled'>;
 
@@ -40,11 +43,13 @@ export const afterLateCall = (
     ...lateCall,
   ]);
   const last = others.find(({ callId }) => callId === lastCall?.callId);
-  const { lastCall: _last, earlierCalls: _earlier, ...rest } = state;
+  const { lastCall: _last, earlierCalls: _earlier, branches: _, ...rest } = state;
+  const { messages, branches, usage } = after;
   return {
     ...rest,
-    messages: after.messages,
-    usage: after.usage,
+    messages,
+    ...(branches !== undefined && { branches }),
+    usage,
     ...(last !== undefined &&
       lastCall !== undefined && {
         lastCall: { ...lastCall, usageBefore: subtractUsage(after.usage, last.usage) },
@@ -70,22 +75,20 @@ export const afterEvent = (
   switch (event.type) {
     case 'preCall':
       return withCallStarted(state, isJournaled ? callId : undefined);
-    case 'messagesRemoved': {
-      const gone = new Set(event.ids);
-      return { ...state, messages: state.messages.filter(({ id }) => !gone.has(id)) };
-    }
-    case 'messagesAppended': {
-      const known = new Set(state.messages.map(({ id }) => id));
-      const added = event.messages.filter(({ id }) => !known.has(id) && known.add(id));
-      return { ...state, messages: [...state.messages, ...added] };
-    }
+    case 'messagesRemoved':
+      return withTree(state, withoutEntries(treeOfState(state), event.ids));
+    case 'messagesAppended':
+      return withAppended(state, event);
+    case 'headMoved':
+      return event.to === null ? state : withTree(state, movedTo(treeOfState(state), event.to));
     case 'stateChanged':
       return changed(state, event);
     case 'postCall': {
-      const { lastCall } = state;
+      const { lastCall, earlierCalls } = state;
       const { reason, usage } = event.reply;
       return {
         ...state,
+        ...(earlierCalls && { earlierCalls: withEnded(earlierCalls, callId) }),
         usage: addUsage(state.usage, usage),
         interrupted: reason === 'interrupted',
         ...(lastCall?.callId === callId && { lastCall: frozen({ ...lastCall, hasEnded: true }) }),
@@ -94,6 +97,37 @@ export const afterEvent = (
     default:
       return state;
   }
+};
+
+const withTree = ({ branches: _, ...state }: SessionState, tree: MessageTree): SessionState => ({
+  ...state,
+  ...storedTree(tree),
+});
+
+/** What comes after a message that the state does not have comes after its last one. */
+const withAppended = (
+  state: SessionState,
+  { messages, after }: EventOf<'messagesAppended'>,
+): SessionState => {
+  const tree = treeOfState(state);
+  const isKnown = tree.entries.some(({ message }) => message.id === after);
+  const place = after === null || (after !== undefined && isKnown) ? { after } : {};
+  return withTree(state, appendedTo(tree, messages, place).tree);
+};
+
+/** Without these messages; those after them follow what is left. */
+const withoutEntries = (tree: MessageTree, ids: readonly string[]): MessageTree => {
+  const removed = new Set(ids);
+  const gone = new Map<string, string | null>();
+  const left = (id: string | null): string | null =>
+    id !== null && gone.has(id) ? (gone.get(id) ?? null) : id;
+  const entries = tree.entries.flatMap(({ message, after }): readonly Entry[] => {
+    const before = left(after);
+    if (!removed.has(message.id)) return [{ message, after: before }];
+    gone.set(message.id, before);
+    return [];
+  });
+  return { entries, head: left(tree.head) };
 };
 
 const withCallStarted = (state: SessionState, callId: string | undefined): SessionState => {

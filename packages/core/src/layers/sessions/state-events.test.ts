@@ -39,6 +39,8 @@ import { afterEvent } from './state-after-events.js';
 import { toJsonPatch } from './session-state.js';
 import { sessions, type Session, type SessionState } from './index.js';
 import { addTools } from '../select-tools.js';
+import { kept$ } from '../../values/memory.js';
+import { lineOf, pathTo } from '../../values/message-tree.js';
 
 /** What a state becomes by an event of a call of its session, for whoever has only the events. */
 const after = (
@@ -79,7 +81,7 @@ const forgetful =
             if (from < 1 || suspensionsIn(all).length > 0) return EMPTY;
             const removed = all.slice(0, from).map((message) => message.id);
             const kept = appended.filter((message) => !removed.includes(message.id));
-            return defer(() => memory.replace$?.(all.slice(from)) ?? EMPTY).pipe(
+            return defer(() => memory.replace$?.(lineOf(all.slice(from))) ?? EMPTY).pipe(
               map(() => ({ appended: kept, removed })),
             );
           }),
@@ -122,10 +124,10 @@ const change = async (session: Session, how: string, index: number): Promise<voi
     toolkit.deactivate('a');
   }
   if (how.includes('drops')) {
-    const kept = await lastValueFrom(memory.all$?.() ?? memory.load$());
+    const kept = pathTo(await lastValueFrom(kept$(memory)));
     const from = kept.findIndex(({ role }, at) => role === 'user' && at > 0);
     const rest = from === -1 ? [] : kept.slice(from);
-    if (suspensionsIn(kept).length === 0) await run(memory.replace$?.(rest));
+    if (suspensionsIn(kept).length === 0) await run(memory.replace$?.(lineOf(rest)));
   }
   if (how.includes('adds')) {
     const content = [{ type: 'text', text: 'By the program.' }] as const;
@@ -313,7 +315,9 @@ describe('S5: the events of a call', () => {
     const [first, ...rest] = await lastValueFrom(memory.load$());
     if (first === undefined) throw new Error('It holds nothing.');
     const edited = { ...first, content: [{ type: 'text', text: 'Hm?' }] } as typeof first;
-    await lastValueFrom(memory.replace$?.([edited, ...rest]) ?? EMPTY, { defaultValue: undefined });
+    await lastValueFrom(memory.replace$?.(lineOf([edited, ...rest])) ?? EMPTY, {
+      defaultValue: undefined,
+    });
     const events = await record(session.stream$('?', { model, callId: 'b' }));
     expect(events.slice(0, 4)).toMatchObject([
       { type: 'preCall' },
