@@ -3,6 +3,7 @@ import { firstValueFrom, lastValueFrom } from 'rxjs';
 import { isMillraceError } from '../values/errors.js';
 import { type Message, textBlock } from '../values/message.js';
 import type { SessionQuery, SessionSummary } from '../layers/sessions/find-sessions.js';
+import type { BranchEntry } from '../layers/sessions/session-tree.js';
 import type { SessionStore, StoredSession } from '../layers/sessions/session-state.js';
 import { noUsage } from '../values/usage.js';
 import type { Check } from './verify-events.js';
@@ -80,8 +81,12 @@ const hostileIds: readonly string[] = [
 ];
 
 /** A state with a title, messages, and messages on other branches. */
-const titled = (title: string, texts: readonly string[], others: readonly string[] = []) => {
-  const branches = others.map((text, at) => ({
+const titled = (
+  title: string,
+  texts: readonly string[],
+  others: readonly string[] = [],
+): SessionState => {
+  const branches = others.map((text, at): BranchEntry => ({
     at,
     after: null,
     message: { id: `b${at}`, role: 'assistant', content: [textBlock(text)] },
