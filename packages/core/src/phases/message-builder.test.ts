@@ -243,7 +243,7 @@ describe('a draft', () => {
   });
 
   it('I9: messages within an answer are separated as they are shown, whatever the chunks', () => {
-    const pieces = fc.array(
+    const pieces = fc.array<ModelChunk | 'resume'>(
       fc.oneof(
         fc.constantFrom('', 'a', 'b\n', 'c\n\n', '\n').map(text),
         fc.constantFrom<ModelChunk>(
@@ -252,22 +252,36 @@ describe('a draft', () => {
           { type: 'textStart' },
           thinking('t'),
           toolCall('f', {}),
+          { type: 'citation', citation: { url: 'https://example.com' } },
+          { type: 'text', text: '', vendorData: { vendor: 'Mine', data: 1 } },
         ),
+        fc.constant('resume' as const),
       ),
     );
+    const apart: ModelChunk = { type: 'textStart', separate: true };
+    const examples: [ModelChunk[]][] = [
+      [[text('a'), apart, text('\n'), apart, text('c\n\n')]],
+      [[text('a'), apart, { type: 'citation', citation: {} }, text('b')]],
+      [[text('a'), apart, { type: 'text', text: '', vendorData: { vendor: 'Mine', data: 1 } }]],
+    ];
     fc.assert(
       fc.property(pieces, (chunks) => {
         const draft = draftOf([]);
-        const shown = chunks.flatMap((chunk) => draft.add(chunk) ?? []);
+        const shown = chunks.flatMap((chunk) => {
+          if (chunk !== 'resume') return draft.add(chunk) ?? [];
+          draft.resume();
+          return [];
+        });
         const whole = textOf(draft.message());
         const textIn = (deltas: readonly ChunkOf[]): string =>
           deltas.map(({ kind, delta }) => (kind === 'text' ? delta : '')).join('');
         expect(textIn(shown)).toBe(whole);
         expect(textIn(draft.deltas())).toBe(whole);
       }),
+      { examples },
     );
-    const separate: ModelChunk = { type: 'textStart', separate: true, phase: 'final_answer' };
-    const draft = draftOf([text('Let me check.'), separate, text('It snows.')]);
+    const final: ModelChunk = { ...apart, phase: 'final_answer' };
+    const draft = draftOf([text('Let me check.'), final, text('It snows.')]);
     expect(textOf(draft.message())).toBe('Let me check.\n\nIt snows.');
     expect(answerTextOf(draft.message())).toBe('It snows.');
   });

@@ -115,7 +115,7 @@ export const createMessageBuilder = ({
   const addText = (chunk: Extract<ModelChunk, { type: TextPart['type'] }>): ChunkOf | undefined => {
     const part = openPart(chunk.type);
     const { parts } = attempt;
-    const before = part.separate === true && isBlank(part) ? tailOf(parts) : '';
+    const before = part.separate === true && hasNoText(part) ? tailOf(parts) : '';
     part.deltas.push(chunk.text);
     seal(part, chunk);
     return textDelta(builder.messageId, part, chunk.text, before);
@@ -233,18 +233,26 @@ const copies = (parts: readonly Part[]): Part[] =>
     'deltas' in part ? { ...part, deltas: [...part.deltas], citations: [...part.citations] } : part,
   );
 
-const isBlank = ({ deltas, citations }: TextPart): boolean =>
-  citations.length === 0 && deltas.every((delta) => delta === '');
+const hasNoText = ({ deltas }: TextPart): boolean => deltas.every((delta) => delta === '');
 
-/** The last two characters of the text so far. */
+const isBlank = (part: TextPart): boolean => part.citations.length === 0 && hasNoText(part);
+
+/** The last two characters of the text so far, as `textOf` joins it. */
 const tailOf = (parts: readonly Part[]): string => {
   let tail = '';
+  let isSeparated = false;
   for (let at = parts.length - 1; at >= 0 && tail.length < 2; at -= 1) {
-    const part = parts[at];
-    if (part?.type === 'text') tail = part.deltas.join('').slice(-2) + tail;
-    else if (part?.type === 'whole' && part.block.type === 'text') tail = part.block.text + tail;
+    const { text, separate } = textOfPart(parts[at]);
+    if (text === '') continue;
+    tail = (isSeparated ? '\n' : text) + tail;
+    isSeparated = separate === true;
   }
   return tail.slice(-2);
+};
+
+const textOfPart = (part: Part | undefined): Pick<TextBlock, 'text' | 'separate'> => {
+  if (part?.type === 'text') return { ...part, text: part.deltas.join('') };
+  return part?.type === 'whole' && part.block.type === 'text' ? part.block : { text: '' };
 };
 
 const textDelta = (

@@ -329,7 +329,10 @@ export const textBlock = (text: string): TextBlock => ({ type: 'text', text });
 /** Returns the joined text blocks of a message, a reply or a tool result. Messages within an answer are separated by a blank line. */
 export const textOf = ({ content }: { readonly content: readonly Block[] }): string =>
   content.reduce(
-    (text, block) => (block.type === 'text' ? text + separatorOf(text, block) + block.text : text),
+    (text, block) =>
+      block.type === 'text' && block.text !== ''
+        ? text + separatorOf(text, block) + block.text
+        : text,
     '',
   );
 
