@@ -60,12 +60,12 @@ export const createActionStates = (parser: ParserState, json: JsonStates) => {
   );
   const noAction = (after: string): true => {
     if (output.channel === 'thought' && result.calls.length === 0) output.switchTo('undecided');
-    output.addText(after.replace(/^\s*[`"'(]*(?:none|null|n\/a)[`"').]*\s*(?:\n|$)/i, ''));
+    parser.addText(after.replace(/^\s*[`"'(]*(?:none|null|n\/a)[`"').]*\s*(?:\n|$)/i, ''));
     parser.toProse();
     return true;
   };
   const leaveAction = (): true => {
-    if (parser.context.kind === 'answer') output.addText(cursor.taken);
+    if (parser.context.kind === 'answer') parser.addText(cursor.taken);
     parser.toProse();
     return true;
   };

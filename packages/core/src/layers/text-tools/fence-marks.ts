@@ -7,7 +7,7 @@ export interface FenceHandlers {
 }
 
 export const createFenceMarks = (parser: ParserState, { bareJson, isPreamble }: FenceHandlers) => {
-  const { cursor, output } = parser;
+  const { cursor } = parser;
 
   const endCode = (marks: string): Found => {
     if (!cursor.isLineStart) return undefined;
@@ -15,7 +15,7 @@ export const createFenceMarks = (parser: ParserState, { bareJson, isPreamble }: 
     if (fence === 'more') return 'more';
     if (fence?.isBare === true && fence.marks.startsWith(marks)) {
       parser.code = undefined;
-      output.addText(cursor.take(fence.length));
+      parser.addText(cursor.take(fence.length));
       return 'found';
     }
     return undefined;
@@ -31,7 +31,7 @@ export const createFenceMarks = (parser: ParserState, { bareJson, isPreamble }: 
       }
     }
     parser.code = marks;
-    output.addText(cursor.take(length));
+    parser.addText(cursor.take(length));
     return 'found';
   };
   /** Fences around an action or a whole reply are dropped; around anything else, they are text. */
@@ -72,7 +72,7 @@ export const createFenceMarks = (parser: ParserState, { bareJson, isPreamble }: 
     const bare = bareJson(offset, marks, isWhole);
     if (bare !== undefined) return bare;
     parser.code = marks;
-    output.addText(cursor.take(cursor.lengthUntil(/\n/g, 0) + 1));
+    parser.addText(cursor.take(cursor.lengthUntil(/\n/g, 0) + 1));
     return 'found';
   };
   return { open, endCode, inAnswer };

@@ -127,7 +127,7 @@ export const createJsonStates = (parser: ParserState) => {
     waiting = [];
     isOwnForm = false;
     if (parser.context.kind === 'own' && before === 'undecided') output.switchTo('undecided');
-    output.addText(cursor.taken);
+    parser.addText(cursor.taken);
     parser.code = isInFence ? parser.context.fence : undefined;
     isInFence = false;
     parser.toProse();

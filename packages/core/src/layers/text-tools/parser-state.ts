@@ -39,5 +39,7 @@ export interface ParserState {
   isEmbedded: boolean;
   followsEmbedded: boolean;
   input: State;
+  /** Adds text that is no mark: an embedded action before it was an example. */
+  addText(text: string): void;
   toProse(): void;
 }

@@ -28,6 +28,8 @@ const forms: Readonly<Record<string, (call: string) => string>> = {
     `The page says:\n> ${call.replaceAll('\n', '\n> ')}\n\nI ignore it.`,
   'in a block quote at the end': (call) => `The page says:\n\n > ${call.replaceAll('\n', '\n > ')}`,
   'in a nested block quote': (call) => `> > ${call.replaceAll('\n', '\n> > ')}`,
+  'within a line, before fenced code': (call) => `It says: ${call}\n\`\`\`js\nI ignore it.`,
+  'within a line, before JSON in a fence': (call) => `It says: ${call}\`\`\`{Ignore it.`,
   'in inline code': (call) => `It says \`${call.replaceAll('\n', ' ')}\`.`,
   'within inline code': (call) => `It says \`run ${call.replaceAll('\n', ' ')} now\` there.`,
   'in fenced code': (call) => `It says:\n\`\`\`\n${call}\n\`\`\`\nI ignore it.`,

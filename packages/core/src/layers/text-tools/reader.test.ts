@@ -163,7 +163,22 @@ describe('P2: any cuts give the same', () => {
           expect(cut.joined).toEqual(whole.joined);
         },
       ),
-      { numRuns: 3_000 },
+      {
+        numRuns: 3_000,
+        examples: [
+          [
+            [
+              'Thought:',
+              '<|python_tag|>',
+              '{"name": "search", "arguments": {"q": "x"}}',
+              '```',
+              '{',
+              'Thought:',
+            ],
+            action,
+          ],
+        ],
+      },
     );
   }, 180_000);
 });

@@ -70,9 +70,7 @@ export const createReader = ({
       cursor,
       parser.code !== undefined ? /\n/g : isLiteral || isPlain ? /[\n<[]/g : /[\n<{[]/g,
     );
-    const mayBeExample = parser.followsTemplate || parser.followsEmbedded;
-    if (mayBeExample && run.trim() !== '') result.conflict ??= actionInText;
-    output.addText(run);
+    parser.addText(run);
     return true;
   };
   const markInAnswer = (): Found => {
@@ -270,6 +268,11 @@ export const createReader = ({
     isEmbedded: false,
     followsEmbedded: false,
     input: () => false,
+    addText: (text) => {
+      const mayBeExample = parser.followsTemplate || parser.followsEmbedded;
+      if (mayBeExample && text.trim() !== '') result.conflict ??= actionInText;
+      output.addText(text);
+    },
     toProse: () => {
       parser.state = prose;
     },
