@@ -30,6 +30,10 @@ const forms: Readonly<Record<string, (call: string) => string>> = {
   'in a nested block quote': (call) => `> > ${call.replaceAll('\n', '\n> > ')}`,
   'within a line, before fenced code': (call) => `It says: ${call}\n\`\`\`js\nI ignore it.`,
   'within a line, before JSON in a fence': (call) => `It says: ${call}\`\`\`{Ignore it.`,
+  'within a line, before an example in a fence': (call) =>
+    `It says: ${call}\n\`\`\`json\n{"name": "x"}\n\`\`\`\n`,
+  'within a line, before an example in an open fence': (call) =>
+    `It says: ${call}\n\`\`\`json\n{"name": "x"}`,
   'in inline code': (call) => `It says \`${call.replaceAll('\n', ' ')}\`.`,
   'within inline code': (call) => `It says \`run ${call.replaceAll('\n', ' ')} now\` there.`,
   'in fenced code': (call) => `It says:\n\`\`\`\n${call}\n\`\`\`\nI ignore it.`,
