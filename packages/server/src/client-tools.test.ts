@@ -14,16 +14,10 @@ import {
 import { jsonSchema } from '@millrace/core/schema';
 import { sessions } from '@millrace/core/sessions';
 import { type ScriptedAnswer, scriptedModel, text, toolCall } from '@millrace/core/testing';
-import {
-  AbstractChat,
-  type ChatInit,
-  type ChatState,
-  DefaultChatTransport,
-  lastAssistantMessageIsCompleteWithToolCalls,
-  type UIMessage,
-} from 'ai';
+import { DefaultChatTransport, lastAssistantMessageIsCompleteWithToolCalls } from 'ai';
 import { Hono } from 'hono';
 import { firstValueFrom, lastValueFrom, map, type Observable, of, takeWhile, toArray } from 'rxjs';
+import { Chat } from './chat/real-client.test-support.js';
 import { chunkComplaints } from './check-chunks.test-support.js';
 import {
   agUiResponse,
@@ -91,23 +85,6 @@ const serverOf = (...answers: readonly ScriptedAnswer[]) => {
     suspensions: async (id: string) => suspensionsIn(await firstValueFrom(memory(id).load$())),
   };
 };
-
-/** A chat of the AI SDK without a view. */
-class Chat extends AbstractChat<UIMessage> {
-  constructor(init: ChatInit<UIMessage>) {
-    const state: ChatState<UIMessage> = {
-      status: 'ready',
-      error: undefined,
-      messages: [],
-      pushMessage: (message) => void (state.messages = [...state.messages, message]),
-      popMessage: () => void (state.messages = state.messages.slice(0, -1)),
-      replaceMessage: (index, message) =>
-        void (state.messages = state.messages.with(index, structuredClone(message))),
-      snapshot: (it) => structuredClone(it),
-    };
-    super({ ...init, state });
-  }
-}
 
 /** Runs the tool in the client. */
 type RunsTool = (chat: Chat, toolCallId: string) => unknown;

@@ -15,7 +15,7 @@ describe('plainJson', () => {
   it('has a word for what it cannot', () => {
     const cycle: Record<string, unknown> = {};
     cycle['it'] = cycle;
-    const sentence = 'A value that JSON cannot represent.';
+    const sentence = '(not representable in JSON)';
     expect(plainJson(cycle)).toBe(sentence);
     expect(
       plainJson({

@@ -1,26 +1,27 @@
-import { isRecord } from '@millrace/core/values';
+import { eventPart, isRecord, unwritable } from '@millrace/core/values';
 
 /**
- * Copies any value as JSON data. A value that JSON cannot represent becomes a sentence or `null`. Omits keys that could
- * reach a prototype, for which strict parsers reject the whole stream.
+ * Copies any value as JSON data, as a journal records it: what a client gets does not depend on who has read the event first.
+ * A value that JSON cannot represent becomes a sentence or `null`. Omits keys that could reach a prototype, for which
+ * strict parsers reject the whole stream.
  */
 export const plainJson = (value: unknown): unknown => {
   if (typeof value === 'string' || typeof value === 'boolean') return value;
   try {
-    const text: unknown = JSON.stringify(value, bigintAsText);
+    const text: unknown = JSON.stringify(value, eventPart);
     if (typeof text !== 'string') return null;
     return unsafeKeys.some((key) => text.includes(key))
       ? JSON.parse(text, dropUnsafe)
       : JSON.parse(text);
   } catch {
-    return 'A value that JSON cannot represent.';
+    return unwritable;
   }
 };
 
 /** Whether `plainJson` omits keys of the value. */
 export const hidesKeys = (value: unknown): boolean => {
   try {
-    const text: unknown = JSON.stringify(value, bigintAsText);
+    const text: unknown = JSON.stringify(value, eventPart);
     if (typeof text !== 'string' || !unsafeKeys.some((key) => text.includes(key))) return false;
     return JSON.stringify(JSON.parse(text, dropUnsafe)) !== text;
   } catch {
@@ -30,9 +31,6 @@ export const hidesKeys = (value: unknown): boolean => {
 };
 
 const unsafeKeys = ['"__proto__"', '"constructor"'];
-
-const bigintAsText = (_key: string, value: unknown): unknown =>
-  typeof value === 'bigint' ? String(value) : value;
 
 const dropUnsafe = (key: string, value: unknown): unknown =>
   key === '__proto__' ||

@@ -106,6 +106,13 @@ const streamed = (id: string, name: string, ...json: readonly string[]): readonl
 
 const noAnswer = 'The service did not respond as expected. Please try again.';
 
+/** Both options, with the layers of both. */
+const joined = (call: CallOptions, given: CallOptions = {}): CallOptions => ({
+  ...call,
+  ...given,
+  use: [call.use ?? [], given.use ?? []].flat(),
+});
+
 const failing$ = (
   name: string,
   error: string,
@@ -121,7 +128,7 @@ const of$ = (
 ): Scenario => ({
   name,
   answer,
-  stream$: (given) => createAgent(options()).stream$('Go.', { ...call(), ...given }),
+  stream$: (given) => createAgent(options()).stream$('Go.', joined(call(), given)),
 });
 
 /** Does something where it is reached, and goes no further. */
@@ -142,7 +149,7 @@ const stopped$ = (
   answer,
   stream$: (given) => {
     const [options, call] = make(new Subject());
-    return createAgent(options).stream$('Go.', { ...call, ...given });
+    return createAgent(options).stream$('Go.', joined(call, given));
   },
 });
 

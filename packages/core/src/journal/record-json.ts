@@ -1,8 +1,8 @@
-import { errorCodes, isMillraceError, messageOf, MillraceError } from '../values/errors.js';
+import { errorCodes, messageOf, MillraceError } from '../values/errors.js';
 import type { AgentEvent, EventType } from '../events.js';
-import { areContentBlocks, frozen, isPlain, withPlainDetails } from '../values/message.js';
-import { isObject, isRecord } from '../values/json.js';
-import { plainPart } from '../values/plain-json.js';
+import { areContentBlocks, frozen, withPlainDetails } from '../values/message.js';
+import { isRecord } from '../values/json.js';
+import { eventPart, unwritable } from '../values/plain-json.js';
 import type { ModelAnswer } from '../phases/ask.js';
 import type { Authorization } from '../phases/authorize-tool-call.js';
 import type { ToolCallResult } from '../phases/tool-call.js';
@@ -37,9 +37,9 @@ const notJson = (id: string): string =>
 
 export const eventText = (event: { readonly type: string }): string => {
   try {
-    return JSON.stringify(event, plain);
+    return JSON.stringify(event, eventPart);
   } catch {
-    return JSON.stringify(withoutOwn(event), plain);
+    return JSON.stringify(withoutOwn(event), eventPart);
   }
 };
 
@@ -50,22 +50,13 @@ const withoutOwn = (event: object): unknown => {
   );
 };
 
-const unwritable = '(not representable in JSON)';
-
 export const canBeWritten = (value: unknown): boolean => {
   try {
-    JSON.stringify(value, plain);
+    JSON.stringify(value, eventPart);
     return true;
   } catch {
     return false;
   }
-};
-
-const plain = (_key: string, value: unknown): unknown => {
-  if (typeof value === 'bigint') return String(value);
-  if (!isMillraceError(value)) return isObject(value) && !isPlain(value) ? plainPart(value) : value;
-  const { code, message, retryable, userMessage } = value;
-  return { code, message, retryable, userMessage };
 };
 
 export const parsedText = (what: string, text: string): unknown => {

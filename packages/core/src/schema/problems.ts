@@ -1,5 +1,5 @@
 import type { ErrorObject, FuncKeywordDefinition, SchemaValidateFunction } from 'ajv';
-import { isPlain } from '../values/message.js';
+import { isPlain } from '../values/plain-json.js';
 import { brief, maxMessage, type Problem } from '../values/schema.js';
 
 /** Returns the problems of an input; empty if it is valid. */

@@ -1,6 +1,6 @@
 // Checks of options and of JSON, for code that takes either from outside.
 export { exactJson, toExactJson, toolInput } from './exact-json.js';
-export { canonicalJson, isRecord, parsedJson } from './json.js';
+export { canonicalJson, isRecord, isSameJson, parsedJson } from './json.js';
 export {
   appendedTo,
   type Appended,
@@ -30,5 +30,6 @@ export {
   wholeNumber,
 } from './options.js';
 export { isSameInput } from './message.js';
+export { eventPart, unwritable } from './plain-json.js';
 export { storeMarker } from './store-marker.js';
 export { untrustedText } from './untrusted-text.js';

@@ -1,5 +1,5 @@
 import { isObject, isRecord, isSameJson, parsedJson } from './json.js';
-import { toPlainJson } from './plain-json.js';
+import { isPlain, toPlainJson } from './plain-json.js';
 
 /** Data that a vendor adds to a part of an answer and wants back with it: plain JSON, sent to that vendor only. */
 export interface VendorData {
@@ -367,13 +367,6 @@ export const frozen = <T>(value: T): T => {
   Object.freeze(value);
   for (const part of Object.values(value)) frozen(part);
   return value;
-};
-
-export const isPlain = (value: unknown): value is object => {
-  if (!isObject(value)) return false;
-  if (Array.isArray(value)) return true;
-  const prototype: unknown = Object.getPrototypeOf(value);
-  return prototype === null || Object.getPrototypeOf(prototype) === null;
 };
 
 /** Freezes a message deeply, except the `details` of results, which belong to the tool. */

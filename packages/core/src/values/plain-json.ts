@@ -1,4 +1,4 @@
-import { messageOf } from './errors.js';
+import { isMillraceError, messageOf } from './errors.js';
 import { isObject, isRecord } from './json.js';
 
 /** JSON of a value, and the parts of it that JSON cannot express. */
@@ -51,6 +51,24 @@ export const plainPart = (value: object): unknown => {
   const lose = (what: string): string => `(${what})`;
   return ofKind(value, lose) ?? ofClass(value, lose);
 };
+
+export const isPlain = (value: unknown): value is object => {
+  if (!isObject(value)) return false;
+  if (Array.isArray(value)) return true;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
+};
+
+/** A replacer for the JSON of events, as journals record them: without the stacks and causes of errors. */
+export const eventPart = (_key: string, value: unknown): unknown => {
+  if (typeof value === 'bigint') return String(value);
+  if (!isMillraceError(value)) return isObject(value) && !isPlain(value) ? plainPart(value) : value;
+  const { code, message, retryable, userMessage } = value;
+  return { code, message, retryable, userMessage };
+};
+
+/** Stands for a value of an event that has no JSON. */
+export const unwritable = '(not representable in JSON)';
 
 const kindOf = (value: object): string => Object.prototype.toString.call(value).slice(8, -1);
 

@@ -116,7 +116,7 @@ const custom = (name: string, value: unknown, tag: Tag): AGUIEvent => ({
 });
 
 const edited = ({ id, name, input }: PartOf<'toolInput' | 'toolEdit'>, tag: Tag): AGUIEvent =>
-  custom('tool_edited', { toolCallId: id, toolCallName: name, input: plainJson(input) }, tag);
+  custom('tool_edited', { toolCallId: id, toolCallName: name, input }, tag);
 
 const noticeEvent = (notice: Notice, tag: Tag): AGUIEvent => {
   switch (notice.name) {

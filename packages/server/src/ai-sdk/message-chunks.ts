@@ -52,8 +52,7 @@ export const messageChunks = <Chunk>(
     case 'toolInput':
     case 'toolEdit':
     case 'toolReset': {
-      const { id: toolCallId, name: toolName } = part;
-      const input = plainJson(part.input);
+      const { id: toolCallId, name: toolName, input } = part;
       return [{ type: 'tool-input-available', toolCallId, toolName, input }];
     }
     case 'toolProgress': {

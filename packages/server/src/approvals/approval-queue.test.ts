@@ -89,7 +89,7 @@ describe('a desk for approvals', () => {
     const { subscription } = heard(desk, { input });
     expect((await waiting(desk)).input).toEqual({
       ...{ path: 'x', run: null, big: '5' },
-      cycle: 'A value that JSON cannot represent.',
+      cycle: '(not representable in JSON)',
     });
     subscription.unsubscribe();
   });

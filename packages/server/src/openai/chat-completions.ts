@@ -100,7 +100,7 @@ interface Delta {
  * Encodes the events of a call as chunks. Text cannot be taken back: a message that is discarded after its text was sent
  * ends the stream with an error, and the call.
  */
-const toChunks =
+export const toChunks =
   ({ model, asked, withUsage, masks: hooks }: Format & { readonly withUsage: boolean }) =>
   (event$: Observable<AgentEvent>): Observable<object> =>
     defer(() => {

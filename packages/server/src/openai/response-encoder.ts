@@ -77,6 +77,8 @@ export const createResponseEncoder = (options: EncoderOptions): ResponseEncoder 
   const { model, masks, asking, conversation, decided, discarded } = options;
   const items: Shown[] = [];
   const tools = new Map<string, Shown>();
+  /** The tool calls of earlier responses that have not run: they waited for the decisions. */
+  const waitingTools = new Map<string, PartOf<'toolInput' | 'toolEdit'>>();
   /** The messages of tool calls. */
   const messageIds = new Map<string, string>();
   let asked: AskedFor = {};
@@ -261,8 +263,13 @@ export const createResponseEncoder = (options: EncoderOptions): ResponseEncoder 
       { type: 'response.mcp_call_arguments.done', ...at(shown), arguments: text },
     ];
   };
-  const toolEnd = ({ id, outcome }: PartOf<'toolEnd'>): readonly Unnumbered[] => {
+  const toolEnd = (part: PartOf<'toolEnd'>): readonly Unnumbered[] => {
     if (hasAsked()) return [];
+    const { id } = part;
+    const before = tools.has(id) ? undefined : waitingTools.get(id);
+    return [...(before === undefined ? [] : toolInput(before)), ...toolOutcome(part)];
+  };
+  const toolOutcome = ({ id, outcome }: PartOf<'toolEnd'>): readonly Unnumbered[] => {
     const shown = tools.get(id);
     tools.delete(id);
     if (shown === undefined) return [];
@@ -416,6 +423,8 @@ export const createResponseEncoder = (options: EncoderOptions): ResponseEncoder 
       // Left out after they have got their numbers, so these stay the same.
       if (asking?.hasStarted === false) {
         if (part.type === 'toolStart') messageIds.set(part.id, part.messageId);
+        if (part.type === 'toolInput' || part.type === 'toolEdit') waitingTools.set(part.id, part);
+        if (part.type === 'toolEnd') waitingTools.delete(part.id);
         return [];
       }
       return [...begun(), ...encode(part)].map(numbered).filter((event) => !('isOmitted' in event));

@@ -240,7 +240,8 @@ const begun$ = (
 
 type ResponseObject = ReturnType<ResponseEncoder['response']>;
 
-const encoded =
+/** Encodes the events of a call as those of its response. */
+export const encoded =
   (encoder: ResponseEncoder, masks: MaskOptions): OperatorFunction<AgentEvent, ResponseEvent> =>
   (event$) =>
     event$.pipe(

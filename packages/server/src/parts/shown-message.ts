@@ -1,4 +1,5 @@
 import type { Block, ChunkOf, Citation, EventOf, ToolCallBlock } from '@millrace/core';
+import { isSameJson } from '@millrace/core/values';
 import type { MediaBlock, Part, CallRef } from './part.js';
 import { createShownTool, type ShownTool } from './shown-tool.js';
 
@@ -39,7 +40,7 @@ interface ShownBlock {
 export const createShownMessage = (by: CallRef, id: string, messageId: string): ShownMessage => {
   const texts: string[] = [];
   const tools = new Map<string, ShownTool>();
-  const media = new Set<Block>();
+  const media: Block[] = [];
   let block: ShownBlock | undefined;
   let blocks = 0;
   let sources = 0;
@@ -78,7 +79,7 @@ export const createShownMessage = (by: CallRef, id: string, messageId: string): 
     messageId,
     pause,
     get hasBegun() {
-      return blocks > 0 || tools.size > 0 || media.size > 0;
+      return blocks > 0 || tools.size > 0 || media.length > 0;
     },
     get text() {
       return texts.join('');
@@ -93,9 +94,15 @@ export const createShownMessage = (by: CallRef, id: string, messageId: string): 
     appendText: (text) => append('text', text),
     sources: (all) => citationsIn(all).slice(sources).map(source),
     media: (all) => {
-      const fresh = all.filter(isMedia).filter((it) => !media.has(it));
-      fresh.forEach((it) => media.add(it));
-      const parts = fresh.map((it): Part => ({ type: 'media', by, messageId, block: it }));
+      // A block that a store gives back is another object. A message may have equal ones.
+      const shown = [...media];
+      const parts = all.filter(isMedia).flatMap((block): readonly Part[] => {
+        const at = shown.findIndex((it) => isSameJson(it, block));
+        if (at !== -1) shown.splice(at, 1);
+        if (at !== -1) return [];
+        media.push(block);
+        return [{ type: 'media', by, messageId, block }];
+      });
       return parts.length === 0 ? [] : [...pause(), ...parts];
     },
     toolCall: (toolCall) => [...pause(), ...toolOf(toolCall.id).toolCall(toolCall)],

@@ -1,5 +1,6 @@
 import type { EventOf, ToolCallBlock } from '@millrace/core';
-import { parsedJson } from '@millrace/core/values';
+import { isSameJson, parsedJson } from '@millrace/core/values';
+import { plainJson } from '../plain-json.js';
 import type { Part, CallRef, ToolOutcome } from './part.js';
 
 /** The state of one tool call in the client. */
@@ -23,10 +24,9 @@ export const createShownTool = (by: CallRef, messageId: string, localId: string)
   const id = `${messageId}/${localId}`;
   const json: string[] = [];
   let shownName = '';
-  /** The complete tool call as it was last shown. */
-  let lastShown: ToolCallBlock | undefined;
-  /** An approver and the result may show the same edit. */
-  let lastEdit: ToolCallBlock | undefined;
+  /** The complete tool call as it was last shown. Each event of a store has an equal one of its own. */
+  let lastShown: ShownCall | undefined;
+  let lastUse: ToolCallBlock | undefined;
   let hasProgress = false;
   let isSuspended = false;
   let hasEnded = false;
@@ -39,33 +39,25 @@ export const createShownTool = (by: CallRef, messageId: string, localId: string)
     shownName = name;
     return [{ type: 'toolStart', by, id, name, messageId }, ...deltaOf(json.join(''))];
   };
-  const complete = (toolCall: ToolCallBlock): readonly Part[] => {
-    const name = nameOf(toolCall);
+  const complete = ({ name, input }: ShownCall, invalidInput?: string): readonly Part[] => {
     const start = startOnce(name);
     const streamed = json.join('');
-    const { input, invalidInput } = toolCall;
     const isUnchanged = streamed === '' || invalidInput !== undefined || isJsonOf(streamed, input);
     return [
       ...start,
-      ...(streamed === '' ? deltaOf(invalidInput ?? stringify(input)) : []),
-      {
-        type: 'toolInput',
-        by,
-        id,
-        name,
-        input: inputOf(toolCall),
-        isEdited: !isUnchanged || name !== shownName,
-      },
+      ...(streamed === '' ? deltaOf(invalidInput ?? JSON.stringify(input)) : []),
+      { type: 'toolInput', by, id, name, input, isEdited: !isUnchanged || name !== shownName },
     ];
   };
   const toolCall: ShownTool['toolCall'] = (use) => {
     const before = lastShown;
-    if (hasEnded || (before?.name === use.name && before.input === use.input)) return [];
-    lastShown = use;
-    if (before === undefined) return complete(use);
-    if (lastEdit !== undefined && isShownAs(lastEdit, use)) return [];
-    lastEdit = use;
-    return [{ type: 'toolEdit', by, id, name: nameOf(use), input: inputOf(use), isEdited: true }];
+    if (hasEnded || lastUse === use) return [];
+    lastUse = use;
+    const shown = shownCallOf(use);
+    if (before !== undefined && isSameCall(before, shown)) return [];
+    lastShown = shown;
+    if (before === undefined) return complete(shown, use.invalidInput);
+    return [{ type: 'toolEdit', by, id, ...shown, isEdited: true }];
   };
   const end: ShownTool['end'] = (outcome) => {
     const last = outcome.status === 'notRun' ? [] : toolCall(outcome.event.toolCall);
@@ -90,29 +82,26 @@ export const createShownTool = (by: CallRef, messageId: string, localId: string)
       isSuspended = true;
       const parts = toolCall(use);
       if (!hasProgress) return parts;
-      return [...parts, { type: 'toolReset', by, id, name: nameOf(use), input: inputOf(use) }];
+      return [...parts, { type: 'toolReset', by, id, ...shownCallOf(use) }];
     },
     close: () => (isSuspended ? [] : end({ status: 'notRun' })),
   };
 };
 
-const nameOf = ({ name }: ToolCallBlock): string => (name === '' ? 'unknown' : name);
+/** A tool call as JSON shows it. */
+interface ShownCall {
+  readonly name: string;
+  readonly input: unknown;
+}
 
-const inputOf = ({ input, invalidInput }: ToolCallBlock): unknown => invalidInput ?? input;
+const shownCallOf = ({ name, input, invalidInput }: ToolCallBlock): ShownCall => ({
+  name: name === '' ? 'unknown' : name,
+  input: plainJson(invalidInput ?? input),
+});
 
-const isShownAs = (one: ToolCallBlock, other: ToolCallBlock): boolean =>
-  one.name === other.name &&
-  one.invalidInput === other.invalidInput &&
-  stringify(one.input) === stringify(other.input);
-
-/** An interceptor may have changed the input to something that JSON cannot represent. */
-const stringify = (input: unknown): string => {
-  try {
-    return JSON.stringify(input);
-  } catch {
-    return '{}';
-  }
-};
+/** Equal for the event of a running call and for what a store gives back. */
+const isSameCall = (one: ShownCall, other: ShownCall): boolean =>
+  one.name === other.name && isSameJson(one.input, other.input);
 
 const isJsonOf = (text: string, input: unknown): boolean =>
-  stringify(parsedJson(text)) === stringify(input);
+  isSameJson(plainJson(parsedJson(text)), input);
