@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { isMillraceError, toolOutput, toolResults } from '@millrace/core';
 import fc from 'fast-check';
-import { afterOfAgUi } from './ag-ui/input-of-ag-ui.js';
+import { placeOfAgUi } from './ag-ui/input-of-ag-ui.js';
 import { placeOfUiMessages } from './ai-sdk/input-of-ui-messages.js';
 import { inputOfAgUi, inputOfUiMessages } from './index.js';
 
@@ -58,23 +58,32 @@ describe('what a client asks for', () => {
     expect(run.input).toEqual([text, { type, source }]);
   });
 
-  it('S12: says after which call the conversation continues, if something was taken back', () => {
+  it('S12: says after which message a request continues, and what it replaces', () => {
     const answer = { id: 'call-1', role: 'assistant', parts: [] };
     const question = { ...user, parts: [{ type: 'text', text: 'Again?' }] };
     const again = { trigger: 'regenerate-message' };
-    const later = { messages: [question, answer, question] };
-    expect(placeOfUiMessages(chat({ ...later })).after).toBeUndefined();
-    expect(placeOfUiMessages(chat({ ...later, ...again })).after).toBe('call-1');
-    expect(placeOfUiMessages(chat({ ...later, messageId: '1' })).after).toBe('call-1');
-    expect(placeOfUiMessages(chat(again))).toMatchObject({ before: ['1'] });
-    expect(placeOfUiMessages(chat({ ...again, messageId: 'call-1' }))).toMatchObject({
-      before: ['call-1', '1'],
-    });
-    expect(placeOfUiMessages(chat(again)).after).toBeUndefined();
-    expect(afterOfAgUi(agUi({ forwardedProps: { after: 'call-1' } }))).toBe('call-1');
-    expect(afterOfAgUi(agUi({ forwardedProps: { after: '' } }))).toBe('');
-    expect(afterOfAgUi(agUi({ forwardedProps: {} }))).toBeUndefined();
-    expect(() => afterOfAgUi(agUi({ forwardedProps: { after: '../x' } }))).toThrow('malformed');
+    const later = { messages: [{ ...question, id: '0' }, answer, question] };
+    const ids = (body: unknown) => {
+      const { shown = [], replaced, questionId } = placeOfUiMessages(body);
+      return [shown.map(({ id }) => id), questionId, replaced];
+    };
+    expect(ids(chat(later))).toEqual([['0', 'call-1'], '1', undefined]);
+    expect(ids(chat({ ...later, ...again }))).toEqual([['0', 'call-1'], '1', ['1']]);
+    expect(ids(chat({ ...later, messageId: '1' }))).toEqual([['0', 'call-1'], '1', ['1', '1']]);
+    expect(ids(chat({ ...again, messageId: 'call-1' }))).toEqual([[], '1', ['call-1', '1']]);
+    expect(ids(chat({ messages: [question, answer] }))).toEqual([['call-1'], undefined, undefined]);
+    const run = (more: object) => {
+      const { shown = [], isWhole } = placeOfAgUi(agUi(more));
+      return [shown.map(({ id }) => id), isWhole];
+    };
+    expect(run({ forwardedProps: { after: 'call-1' } })).toEqual([['call-1'], undefined]);
+    expect(run({ forwardedProps: { after: '' } })).toEqual([[], true]);
+    const said = [
+      { id: '0', role: 'user', content: 'Hi' },
+      { id: 'c/1', role: 'assistant' },
+    ];
+    expect(run({ messages: [...said, user] })).toEqual([['0', 'c/1'], undefined]);
+    expect(() => placeOfAgUi(agUi({ forwardedProps: { after: '../x' } }))).toThrow('malformed');
   });
 
   const use = { toolCallId: 'c/1/w', localId: 'w', toolName: 'where' };

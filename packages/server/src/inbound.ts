@@ -44,7 +44,7 @@ export const messagesOf = (body: unknown): readonly unknown[] => {
 };
 
 /** The content of a user message with parts: its text, or its blocks if it has files. Throws on other parts. */
-export const contentOfParts = (parts: unknown): Input => {
+export const contentOfParts = (parts: unknown): string | readonly ContentBlock[] => {
   if (!Array.isArray(parts)) throw badRequest('the last message must have a list of parts');
   const blocks = parts.map(blockOf);
   if (blocks.some(({ type }) => type !== 'text')) return blocks;

@@ -303,7 +303,7 @@ const eventsOf$ = (chat: Chat, callId: string): Observable<readonly AgentEvent[]
 
 /** While a conversation waits for results, it takes nothing else. */
 const assertFree$ = ({ history$ }: Chat): Observable<never> =>
-  history$.pipe(
+  history$().pipe(
     tap(({ messages, running }) => {
       const waiting = suspensionsIn(messages);
       if (running !== undefined || waiting.length === 0) return;
@@ -318,15 +318,17 @@ const assertFree$ = ({ history$ }: Chat): Observable<never> =>
 
 /** The calls of a conversation, in their order: those that have ended, then those that run or wait. */
 const callsOf$ = (chat: Chat): Observable<readonly string[]> =>
-  chat.history$.pipe(
-    concatMap(({ messages }) =>
-      chat.runs$.pipe(
-        map((runs) => [
-          ...new Set([
-            ...messages.map(({ id }) => id.slice(0, id.indexOf('/'))),
-            ...runs.map(({ callId }) => callId),
+  chat
+    .history$()
+    .pipe(
+      concatMap(({ messages }) =>
+        chat.runs$.pipe(
+          map((runs) => [
+            ...new Set([
+              ...messages.map(({ id }) => id.slice(0, id.indexOf('/'))),
+              ...runs.map(({ callId }) => callId),
+            ]),
           ]),
-        ]),
+        ),
       ),
-    ),
-  );
+    );

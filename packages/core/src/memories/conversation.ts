@@ -188,11 +188,10 @@ const earlier$ = (
   const results = willRun ? brought : undefined;
   const { maxObservation } = limitsOf(options.limits);
   const { messages } = local(givenHistory);
-  const { after: at } = local(placed);
-  return (messages === undefined ? loaded$(memory, at) : of(messages)).pipe(
-    concatMap((earlier) => {
-      const isTree = messages === undefined && memory.branches$ !== undefined;
-      const after = isTree ? { after: earlier.at(-1)?.id ?? null } : {};
+  const past$: Observable<Past> =
+    messages === undefined ? loaded$(memory, local(placed).after) : of({ messages });
+  return past$.pipe(
+    concatMap(({ messages: earlier, ...after }) => {
       const history = repaired(
         usable(earlier, results === undefined ? input : given, call),
         hooks,
@@ -219,15 +218,31 @@ const earlier$ = (
 
 export const givenHistory = cell('call', (): { messages?: readonly Message[] } => ({}));
 
-const loaded$ = (memory: Memory, at: string | null | undefined): Observable<readonly Message[]> =>
-  memory === noMemory
-    ? of([])
-    : loadAt$(memory, at).pipe(
-        contained(),
-        failAs('memory', 'The messages could not be loaded'),
-        take(1),
-        defaultIfEmpty([]),
-      );
+/** Earlier messages, and the id of the last one as it is stored, which a memory may show otherwise. */
+type Past = Pick<Call, 'after'> & { readonly messages: readonly Message[] };
+
+const loaded$ = (memory: Memory, place: string | null | undefined): Observable<Past> => {
+  if (memory === noMemory) return of({ messages: [] });
+  const loadTo$ = (at: string | null | undefined): Observable<Past> =>
+    loadAt$(memory, at).pipe(
+      take(1),
+      defaultIfEmpty([]),
+      map((messages) => {
+        if (memory.branches$ === undefined) return { messages };
+        return { messages, after: at === undefined ? (messages.at(-1)?.id ?? null) : at };
+      }),
+    );
+  // The path to a message never changes, whatever others append in between.
+  const last$ = defer(
+    () => memory.last$?.(place === undefined ? undefined : { at: place }) ?? of(place),
+  );
+  return last$.pipe(
+    take(1),
+    concatMap(loadTo$),
+    contained(),
+    failAs('memory', 'The messages could not be loaded'),
+  );
+};
 
 const cutResults = (results: ToolMessage, most: number): ToolMessage => ({
   ...results,

@@ -40,6 +40,11 @@ export const inProcessMemory = (): MemoryFactory => {
           const { tree, path } = current();
           return of(at === undefined ? path : pathTo(tree, at));
         }),
+      last$: ({ at } = {}) =>
+        defer(() => {
+          const { tree } = current();
+          return of(at === undefined ? tree.head : at === null ? null : idIn(tree, at));
+        }),
       append$: (messages, options) =>
         changed$((before) => {
           const [now, after] = withAppended(before, messages, options);

@@ -149,6 +149,7 @@ export const wholeOf = (
 ): Omit<Memory, 'load$' | 'append$'> => ({
   all$: () => kept$(memory),
   ...(memory.branches$ !== undefined && {
+    ...(memory.last$ && { last$: (options) => memory.last$?.(options) ?? EMPTY }),
     branches$: (at) => memory.branches$?.(at) ?? EMPTY,
     moveHead$: (to) => memory.moveHead$?.(to) ?? EMPTY,
     remove$: (at) => memory.remove$?.(at) ?? EMPTY,

@@ -79,6 +79,19 @@ const treeChecks: readonly (readonly [name: string, run: (memory: Memory) => Pro
     },
   ],
   [
+    'tells the last message of what it loads',
+    async (memory) => {
+      const last = (at?: string | null) =>
+        lastValueFrom(memory.last$?.(at === undefined ? undefined : { at }) ?? EMPTY);
+      strictEqual(await last(), null);
+      await branched(memory);
+      await appendAt(memory, { after: 'f' }, 'two/input/0', 'two/1');
+      const found = await Promise.all([undefined, null, 'e', 'd', 'two'].map((at) => last(at)));
+      deepStrictEqual(found, ['c', null, 'e', 'd', 'two/1']);
+      await refused(() => last('x'));
+    },
+  ],
+  [
     'lists the messages that come after the same one, the oldest first',
     async (memory) => {
       await branched(memory);

@@ -18,6 +18,8 @@ export interface Memory {
    * that edits or drops messages, emit a `MemoryChange`; other values are ignored.
    */
   append$(messages: readonly Message[], options?: AppendOptions): Observable<unknown>;
+  /** In a tree: emits the id of the last message of what `load$` emits, as it is stored; `null` for none. Errors as `load$` does. */
+  last$?(options?: LoadOptions): Observable<string | null>;
   /** Emits the ids of a message and of those that come after the same message, the oldest first, and completes. */
   branches$?(at: string): Observable<readonly string[]>;
   /** Makes a message the head, and completes. Emits a `MemoryChange`. Errors with `conflict` if it is unknown. */

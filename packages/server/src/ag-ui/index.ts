@@ -1,7 +1,7 @@
 import { PROTOCOL_VERSION } from '@ag-ui/core';
 import { checkOptions } from '@millrace/core/values';
 import { concat, concatMap, type Observable, skip } from 'rxjs';
-import { afterOfAgUi, type AgUiInput, inputOfAgUi, verdictsOfAgUi } from './input-of-ag-ui.js';
+import { type AgUiInput, inputOfAgUi, placeOfAgUi, verdictsOfAgUi } from './input-of-ag-ui.js';
 import { agUiEvents } from './to-ag-ui.js';
 import { metadataOf, wishes } from './wishes.js';
 import { namesOf } from '../client-tools.js';
@@ -48,7 +48,7 @@ export const agUi = (options: { readonly path?: string } = {}): ChatProtocol => 
           }
           const { input, ...run } = inputOfAgUi(body);
           const { start$, stream$ } = chat(run.threadId);
-          const question = { input, after: afterOfAgUi(body), metadata: metadataOf(body, taken) };
+          const question = { input, ...placeOfAgUi(body), metadata: metadataOf(body, taken) };
           return start$(question).pipe(
             concatMap((callId) => stream$(callId, formatOf(visit, run))),
           );
@@ -60,7 +60,7 @@ export const agUi = (options: { readonly path?: string } = {}): ChatProtocol => 
         concatMap((body) => {
           const run = runOf(body);
           const joined = visit.chat(run.threadId);
-          return joined.history$.pipe(
+          return joined.history$().pipe(
             concatMap(({ messages, running }) => {
               const begin = [
                 { type: 'RUN_STARTED', ...run, protocolVersion: PROTOCOL_VERSION },

@@ -1,4 +1,5 @@
-import type { Input } from '@millrace/core';
+import { type Input, textBlock } from '@millrace/core';
+import type { Placing, SaidMessage, ShownMessage } from '../chat/places.js';
 import type { VerdictOfClient } from '../approvals/read-verdict.js';
 import {
   badRequest,
@@ -69,12 +70,35 @@ export const verdictsOfAgUi = (body: unknown): readonly VerdictOfClient[] => {
 };
 
 /**
- * The call that the conversation continues after, `''` for its beginning: later messages were taken back. A client sends
- * it as `forwardedProps: { after }`, because a list of messages does not say whether it lacks some.
+ * Reads where a request continues: after the last message before its question, or before its results. A client may name the call
+ * instead, `''` for the beginning: `forwardedProps: { after }`.
  */
-export const afterOfAgUi = (body: unknown): string | undefined => {
+export const placeOfAgUi = (body: unknown): Pick<Placing, 'shown' | 'isWhole' | 'orAtHead'> => {
   const after = fieldOf(fieldOf(body, 'forwardedProps'), 'after');
-  return after === '' || after === undefined ? after : idOf(after, 'forwardedProps.after');
+  if (after === '') return { shown: [], isWhole: true };
+  if (after !== undefined) return { shown: [{ id: idOf(after, 'forwardedProps.after') }] };
+  const messages = messagesOf(body);
+  const isQuestion = fieldOf(messages.at(-1), 'role') === 'user';
+  if (isQuestion) return { shown: messages.slice(0, -1).flatMap(shownIn) };
+  return { shown: messages.flatMap(shownIn).slice(-1), orAtHead: true };
+};
+
+const shownIn = (message: unknown): readonly ShownMessage[] => {
+  const id = fieldOf(message, 'id');
+  const role = fieldOf(message, 'role');
+  if (!isShortId(id) || (role !== 'user' && role !== 'assistant')) return [];
+  return [{ id, read: () => saidIn(role, fieldOf(message, 'content')) }];
+};
+
+/** What a message says, of the user with its files. Tool calls and thoughts of a client are not taken for real ones. */
+const saidIn = (role: 'user' | 'assistant', given: unknown): SaidMessage | undefined => {
+  const isText = typeof given === 'string';
+  if (role === 'assistant') {
+    return isText && given !== '' ? { role, content: [textBlock(given)] } : undefined;
+  }
+  const content = isText ? given.trim() && [textBlock(given)] : contentOfParts(given);
+  if (content === '') return undefined;
+  return { role, content: typeof content === 'string' ? [textBlock(content)] : content };
 };
 
 const contentOf = (message: unknown): string => {

@@ -1,4 +1,5 @@
-import type { Input } from '@millrace/core';
+import { type Input, textBlock } from '@millrace/core';
+import type { Placing, SaidMessage, ShownMessage } from '../chat/places.js';
 import type { VerdictOfClient } from '../approvals/read-verdict.js';
 import {
   badRequest,
@@ -73,34 +74,51 @@ export const verdictsOfUiMessages = (body: unknown): readonly VerdictOfClient[] 
   });
 };
 
-/** The place of a request in its conversation. */
-export interface UiMessagesPlace {
-  /** The client's id of the user message. */
+/** The place of a request in its conversation, and the client's id of its question. */
+export interface UiMessagesPlace extends Pick<Placing, 'shown' | 'orAtHead' | 'replaced'> {
   readonly questionId?: string;
-  /**
-   * With a message that was edited, or an answer that is generated again: the id of the call that the conversation
-   * continues after. All later messages were taken back.
-   */
-  readonly after?: string;
-  /** The same, if the request has no answer before: ids of messages of the first call that was taken back. */
-  readonly before?: readonly string[];
 }
 
-/** Reads the point at which a request cuts the conversation. The id of an assistant message is that of its call. */
+/**
+ * Reads where a request continues: after the message before its question. A question that was edited, and an answer that is
+ * generated again, are replaced. The id of an assistant message is that of its call.
+ */
 export const placeOfUiMessages = (body: unknown): UiMessagesPlace => {
   const messages = messagesOf(body);
-  const questionId = fieldOf(messages.at(-1), 'id');
+  const last = messages.at(-1);
+  if (fieldOf(last, 'role') !== 'user') {
+    return { shown: messages.slice(-1).flatMap(shownIn), orAtHead: true };
+  }
+  const shown = messages.slice(0, -1).flatMap(shownIn);
+  const questionId = fieldOf(last, 'id');
   const question = isShortId(questionId) ? { questionId } : {};
   const messageId = fieldOf(body, 'messageId');
   const isAgain =
     typeof messageId === 'string' || fieldOf(body, 'trigger') === 'regenerate-message';
-  if (!isAgain || fieldOf(messages.at(-1), 'role') !== 'user') return question;
-  const answer = messages.findLast((message) => fieldOf(message, 'role') === 'assistant');
-  if (answer !== undefined) {
-    return { ...question, after: idOf(fieldOf(answer, 'id'), 'messages[].id') };
-  }
-  // It may be the first question, or a client that sends its last message only.
-  return { ...question, before: [messageId, questionId].filter(isShortId) };
+  return {
+    shown,
+    ...question,
+    ...(isAgain && { replaced: [messageId, questionId].filter(isShortId) }),
+  };
+};
+
+const shownIn = (message: unknown): readonly ShownMessage[] => {
+  const id = fieldOf(message, 'id');
+  const role = fieldOf(message, 'role');
+  if (!isShortId(id) || (role !== 'user' && role !== 'assistant')) return [];
+  return [{ id, read: () => saidIn(role, fieldOf(message, 'parts')) }];
+};
+
+/** What a message says, of the user with its files. Tool calls and thoughts of a client are not taken for real ones. */
+const saidIn = (role: 'user' | 'assistant', parts: unknown): SaidMessage | undefined => {
+  const list: readonly unknown[] = Array.isArray(parts) ? parts : [];
+  const texts = list.filter((part) => fieldOf(part, 'type') === 'text');
+  const said = texts.map((part) => String(fieldOf(part, 'text'))).join('');
+  if (role === 'assistant') return said === '' ? undefined : { role, content: [textBlock(said)] };
+  const files = list.filter((part) => fieldOf(part, 'type') === 'file');
+  if (said.trim() === '' && files.length === 0) return undefined;
+  const content = contentOfParts([...texts, ...files]);
+  return { role, content: typeof content === 'string' ? [textBlock(content)] : content };
 };
 
 /**

@@ -1,4 +1,4 @@
-import { concatMap, map, type Observable, of } from 'rxjs';
+import { concat, concatMap, map, type Observable, of } from 'rxjs';
 import {
   answerOfUiMessages,
   inputOfUiMessages,
@@ -6,7 +6,7 @@ import {
   verdictsOfUiMessages,
 } from '../ai-sdk/input-of-ui-messages.js';
 import { uiMessageChunks } from '../ai-sdk/to-ui-message-stream.js';
-import { fieldOf, notBlank } from '../inbound.js';
+import { badRequest, fieldOf, isShortId, notBlank } from '../inbound.js';
 import { uiMessageStreamHeaders } from '../responses.js';
 import { asked, decidedStream$, joining$ } from './continuing.js';
 import { notFound } from './guard.js';
@@ -70,17 +70,33 @@ export const aiSdkRoutes =
         ),
       );
     };
+    const shown$ = ({ chat: of, ids: { id = '' } }: Visit, at: string | null) =>
+      of(id)
+        .history$(at ?? undefined)
+        .pipe(
+          map(({ messages, ...shown }) =>
+            Response.json({ id, messages: toUiMessages(messages), ...shown }),
+          ),
+        );
     const chat = `${path}/chat`;
     return [
       { method: 'POST', path: chat, answer$: asked$ },
       {
         method: 'GET',
         path: `${chat}/:id`,
-        answer$: ({ chat: of, ids: { id = '' } }) =>
-          of(id).history$.pipe(
-            map(({ messages, running }) =>
-              Response.json({ id, messages: toUiMessages(messages), running }),
-            ),
+        answer$: (visit) => shown$(visit, new URL(visit.request.url).searchParams.get('at')),
+      },
+      {
+        method: 'POST',
+        path: `${chat}/:id/head`,
+        answer$: (visit) =>
+          visit.body$.pipe(
+            map((body) => fieldOf(body, 'at')),
+            concatMap((at) => {
+              if (!isShortId(at)) throw badRequest("'at' must be the id of a message");
+              const { moveHead$ } = visit.chat(visit.ids['id'] ?? '');
+              return concat(moveHead$(at), shown$(visit, null));
+            }),
           ),
       },
       { method: 'GET', path: `${chat}/:id/stream`, answer$: joined$ },

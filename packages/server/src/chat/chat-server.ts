@@ -19,12 +19,13 @@ import type { UserLimits } from '../limits/index.js';
 import { type MaskOptions, maskRules } from '../masks.js';
 import { createConversations } from './conversations.js';
 import type { Authenticator } from './guard.js';
+import type { PlacesOptions } from './places.js';
 import { type ChatProtocol, isPath, type ServerOfRoutes } from './protocol.js';
 import { type AccessEntry, createRoutes } from './routes.js';
 import type { OnDisconnect } from './runs.js';
 
 /** Options of `chatServer`. */
-export interface ChatServerOptions extends Pick<MaskOptions, 'onToolError'> {
+export interface ChatServerOptions extends Pick<MaskOptions, 'onToolError'>, PlacesOptions {
   /**
    * Where conversations and calls are kept, such as `openFiles(directory)` of `@millrace/store`: they then outlast the
    * process, and calls that it left are resumed. Close it after the server. Default: in this process only.
@@ -189,6 +190,8 @@ const rules: Readonly<Record<keyof ChatServerOptions, Rule>> = {
   keepCallsMs: numberFrom(0),
   onError: isFunction,
   onAccess: isFunction,
+  unknownHistory: oneOf('refuse', 'take'),
+  loneQuestion: oneOf('atHead', 'begins'),
   onToolError: maskRules.onToolError,
 };
 

@@ -41,7 +41,9 @@ export const joining$ = (
     concatMap((past) =>
       (past.results.length === 0
         ? of({})
-        : history$.pipe(map(({ messages }) => clientOf(toUiMessages(messages), past.results)))
+        : history$(callId).pipe(
+            map(({ messages }) => clientOf(toUiMessages(messages), past.results)),
+          )
       ).pipe(concatMap((client) => stream$(callId, formatFor(client), past))),
     ),
   );

@@ -40,17 +40,24 @@ import {
   timer,
   toArray,
 } from 'rxjs';
-import { asError, closing, once, sessionsOf, tooMany } from './guard.js';
+import { asError, closing, notFound, once, sessionsOf, tooMany } from './guard.js';
 import { assertForClient, resultsIn } from '../inbound.js';
 import type { UserLimits } from '../limits/index.js';
 import { aloneCall$, type AskedAlone } from './alone.js';
 import { pastOf$ } from './past.js';
+import {
+  newestBelow,
+  nothingShown,
+  type ShownConversation,
+  shownOf,
+  withQuestion$,
+} from './shown-conversation.js';
 import { createReading, type Reading } from './reading.js';
-import { createPlaces, type Placing } from './places.js';
+import { createPlaces, type Placed, type PlacesOptions, type Placing, tree$ } from './places.js';
 import { createOpenSessions, lookAgainMs } from './open-sessions.js';
-import { createRuns, type OnDisconnect, type OpenRun } from './runs.js';
+import { contentOf, createRuns, type OnDisconnect, type OpenRun } from './runs.js';
 
-export interface ConversationsOptions {
+export interface ConversationsOptions extends PlacesOptions {
   readonly store: { readonly calls: CallStore; readonly sessions: SessionStore };
   readonly onDisconnect: OnDisconnect;
   readonly maxCalls: number;
@@ -98,18 +105,20 @@ export interface Conversations extends Reading {
   stop$(sessionId: string, callId?: string): Observable<number>;
   /** Adds a message to the running call, and emits whether it was delivered. */
   steer$(sessionId: string, input: Input): Observable<boolean>;
-  /** The messages of the calls that have ended. */
+  /** The messages of the calls that have ended, on the branch that is continued by default. */
   messages$(sessionId: string): Observable<readonly Message[]>;
+  /** What a client shows of a conversation: the branch that is continued by default, or that of a message. */
+  shown$(sessionId: string, at?: string): Observable<ShownConversation>;
+  /** Continues at the end of the branch of a message by default. Errors with `conflict` (409) if it is unknown. */
+  moveHead$(sessionId: string, at: string): Observable<never>;
   /** Refuses new calls, drains the running ones, and completes. They are resumed when the store is opened again. */
   close$(timeoutMs?: number): Observable<never>;
 }
 
 const hourMs = 3_600_000;
 
-export const createConversations = (
-  agent: Agent,
-  { store, onDisconnect, maxCalls, limits, keepCallsMs, report }: ConversationsOptions,
-): Conversations => {
+export const createConversations = (agent: Agent, options: ConversationsOptions): Conversations => {
+  const { store, onDisconnect, maxCalls, limits, keepCallsMs, report } = options;
   const durable = journal(store.calls);
   // Sessions with the same memory function would be those of another server, too.
   const memory = inProcessMemory();
@@ -198,16 +207,22 @@ export const createConversations = (
       );
     });
 
-  const places = createPlaces(runs, opened$);
+  const places = createPlaces(runs, options);
   const call$ = (
     session: KeptSession,
-    { input, metadata, questionId, request, continues }: Asked,
+    { input: given, metadata, questionId, request, continues }: Asked,
+    { after, replaces, unsent }: Placed,
     free: () => void,
   ): Observable<string> =>
     defer(() => {
       const begun$ = new AsyncSubject<string>();
       const callId = newCallId();
-      const run = runs.begin(callId, session, input);
+      const content = contentOf(given);
+      const input: Input =
+        unsent.length === 0 || content === undefined
+          ? given
+          : [...unsent, { role: 'user', content }];
+      const run = runs.begin(callId, session, { input: given, after, replaces });
       // It is counted as a run now.
       free();
       if (questionId !== undefined) places.remember(session.id, questionId, callId);
@@ -219,26 +234,33 @@ export const createConversations = (
         begun$.complete();
       };
       work$.next(
-        session.stream$(input, { ...defined({ request }), callId, onBusy: 'queue', metadata }).pipe(
-          tap((event) => {
-            // An error before all other events is that of the start: there is nothing to follow.
-            if (event.type !== 'error') begin();
-          }),
-          catchError((error: unknown) => {
-            run.failure = asError(error);
-            // Its record is unfinished: once the store works again, the call is resumed.
-            if (run.failure.code === 'store') {
-              ownWork$.next(timer(lookAgainMs).pipe(concatMap(() => recovered$)));
-            }
-            // The client that asked gets it.
-            if (!isBegun) begun$.error(run.failure);
-            return isBegun ? reportAs(callId)(error) : EMPTY;
-          }),
-          runs.tracked(run),
-          finalize(() => {
-            begun$.complete();
-          }),
-        ),
+        session
+          .stream$(input, {
+            ...defined({ request, after, replaces }),
+            callId,
+            onBusy: 'queue',
+            metadata,
+          })
+          .pipe(
+            tap((event) => {
+              // An error before all other events is that of the start: there is nothing to follow.
+              if (event.type !== 'error') begin();
+            }),
+            catchError((error: unknown) => {
+              run.failure = asError(error);
+              // Its record is unfinished: once the store works again, the call is resumed.
+              if (run.failure.code === 'store') {
+                ownWork$.next(timer(lookAgainMs).pipe(concatMap(() => recovered$)));
+              }
+              // The client that asked gets it.
+              if (!isBegun) begun$.error(run.failure);
+              return isBegun ? reportAs(callId)(error) : EMPTY;
+            }),
+            runs.tracked(run),
+            finalize(() => {
+              begun$.complete();
+            }),
+          ),
       );
       const queued$ = session.queue.calls$.pipe(
         filter((calls) => calls.some((queued) => queued.callId === callId)),
@@ -303,9 +325,15 @@ export const createConversations = (
         prune();
         return inTurn$(sessionId, () =>
           opened$(sessionId).pipe(
-            concatMap((session) => places.place$(session, request)),
-            concatMap((session) => checked$(session, request.input)),
-            concatMap((session) => call$(session, request, free)),
+            concatMap((session) =>
+              places.place$(session, request).pipe(
+                concatMap((placed) => {
+                  assertForClient(placed.path, resultsIn(request.input));
+                  for (const callId of placed.replacedRuns) runs.stop(sessionId, callId);
+                  return call$(session, request, placed, free);
+                }),
+              ),
+            ),
           ),
         ).pipe(takeUntil(closed$), throwIfEmpty(closing), finalize(free));
       }),
@@ -322,6 +350,28 @@ export const createConversations = (
         map(({ status: outcome }) => outcome === 'delivered'),
         defaultIfEmpty(false),
       ),
+    shown$: (sessionId, at) =>
+      existing$(sessionId).pipe(
+        concatMap((session) =>
+          tree$(session).pipe(map((tree) => shownOf(tree, runs.ofSession(sessionId), at))),
+        ),
+        concatMap((shown) => withQuestion$(store.calls, shown)),
+        defaultIfEmpty(nothingShown),
+      ),
+    moveHead$: (sessionId, at) =>
+      inTurn$(sessionId, () =>
+        existing$(sessionId).pipe(
+          throwIfEmpty(notFound),
+          concatMap((session) =>
+            concat(
+              tree$(session).pipe(
+                concatMap((tree) => session.memory.moveHead$?.(newestBelow(tree, at)) ?? EMPTY),
+              ),
+              session.save$(),
+            ),
+          ),
+        ),
+      ).pipe(ignoreElements()),
     messages$: (sessionId) =>
       existing$(sessionId).pipe(
         concatMap((session) => session.saveState$()),
@@ -349,18 +399,6 @@ export const createConversations = (
         );
       }),
   };
-};
-
-/** Emits the session. Errors with a 409 if the results in an input are not for clients; the call would refuse them later. */
-const checked$ = (session: KeptSession, input: Input): Observable<KeptSession> => {
-  const brought = resultsIn(input);
-  if (brought.size === 0) return of(session);
-  return session.saveState$().pipe(
-    map(({ messages }) => {
-      assertForClient(messages, brought);
-      return session;
-    }),
-  );
 };
 
 const newCallId = (): string => crypto.randomUUID().replaceAll('-', '').slice(0, 16);

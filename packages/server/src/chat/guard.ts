@@ -1,4 +1,5 @@
 import { isMillraceError, MillraceError } from '@millrace/core';
+import { defined } from '@millrace/core/values';
 import { defer, first, from, map, type Observable, type ObservableInput, of } from 'rxjs';
 
 /** Returns or emits the id of the user of a request; `undefined` or `null` to refuse it. */
@@ -134,8 +135,24 @@ export const failure = (
   return response;
 };
 
-const asJson: ToResponse = ({ userMessage: error, code }, status) =>
-  Response.json({ error, code }, { status });
+const asJson: ToResponse = (error, status) =>
+  Response.json(
+    { error: error.userMessage, code: error.code, ...defined({ head: heads.get(error) }) },
+    { status },
+  );
+
+/** What a conversation ends with now, for a client whose picture of it is another one. */
+const heads = new WeakMap<MillraceError, string | null>();
+
+/** The error for a request that continues where the conversation has nothing: a 409 with the head. */
+export const conflictAt = (message: string, head: string | null): MillraceError => {
+  const error = new MillraceError('conflict', message, {
+    status: 409,
+    userMessage: 'The conversation has changed. Load it again.',
+  });
+  heads.set(error, head);
+  return error;
+};
 
 export const asError = (cause: unknown): MillraceError =>
   isMillraceError(cause)

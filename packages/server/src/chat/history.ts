@@ -10,6 +10,7 @@ import {
 import { millrace, resultIdOf } from '../ag-ui/metadata.js';
 import { mediaPart } from '../ag-ui/part-events.js';
 import { fileOf, sourceOf } from '../ai-sdk/message-chunks.js';
+import { callOf } from './answers.js';
 import { citationsIn, isMedia } from '../parts/shown-message.js';
 import { plainJson } from '../plain-json.js';
 import { outputOf } from '../tool-result.js';
@@ -26,8 +27,9 @@ export interface HistoryUiPart {
   readonly [field: string]: unknown;
 }
 
-/** The id of the call that a message belongs to. */
-const callOf = ({ id }: Message): string => id.slice(0, id.indexOf('/'));
+/** The client's id of the last message of a path, for clients of the AI SDK. */
+export const shownIdOf = (path: readonly Message[]): string | undefined =>
+  toUiMessages(path).at(-1)?.id;
 
 /**
  * A conversation as a client of the AI SDK has it: one message for each question, and one for each answer, whose id is
@@ -39,7 +41,7 @@ export const toUiMessages = (messages: readonly Message[]): readonly HistoryUiMe
   let answer: HistoryUiPart[] | undefined;
   for (const message of messages) {
     const before = shown.at(-1);
-    if (message.role === 'user' && answer !== undefined && before?.id === callOf(message)) {
+    if (message.role === 'user' && answer !== undefined && before?.id === callOf(message.id)) {
       // It was added to the running call.
       const data = { messageId: message.id, text: textOf(message) };
       answer.push({ type: 'data-steered', data });
@@ -49,7 +51,7 @@ export const toUiMessages = (messages: readonly Message[]): readonly HistoryUiMe
     } else if (message.role === 'assistant') {
       if (answer === undefined) {
         answer = [];
-        shown.push({ id: callOf(message), role: 'assistant', parts: answer });
+        shown.push({ id: callOf(message.id), role: 'assistant', parts: answer });
       }
       answer.push({ type: 'step-start' }, ...partsOf(message, results));
     }

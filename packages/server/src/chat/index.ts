@@ -4,12 +4,11 @@ export type { HistoryUiMessage, HistoryUiPart } from './history.js';
 export type { AskedAlone } from './alone.js';
 export type { Asked, Run } from './conversations.js';
 export type { Past } from './past.js';
-export type { Placing, Prepare } from './places.js';
+export type { Placing, ShownMessage } from './places.js';
 export type {
   AskedOfChat,
   CallAlone,
   Chat,
-  ChatHistory,
   ChatProtocol,
   Route,
   ServerOfRoutes,

@@ -84,7 +84,7 @@ export const createOpenSessions = ({
         tap((event) => {
           if (event.parentId === undefined && run?.callId !== event.callId) {
             endRun();
-            run = runs.begin(event.callId, session, '', stop$);
+            run = runs.begin(event.callId, session, {}, stop$);
           }
           if (run !== undefined) runs.see(run, event);
           ready$.complete();

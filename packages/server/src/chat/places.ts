@@ -1,63 +1,109 @@
-import type { KeptSession, SessionState } from '@millrace/core/sessions';
-import { concat, concatMap, defer, ignoreElements, type Observable, of } from 'rxjs';
-import { stateAfter, stateBefore } from './rewind.js';
-import type { Runs } from './runs.js';
+import type {
+  AssistantMessage,
+  Message,
+  MessageTree,
+  MillraceError,
+  Place,
+  UserMessage,
+} from '@millrace/core';
+import { pathTo } from '@millrace/core/values';
+import type { KeptSession } from '@millrace/core/sessions';
+import { concat, concatMap, defer, ignoreElements, map, type Observable, of } from 'rxjs';
+import { conflictAt } from './guard.js';
+import { shownIdOf } from './history.js';
+import { answerEnd, callOf, questionIn } from './answers.js';
+import type { OpenRun, Runs } from './runs.js';
 
-/** The place of a call in a conversation. Default: its end. */
-export interface Placing {
-  /** The call that the conversation continues after: later messages are taken back. `''`: all are. */
-  readonly after?: string | undefined;
-  /** The same, by ids of messages of the first call that is taken back. */
-  readonly before?: readonly string[] | undefined;
-  /** Prepares the conversation of the call instead, and emits that or another one. */
-  // eslint-disable-next-line rxjs-x/finnish -- Named as callbacks are.
-  readonly prepare?: Prepare | undefined;
+/** What a client says that was said. */
+export type SaidMessage =
+  Pick<UserMessage, 'role' | 'content'> | Pick<AssistantMessage, 'role' | 'content'>;
+
+/** A message that a client shows, with its own id. */
+export interface ShownMessage {
+  readonly id: string;
+  /** It is the answer of this call only: results that the client brings begin another one. */
+  readonly isOwn?: boolean;
+  /** Its content as the client has it; `undefined` if it has none. */
+  readonly read?: () => SaidMessage | undefined;
 }
 
-export type Prepare = (
-  session: KeptSession,
-  others: {
-    /** Opens a conversation, by its session or, for protocols, by the id that its clients use. */
-    readonly open$: (id: string) => Observable<KeptSession>;
-    /** The calls of a session that have not ended. */
-    readonly running: (sessionId: string) => readonly { readonly callId: string }[];
-  },
-) => Observable<KeptSession>;
+/** Where a call continues, as its client sees the conversation. Default: at the head. */
+export interface Placing {
+  /** What the client shows before its question, oldest first. The last of them is the place. */
+  readonly shown?: readonly ShownMessage[] | undefined;
+  /** The client shows all that it knows: without messages, the call begins the conversation anew. */
+  readonly isWhole?: boolean | undefined;
+  /** Without the last message that it shows, the call continues at the head: what it brings says where it belongs. */
+  readonly orAtHead?: boolean | undefined;
+  /** The client's ids of the question or the answer that the call replaces. */
+  readonly replaced?: readonly string[] | undefined;
+  /** Throws if the call must not continue there. `isRunning`: the call at this place has not ended. */
+  readonly check?: ((path: readonly Message[], isRunning: boolean) => void) | undefined;
+  /** The messages that a new conversation begins with. */
+  readonly earlier?: readonly Message[] | undefined;
+}
+
+export interface PlacesOptions {
+  /**
+   * For a client that shows messages which the server does not have, such as one that was open while a server without a store was
+   * restarted: `refuse` its request (409), or `take` its messages as the conversation. Default: `refuse`.
+   */
+  readonly unknownHistory?: 'refuse' | 'take';
+  /**
+   * For a request with its question only, in a conversation with messages: it continues `atHead`, as clients do that send
+   * their last message only, or it `begins` the conversation anew, as the first question of assistant-ui does once it is edited.
+   * Default: `atHead`.
+   */
+  readonly loneQuestion?: 'atHead' | 'begins';
+}
+
+/** The place of a call, and the messages before it. */
+export interface Placed extends Place {
+  readonly path: readonly Message[];
+  /** Questions that the client shows and the server has not received, for the call to ask first. */
+  readonly unsent: readonly UserInput[];
+  /** Calls that the new one replaces, which have not ended. */
+  readonly replacedRuns: readonly string[];
+}
+
+type UserInput = Pick<UserMessage, 'role' | 'content'>;
 
 interface Places {
   /** Keeps the client's id of a question. */
   remember(sessionId: string, id: string, callId: string): void;
-  /** Prepares a session for a call, and emits the one to call. */
-  place$(session: KeptSession, placing: Placing): Observable<KeptSession>;
+  /** Emits the place of a call. */
+  place$(session: KeptSession, placing: Placing): Observable<Placed>;
 }
 
 /** Ids of clients that are kept: an older question is found by its own id. */
 const maxAsked = 10_000;
 
 export const createPlaces = (
-  runs: Runs,
-  opened$: (sessionId: string) => Observable<KeptSession>,
+  runs: Pick<Runs, 'ofSession'>,
+  { unknownHistory = 'refuse', loneQuestion = 'atHead' }: PlacesOptions = {},
 ): Places => {
   /** The calls of questions, by session and the id that their client has given them. */
   const asked = new Map<string, string>();
   const keyOf = (sessionId: string, id: string): string => `${sessionId}\n${id}`;
-  const rewound$ = (session: KeptSession, { after, before = [] }: Placing): Observable<never> =>
-    session.saveState$().pipe(
-      concatMap((known) => {
+  const place$ = (session: KeptSession, placing: Placing): Observable<Placed> =>
+    tree$(session).pipe(
+      concatMap((tree) => {
         const open = runs.ofSession(session.id);
-        const calls = before.map(
-          (id) => asked.get(keyOf(session.id, id)) ?? id.replace(/\/input\/.*$/su, ''),
-        );
-        const isRunning = open.some(({ callId }) => callId === after || calls.includes(callId));
-        const cut = (state: SessionState): SessionState =>
-          after === undefined ? stateBefore(state, calls, isRunning) : stateAfter(state, after);
-        // Throws before anything is stopped. The calls that are open are taken back in any case.
-        if (!isRunning) cut(known);
-        runs.stop(session.id);
+        const finder = createFinder(tree, open, (id) => asked.get(keyOf(session.id, id)));
+        const { shown, unsent } = withoutUnsent(finder, placing.shown);
+        const wish = { ...placing, shown };
+        const found = placeIn(finder, wish, loneQuestion);
+        if (found !== 'unknown') return of({ ...placedAt(tree, found, wish, open), unsent });
+        const { after, messages } = unknownOf(finder, shown ?? []);
+        if (unknownHistory === 'refuse' || messages.length === 0) {
+          throw unknownPlace(tree, shown?.at(-1)?.id ?? '');
+        }
+        const last = messages.at(-1)?.id ?? null;
         return concat(
-          ...open.map(({ over$ }) => over$.pipe(ignoreElements())),
-          session.saveState$().pipe(concatMap((state) => session.loadState$(cut(state)))),
-          session.save$().pipe(ignoreElements()),
+          session.memory.append$(messages, { after }).pipe(ignoreElements()),
+          tree$(session).pipe(
+            map((now) => ({ ...placedAt(now, { after: last }, wish, open), unsent })),
+          ),
         );
       }),
     );
@@ -69,13 +115,160 @@ export const createPlaces = (
     },
     place$: (session, placing) =>
       defer(() => {
-        const { after, before, prepare } = placing;
-        if (prepare !== undefined) {
-          return prepare(session, { open$: opened$, running: (id) => runs.ofSession(id) });
-        }
-        return after === undefined && before === undefined
-          ? of(session)
-          : concat(rewound$(session, placing), of(session));
+        const { earlier = [] } = placing;
+        return earlier.length === 0
+          ? place$(session, placing)
+          : concat(
+              session.memory.append$(earlier).pipe(ignoreElements()),
+              place$(session, placing),
+            );
       }),
   };
 };
+
+/** Everything that a session has said. */
+export const tree$ = ({ memory }: Pick<KeptSession, 'memory'>): Observable<MessageTree> =>
+  defer(() => memory.all$?.() ?? of({ entries: [], head: null }));
+
+/** What the ids of a client stand for. */
+interface Finder {
+  readonly tree: MessageTree;
+  readonly hasRuns: boolean;
+  /** Where a call continues after a message: a message, or a call that has not ended. */
+  endOf(shown: ShownMessage): string | undefined;
+  /** The question that a message is, or that it answers, with the place before it. */
+  questionOf(id: string): { readonly id: string; readonly after: string | null } | undefined;
+}
+
+const createFinder = (
+  tree: MessageTree,
+  open: readonly OpenRun[],
+  askedAs: (id: string) => string | undefined,
+): Finder => {
+  const ids = new Set(tree.entries.map(({ message }) => message.id));
+  const callsIn = new Set([...ids].map(callOf));
+  const isOpen = (callId: string): boolean => open.some((run) => run.callId === callId);
+  /** The call that an id of a client belongs to. */
+  const callOfId = (id: string): string | undefined => {
+    const callId = [askedAs(id), callOf(id), callOf(takenId(id))].find(
+      (it) => it !== undefined && (isOpen(it) || callsIn.has(it)),
+    );
+    return callId;
+  };
+  return {
+    tree,
+    hasRuns: open.length > 0,
+    endOf: ({ id, isOwn }) => {
+      const callId = callOfId(id);
+      if (callId === undefined || isOpen(callId)) return callId;
+      const isQuestion = askedAs(id) !== undefined || isUser(tree, id);
+      return isQuestion ? questionIn(tree, callId, id)?.message.id : answerEnd(tree, callId, isOwn);
+    },
+    questionOf: (id) => {
+      const callId = callOfId(id);
+      if (callId === undefined) return undefined;
+      const entry = questionIn(tree, callId, id);
+      if (entry !== undefined) return { id: entry.message.id, after: entry.after };
+      const run = open.find((it) => it.callId === callId);
+      if (run === undefined) return undefined;
+      return { id: `${callId}/input/0`, after: run.after === undefined ? tree.head : run.after };
+    },
+  };
+};
+
+const isUser = ({ entries }: MessageTree, id: string): boolean =>
+  entries.some(({ message }) => message.id === id && message.role === 'user');
+
+/** The last questions of a client that never arrived are none of the conversation: it still shows them. */
+const withoutUnsent = (
+  { endOf }: Finder,
+  shown: Placing['shown'],
+): { readonly shown: Placing['shown']; readonly unsent: readonly UserInput[] } => {
+  if (shown === undefined) return { shown, unsent: [] };
+  const own = shown.map((it) => (endOf(it) === undefined ? it.read?.() : undefined));
+  const from = own.findLastIndex((said) => said?.role !== 'user') + 1;
+  return {
+    shown: shown.slice(0, from),
+    unsent: own.slice(from).flatMap((said) => (said?.role === 'user' ? [said] : [])),
+  };
+};
+
+/** The place that a client means; `unknown` if it shows messages that the server does not have. */
+const placeIn = (
+  finder: Finder,
+  { shown, isWhole = false, orAtHead = false, replaced = [] }: Placing,
+  loneQuestion: Required<PlacesOptions>['loneQuestion'],
+): Place | 'unknown' => {
+  const question = replaced.map((id) => finder.questionOf(id)).find((it) => it !== undefined);
+  const replaces = question === undefined ? {} : { replaces: question.id };
+  const last = shown?.at(-1);
+  const after = last === undefined ? undefined : finder.endOf(last);
+  if (after !== undefined) return { after, ...replaces };
+  if (last !== undefined) return orAtHead ? {} : 'unknown';
+  if (question !== undefined) return { after: question.after, ...replaces };
+  if (shown === undefined || isEmpty(finder)) return {};
+  if (replaced.length > 0) return 'unknown';
+  return isWhole || loneQuestion === 'begins' ? { after: null } : {};
+};
+
+const isEmpty = ({ tree, hasRuns }: Finder): boolean => tree.entries.length === 0 && !hasRuns;
+
+const placedAt = (
+  tree: MessageTree,
+  { after, replaces }: Place,
+  { check }: Placing,
+  open: readonly OpenRun[],
+): Omit<Placed, 'unsent'> => {
+  const isRunning = open.some(({ callId }) => callId === after);
+  const path = isRunning ? [] : pathTo(tree, after);
+  check?.(path, isRunning);
+  const left = replaces ?? (isRunning ? undefined : leftBranch(tree, path));
+  return {
+    path,
+    ...(after !== undefined && { after }),
+    ...(left !== undefined && { replaces: left }),
+    replacedRuns: open.flatMap(({ callId }) =>
+      replaces !== undefined && callOf(replaces) === callId ? [callId] : [],
+    ),
+  };
+};
+
+/**
+ * What the head leaves to follow a client: the branch that the client has left, at the end of another one; or an answer that the
+ * client does not have, after its question.
+ */
+const leftBranch = (tree: MessageTree, path: readonly Message[]): string | undefined => {
+  const last = path.at(-1);
+  if (last === undefined) return undefined;
+  const own = new Set(path.map(({ id }) => id));
+  const left = pathTo(tree).filter(({ id }) => !own.has(id));
+  const isEnd = !tree.entries.some(({ after }) => after === last.id);
+  const isUnanswered =
+    last.role === 'user' && left.every(({ id }) => callOf(id) === callOf(last.id));
+  return isEnd || isUnanswered ? left[0]?.id : undefined;
+};
+
+/** The messages of a client that the server does not have, after the last one that it has. */
+const unknownOf = (
+  finder: Finder,
+  shown: readonly ShownMessage[],
+): { readonly after: string | null; readonly messages: readonly Message[] } => {
+  const known = shown.findLastIndex((it) => finder.endOf(it) !== undefined);
+  const end = shown[known];
+  const after = (end && finder.endOf(end)) ?? null;
+  const messages = shown.slice(known + 1).flatMap(({ id, read }): readonly Message[] => {
+    const said = read?.();
+    if (said === undefined || said.content.length === 0) return [];
+    return [{ id: takenId(id), ...said }];
+  });
+  return { after, messages };
+};
+
+/** The id of a message that was taken over from a client. Each is of a call of its own. */
+const takenId = (id: string): string => `taken-${encodeURIComponent(id)}/0`;
+
+const unknownPlace = (tree: MessageTree, id: string): MillraceError =>
+  conflictAt(
+    `The client shows a message '${id.slice(0, 100)}' that the conversation does not have. With 'unknownHistory', chatServer() takes the messages of such a client.`,
+    shownIdOf(pathTo(tree)) ?? null,
+  );

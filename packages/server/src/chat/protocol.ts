@@ -8,6 +8,7 @@ import type { AskedAlone } from './alone.js';
 import type { Asked, Run } from './conversations.js';
 import type { ToResponse } from './guard.js';
 import type { Past } from './past.js';
+import type { ShownConversation } from './shown-conversation.js';
 
 /** A protocol of clients: creates its routes, once for each server. */
 export interface ChatProtocol {
@@ -92,8 +93,10 @@ export interface Chat {
   readonly decide$: (verdicts: readonly VerdictOfClient[]) => Observable<string>;
   /** Emits the part of a call that a client must know if it joins late. */
   readonly past$: (callId: string) => Observable<Past>;
-  /** The messages of the conversation, with the questions of its open calls. */
-  readonly history$: Observable<ChatHistory>;
+  /** Emits the branch that is continued by default, or that of a message, with the question of its open call. */
+  readonly history$: (at?: string) => Observable<ShownConversation>;
+  /** Continues at the end of the newest branch of a message by default, and completes. Errors with a 409 if it is unknown. */
+  readonly moveHead$: (at: string) => Observable<never>;
   /** The calls that have not ended, the running one first. */
   readonly runs$: Observable<readonly Run[]>;
   /** Interrupts the calls that have not ended, or only this one, and emits their number. */
@@ -114,12 +117,6 @@ export interface StreamFormat {
   readonly last?: string;
   /** Whether it begins in the middle of the call: its events then have no ids. */
   readonly isRest?: boolean;
-}
-
-export interface ChatHistory {
-  readonly messages: readonly Message[];
-  /** The call that runs. */
-  readonly running: string | undefined;
 }
 
 /** An option of protocols. */

@@ -36,7 +36,6 @@ import type {
   AskedOfChat,
   CallAlone,
   Chat,
-  ChatHistory,
   ChatProtocol,
   Route,
   ServerOfRoutes,
@@ -132,8 +131,7 @@ export const createRoutes = (
   };
   const chatOf = (answering: Answering, id: string): Chat => {
     const { request, user } = answering;
-    const sessionOf = (chatId: string): string => `${sessionsOf(user)}${chatId}`;
-    const sessionId = sessionOf(id);
+    const sessionId = `${sessionsOf(user)}${id}`;
     const follow$: Chat['follow$'] = (callId, demand) =>
       defer(() => {
         const leave = conversations.join(sessionId, callId);
@@ -151,17 +149,8 @@ export const createRoutes = (
     return {
       id,
       follow$,
-      start$: (asked) => {
-        const { prepare } = asked;
-        return conversations.start$(sessionId, {
-          ...asked,
-          prepare:
-            prepare &&
-            ((session, { open$, ...others }) =>
-              prepare(session, { ...others, open$: (chatId) => open$(sessionOf(chatId)) })),
-          metadata: metadataOf(asked, user),
-        });
-      },
+      start$: (asked) =>
+        conversations.start$(sessionId, { ...asked, metadata: metadataOf(asked, user) }),
       decide$: (verdicts) =>
         approvals === undefined
           ? throwError(() => notFound())
@@ -192,7 +181,8 @@ export const createRoutes = (
         return of(streamed(answering, headers, text$, { callId, leave }));
       },
       past$: (callId) => conversations.past$(callId),
-      history$: history$(conversations, sessionId),
+      history$: (at) => conversations.shown$(sessionId, at),
+      moveHead$: (at) => conversations.moveHead$(sessionId, at),
       runs$: conversations.runs$(sessionId),
       events$: (callId) => conversations.events$(sessionId, callId),
       stop$: (callId) => conversations.stop$(sessionId, callId),
@@ -325,22 +315,6 @@ const idsIn = (pattern: RegExp, pathname: string): Readonly<Record<string, strin
       name,
       idOf(decoded(part), name),
     ]),
-  );
-
-/** A conversation, with the questions of the calls that have not ended. */
-const history$ = (conversations: Conversations, sessionId: string): Observable<ChatHistory> =>
-  conversations.messages$(sessionId).pipe(
-    concatMap((messages) =>
-      conversations.runs$(sessionId).pipe(
-        map((runs) => ({
-          messages: [
-            ...messages.filter(({ id }) => !runs.some(({ callId }) => id.startsWith(`${callId}/`))),
-            ...runs.flatMap(({ question }): readonly Message[] => question),
-          ],
-          running: runs[0]?.callId,
-        })),
-      ),
-    ),
   );
 
 const decoded = (part: string): string => {

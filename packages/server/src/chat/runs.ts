@@ -29,6 +29,9 @@ export type OnDisconnect = 'continue' | 'interrupt' | 'abort';
 export interface OpenRun {
   readonly callId: string;
   readonly session: KeptSession;
+  /** Where it continues. Default: at the head. */
+  readonly after: string | null | undefined;
+  readonly replaces: string | undefined;
   /** Empty until it is known, and for results of tools. */
   question: readonly Message[];
   /** Its latest events. */
@@ -45,13 +48,18 @@ export interface OpenRun {
   readers: number;
 }
 
+/** The input of a call, and its place. */
+interface BegunRun extends Partial<Pick<OpenRun, 'after' | 'replaces'>> {
+  readonly input?: Input;
+}
+
 /** The open calls of all conversations, and their readers. */
 export interface Runs {
   readonly size: number;
   get(callId: string): OpenRun | undefined;
   ofSession(sessionId: string): readonly OpenRun[];
   all(): readonly OpenRun[];
-  begin(callId: string, session: KeptSession, input?: Input, stop$?: Subject<void>): OpenRun;
+  begin(callId: string, session: KeptSession, given?: BegunRun, stop$?: Subject<void>): OpenRun;
   /** Follows the events of a call until it is over. */
   tracked(run: OpenRun): MonoTypeOperatorFunction<AgentEvent>;
   see(run: OpenRun, event: AgentEvent): void;
@@ -64,10 +72,14 @@ export interface Runs {
 
 /** The question of a call that waits for its turn. */
 const questionOf = (callId: string, input: Input): readonly Message[] => {
+  const content = contentOf(input);
+  return content === undefined ? [] : [{ id: `${callId}/input/0`, role: 'user', content }];
+};
+
+/** The content of an input that is a question. */
+export const contentOf = (input: Input): readonly ContentBlock[] | undefined => {
   const content = typeof input === 'string' ? [textBlock(input)] : input;
-  return input !== '' && Array.isArray(content) && content.every(isContent)
-    ? [{ id: `${callId}/input/0`, role: 'user', content }]
-    : [];
+  return input !== '' && Array.isArray(content) && content.every(isContent) ? content : undefined;
 };
 
 const isContent = (part: unknown): part is ContentBlock =>
@@ -114,10 +126,12 @@ export const createRuns = (onDisconnect: OnDisconnect, onAbort: (run: OpenRun) =
     all,
     see,
     end,
-    begin: (callId, session, input = '', stop$ = new Subject()) => {
+    begin: (callId, session, { input = '', after, replaces } = {}, stop$ = new Subject()) => {
       const run: OpenRun = {
         callId,
         session,
+        after,
+        replaces,
         question: questionOf(callId, input),
         tail: createTail(),
         stop$,

@@ -1,4 +1,11 @@
-import { type AgentEvent, type InputMessage, isMillraceError, type Message } from '@millrace/core';
+import {
+  type AgentEvent,
+  type InputMessage,
+  isMillraceError,
+  type Message,
+  type MillraceError,
+  suspensionsIn,
+} from '@millrace/core';
 import { isRecord } from '@millrace/core/values';
 import {
   catchError,
@@ -18,15 +25,21 @@ import {
   takeWhile,
 } from 'rxjs';
 import type { Past } from '../chat/past.js';
+import type { Placing } from '../chat/places.js';
 import type { Chat, Route, StreamFormat, Visit } from '../chat/protocol.js';
-import { fieldOf, idOf } from '../inbound.js';
+import { assertForClient, fieldOf, idOf, isForClient } from '../inbound.js';
 import { createMasks, type MaskOptions } from '../masks.js';
 import { encodedBy, toParts } from '../parts/to-parts.js';
 import { type AskedFor, metadataOf } from './asked-for.js';
 import { type Begun, withErrors } from './decisions.js';
-import { type Conversation, conversationOf, entriesOfInput } from './messages.js';
+import {
+  assertAnswered,
+  type Conversation,
+  conversationOf,
+  entriesOfInput,
+  idsIn,
+} from './messages.js';
 import { refuse } from './refusals.js';
-import { beginWith, continueAfter } from './forks.js';
 import {
   createResponseEncoder,
   type ResponseEncoder,
@@ -222,13 +235,13 @@ const begun$ = (
   const own = newChatId();
   const started$ = defer(() => {
     if (previous !== undefined) {
-      const prepare = continueAfter(previous.callId, own, messages);
+      const place = { shown: [{ id: previous.callId, isOwn: true }], check: checkFor(messages) };
       return responseChat$(visit, served, previous, 'previous_response_id').pipe(
-        concatMap((chat) => chat.start$({ ...how, input: messages, prepare })),
+        concatMap((chat) => chat.start$({ ...how, input: messages, ...place })),
       );
     }
     return conversation === undefined
-      ? visit.chat(own).start$({ ...how, input, prepare: beginWith(history.map(withId)) })
+      ? visit.chat(own).start$({ ...how, input, earlier: history.map(withId) })
       : visit.chat(conversation).start$({ ...how, input: messages });
   });
   return started$.pipe(
@@ -237,6 +250,20 @@ const begun$ = (
     ),
   );
 };
+
+/** A response is continued once it has ended, with the results that it waits for. */
+const checkFor =
+  (input: readonly InputMessage[]): Placing['check'] =>
+  (path, isRunning) => {
+    if (isRunning) throw inProgress();
+    const given = idsIn(input[0], 'tool_result');
+    assertForClient(path, given);
+    const asked = suspensionsIn(path).filter(isForClient);
+    assertAnswered(new Set(asked.map(({ toolCall }) => toolCall.id)), given);
+  };
+
+const inProgress = (): MillraceError =>
+  refuse('The earlier answer is still in progress.', 'previous_response_id', 'conflict', 409);
 
 type ResponseObject = ReturnType<ResponseEncoder['response']>;
 

@@ -111,7 +111,8 @@ const copiedMemory = (original: Memory, own: Memory, fork: Fork): Memory => {
       map((messages) => messagesBeforeFork(messages, fork)),
     );
   const all$ = defer(() => kept$(original)).pipe(map((tree) => pathTo(tree)));
-  const whole = wholeOf(own);
+  // Until it is copied, the last message is one of the original.
+  const { last$: _, ...whole } = wholeOf(own);
   return {
     ...whole,
     load$: (options) =>

@@ -1,0 +1,43 @@
+import type { Entry, Message, MessageTree } from '@millrace/core';
+
+/** The id of the call that a message belongs to. */
+export const callOf = (messageId: string): string => {
+  const end = messageId.indexOf('/');
+  return end === -1 ? messageId : messageId.slice(0, end);
+};
+
+/** The question that a call answers: this message, or its first one. A call that brings results has that of the call before. */
+export const questionIn = (
+  { entries }: MessageTree,
+  callId: string,
+  messageId?: string,
+): Entry | undefined => {
+  const own = entries.filter(({ message }) => callOf(message.id) === callId);
+  const isUser = ({ message }: Entry): boolean => message.role === 'user';
+  const named = own.find((entry) => isUser(entry) && entry.message.id === messageId);
+  let before = named ?? own.find(isUser) ?? own[0];
+  while (before !== undefined && !isUser(before)) {
+    const { after } = before;
+    before = entries.find(({ message }) => message.id === after);
+  }
+  return before;
+};
+
+/**
+ * The last message of the answer of a call: calls that bring results for its tools continue it. `undefined` if the call has no
+ * message. `isOwn`: results that a client brings begin another answer.
+ */
+export const answerEnd = (tree: MessageTree, callId: string, isOwn = false): string | undefined => {
+  const { entries } = tree;
+  const last = entries.findLast(({ message }) => callOf(message.id) === callId)?.message.id;
+  if (last === undefined) return undefined;
+  const next = entries.findLast(
+    ({ message, after }) => after === last && isResult(message) && !(isOwn && isOfClient(message)),
+  );
+  return next === undefined ? last : answerEnd(tree, callOf(next.message.id), isOwn);
+};
+
+const isResult = ({ role }: Message): boolean => role === 'tool';
+
+const isOfClient = (message: Message): boolean =>
+  message.role === 'tool' && message.content.some(({ from }) => from === 'client');
