@@ -1,4 +1,5 @@
 import { type Input, textBlock } from '@millrace/core';
+import { isRecord } from '@millrace/core/values';
 import type { Placing, SaidMessage, ShownMessage } from '../chat/places.js';
 import type { VerdictOfClient } from '../approvals/read-verdict.js';
 import {
@@ -33,9 +34,9 @@ export interface UiMessagesInput {
  */
 export const inputOfUiMessages = (body: unknown): UiMessagesInput => {
   requireObject(body);
-  const messages = messagesOf(body);
-  const last = messages.at(-1);
+  const last = uiMessagesOf(body).at(-1);
   const chatId = idOf(fieldOf(body, 'id'), 'id');
+  if (last === undefined && isRegenerate(body)) return { input: '', chatId };
   const parts = fieldOf(last, 'parts');
   if (fieldOf(last, 'role') === 'user') {
     return { input: contentOfParts(parts), chatId };
@@ -45,11 +46,21 @@ export const inputOfUiMessages = (body: unknown): UiMessagesInput => {
   return { ...resumeInput(resultsIn(parts)), chatId, messageId };
 };
 
+/** The messages of a request. A client may send its last one only, as `message`; to regenerate an answer, none. */
+const uiMessagesOf = (body: unknown): readonly unknown[] => {
+  const message = fieldOf(body, 'message');
+  if (fieldOf(body, 'messages') !== undefined) return messagesOf(body);
+  if (isRecord(message)) return [message];
+  return isRegenerate(body) && isShortId(fieldOf(body, 'messageId')) ? [] : messagesOf(body);
+};
+
+const isRegenerate = (body: unknown): boolean => fieldOf(body, 'trigger') === 'regenerate-message';
+
 /** The conversation and the assistant message that a request continues. */
 export const answerOfUiMessages = (
   body: unknown,
 ): { readonly id: string; readonly messageId: string } => {
-  const last = messagesOf(body).at(-1);
+  const last = uiMessagesOf(body).at(-1);
   const messageId = fieldOf(last, 'id');
   if (fieldOf(last, 'role') !== 'assistant' || !isShortId(messageId)) {
     throw badRequest('the last message must be a user or assistant message');
@@ -63,7 +74,7 @@ export const answerOfUiMessages = (
  */
 export const verdictsOfUiMessages = (body: unknown): readonly VerdictOfClient[] => {
   requireObject(body);
-  const last = messagesOf(body).at(-1);
+  const last = uiMessagesOf(body).at(-1);
   const parts = fieldOf(last, 'parts');
   if (fieldOf(last, 'role') !== 'assistant' || !Array.isArray(parts)) return [];
   return parts.flatMap((part): readonly VerdictOfClient[] => {
@@ -84,17 +95,16 @@ export interface UiMessagesPlace extends Pick<Placing, 'shown' | 'orAtHead' | 'r
  * generated again, are replaced. The id of an assistant message is that of its call.
  */
 export const placeOfUiMessages = (body: unknown): UiMessagesPlace => {
-  const messages = messagesOf(body);
+  const messages = uiMessagesOf(body);
   const last = messages.at(-1);
-  if (fieldOf(last, 'role') !== 'user') {
+  if (last !== undefined && fieldOf(last, 'role') !== 'user') {
     return { shown: messages.slice(-1).flatMap(shownIn), orAtHead: true };
   }
   const shown = messages.slice(0, -1).flatMap(shownIn);
   const questionId = fieldOf(last, 'id');
   const question = isShortId(questionId) ? { questionId } : {};
   const messageId = fieldOf(body, 'messageId');
-  const isAgain =
-    typeof messageId === 'string' || fieldOf(body, 'trigger') === 'regenerate-message';
+  const isAgain = typeof messageId === 'string' || isRegenerate(body);
   return {
     shown,
     ...question,

@@ -52,10 +52,11 @@ export const aiSdkRoutes =
     const joined$ = (visit: Visit): Observable<Response> => {
       const { id = '' } = visit.ids;
       const joined = visit.chat(id);
+      const at = new URL(visit.request.url).searchParams.get('at');
       const seen = lastSeen(visit.request)?.callId;
       const callId$ =
         seen === undefined
-          ? joined.runs$.pipe(map(([run]) => run?.callId))
+          ? joined.history$(at ?? undefined).pipe(map(({ running }) => running))
           : visit.chatOf$(seen).pipe(
               map((owner) => {
                 if (owner.id !== id) throw notFound();

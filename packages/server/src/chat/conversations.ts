@@ -210,13 +210,15 @@ export const createConversations = (agent: Agent, options: ConversationsOptions)
   const places = createPlaces(runs, options);
   const call$ = (
     session: KeptSession,
-    { input: given, metadata, questionId, request, continues }: Asked,
-    { after, replaces, unsent }: Placed,
+    { input: brought, metadata, questionId, request, continues }: Asked,
+    { after, replaces, question, unsent }: Placed,
     free: () => void,
   ): Observable<string> =>
     defer(() => {
       const begun$ = new AsyncSubject<string>();
       const callId = newCallId();
+      // A client may name a question to be asked again, without its content.
+      const given = brought === '' && question !== undefined ? question : brought;
       const content = contentOf(given);
       const input: Input =
         unsent.length === 0 || content === undefined

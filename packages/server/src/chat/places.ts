@@ -60,6 +60,8 @@ export interface PlacesOptions {
 /** The place of a call, and the messages before it. */
 export interface Placed extends Place {
   readonly path: readonly Message[];
+  /** The content of the question that the call replaces. */
+  readonly question: UserMessage['content'] | undefined;
   /** Questions that the client shows and the server has not received, for the call to ask first. */
   readonly unsent: readonly UserInput[];
   /** Calls that the new one replaces, which have not ended. */
@@ -181,11 +183,11 @@ const isUser = ({ entries }: MessageTree, id: string): boolean =>
 
 /** The last questions of a client that never arrived are none of the conversation: it still shows them. */
 const withoutUnsent = (
-  { endOf }: Finder,
+  finder: Finder,
   shown: Placing['shown'],
 ): { readonly shown: Placing['shown']; readonly unsent: readonly UserInput[] } => {
   if (shown === undefined) return { shown, unsent: [] };
-  const own = shown.map((it) => (endOf(it) === undefined ? it.read?.() : undefined));
+  const own = shown.map((it) => (finder.endOf(it) === undefined ? it.read?.() : undefined));
   const from = own.findLastIndex((said) => said?.role !== 'user') + 1;
   return {
     shown: shown.slice(0, from),
@@ -225,12 +227,18 @@ const placedAt = (
   const left = replaces ?? (isRunning ? undefined : leftBranch(tree, path));
   return {
     path,
+    question: contentAt(tree, replaces),
     ...(after !== undefined && { after }),
     ...(left !== undefined && { replaces: left }),
     replacedRuns: open.flatMap(({ callId }) =>
       replaces !== undefined && callOf(replaces) === callId ? [callId] : [],
     ),
   };
+};
+
+const contentAt = ({ entries }: MessageTree, id: string | undefined) => {
+  const message = entries.find((entry) => entry.message.id === id)?.message;
+  return message?.role === 'user' ? message.content : undefined;
 };
 
 /**

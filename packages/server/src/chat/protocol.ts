@@ -1,4 +1,4 @@
-import type { Agent, AgentEvent, Demand, Input, Message, Use } from '@millrace/core';
+import type { Agent, AgentEvent, Demand, Input, Use } from '@millrace/core';
 import type { Rule } from '@millrace/core/values';
 import type { Observable, OperatorFunction } from 'rxjs';
 import type { ApprovalQueue } from '../approvals/approval-queue.js';

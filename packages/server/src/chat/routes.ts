@@ -1,4 +1,4 @@
-import type { Demand, Message, MillraceError } from '@millrace/core';
+import type { Demand, MillraceError } from '@millrace/core';
 import { parsedJson } from '@millrace/core/values';
 import {
   catchError,

@@ -209,6 +209,12 @@ describe('an answer over a socket', () => {
     expect([first?.['type'], last?.['type']]).toEqual(['start', 'finish']);
   });
 
+  it('keeps line separators, which end no line of a stream', async () => {
+    const { say, all } = connect(serverOf([[text('one\u2028two\u2029data: three')]]));
+    say(send('r'));
+    expect(textIn(await all('r'))).toBe('one\u2028two\u2029data: three');
+  });
+
   it('can be joined from its start while it runs, and is not there before and after', async () => {
     const { answer, say: says, end } = held();
     const respond = serverOf([answer]);

@@ -219,7 +219,7 @@ const eventReader = (): ((piece: Uint8Array) => readonly string[]) => {
     const events = `${rest}${decoder.decode(piece, { stream: true })}`.split('\n\n');
     rest = events.pop() ?? '';
     return events.flatMap((event) => {
-      const data = /^data: (.*)$/mu.exec(event)?.[1];
+      const data = /(?<=^|\n)data: ([^\n]*)/u.exec(event)?.[1];
       return data === undefined || data === '[DONE]' ? [] : [data];
     });
   };
