@@ -83,9 +83,13 @@ export const createClosing = (): Closing => {
     memory: (factory) => (sessionId) => {
       const memory = factory(sessionId);
       return {
-        load$: open(() => memory.load$()),
+        load$: open((...given) => memory.load$(...given)),
         append$: writing((...given) => memory.append$(...given)),
-        replace$: writing((messages) => memory.replace$(messages)),
+        branches$: open((at) => memory.branches$(at)),
+        moveHead$: writing((to) => memory.moveHead$(to)),
+        remove$: writing((at) => memory.remove$(at)),
+        all$: open(() => memory.all$()),
+        replace$: writing((tree) => memory.replace$(tree)),
       };
     },
     sessions: (store) => ({

@@ -9,8 +9,8 @@ export interface Store {
   /** The steps and events of calls. Pass it to a journal: `createAgent({ use: [journal(store.calls)] })`. */
   readonly calls: CallStore;
   /**
-   * The memory of sessions: `sessions(agent, { memory })`. If two processes continue the same conversation at the same
-   * time, the second one gets `conflict`: an append fails if the conversation has changed since it was loaded.
+   * The memory of sessions: `sessions(agent, { memory })`. Conversations are trees: if two processes continue the same
+   * conversation at the same time, both answers are stored, as branches.
    */
   readonly memory: MemoryFactory;
   /** The states of sessions: `keepSessions(agent, store.sessions)`. */

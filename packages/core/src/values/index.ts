@@ -4,6 +4,7 @@ export { canonicalJson, isRecord, isSameJson, parsedJson } from './json.js';
 export {
   appendedTo,
   type Appended,
+  chained,
   checkTree,
   emptyTree,
   leafBelow,
@@ -11,6 +12,7 @@ export {
   movedTo,
   pathTo,
   siblingsOf,
+  unknownPlace,
   withoutBelow,
 } from './message-tree.js';
 export { meantName } from './meant-name.js';

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import { firstValueFrom, lastValueFrom, toArray } from 'rxjs';
 import { closeStore } from '../close-store.test-support.js';
+import { killWhileBranching } from '../memory/branching-process.test-support.js';
 import type { DatabaseStore } from '../store.js';
 import {
   killedAfter,
@@ -55,6 +56,17 @@ it('S6: an embedded database whose process is killed has lost nothing that was t
     await lastValueFrom(store.calls.driver.remove$('c'));
     await closeStore(store);
   }
+});
+
+it('G2: an embedded database whose process is killed while it appends to branches and removes some has lost nothing', async () => {
+  await killWhileBranching(
+    () => open().memory('s'),
+    `${opening}
+    const memory = store.memory('s');`,
+    [directory],
+    [60],
+  );
+  await Promise.all(stores.map((store) => closeStore(store)));
 });
 
 /** Says which code it ends with, or how many calls there are, when its database is open. */

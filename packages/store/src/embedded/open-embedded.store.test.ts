@@ -17,6 +17,7 @@ import {
   toolCall,
 } from '@millrace/core/testing';
 import { firstValueFrom, lastValueFrom, map, of, ReplaySubject, toArray } from 'rxjs';
+import { checkTrees } from '../memory/memory-trees.test-support.js';
 import { sharedMemoryContract } from '../memory/shared-memory.test-support.js';
 import { closeStore } from '../close-store.test-support.js';
 import type { DatabaseStore } from '../store.js';
@@ -85,6 +86,12 @@ describe('openEmbedded: memory', () => {
     return Promise.resolve([memory, memory]);
   });
   for (const { name, run } of shared) it(`G2: ${name}`, run);
+
+  it('G2: has the trees that the pure functions make', () =>
+    checkTrees(() => {
+      const memory = newMemory();
+      return Promise.resolve([memory, memory]);
+    }, 400));
 });
 
 describe('openEmbedded: sessions', () => {

@@ -18,7 +18,9 @@ import {
   startProcess,
   writing,
 } from '../writing-process.test-support.js';
+import { killWhileBranching } from '../memory/branching-process.test-support.js';
 import { fileCalls } from './file-calls.js';
+import { openFiles } from './open-files.js';
 
 // A disk that others use, too, takes its time to keep what it is given.
 jest.setTimeout(240_000);
@@ -76,4 +78,15 @@ it('S7: a process that was suspended for longer than its lease writes nothing wh
   expect(before.map(({ name }) => name)).toEqual([...namesOfBatches(before.length - 1), 'mine']);
   expect(before.length).toBeGreaterThan(3 * Number(said.at(-2)));
   held.unsubscribe();
+});
+
+it('G2: processes that are killed while they append to branches and remove some have lost nothing that they were told is stored', async () => {
+  const directory = await mkdtemp(join(root, 'store-'));
+  await killWhileBranching(
+    () => openFiles(directory).memory('s'),
+    `import { openFiles } from '@millrace/store';
+    const memory = openFiles(process.argv[1]).memory('s');`,
+    [directory],
+    [90, 140],
+  );
 });

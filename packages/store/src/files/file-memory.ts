@@ -1,10 +1,19 @@
 import { join } from 'node:path';
-import type { Message } from '@millrace/core';
-import { newMessages, conflict, parseMessage } from '../memory/stored-messages.js';
+import type { MemoryChange, MessageTree } from '@millrace/core';
+import {
+  appendedTo,
+  checkTree,
+  movedTo,
+  pathTo,
+  siblingsOf,
+  withoutBelow,
+} from '@millrace/core/values';
+import { pack, unpack, withMessages } from '../memory/stored-messages.js';
 import type { StoredMemory, StoredMemoryFactory } from '../memory/stored-memory.js';
 import { checkId, storedName } from '../stored-name.js';
 import {
-  addToConversation,
+  changeConversation,
+  type Changed,
   type Conversation,
   noConversation,
   readConversation,
@@ -15,8 +24,7 @@ import { fileWork$, type Part, partsOf } from './file-work.js';
 
 /**
  * Stores conversations, each in its own subdirectory that only this user can read. Messages are on disk when their
- * append completes. An append errors with `conflict` if the conversation has changed since it was loaded; without a
- * load, it adds to the current messages.
+ * append completes. Two processes that append after the same message create two branches.
  */
 export const fileMemory = (directory: string): StoredMemoryFactory =>
   memoryIn(partsOf(directory)(''));
@@ -30,50 +38,65 @@ export const memoryIn =
 
 const conversationIn = (part: Part, sessionId: string): StoredMemory => {
   const path = join(part.root, storedName(sessionId));
-  const state: { known: Conversation; loaded?: number } = { known: noConversation };
-  const load = async (): Promise<readonly Message[]> => {
+  const state: { known: Conversation } = { known: noConversation };
+  const read = async (): Promise<MessageTree> => {
     state.known = await readConversation(path, state.known);
-    state.loaded = state.known.number;
-    return state.known.messages.map(({ text }) => parseMessage(text));
+    return state.known.tree;
   };
-  const append = async (messages: readonly Message[]): Promise<void> => {
+  /** Makes a change of the conversation as it is, however many others change it meanwhile. */
+  const update = async (make: (tree: MessageTree) => Update): Promise<MemoryChange> => {
     for (;;) {
-      const known = await readConversation(path, state.known);
+      const before = state.known;
+      const known = await readConversation(path, before);
+      if (known.number < before.number) throw directoryMissing(part.root);
       state.known = known;
-      const ids = new Set(known.messages.map(({ id }) => id));
-      const fresh = newMessages(messages, (id) => ids.has(id));
-      const isRepeated = fresh.length === 0 && messages.length > 0;
-      if (messages.length === 0) return;
-      if (isRepeated) {
-        const last = known.messages.at(-1)?.id;
-        // The caller repeats an append after losing its response: its own messages are no conflict.
-        if (messages.some(({ id }) => id === last) && state.loaded !== undefined) {
-          state.loaded = known.number;
-        }
-        return;
-      }
-      if (state.loaded !== undefined && state.loaded !== known.number) {
-        throw known.number === 0 ? directoryMissing(part.root) : conflict(sessionId);
-      }
-      const next = await addToConversation(path, known, fresh);
+      const { change, ...changed } = make(known.tree);
+      const isSame = changed.tree === known.tree;
+      const next = isSame ? known : await changeConversation(path, known, changed);
       if (next === undefined) continue;
       state.known = next;
-      if (state.loaded !== undefined) state.loaded = next.number;
-      return;
+      return { ...change, head: { from: known.tree.head, to: next.tree.head } };
     }
   };
-  /** Later appends of a reader that loaded the replaced messages error with `conflict`. */
-  const replace = async (messages: readonly Message[]): Promise<void> => {
-    state.known = await replaceConversation(
-      path,
-      newMessages(messages, () => false),
-    );
-    state.loaded = state.known.number;
-  };
   return {
-    replace$: ({ entries }) =>
-      fileWork$(part, () => replace(entries.map(({ message }) => message))),
-    load$: () => fileWork$(part, load),
-    append$: (messages) => fileWork$(part, () => append(messages)),
+    load$: ({ at } = {}) => fileWork$(part, async () => pathTo(await read(), at).map(unpack)),
+    append$: (messages, place) =>
+      fileWork$(part, async () => {
+        const packed = messages.map(pack);
+        return update((before) => {
+          const { tree, after } = appendedTo(before, packed, place);
+          return { tree, change: { appended: messages, removed: [], after } };
+        });
+      }),
+    branches$: (at) => fileWork$(part, async () => siblingsOf(await read(), at)),
+    moveHead$: (to) =>
+      fileWork$(part, () =>
+        update((before) => {
+          const tree = movedTo(before, to);
+          const isSame = tree.head === before.head;
+          return { tree: isSame ? before : tree, change: { appended: [], removed: [] } };
+        }),
+      ),
+    remove$: (at) => fileWork$(part, () => update((before) => withoutMessage(before, at))),
+    all$: () => fileWork$(part, async () => withMessages(await read(), unpack)),
+    replace$: (tree) =>
+      fileWork$(part, async () => {
+        checkTree(tree);
+        state.known = await replaceConversation(path, withMessages(tree, pack));
+      }),
   };
+};
+
+interface Update extends Changed {
+  readonly change: Omit<MemoryChange, 'head'>;
+}
+
+const withoutMessage = (before: MessageTree, at: string): Update => {
+  const tree = withoutBelow(before, at);
+  const left = new Set(tree.entries.map(({ message }) => message.id));
+  const ids = before.entries.map(({ message }) => message.id);
+  const removed = ids.filter((id) => !left.has(id));
+  // The first of them is the one that the others come after.
+  const [top] = removed;
+  return { tree, ...(top !== undefined && { removed: top }), change: { appended: [], removed } };
 };

@@ -1,7 +1,7 @@
-import { deepStrictEqual, rejects, strictEqual } from 'node:assert/strict';
-import type { Memory, MemoryFactory, Message } from '@millrace/core';
+import { deepStrictEqual, ok, rejects, strictEqual } from 'node:assert/strict';
+import type { Memory, MemoryChange, MemoryFactory, Message } from '@millrace/core';
 import type { Check } from '@millrace/core/testing';
-import { lineOf } from '@millrace/core/values';
+import { isRecord, lineOf } from '@millrace/core/values';
 import { EMPTY, lastValueFrom } from 'rxjs';
 
 const said = (id: string, text = id): Message => ({
@@ -10,70 +10,139 @@ const said = (id: string, text = id): Message => ({
   content: [{ type: 'text', text }],
 });
 
-const load = (memory: Memory): Promise<readonly Message[]> => lastValueFrom(memory.load$());
+const load = (memory: Memory, at?: string): Promise<readonly Message[]> =>
+  lastValueFrom(memory.load$(at === undefined ? {} : { at }));
 
 const append = (memory: Memory, ...messages: readonly Message[]): Promise<unknown> =>
   lastValueFrom(memory.append$(messages), { defaultValue: undefined });
 
-const idsIn = async (memory: Memory): Promise<readonly string[]> =>
-  (await load(memory)).map(({ id }) => id);
+const appendAt = async (
+  memory: Memory,
+  after: string,
+  ...messages: readonly Message[]
+): Promise<MemoryChange> => {
+  const change = await lastValueFrom(memory.append$(messages, { after }));
+  ok(isMemoryChange(change));
+  return change;
+};
+
+const isMemoryChange = (value: unknown): value is MemoryChange =>
+  isRecord(value) && 'appended' in value && 'removed' in value;
+
+const idsIn = async (memory: Memory, at?: string): Promise<readonly string[]> =>
+  (await load(memory, at)).map(({ id }) => id);
+
+/** A memory with branches. */
+export const whole = (memory: Memory): Required<Memory> => {
+  const { load$, append$, branches$, moveHead$, remove$, all$, replace$ } = memory;
+  ok(branches$ && moveHead$ && remove$ && all$ && replace$);
+  return { load$, append$, branches$, moveHead$, remove$, all$, replace$ };
+};
+
+/** The memory of a session, in two stores. */
+const twice = async (
+  create: () => Promise<readonly [MemoryFactory, MemoryFactory]>,
+): Promise<readonly [Required<Memory>, Required<Memory>]> => {
+  const [one, other] = await create();
+  return [whole(one('s')), whole(other('s'))];
+};
 
 /** Checks for memories that several processes share. `create` opens an empty store twice. */
 export const sharedMemoryContract = (
   create: () => Promise<readonly [MemoryFactory, MemoryFactory]>,
 ): readonly Check[] => [
   {
-    name: 'refuses who adds to what has gone on since it was loaded',
+    name: 'makes two branches of what two processes append after one message, and tells where the head is',
     run: async () => {
-      const [one, other] = (await create()).map((factory) => factory('s'));
-      if (one === undefined || other === undefined) throw new Error('There are two.');
+      const [one, other] = await twice(create);
       await append(one, said('a'));
       deepStrictEqual([await idsIn(one), await idsIn(other)], [['a'], ['a']]);
-      await append(one, said('b'));
-      await append(one, said('c'), said('d'));
-      await rejects(append(other, said('x'), said('y')), { code: 'conflict', retryable: true });
-      await rejects(append(other, said('b'), said('y')), { code: 'conflict' });
-      deepStrictEqual(await idsIn(other), ['a', 'b', 'c', 'd']);
-      await append(other, said('x'));
-      deepStrictEqual(await idsIn(one), ['a', 'b', 'c', 'd', 'x']);
+      const won = await appendAt(one, 'a', said('b'), said('c'));
+      const lost = await appendAt(other, 'a', said('x'), said('y'));
+      deepStrictEqual([won.after, won.head], ['a', { from: 'a', to: 'c' }]);
+      deepStrictEqual([lost.after, lost.head], ['a', { from: 'c', to: 'c' }]);
+      // Each goes on where it was.
+      await appendAt(one, 'c', said('d'));
+      await appendAt(other, 'y', said('z'));
+      for (const memory of [one, other]) {
+        deepStrictEqual(await idsIn(memory), ['a', 'b', 'c', 'd']);
+        deepStrictEqual(await idsIn(memory, 'z'), ['a', 'x', 'y', 'z']);
+        deepStrictEqual(await lastValueFrom(memory.branches$('x')), ['b', 'x']);
+      }
+      await lastValueFrom(other.moveHead$('z'));
+      await append(one, said('e'));
+      deepStrictEqual(await idsIn(other), ['a', 'x', 'y', 'z', 'e']);
     },
   },
   {
     name: 'adds once for who repeats what was not answered to',
     run: async () => {
-      const [one, other] = (await create()).map((factory) => factory('s'));
-      if (one === undefined || other === undefined) throw new Error('There are two.');
+      const [one, other] = await twice(create);
       await load(one);
       await append(other, said('a'), said('b'));
       await append(one, said('a'), said('b'));
       await append(one, said('c'));
       deepStrictEqual(await idsIn(other), ['a', 'b', 'c']);
+      await appendAt(other, 'a', said('x'), said('y'));
+      await append(one, said('d'));
+      const repeated = await appendAt(other, 'a', said('x'), said('y'));
+      deepStrictEqual([repeated.after, repeated.head], ['a', { from: 'd', to: 'd' }]);
+      deepStrictEqual(await idsIn(one, 'y'), ['a', 'x', 'y']);
+      deepStrictEqual((await lastValueFrom(one.all$())).entries.length, 6);
     },
   },
   {
-    name: 'refuses who adds to what was replaced since it was loaded, by as many messages or none',
+    name: 'refuses who appends after a message that was replaced or removed, and names the head',
     run: async () => {
-      const [one, other] = (await create()).map((factory) => factory('s'));
-      if (one === undefined || other === undefined) throw new Error('There are two.');
+      const [one, other] = await twice(create);
       await append(one, said('a'), said('b'));
-      for (const replacing of [[said('c'), said('d')], []]) {
-        await load(other);
-        await load(one);
-        await lastValueFrom(one.replace$?.(lineOf(replacing)) ?? EMPTY, {
-          defaultValue: undefined,
-        });
-        await rejects(append(other, said('x')), { code: 'conflict' });
-        await append(one, said('y'));
-        deepStrictEqual(await load(other), [...replacing, said('y')]);
+      await load(other);
+      await lastValueFrom(one.replace$(lineOf([said('c'), said('d')])), { defaultValue: 0 });
+      const refused = { code: 'conflict', status: 409, message: /'b'.*'d'/ };
+      await rejects(appendAt(other, 'b', said('x')), refused);
+      await rejects(lastValueFrom(other.load$({ at: 'b' })), refused);
+      await append(other, said('y'));
+      deepStrictEqual(await idsIn(one), ['c', 'd', 'y']);
+      await lastValueFrom(one.remove$('d'));
+      await rejects(appendAt(other, 'y', said('x')), { code: 'conflict', message: /'c'/ });
+      deepStrictEqual(await idsIn(other), ['c']);
+      await lastValueFrom(one.remove$('c'));
+      await rejects(appendAt(other, 'c', said('x')), { code: 'conflict', message: /is empty/ });
+      await append(other, said('z'));
+      deepStrictEqual(await idsIn(one), ['z']);
+    },
+  },
+  {
+    name: 'keeps every branch, whatever others append, move and remove at the same time',
+    run: async () => {
+      const factories = await create();
+      const memoryAt = (at: number) => whole((factories[at % 2] ?? factories[0])('s'));
+      await append(memoryAt(0), said('a'), said('b'), said('gone'), said('c'));
+      const changes = await Promise.all(
+        Array.from({ length: 70 }, async (_, at) => {
+          if (at === 20) return lastValueFrom(memoryAt(at).remove$('gone'));
+          if (at % 10 === 5) return lastValueFrom(memoryAt(at).moveHead$('b'));
+          return appendAt(memoryAt(at), 'b', said(`${at}a`), said(`${at}b`));
+        }),
+      );
+      const appended = changes.filter(isMemoryChange).filter(({ after }) => after === 'b');
+      strictEqual(appended.length, 62);
+      const tree = await lastValueFrom(memoryAt(1).all$());
+      strictEqual(tree.entries.length, 2 + 2 * 62);
+      for (const { appended: own } of appended) {
+        const [first, second] = own.map(({ id }) => id);
+        deepStrictEqual(await idsIn(memoryAt(0), second), ['a', 'b', first, second]);
       }
+      // A head that an append moved was where it says.
+      const moves = changes.filter(isMemoryChange).flatMap(({ head }) => head ?? []);
+      ok(moves.some(({ to }) => to === tree.head));
     },
   },
   {
     name: 'replaces a conversation that others add to, with all that they are told is added behind it',
     run: async () => {
       const factories = await create();
-      const [one, other] = factories.map((factory) => factory('s'));
-      if (one === undefined || other === undefined) throw new Error('There are two.');
+      const [one, other] = [factories[0]('s'), factories[1]('s')];
       const adding = Array.from({ length: 80 }, (_, at) => said(`m${at}`)).reduce(
         (before, message) => before.then(() => append(other, message)),
         Promise.resolve<unknown>(undefined),
@@ -95,8 +164,7 @@ export const sharedMemoryContract = (
   {
     name: 'adds to what is there for who has loaded nothing',
     run: async () => {
-      const [one, other] = (await create()).map((factory) => factory('s'));
-      if (one === undefined || other === undefined) throw new Error('There are two.');
+      const [one, other] = await twice(create);
       await append(one, said('a'));
       await append(other, said('a'), said('b'));
       await append(one, said('c'));

@@ -1,7 +1,7 @@
 import type { Memory } from '@millrace/core';
 
-/** The memory of a session in a store. */
-export type StoredMemory = Memory & Required<Pick<Memory, 'replace$'>>;
+/** The memory of a session in a store: a tree. */
+export type StoredMemory = Required<Memory>;
 
 /** Returns the memory of a session in a store. */
 export type StoredMemoryFactory = (sessionId: string) => StoredMemory;

@@ -1,31 +1,27 @@
-import { type Message, MillraceError } from '@millrace/core';
+import { type Message, type MessageTree, MillraceError, textOf } from '@millrace/core';
 import { isRecord, parsedJson } from '@millrace/core/values';
 
-/** A message as it is stored. */
-export interface StoredMessage {
-  readonly id: string;
-  /** JSON. */
-  readonly text: string;
-}
+/** A message that contains another one as JSON, so that most of a tree need not be parsed. */
+export const packed = (id: string, json: string): Message => ({
+  id,
+  role: 'user',
+  content: [{ type: 'text', text: json }],
+});
 
-/** The messages with unknown ids, without duplicates. */
-export const newMessages = (
-  messages: readonly Message[],
-  isKnown: (id: string) => boolean,
-): readonly StoredMessage[] => {
-  const added = new Set<string>();
-  return messages
-    .filter(({ id }) => !isKnown(id) && !added.has(id) && added.add(id))
-    .map((message) => ({ id: message.id, text: JSON.stringify(message) }));
-};
+export const jsonOf: (message: Message) => string = textOf;
 
-export const conflict = (sessionId: string): MillraceError =>
-  new MillraceError(
-    'conflict',
-    `The conversation of the session '${sessionId.slice(0, 100)}' has changed since it was loaded, so nothing was added. ` +
-      'Let one process at a time answer a session, or retry.',
-    { retryable: true },
-  );
+export const pack = (message: Message): Message => packed(message.id, JSON.stringify(message));
+
+export const unpack = (message: Message): Message => parseMessage(jsonOf(message));
+
+/** A tree with other messages of the same ids. */
+export const withMessages = (
+  { entries, head }: MessageTree,
+  change: (message: Message) => Message,
+): MessageTree => ({
+  entries: entries.map(({ message, after }) => ({ message: change(message), after })),
+  head,
+});
 
 export const parseMessage = (text: string): Message => {
   const value = parsedJson(text);

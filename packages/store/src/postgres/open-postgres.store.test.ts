@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import type { MemoryFactory } from '@millrace/core';
 import {
   journalContract,
   longTermMemoryContract,
@@ -18,6 +19,8 @@ import {
   toArray,
 } from 'rxjs';
 import { checkEmptyClaims } from '../empty-claims.test-support.js';
+import { killWhileBranching } from '../memory/branching-process.test-support.js';
+import { checkTrees } from '../memory/memory-trees.test-support.js';
 import { sharedMemoryContract } from '../memory/shared-memory.test-support.js';
 import { countInProcesses } from '../sessions/count-in-processes.test-support.js';
 import { storedName } from '../stored-name.js';
@@ -124,6 +127,31 @@ describe('openPostgres: memory', () => {
     return Promise.resolve([openStore(schema).memory, openStore(schema).memory]);
   });
   for (const { name, run } of shared) it(`G2: ${name}`, run);
+
+  it('G2: has lost nothing that processes were told is stored, which were killed while they appended to branches', async () => {
+    const schema = newSchema();
+    await killWhileBranching(
+      () => openStore(schema).memory('s'),
+      `import { openPostgres } from '@millrace/store/postgres';
+      const memory = openPostgres(process.argv[1], { schema: process.argv[2] }).memory('s');`,
+      [server.url, schema],
+      [90, 140],
+    );
+  });
+
+  it('G2: has the trees that the pure functions make', async () => {
+    const schema = newSchema();
+    const [one, other] = [openStore(schema), openStore(schema)];
+    let made = 0;
+    const ofRun =
+      ({ memory }: DatabaseStore, run: number): MemoryFactory =>
+      () =>
+        memory(`${run}`);
+    await checkTrees(() => {
+      made += 1;
+      return Promise.resolve([ofRun(one, made), ofRun(other, made)]);
+    }, 400);
+  });
 });
 
 describe('openPostgres: sessions', () => {

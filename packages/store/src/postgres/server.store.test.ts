@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { noUsage } from '@millrace/core';
+import { type Message, noUsage } from '@millrace/core';
 import { checkSessionQuery, type SessionQuery, type SessionState } from '@millrace/core/sessions';
 import { startPostgres, type TestServer } from '@millrace/postgres-server';
 import pg from 'pg';
@@ -71,7 +71,7 @@ describe('openPostgres', () => {
     },
   );
 
-  it('S4: adds columns to the tables of an earlier release, and finds the sessions that these have', async () => {
+  it('S4: adds columns to the tables of an earlier release, and finds what these have', async () => {
     const state = (text: string, more: object = {}): SessionState => ({
       version: 1,
       messages: [{ id: 'm', role: 'user', content: [{ type: 'text', text }] }],
@@ -86,6 +86,17 @@ describe('openPostgres', () => {
     await Promise.all(
       ids.map((id) => lastValueFrom(sessions.save$(id, state(`Text \0 of ${id}.`), undefined))),
     );
+    const said = (id: string): Message => ({ id, role: 'user', content: [] });
+    const { memory } = open(server.url, { schema: 'earlier' });
+    for (const id of ['a', 'b', 'c']) {
+      await lastValueFrom(memory('line').append$([said(id)]), { defaultValue: undefined });
+    }
+    const { rows: stored } = await admin.query(
+      'select head, after from earlier.conversations join earlier.messages on conversation = key',
+    );
+    expect(stored).toEqual([1, 2, 3].map(() => ({ head: null, after: null })));
+    await admin.query('alter table earlier.conversations drop column head');
+    await admin.query('alter table earlier.messages drop column after');
     await admin.query('alter table earlier.sessions drop column title, drop column search');
     await admin.query('drop index earlier.sessions_by_time, earlier.sessions_by_id');
     const many = Array.from({ length: 4 }, () => open(server.url, { schema: 'earlier' }).sessions);
@@ -97,6 +108,11 @@ describe('openPostgres', () => {
         ...['s10', 's100', 's101', 's102', 's103', 's104'],
       ]);
     }
+    const line = open(server.url, { schema: 'earlier' }).memory('line');
+    expect(await lastValueFrom(line.load$())).toEqual(['a', 'b', 'c'].map(said));
+    await lastValueFrom(line.append$([said('d')], { after: 'a' }));
+    expect(await lastValueFrom(line.load$({ at: 'd' }))).toEqual([said('a'), said('d')]);
+    expect(await lastValueFrom(line.load$())).toEqual(['a', 'b', 'c'].map(said));
     const { rows } = await admin.query('select from earlier.sessions where search is null');
     expect(rows).toEqual([]);
     const { rows: indexes } = await admin.query(

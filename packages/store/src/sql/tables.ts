@@ -74,7 +74,7 @@ export const tableStatements = (schema: string): readonly string[] => [
 export const indexedLength = 128;
 
 export const addedColumns = (schema: string): AddedColumns => ({
-  last: [`${schema}.sessions`, 'search'],
+  last: [`${schema}.messages`, 'after'],
   statements: [
     `alter table ${schema}.sessions add column if not exists title text`,
     // Null if a release without this column has saved the session.
@@ -82,5 +82,9 @@ export const addedColumns = (schema: string): AddedColumns => ({
     `create index if not exists sessions_by_time on ${schema}.sessions (updated_at desc, key desc)`,
     `create index if not exists sessions_by_id on ${schema}.sessions (left(id, ${indexedLength}) collate "C")`,
     `create index if not exists sessions_without_search on ${schema}.sessions (key) where search is null`,
+    // Null in a conversation without branches.
+    `alter table ${schema}.conversations add column if not exists head bigint`,
+    `alter table ${schema}.messages add column if not exists after bigint`,
+    `create index if not exists messages_by_branch on ${schema}.messages (conversation, position) where after is not null`,
   ],
 });
