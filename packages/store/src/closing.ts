@@ -85,6 +85,7 @@ export const createClosing = (): Closing => {
       return {
         load$: open((...given) => memory.load$(...given)),
         append$: writing((...given) => memory.append$(...given)),
+        last$: open((...given) => memory.last$(...given)),
         branches$: open((at) => memory.branches$(at)),
         moveHead$: writing((to) => memory.moveHead$(to)),
         remove$: writing((at) => memory.remove$(at)),

@@ -60,6 +60,8 @@ const conversationIn = (part: Part, sessionId: string): StoredMemory => {
   };
   return {
     load$: ({ at } = {}) => fileWork$(part, async () => pathTo(await read(), at).map(unpack)),
+    last$: ({ at } = {}) =>
+      fileWork$(part, async () => pathTo(await read(), at).at(-1)?.id ?? null),
     append$: (messages, place) =>
       fileWork$(part, async () => {
         const packed = messages.map(pack);

@@ -150,6 +150,7 @@ export const checkTrees = async (
         for (const reader of memories) {
           deepStrictEqual(await last(reader.all$()), tree);
           deepStrictEqual(await last(reader.load$()), pathTo(tree));
+          deepStrictEqual(await last(reader.last$()), tree.head);
         }
         for (const at of [
           'c1',
@@ -160,6 +161,10 @@ export const checkTrees = async (
           deepStrictEqual(
             await outcome(() => last(memory.load$({ at }))),
             await outcome(() => pathTo(tree, at)),
+          );
+          deepStrictEqual(
+            await outcome(() => last(memory.last$({ at }))),
+            await outcome(() => pathTo(tree, at).at(-1)?.id),
           );
           deepStrictEqual(
             await outcome(() => last(memory.branches$(at))),

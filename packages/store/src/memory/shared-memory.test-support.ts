@@ -34,9 +34,9 @@ const idsIn = async (memory: Memory, at?: string): Promise<readonly string[]> =>
 
 /** A memory with branches. */
 export const whole = (memory: Memory): Required<Memory> => {
-  const { load$, append$, branches$, moveHead$, remove$, all$, replace$ } = memory;
-  ok(branches$ && moveHead$ && remove$ && all$ && replace$);
-  return { load$, append$, branches$, moveHead$, remove$, all$, replace$ };
+  const { load$, last$, append$, branches$, moveHead$, remove$, all$, replace$ } = memory;
+  ok(last$ && branches$ && moveHead$ && remove$ && all$ && replace$);
+  return { load$, last$, append$, branches$, moveHead$, remove$, all$, replace$ };
 };
 
 /** The memory of a session, in two stores. */

@@ -41,12 +41,13 @@ export const conversationStatements = (schema: string) => {
     order by message.position`;
   return {
     load: load(head),
-    loadAt: load('select $2::bigint as last'),
+    /** The path to the message whose id has the name `$2`. */
+    loadAt: load(`select position as last from ${messages} where conversation = $1 and id = $2`),
     /** Whether the message at `$3` is on the path to `$2`. */
     isOnPath: `
       ${ranges('select $2::bigint as last')}
       select from range where $3::bigint between coalesce(first, 0) and last limit 1`,
-    head,
+    head: `select ${columns} from ${messages} where conversation = $1 and position = (${head})`,
     find: `select ${columns} from ${messages}
       where conversation = $1 and (id = any ($2::text[]) or position = $3::bigint)`,
     /** The messages whose ids may begin with a string, the last one first. */

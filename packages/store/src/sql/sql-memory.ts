@@ -32,6 +32,15 @@ const memoryIn = (lazy: LazySql, key: string, sessionId: string): StoredMemory =
   };
   return {
     load$: ({ at } = {}) => defer(() => from(read((reader) => load(reader, at)))),
+    last$: ({ at } = {}) =>
+      defer(() =>
+        from(
+          read(({ headId, locate }) => {
+            if (at === undefined) return headId();
+            return at === null ? Promise.resolve(null) : locate(at).then(({ id }) => id);
+          }),
+        ),
+      ),
     append$: (messages, options) =>
       defer(() => {
         // Serialize the messages now: they may change while the database opens.
@@ -81,6 +90,7 @@ interface Reader {
   readonly find: (ids: readonly string[], position?: number) => Promise<readonly Found[]>;
   /** The id of the message at a position. */
   readonly idAt: (position: number) => Promise<string | null>;
+  readonly headId: () => Promise<string | null>;
   /** The message with an id, or the last one of the call with that id. Rejects with `conflict` if both are unknown. */
   readonly locate: (at: string, known?: readonly Found[]) => Promise<Found>;
   readonly unknown: (at: string) => Promise<Error>;
@@ -94,14 +104,14 @@ const readerOf = (query: Query, schema: string, key: string): Reader => {
     (await rows('find', ids.map(storedName), position)).map(foundIn);
   const idAt = async (position: number): Promise<string | null> =>
     (await find([], position))[0]?.id ?? null;
-  const unknown = async (at: string): Promise<Error> => {
-    const [row] = await rows('head');
-    return unknownPlace(at, row === undefined ? null : await idAt(numberIn(row, 'last')));
-  };
+  const headId = async (): Promise<string | null> =>
+    (await rows('head')).map(foundIn)[0]?.id ?? null;
+  const unknown = async (at: string): Promise<Error> => unknownPlace(at, await headId());
   return {
     rows,
     find,
     idAt,
+    headId,
     unknown,
     locate: async (at, known) => {
       const exact = (known ?? (await find([at]))).find(({ id }) => id === at);
@@ -131,12 +141,12 @@ const load = async (
   at: string | null | undefined,
 ): Promise<readonly Message[]> => {
   if (at === null) return [];
-  const found = at === undefined ? undefined : await locate(at);
-  const path = found === undefined ? await rows('load') : await rows('loadAt', found.position);
-  const messages = path.map((row) => parseMessage(textIn(row, 'message')));
-  // Removed since it was located: the rows are those of other branches.
-  if (found !== undefined && messages.at(-1)?.id !== found.id) throw await unknown(found.id);
-  return messages;
+  const pathTo = (id: string): Promise<readonly Row[]> => rows('loadAt', storedName(id));
+  const exact = at === undefined ? await rows('load') : await pathTo(at);
+  const isExact = at === undefined || exact.length > 0;
+  const path = isExact ? exact : await pathTo((await locate(at)).id);
+  if (at !== undefined && path.length === 0) throw await unknown(at);
+  return path.map((row) => parseMessage(textIn(row, 'message')));
 };
 
 const append = async (
