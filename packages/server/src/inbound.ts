@@ -10,14 +10,13 @@ import {
   toolOutput,
   toolResults,
 } from '@millrace/core';
-import { isRecord } from '@millrace/core/values';
+import { isFunction, isRecord, type Rule } from '@millrace/core/values';
 
-/** The error for a malformed request. Its message must not quote the request. */
-export const badRequest = (problem: string): MillraceError =>
-  new MillraceError('invalidRequest', `The request is malformed: ${problem}.`, {
-    userMessage: 'The request is malformed.',
-    status: 400,
-  });
+/** The error for a malformed request. Its message, which the client gets, must not quote the request. */
+export const badRequest = (problem: string): MillraceError => {
+  const message = `The request is malformed: ${problem}.`;
+  return new MillraceError('invalidRequest', message, { userMessage: message, status: 400 });
+};
 
 /** Reads an own property; `undefined` for inherited ones. */
 export const fieldOf = (value: unknown, key: string): unknown =>
@@ -43,32 +42,92 @@ export const messagesOf = (body: unknown): readonly unknown[] => {
   throw badRequest("'messages' must be a list");
 };
 
-/** The content of a user message with parts: its text, or its blocks if it has files. Throws on other parts. */
-export const contentOfParts = (parts: unknown): string | readonly ContentBlock[] => {
-  if (!Array.isArray(parts)) throw badRequest('the last message must have a list of parts');
-  const blocks = parts.map(blockOf);
+/** A part of a user message that is neither text nor a file as base64 data: for example a data part of the AI SDK. */
+export interface ForeignPart {
+  readonly type: string;
+  readonly [field: string]: unknown;
+}
+
+/** How parts of user messages are read that are neither text nor files as base64 data. */
+export interface PartOptions {
+  /** Returns the content that the model gets for a part, such as a text; `undefined` leaves it out. */
+  readonly convertPart?: (
+    part: ForeignPart,
+  ) => string | ContentBlock | readonly ContentBlock[] | undefined;
+  /** Called with a warning for each part that is left out, because nothing converts it. Default: the request is refused. */
+  readonly onWarning?: (warning: string) => void;
+}
+
+export const partRules: Readonly<Record<keyof PartOptions, Rule>> = {
+  convertPart: isFunction,
+  onWarning: isFunction,
+};
+
+/** The content of a user message with parts: its text, or its blocks if it has files. */
+export const contentOfParts = (
+  parts: unknown,
+  options: PartOptions = {},
+): string | readonly ContentBlock[] => {
+  const blocks = listOfParts(parts).flatMap((part, at) => blocksOf(part, at, options));
   if (blocks.some(({ type }) => type !== 'text')) return blocks;
   return notBlank(textOf({ content: blocks }));
 };
 
 /** The text of a message with parts. Throws on other parts than text, rather than ignore them silently. */
 export const textOfParts = (parts: unknown): string => {
-  if (!Array.isArray(parts)) throw badRequest('the last message must have a list of parts');
-  const blocks = parts.map(blockOf);
+  const blocks = listOfParts(parts).flatMap((part, at) => blocksOf(part, at, {}));
   if (blocks.every(({ type }) => type === 'text')) return textOf({ content: blocks });
   throw badRequest('this message may only have text parts');
 };
 
-/** Reads text, a file of the AI SDK, or an image, a recording or a document of AG-UI. */
-const blockOf = (part: unknown): ContentBlock => {
+const listOfParts = (parts: unknown): readonly unknown[] => {
+  if (Array.isArray(parts)) return parts;
+  throw badRequest('the last message must have a list of parts');
+};
+
+/** Reads text, a file of the AI SDK, or an image, a recording or a document of AG-UI; all others as the options say. */
+const blocksOf = (
+  part: unknown,
+  at: number,
+  { convertPart, onWarning }: PartOptions,
+): readonly ContentBlock[] => {
   const text = fieldOf(part, 'text');
-  if (fieldOf(part, 'type') === 'text' && typeof text === 'string') return { type: 'text', text };
+  if (fieldOf(part, 'type') === 'text' && typeof text === 'string') return [{ type: 'text', text }];
+  const file = fileBlockOf(part);
+  if (file !== undefined) return [file];
+  if (convertPart !== undefined && isForeign(part)) return convertedBlocks(convertPart(part));
+  const type = fieldOf(part, 'type');
+  const place = `part ${at + 1} of the last message`;
+  if (type === 'text') throw badRequest(`the 'text' of ${place} is not a string`);
+  if (!isForeign(part)) throw badRequest(`${place} has no 'type'`);
+  if (fileTypes.includes(part.type)) {
+    throw badRequest(`${place}, a '${part.type}', may only have base64 data`);
+  }
+  // A type with other characters could be anything.
+  const name = /^[\w.:/-]{1,64}$/u.test(part.type) ? ` '${part.type}'` : '';
+  if (onWarning === undefined)
+    throw badRequest(`${place} has the type${name}, which nothing reads`);
+  onWarning(`The part${name} of a message was left out. Convert it with 'convertPart'.`);
+  return [];
+};
+
+const fileTypes: readonly string[] = ['file', 'image', 'audio', 'video', 'document', 'binary'];
+
+const isForeign = (part: unknown): part is ForeignPart => typeof fieldOf(part, 'type') === 'string';
+
+const convertedBlocks = (
+  given: ReturnType<NonNullable<PartOptions['convertPart']>>,
+): readonly ContentBlock[] => {
+  if (given === undefined) return [];
+  if (typeof given === 'string') return [{ type: 'text', text: given, separate: true }];
+  return [given].flat();
+};
+
+const fileBlockOf = (part: unknown): ContentBlock | undefined => {
   const name = fieldOf(part, 'filename');
   const source = fieldOf(part, 'source');
   const file = isRecord(source) ? sourceOf(source) : sourceAt(fieldOf(part, 'url'));
-  if (file === undefined) {
-    throw badRequest('the last message may only have text, and files as base64 data');
-  }
+  if (file === undefined) return undefined;
   const media = /^(?:image|audio)(?=\/)/u.exec(file.mediaType ?? '')?.[0];
   if (media === 'image' || media === 'audio') return { type: media, source: file };
   return {

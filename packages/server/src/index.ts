@@ -27,3 +27,4 @@ export {
   uiMessageStreamResponse,
 } from './responses.js';
 export { type ServerSentEventsOptions, toServerSentEvents } from './to-server-sent-events.js';
+export type { ForeignPart, PartOptions } from './inbound.js';

@@ -28,7 +28,7 @@ const runOf = (body: unknown): Run => ({
 export const agUi = (options: { readonly path?: string } = {}): ChatProtocol => {
   checkOptions('agUi()', options, { path: isPath });
   const { path = '/api/ag-ui' } = options;
-  const protocol: ChatProtocol = ({ agent, approvals, masks }) => {
+  const protocol: ChatProtocol = ({ agent, approvals, masks, parts }) => {
     const taken = new Set(namesOf(agent.tools));
     const formatOf = (visit: Visit, run: Run, answered?: readonly string[]): StreamFormat => ({
       headers: agUiHeaders,
@@ -46,7 +46,7 @@ export const agUi = (options: { readonly path?: string } = {}): ChatProtocol => 
               formatOf(visit, run, answered),
             );
           }
-          const { input, ...run } = inputOfAgUi(body);
+          const { input, ...run } = inputOfAgUi(body, parts);
           const { start$, stream$ } = chat(run.threadId);
           const question = { input, ...placeOfAgUi(body), metadata: metadataOf(body, taken) };
           return start$(question).pipe(

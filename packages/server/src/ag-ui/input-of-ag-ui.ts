@@ -10,6 +10,7 @@ import {
   idOf,
   isShortId,
   messagesOf,
+  type PartOptions,
   requireObject,
   resumeInput,
   notBlank,
@@ -32,9 +33,9 @@ export interface AgUiInput {
 /**
  * Parses an AG-UI `RunAgentInput`: the text and files of its last message if that is a user message, or the results of suspended
  * tools if it is a tool message. Ignores earlier messages, the state and the client's tools. Throws an `invalidRequest`
- * error if the body is not valid, or resumes an interrupt.
+ * error if the body is not valid, or resumes an interrupt. `options` read parts of other types.
  */
-export const inputOfAgUi = (body: unknown): AgUiInput => {
+export const inputOfAgUi = (body: unknown, options?: PartOptions): AgUiInput => {
   requireObject(body);
   const resume = fieldOf(body, 'resume');
   if (Array.isArray(resume) && resume.length > 0) throw badRequest("'resume' is not supported");
@@ -44,7 +45,8 @@ export const inputOfAgUi = (body: unknown): AgUiInput => {
   const last = messages.at(-1);
   if (fieldOf(last, 'role') === 'user') {
     const content = fieldOf(last, 'content');
-    const input = typeof content === 'string' ? notBlank(content) : contentOfParts(content);
+    const input =
+      typeof content === 'string' ? notBlank(content) : contentOfParts(content, options);
     return { input, threadId, runId };
   }
   if (fieldOf(last, 'role') !== 'tool') {

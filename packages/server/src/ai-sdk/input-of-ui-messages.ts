@@ -11,6 +11,7 @@ import {
   idOf,
   isShortId,
   messagesOf,
+  type PartOptions,
   requireObject,
   resumeInput,
 } from '../inbound.js';
@@ -30,16 +31,16 @@ export interface UiMessagesInput {
 /**
  * Parses the request body of the AI SDK's chat transport: the text and the files of its last message if that is a user
  * message, or the outputs of suspended tools if it is an assistant message. Ignores the content of earlier messages: the
- * session has it. Throws an `invalidRequest` error if the body is not valid.
+ * session has it. Throws an `invalidRequest` error if the body is not valid. `options` read its data parts and other parts.
  */
-export const inputOfUiMessages = (body: unknown): UiMessagesInput => {
+export const inputOfUiMessages = (body: unknown, options?: PartOptions): UiMessagesInput => {
   requireObject(body);
   const last = uiMessagesOf(body).at(-1);
   const chatId = idOf(fieldOf(body, 'id'), 'id');
   if (last === undefined && isRegenerate(body)) return { input: '', chatId };
   const parts = fieldOf(last, 'parts');
   if (fieldOf(last, 'role') === 'user') {
-    return { input: contentOfParts(parts), chatId };
+    return { input: contentOfParts(parts, options), chatId };
   }
   const { messageId } = answerOfUiMessages(body);
   if (!Array.isArray(parts)) throw badRequest('the last message must have a list of parts');

@@ -77,7 +77,7 @@ describe('the handler of approvals', () => {
     const { handle, verdicts, leave } = await filed();
     expect(await error(await handle(post(body())))).toEqual([
       400,
-      { error: 'The request is malformed.' },
+      { error: expect.stringMatching(/^The request is malformed: ./) },
     ]);
     expect(verdicts).toEqual([]);
     leave();

@@ -17,7 +17,7 @@ import { lastSeen } from './rejoining.js';
 /** The routes for clients of the AI SDK, below `path`. */
 export const aiSdkRoutes =
   (path: string, target: 6 | 7): ChatProtocol =>
-  ({ approvals, masks }) => {
+  ({ approvals, masks, parts }) => {
     const formatFor =
       (visit: Visit) =>
       (client: Client, answered?: readonly string[]): StreamFormat => ({
@@ -42,7 +42,7 @@ export const aiSdkRoutes =
               formatFor(visit)({ messageId }, answered),
             );
           }
-          const { input, chatId, ...client } = inputOfUiMessages(body);
+          const { input, chatId, ...client } = inputOfUiMessages(body, parts);
           const { start$, stream$ } = chat(chatId);
           return start$({ input, ...placeOfUiMessages(body) }).pipe(
             concatMap((callId) => stream$(callId, formatFor(visit)(client))),

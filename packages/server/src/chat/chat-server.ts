@@ -17,15 +17,22 @@ import { firstValueFrom, lastValueFrom, noop, type Observable } from 'rxjs';
 import type { ApprovalQueue } from '../approvals/approval-queue.js';
 import type { UserLimits } from '../limits/index.js';
 import { type MaskOptions, maskRules } from '../masks.js';
+import { type PartOptions, partRules } from '../inbound.js';
 import { createConversations } from './conversations.js';
-import type { Authenticator } from './guard.js';
+import { callOptionsLayer, type ForRequest } from './for-request.js';
+import { type Authenticator, refused } from './guard.js';
 import type { PlacesOptions } from './places.js';
 import { type ChatProtocol, isPath, type ServerOfRoutes } from './protocol.js';
 import { type AccessEntry, createRoutes } from './routes.js';
 import type { OnDisconnect } from './runs.js';
 
 /** Options of `chatServer`. */
-export interface ChatServerOptions extends Pick<MaskOptions, 'onToolError'>, PlacesOptions {
+export interface ChatServerOptions
+  extends
+    Pick<MaskOptions, 'onToolError'>,
+    Pick<PartOptions, 'convertPart'>,
+    ForRequest,
+    PlacesOptions {
   /**
    * Where conversations and calls are kept, such as `openFiles(directory)` of `@millrace/store`: they then outlast the
    * process, and calls that it left are resumed. Close it after the server. Default: in this process only.
@@ -64,7 +71,8 @@ export interface ChatServerOptions extends Pick<MaskOptions, 'onToolError'>, Pla
   readonly keepCallsMs?: number;
   /**
    * Called with each error, once: of a call, with its id, even if it has no client; of the store; of a refused request
-   * if the server is to blame. Default: none. Clients only get the `userMessage`.
+   * if the server is to blame or the request is malformed; and with a warning if a part of a message is left out. Default:
+   * none. Clients only get the `userMessage`.
    */
   readonly onError?: (error: MillraceError, callId?: string) => void;
   /** Called at the end of each response. */
@@ -101,8 +109,17 @@ export const chatServer = (agent: Agent, options: ChatServerOptions = {}): ChatS
     agent,
     approvals: given.approvals,
     masks: defined({ onToolError: given.onToolError }),
+    parts: {
+      ...defined({ convertPart: given.convertPart }),
+      onWarning: (warning) => {
+        report(refused(400, warning));
+      },
+    },
   };
-  const layers = protocols.flatMap(({ use }) => use?.(served) ?? []);
+  const layers = [
+    ...protocols.flatMap(({ use }) => use?.(served) ?? []),
+    ...(given.callOptions === undefined ? [] : [callOptionsLayer(given.callOptions)]),
+  ];
   const conversations = createConversations(layers.length === 0 ? agent : agent.with(...layers), {
     store: { calls: createCallStore(inProcessCalls()), sessions: inProcessSessions() },
     onDisconnect: 'continue',
@@ -193,6 +210,9 @@ const rules: Readonly<Record<keyof ChatServerOptions, Rule>> = {
   unknownHistory: oneOf('refuse', 'take'),
   loneQuestion: oneOf('atHead', 'begins'),
   onToolError: maskRules.onToolError,
+  convertPart: partRules.convertPart,
+  metadata: isFunction,
+  callOptions: isFunction,
 };
 
 const servers = new WeakMap<Agent, ChatServer>();

@@ -126,7 +126,7 @@ export const failure = (
   const error = asError(cause);
   const known = statuses[error.code];
   const status = known === undefined ? 500 : (error.status ?? known);
-  if (status >= 500 || error.code === 'refused') report(error);
+  if (status >= 500 || status === 400 || error.code === 'refused') report(error);
   const response = toResponse(error, status);
   const { code, retryAfterMs } = error;
   if (code === 'busy' && retryAfterMs !== undefined) {

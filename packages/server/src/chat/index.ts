@@ -15,5 +15,7 @@ export type {
   StreamFormat,
   Visit,
 } from './protocol.js';
+export type { CallMetadata, CallRequest, ForRequest } from './for-request.js';
+export type { ForeignPart, PartOptions } from '../inbound.js';
 export type { AccessEntry } from './routes.js';
 export type { OnDisconnect } from './runs.js';

@@ -3,6 +3,7 @@ import type { Rule } from '@millrace/core/values';
 import type { Observable, OperatorFunction } from 'rxjs';
 import type { ApprovalQueue } from '../approvals/approval-queue.js';
 import type { VerdictOfClient } from '../approvals/read-verdict.js';
+import type { PartOptions } from '../inbound.js';
 import type { MaskOptions } from '../masks.js';
 import type { AskedAlone } from './alone.js';
 import type { Asked, Run } from './conversations.js';
@@ -23,6 +24,8 @@ export interface ServerOfRoutes {
   readonly approvals: ApprovalQueue | undefined;
   /** For the encoders: what clients see of errors. */
   readonly masks: MaskOptions;
+  /** For the decoders: how parts of messages are read that are neither text nor files. */
+  readonly parts: PartOptions;
 }
 
 /** Answers requests for a path. Hosts, origins and users are checked before. */

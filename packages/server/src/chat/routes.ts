@@ -31,6 +31,7 @@ import {
   userOf$,
   wrongMethod,
 } from './guard.js';
+import { type CallMetadata, type ForRequest, requestMetadata$ } from './for-request.js';
 import type { AskedAlone } from './alone.js';
 import type {
   AskedOfChat,
@@ -63,7 +64,7 @@ export interface AccessEntry {
   readonly callId?: string;
 }
 
-interface RoutesOptions {
+interface RoutesOptions extends Pick<ForRequest, 'metadata'> {
   readonly served: ServerOfRoutes;
   readonly path: string;
   readonly protocols: readonly ChatProtocol[];
@@ -83,6 +84,8 @@ type Leave = (how: 'ended' | 'cancelled') => void;
 /** A request that is being answered. */
 interface Answering {
   readonly request: Request;
+  /** `undefined` until it is read. */
+  body: unknown;
   user: string | undefined;
   route: Route | undefined;
   /** The call that the response streams, and what is called when its reader has left or has read to the end. */
@@ -116,9 +119,15 @@ export const createRoutes = (
     );
     return new Response(body, { headers });
   };
-  const aloneOf = (answering: Answering, asked: AskedAlone): CallAlone => {
-    const { user, request } = answering;
-    const metadata = metadataOf(asked, user);
+  const metadataOf$ = (
+    { request, body, user }: Answering,
+    { metadata }: Pick<AskedOfChat, 'metadata'>,
+  ): Observable<CallMetadata> =>
+    requestMetadata$(options.metadata, { request, body, ...(user !== undefined && { user }) }).pipe(
+      map((own) => ({ ...own, ...metadata, ...(user !== undefined && { userId: user }) })),
+    );
+  const aloneOf = (answering: Answering, asked: AskedAlone, metadata: CallMetadata): CallAlone => {
+    const { request } = answering;
     const { event$, free } = conversations.alone({ ...asked, metadata });
     return {
       follow$: event$().pipe(takeUntil(left$(request)), finalize(free)),
@@ -150,7 +159,9 @@ export const createRoutes = (
       id,
       follow$,
       start$: (asked) =>
-        conversations.start$(sessionId, { ...asked, metadata: metadataOf(asked, user) }),
+        metadataOf$(answering, asked).pipe(
+          concatMap((metadata) => conversations.start$(sessionId, { ...asked, metadata })),
+        ),
       decide$: (verdicts) =>
         approvals === undefined
           ? throwError(() => notFound())
@@ -196,9 +207,14 @@ export const createRoutes = (
       user,
       left$: left$(request),
       ids,
-      body$: body$(request, options.maxBytes),
+      body$: body$(request, options.maxBytes).pipe(
+        tap((body) => {
+          answering.body = body;
+        }),
+      ),
       chat: (id) => chatOf(answering, id),
-      alone$: (asked) => defer(() => of(aloneOf(answering, asked))),
+      alone$: (asked) =>
+        metadataOf$(answering, asked).pipe(map((metadata) => aloneOf(answering, asked, metadata))),
       chatOf$: (callId) =>
         conversations.sessionOf$(callId).pipe(
           map((sessionId) => {
@@ -236,6 +252,7 @@ export const createRoutes = (
       const crossing = crossOrigin(request, options.origins);
       const answering: Answering = {
         request,
+        body: undefined,
         user: undefined,
         route: undefined,
         streams: undefined,
@@ -275,14 +292,6 @@ export const createRoutes = (
       );
     });
 };
-
-const metadataOf = (
-  { metadata }: Pick<AskedOfChat, 'metadata'>,
-  user: string | undefined,
-): Readonly<Record<string, string>> => ({
-  ...metadata,
-  ...(user === undefined ? {} : { userId: user }),
-});
 
 const isEventStream = (headers: Headers): boolean =>
   headers.get('content-type')?.startsWith('text/event-stream') === true;

@@ -551,7 +551,7 @@ describe('a request for a chat completion that is refused', () => {
       { role: 'tool', tool_call_id: 'a', content: 'x' },
     ];
     const history = await post(server, '/chat/completions', JSON.stringify({ messages }));
-    expect([history.status, errors]).toEqual([400, []]);
+    expect([history.status, errors]).toEqual([400, ['invalidRequest', 'invalidRequest']]);
   });
 
   it('is for another model', async () => {

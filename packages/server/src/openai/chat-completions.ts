@@ -67,7 +67,7 @@ const readRequest = (body: unknown, served: Served) => {
     },
   });
   if ((fieldOf(body, 'n') ?? 1) !== 1) throw refuse("Only 'n': 1 is supported.", 'n');
-  const entries = entriesOfChat(fieldOf(body, 'messages'));
+  const entries = entriesOfChat(fieldOf(body, 'messages'), served.parts);
   const { instructions, history, input } = conversationOf(entries, false);
   return {
     input,

@@ -1,4 +1,4 @@
-import { checkOptions, isText } from '@millrace/core/values';
+import { checkOptions, defined, isText } from '@millrace/core/values';
 import { defer, of } from 'rxjs';
 import { type ChatProtocol, isPath, type Route } from '../chat/protocol.js';
 import { namesOf } from '../client-tools.js';
@@ -23,10 +23,16 @@ export interface OpenAiOptions {
 export const openAi = (options: OpenAiOptions = {}): ChatProtocol => {
   checkOptions('openAi()', options, { path: isPath, model: isText });
   const path = (options.path ?? '/v1').replace(/\/+$/u, '');
-  const protocol: ChatProtocol = ({ agent, approvals, masks }) => {
+  const protocol: ChatProtocol = ({ agent, approvals, masks, parts }) => {
     const asked = approvals?.chat.openAi;
     const model = options.model ?? agent.name;
-    const served = { model, toolNames: new Set(namesOf(agent.tools)), approvals: asked };
+    const { convertPart } = parts;
+    const served = {
+      model,
+      toolNames: new Set(namesOf(agent.tools)),
+      approvals: asked,
+      parts: defined({ convertPart }),
+    };
     return [
       ...modelRoutes(path, model),
       ...chatCompletionRoutes(path, served, masks),

@@ -8,7 +8,7 @@ import {
   type ToolResultBlock,
 } from '@millrace/core';
 import { exactJson, isRecord, toolInput } from '@millrace/core/values';
-import { contentOfParts, fieldOf, isShortId } from '../inbound.js';
+import { contentOfParts, fieldOf, isShortId, type PartOptions } from '../inbound.js';
 import { plainJson } from '../plain-json.js';
 import { assertShallow, refuse } from './refusals.js';
 
@@ -20,7 +20,7 @@ export type Entry =
   | { readonly from: 'tool'; readonly result: ToolResultBlock };
 
 /** Reads the `messages` of a chat completion. */
-export const entriesOfChat = (messages: unknown): readonly Entry[] =>
+export const entriesOfChat = (messages: unknown, options?: PartOptions): readonly Entry[] =>
   listOf(messages, 'messages').flatMap((message, index): readonly Entry[] => {
     const place = `messages[${index}]`;
     const content = fieldOf(message, 'content');
@@ -29,7 +29,7 @@ export const entriesOfChat = (messages: unknown): readonly Entry[] =>
       case 'developer':
         return [{ from: 'system', text: textIn(content, place) }];
       case 'user':
-        return userEntry(content, place);
+        return userEntry(content, place, options);
       case 'assistant':
         return [
           ...textEntry(textIn(content ?? '', place)),
@@ -45,15 +45,21 @@ export const entriesOfChat = (messages: unknown): readonly Entry[] =>
   });
 
 /** Reads the `input` of a response. */
-export const entriesOfInput = (input: unknown): readonly Entry[] =>
+export const entriesOfInput = (input: unknown, options?: PartOptions): readonly Entry[] =>
   typeof input === 'string'
     ? userEntry(input, 'input')
-    : listOf(input, 'input').flatMap((item, index) => itemEntries(item, `input[${index}]`));
+    : listOf(input, 'input').flatMap((item, index) =>
+        itemEntries(item, `input[${index}]`, options),
+      );
 
-const itemEntries = (item: unknown, place: string): readonly Entry[] => {
+const itemEntries = (
+  item: unknown,
+  place: string,
+  options: PartOptions | undefined,
+): readonly Entry[] => {
   switch (fieldOf(item, 'type') ?? 'message') {
     case 'message':
-      return entriesOfItemMessage(item, place);
+      return entriesOfItemMessage(item, place, options);
     case 'function_call':
       return [callEntry(fieldOf(item, 'call_id'), item, place)];
     case 'function_call_output':
@@ -74,14 +80,18 @@ const itemEntries = (item: unknown, place: string): readonly Entry[] => {
   }
 };
 
-const entriesOfItemMessage = (item: unknown, place: string): readonly Entry[] => {
+const entriesOfItemMessage = (
+  item: unknown,
+  place: string,
+  options: PartOptions | undefined,
+): readonly Entry[] => {
   const content = fieldOf(item, 'content');
   switch (fieldOf(item, 'role')) {
     case 'system':
     case 'developer':
       return [{ from: 'system', text: textIn(content, place) }];
     case 'user':
-      return userEntry(content, place);
+      return userEntry(content, place, options);
     case 'assistant':
       return textEntry(textIn(content, place));
     default:
@@ -97,8 +107,8 @@ const listOf = (value: unknown, param: string): readonly unknown[] => {
   return value;
 };
 
-const userEntry = (content: unknown, place: string): readonly Entry[] => {
-  const blocks = blocksOf(content, place);
+const userEntry = (content: unknown, place: string, options?: PartOptions): readonly Entry[] => {
+  const blocks = blocksOf(content, place, options);
   return blocks.length === 0 ? [] : [{ from: 'user', content: blocks }];
 };
 
@@ -145,12 +155,16 @@ const textIn = (content: unknown, place: string): string => {
     .join('');
 };
 
-const blocksOf = (content: unknown, place: string): readonly ContentBlock[] => {
+const blocksOf = (
+  content: unknown,
+  place: string,
+  options: PartOptions | undefined,
+): readonly ContentBlock[] => {
   if (typeof content === 'string') return content === '' ? [] : [textBlock(content)];
   const parts = listOf(content, `${place}.content`).map(partOf);
   if (parts.every((part) => fieldOf(part, 'text') === '')) return [];
   try {
-    const read = contentOfParts(parts);
+    const read = contentOfParts(parts, options);
     return typeof read === 'string' ? [textBlock(read)] : [read].flat().filter(isBlock);
   } catch (error) {
     if (!isMillraceError(error)) throw error;

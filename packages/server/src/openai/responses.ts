@@ -331,7 +331,9 @@ const readRequest = (body: unknown, served: Served) => {
   const items = fieldOf(body, 'input');
   const decisions = served.approvals?.decisionsIn(items, continues) ?? [];
   const messages =
-    decisions.length > 0 ? noMessages : conversationOf(entriesOfInput(items), continues);
+    decisions.length > 0
+      ? noMessages
+      : conversationOf(entriesOfInput(items, served.parts), continues);
   const given = fieldOf(body, 'instructions') ?? undefined;
   if (given !== undefined && typeof given !== 'string') {
     throw refuse("'instructions' must be a string.", 'instructions');

@@ -1,6 +1,6 @@
 import type { CallOptions, Reply, Usage } from '@millrace/core';
 import { isRecord } from '@millrace/core/values';
-import { fieldOf } from '../inbound.js';
+import { fieldOf, type PartOptions } from '../inbound.js';
 import { type ClientTool, readClientTools } from '../client-tools.js';
 import type { AskedFor } from './asked-for.js';
 import type { OpenAiApprovals } from './decisions.js';
@@ -26,6 +26,8 @@ export interface Served {
   readonly model: string;
   readonly toolNames: ReadonlySet<string>;
   readonly approvals: OpenAiApprovals | undefined;
+  /** Parts that nothing converts are refused, as the API does. */
+  readonly parts: Pick<PartOptions, 'convertPart'>;
 }
 
 export const settingsOf = (
