@@ -36,7 +36,7 @@ import {
   tool,
 } from './index.js';
 import { finish, marbles, record, scriptedModel, text, toolCall } from './testing/index.js';
-import { strictHistory } from './memories/conversation.js';
+import { strictHistory } from './memories/repair.js';
 import { sessions } from './layers/sessions/index.js';
 import { journal } from './journal/index.js';
 import { jsonSchema } from './schema/index.js';

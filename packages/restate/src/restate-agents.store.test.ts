@@ -198,20 +198,27 @@ describe('a session', () => {
 
   it('is continued with the results that it waits for', async () => {
     const ask = tool({ name: 'ask', description: 'Asks.', run: () => suspend('Which city?') });
-    const model = scriptedModel([toolCall('ask')], [text('Oslo it is.')]);
+    const model = scriptedModel(
+      [toolCall('ask')],
+      [text('Oslo it is.')],
+      [toolCall('ask')],
+      [text('Fine.')],
+    );
     await serve(createAgent({ name: 'suspends', model, tools: [ask] }), await newStore());
     const { body } = await server.call('/suspends/s/call', { input: 'Book a table.' });
     expect(body).toMatchObject({ reason: 'suspended' });
-    const early = await server.call('/suspends/s/call', { input: 'Well?' });
-    expect(early).toMatchObject({
-      status: 409,
-      body: { message: expect.stringMatching(/^invalidResume: The session is suspended/) },
-    });
     const input = toolResults({ call_1_0: 'Oslo.' });
     expect(textOfReply(await server.call('/suspends/s/call', { input }))).toBe('Oslo it is.');
     // Such as results that were sent with a delay, as a deadline.
     const late = await server.call('/suspends/s/call', { input });
     expect(late).toMatchObject({ body: { message: expect.stringMatching(/^invalidResume: /) } });
+    // A message instead of the results cancels what waits.
+    await server.call('/suspends/t/call', { input: 'Book a table.' });
+    expect(textOfReply(await server.call('/suspends/t/call', { input: 'No.' }))).toBe('Fine.');
+    expect(await server.call('/suspends/t/call', { input })).toMatchObject({
+      status: 409,
+      body: { message: expect.stringContaining('was cancelled') },
+    });
   });
 
   it('goes on after a call that was cancelled', async () => {

@@ -415,7 +415,9 @@ describe('T13: a suspension below the top', () => {
       'suspendBelow',
     );
     const session = sessionOf(process, make());
-    await expect(session.call('And?')).rejects.toThrow(`toolResults({ '${id}': result })`);
+    await expect(session.call('And?', { onSuspended: 'refuse' })).rejects.toThrow(
+      `toolResults({ '${id}': result })`,
+    );
     await expect(session.call(toolResults({ [id]: 1, [`${id}2`]: 2 }))).rejects.toThrow(id);
     expect(process.effects).toHaveLength(1);
   });

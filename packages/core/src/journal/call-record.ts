@@ -181,6 +181,8 @@ export const sessionIn = (
 export interface QueueRecord extends Place {
   readonly as: 'seated' | 'superseded' | 'interrupted';
   readonly message?: string;
+  /** What differs from the default of the session. */
+  readonly onSuspended?: 'cancel' | 'refuse';
 }
 
 export const queueStep = 'seat';
@@ -191,6 +193,7 @@ export const isQueueRecord = (written: unknown): written is QueueRecord =>
     message: isOptional(isString),
     after: isOptional((after) => after === null || isString(after)),
     replaces: isOptional(isString),
+    onSuspended: isOptional((mode) => mode === 'cancel' || mode === 'refuse'),
   });
 
 export const queueForm: StepForm<QueueRecord> = { isWritten: isQueueRecord };

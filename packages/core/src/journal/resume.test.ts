@@ -32,7 +32,7 @@ import {
   type Session,
   sessions,
 } from '../layers/sessions/index.js';
-import { strictHistory } from '../memories/conversation.js';
+import { strictHistory } from '../memories/repair.js';
 import { jsonSchema } from '../schema/index.js';
 import { begun, journalIn, storeWith } from './stored-calls.test-support.js';
 

@@ -33,11 +33,13 @@ import { appended$, loadAt$, type Memory, noMemory } from '../values/memory.js';
 import type { Place } from '../values/message-tree.js';
 import { defined } from '../values/options.js';
 import type { Message, ToolMessage, ToolResultBlock, ToolCallBlock } from '../values/message.js';
-import { textBlock, textOf, toolCallsOf } from '../values/message.js';
+import { textOf } from '../values/message.js';
 import { cutObservation, rejectedResult } from '../values/tool-output.js';
 import { suspensionsOf } from '../phases/acting.js';
 import { remember$ } from '../phases/remember.js';
-import { failed$, outcome, progress, unpaired } from '../run.js';
+import { failed$, outcome, progress } from '../run.js';
+import { cancellationOf, goneOn, isCancellation, type OnSuspended } from './cancel-suspended.js';
+import { paired, repaired } from './repair.js';
 import { isMessage, isToolResult } from '../values/shape.js';
 import { cell, recorded } from '../step.js';
 import {
@@ -156,7 +158,7 @@ const keptOnFailure$ = (opened: Call, context: LayerContext, error: unknown): Ob
 };
 
 const kept$ = (
-  { memory, history, input }: Call,
+  { memory, history, input, late }: Call,
   { hooks, local }: LayerContext,
 ): Observable<never> =>
   defer(() => {
@@ -172,49 +174,70 @@ const kept$ = (
       { id: `${message.id}/results`, role: 'tool', content: results },
     ]);
     const lacking = [...messages.slice(stored), ...begun];
-    // Results for suspended tools can be passed again.
-    const place = { iteration: hooks.iteration(), late: [] };
+    // Results for suspended tools can be passed again. What the message has cancelled stays so, as the message stays.
+    const place = { iteration: hooks.iteration(), late: late.filter(isCancellation) };
     return remember$({ memory, hooks }, place, paired(lacking), true);
   });
 
 /** The earlier conversation, from memory or the caller, with the results for suspended tools. */
 const earlier$ = (
-  { memory, input: given, options, late: past }: Call,
-  { call, hooks, local }: Pick<LayerContext, 'call' | 'hooks' | 'local'>,
+  call: Call,
+  context: Pick<LayerContext, 'call' | 'hooks' | 'local'>,
   /** Whether the call runs: only then results are taken. */
   willRun: boolean,
 ): Observable<Conversation> => {
-  const { results: brought, input } = splitInput(given);
-  const results = willRun ? brought : undefined;
-  const { maxObservation } = limitsOf(options.limits);
+  const { memory, input, late } = call;
+  const { local } = context;
   const { messages } = local(givenHistory);
   const past$: Observable<Past> =
     messages === undefined ? loaded$(memory, local(placed).after) : of({ messages });
   return past$.pipe(
     concatMap(({ messages: earlier, ...after }) => {
-      const history = repaired(
-        usable(earlier, results === undefined ? input : given, call),
-        hooks,
-        local(strictness).isStrict,
-      );
-      if (willRun) assertResumes(history, results, input.length === 0);
-      if (results === undefined) return of({ history, late: past, ...after });
-      // Results for the calls below a tool call come through its own.
-      const below = waitingTools(history).flatMap(suspensionsOf);
-      const ids = new Set(below.map(({ toolCall }) => toolCall.id));
-      const content = results.content.filter(({ toolCallId }) => !ids.has(toolCallId));
-      if (content.length === 0) return of({ history, late: past, ...after });
-      return brought$(hooks, history, { ...results, content }).pipe(
-        map((edited) => cutResults(edited, maxObservation)),
-        map((late) => ({
-          history: withResults([...history, late]),
-          late: [...past, late],
+      const own = willRun ? input : splitInput(input).input;
+      const history = repaired(usable(earlier, own, context.call), context.hooks, context);
+      if (!willRun) return of({ history, late, ...after });
+      return settled$({ history, ...after }, call, context).pipe(
+        map((settled) => ({
+          history: settled.length === 0 ? history : withResults([...history, ...settled]),
+          late: [...late, ...settled],
           ...after,
         })),
       );
     }),
   );
 };
+
+/** What settles suspended tool calls: the results of the input, and error results if it has a message instead. */
+const settled$ = (
+  { history, after }: Pick<Call, 'after' | 'history'>,
+  { input: given, options }: Pick<Call, 'input' | 'options'>,
+  { hooks, local }: Pick<LayerContext, 'hooks' | 'local'>,
+): Observable<readonly ToolMessage[]> => {
+  const { results, input } = splitInput(given);
+  const isAlone = input.length === 0;
+  const mayLack = !isAlone && local(suspended).mode === 'cancel';
+  assertResumes(history, results, { isAlone, mayLack });
+  const brought = results?.content ?? [];
+  const ids = new Set(brought.map(({ toolCallId }) => toolCallId));
+  const cancellation = mayLack ? cancellationOf(history, after, goneOn, ids) : undefined;
+  // Results for the calls below a tool call come through its own.
+  const below = waitingTools(history).flatMap(suspensionsOf);
+  const others = new Set(below.map(({ toolCall }) => toolCall.id));
+  const content = brought.filter(({ toolCallId }) => !others.has(toolCallId));
+  const { maxObservation } = limitsOf(options.limits);
+  const late = [
+    ...(cancellation === undefined ? [] : [cancellation]),
+    ...(results === undefined || content.length === 0 ? [] : [{ ...results, content }]),
+  ];
+  return from(late).pipe(
+    concatMap((message) => brought$(hooks, history, message)),
+    map((message) => cutResults(message, maxObservation)),
+    toArray(),
+  );
+};
+
+/** What a message means for tools that wait. A call without a session refuses it: it has no memory for their results. */
+export const suspended = cell('call', (): { mode: OnSuspended } => ({ mode: 'refuse' }));
 
 export const givenHistory = cell('call', (): { messages?: readonly Message[] } => ({}));
 
@@ -295,29 +318,12 @@ const after$ = (
 ): Observable<ToolResultBlock> => {
   const after = { type: 'postActing', toolCall, result, ms: 0 } as const;
   return hooks.emit$(0, after, (event) => {
-    if (event !== undefined) return { ...event.result, toolCallId: toolCall.id };
-    const rejected = rejectedResult(toolCall.id);
+    const own = defined({ cancelled: result.cancelled });
+    if (event !== undefined) return { ...event.result, toolCallId: toolCall.id, ...own };
+    const rejected = { ...rejectedResult(toolCall.id), ...own };
     hooks.report(0, { ...after, result: rejected });
     return rejected;
   });
-};
-
-const repaired = (
-  history: readonly Message[],
-  { report }: Pick<Hooks, 'report'>,
-  isStrict: boolean,
-): readonly Message[] => {
-  const fault = unpaired(history);
-  if (fault === undefined) return history;
-  if (isStrict) {
-    throw new MillraceError(
-      'memory',
-      `The history contains ${fault}. Without strictHistory(), Millrace repairs it.`,
-    );
-  }
-  const message = `The history contains ${fault}. Tool calls without a result got an error result.`;
-  report(0, { type: 'warning', message });
-  return paired(history);
 };
 
 interface HistoryLayer extends Layer {
@@ -360,41 +366,3 @@ export const historyIn = (use: Use = []): readonly InputMessage[] | undefined =>
 
 const isHistory = (layer: Layer): layer is HistoryLayer =>
   layer.name === 'history' && 'messages' in layer && Array.isArray(layer.messages);
-
-const strictness = cell('call', () => ({ isStrict: false }));
-
-/** Errors with `memory` if a tool call of the history has no result, instead of repairing it with a `warning`. */
-export const strictHistory = (): Layer =>
-  trusted({
-    name: 'strictHistory',
-    priority: 59,
-    call: (context) => (next) => (call) => {
-      context.local(strictness).isStrict = true;
-      return next(call);
-    },
-  });
-
-/** Pairs each tool call with exactly one result: adds error results, and drops results without a tool call. */
-const paired = (messages: readonly Message[]): readonly Message[] =>
-  messages.flatMap((message, index): readonly Message[] => {
-    if (message.role === 'tool') return [];
-    const uses = message.role === 'assistant' ? toolCallsOf(message) : [];
-    if (uses.length === 0) return [message];
-    const after = messages.slice(index + 1);
-    const end = after.findIndex(({ role }) => role !== 'tool');
-    const answers = after
-      .slice(0, end === -1 ? undefined : end)
-      .filter((answer): answer is ToolMessage => answer.role === 'tool');
-    const results = answers.flatMap(({ content }) => content);
-    const content = uses.map(
-      ({ id }) => results.find((it) => it.toolCallId === id) ?? noResult(id),
-    );
-    return [message, { id: answers[0]?.id ?? `${message.id}/results`, role: 'tool', content }];
-  });
-
-const noResult = (toolCallId: string): ToolResultBlock => ({
-  type: 'tool_result',
-  toolCallId,
-  content: [textBlock('No result: the call ended first. The tool may have run.')],
-  isError: true,
-});

@@ -17,7 +17,7 @@ import {
   toolResults,
   watch,
 } from '../index.js';
-import { strictHistory } from './conversation.js';
+import { strictHistory } from './repair.js';
 import { unpaired } from '../run.js';
 import { record, type ScriptedModel, scriptedModel, text, toolCall } from '../testing/index.js';
 import { asAgent, handoff, hub } from '../layers/teams/index.js';

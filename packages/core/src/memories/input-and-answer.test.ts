@@ -120,7 +120,7 @@ describe('inputAndAnswer', () => {
     await expect(
       sessions(agent, { memory: inputAndAnswer(inner) })
         .open('s')
-        .call('Well?'),
+        .call('Well?', { onSuspended: 'refuse' }),
     ).rejects.toMatchObject({ code: 'invalidResume' });
     const reply = await sessions(agent, { memory: inputAndAnswer(inner) })
       .open('s')

@@ -12,7 +12,7 @@ import {
   toolOutput,
   toolResults,
 } from '../index.js';
-import { strictHistory } from './conversation.js';
+import { strictHistory } from './repair.js';
 import { unpaired } from '../run.js';
 import { withResults } from './suspend.js';
 import { jsonSchema } from '../schema/index.js';
@@ -173,7 +173,7 @@ describe('T13: a tool that suspends', () => {
       ],
     ] as const;
     for (const [input, message] of cases) {
-      await expect(session.call(input)).rejects.toMatchObject({
+      await expect(session.call(input, { onSuspended: 'refuse' })).rejects.toMatchObject({
         code: 'invalidResume',
         message: expect.stringContaining(message),
       });
@@ -360,9 +360,9 @@ describe('T13: who may bring the result of a suspended tool call', () => {
       await expect(session.call(refused)).rejects.toMatchObject({ code: 'invalidResume' });
     }
     // A part is no turn of the conversation.
-    await expect(session.call([toolResults({ theirs: 3 }), 'And now?'])).rejects.toMatchObject({
-      code: 'invalidResume',
-    });
+    await expect(
+      session.call([toolResults({ theirs: 3 }), 'And now?'], { onSuspended: 'refuse' }),
+    ).rejects.toMatchObject({ code: 'invalidResume' });
     const part = await session.call(toolResults({ theirs: 3 }));
     expect([part.reason, part.suspensions?.map(({ toolCall }) => toolCall.id)]).toEqual([
       'suspended',

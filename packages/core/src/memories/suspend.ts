@@ -24,6 +24,7 @@ import {
   type ToolMessage,
   type ToolResultBlock,
   type ToolCallBlock,
+  textOf,
   toolCallsOf,
 } from '../values/message.js';
 import { suspendedOutput, type ToolOutput, toOutput, toToolRun } from '../values/tool-output.js';
@@ -79,7 +80,7 @@ export const suspensionsIn = (messages: readonly Message[]): readonly Suspension
 /** A tool call with its result, or the promise of one. */
 type Suspended = Parameters<typeof suspensionsOf>[0];
 
-const suspendedIn = (messages: readonly Message[]): readonly Suspended[] => {
+export const suspendedIn = (messages: readonly Message[]): readonly Suspended[] => {
   const uses = usesIn(messages);
   return messages.flatMap(results).flatMap((result) => {
     const toolCall = uses.get(result.toolCallId);
@@ -225,14 +226,15 @@ export const suspensionId = ({ callId, rootId }: CallInfo, toolCallId: string): 
 export const assertResumes = (
   history: readonly Message[],
   brought: ToolMessage | undefined,
-  isAlone: boolean,
+  { isAlone, mayLack }: { readonly isAlone: boolean; readonly mayLack: boolean },
 ): void => {
   const suspensions = suspensionsIn(history);
   const waiting = suspensions.map(({ toolCall }) => toolCall.id);
   const results = brought?.content ?? [];
   const given = results.map(({ toolCallId }) => toolCallId);
   const unknown = given.find((id) => !waiting.includes(id));
-  if (unknown !== undefined) throw notAwaited(unknown, waiting);
+  if (unknown !== undefined)
+    throw cancelledBefore(history, unknown) ?? notAwaited(unknown, waiting);
   const ofClient = results.filter(({ from: by }) => by === 'client').map((it) => it.toolCallId);
   const barred = suspensions.find(
     ({ from: by, toolCall: { id } }) => by !== 'client' && ofClient.includes(id),
@@ -241,11 +243,21 @@ export const assertResumes = (
   const twice = given.find((id, index) => given.indexOf(id) !== index);
   if (twice !== undefined) throw refused(`There are two results for the tool call '${twice}'.`);
   const missing = suspensions.filter(({ toolCall }) => !given.includes(toolCall.id));
+  if (missing.length === 0 || mayLack) return;
   // Those for clients and those for the program may come apart.
   const rest = missing.map((it) => it.from);
   const isPart = given.length > 0 && isAlone;
   const isOfRest = (it: Suspension): boolean => rest.includes(it.from) && !missing.includes(it);
-  if (missing.length > 0 && (!isPart || suspensions.some(isOfRest))) throw lacking(missing);
+  if (!isPart || suspensions.some(isOfRest)) throw lacking(missing);
+};
+
+const cancelledBefore = (history: readonly Message[], id: string): MillraceError | undefined => {
+  const result = history.flatMap(results).findLast(({ cancelled = [] }) => cancelled.includes(id));
+  if (result === undefined) return undefined;
+  return refused(
+    `The tool call '${id}' was cancelled before its result came, so it takes none. The model has read: ${textOf(result)}`,
+    'This is no longer waiting for an answer.',
+  );
 };
 
 const forProgram = ({ toolCall: { id, name } }: Suspension): MillraceError =>
@@ -257,7 +269,7 @@ const forProgram = ({ toolCall: { id, name } }: Suspension): MillraceError =>
 const lacking = (missing: readonly Suspension[]): MillraceError => {
   const ids = missing.map(({ toolCall }) => toolCall.id);
   return refused(
-    `The session is suspended: it waits for the results of ${ids.join(', ')}. Supply them: session.call(toolResults({ '${ids[0] ?? ''}': result })).`,
+    `The session is suspended: it waits for the results of ${ids.join(', ')}. Supply them: session.call(toolResults({ '${ids[0] ?? ''}': result })). To cancel them instead, send the message with onSuspended: 'cancel', or call session.cancelSuspended().`,
     missing.some((it) => it.from === 'client')
       ? undefined
       : 'The conversation waits for a decision. Try again later.',

@@ -148,6 +148,8 @@ export interface ToolResultBlock {
   readonly suspended?: Suspended;
   /** A client of a server brought it, for a tool call that was suspended. */
   readonly from?: 'client';
+  /** The tool call was suspended, and cancelled before its result came: the ids that `toolResults` takes no longer. */
+  readonly cancelled?: readonly string[];
 }
 
 /** A result that arrives later. */
@@ -379,6 +381,7 @@ export const freezeMessage = (message: Message): Message =>
 export const freezeResult = (result: ToolResultBlock): ToolResultBlock => {
   frozen(result.content);
   frozen(result.suspended);
+  frozen(result.cancelled);
   return Object.freeze(result);
 };
 

@@ -52,6 +52,7 @@ export const isToolResult = (value: unknown): value is ToolResultBlock =>
     toolCallId: isString,
     content: areContentBlocks,
     isError: isBoolean,
+    cancelled: isOptional(isArrayOf(isString)),
     suspended: isOptional((later) => hasFields(later, { below: isOptional(isBelow) })),
   });
 

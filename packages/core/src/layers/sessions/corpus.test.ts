@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { strictHistory } from '../../memories/conversation.js';
+import { strictHistory } from '../../memories/repair.js';
 import { toolResults } from '../../memories/suspend.js';
 import { text } from '../../testing/index.js';
 import { changed, refusedStates, unpairedStates } from './refused-states.test-data.js';

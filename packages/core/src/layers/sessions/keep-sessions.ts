@@ -1,34 +1,25 @@
 import {
+  type MonoTypeOperatorFunction,
   type Observable,
   type SchedulerLike,
   asyncScheduler,
-  catchError,
   concat,
   concatMap,
   defer,
-  EMPTY,
-  endWith,
-  finalize,
   firstValueFrom,
-  from,
   ignoreElements,
   lastValueFrom,
   map,
   noop,
   of,
   race,
-  ReplaySubject,
-  share,
-  Subject,
   take,
-  tap,
   timer,
 } from 'rxjs';
-import { holdAsyncContext, restoreAsyncContext } from '../../flow/async-context.js';
 import type { Agent } from '../../agent.js';
 import { toCallable } from '../../call/callable.js';
 import type { CallOptions } from '../../call/call-options.js';
-import { isMillraceError, MillraceError, misuse } from '../../values/errors.js';
+import { misuse } from '../../values/errors.js';
 import type { CallStore } from '../../journal/call-store.js';
 import { createDraining, type Drainable, type RunningCalls } from '../../journal/draining.js';
 import type { AnyRun } from '../../values/reply.js';
@@ -42,11 +33,8 @@ import type { Session, SessionCallOptions, SessionOptions } from './sessions.js'
 import { callRules, sessions } from './sessions.js';
 import type { ResumableSession, Resuming } from './resume-session.js';
 import { resumableSession, saveAfterStream, saveBeforeReply } from './resume-session.js';
-import type { SessionState, SessionStore, StoredSession } from './session-state.js';
-import { stateVersion } from './session-state.js';
-import { contained, failAs } from '../../flow/contained.js';
-import { createSemaphore } from '../traffic/limit-concurrency.js';
-import { noUsage } from '../../values/usage.js';
+import type { SessionStore } from './session-state.js';
+import { createOpenSessions, createPendingWork, type OpenSession } from './open-sessions.js';
 
 export interface KeptSessions<
   out Output = unknown,
@@ -159,6 +147,11 @@ const keptSession = <Output, Run extends AnyRun>(
   const save$ = open.save$(session);
   const clear$ = concat(session.clear$(), save$.pipe(ignoreElements()));
   const close$ = open.close$(session);
+  const cancelSuspended$ = (reason?: string): Observable<number> =>
+    defer(() => {
+      open.assertOpen();
+      return open.use$(saved$(session.cancelSuspended$(reason).pipe(savedIfAny(save$))));
+    });
   const callable = toCallable<Output, Run>(
     (input, options: CallOptions & SessionCallOptions, view) =>
       defer(() => {
@@ -186,6 +179,8 @@ const keptSession = <Output, Run extends AnyRun>(
     },
     save$: () => save$,
     save: () => firstValueFrom(save$),
+    cancelSuspended$,
+    cancelSuspended: (reason) => firstValueFrom(cancelSuspended$(reason)),
     clear$: () => clear$,
     clear: () => lastValueFrom(clear$, { defaultValue: undefined }),
     close$: () => close$,
@@ -193,206 +188,5 @@ const keptSession = <Output, Run extends AnyRun>(
   };
 };
 
-interface OpenSession {
-  readonly version: number | undefined;
-  assertOpen(): void;
-  use$<T>(work$: Observable<T>): Observable<T>;
-  isIdle(): boolean;
-  save$(session: Session): Observable<number>;
-  close$(session: Session): Observable<never>;
-  /** As `close$`, in the async context of the code that opened it: another user may be the one who closes it. */
-  closeIdle$(session: Session): Observable<never>;
-  /** Completes once it is closed; undefined unless closing. */
-  readonly closing$: Observable<never> | undefined;
-}
-
-type IdleOptions = Readonly<{ idleMs: number; now: () => number }>;
-
-const createOpenSessions = (
-  store: SessionStore,
-  saving: PendingWork,
-  idling: IdleOptions,
-): ((session: Session) => Observable<OpenSession>) => {
-  const open = new Map<string, Observable<OpenSession>>();
-  const opened = new Map<string, { readonly opened: OpenSession; readonly session: Session }>();
-  const openOnce$ = (session: Session): Observable<OpenSession> => {
-    const { id } = session;
-    const known = open.get(id);
-    const closing$ = opened.get(id)?.opened.closing$;
-    const again$ = defer(() => openOnce$(session));
-    if (closing$ !== undefined) return concat(closing$.pipe(ignoringErrors), again$);
-    if (known !== undefined) return known;
-    const onEnd = (): void => {
-      open.delete(id);
-      opened.delete(id);
-    };
-    const opening$ = defer(() => store.load$(id)).pipe(
-      contained(),
-      take(1),
-      failAs('store', `The state of the session '${id}' could not be loaded`),
-      concatMap((stored) => {
-        const opened = createOpenSession(store, saving, stored, idling, onEnd);
-        return stored === undefined
-          ? [opened]
-          : session.loadState$(stored.state).pipe(
-              endWith(undefined),
-              map(() => opened),
-            );
-      }),
-      tap({ next: (handle) => opened.set(id, { opened: handle, session }), error: onEnd }),
-      share({
-        connector: () => new ReplaySubject<OpenSession>(1),
-        resetOnComplete: false,
-        resetOnRefCountZero: false,
-      }),
-      restoreAsyncContext(),
-    );
-    open.set(id, opening$);
-    return opening$;
-  };
-  let lookAt = 0;
-  return (session) => {
-    const known = idling.now() < lookAt ? [] : [...opened.values()];
-    if (known.length > 0) lookAt = idling.now() + idling.idleMs / 16;
-    const idle = known.filter(({ opened }) => opened.isIdle());
-    return concat(
-      from(idle).pipe(
-        concatMap((it) => it.opened.closeIdle$(it.session).pipe(ignoringErrors)),
-        restoreAsyncContext(),
-      ),
-      defer(() => openOnce$(session)).pipe(concatMap((opened) => opened.use$(of(opened)))),
-    );
-  };
-};
-
-/** A session that cannot be closed stays open. */
-const ignoringErrors = catchError<never, Observable<never>>(() => EMPTY);
-
-const createOpenSession = (
-  store: SessionStore,
-  { track$ }: PendingWork,
-  stored: StoredSession | undefined,
-  { idleMs, now }: IdleOptions,
-  onEnd: () => void,
-): OpenSession => {
-  let users = 0;
-  let usedAt = now();
-  let closing$: Observable<never> | undefined;
-  const use$ = <T>(work$: Observable<T>): Observable<T> =>
-    defer(() => {
-      users += 1;
-      return work$.pipe(
-        finalize(() => {
-          users -= 1;
-          usedAt = now();
-        }),
-      );
-    });
-  let version = stored?.version;
-  let status: 'open' | 'closed' | 'conflict' = 'open';
-  const markEnded = (why: 'closed' | 'conflict'): void => {
-    status = why;
-    onEnd();
-  };
-  const assertOpen = (): void => {
-    if (status !== 'open') throw notOpen(status);
-  };
-  const whenOpen$ = (work: () => Observable<never>): Observable<never> =>
-    defer(() => (status === 'open' ? work() : EMPTY));
-  // Saves run one by one: each needs the version of the one before.
-  const saves = createSemaphore({ max: 1, maxQueue: Number.MAX_SAFE_INTEGER });
-  const save$ = (session: Session): Observable<number> =>
-    track$(
-      saves.hold$(() => {
-        assertOpen();
-        return session.saveState$().pipe(
-          concatMap((state) => store.save$(session.id, state, version)),
-          contained(),
-          take(1),
-          failAs('store', `The state of the session '${session.id}' could not be saved`),
-          tap({
-            next: (saved) => {
-              version = saved;
-            },
-            error: (error: unknown) => {
-              if (isMillraceError(error) && error.code === 'conflict') markEnded('conflict');
-            },
-          }),
-        );
-      }),
-    );
-  const held = holdAsyncContext<never>();
-  const close$ = (session: Session): Observable<never> => {
-    const clear$ = concat(
-      session.loadState$(emptyState),
-      defer(() => {
-        markEnded('closed');
-        return EMPTY;
-      }),
-    );
-    // Another handle may own the held state by the time that it is saved.
-    const closed$ = concat(
-      save$(session).pipe(ignoreElements()),
-      whenOpen$(() => clear$),
-    ).pipe(
-      finalize(() => (closing$ = undefined)),
-      share({ connector: () => new ReplaySubject(1) }),
-      restoreAsyncContext(),
-    );
-    return whenOpen$(() => (closing$ ??= use$(closed$)));
-  };
-  return {
-    get version() {
-      return version;
-    },
-    get closing$() {
-      return closing$;
-    },
-    assertOpen,
-    use$,
-    isIdle: () => users === 0 && now() - usedAt >= idleMs,
-    save$: (session) => use$(save$(session)),
-    close$,
-    closeIdle$: (session) => held(close$(session)),
-  };
-};
-
-const emptyState: SessionState = {
-  version: stateVersion,
-  messages: [],
-  groups: {},
-  approvals: [],
-  usage: noUsage,
-  interrupted: false,
-};
-
-const notOpen = (why: 'closed' | 'conflict'): MillraceError =>
-  why === 'closed'
-    ? new MillraceError('invalidState', 'The session has been closed. Open it again.')
-    : new MillraceError(
-        'conflict',
-        'Another process has saved the session. Open it again to continue with its current state.',
-      );
-
-interface PendingWork {
-  readonly track$: <T>(work$: Observable<T>) => Observable<T>;
-  readonly idle$: Observable<void>;
-}
-
-const createPendingWork = (): PendingWork => {
-  const ended$ = new Subject<void>();
-  let pending = 0;
-  return {
-    track$: (work$) =>
-      defer(() => {
-        pending += 1;
-        return work$.pipe(
-          finalize(() => {
-            pending -= 1;
-            if (pending === 0) ended$.next();
-          }),
-        );
-      }),
-    idle$: defer(() => (pending === 0 ? of(undefined) : ended$.pipe(take(1)))),
-  };
-};
+const savedIfAny = (save$: Observable<unknown>): MonoTypeOperatorFunction<number> =>
+  concatMap((count: number) => (count === 0 ? of(0) : save$.pipe(map(() => count))));

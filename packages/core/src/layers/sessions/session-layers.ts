@@ -19,7 +19,14 @@ import {
   tap,
 } from 'rxjs';
 import { restoreAsyncContext } from '../../flow/async-context.js';
-import { conversation, failures, type OnFailure, placed } from '../../memories/conversation.js';
+import type { OnSuspended } from '../../memories/cancel-suspended.js';
+import {
+  conversation,
+  failures,
+  type OnFailure,
+  placed,
+  suspended,
+} from '../../memories/conversation.js';
 import { type MemoryFactory, inProcessMemory } from '../../memories/in-process-memory.js';
 import { windowMemory } from '../../memories/window-memory.js';
 import type { Agent } from '../../agent.js';
@@ -101,10 +108,18 @@ export interface CallEntry {
   readonly onBusy: OnBusy;
   readonly maxQueue: number;
   readonly onFailure: OnFailure;
-  readonly place: Place;
+  /** Default of the session. */
+  readonly onSuspended: OnSuspended;
+  /** Recorded, so that a call that is resumed before it was opened does the same. */
+  readonly place: SessionPlace;
   readonly arrival?: Admission;
   readonly hasOwnTools: boolean;
   readonly layers: readonly Layer[];
+}
+
+export interface SessionPlace extends Place {
+  /** What differs from the default of the session. */
+  readonly onSuspended?: OnSuspended;
 }
 
 export const sessionLayers = (place: OpenedSession, entry: CallEntry): readonly Layer[] => [
@@ -199,7 +214,7 @@ const acquireTurn$ = (
 
 const turnLayer = (
   { memory, record }: SessionParts,
-  { arrival, hasOwnTools, onFailure, place }: CallEntry,
+  { arrival, hasOwnTools, onFailure, onSuspended, place }: CallEntry,
 ): Layer => ({
   name: 'sessionTurn',
   priority: 50,
@@ -209,6 +224,7 @@ const turnLayer = (
         const { call: info, hooks, interruption, local } = context;
         local(queueOfCall).turn = turn;
         local(failures).mode = onFailure;
+        local(suspended).mode = turn.onSuspended ?? onSuspended;
         const { after, replaces } = turn;
         Object.assign(local(placed), defined({ after, replaces }));
         if (turn.as === 'interrupted') {
@@ -226,7 +242,7 @@ const turnLayer = (
     ),
 });
 
-const turn$ = (context: LayerContext, place: Place): Observable<QueueRecord> => {
+const turn$ = (context: LayerContext, place: SessionPlace): Observable<QueueRecord> => {
   const { interruption, local, perform } = context;
   const { acquired$ = EMPTY } = local(queueOfCall);
   const { by: journal } = local(recorded);

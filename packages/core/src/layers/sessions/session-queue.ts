@@ -15,6 +15,7 @@ import type { RunningCall } from './steering.js';
 export type OnBusy = 'reject' | 'queue' | 'switch' | 'steer';
 
 export interface Occupant {
+  /** Empty for what is no call. */
   readonly callId: string;
   /** Where it continues. Default: the head. */
   readonly after?: string | null | undefined;
@@ -77,7 +78,8 @@ export const createSessionQueues = (): ((sessionId: string) => SessionQueue) => 
   const admitTo = createAdmissions();
   return (sessionId) => {
     const lines = (): readonly Line[] => sessions.get(sessionId) ?? [];
-    const waiting = (): readonly QueueEntry[] => lines().flatMap((line) => line.waiting);
+    const waiting = (): readonly QueueEntry[] =>
+      lines().flatMap((line) => line.waiting.filter(({ occupant }) => occupant.callId !== ''));
     const queued = (): readonly QueuedCall[] =>
       Object.freeze(
         waiting().map(({ occupant: { callId, input } }) => Object.freeze({ callId, input })),

@@ -1,38 +1,28 @@
 import {
   type MonoTypeOperatorFunction,
   type Observable,
-  catchError,
   concat,
-  concatMap,
   defer,
-  EMPTY,
   filter,
   finalize,
   firstValueFrom,
-  ignoreElements,
   lastValueFrom,
-  map,
   of,
-  take,
-  tap,
-  throwError,
 } from 'rxjs';
+import type { OnSuspended } from '../../memories/cancel-suspended.js';
 import type { OnFailure } from '../../memories/conversation.js';
 import type { Agent } from '../../agent.js';
 import { type Callable, type OutputOf, toCallable, type View } from '../../call/callable.js';
 import { viewed } from '../../operators/wrap-agent.js';
 import { sharedAs } from '../../flow/shared-events.js';
 import { type CallOptions, checkPlaced, isContext, withDefaults } from '../../call/call-options.js';
-import { contained, failAs } from '../../flow/contained.js';
-import { MillraceError, misuse } from '../../values/errors.js';
+import { misuse } from '../../values/errors.js';
 import type { AgentEvent } from '../../events.js';
-import { freezeMessage } from '../../values/message.js';
-import type { MessageTree } from '../../values/message-tree.js';
 import type { Input } from '../../seams/input.js';
 import type { AnyRun } from '../../values/reply.js';
 import { forksAbove } from '../../journal/journal.js';
 import { type Layer, readUse, type Use } from '../../seams/layer.js';
-import { kept$, type Memory } from '../../values/memory.js';
+import type { Memory } from '../../values/memory.js';
 import type { MemoryFactory } from '../../memories/in-process-memory.js';
 import {
   type Rule,
@@ -49,7 +39,7 @@ import type { InputSchema } from '../../values/schema.js';
 import { liveToolkit } from '../../tools/toolkit.js';
 import type { ContextEntry } from '../../tools/context-key.js';
 import type { LiveToolkit } from '../../tools/types.js';
-import { readState, toState } from './read-state.js';
+import { cancelledSuspended$, loadedState$, savedState$ } from './session-actions.js';
 import { forkedSession, watchedMemory } from './session-memory.js';
 import {
   type CallEntry,
@@ -58,9 +48,8 @@ import {
   sessionLayers,
   type SessionParts,
 } from './session-layers.js';
-import type { Occupant, OnBusy, QueuedCall } from './session-queue.js';
+import type { OnBusy, QueuedCall } from './session-queue.js';
 import { type SessionState, stateVersion } from './session-state.js';
-import { storedTree, treeOfState } from './session-tree.js';
 import { steerInto$, type SteerOutcome } from './steering.js';
 
 declare module '../../values/reply.js' {
@@ -107,6 +96,13 @@ export interface Session<out Output = unknown, out Run extends AnyRun = AnyRun> 
   steer$(input: Input, callId?: string): Observable<SteerOutcome>;
   /** The Promise form of `steer$`; starts immediately. */
   steer(input: Input, callId?: string): Promise<SteerOutcome>;
+  /**
+   * Cancels the suspended tool calls at the end of the conversation: they get error results with the reason, without a call. Waits
+   * for a running call. Emits how many results are no longer awaited, and completes. Cold.
+   */
+  cancelSuspended$(reason?: string): Observable<number>;
+  /** The Promise form of `cancelSuspended$`; starts immediately. */
+  cancelSuspended(reason?: string): Promise<number>;
   /** Emits the state as plain JSON. Errors with `invalidState` if the memory is no valid conversation. Cold. */
   saveState$(): Observable<SessionState>;
   saveState(): Promise<SessionState>;
@@ -134,6 +130,11 @@ export interface SessionCallOptions {
    * call stores nothing more either way. Default: `keep`.
    */
   readonly onFailure?: OnFailure;
+  /**
+   * A message while suspended tools wait for results: `cancel` gives those tools error results, which say that the user wrote
+   * something else, and continues; `refuse` errors with `invalidResume`. Results that come later are refused. Default: `cancel`.
+   */
+  readonly onSuspended?: OnSuspended;
   /**
    * The message that the call continues after, by its id, or a call, for its end; `null` for the beginning. What came after it before
    * stays as a branch. A call of another branch is no reason to wait: `onBusy` holds for each branch. A memory without branches, or
@@ -193,6 +194,7 @@ const sessionRules = {
   onBusy: oneOf('reject', 'queue', 'switch', 'steer'),
   maxQueue: wholeNumber(0),
   onFailure: oneOf('keep', 'discard'),
+  onSuspended: oneOf('cancel', 'refuse'),
 };
 
 const isPlace: Rule = [
@@ -228,16 +230,20 @@ const createSession = <Output, Run extends AnyRun>(
   ): Observable<Seen> => {
     const settings = { ...defaults, ...defined(options) };
     const { onBusy = 'reject', maxQueue = 16, onFailure = 'keep', ...rest } = settings;
-    const { after, replaces, ...given } = rest;
-    const place = defined({ after, replaces });
+    const { after, replaces, onSuspended: mode = 'cancel', ...given } = rest;
+    const { onSuspended = 'cancel' } = defaults;
+    const place = {
+      ...defined({ after, replaces }),
+      ...(mode !== onSuspended && { onSuspended: mode }),
+    };
     const hasOwnTools = given.tools !== undefined;
     const start = (
       own: SessionParts,
-      entry: Omit<CallEntry, 'hasOwnTools' | 'onFailure' | 'place' | 'layers'>,
+      entry: Omit<CallEntry, 'hasOwnTools' | 'onFailure' | 'onSuspended' | 'place' | 'layers'>,
     ): Observable<Seen> => {
       const around = sessionLayers(
         { ...own, context },
-        { ...entry, onFailure, place, hasOwnTools, layers },
+        { ...entry, onFailure, onSuspended, place, hasOwnTools, layers },
       );
       return view(viewed(input, agent.with(layers, around), given));
     };
@@ -307,6 +313,8 @@ const createSession = <Output, Run extends AnyRun>(
     interrupt: queue.interrupt,
     steer$,
     steer: (input, callId) => firstValueFrom(steer$(input, callId)),
+    cancelSuspended$: (reason) => cancelledSuspended$(parts, reason),
+    cancelSuspended: (reason) => firstValueFrom(cancelledSuspended$(parts, reason)),
     saveState$: () => savedState$(parts),
     saveState: () => firstValueFrom(savedState$(parts)),
     loadState$: (state) => loadedState$(parts, state),
@@ -335,68 +343,3 @@ const ofSession =
         }),
       );
     });
-
-const savedState$ = ({ memory, record }: SessionParts): Observable<SessionState> =>
-  kept$(memory).pipe(
-    contained(),
-    take(1),
-    failAs('memory', 'The memory could not be read'),
-    map((tree) => toState({ version: stateVersion, ...storedTree(tree), ...record.state })),
-  );
-
-const loadedState$ = (
-  { id, queue, memory, record }: SessionParts,
-  state: unknown,
-): Observable<never> =>
-  defer(() => {
-    const read = readState(state);
-    // The load holds the place of a running call: meanwhile others are rejected or wait.
-    const occupant: Occupant = {
-      callId: '',
-      isAlone: true,
-      input: [],
-      lineage: [],
-      interrupt: () => false,
-    };
-    const release = (): void => {
-      queue.release(occupant);
-      queue.startNext(occupant);
-    };
-    return queue.acquire$(occupant, 'reject', 0).pipe(
-      catchError(() => throwError(() => busy(id))),
-      take(1),
-      concatMap(() =>
-        concat(
-          replaced$(memory, treeOfState(read)),
-          defer(() => {
-            record.restore(read);
-            return EMPTY;
-          }),
-        ),
-      ),
-      // Subscribers see the end when the session is free.
-      tap({ complete: release, error: release, unsubscribe: release }),
-    );
-  });
-
-const replaced$ = (memory: Memory, { entries, head }: MessageTree): Observable<never> =>
-  defer(() => {
-    if (memory.replace$ === undefined) throw memoryWithoutReplace();
-    const frozen = entries.map(({ message, after }) => ({
-      message: freezeMessage(message),
-      after,
-    }));
-    return memory.replace$({ entries: frozen, head });
-  }).pipe(contained(), failAs('memory', 'The memory could not be written'), ignoreElements());
-
-const busy = (sessionId: string): MillraceError =>
-  new MillraceError(
-    'busy',
-    `The session '${sessionId}' has a running call, so its state cannot be replaced. Wait until the call has ended, or interrupt it.`,
-  );
-
-const memoryWithoutReplace = (): MillraceError =>
-  new MillraceError(
-    'memory',
-    "The memory cannot load the messages of a state: it has no 'replace$'. Add replace$(messages), or use a memory that has it, such as inProcessMemory().",
-  );

@@ -208,11 +208,13 @@ const toolResult = ofType(
         )(value, place),
       }),
       from: exactly('client'),
+      cancelled: listOf(name, maxBlocks),
     },
     'note',
     'details',
     'suspended',
     'from',
+    'cancelled',
   ),
 );
 

@@ -1,0 +1,40 @@
+import { suspensionsOf } from '../phases/acting.js';
+import { type Message, textBlock, type ToolMessage } from '../values/message.js';
+import { suspendedIn, withResults } from './suspend.js';
+
+/** A new message for a session whose tools wait for results: `cancel` gives them an error result, `refuse` errors. */
+export type OnSuspended = 'cancel' | 'refuse';
+
+export const goneOn = 'Cancelled before it had a result: the user wrote something else instead.';
+
+/**
+ * Error results for the tool calls that wait, except those whose results are all brought: a tool call whose sub-agents wait is
+ * cancelled as a whole. The id tells only what is cancelled, so that doing it twice, even in two processes, adds one message.
+ */
+export const cancellationOf = (
+  messages: readonly Message[],
+  /** The id of the last message, if it is stored with another one than the last of these. */
+  after: string | null | undefined,
+  reason: string,
+  brought: ReadonlySet<string> = new Set(),
+): ToolMessage | undefined => {
+  const content = suspendedIn(withResults(messages)).flatMap((tool) => {
+    const cancelled = suspensionsOf(tool).map(({ toolCall }) => toolCall.id);
+    if (cancelled.every((id) => brought.has(id))) return [];
+    return {
+      type: 'tool_result' as const,
+      toolCallId: tool.toolCall.id,
+      content: [textBlock(reason)],
+      isError: true,
+      cancelled,
+    };
+  });
+  if (content.length === 0) return undefined;
+  return { id: `${after ?? messages.at(-1)?.id ?? ''}/cancelled`, role: 'tool', content };
+};
+
+export const isCancellation = (message: Message): boolean => cancelledIn(message).length > 0;
+
+/** The ids of suspended tool calls, as `toolResults` takes them, that a message cancels. */
+export const cancelledIn = (message: Message): readonly string[] =>
+  message.role === 'tool' ? message.content.flatMap(({ cancelled = [] }) => cancelled) : [];
