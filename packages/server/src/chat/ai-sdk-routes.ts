@@ -1,4 +1,4 @@
-import { concat, concatMap, map, type Observable, of } from 'rxjs';
+import { concatMap, map, type Observable, of } from 'rxjs';
 import {
   answerOfUiMessages,
   inputOfUiMessages,
@@ -6,11 +6,11 @@ import {
   verdictsOfUiMessages,
 } from '../ai-sdk/input-of-ui-messages.js';
 import { uiMessageChunks } from '../ai-sdk/to-ui-message-stream.js';
-import { badRequest, fieldOf, isShortId, notBlank } from '../inbound.js';
+import { fieldOf, notBlank } from '../inbound.js';
 import { uiMessageStreamHeaders } from '../responses.js';
 import { asked, decidedStream$, joining$ } from './continuing.js';
 import { notFound } from './guard.js';
-import { type Client, toUiMessages } from './history.js';
+import type { Client } from './history.js';
 import type { ChatProtocol, StreamFormat, Visit } from './protocol.js';
 import { lastSeen } from './rejoining.js';
 
@@ -71,35 +71,9 @@ export const aiSdkRoutes =
         ),
       );
     };
-    const shown$ = ({ chat: of, ids: { id = '' } }: Visit, at: string | null) =>
-      of(id)
-        .history$(at ?? undefined)
-        .pipe(
-          map(({ messages, ...shown }) =>
-            Response.json({ id, messages: toUiMessages(messages), ...shown }),
-          ),
-        );
     const chat = `${path}/chat`;
     return [
       { method: 'POST', path: chat, answer$: asked$ },
-      {
-        method: 'GET',
-        path: `${chat}/:id`,
-        answer$: (visit) => shown$(visit, new URL(visit.request.url).searchParams.get('at')),
-      },
-      {
-        method: 'POST',
-        path: `${chat}/:id/head`,
-        answer$: (visit) =>
-          visit.body$.pipe(
-            map((body) => fieldOf(body, 'at')),
-            concatMap((at) => {
-              if (!isShortId(at)) throw badRequest("'at' must be the id of a message");
-              const { moveHead$ } = visit.chat(visit.ids['id'] ?? '');
-              return concat(moveHead$(at), shown$(visit, null));
-            }),
-          ),
-      },
       { method: 'GET', path: `${chat}/:id/stream`, answer$: joined$ },
       {
         method: 'POST',

@@ -18,6 +18,7 @@ import type { ApprovalQueue } from '../approvals/approval-queue.js';
 import type { UserLimits } from '../limits/index.js';
 import { type MaskOptions, maskRules } from '../masks.js';
 import { type PartOptions, partRules } from '../inbound.js';
+import type { TitleOf } from './collection.js';
 import { createConversations } from './conversations.js';
 import { callOptionsLayer, type ForRequest } from './for-request.js';
 import { type Authenticator, refused } from './guard.js';
@@ -69,6 +70,12 @@ export interface ChatServerOptions
   readonly heartbeatMs?: number;
   /** Removes ended calls from the store this long after their end, in milliseconds; conversations stay. Default: a day; 5 minutes without a store. */
   readonly keepCallsMs?: number;
+  /**
+   * Makes the title of a conversation after its first answer, such as with a model: returns it, a Promise, or an Observable of it.
+   * Default: the first words of its first question.
+   */
+  // eslint-disable-next-line rxjs-x/finnish -- Named as callbacks are.
+  readonly title?: TitleOf;
   /**
    * Called with each error, once: of a call, with its id, even if it has no client; of the store; of a refused request
    * if the server is to blame or the request is malformed; and with a warning if a part of a message is left out. Default:
@@ -207,6 +214,7 @@ const rules: Readonly<Record<keyof ChatServerOptions, Rule>> = {
   keepCallsMs: numberFrom(0),
   onError: isFunction,
   onAccess: isFunction,
+  title: isFunction,
   unknownHistory: oneOf('refuse', 'take'),
   loneQuestion: oneOf('atHead', 'begins'),
   onToolError: maskRules.onToolError,

@@ -40,18 +40,18 @@ import {
   timer,
   toArray,
 } from 'rxjs';
-import { asError, closing, notFound, once, sessionsOf, tooMany } from './guard.js';
+import { asError, closing, once, sessionsOf, tooMany } from './guard.js';
 import { assertForClient, resultsIn } from '../inbound.js';
 import type { UserLimits } from '../limits/index.js';
 import { aloneCall$, type AskedAlone } from './alone.js';
 import { pastOf$ } from './past.js';
 import {
-  newestBelow,
   nothingShown,
   type ShownConversation,
   shownOf,
   withQuestion$,
 } from './shown-conversation.js';
+import { type Collection, createCollection, type TitleOf } from './collection.js';
 import { createReading, type Reading } from './reading.js';
 import { createPlaces, type Placed, type PlacesOptions, type Placing, tree$ } from './places.js';
 import { createOpenSessions, lookAgainMs } from './open-sessions.js';
@@ -64,6 +64,8 @@ export interface ConversationsOptions extends PlacesOptions {
   readonly limits?: UserLimits;
   /** Ended calls are removed from the store this long after their end, in milliseconds. */
   readonly keepCallsMs: number;
+  // eslint-disable-next-line rxjs-x/finnish -- Named as callbacks are.
+  readonly title?: TitleOf;
   /** Called with the error of a call, once, even if it has no reader, and with errors of the store. */
   readonly report: (error: MillraceError, callId?: string) => void;
 }
@@ -92,7 +94,7 @@ export interface AloneCall {
 }
 
 /** The conversations of an agent. Their calls run on their own: readers come and go. */
-export interface Conversations extends Reading {
+export interface Conversations extends Reading, Collection {
   /** Takes a place for a call without a conversation. Throws `busy` above `maxCalls`. */
   alone(asked: AskedAlone): AloneCall;
   /** Starts a call, and emits its id once it runs or waits in the queue of its session. */
@@ -109,8 +111,6 @@ export interface Conversations extends Reading {
   messages$(sessionId: string): Observable<readonly Message[]>;
   /** What a client shows of a conversation: the branch that is continued by default, or that of a message. */
   shown$(sessionId: string, at?: string): Observable<ShownConversation>;
-  /** Continues at the end of the branch of a message by default. Errors with `conflict` (409) if it is unknown. */
-  moveHead$(sessionId: string, at: string): Observable<never>;
   /** Refuses new calls, drains the running ones, and completes. They are resumed when the store is opened again. */
   close$(timeoutMs?: number): Observable<never>;
 }
@@ -167,7 +167,7 @@ export const createConversations = (agent: Agent, options: ConversationsOptions)
     work$.next(over$.pipe(concatMap(() => store.calls.driver.remove$(callId))));
   });
 
-  const { opened$, existing$, recovered$ } = createOpenSessions({
+  const { opened$, existing$, recovered$, forget } = createOpenSessions({
     agent,
     store,
     kept,
@@ -208,6 +208,22 @@ export const createConversations = (agent: Agent, options: ConversationsOptions)
     });
 
   const places = createPlaces(runs, options);
+  const shown$ = (sessionId: string, at?: string): Observable<ShownConversation> =>
+    existing$(sessionId).pipe(
+      concatMap((session) =>
+        tree$(session).pipe(map((tree) => shownOf(tree, runs.ofSession(sessionId), at))),
+      ),
+      concatMap((shown) => withQuestion$(store.calls, shown)),
+      defaultIfEmpty(nothingShown),
+    );
+  const { titles, ...collection } = createCollection({
+    ...{ store, runs, existing$, shown$, inTurn$ },
+    title: options.title,
+    forget: (sessionId) => {
+      forget(sessionId);
+      places.forget(sessionId);
+    },
+  });
   const call$ = (
     session: KeptSession,
     { input: brought, metadata, questionId, request, continues }: Asked,
@@ -224,7 +240,12 @@ export const createConversations = (agent: Agent, options: ConversationsOptions)
         unsent.length === 0 || content === undefined
           ? given
           : [...unsent, { role: 'user', content }];
+      const isNew = session.version === undefined;
+      work$.next(titles.begun$(session, content));
       const run = runs.begin(callId, session, { input: given, after, replaces });
+      if (isNew) {
+        work$.next(run.over$.pipe(concatMap(() => titles.answered$(session))));
+      }
       // It is counted as a run now.
       free();
       if (questionId !== undefined) places.remember(session.id, questionId, callId);
@@ -298,6 +319,7 @@ export const createConversations = (agent: Agent, options: ConversationsOptions)
 
   return {
     ...createReading(store.calls, runs),
+    ...collection,
     join: (sessionId, callId) => runs.join(sessionId, callId),
     // After a call that is being started.
     stop$: (sessionId, callId) =>
@@ -352,28 +374,7 @@ export const createConversations = (agent: Agent, options: ConversationsOptions)
         map(({ status: outcome }) => outcome === 'delivered'),
         defaultIfEmpty(false),
       ),
-    shown$: (sessionId, at) =>
-      existing$(sessionId).pipe(
-        concatMap((session) =>
-          tree$(session).pipe(map((tree) => shownOf(tree, runs.ofSession(sessionId), at))),
-        ),
-        concatMap((shown) => withQuestion$(store.calls, shown)),
-        defaultIfEmpty(nothingShown),
-      ),
-    moveHead$: (sessionId, at) =>
-      inTurn$(sessionId, () =>
-        existing$(sessionId).pipe(
-          throwIfEmpty(notFound),
-          concatMap((session) =>
-            concat(
-              tree$(session).pipe(
-                concatMap((tree) => session.memory.moveHead$?.(newestBelow(tree, at)) ?? EMPTY),
-              ),
-              session.save$(),
-            ),
-          ),
-        ),
-      ).pipe(ignoreElements()),
+    shown$,
     messages$: (sessionId) =>
       existing$(sessionId).pipe(
         concatMap((session) => session.saveState$()),

@@ -47,6 +47,7 @@ interface OpenSessions {
   readonly existing$: (sessionId: string) => Observable<KeptSession>;
   /** Looks for calls that other processes have left, and again while others run some. */
   readonly recovered$: Observable<unknown>;
+  readonly forget: (sessionId: string) => void;
 }
 
 export const lookAgainMs = 15_000;
@@ -167,5 +168,9 @@ export const createOpenSessions = ({
       known$.complete();
     }),
   );
-  return { opened$, existing$, recovered$ };
+  const forget = (sessionId: string): void => {
+    resumed.delete(sessionId);
+    left.delete(sessionId);
+  };
+  return { opened$, existing$, recovered$, forget };
 };

@@ -73,6 +73,7 @@ type UserInput = Pick<UserMessage, 'role' | 'content'>;
 interface Places {
   /** Keeps the client's id of a question. */
   remember(sessionId: string, id: string, callId: string): void;
+  forget(sessionId: string): void;
   /** Emits the place of a call. */
   place$(session: KeptSession, placing: Placing): Observable<Placed>;
 }
@@ -114,6 +115,9 @@ export const createPlaces = (
       asked.set(keyOf(sessionId, id), callId);
       const [oldest] = asked.keys();
       if (asked.size > maxAsked && oldest !== undefined) asked.delete(oldest);
+    },
+    forget: (sessionId) => {
+      for (const key of asked.keys()) if (key.startsWith(keyOf(sessionId, ''))) asked.delete(key);
     },
     place$: (session, placing) =>
       defer(() => {

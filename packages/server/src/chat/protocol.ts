@@ -6,6 +6,7 @@ import type { VerdictOfClient } from '../approvals/read-verdict.js';
 import type { PartOptions } from '../inbound.js';
 import type { MaskOptions } from '../masks.js';
 import type { AskedAlone } from './alone.js';
+import type { ChatChange, ListedChat, ListQuery } from './collection.js';
 import type { Asked, Run } from './conversations.js';
 import type { ToResponse } from './guard.js';
 import type { Past } from './past.js';
@@ -33,6 +34,8 @@ export interface Route {
   readonly method: string;
   /** From the root of the server. A part that begins with a colon stands for an id: `/api/chat/:id`. */
   readonly path: string;
+  /** Whether it is for this request, rather than another route of its method and path. Default: if no other is. */
+  readonly accepts?: (request: Request) => boolean;
   /** Answers without asking for the user: for a document that anyone may read. Default: false. */
   readonly isPublic?: boolean;
   /** Emits the response. Errors with a `MillraceError` whose `status` and `userMessage` become a response. */
@@ -55,6 +58,10 @@ export interface Visit {
   readonly chat: (id: string) => Chat;
   /** The conversation of a call. Errors with 404 if it is not one of this user. */
   readonly chatOf$: (callId: string) => Observable<Chat>;
+  /** Emits the conversations of this user, the latest first. */
+  readonly chats$: (query: ListQuery) => Observable<readonly ListedChat[]>;
+  /** Emits a response that streams objects as server-sent events, for as long as the client reads. */
+  readonly events$: (event$: Observable<object>) => Observable<Response>;
   /**
    * Emits a call outside of all conversations, to be read once. It counts towards `maxCalls`, and nothing of it is stored.
    * Errors with `busy` (503) above them.
@@ -100,6 +107,12 @@ export interface Chat {
   readonly history$: (at?: string) => Observable<ShownConversation>;
   /** Continues at the end of the newest branch of a message by default, and completes. Errors with a 409 if it is unknown. */
   readonly moveHead$: (at: string) => Observable<never>;
+  /** Sets the title, and emits it as it is kept; `undefined` if there is no such conversation. */
+  readonly rename$: (title: string) => Observable<string | undefined>;
+  /** Stops the calls of the conversation, removes it with everything that the store has of it, and completes. */
+  readonly remove$: Observable<never>;
+  /** Emits the head, the running call and the title, at once and after each change. Completes once the conversation is removed. */
+  readonly changes$: Observable<ChatChange>;
   /** The calls that have not ended, the running one first. */
   readonly runs$: Observable<readonly Run[]>;
   /** Interrupts the calls that have not ended, or only this one, and emits their number. */

@@ -17,8 +17,10 @@ import {
   throwError,
 } from 'rxjs';
 import { badRequest, idOf, isJson, readBody } from '../inbound.js';
+import { eventStreamHeaders } from '../openai/settings.js';
 import { toBody, toServerSentEvents } from '../to-server-sent-events.js';
 import { aiSdkRoutes } from './ai-sdk-routes.js';
+import { chatsRoutes } from './chats-routes.js';
 import type { Conversations } from './conversations.js';
 import {
   assertHost,
@@ -100,6 +102,7 @@ export const createRoutes = (
   const { approvals } = served;
   const protocols: readonly ChatProtocol[] = [
     aiSdkRoutes(path, options.aiSdk),
+    chatsRoutes(path),
     () => approvals?.chat.routes(path) ?? [],
     ...options.protocols,
   ];
@@ -194,6 +197,9 @@ export const createRoutes = (
       past$: (callId) => conversations.past$(callId),
       history$: (at) => conversations.shown$(sessionId, at),
       moveHead$: (at) => conversations.moveHead$(sessionId, at),
+      rename$: (title) => conversations.rename$(sessionId, title),
+      remove$: conversations.remove$(sessionId),
+      changes$: conversations.changes$(sessionId),
       runs$: conversations.runs$(sessionId),
       events$: (callId) => conversations.events$(sessionId, callId),
       stop$: (callId) => conversations.stop$(sessionId, callId),
@@ -215,6 +221,17 @@ export const createRoutes = (
       chat: (id) => chatOf(answering, id),
       alone$: (asked) =>
         metadataOf$(answering, asked).pipe(map((metadata) => aloneOf(answering, asked, metadata))),
+      chats$: ({ before, ...query }) => {
+        const own = sessionsOf(user);
+        return conversations.list$(own, {
+          ...query,
+          ...(before && { before: { ...before, id: `${own}${before.id}` } }),
+        });
+      },
+      events$: (event$) => {
+        const text$ = () => event$.pipe(takeUntil(left$(request)), toServerSentEvents());
+        return of(streamed(answering, eventStreamHeaders, text$, undefined));
+      },
       chatOf$: (callId) =>
         conversations.sessionOf$(callId).pipe(
           map((sessionId) => {
@@ -229,7 +246,10 @@ export const createRoutes = (
   const answered$ = (answering: Answering, pathname: string): Observable<Response> => {
     const { request } = answering;
     const found = routes.filter(({ pattern }) => pattern.test(pathname));
-    const route = found.find(({ method }) => method === request.method);
+    const ofMethod = found.filter(({ method }) => method === request.method);
+    const route =
+      ofMethod.find(({ accepts }) => accepts?.(request) === true) ??
+      ofMethod.find(({ accepts }) => accepts === undefined);
     if (route === undefined) {
       if (found.length === 0) throw notFound();
       return of(wrongMethod(found));

@@ -14,6 +14,7 @@ import {
   finalize,
   type MonoTypeOperatorFunction,
   noop,
+  type Observable,
   Subject,
   takeUntil,
   tap,
@@ -56,6 +57,8 @@ interface BegunRun extends Partial<Pick<OpenRun, 'after' | 'replaces'>> {
 /** The open calls of all conversations, and their readers. */
 export interface Runs {
   readonly size: number;
+  /** Emits the session of a call that begins, or is over. Hot. */
+  readonly changed$: Observable<string>;
   get(callId: string): OpenRun | undefined;
   ofSession(sessionId: string): readonly OpenRun[];
   all(): readonly OpenRun[];
@@ -98,12 +101,14 @@ export const createRuns = (onDisconnect: OnDisconnect, onAbort: (run: OpenRun) =
     if (isEvent(event, 'preCall')) run.question = event.input.filter(({ role }) => role === 'user');
     if (isEvent(event, 'postCall', 'error')) run.hasEnded = true;
   };
+  const changed$ = new Subject<string>();
   const end = (run: OpenRun): void => {
     run.hasEnded = true;
     run.tail.end();
     runs.delete(run.callId);
     run.over$.next();
     run.over$.complete();
+    changed$.next(run.session.id);
   };
   const leave = (run: OpenRun, how: 'ended' | 'cancelled'): void => {
     run.readers -= 1;
@@ -121,6 +126,7 @@ export const createRuns = (onDisconnect: OnDisconnect, onAbort: (run: OpenRun) =
     get size() {
       return runs.size;
     },
+    changed$: changed$.asObservable(),
     get: (callId) => runs.get(callId),
     ofSession,
     all,
@@ -142,6 +148,7 @@ export const createRuns = (onDisconnect: OnDisconnect, onAbort: (run: OpenRun) =
         readers: 0,
       };
       runs.set(callId, run);
+      changed$.next(session.id);
       return run;
     },
     tracked: (run) => (event$) =>

@@ -86,8 +86,10 @@ export const webSocketChat = (options: WebSocketChatOptions = {}): UpgradeProtoc
       method: 'GET',
       path,
       isPublic: connect === 'anyone',
-      answer$: ({ request }) => of(isHandshake(request) ? accepting() : upgradeRequired()),
+      accepts: isHandshake,
+      answer$: () => of(accepting()),
     },
+    { method: 'GET', path, isPublic: connect === 'anyone', answer$: () => of(upgradeRequired()) },
   ];
   const attach$: UpgradeProtocol['attach$'] = (http, server, attaching = {}) =>
     defer(() => {

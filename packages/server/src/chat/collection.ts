@@ -1,0 +1,238 @@
+import { type ContentBlock, type Message, textOf } from '@millrace/core';
+import type { CallStore } from '@millrace/core/journal';
+import type { KeptSession, SessionStore, SessionSummary } from '@millrace/core/sessions';
+import { defined, pathTo } from '@millrace/core/values';
+import {
+  concat,
+  concatMap,
+  defaultIfEmpty,
+  defer,
+  distinctUntilChanged,
+  EMPTY,
+  filter,
+  from,
+  ignoreElements,
+  map,
+  merge,
+  mergeMap,
+  type Observable,
+  of,
+  startWith,
+  Subject,
+  switchMap,
+  take,
+  takeWhile,
+  tap,
+  throwIfEmpty,
+} from 'rxjs';
+import { notFound } from './guard.js';
+import { tree$ } from './places.js';
+import type { OpenRun, Runs } from './runs.js';
+import { newestBelow, type ShownConversation } from './shown-conversation.js';
+
+/** A conversation in a list. */
+export interface ListedChat {
+  readonly id: string;
+  readonly title: string;
+  /** When it was saved last, in milliseconds since the epoch. */
+  readonly updatedAt: number;
+}
+
+export interface ListQuery {
+  readonly search?: string;
+  readonly before?: Pick<SessionSummary, 'savedAt' | 'id'>;
+  readonly limit?: number;
+}
+
+/** What other clients of a conversation learn of it. */
+export type ChatChange =
+  | (Pick<ShownConversation, 'head'> & { readonly running?: string; readonly title?: string })
+  | { readonly deleted: true };
+
+/** Makes the title of a conversation from its messages. */
+export type TitleOf = (
+  messages: readonly Message[],
+) => string | Promise<string> | Observable<string>;
+
+/** The conversations of a server as a list. */
+export interface Collection {
+  /** Emits the conversations whose ids begin with this, the latest first. */
+  list$(prefix: string, query: ListQuery): Observable<readonly ListedChat[]>;
+  /** Sets the title of a conversation, and emits it as it is kept; `undefined` if there is none. */
+  rename$(sessionId: string, title: string): Observable<string | undefined>;
+  /** Continues at the end of the branch of a message by default. Errors with `conflict` (409) if it is unknown. */
+  moveHead$(sessionId: string, at: string): Observable<never>;
+  /** Removes a conversation with everything that the store has of it, and completes. */
+  remove$(sessionId: string): Observable<never>;
+  /** Emits what a conversation is now, and again after each change. Completes once it is removed. */
+  changes$(sessionId: string): Observable<ChatChange>;
+}
+
+interface CollectionOptions {
+  readonly store: { readonly calls: CallStore; readonly sessions: SessionStore };
+  readonly runs: Runs;
+  readonly existing$: (sessionId: string) => Observable<KeptSession>;
+  readonly shown$: (sessionId: string) => Observable<ShownConversation>;
+  /** Forgets what the server knows of a session. */
+  readonly forget: (sessionId: string) => void;
+  readonly inTurn$: <T>(sessionId: string, work: () => Observable<T>) => Observable<T>;
+  // eslint-disable-next-line rxjs-x/finnish -- Named as callbacks are.
+  readonly title?: TitleOf | undefined;
+}
+
+export interface Titles {
+  /** Gives a conversation that is called for the first time a title, and saves it: it is listed from now on. */
+  begun$(session: KeptSession, question: readonly ContentBlock[] | undefined): Observable<never>;
+  /** Asks the program for the title, after the first answer. */
+  answered$(session: KeptSession): Observable<never>;
+}
+
+const maxTitle = 80;
+
+/** The first words of a question. */
+export const firstWords = (text: string): string => {
+  const line = text.replaceAll(/\s+/gu, ' ').trim();
+  if (line.length <= maxTitle) return line;
+  const cut = line.slice(0, maxTitle + 1);
+  const end = cut.lastIndexOf(' ');
+  return `${cut.slice(0, end > maxTitle / 2 ? end : maxTitle).replace(/[\ud800-\udbff]$/u, '')}…`;
+};
+
+const untitled = 'New conversation';
+
+export const createCollection = ({
+  store,
+  runs,
+  existing$,
+  shown$,
+  forget,
+  inTurn$,
+  title,
+}: CollectionOptions): Collection & { readonly titles: Titles } => {
+  const changed$ = new Subject<string>();
+  const removed$ = new Subject<string>();
+  const saved$ = (session: KeptSession): Observable<never> =>
+    session.save$().pipe(
+      tap(() => {
+        changed$.next(session.id);
+      }),
+      ignoreElements(),
+    );
+  return {
+    list$: (prefix, query) =>
+      defer(() => store.sessions.find$({ prefix, ...query })).pipe(
+        take(1),
+        map((found) =>
+          found.map(({ id, title: name, savedAt }) => ({
+            id: id.slice(prefix.length),
+            title: name ?? untitled,
+            updatedAt: savedAt,
+          })),
+        ),
+      ),
+    rename$: (sessionId, name) =>
+      inTurn$(sessionId, () =>
+        existing$(sessionId).pipe(
+          concatMap((session) => {
+            session.rename(firstWords(name));
+            return concat(saved$(session), of(session.title));
+          }),
+          defaultIfEmpty(undefined),
+        ),
+      ),
+    moveHead$: (sessionId, at) =>
+      inTurn$(sessionId, () =>
+        existing$(sessionId).pipe(
+          throwIfEmpty(notFound),
+          concatMap((session) =>
+            concat(
+              tree$(session).pipe(
+                concatMap((tree) => session.memory.moveHead$?.(newestBelow(tree, at)) ?? EMPTY),
+                ignoreElements(),
+              ),
+              saved$(session),
+            ),
+          ),
+        ),
+      ),
+    remove$: (sessionId) =>
+      inTurn$(sessionId, () =>
+        concat(
+          defer(() => ended$(runs, sessionId)),
+          existing$(sessionId).pipe(concatMap((session) => session.close$())),
+          store.calls.driver.list$(sessionId).pipe(
+            mergeMap((calls) => from(calls)),
+            concatMap(({ callId }) => store.calls.driver.remove$(callId)),
+            ignoreElements(),
+          ),
+          store.sessions.remove$(sessionId).pipe(ignoreElements()),
+          defer(() => {
+            forget(sessionId);
+            removed$.next(sessionId);
+            return EMPTY;
+          }),
+        ),
+      ),
+    changes$: (sessionId) =>
+      merge(
+        merge(changed$, runs.changed$).pipe(
+          filter((id) => id === sessionId),
+          startWith(sessionId),
+          switchMap(() => changeOf$(sessionId, shown$, existing$)),
+        ),
+        removed$.pipe(
+          filter((id) => id === sessionId),
+          map(() => ({ deleted: true }) as const),
+        ),
+      ).pipe(
+        distinctUntilChanged((one, other) => JSON.stringify(one) === JSON.stringify(other)),
+        takeWhile((change) => !('deleted' in change), true),
+      ),
+    titles: {
+      begun$: (session, question) =>
+        defer(() => {
+          if (session.version !== undefined) return EMPTY;
+          if (session.title === undefined && question !== undefined) {
+            const words = firstWords(textOf({ content: question }));
+            if (words !== '') session.rename(words);
+          }
+          return saved$(session);
+        }),
+      answered$: (session) =>
+        title === undefined
+          ? EMPTY
+          : tree$(session).pipe(
+              concatMap((tree) => {
+                const given = title(pathTo(tree));
+                return typeof given === 'string' ? of(given) : from(given);
+              }),
+              take(1),
+              concatMap((name) => {
+                session.rename(firstWords(name));
+                return saved$(session);
+              }),
+            ),
+    },
+  };
+};
+
+/** Stops the calls of a session, and completes once they are over. */
+const ended$ = (runs: Runs, sessionId: string): Observable<never> => {
+  const open: readonly OpenRun[] = runs.ofSession(sessionId);
+  runs.stop(sessionId);
+  return concat(...open.map(({ over$ }) => over$.pipe(ignoreElements())));
+};
+
+const changeOf$ = (
+  sessionId: string,
+  shown$: CollectionOptions['shown$'],
+  existing$: CollectionOptions['existing$'],
+): Observable<ChatChange> =>
+  shown$(sessionId).pipe(
+    concatMap(({ head, running }) =>
+      concat(existing$(sessionId).pipe(map((session) => session.title)), of(undefined)).pipe(
+        take(1),
+        map((name) => ({ head, ...defined({ running, title: name }) })),
+      ),
+    ),
+  );
