@@ -6,6 +6,25 @@ export const callOf = (messageId: string): string => {
   return end === -1 ? messageId : messageId.slice(0, end);
 };
 
+/**
+ * What the ids of calls begin with that a client has asked with this id of a question: the id is known by it in every process, and
+ * after a restart. Two ids of one conversation have the same by an accident of one in 10^14.
+ */
+export const markOf = (questionId: string): string =>
+  [0x811c9dc5, 0x01000193]
+    .map((seed) => fnv(questionId, seed).toString(16).padStart(8, '0'))
+    .join('')
+    .slice(0, 12);
+
+/** The FNV-1a hash of 32 bits: http://www.isthe.com/chongo/tech/comp/fnv/ */
+const fnv = (text: string, seed: number): number => {
+  let hash = seed;
+  for (let at = 0; at < text.length; at += 1) {
+    hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
+  }
+  return hash >>> 0;
+};
+
 /** The question that a call answers: this message, or its first one. A call that brings results has that of the call before. */
 export const questionIn = (
   { entries }: MessageTree,

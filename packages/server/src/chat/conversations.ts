@@ -51,6 +51,7 @@ import {
   shownOf,
   withQuestion$,
 } from './shown-conversation.js';
+import { markOf } from './answers.js';
 import { type Collection, createCollection, type TitleOf } from './collection.js';
 import { createReading, type Reading } from './reading.js';
 import { createPlaces, type Placed, type PlacesOptions, type Placing, tree$ } from './places.js';
@@ -219,10 +220,7 @@ export const createConversations = (agent: Agent, options: ConversationsOptions)
   const { titles, ...collection } = createCollection({
     ...{ store, runs, existing$, shown$, inTurn$ },
     title: options.title,
-    forget: (sessionId) => {
-      forget(sessionId);
-      places.forget(sessionId);
-    },
+    forget,
   });
   const call$ = (
     session: KeptSession,
@@ -232,7 +230,7 @@ export const createConversations = (agent: Agent, options: ConversationsOptions)
   ): Observable<string> =>
     defer(() => {
       const begun$ = new AsyncSubject<string>();
-      const callId = newCallId();
+      const callId = newCallId(questionId);
       // A client may name a question to be asked again, without its content.
       const given = brought === '' && question !== undefined ? question : brought;
       const content = contentOf(given);
@@ -248,7 +246,6 @@ export const createConversations = (agent: Agent, options: ConversationsOptions)
       }
       // It is counted as a run now.
       free();
-      if (questionId !== undefined) places.remember(session.id, questionId, callId);
       if (continues === true) runs.join(session.id, callId);
       let isBegun = false;
       const begin = (): void => {
@@ -404,4 +401,6 @@ export const createConversations = (agent: Agent, options: ConversationsOptions)
   };
 };
 
-const newCallId = (): string => crypto.randomUUID().replaceAll('-', '').slice(0, 16);
+/** Begins with the mark of the question, by which its client's id is found again. */
+const newCallId = (questionId?: string): string =>
+  `${questionId === undefined ? '' : markOf(questionId)}${crypto.randomUUID().replaceAll('-', '').slice(0, 16)}`;

@@ -11,7 +11,7 @@ import type { KeptSession } from '@millrace/core/sessions';
 import { concat, concatMap, defer, ignoreElements, map, type Observable, of } from 'rxjs';
 import { conflictAt } from './guard.js';
 import { shownIdOf } from './history.js';
-import { answerEnd, callOf, questionIn } from './answers.js';
+import { answerEnd, callOf, markOf, questionIn } from './answers.js';
 import type { OpenRun, Runs } from './runs.js';
 
 /** What a client says that was said. */
@@ -71,28 +71,19 @@ export interface Placed extends Place {
 type UserInput = Pick<UserMessage, 'role' | 'content'>;
 
 interface Places {
-  /** Keeps the client's id of a question. */
-  remember(sessionId: string, id: string, callId: string): void;
-  forget(sessionId: string): void;
   /** Emits the place of a call. */
   place$(session: KeptSession, placing: Placing): Observable<Placed>;
 }
-
-/** Ids of clients that are kept: an older question is found by its own id. */
-const maxAsked = 10_000;
 
 export const createPlaces = (
   runs: Pick<Runs, 'ofSession'>,
   { unknownHistory = 'refuse', loneQuestion = 'atHead' }: PlacesOptions = {},
 ): Places => {
-  /** The calls of questions, by session and the id that their client has given them. */
-  const asked = new Map<string, string>();
-  const keyOf = (sessionId: string, id: string): string => `${sessionId}\n${id}`;
   const place$ = (session: KeptSession, placing: Placing): Observable<Placed> =>
     tree$(session).pipe(
       concatMap((tree) => {
         const open = runs.ofSession(session.id);
-        const finder = createFinder(tree, open, (id) => asked.get(keyOf(session.id, id)));
+        const finder = createFinder(tree, open);
         const { shown, unsent } = withoutUnsent(finder, placing.shown);
         const wish = { ...placing, shown };
         const found = placeIn(finder, wish, loneQuestion);
@@ -111,14 +102,6 @@ export const createPlaces = (
       }),
     );
   return {
-    remember: (sessionId, id, callId) => {
-      asked.set(keyOf(sessionId, id), callId);
-      const [oldest] = asked.keys();
-      if (asked.size > maxAsked && oldest !== undefined) asked.delete(oldest);
-    },
-    forget: (sessionId) => {
-      for (const key of asked.keys()) if (key.startsWith(keyOf(sessionId, ''))) asked.delete(key);
-    },
     place$: (session, placing) =>
       defer(() => {
         const { earlier = [] } = placing;
@@ -146,13 +129,15 @@ interface Finder {
   questionOf(id: string): { readonly id: string; readonly after: string | null } | undefined;
 }
 
-const createFinder = (
-  tree: MessageTree,
-  open: readonly OpenRun[],
-  askedAs: (id: string) => string | undefined,
-): Finder => {
+const createFinder = (tree: MessageTree, open: readonly OpenRun[]): Finder => {
   const ids = new Set(tree.entries.map(({ message }) => message.id));
   const callsIn = new Set([...ids].map(callOf));
+  const calls = [...callsIn, ...open.map(({ callId }) => callId)];
+  /** The latest call that a client has asked with its own id of a question. */
+  const askedAs = (id: string): string | undefined => {
+    const mark = markOf(id);
+    return calls.findLast((callId) => callId.startsWith(mark));
+  };
   const isOpen = (callId: string): boolean => open.some((run) => run.callId === callId);
   /** The call that an id of a client belongs to. */
   const callOfId = (id: string): string | undefined => {
