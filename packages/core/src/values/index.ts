@@ -4,6 +4,7 @@ export { canonicalJson, isRecord, isSameJson, parsedJson } from './json.js';
 export {
   appendedTo,
   type Appended,
+  type Chain,
   chained,
   checkTree,
   emptyTree,

@@ -77,7 +77,7 @@ export const appendedTo = (
   };
 };
 
-interface Chain {
+export interface Chain {
   readonly added: readonly Entry[];
   /** The id of the message before the first one. */
   readonly after: string | null;
