@@ -179,6 +179,24 @@ describe('the sessions of a directory, by time', () => {
     expect(await find(sessions)).toEqual(['c same', 'a same', 'b same']);
   });
 
+  it('S4: are found once each, page by page, if they were saved at the same time', async () => {
+    const directory = await mkdtemp(join(root, 'store-'));
+    const ids = ['b', 'a', 'd', 'x'.repeat(300), 'c'];
+    for (const id of ids)
+      await save(
+        sessionsIn(partsOf(directory)(''), () => 1_000),
+        id,
+        '',
+      );
+    const sessions = fileSessions(directory);
+    const all = await lastValueFrom(sessions.find$());
+    expect(all.map(({ savedAt }) => savedAt)).toEqual(ids.map(() => 1_000));
+    for (const [at, before] of all.entries()) {
+      const rest = await lastValueFrom(sessions.find$({ before, limit: 2 }));
+      expect(rest).toEqual(all.slice(at + 1, at + 3));
+    }
+  });
+
   it('S4: have titles of any length', async () => {
     const { sessions } = await create();
     const title = 'ü'.repeat(5_000);

@@ -113,6 +113,14 @@ describe('openPostgres', () => {
     await lastValueFrom(line.append$([said('d')], { after: 'a' }));
     expect(await lastValueFrom(line.load$({ at: 'd' }))).toEqual([said('a'), said('d')]);
     expect(await lastValueFrom(line.load$())).toEqual(['a', 'b', 'c'].map(said));
+    await admin.query(`update earlier.sessions set updated_at = '2026-01-01T00:00:00.123456Z'`);
+    const all = await lastValueFrom(sessions.find$({ limit: 200 }));
+    expect(new Set(all.map(({ savedAt }) => savedAt))).toEqual(new Set([1_767_225_600_123.456]));
+    for (const at of [0, 1, 50, 103, 104]) {
+      const before = all[at];
+      const rest = await lastValueFrom(sessions.find$({ ...(before && { before }), limit: 7 }));
+      expect(rest).toEqual(all.slice(at + 1, at + 8));
+    }
     const { rows } = await admin.query('select from earlier.sessions where search is null');
     expect(rows).toEqual([]);
     const { rows: indexes } = await admin.query(
