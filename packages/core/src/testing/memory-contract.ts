@@ -168,6 +168,57 @@ const treeChecks: readonly (readonly [name: string, run: (memory: Memory) => Pro
     },
   ],
   [
+    'emits what it removes, and refuses to continue there',
+    async (memory) => {
+      await branched(memory);
+      await lastValueFrom(memory.moveHead$?.('f') ?? EMPTY);
+      const removed = await lastValueFrom(memory.remove$?.('d') ?? EMPTY);
+      ok(isMemoryChange(removed));
+      deepStrictEqual([...removed.removed].sort(), ['d', 'e', 'f']);
+      deepStrictEqual(removed.head, { from: 'f', to: 'c' });
+      for (const at of ['d', 'e', 'f']) {
+        await refused(() => appendAt(memory, { after: at }, 'y'));
+        await refused(() => load(memory, at));
+      }
+      deepStrictEqual(await lastValueFrom(memory.branches$?.('b') ?? EMPTY), ['b']);
+    },
+  ],
+  [
+    'keeps everything that is appended at the same time, each append in one piece',
+    async (memory) => {
+      await appendAt(memory, {}, 'a');
+      const names = ['1', '2', '3', '4', '5', '6', '7', '8'];
+      const changes = await Promise.all(
+        names.map((name) => appendAt(memory, { after: 'a' }, `${name}/1`, `${name}/2`)),
+      );
+      for (const name of names) {
+        deepStrictEqual(await idsAt(memory, name), ['a', `${name}/1`, `${name}/2`]);
+      }
+      const siblings = await lastValueFrom(memory.branches$?.('1/1') ?? EMPTY);
+      deepStrictEqual([...siblings].sort(), names.map((name) => `${name}/1`).sort());
+      const [head] = (await idsAt(memory)).slice(-1);
+      for (const change of changes) ok(isMemoryChange(change) && change.head?.to === head);
+      await Promise.all(names.map((name) => appendAt(memory, {}, `${name}/3`)));
+      strictEqual((await idsAt(memory)).length, 3 + names.length);
+    },
+  ],
+  [
+    'takes no id for another one that is like it',
+    async (memory) => {
+      const long = 'x'.repeat(140);
+      const ids = ['c1', 'c10', 'c_', 'c%', 'C1', 'c1/sub', 'é', 'e\u0301', '__proto__', long];
+      for (const id of ids) await appendAt(memory, { after: null }, `${id}/1`, `${id}/2`);
+      for (const id of ids) {
+        const end = id === 'c1' ? 'c1/sub' : id;
+        deepStrictEqual(await idsAt(memory, id), [`${end}/1`, `${end}/2`]);
+        deepStrictEqual(await idsAt(memory, `${id}/1`), [`${id}/1`]);
+      }
+      for (const at of ['c', 'c1/', 'c-', long.slice(1), `${long}x`]) {
+        await refused(() => load(memory, at));
+      }
+    },
+  ],
+  [
     'gives everything, and takes it back',
     async (memory) => {
       await branched(memory);

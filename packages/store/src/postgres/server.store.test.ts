@@ -4,7 +4,7 @@ import { type Message, noUsage } from '@millrace/core';
 import { checkSessionQuery, type SessionQuery, type SessionState } from '@millrace/core/sessions';
 import { startPostgres, type TestServer } from '@millrace/postgres-server';
 import pg from 'pg';
-import { lastValueFrom } from 'rxjs';
+import { EMPTY, lastValueFrom } from 'rxjs';
 import { closeStore } from '../close-store.test-support.js';
 import { findStatement } from '../sql/sql-sessions.js';
 import type { Store } from '../store.js';
@@ -95,6 +95,9 @@ describe('openPostgres', () => {
       'select head, after from earlier.conversations join earlier.messages on conversation = key',
     );
     expect(stored).toEqual([1, 2, 3].map(() => ({ head: null, after: null })));
+    // As after all of it was replaced.
+    await admin.query('update earlier.messages set position = position + 5');
+    await admin.query('update earlier.conversations set length = length + 5');
     await admin.query('alter table earlier.conversations drop column head');
     await admin.query('alter table earlier.messages drop column after');
     await admin.query('alter table earlier.sessions drop column title, drop column search');
@@ -110,6 +113,10 @@ describe('openPostgres', () => {
     }
     const line = open(server.url, { schema: 'earlier' }).memory('line');
     expect(await lastValueFrom(line.load$())).toEqual(['a', 'b', 'c'].map(said));
+    await lastValueFrom(line.append$([said('e')], { after: null }));
+    for (const at of ['a', 'e']) {
+      expect(await lastValueFrom(line.branches$?.(at) ?? EMPTY)).toEqual(['a', 'e']);
+    }
     await lastValueFrom(line.append$([said('d')], { after: 'a' }));
     expect(await lastValueFrom(line.load$({ at: 'd' }))).toEqual([said('a'), said('d')]);
     expect(await lastValueFrom(line.load$())).toEqual(['a', 'b', 'c'].map(said));
