@@ -18,14 +18,6 @@ interface Shown {
 }
 
 const ops = ['ask', 'regenerate', 'edit', 'switch', 'reload', 'stop', 'crash', 'lose'] as const;
-type Op = (typeof ops)[number];
-
-interface Move {
-  readonly op: Op;
-  readonly tab: number;
-  readonly pick: number;
-}
-
 const moves = fc.array(
   fc.record({ op: fc.constantFrom(...ops), tab: fc.nat(1), pick: fc.nat(99) }),
   { minLength: 1, maxLength: 16 },
