@@ -48,7 +48,9 @@ export const agUi = (options: { readonly path?: string } = {}): ChatProtocol => 
           }
           const { input, ...run } = inputOfAgUi(body, parts);
           const { start$, stream$ } = chat(run.threadId);
-          const question = { input, ...placeOfAgUi(body), metadata: metadataOf(body, taken) };
+          const { runId } = run;
+          const metadata = metadataOf(body, taken);
+          const question = { input, ...placeOfAgUi(body), runId, metadata };
           return start$(question).pipe(
             concatMap((callId) => stream$(callId, formatOf(visit, run))),
           );

@@ -51,8 +51,8 @@ import {
   shownOf,
   withQuestion$,
 } from './shown-conversation.js';
-import { markOf } from './answers.js';
 import { type Collection, createCollection, type TitleOf } from './collection.js';
+import { callOfRequest$, type RepeatableRequest, statusOf$ } from './same-request.js';
 import { createReading, type Reading } from './reading.js';
 import { createPlaces, type Placed, type PlacesOptions, type Placing, tree$ } from './places.js';
 import { createOpenSessions, lookAgainMs } from './open-sessions.js';
@@ -72,10 +72,7 @@ export interface ConversationsOptions extends PlacesOptions {
 }
 
 /** A request of a client for a call. */
-export interface Asked extends Placing, Pick<CallOptions, 'request'> {
-  readonly input: Input;
-  /** The client's id of the question. */
-  readonly questionId?: string | undefined;
+export interface Asked extends Placing, RepeatableRequest, Pick<CallOptions, 'request'> {
   readonly metadata: Readonly<Record<string, string>>;
   /** It continues when its readers have gone: `onDisconnect` has no effect. */
   readonly continues?: boolean;
@@ -226,11 +223,11 @@ export const createConversations = (agent: Agent, options: ConversationsOptions)
     session: KeptSession,
     { input: brought, metadata, questionId, request, continues }: Asked,
     { after, replaces, question, unsent }: Placed,
+    callId: string,
     free: () => void,
   ): Observable<string> =>
     defer(() => {
       const begun$ = new AsyncSubject<string>();
-      const callId = newCallId(questionId);
       // A client may name a question to be asked again, without its content.
       const given = brought === '' && question !== undefined ? question : brought;
       const content = contentOf(given);
@@ -291,6 +288,30 @@ export const createConversations = (agent: Agent, options: ConversationsOptions)
       return merge(begun$, queued$).pipe(take(1));
     });
 
+  /** Begins a call at its place. The record of a call refuses another one with its id: it has begun in another process. */
+  const placed$ = (
+    session: KeptSession,
+    request: Asked,
+    callId: string,
+    free: () => void,
+  ): Observable<string> =>
+    places.place$(session, request).pipe(
+      concatMap((placed) => {
+        assertForClient(placed.path, resultsIn(request.input));
+        for (const replaced of placed.replacedRuns) runs.stop(session.id, replaced);
+        return call$(session, request, placed, callId, free);
+      }),
+      catchError((error: unknown) => {
+        if (asError(error).code !== 'conflict') throw error;
+        return statusOf$(store.calls, callId).pipe(
+          map((status) => {
+            if (status === 'unknown') throw error;
+            return callId;
+          }),
+        );
+      }),
+    );
+
   /** No timer keeps the process alive: each call looks whether it is time. */
   const prune = (): void => {
     const now = Date.now();
@@ -347,12 +368,13 @@ export const createConversations = (agent: Agent, options: ConversationsOptions)
         return inTurn$(sessionId, () =>
           opened$(sessionId).pipe(
             concatMap((session) =>
-              places.place$(session, request).pipe(
-                concatMap((placed) => {
-                  assertForClient(placed.path, resultsIn(request.input));
-                  for (const callId of placed.replacedRuns) runs.stop(sessionId, callId);
-                  return call$(session, request, placed, free);
-                }),
+              tree$(session).pipe(
+                concatMap((tree) =>
+                  callOfRequest$(request, { sessionId, tree, runs, calls: store.calls }),
+                ),
+                concatMap(({ callId, isKnown }) =>
+                  isKnown ? of(callId) : placed$(session, request, callId, free),
+                ),
               ),
             ),
           ),
@@ -361,7 +383,7 @@ export const createConversations = (agent: Agent, options: ConversationsOptions)
     alone: (asked) => ({
       free: takePlace(asked),
       event$: (demand) =>
-        aloneCall$(agent, newCallId(), { ...asked, ...(demand && { demand }) }, report).pipe(
+        aloneCall$(agent, newAloneId(), { ...asked, ...(demand && { demand }) }, report).pipe(
           takeUntil(closed$),
         ),
     }),
@@ -401,6 +423,4 @@ export const createConversations = (agent: Agent, options: ConversationsOptions)
   };
 };
 
-/** Begins with the mark of the question, by which its client's id is found again. */
-const newCallId = (questionId?: string): string =>
-  `${questionId === undefined ? '' : markOf(questionId)}${crypto.randomUUID().replaceAll('-', '').slice(0, 16)}`;
+const newAloneId = (): string => crypto.randomUUID().replaceAll('-', '').slice(0, 16);

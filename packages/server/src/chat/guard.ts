@@ -54,7 +54,7 @@ export const crossOrigin = (
   if (!origins.includes(origin)) return undefined;
   return {
     'access-control-allow-origin': origin,
-    'access-control-allow-methods': 'GET, POST',
+    'access-control-allow-methods': 'GET, POST, PATCH, DELETE',
     'access-control-allow-headers':
       'a2a-extensions, a2a-version, authorization, content-type, last-event-id, x-requested-with',
     'access-control-allow-credentials': 'true',
@@ -145,11 +145,12 @@ const asJson: ToResponse = (error, status) =>
 const heads = new WeakMap<MillraceError, string | null>();
 
 /** The error for a request that continues where the conversation has nothing: a 409 with the head. */
-export const conflictAt = (message: string, head: string | null): MillraceError => {
-  const error = new MillraceError('conflict', message, {
-    status: 409,
-    userMessage: 'The conversation has changed. Load it again.',
-  });
+export const conflictAt = (
+  message: string,
+  head: string | null,
+  userMessage = 'The conversation has changed. Load it again.',
+): MillraceError => {
+  const error = new MillraceError('conflict', message, { status: 409, userMessage });
   heads.set(error, head);
   return error;
 };

@@ -34,7 +34,7 @@ const asking = (url: string, question: string) =>
     trigger: 'submit-message',
     chatId: 'a',
     messageId: undefined,
-    messages: [{ id: 'q', role: 'user', parts: [{ type: 'text', text: question }] }],
+    messages: [{ id: `q-${question}`, role: 'user', parts: [{ type: 'text', text: question }] }],
     abortSignal: undefined,
   });
 

@@ -1,0 +1,138 @@
+import type { Input, Message, MessageTree, MillraceError } from '@millrace/core';
+import type { CallStore } from '@millrace/core/journal';
+import { canonicalJson, pathTo } from '@millrace/core/values';
+import { concatMap, defer, from, map, type Observable, of, reduce } from 'rxjs';
+import { callOf, markOf } from './answers.js';
+import { conflictAt } from './guard.js';
+import { shownIdOf } from './history.js';
+import { recorded$, unlessUnknown } from './past.js';
+import type { Placing } from './places.js';
+import type { Runs } from './runs.js';
+
+/** A request that may come twice. */
+export interface RepeatableRequest extends Pick<Placing, 'shown' | 'replaced'> {
+  readonly input: Input;
+  /** The client's id of the question. */
+  readonly questionId?: string | undefined;
+  /** The client's id of the run: a protocol has one for each request. */
+  readonly runId?: string | undefined;
+}
+
+/** The call of a request: one that is known, to be followed, or a new one. */
+export interface CallOfRequest {
+  readonly callId: string;
+  readonly isKnown: boolean;
+}
+
+interface Known {
+  readonly sessionId: string;
+  readonly tree: MessageTree;
+  readonly runs: Pick<Runs, 'get' | 'ofSession'>;
+  readonly calls: CallStore;
+}
+
+/**
+ * Emits the call of a request. Its id is derived from the session and from what identifies the request, so that other
+ * processes, and the next one, know it, too: the record of a call refuses another one with its id. A request that comes again
+ * gets the same call, unless that has failed. An answer that is generated again is another call once the one before has ended.
+ * Errors with a 409 if another question has had the id.
+ */
+export const callOfRequest$ = (
+  request: RepeatableRequest,
+  known: Known,
+): Observable<CallOfRequest> => {
+  const { questionId } = request;
+  // By it, the client's id of the question is found again.
+  const mark = questionId === undefined ? '' : markOf(questionId);
+  const parts = identityOf(request);
+  if (parts === undefined) return of({ callId: newCallId(), isKnown: false });
+  return digest$([known.sessionId, ...parts]).pipe(
+    concatMap((own) =>
+      digest$(request.input).pipe(
+        concatMap((content) => {
+          const id = `${mark}${own.slice(0, 16)}`;
+          const isAgain = request.runId === undefined && (request.replaced ?? []).length > 0;
+          // A question that is edited keeps its id.
+          if (!isAgain) assertSameQuestion(known, id, `${id}${content.slice(0, 8)}`);
+          return attempt$(known, `${id}${content.slice(0, 8)}`, isAgain, 0);
+        }),
+      ),
+    ),
+  );
+};
+
+const newCallId = (): string => crypto.randomUUID().replaceAll('-', '').slice(0, 16);
+
+const identityOf = ({
+  questionId,
+  runId,
+  shown,
+  replaced = [],
+}: RepeatableRequest): readonly unknown[] | undefined => {
+  if (runId !== undefined) return ['run', runId];
+  if (questionId === undefined) return undefined;
+  return ['question', questionId, shown?.at(-1)?.id ?? null, replaced];
+};
+
+const digest$ = (value: unknown): Observable<string> =>
+  defer(() => crypto.subtle.digest('SHA-256', new TextEncoder().encode(canonicalJson(value)))).pipe(
+    map((bytes) =>
+      [...new Uint8Array(bytes)].map((it) => it.toString(16).padStart(2, '0')).join(''),
+    ),
+  );
+
+const assertSameQuestion = ({ tree, runs, sessionId }: Known, id: string, own: string): void => {
+  const others = [
+    ...tree.entries.map(({ message }) => callOf(message.id)),
+    ...runs.ofSession(sessionId).map(({ callId }) => callId),
+  ];
+  if (others.some((it) => it.startsWith(id) && !it.startsWith(own))) {
+    throw conflict(tree, 'The id of this message belongs to another one, with other content.');
+  }
+};
+
+type Status = 'unknown' | 'running' | 'failed' | 'ended';
+
+const attempt$ = (
+  known: Known,
+  base: string,
+  isAgain: boolean,
+  attempt: number,
+): Observable<CallOfRequest> => {
+  const { runs, calls, tree } = known;
+  const callId = attempt === 0 ? base : `${base}-${attempt}`;
+  const follow = { callId, isKnown: true };
+  if (runs.get(callId) !== undefined) return of(follow);
+  const next$ = defer(() => attempt$(known, base, isAgain, attempt + 1));
+  return statusOf$(calls, callId).pipe(
+    concatMap((status): Observable<CallOfRequest> => {
+      const said = tree.entries.filter(({ message }) => callOf(message.id) === callId);
+      if (status === 'unknown' && said.length === 0) return of({ callId, isKnown: false });
+      if (status === 'running') return of(follow);
+      const isAnswered = said.some(({ message }) => isAnswer(message));
+      if (isAgain || status === 'failed' || (status === 'unknown' && !isAnswered)) return next$;
+      if (status === 'ended') return of(follow);
+      throw conflict(tree, 'This message was answered some time ago. Load the conversation again.');
+    }),
+  );
+};
+
+const isAnswer = ({ role }: Message): boolean => role === 'assistant';
+
+/** What has become of a call, in any process. */
+export const statusOf$ = (calls: CallStore, callId: string): Observable<Status> =>
+  recorded$(calls, callId).pipe(
+    reduce<{ type: string; callId: string }, Status>(
+      (_, event) =>
+        event.callId !== callId || (event.type !== 'error' && event.type !== 'postCall')
+          ? 'running'
+          : event.type === 'error'
+            ? 'failed'
+            : 'ended',
+      'running',
+    ),
+    unlessUnknown(() => from<Status[]>(['unknown'])),
+  );
+
+const conflict = (tree: MessageTree, userMessage: string): MillraceError =>
+  conflictAt(userMessage, shownIdOf(pathTo(tree)) ?? null, userMessage);
