@@ -4,7 +4,6 @@ export { canonicalJson, isRecord, isSameJson, parsedJson } from './json.js';
 export {
   appendedTo,
   type Appended,
-  type Chain,
   chained,
   checkTree,
   emptyTree,

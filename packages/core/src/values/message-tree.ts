@@ -77,19 +77,17 @@ export const appendedTo = (
   };
 };
 
-export interface Chain {
-  readonly added: readonly Entry[];
-  /** The id of the message before the first one. */
-  readonly after: string | null;
-  readonly last: string | null;
-}
-
 /** Chains messages behind each other; those with known ids keep their place, and the next one comes after them. */
 export const chained = (
   messages: readonly Message[],
   known: ReadonlyMap<string, string | null>,
   after: string | null,
-): Chain => {
+): {
+  readonly added: readonly Entry[];
+  /** The id of the message before the first one. */
+  readonly after: string | null;
+  readonly last: string | null;
+} => {
   const added: Entry[] = [];
   const own = new Set<string>();
   let last = after;
