@@ -107,12 +107,14 @@ const toolParts = (
     ];
   }
   if (result === undefined || result.isError) {
-    return [{ ...part, state: 'output-error', errorText: failed }];
+    const errorText = result?.cancelled === undefined ? failed : cancelled;
+    return [{ ...part, state: 'output-error', errorText }];
   }
   return [{ ...part, state: 'output-available', output: outputOf(result) }];
 };
 
 const failed = 'The tool failed.';
+const cancelled = 'The tool call was cancelled.';
 
 const toolIdOf = ({ id }: AssistantMessage, toolCall: ToolCallBlock): string =>
   `${id}/${toolCall.id}`;
