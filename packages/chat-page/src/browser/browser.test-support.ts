@@ -1,9 +1,16 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { type Agent, createAgent, type ModelChunk, type Tool } from '@millrace/core';
 import { type ScriptedAnswer, scriptedModel } from '@millrace/core/testing';
 import { type Served, serve, type ServeOptions } from '@millrace/server/node';
-import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import {
+  type Browser,
+  type BrowserContext,
+  type BrowserContextOptions,
+  chromium,
+  type Page,
+} from 'playwright-core';
 import { firstValueFrom, ReplaySubject, Subject, Subscription } from 'rxjs';
 import { chatPage } from '../index.js';
 
@@ -50,6 +57,20 @@ export const held = () => {
 export const agentOf = (answers: readonly ScriptedAnswer[], tools: readonly Tool[] = []): Agent =>
   createAgent({ name: 'Helper', model: scriptedModel(...answers), tools });
 
+const axe = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
+
+/** The rules of accessibility that a page breaks. */
+export const violations = async (page: Page): Promise<readonly string[]> => {
+  // A script of the test is no script of the page: it runs beside its policy.
+  await page.evaluate(readFileSync(axe, 'utf8'));
+  const result = (await page.evaluate('axe.run()')) as {
+    violations: { id: string; nodes: { html: string; failureSummary?: string }[] }[];
+  };
+  return result.violations.map(
+    ({ id, nodes }) => `${id}: ${nodes[0]?.html} ${nodes[0]?.failureSummary}`,
+  );
+};
+
 /** A person in front of the page. */
 export interface Visitor {
   readonly page: Page;
@@ -61,6 +82,8 @@ export interface Visitor {
   readonly isAnswered: () => Promise<void>;
   readonly answers: () => Promise<readonly string[]>;
   readonly screenshot: (name: string) => Promise<void>;
+  /** Opens the address of the page in another tab of the same browser. */
+  readonly secondTab: () => Promise<Visitor>;
 }
 
 /** Opens pages, and closes them and their servers after a test. Errors of scripts and of the policy fail it. */
@@ -70,6 +93,9 @@ export const visits = (browser: () => Browser) => {
   const visit = async (url: string, options: BrowserContextOptions = {}): Promise<Visitor> => {
     const context = await browser().newContext({ reducedMotion: 'reduce', ...options });
     closing.unshift(() => context.close());
+    return tabIn(context, url);
+  };
+  const tabIn = async (context: BrowserContext, url: string): Promise<Visitor> => {
     const page = await context.newPage();
     page.setDefaultTimeout(15_000);
     page.on('pageerror', (error) => errors.push(error.message));
@@ -82,21 +108,29 @@ export const visits = (browser: () => Browser) => {
     return {
       page,
       url,
+      // Chromium draws no frames of a tab that another one covers.
       ask: async (text) => {
+        await page.bringToFront();
         await field.fill(text);
         await field.press('Enter');
       },
       sees: async (text) => {
+        await page.bringToFront();
         await messages.getByText(text).last().waitFor();
       },
       isAnswered: async () => {
+        await page.bringToFront();
         await page.locator('.answer[aria-busy=false]').last().waitFor();
-        await page.getByRole('button', { name: 'Send' }).waitFor();
+        await page.getByRole('button', { name: 'Send', exact: true }).waitFor();
       },
-      answers: () => page.locator('.answer .markdown').allInnerTexts(),
+      answers: async () => {
+        await page.bringToFront();
+        return page.locator('.answer .markdown').allInnerTexts();
+      },
       screenshot: async (name) => {
         await page.screenshot({ path: join(screenshots, `${name}.png`) });
       },
+      secondTab: () => tabIn(context, page.url()),
     };
   };
   return {

@@ -1,80 +1,130 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { type ChatEntry, withTitle } from './chats.js';
+import type { Chats, ChatsCommand } from './chats.js';
 import { Icon } from './pieces.js';
+import type { ChatSummary } from './server.js';
 
 interface ChatListProps {
   readonly name: string;
-  readonly chats: readonly ChatEntry[];
+  readonly list: Chats;
   readonly current: string;
   readonly open: (id: string) => void;
   readonly create: () => void;
-  readonly change: (update: (chats: readonly ChatEntry[]) => readonly ChatEntry[]) => void;
+  readonly send: (command: ChatsCommand) => void;
 }
 
-/** The conversations of this browser. */
-export const ChatList = ({ name, chats, current, open, create, change }: ChatListProps) => {
-  const [renamed, setRenamed] = useState<string>();
-  const remove = ({ id, title }: ChatEntry) => {
-    if (!confirm(`Remove “${title}” from the list? The server keeps the conversation.`)) return;
-    change((list) => list.filter((chat) => chat.id !== id));
+/** The conversations of the user. */
+export const ChatList = ({ name, list, current, open, create, send }: ChatListProps) => {
+  const { chats, search, next, isLoading, problem } = list;
+  const createButton = useRef<HTMLButtonElement>(null);
+  const remove = ({ id, title }: ChatSummary) => {
+    if (!confirm(`Delete “${title}”? This cannot be undone.`)) return;
+    send({ type: 'delete', id });
     if (id === current) create();
+    else createButton.current?.focus();
   };
   return (
     <nav aria-label="Conversations">
       <header>
         <span class="brand">{name}</span>
-        <button type="button" class="new" onClick={create}>
+        <button type="button" class="new" ref={createButton} onClick={create}>
           <Icon name="plus" /> New chat
         </button>
+        <input
+          type="search"
+          aria-label="Search conversations"
+          placeholder="Search"
+          value={search}
+          onInput={(event) => send({ type: 'search', text: event.currentTarget.value })}
+        />
       </header>
       <ul>
         {chats.map((chat) => (
-          <li key={chat.id} class={chat.id === current ? 'current' : undefined}>
-            {renamed === chat.id ? (
-              <TitleField
-                title={chat.title}
-                end={(title) => {
-                  setRenamed(undefined);
-                  if (title !== '') change((list) => withTitle(list, chat.id, title));
-                }}
-              />
-            ) : (
-              <>
-                <a
-                  href={`#${chat.id}`}
-                  aria-current={chat.id === current ? 'page' : undefined}
-                  onClick={(event) => {
-                    event.preventDefault();
-                    open(chat.id);
-                  }}
-                >
-                  <span>{chat.title}</span>
-                  <time dateTime={new Date(chat.at).toISOString()}>{shortTime(chat.at)}</time>
-                </a>
-                <button
-                  type="button"
-                  class="icon"
-                  aria-label={`Rename ${chat.title}`}
-                  title="Rename"
-                  onClick={() => setRenamed(chat.id)}
-                >
-                  <Icon name="pencil" />
-                </button>
-                <button
-                  type="button"
-                  class="icon"
-                  aria-label={`Remove ${chat.title}`}
-                  title="Remove"
-                  onClick={() => remove(chat)}
-                >
-                  <Icon name="cross" />
-                </button>
-              </>
-            )}
-          </li>
+          <Entry
+            key={chat.id}
+            chat={chat}
+            isCurrent={chat.id === current}
+            open={() => open(chat.id)}
+            rename={(title) => send({ type: 'rename', id: chat.id, title })}
+            remove={() => remove(chat)}
+          />
         ))}
+        {next !== undefined && (
+          <li>
+            <More load={() => send({ type: 'more' })} shown={chats.length} />
+          </li>
+        )}
       </ul>
+      <p class="notice" role="status">
+        {search !== '' && !isLoading && chats.length === 0 && 'No conversations found.'}
+      </p>
+      {problem !== undefined && (
+        <p class="failure" role="alert">
+          {problem}
+        </p>
+      )}
     </nav>
+  );
+};
+
+const Entry = (props: {
+  readonly chat: ChatSummary;
+  readonly isCurrent: boolean;
+  readonly open: () => void;
+  readonly rename: (title: string) => void;
+  readonly remove: () => void;
+}) => {
+  const { chat, isCurrent, open, rename, remove } = props;
+  const { title, updatedAt } = chat;
+  const [isRenamed, setRenamed] = useState(false);
+  const pencil = useRef<HTMLButtonElement>(null);
+  const end = (changed: string) => {
+    setRenamed(false);
+    if (changed !== '' && changed !== title) rename(changed);
+  };
+  if (isRenamed) {
+    return (
+      <li>
+        <TitleField
+          title={title}
+          end={end}
+          leave={() => requestAnimationFrame(() => pencil.current?.focus())}
+        />
+      </li>
+    );
+  }
+  return (
+    <li class={isCurrent ? 'current' : undefined}>
+      <a
+        href={`./#${chat.id}`}
+        aria-current={isCurrent ? 'page' : undefined}
+        onClick={(event) => {
+          event.preventDefault();
+          open();
+        }}
+      >
+        <span>{title}</span>
+        <time dateTime={new Date(updatedAt).toISOString()}>{shortTime(updatedAt)}</time>
+      </a>
+      <button
+        ref={pencil}
+        type="button"
+        class="icon"
+        aria-label={`Rename ${title}`}
+        title="Rename"
+        onClick={() => setRenamed(true)}
+      >
+        <Icon name="pencil" />
+      </button>
+      <button
+        type="button"
+        class="icon"
+        aria-label={`Delete ${title}`}
+        title="Delete"
+        onClick={remove}
+      >
+        <Icon name="bin" />
+      </button>
+    </li>
   );
 };
 
@@ -82,6 +132,8 @@ const TitleField = (props: {
   readonly title: string;
   /** Called with the title, or with an empty string to leave it. */
   readonly end: (title: string) => void;
+  /** Called when a key has ended it. */
+  readonly leave: () => void;
 }) => {
   const field = useRef<HTMLInputElement>(null);
   useEffect(() => field.current?.select(), []);
@@ -89,13 +141,36 @@ const TitleField = (props: {
     <input
       ref={field}
       aria-label="Title"
+      maxLength={200}
       defaultValue={props.title}
       onBlur={(event) => props.end(event.currentTarget.value.trim())}
       onKeyDown={(event) => {
-        if (event.key === 'Enter') props.end(event.currentTarget.value.trim());
-        if (event.key === 'Escape') props.end('');
+        if (event.key !== 'Enter' && event.key !== 'Escape') return;
+        event.stopPropagation();
+        if (event.key === 'Escape') event.currentTarget.value = props.title;
+        event.currentTarget.blur();
+        props.leave();
       }}
     />
+  );
+};
+
+/** Loads earlier conversations when it is pressed, or scrolled to. */
+const More = ({ load, shown }: { readonly load: () => void; readonly shown: number }) => {
+  const button = useRef<HTMLButtonElement>(null);
+  useEffect(() => {
+    const observer = new IntersectionObserver((entries) => {
+      if (entries.some(({ isIntersecting }) => isIntersecting)) load();
+    });
+    if (button.current !== null) observer.observe(button.current);
+    return () => {
+      observer.disconnect();
+    };
+  }, [shown]);
+  return (
+    <button type="button" class="quiet" ref={button} onClick={load}>
+      Show more
+    </button>
   );
 };
 
@@ -105,46 +180,4 @@ const shortTime = (at: number): string => {
   return date.toDateString() === new Date().toDateString()
     ? date.toLocaleTimeString([], { hour: '2-digit', minute: '2-digit' })
     : date.toLocaleDateString([], { month: 'short', day: 'numeric' });
-};
-
-type Theme = 'light' | 'dark';
-
-const themeKey = 'millrace.theme';
-
-/** Switches between light and dark. Without a choice, the page follows the system. */
-export const ThemeButton = () => {
-  const [theme, setTheme] = useState(startTheme);
-  const next = theme === 'dark' ? 'light' : 'dark';
-  const change = () => {
-    show(next);
-    setTheme(next);
-    try {
-      localStorage.setItem(themeKey, next);
-    } catch {
-      // The choice lasts as long as the page.
-    }
-  };
-  const label = `Use the ${next} theme`;
-  return (
-    <button type="button" class="icon" aria-label={label} title={label} onClick={change}>
-      <Icon name={theme === 'dark' ? 'sun' : 'moon'} />
-    </button>
-  );
-};
-
-const show = (theme: Theme): void => {
-  document.documentElement.dataset['theme'] = theme;
-};
-
-const startTheme = (): Theme => {
-  try {
-    const chosen = localStorage.getItem(themeKey);
-    if (chosen === 'dark' || chosen === 'light') {
-      show(chosen);
-      return chosen;
-    }
-  } catch {
-    // Storage is forbidden.
-  }
-  return matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light';
 };

@@ -4,13 +4,17 @@ import {
   filter,
   firstValueFrom,
   from,
+  type Observable,
+  of,
   ReplaySubject,
   Subject,
   type Subscription,
   take,
 } from 'rxjs';
 import type { ModelChunk } from '@millrace/core';
-import { type Command, type Conversation, conversation$, textPart } from './conversation.js';
+import { conversation$ } from './conversation.js';
+import type { Command, Conversation } from './conversation-state.js';
+import { textPart } from './requests.js';
 import { createServer } from './server.js';
 import { plainTextOf, type UiMessage } from './ui-message.js';
 import type { Unsent } from './unsent.js';
@@ -41,9 +45,11 @@ export interface Network {
 }
 
 const servers: ChatServer[] = [];
+const pages: Subscription[] = [];
 
-/** Closes the servers, and restores `fetch`. */
+/** Closes the pages and the servers. */
 export const closeAll = async (): Promise<void> => {
+  for (const page of pages.splice(0)) page.unsubscribe();
   await Promise.all(servers.splice(0).map((server) => server.close({ timeoutMs: 0 })));
 };
 
@@ -68,7 +74,7 @@ export const networkTo = (agent: Agent, options: ChatServerOptions = {}): Networ
     network.requests.push(`${init?.method ?? 'GET'} ${path}`);
     if (network.isDown === 'proxy') return new Response('<h1>Bad gateway</h1>', { status: 502 });
     if (network.isDown === true) throw new TypeError('fetch failed');
-    if (path.startsWith('/api/chat?')) {
+    if (path.startsWith('/api/chat?') && init?.method === 'POST') {
       const { messages } = JSON.parse(String(init?.body)) as { messages: { id: string }[] };
       network.asked.push(messages.at(-1)?.id ?? '');
     }
@@ -98,17 +104,19 @@ const soon$ = () => from(new Promise((resolve) => setImmediate(resolve)));
 export const tabOf = () => new Map<string, readonly Unsent[]>();
 
 /** A page with a conversation. */
-export const pageOf = (id = 'a', tab = tabOf()) => {
+export const pageOf = (id = 'a', tab = tabOf(), isVisible$: Observable<boolean> = of(true)) => {
   const command$ = new Subject<Command>();
   const states: Conversation[] = [];
   const state$ = new ReplaySubject<Conversation>(1);
   let last = 0;
+  const name = pages.length === 0 ? '' : `${pages.length}`;
   const server = createServer({ api: '/api', wait$: soon$ });
   const subscription: Subscription = conversation$(
     id,
     {
       server,
-      newId: () => `q${(last += 1)}`,
+      isVisible$,
+      newId: () => `${name}q${(last += 1)}`,
       drafts: {
         read: (of) => tab.get(of) ?? [],
         write: (of, unsent) => void tab.set(of, unsent),
@@ -119,6 +127,7 @@ export const pageOf = (id = 'a', tab = tabOf()) => {
     states.push(state);
     state$.next(state);
   });
+  pages.push(subscription);
   const until = (isIt: (state: Conversation) => boolean): Promise<Conversation> =>
     firstValueFrom(state$.pipe(filter(isIt)));
   return {

@@ -1,29 +1,30 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { type Command, textPart } from './conversation.js';
+import type { Command } from './conversation-state.js';
 import { Icon, isSend } from './pieces.js';
+import { textPart } from './requests.js';
 import type { UiPart } from './ui-message.js';
 
 type FilePart = Extract<UiPart, { type: 'file' }>;
 
-/** The field for messages. While an answer runs, it adds to that; while a tool waits for its result, it is disabled. */
+/** The field for messages. While an answer runs, it adds to that; while a tool waits for the user, a message cancels it. */
 export const Composer = (props: {
   readonly isBusy: boolean;
-  /** The tool that waits for a result of the user. */
-  readonly waiting: string | undefined;
+  /** Whether a tool of the running answer waits for approval. */
+  readonly isAsked: boolean;
   readonly send: (command: Command) => void;
 }) => {
-  const { isBusy, waiting, send } = props;
-  const isDisabled = waiting !== undefined;
+  const { isBusy, isAsked, send } = props;
+  const isAdding = isBusy && !isAsked;
   const [text, setText] = useState('');
   const [files, setFiles] = useState<readonly FilePart[]>([]);
   const [problem, setProblem] = useState('');
   const field = useRef<HTMLTextAreaElement>(null);
   const picker = useRef<HTMLInputElement>(null);
-  useLayoutEffect(() => field.current?.focus(), [isDisabled]);
+  useLayoutEffect(() => field.current?.focus(), []);
   const submit = () => {
     const written = text.trim();
-    if (isBusy && written !== '') send({ type: 'steer', text: written });
-    else if (!isBusy && (written !== '' || files.length > 0)) {
+    if (isAdding && written !== '') send({ type: 'steer', text: written });
+    else if (!isAdding && (written !== '' || files.length > 0)) {
       send({ type: 'ask', parts: [...files, ...(written === '' ? [] : [textPart(written)])] });
       setFiles([]);
     } else return;
@@ -31,7 +32,6 @@ export const Composer = (props: {
     field.current?.focus();
   };
   const attach = (list: FileList | undefined | null) => {
-    if (isDisabled) return;
     const pictures = [...(list ?? [])].filter(({ type }) => type.startsWith('image/'));
     if (pictures.length === 0) return;
     setProblem('');
@@ -76,11 +76,6 @@ export const Composer = (props: {
           {problem}
         </p>
       )}
-      {isDisabled && (
-        <p class="notice" role="status">
-          The tool <b>{waiting}</b> needs its result, above, before you can send a message.
-        </p>
-      )}
       <div class="field">
         <input
           ref={picker}
@@ -99,7 +94,7 @@ export const Composer = (props: {
           class="icon"
           aria-label="Attach pictures"
           title="Attach pictures"
-          disabled={isBusy || isDisabled}
+          disabled={isAdding}
           onClick={() => picker.current?.click()}
         >
           <Icon name="plus" />
@@ -108,9 +103,8 @@ export const Composer = (props: {
           id="message"
           ref={field}
           rows={1}
-          disabled={isDisabled}
-          aria-label={isBusy ? 'Add to the running answer' : 'Your message'}
-          placeholder={isBusy ? 'Add to the running answer …' : 'Your message …'}
+          aria-label={isAdding ? 'Add to the running answer' : 'Your message'}
+          placeholder={isAdding ? 'Add to the running answer …' : 'Your message …'}
           value={text}
           onInput={(event) => setText(event.currentTarget.value)}
           onPaste={(event) => attach(event.clipboardData?.files)}
@@ -125,9 +119,9 @@ export const Composer = (props: {
             Stop
           </button>
         )}
-        {(!isBusy || text.trim() !== '') && (
-          <button type="submit" class="primary" disabled={isDisabled}>
-            {isBusy ? 'Add' : 'Send'}
+        {(!isAdding || text.trim() !== '') && (
+          <button type="submit" class="primary">
+            {isAdding ? 'Add' : 'Send'}
           </button>
         )}
       </div>

@@ -22,8 +22,14 @@ import {
   tabOf,
   unsentOf,
 } from './client.test-support.js';
-import { toEvents } from './server.js';
-import { isToolCall, type ToolPart, type UiMessage, waitingIn } from './ui-message.js';
+import { toEvents } from './responses.js';
+import {
+  isToolCall,
+  toolsIn as toolCallsIn,
+  type ToolPart,
+  type UiMessage,
+  waitingIn,
+} from './ui-message.js';
 import { draftsIn } from './unsent.js';
 
 const { fetch } = globalThis;
@@ -39,7 +45,7 @@ const agentOf = (answers: readonly ScriptedAnswer[], tools: readonly Tool[] = []
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
 const toolsIn = (message: UiMessage | undefined): readonly ToolPart[] =>
-  (message?.parts ?? []).flatMap((part) => (part.type === 'tool' ? [part] : []));
+  message === undefined ? [] : toolCallsIn(message);
 
 describe('a conversation', () => {
   it('asks, and keeps what was said over a reload', async () => {
@@ -137,19 +143,21 @@ describe('a conversation', () => {
     expect(linesOf(await reloaded.ready())).toEqual(['user: Q4?', 'assistant: A4.']);
   });
 
-  it('loads the history when the server knows another one', async () => {
-    networkTo(agentOf([[text('A1.')], [text('A2.')], [text('Other.')]]));
+  it('loads the history when the server does not know what is shown, and keeps the question', async () => {
+    const network = networkTo(agentOf([[text('A1.')]]));
     const page = pageOf();
     await page.ask('Q1?');
-    const { messages } = await page.ask('Q2?');
-    const other = pageOf();
-    const { messages: loaded } = await other.ready();
-    other.send({ type: 'edit', messageId: loaded[0]?.id ?? '', text: 'Q0?' });
-    await other.shows('Other.');
-    page.send({ type: 'edit', messageId: messages[2]?.id ?? '', text: 'Q3?' });
-    const state = await page.until(({ problem }) => problem !== undefined);
+    await network.server.close({ timeoutMs: 0 });
+    network.server = networkTo(agentOf([[text('A2.')]])).server;
+    page.begin('Q2?');
+    const state = await page.until(
+      ({ problem, status }) => problem !== undefined && status === 'ready',
+    );
     expect(state.problem?.text).toBe('The conversation has changed. Load it again.');
-    expect(linesOf(state)).toEqual(['user: Q0?', 'assistant: Other.']);
+    expect([linesOf(state), unsentOf(state)]).toEqual([[], ['Q2?']]);
+    page.retry(state);
+    await page.shows('A2.');
+    expect(linesOf(await page.ready())).toEqual(['user: Q2?', 'assistant: A2.']);
   });
 
   it('shows an error that can be tried again', async () => {
@@ -429,15 +437,6 @@ describe('a tool that waits for its result', () => {
     expect(linesOf(state)).toEqual([question, 'assistant: Anew.']);
     expect([state.unsent, state.messages.flatMap(waitingIn)]).toEqual([[], []]);
     expect(linesOf(await page.ask('More?')).at(-1)).toBe('assistant: More.');
-  });
-
-  it('does not get a message instead', async () => {
-    const where = tool({ name: 'where', description: 'Asks.', run: () => suspend({}) });
-    const network = networkTo(agentOf([[toolCall('where'), finish()]], [where]));
-    const page = pageOf();
-    await page.ask('Where?');
-    const state = await page.ask('Hello?');
-    expect([unsentOf(state), network.asked.length]).toEqual([['Hello?'], 1]);
   });
 });
 

@@ -22,6 +22,13 @@ const wait$ = (failures: number) => {
   return timer(ms * (0.75 + Math.random() / 2)).pipe(takeUntil(online$));
 };
 
+try {
+  // The titles that earlier versions kept: the server has the list now.
+  localStorage.removeItem('millrace.chats');
+} catch {
+  // Storage is forbidden.
+}
+
 const api = document.querySelector<HTMLMetaElement>('meta[name=millrace-api]')?.content ?? '/api';
 const page = document.getElementById('page');
 if (page !== null) {

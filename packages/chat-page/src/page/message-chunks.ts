@@ -1,5 +1,5 @@
 import { type Fields, fieldsOf, isFields, listOf, optional, textOf } from './fields.js';
-import { dataPart } from './message-parts.js';
+import { dataPart, failureOf } from './message-parts.js';
 import {
   type AgentPart,
   type AgentProgress,
@@ -129,8 +129,8 @@ const withTool = (message: UiMessage, type: string, fields: Fields): UiMessage =
     }
     case 'tool-output-error': {
       const { denied } = fieldsOf(fieldsOf(fields['providerMetadata'])['millrace']);
-      const state = denied === true ? 'denied' : 'failed';
       const errorText = textOf(fields['errorText']);
+      const state = denied === true ? 'denied' : failureOf(errorText);
       return changing(message, isIt, (tool) => ({ ...tool, state, errorText }));
     }
     case 'tool-output-denied':

@@ -34,16 +34,29 @@ const partOf = (part: Fields): UiPart => {
   }
 };
 
-const states = new Map<unknown, ToolPart['state']>([
-  ['output-available', 'done'],
-  ['output-error', 'failed'],
-]);
+/** The server's words for a tool call that a message has cancelled. */
+const cancelledText = 'The tool call was cancelled.';
+
+/** The state of a tool call with this error. */
+export const failureOf = (errorText: string): ToolPart['state'] =>
+  errorText === cancelledText ? 'cancelled' : 'failed';
+
+const stateOf = ({ state, errorText }: Fields): ToolPart['state'] => {
+  switch (state) {
+    case 'output-available':
+      return 'done';
+    case 'output-error':
+      return failureOf(textOf(errorText));
+    default:
+      return 'running';
+  }
+};
 
 const toolOf = (toolName: string, part: Fields): ToolPart => ({
   type: 'tool',
   toolCallId: textOf(part['toolCallId']),
   toolName,
-  state: states.get(part['state']) ?? 'running',
+  state: stateOf(part),
   input: part['input'],
   output: part['output'],
   ...optional('errorText', part['errorText']),

@@ -1,4 +1,5 @@
-import { useContext, useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useContext, useMemo, useRef } from 'preact/hooks';
+import { File } from './file.js';
 import { safeUrl } from './markdown-inline.js';
 import { Markdown } from './markdown-view.js';
 import {
@@ -7,18 +8,20 @@ import {
   Fold,
   Icon,
   type IconName,
-  isSend,
   Json,
   Problem,
   QuietButton,
   Working,
 } from './pieces.js';
+import { Question } from './question.js';
 import { ApprovalForm, ResultForm } from './tool-forms.js';
 import {
   type AgentPart,
+  type Approval,
   isToolCall,
   plainTextOf,
   type Source,
+  type Suspended,
   type ToolPart,
   type UiMessage,
   type UiPart,
@@ -27,107 +30,34 @@ import {
 
 interface MessageProps {
   readonly message: UiMessage;
+  /** The ids of its versions, if there are several. */
+  readonly versions: readonly string[] | undefined;
   /** Whether it is the last one. */
   readonly isLast: boolean;
-  /** Why the conversation cannot be changed: an answer is running. */
-  readonly busy: string | undefined;
+  /** Whether an answer is running. */
+  readonly isBusy: boolean;
+  /** Why the conversation cannot be changed now. */
+  readonly blocked: string | undefined;
 }
 
 /** A message, rendered again only when it changes. */
-export const MessageView = ({ message, isLast, busy }: MessageProps) =>
+export const MessageView = ({ message, versions, isLast, isBusy, blocked }: MessageProps) =>
   useMemo(
     () =>
       message.role === 'user' ? (
-        <Question message={message} busy={busy} />
+        <Question message={message} versions={versions} blocked={blocked} />
       ) : (
-        <Answer message={message} isLast={isLast} busy={busy} />
+        <Answer message={message} isLast={isLast} isRunning={isLast && isBusy} blocked={blocked} />
       ),
-    [message, isLast, busy],
+    [message, versions?.join(' '), isLast, isBusy, blocked],
   );
 
-const Question = ({ message, busy }: Omit<MessageProps, 'isLast'>) => {
-  const [isEdited, setEdited] = useState(false);
-  const send = useContext(ActionsContext)?.send;
-  const save = (edited: string) => {
-    setEdited(false);
-    send?.({ type: 'edit', messageId: message.id, text: edited });
-  };
-  return (
-    <article class="question" aria-label="You">
-      <h2 class="hidden">You</h2>
-      {isEdited ? (
-        <EditForm text={plainTextOf(message)} save={save} cancel={() => setEdited(false)} />
-      ) : (
-        <>
-          <Bubble message={message} />
-          <div class="actions">
-            <QuietButton label="Edit" blocked={busy} act={() => setEdited(true)} />
-          </div>
-        </>
-      )}
-    </article>
-  );
-};
+interface AnswerProps extends Pick<MessageProps, 'message' | 'isLast' | 'blocked'> {
+  readonly isRunning: boolean;
+}
 
-export const Bubble = ({ message }: Pick<MessageProps, 'message'>) => {
-  const text = plainTextOf(message);
-  return (
-    <div class="bubble">
-      {message.parts.map((part, at) => part.type === 'file' && <File key={at} part={part} />)}
-      {text !== '' && <p>{text}</p>}
-    </div>
-  );
-};
-
-const EditForm = (props: {
-  readonly text: string;
-  readonly save: (text: string) => void;
-  readonly cancel: () => void;
-}) => {
-  const [text, setText] = useState(props.text);
-  const field = useRef<HTMLTextAreaElement>(null);
-  useEffect(() => field.current?.focus(), []);
-  const save = () => {
-    if (text.trim() !== '') props.save(text.trim());
-  };
-  return (
-    <form
-      class="edit"
-      onSubmit={(event) => {
-        event.preventDefault();
-        save();
-      }}
-      onKeyDown={(event) => {
-        if (event.key === 'Escape') {
-          event.stopPropagation();
-          props.cancel();
-        } else if (isSend(event)) {
-          event.preventDefault();
-          save();
-        }
-      }}
-    >
-      <textarea
-        ref={field}
-        aria-label="Edit your message"
-        value={text}
-        onInput={(event) => setText(event.currentTarget.value)}
-      />
-      <div class="actions">
-        <button type="button" onClick={props.cancel}>
-          Cancel
-        </button>
-        <button type="submit" class="primary">
-          Send again
-        </button>
-      </div>
-    </form>
-  );
-};
-
-const Answer = ({ message, isLast, busy }: MessageProps) => {
+const Answer = ({ message, isLast, isRunning, blocked }: AnswerProps) => {
   const { parts, end, notice } = message;
-  const isRunning = isLast && busy !== undefined;
   const text = plainTextOf(message);
   const send = useContext(ActionsContext)?.send;
   const again = () => send?.({ type: 'regenerate', messageId: message.id });
@@ -148,7 +78,7 @@ const Answer = ({ message, isLast, busy }: MessageProps) => {
       {!isRunning && (
         <div class="actions">
           {text !== '' && <CopyButton text={text} />}
-          <QuietButton label="Regenerate" blocked={busy} act={again} />
+          <QuietButton label="Regenerate" blocked={blocked} act={again} />
           {end?.tokens !== undefined && <small>{end.tokens.toLocaleString()} tokens</small>}
         </div>
       )}
@@ -203,7 +133,7 @@ const PartView = ({ part, message, isRunning }: PartProps) => {
             <b>{part.data.toolName}</b> <Status status={approvalStatus(part.data.status)} />
           </header>
           {part.data.status === 'requested' && isRunning && (
-            <ApprovalForm approval={part.data} input={undefined} />
+            <ApprovalForm approval={part.data} input={undefined} isOver={false} />
           )}
         </section>
       );
@@ -247,6 +177,7 @@ const labels: Readonly<Record<ToolStatus, string>> = {
   done: 'Done',
   failed: 'Failed',
   denied: 'Denied',
+  cancelled: 'Cancelled',
   approval: 'Needs approval',
   suspended: 'Needs a result',
   stopped: 'Stopped',
@@ -259,6 +190,7 @@ const statusIcons = new Map<ToolStatus, IconName>([
   ['done', 'check'],
   ['failed', 'cross'],
   ['denied', 'denied'],
+  ['cancelled', 'denied'],
   ['approval', 'question'],
   ['suspended', 'question'],
   ['stopped', 'stop'],
@@ -293,6 +225,10 @@ const Tool = ({ part, message, isRunning }: PartProps<ToolPart>) => {
     (it): it is AgentPart => it.type === 'agent' && isBelow(it, part, message),
   );
   const hasOutput = output !== undefined && (state === 'running' || state === 'done');
+  // They stay when the tool call ends without them: something may have been entered.
+  const forms = useRef<{ readonly approval?: Approval; readonly suspended?: Suspended }>({});
+  if (isAsked) forms.current = { approval };
+  if (status === 'suspended' && suspended !== undefined) forms.current = { suspended };
   const title = (
     <>
       <b>{toolName}</b> <Status status={status} />
@@ -300,13 +236,28 @@ const Tool = ({ part, message, isRunning }: PartProps<ToolPart>) => {
   );
   return (
     <section class="tool" aria-label={`Tool ${toolName}`}>
-      <Fold class="card" title={title} isOpen={state === 'failed' || (isOpen && hasOutput)}>
+      <Fold
+        class="card"
+        title={title}
+        isOpen={state === 'failed' || state === 'cancelled' || (isOpen && hasOutput)}
+      >
         <Json label="Arguments" value={input ?? inputText ?? ''} />
         {hasOutput && <Json label={state === 'running' ? 'Progress' : 'Result'} value={output} />}
-        {errorText !== undefined && <p class="failure">{errorText}</p>}
+        {errorText !== undefined && (
+          <p class={state === 'cancelled' ? 'notice' : 'failure'}>{errorText}</p>
+        )}
       </Fold>
-      {isAsked && <ApprovalForm key={approval.token} approval={approval} input={input} />}
-      {status === 'suspended' && suspended !== undefined && <ResultForm suspended={suspended} />}
+      {forms.current.approval !== undefined && (
+        <ApprovalForm
+          key={forms.current.approval.token}
+          approval={forms.current.approval}
+          input={input}
+          isOver={!isAsked}
+        />
+      )}
+      {forms.current.suspended !== undefined && (
+        <ResultForm suspended={forms.current.suspended} isOver={status !== 'suspended'} />
+      )}
       {agents.map((agent) => (
         <Agent key={agent.id} part={agent} />
       ))}
@@ -352,27 +303,6 @@ const Agent = ({ part }: { readonly part: AgentPart }) => {
 };
 
 // ---------------------------------------------------------------- pieces
-
-const File = ({ part }: { readonly part: Extract<UiPart, { type: 'file' }> }) => {
-  const { url, mediaType, filename } = part;
-  // Pictures of other sites would report that they were seen.
-  if (url.startsWith('data:image/')) return <img src={url} alt={filename ?? 'Picture'} />;
-  const isData = url.startsWith('data:');
-  const href = isData ? url : safeUrl(url);
-  const name = filename ?? mediaType;
-  return href === undefined ? (
-    <p class="notice">{name}</p>
-  ) : (
-    <p>
-      <a
-        href={href}
-        {...(isData ? { download: name } : { target: '_blank', rel: 'noopener noreferrer' })}
-      >
-        {name}
-      </a>
-    </p>
-  );
-};
 
 const Sources = ({ sources }: { readonly sources: readonly Source[] }) => (
   <Fold class="sources" title={`Sources (${sources.length})`}>

@@ -1,11 +1,13 @@
 import { type ComponentChildren, createContext } from 'preact';
 import { useState } from 'preact/hooks';
-import type { Command } from './conversation.js';
+import type { Command } from './conversation-state.js';
 import type { Server } from './server.js';
 
 /** The actions of the parts of a message. */
 export interface Actions {
   readonly send: (command: Command) => void;
+  /** Reports a text to screen readers, politely. */
+  readonly announce: (text: string) => void;
   readonly decide$: Server['decide$'];
 }
 
@@ -23,6 +25,9 @@ const icons = {
   stop: 'M7 7h10v10H7z',
   question: 'M7 8a5 5 0 1 1 7.4 4.4c-1.6.9-2.4 1.8-2.4 3.6M12 21h.01',
   down: 'M12 5v14M6 13l6 6 6-6',
+  previous: 'M15 5l-7 7 7 7',
+  next: 'M9 5l7 7-7 7',
+  bin: 'M5 7h14M10 7V4h4v3M7 7l1 13h8l1-13',
 };
 
 export type IconName = keyof typeof icons;
@@ -33,6 +38,11 @@ export const Icon = ({ name }: { readonly name: IconName }) => (
     <path d={icons[name]} />
   </svg>
 );
+
+/** The form that had the focus is gone: the next thing is a message. */
+export const focusMessage = (): void => {
+  document.getElementById('message')?.focus();
+};
 
 /** Enter without Shift, unless it ends the input of a character. */
 export const isSend = ({ key, shiftKey, isComposing }: KeyboardEvent): boolean =>
@@ -49,6 +59,8 @@ export const Working = () => (
 /** A quiet button. While something keeps it from acting, it can still be reached, and gives the reason. */
 export const QuietButton = (props: {
   readonly label: string;
+  /** Shown instead of the label. */
+  readonly icon?: IconName;
   readonly blocked: string | undefined;
   readonly act: () => void;
 }) => (
@@ -56,12 +68,13 @@ export const QuietButton = (props: {
     type="button"
     class="quiet"
     aria-disabled={props.blocked !== undefined}
-    title={props.blocked}
+    aria-label={props.icon && props.label}
+    title={props.blocked ?? (props.icon && props.label)}
     onClick={() => {
       if (props.blocked === undefined) props.act();
     }}
   >
-    {props.label}
+    {props.icon === undefined ? props.label : <Icon name={props.icon} />}
   </button>
 );
 

@@ -3,31 +3,58 @@ import {
   concat,
   concatMap,
   defer,
-  EMPTY,
-  filter,
-  from,
   ignoreElements,
   map,
   mergeMap,
   type Observable,
   of,
-  type OperatorFunction,
-  repeat,
-  scan,
-  takeWhile,
+  retry,
   tap,
   throwError,
 } from 'rxjs';
 import { fromFetch } from 'rxjs/fetch';
+import { type Fields, fieldsOf, listOf, textOf } from './fields.js';
 import { messagesOf } from './message-parts.js';
+import { accepted, answer$, events$, Refusal, type StreamEvent } from './responses.js';
 import type { UiMessage } from './ui-message.js';
 
-/** A conversation on the server. */
+/** The ids of the versions of messages that have several, oldest first, by the id of each that is shown. */
+export type Branches = Readonly<Record<string, readonly string[]>>;
+
+/** One branch of a conversation on the server. */
 export interface History {
   readonly messages: readonly UiMessage[];
-  /** Whether an answer is running. */
-  readonly isRunning: boolean;
+  readonly branches: Branches;
+  /** The server's last message. */
+  readonly head?: string | undefined;
+  /** The call whose answer is running. */
+  readonly running?: string | undefined;
 }
+
+/** A conversation in the list. */
+export interface ChatSummary {
+  readonly id: string;
+  readonly title: string;
+  /** In milliseconds since the epoch. */
+  readonly updatedAt: number;
+}
+
+/** A part of the list of conversations: newest first. */
+export interface ChatPage {
+  readonly chats: readonly ChatSummary[];
+  /** The `before` of the next part. Absent at the end. */
+  readonly next?: string | undefined;
+}
+
+/** What the server reports to all tabs of a conversation: its state, at first and after each change. */
+export type Change =
+  | { readonly isDeleted: true }
+  | {
+      readonly isDeleted: false;
+      readonly head?: string | undefined;
+      readonly running?: string | undefined;
+      readonly title?: string | undefined;
+    };
 
 /** News for a client that follows an answer. */
 export type Followed =
@@ -48,19 +75,21 @@ export interface Verdict {
   readonly reason?: string;
 }
 
-/** The server refused a request. Its message is for the user. */
-export class Refusal extends Error {
-  readonly status: number;
-
-  constructor(message: string, status: number) {
-    super(message);
-    this.status = status;
-  }
-}
-
 /** The chat server, as the page uses it. */
 export interface Server {
-  readonly history$: (chatId: string) => Observable<History>;
+  /** Emits the branch of a message, or the one that is continued by default. */
+  readonly history$: (chatId: string, at?: string) => Observable<History>;
+  /** Emits the branch of a message, which is continued by default from now on. */
+  readonly switch$: (chatId: string, at: string) => Observable<History>;
+  readonly chats$: (query: {
+    readonly search: string;
+    readonly limit: number;
+    readonly before?: string | undefined;
+  }) => Observable<ChatPage>;
+  readonly rename$: (chatId: string, title: string) => Observable<never>;
+  readonly delete$: (chatId: string) => Observable<never>;
+  /** Follows a conversation over lost connections. Errors with a `Refusal`. */
+  readonly changes$: (chatId: string) => Observable<Change>;
   /** Asks, and follows the answer to its end over lost connections. Errors with a `Refusal`. */
   readonly ask$: (chatId: string, body: object) => Observable<Followed>;
   /** Joins the running answer. */
@@ -85,17 +114,17 @@ export const createServer = ({ api, wait$ }: ServerOptions): Server => {
   const pathOf = (chatId: string): string => `${api}/chat/${encodeURIComponent(chatId)}`;
   const request$ = (path: string, init: RequestInit = {}): Observable<Response> =>
     fromFetch(path, { credentials: 'same-origin', ...init, selector: accepted });
-  const post$ = (path: string, body: object): Observable<Response> => request$(path, posted(body));
-  const history$: Server['history$'] = (chatId) =>
-    request$(pathOf(chatId)).pipe(
-      mergeMap((response): Promise<{ messages?: unknown; running?: unknown }> => response.json()),
-      map((body) => ({
-        messages: messagesOf(body.messages),
-        isRunning: typeof body.running === 'string',
-      })),
+  const post$ = (path: string, body: object): Observable<never> =>
+    request$(path, posted(body)).pipe(ignoreElements());
+  const read$ = (path: string, init?: RequestInit): Observable<Fields> =>
+    request$(path, init).pipe(
+      mergeMap((response): Promise<unknown> => response.json()),
+      map(fieldsOf),
     );
+  const history$: Server['history$'] = (chatId, at) =>
+    read$(`${pathOf(chatId)}${queryOf({ at })}`).pipe(map(historyOf));
   const resume$ = (chatId: string, seen: string | undefined): Observable<StreamEvent> =>
-    stream$(
+    answer$(
       `${pathOf(chatId)}/stream?approvals=token`,
       { headers: seen === undefined ? {} : { 'last-event-id': seen } },
       seen !== undefined,
@@ -137,17 +166,39 @@ export const createServer = ({ api, wait$ }: ServerOptions): Server => {
 
   return {
     history$,
+    switch$: (chatId, at) => read$(`${pathOf(chatId)}/head`, posted({ at })).pipe(map(historyOf)),
+    chats$: ({ search, before, limit }) =>
+      read$(`${api}/chat${queryOf({ search, before, limit: `${limit}` })}`).pipe(map(chatPageOf)),
+    rename$: (chatId, title) =>
+      request$(pathOf(chatId), { ...posted({ title }), method: 'PATCH' }).pipe(ignoreElements()),
+    delete$: (chatId) => request$(pathOf(chatId), { method: 'DELETE' }).pipe(ignoreElements()),
+    changes$: (chatId) =>
+      defer(() => {
+        let failures = 0;
+        return concat(
+          events$(`${pathOf(chatId)}/changes`),
+          throwError(() => new Error('The connection was lost.')),
+        ).pipe(
+          tap(() => (failures = 0)),
+          retry({
+            delay: (error: unknown) =>
+              // Others, such as too many requests, pass.
+              error instanceof Refusal && error.status < 429
+                ? throwError(() => error)
+                : concat(wait$((failures += 1)).pipe(ignoreElements()), of(0)),
+          }),
+          concatMap(({ data }) => (data === undefined ? [] : [changeOf(JSON.parse(data))])),
+        );
+      }),
     ask$: (chatId, body) =>
-      follow$(chatId, stream$(`${api}/chat?approvals=token`, posted({ id: chatId, ...body }))),
+      follow$(chatId, answer$(`${api}/chat?approvals=token`, posted({ id: chatId, ...body }))),
     join$: (chatId) => follow$(chatId, resume$(chatId, undefined)),
-    stop$: (chatId) => post$(`${pathOf(chatId)}/stop`, {}).pipe(ignoreElements()),
+    stop$: (chatId) => post$(`${pathOf(chatId)}/stop`, {}),
     steer$: (chatId, text) =>
-      post$(`${pathOf(chatId)}/steer`, { text }).pipe(
-        mergeMap((response): Promise<{ delivered?: unknown }> => response.json()),
-        map((body) => body.delivered === true),
+      read$(`${pathOf(chatId)}/steer`, posted({ text })).pipe(
+        map(({ delivered }) => delivered === true),
       ),
-    decide$: (token, verdict) =>
-      post$(`${api}/approvals`, { token, ...verdict }).pipe(ignoreElements()),
+    decide$: (token, verdict) => post$(`${api}/approvals`, { token, ...verdict }),
   };
 };
 
@@ -157,99 +208,42 @@ const posted = (body: object): RequestInit => ({
   body: JSON.stringify(body),
 });
 
-// ---------------------------------------------------------------- responses
-
-/** Passes a response on, or errors with the problem that the server reports. */
-const accepted = (response: Response): Observable<Response> =>
-  response.ok
-    ? of(response)
-    : from(response.json().catch(() => ({}))).pipe(
-        map(({ error }: { error?: unknown }) => {
-          const { status } = response;
-          if (typeof error === 'string') throw new Refusal(error, status);
-          // A proxy in front of a server that restarts, or that server itself.
-          if (status > 501) throw new Error('The server is not ready.');
-          throw new Refusal(`The server answered ${status}.`, status);
-        }),
-      );
-
-// ---------------------------------------------------------------- event streams
-
-/** An event of a stream. Without data, the server has nothing to stream. */
-interface StreamEvent {
-  readonly id?: string;
-  readonly data?: string;
-}
-
-/** Requests a stream. Errors if it ends before its last event. */
-const stream$ = (path: string, init: RequestInit, isResumed = false): Observable<StreamEvent> =>
-  fromFetch(path, {
-    credentials: 'same-origin',
-    ...init,
-    selector: (response) =>
-      // A server that has forgotten the answer has nothing more of it.
-      (isResumed && response.status === 404
-        ? of(new Response(null, { status: 204 }))
-        : accepted(response)
-      ).pipe(
-        mergeMap(({ status, body }) => {
-          if (status === 204 || body === null) return of({});
-          const reader = body.pipeThrough(new TextDecoderStream()).getReader();
-          return defer(() => reader.read()).pipe(
-            repeat(),
-            takeWhile(({ done }) => !done),
-            map(({ value = '' }) => value),
-            toEvents(),
-            untilDone(isResumed),
-          );
-        }),
-      ),
-  });
-
-/** Splits the text of server-sent events, wherever it is cut. Comments are skipped. */
-export const toEvents = (): OperatorFunction<string, StreamEvent> => (text$) =>
-  text$.pipe(
-    scan(
-      ({ rest }: { readonly rest: string; readonly blocks: readonly string[] }, text) => {
-        const blocks = (rest + text).split(/\r?\n\r?\n/u);
-        return { rest: blocks.at(-1) ?? '', blocks: blocks.slice(0, -1) };
-      },
-      { rest: '', blocks: [] },
-    ),
-    concatMap(({ blocks }) => blocks.map(eventOf)),
-    filter(({ data }) => data !== undefined),
+/** The parameters of a query that have a value. */
+const queryOf = (values: Readonly<Record<string, string | undefined>>): string => {
+  const query = Object.entries(values).flatMap(([name, value]) =>
+    value === undefined || value === '' ? [] : [`${name}=${encodeURIComponent(value)}`],
   );
-
-const eventOf = (block: string): StreamEvent => {
-  const values = (name: string): readonly string[] =>
-    block
-      .split(/\r?\n/u)
-      .filter((line) => line.startsWith(`${name}:`))
-      .map((line) => line.slice(name.length + 1).replace(/^ /u, ''));
-  const [id] = values('id');
-  const data = values('data');
-  return { ...(id && { id }), ...(data.length > 0 && { data: data.join('\n') }) };
+  return query.length === 0 ? '' : `?${query.join('&')}`;
 };
 
-/** Ends at the protocol's last event. A stream that ends without it errors; an empty one may be of a forgotten answer. */
-const untilDone =
-  (isResumed: boolean): OperatorFunction<StreamEvent, StreamEvent> =>
-  (event$) =>
-    defer(() => {
-      let last: StreamEvent | undefined;
-      return concat(
-        event$.pipe(
-          tap((event) => (last = event)),
-          takeWhile(({ data }) => data !== '[DONE]'),
-        ),
-        defer(() => {
-          if (last?.data === '[DONE]') return EMPTY;
-          return last === undefined && isResumed
-            ? of({})
-            : throwError(() => new Error('The connection was lost.'));
-        }),
-      );
-    });
+const stringIn = (value: unknown): string | undefined =>
+  typeof value === 'string' ? value : undefined;
+
+const historyOf = ({ messages, branches, head, running }: Fields): History => ({
+  messages: messagesOf(messages),
+  branches: Object.fromEntries(
+    Object.entries(fieldsOf(branches)).map(([id, ids]) => [id, listOf(ids).map(textOf)]),
+  ),
+  ...{ head: stringIn(head), running: stringIn(running) },
+});
+
+const chatPageOf = ({ chats, next }: Fields): ChatPage => ({
+  chats: listOf(chats).map((chat) => {
+    const { id, title, updatedAt } = fieldsOf(chat);
+    return { id: textOf(id), title: textOf(title), updatedAt: Number(updatedAt) };
+  }),
+  next: stringIn(next),
+});
+
+const changeOf = (data: unknown): Change => {
+  const { deleted, head, running, title } = fieldsOf(data);
+  return deleted === true
+    ? { isDeleted: true }
+    : {
+        isDeleted: false,
+        ...{ head: stringIn(head), running: stringIn(running), title: stringIn(title) },
+      };
+};
 
 const chunksOf = (data: string): readonly Followed[] => {
   const chunk: unknown = JSON.parse(data);

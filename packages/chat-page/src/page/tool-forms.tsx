@@ -1,16 +1,25 @@
 import { useContext, useState } from 'preact/hooks';
-import { ActionsContext, Json } from './pieces.js';
+import { ActionsContext, focusMessage, Json } from './pieces.js';
 import type { Verdict } from './server.js';
 import type { Approval, Suspended } from './ui-message.js';
 
+/** What was entered in a form whose tool call has ended without it, such as in another tab. */
+const NotSent = ({ text }: { readonly text: string }) =>
+  text === '' ? null : <Json label="Not sent, because the tool call has ended" value={text} />;
+
+/** A form has this below its question. */
+const Instead = () => (
+  <p class="notice">If you send a message instead, this tool call is cancelled.</p>
+);
+
 /** Asks the user whether a tool may run: approve, deny with a reason, or edit the arguments. */
-export const ApprovalForm = ({
-  approval,
-  input,
-}: {
+export const ApprovalForm = (props: {
   readonly approval: Approval;
   readonly input: unknown;
+  /** Whether the tool call waits no longer. */
+  readonly isOver: boolean;
 }) => {
+  const { approval, input, isOver } = props;
   const { toolName, token, expiresAt, mayEdit } = approval;
   const actions = useContext(ActionsContext);
   const [mode, setMode] = useState<'ask' | 'deny' | 'edit' | 'sent'>('ask');
@@ -22,6 +31,7 @@ export const ApprovalForm = ({
     setMode('sent');
     setProblem('');
     actions?.decide$(token ?? '', verdict).subscribe({
+      complete: focusMessage,
       error: (error: unknown) => {
         setProblem(error instanceof Error ? error.message : 'It failed.');
         setMode(back);
@@ -37,6 +47,7 @@ export const ApprovalForm = ({
     if (value === undefined) setProblem('This is not valid JSON.');
     else decide({ approved: true, input: value.json });
   };
+  if (isOver) return <NotSent text={mode === 'deny' ? reason : mode === 'edit' ? edited : ''} />;
   if (token === undefined) return <p class="notice">Waiting for an approval.</p>;
   const isSent = mode === 'sent';
   return (
@@ -53,6 +64,7 @@ export const ApprovalForm = ({
         May <b>{toolName}</b> run{input === undefined ? '?' : ' with these arguments?'}
         {expiresAt !== undefined && <small> Until {timeOf(expiresAt)}.</small>}
       </p>
+      <Instead />
       {mode === 'edit' ? (
         <JsonField label="Arguments, as JSON" value={edited} change={setEdited} />
       ) : (
@@ -111,11 +123,16 @@ const timeOf = (ms: number): string =>
   new Date(ms).toLocaleTimeString([], { hour: '2-digit', minute: '2-digit' });
 
 /** Asks the user for the result of a suspended tool call. */
-export const ResultForm = ({ suspended }: { readonly suspended: Suspended }) => {
-  const { toolCallId, toolName, request } = suspended;
+export const ResultForm = (props: {
+  readonly suspended: Suspended;
+  /** Whether the tool call waits no longer. */
+  readonly isOver: boolean;
+}) => {
+  const { toolCallId, toolName, request } = props.suspended;
   const send = useContext(ActionsContext)?.send;
   const [text, setText] = useState('');
   const [problem, setProblem] = useState('');
+  if (props.isOver) return <NotSent text={text} />;
   return (
     <form
       class="ask"
@@ -124,12 +141,17 @@ export const ResultForm = ({ suspended }: { readonly suspended: Suspended }) => 
         event.preventDefault();
         const value = parsed(text);
         if (value === undefined) setProblem('This is not valid JSON. Text needs quotation marks.');
-        else send?.({ type: 'result', toolCallId, output: value.json });
+        else {
+          setText('');
+          send?.({ type: 'result', toolCallId, output: value.json });
+          focusMessage();
+        }
       }}
     >
       <p>
         <b>{toolName}</b> waits for its result.
       </p>
+      <Instead />
       {request !== undefined && request !== null && <Json label="Request" value={request} />}
       <JsonField label="Result, as JSON" value={text} change={setText} />
       {problem !== '' && (
@@ -143,9 +165,14 @@ export const ResultForm = ({ suspended }: { readonly suspended: Suspended }) => 
         </button>
         <button
           type="button"
-          onClick={() =>
-            send?.({ type: 'failure', toolCallId, errorText: text.trim() || 'There is no result.' })
-          }
+          onClick={() => {
+            send?.({
+              type: 'failure',
+              toolCallId,
+              errorText: text.trim() || 'There is no result.',
+            });
+            focusMessage();
+          }}
         >
           Report a failure
         </button>

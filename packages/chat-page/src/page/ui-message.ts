@@ -49,7 +49,7 @@ export interface ToolPart {
   readonly type: 'tool';
   readonly toolCallId: string;
   readonly toolName: string;
-  readonly state: 'input' | 'running' | 'done' | 'failed' | 'denied';
+  readonly state: 'input' | 'running' | 'done' | 'failed' | 'denied' | 'cancelled';
   /** The arguments while they arrive, as JSON that is not complete. */
   readonly inputText?: string;
   readonly input?: unknown;
@@ -122,3 +122,17 @@ export const waitingIn = ({ parts }: UiMessage): readonly Suspended[] => {
     return tool === undefined || tool.state === 'running' ? [part.data] : [];
   });
 };
+
+/** The tool calls of an answer that wait for an approval. */
+export const approvalsIn = ({ parts }: UiMessage): readonly Approval[] =>
+  parts.flatMap((part) => {
+    if (part.type !== 'approval' || part.data.status !== 'requested') return [];
+    const tool = parts.find(isToolCall(part.data.toolCallId));
+    return tool === undefined || tool.state === 'running' ? [part.data] : [];
+  });
+
+export const toolsIn = ({ parts }: UiMessage): readonly ToolPart[] =>
+  parts.flatMap((part) => (part.type === 'tool' ? [part] : []));
+
+/** Whether a tool call has ended, in whatever way. */
+export const isOver = ({ state }: ToolPart): boolean => state !== 'input' && state !== 'running';

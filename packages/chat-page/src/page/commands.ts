@@ -1,0 +1,207 @@
+import {
+  type BehaviorSubject,
+  catchError,
+  concat,
+  defer,
+  EMPTY,
+  map,
+  mergeMap,
+  type Observable,
+  of,
+  type Subject,
+  tap,
+} from 'rxjs';
+import {
+  added,
+  askedIn,
+  chunkUpdate,
+  cleared,
+  type Command,
+  type Conversation,
+  deleted,
+  loaded,
+  problemOf,
+  removed,
+  set,
+  settled,
+  steering,
+  type Update,
+  withCancelled,
+} from './conversation-state.js';
+import { placed, requestOf, textPart, withResult, withText } from './requests.js';
+import { Refusal } from './responses.js';
+import type { Followed, Server } from './server.js';
+import { isQuestion, type UiMessage, waitingIn } from './ui-message.js';
+import { neverSent, type Unsent } from './unsent.js';
+
+/** What the parts of a conversation share. */
+export interface Context {
+  readonly id: string;
+  readonly server: Server;
+  readonly newId: () => string;
+  readonly state$: BehaviorSubject<Conversation>;
+}
+
+interface Performing {
+  /** Loads the branch of a message, or the one that is continued by default. */
+  readonly load$: (at?: string) => Observable<Update>;
+  readonly handle$: (command: Command) => Observable<Update>;
+}
+
+/** Performs the commands that replace what the conversation does. */
+export const performing = ({ id, server, newId, state$ }: Context): Performing => {
+  const load$: Performing['load$'] = (at) => defer(() => server.history$(id, at)).pipe(map(loaded));
+  const request$ = (messages: readonly UiMessage[], body: object, asked?: Unsent) =>
+    concat(
+      of(set({ sending: { messages, ...(asked && { id: asked.id }) } })),
+      answered$(server.ask$(id, body), asked),
+      // The ids of the server, and the versions. What this tab has asked stays in view, whatever others do.
+      defer(() => load$(state$.value.messages.at(-1)?.id)).pipe(
+        catchError((error: unknown) => (error instanceof Refusal ? load$() : EMPTY)),
+        catchError(() => EMPTY),
+      ),
+      of<Update>((state) => (state.running === undefined ? { ...state, status: 'ready' } : state)),
+    );
+  /** Sends an unsent message, unless it has turned out that it has arrived. */
+  const send$ = (messageId: string): Observable<Update> =>
+    defer(() => {
+      const { messages, unsent } = state$.value;
+      const message = unsent.find((it) => it.id === messageId);
+      if (message === undefined) return EMPTY;
+      const isEdit = message.kind === 'edit';
+      const replaced = isEdit ? messages.filter(isQuestion)[message.after] : undefined;
+      if (replaced !== undefined) {
+        const kept = messages.slice(0, messages.indexOf(replaced));
+        return request$(kept, { ...placed(kept, message), messageId: replaced.id }, message);
+      }
+      const sent = { ...message, after: messages.filter(isQuestion).length };
+      const known = withCancelled(messages);
+      return concat(of(added(sent)), request$(known, placed(messages, sent), sent));
+    });
+
+  const handle$: Performing['handle$'] = (command) => {
+    const { messages, status } = state$.value;
+    switch (command.type) {
+      case 'load':
+        return load$();
+      case 'switch':
+        return server.switch$(id, command.messageId).pipe(map(loaded));
+      case 'ask': {
+        const asked = newId();
+        const { parts } = command;
+        const question = { id: asked, parts, kind: 'question', after: neverSent } as const;
+        // An answer that waits for approval would wait for it before the next one.
+        const ready$ = askedIn(state$.value) === undefined ? load$() : server.stop$(id);
+        return concat(of(added(question)), status === 'ready' ? EMPTY : ready$, send$(asked));
+      }
+      case 'discard':
+        return concat(of(removed(command.messageId)), load$());
+      case 'retry':
+        return concat(load$(), send$(command.messageId));
+      case 'regenerate': {
+        const { messageId } = command;
+        const before = messages.slice(
+          0,
+          messages.findIndex((it) => it.id === messageId),
+        );
+        const question = before.pop();
+        if (question === undefined) return EMPTY;
+        const shown = [...before, { ...question, id: newId() }];
+        const trigger = 'regenerate-message';
+        return request$(shown, { ...placed(before, question), trigger, messageId });
+      }
+      case 'edit': {
+        const question = messages.find((message) => message.id === command.messageId);
+        if (question === undefined) return EMPTY;
+        const after = messages.filter(isQuestion).indexOf(question);
+        const parts = withText(question, command.text);
+        const edited = { id: newId(), parts, kind: 'edit', after } as const;
+        const ended = set({ editing: undefined, elsewhere: undefined });
+        return concat(of(added(edited), ended), send$(edited.id));
+      }
+      case 'result':
+      case 'failure': {
+        const answered = messages.map((message) => withResult(message, command));
+        const last = answered.at(-1);
+        const shown$ = of(set({ messages: answered }));
+        return last === undefined || waitingIn(last).length > 0
+          ? shown$
+          : concat(shown$, request$(answered, { messages: [requestOf(last)] }));
+      }
+      default:
+        return EMPTY;
+    }
+  };
+  return { load$, handle$ };
+};
+
+/** Commands that leave a running answer alone. */
+export const isBeside = (type: Command['type']): boolean => /^(?:stop|steer|editing)$/u.test(type);
+
+export const aside =
+  ({ id, server, newId, state$ }: Context, own$: Subject<Command>) =>
+  (command: Command): Observable<Update> => {
+    switch (command.type) {
+      case 'stop':
+        return server
+          .stop$(id)
+          .pipe(catchError((error: unknown) => of(set({ problem: problemOf(error) }))));
+      case 'editing': {
+        const { elsewhere } = state$.value;
+        const { messageId: editing } = command;
+        const ended = set({ editing });
+        if (editing !== undefined || elsewhere === undefined) return of(ended);
+        return elsewhere === 'deleted'
+          ? of(ended, deleted)
+          : of(ended).pipe(
+              tap({
+                complete: () => {
+                  own$.next({ type: 'load' });
+                },
+              }),
+            );
+      }
+      case 'steer': {
+        const { text } = command;
+        const taken = steering((all) => all.filter((_, at) => at !== all.indexOf(text)));
+        return concat(
+          of(steering((waiting) => [...waiting, text])),
+          server.steer$(id, text).pipe(
+            tap((isDelivered) => {
+              if (!isDelivered) own$.next({ type: 'ask', parts: [textPart(text)] });
+            }),
+            map(() => taken),
+            catchError((error: unknown) => {
+              const after = state$.value.messages.filter(isQuestion).length;
+              const parts = [textPart(text)];
+              const addition = { id: newId(), parts, kind: 'addition', after } as const;
+              return of(taken, added(addition), set({ problem: problemOf(error) }));
+            }),
+          ),
+        );
+      }
+      default:
+        return EMPTY;
+    }
+  };
+
+/** Follows an answer to its end. If the server forgets it, its question is unsent again. */
+export const answered$ = (open$: Observable<Followed>, asked?: Unsent): Observable<Update> =>
+  concat(
+    of(cleared({ status: 'answering' })),
+    open$.pipe(
+      mergeMap((it): readonly Update[] => {
+        switch (it.type) {
+          case 'chunk':
+            return [chunkUpdate(it.chunk)];
+          case 'lost':
+            return [set({ isReconnecting: true })];
+          case 'back':
+            return [set({ isReconnecting: false })];
+          case 'gone':
+            return asked === undefined ? [] : [added(asked)];
+        }
+      }),
+    ),
+    of(set({ ...settled, running: undefined })),
+  );

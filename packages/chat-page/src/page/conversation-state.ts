@@ -1,0 +1,219 @@
+import { withChunk, withStart } from './message-chunks.js';
+import { Refusal } from './responses.js';
+import type { ToolOutcome } from './requests.js';
+import type { Branches, History } from './server.js';
+import {
+  approvalsIn,
+  isOver,
+  isQuestion,
+  plainTextOf,
+  toolsIn,
+  type UiMessage,
+  type UiPart,
+  waitingIn,
+} from './ui-message.js';
+import { hasArrived, type Unsent } from './unsent.js';
+
+/** A conversation, as the page shows it. */
+export interface Conversation {
+  readonly id: string;
+  /** `loading` until the history is known; `answering` from a question to the end of its answer. */
+  readonly status: 'loading' | 'ready' | 'answering';
+  /** The connection was lost, and is tried again. */
+  readonly isReconnecting: boolean;
+  readonly title?: string | undefined;
+  /** One branch of the conversation, from its first message to its last. */
+  readonly messages: readonly UiMessage[];
+  /** The other versions of messages. */
+  readonly branches: Branches;
+  /** The server's last message of this branch. */
+  readonly head?: string | undefined;
+  /** The call whose answer runs on the server. */
+  readonly running?: string | undefined;
+  /** Messages that the server is not known to have: they come after all others. */
+  readonly unsent: readonly Unsent[];
+  /** The request whose answer has not begun. */
+  readonly sending?: Sending | undefined;
+  /** Messages for the running answer that it has not taken yet. */
+  readonly steering: readonly string[];
+  /** The question that the user edits: it stays until the edit ends. */
+  readonly editing?: string | undefined;
+  /** What has happened in another tab: the page shows another branch after the edit, or the conversation is gone. */
+  readonly elsewhere?: 'changed' | 'deleted' | undefined;
+  /** The number of changes that the server has reported. */
+  readonly changes: number;
+  /** Why the last request has failed, and the command that tries it again. */
+  readonly problem?: { readonly text: string; readonly retry?: Command };
+}
+
+/** The conversation once the answer to a request begins: these messages, and the unsent one with this id. */
+interface Sending {
+  readonly messages: readonly UiMessage[];
+  readonly id?: string;
+}
+
+/** An action of the user. */
+export type Command =
+  | { readonly type: 'ask'; readonly parts: readonly UiPart[] }
+  /** Generates an answer again, in a branch of its own. */
+  | { readonly type: 'regenerate'; readonly messageId: string }
+  /** Asks another question instead, in a branch of its own. */
+  | { readonly type: 'edit'; readonly messageId: string; readonly text: string }
+  /** Shows another version of a message, and continues there. */
+  | { readonly type: 'switch'; readonly messageId: string }
+  /** Begins the edit of a question, or ends it. */
+  | { readonly type: 'editing'; readonly messageId: string | undefined }
+  /** Sends an unsent message, unless the server has it. */
+  | { readonly type: 'retry'; readonly messageId: string }
+  /** Removes an unsent message. */
+  | { readonly type: 'discard'; readonly messageId: string }
+  | ToolOutcome
+  | { readonly type: 'load' }
+  | { readonly type: 'stop' }
+  | { readonly type: 'steer'; readonly text: string };
+
+export type Update = (state: Conversation) => Conversation;
+
+export const begun = (id: string, unsent: readonly Unsent[]): Conversation => ({
+  ...{ id, status: 'loading', isReconnecting: false, messages: [], branches: {} },
+  ...{ unsent, steering: [], changes: 0 },
+});
+
+export const set =
+  (change: Partial<Conversation>): Update =>
+  (state) => ({ ...state, ...change });
+
+/** Nothing is on its way. */
+export const settled = { isReconnecting: false, sending: undefined } as const;
+
+/** The state with the history. A question that is being edited stays: then, the history comes after the edit. */
+export const loaded =
+  (history: History): Update =>
+  (state) => {
+    const { editing } = state;
+    if (editing !== undefined && !history.messages.some(({ id }) => id === editing)) {
+      return { ...state, ...settled, status: 'ready', elsewhere: 'changed' };
+    }
+    const { head, running, branches } = history;
+    const messages = merged(state.messages, history);
+    return cleared({
+      ...{ head, running, branches, messages, ...settled, elsewhere: undefined },
+      status: running === undefined ? 'ready' : 'answering',
+      unsent: state.unsent.filter((message) => !hasArrived(message, messages)),
+    })(state);
+  };
+
+/** The messages of the history. Answers that this tab has seen keep what the history lacks, such as sources and errors. */
+const merged = (shown: readonly UiMessage[], { messages, running }: History) => {
+  const seen = new Map(shown.map((message) => [message.id, message]));
+  const known = messages.map((message, at) => {
+    const isOpen = running !== undefined && at === messages.length - 1;
+    const before = seen.get(message.id);
+    if (before === undefined || isOpen) return message;
+    return isSame(before, message) ? before : stillCancelled(before, message);
+  });
+  const [question, last] = shown.slice(-2);
+  // The history has nothing of an answer that has failed before its first word.
+  const hasFailed = last?.end?.error !== undefined && !seen.has(known.at(-1)?.id ?? '');
+  return hasFailed &&
+    running === undefined &&
+    last.role === 'assistant' &&
+    known.length === shown.length - 1 &&
+    question !== undefined &&
+    isSame(question, known.at(-1))
+    ? [...known, last]
+    : known;
+};
+
+/** The message of the history, with the tool calls that a message of this tab has cancelled. */
+const stillCancelled = (before: UiMessage, message: UiMessage): UiMessage => {
+  const cancelled = toolsIn(before).filter(({ state }) => state === 'cancelled');
+  const parts = message.parts.map((part) =>
+    part.type === 'tool' && part.state === 'failed'
+      ? (cancelled.find(({ toolCallId }) => toolCallId === part.toolCallId) ?? part)
+      : part,
+  );
+  return { ...message, parts };
+};
+
+const isSame = (one: UiMessage, other: UiMessage | undefined): boolean => {
+  const said = (message: UiMessage): string =>
+    `${message.role} ${plainTextOf(message).replaceAll(/\s/gu, '')} ${toolsIn(message).map(isOver).join(' ')}`;
+  return other !== undefined && said(one) === said(other);
+};
+
+/** The conversation was deleted. What the user writes stays: also the question that is being edited. */
+export const deleted: Update = (state) =>
+  cleared({
+    ...{ ...settled, status: 'ready', running: undefined, elsewhere: 'deleted' },
+    ...(state.editing === undefined && { messages: [], branches: {}, head: undefined }),
+    title: undefined,
+  })(state);
+
+export const removed =
+  (id: string | undefined): Update =>
+  (state) => ({ ...state, unsent: state.unsent.filter((message) => message.id !== id) });
+
+/** The state with an unsent message, instead of an earlier one with its id. */
+export const added =
+  (message: Omit<Unsent, 'role'>): Update =>
+  (state) => {
+    const { unsent } = removed(message.id)(state);
+    return cleared({ unsent: [...unsent, { role: 'user', ...message }] })(state);
+  };
+
+/** Sets the state, and forgets the last problem. */
+export const cleared =
+  (change: Partial<Conversation>): Update =>
+  ({ problem: _, ...state }) => ({ ...state, ...change });
+
+export const steering =
+  (change: (waiting: readonly string[]) => readonly string[]): Update =>
+  (state) => ({ ...state, steering: change(state.steering) });
+
+export const problemOf = (error: unknown): { readonly text: string } => ({
+  text: error instanceof Refusal ? error.message : 'The server cannot be reached.',
+});
+
+export const chunkUpdate =
+  (chunk: { readonly type: string; readonly messageId?: unknown }): Update =>
+  (state) => {
+    const { messages, sending, unsent } = state;
+    if (chunk.type === 'start') {
+      const sent = unsent.filter((message) => message.id === sending?.id);
+      const known = [
+        ...(sending?.messages ?? messages),
+        ...sent.map(({ id, role, parts }) => ({ id, role, parts })),
+      ];
+      return {
+        ...removed(sending?.id)(state),
+        sending: undefined,
+        messages: typeof chunk.messageId === 'string' ? withStart(known, chunk.messageId) : known,
+      };
+    }
+    const last = messages.at(-1);
+    return last?.role === 'assistant'
+      ? { ...state, messages: messages.with(-1, withChunk(last, chunk)) }
+      : state;
+  };
+
+/** The tool of the running answer that waits for approval. */
+export const askedIn = ({ messages, status }: Conversation): string | undefined =>
+  status === 'answering' ? messages.slice(-1).flatMap(approvalsIn)[0]?.toolName : undefined;
+
+/** The messages, once another one cancels the tool calls that wait. */
+export const withCancelled = (messages: readonly UiMessage[]): readonly UiMessage[] => {
+  const last = messages.at(-1);
+  if (last === undefined || isQuestion(last)) return messages;
+  const waiting = new Set([...waitingIn(last), ...approvalsIn(last)].map((it) => it.toolCallId));
+  return waiting.size === 0
+    ? messages
+    : messages.with(-1, {
+        ...last,
+        parts: last.parts.map((part) =>
+          part.type === 'tool' && waiting.has(part.toolCallId)
+            ? { ...part, state: 'cancelled', errorText: 'Your next message cancelled it.' }
+            : part,
+        ),
+      });
+};
