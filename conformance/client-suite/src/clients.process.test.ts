@@ -1,5 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import { columns } from './columns.js';
+import { clients } from './conversations/clients.js';
+import { pictures } from './conversations/pictures.js';
+import { conversationRows } from './conversations/rows.js';
+import { conversationIds, playConversationCell } from './conversations/table.js';
 import { kinds, problemOf } from './kinds.js';
 import { kindsTable, partOfPage } from './page.js';
 import { rowIds, rows } from './rows.js';
@@ -9,13 +13,35 @@ describe.each(columns.map((column) => [column.name, column] as const))('%s', (_,
   it.each(rowIds.map((id) => [rows[id].name, id] as const))('%s', async (__, id) => {
     const { result, says } = await playCell(id, column);
     expect([result, says]).not.toEqual(['wrong', says]);
-    const [head = '', , ...lines] = partOfPage('table').split('\n');
-    const at = cellsOf(head).indexOf(column.name);
-    const line = lines.find((it) => cellsOf(it)[1] === rows[id].name) ?? '';
     const shown = { passed: says, wrong: '', protocol: '–', server: 'not built' }[result];
-    expect(cellsOf(line)[at]).toBe(shown);
+    expect(cellOf('table', column.name, rows[id].name)).toBe(shown);
   });
 });
+
+describe.each(clients.map((client) => [client.name, client] as const))(
+  'conversations: %s',
+  (_, client) => {
+    it.each(conversationIds)('%s', async (id) => {
+      const { result, says } = await playConversationCell(id, client);
+      expect([result, says]).not.toEqual(['wrong', says]);
+      const shown = { passed: says, wrong: '', protocol: '–' }[result];
+      expect(cellOf('conversations', client.name, conversationRows[id]?.name)).toBe(shown);
+    });
+  },
+);
+
+describe('an odd picture of a conversation', () => {
+  it.each(pictures)('changes nothing that others see: $name', async ({ play }) => {
+    await expect(play()).resolves.toBeUndefined();
+  });
+});
+
+/** What the page shows for a client in a row of a table. */
+const cellOf = (part: string, client: string, row = ''): string | undefined => {
+  const [head = '', , ...lines] = partOfPage(part).split('\n');
+  const line = lines.find((it) => cellsOf(it)[1] === row) ?? '';
+  return cellsOf(line)[cellsOf(head).indexOf(client)];
+};
 
 const cellsOf = (line: string): readonly string[] => line.split('|').map((cell) => cell.trim());
 

@@ -1,4 +1,5 @@
 import { deepEqual } from 'node:assert/strict';
+import { isDeepStrictEqual } from 'node:util';
 import type { RowId } from './rows.js';
 import type { Stage } from './stage.js';
 
@@ -48,8 +49,12 @@ export const resultsAsked = ({ model }: Stage): string =>
   JSON.stringify(model.requests.at(-1)?.messages.at(-1));
 
 /** Fails unless both are the same as JSON. */
-export const same = (actual: unknown, expected: unknown): void => {
-  deepEqual(jsonOf(actual), jsonOf(expected));
+export const same = (actual: unknown, expected: unknown, message?: string): void => {
+  const [given, wanted] = [jsonOf(actual), jsonOf(expected)];
+  if (message === undefined) deepEqual(given, wanted);
+  else if (!isDeepStrictEqual(given, wanted)) {
+    throw new Error(`${message}: ${JSON.stringify(actual)}, not ${JSON.stringify(expected)}`);
+  }
 };
 
 // An array keeps its length, and `undefined` is not lost from it.

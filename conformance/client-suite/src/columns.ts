@@ -14,7 +14,7 @@ import type { Column } from './column.js';
 export const suite = join(dirname(fileURLToPath(import.meta.url)), '..');
 
 /** The name of a package and the version that is installed. */
-const versionOf = (name: string, folder = suite): string => {
+export const versionOf = (name: string, folder = suite): string => {
   const paths = createRequire(join(folder, 'package.json')).resolve.paths(name) ?? [];
   const file = paths.map((path) => join(path, name, 'package.json')).find((it) => existsSync(it));
   const manifest: unknown = file === undefined ? undefined : JSON.parse(readFileSync(file, 'utf8'));

@@ -1,14 +1,23 @@
 import { allColumns } from './columns.js';
+import { allClients } from './conversations/clients.js';
+import { pictures } from './conversations/pictures.js';
+import {
+  conversationIds,
+  conversationNotes,
+  conversationsTable,
+  type PlayedConversation,
+  playConversationCell,
+} from './conversations/table.js';
 import { kinds, problemOf } from './kinds.js';
-import { kindsTable, partOfPage, partsOf, rowsTable, writePage } from './page.js';
+import { kindsTable, partsOf, staleParts, writePages } from './page.js';
 import { rowIds } from './rows.js';
 import { notesOf, playCell, type Played, summaryOf, tableOf } from './table.js';
 
 const help = `npm run client-conformance -- [--write]
 
-Runs real chat clients against a Millrace server on 127.0.0.1. Prints the result of each client in each scenario, the
-scenarios, and the lines of code of each kind of server. Exits with 1 if a client fails, or if docs/clients.md is out of
-date. --write updates docs/clients.md.`;
+Runs real chat clients against a Millrace server on 127.0.0.1. Prints the result of each client in each scenario, of each
+client in each conversation, and the lines of code of each kind of server. Exits with 1 if a client fails, or if
+docs/clients.md or the README of the suite is out of date. --write updates both.`;
 
 const words = process.argv.slice(2);
 if (words.some((word) => word !== '--write')) {
@@ -24,7 +33,11 @@ async function play(isWritten: boolean): Promise<number> {
   const cells: Played[] = [];
   const problems: string[] = [];
   // A client may still run when its cell is found wrong.
-  process.on('unhandledRejection', (error) => problems.push(`Unhandled: ${String(error)}`));
+  process.on('unhandledRejection', (error) => {
+    // The client of AG-UI rejects once more than it tells, if its connection is lost.
+    const isLost = error instanceof TypeError && error.message === 'terminated';
+    if (!isLost) problems.push(`Unhandled: ${String(error)}`);
+  });
   for (const row of rowIds) {
     for (const column of columns) cells.push(await playCell(row, column));
   }
@@ -32,16 +45,29 @@ async function play(isWritten: boolean): Promise<number> {
     const problem = await problemOf(kind);
     if (problem !== undefined) problems.push(problem);
   }
-  const parts = partsOf(columns, cells);
-  console.log(`${tableOf(columns, cells)}\n\n${rowsTable()}\n\n${kindsTable()}\n`);
-  for (const note of [notesOf(cells, ['wrong']), ...problems]) if (note !== '') console.log(note);
-  const isRight = problems.length === 0 && cells.every(({ result }) => result !== 'wrong');
-  if (isWritten && isRight) writePage(parts);
-  const stale = Object.entries(parts).filter(([name, part]) => partOfPage(name) !== part);
-  if (stale.length > 0) {
-    const names = stale.map(([name]) => name).join(', ');
-    console.log(`docs/clients.md is out of date (${names}). Run this with --write.`);
+  const conversations = await playConversations();
+  for (const { name, play: playPicture } of pictures) {
+    await playPicture().catch((error: unknown) => problems.push(`${name}: ${String(error)}`));
   }
-  console.log(summaryOf(cells));
+  const parts = partsOf(columns, cells, conversations);
+  const tables = [tableOf(columns, cells), conversationsTable(conversations), kindsTable()];
+  console.log(`${tables.join('\n\n')}\n`);
+  const wrong = [notesOf(cells, ['wrong']), conversationNotes(conversations, 'wrong')];
+  for (const note of [...wrong, ...problems]) if (note !== '') console.log(note);
+  const isRight = problems.length === 0 && wrong.every((note) => note === '');
+  if (isWritten && isRight) writePages(parts);
+  const stale = staleParts(parts);
+  if (stale.length > 0) console.log(`Out of date (${stale.join(', ')}). Run this with --write.`);
+  console.log(summaryOf([...cells, ...conversations]));
+  console.log(`${pictures.length} odd pictures of a conversation were sent.`);
   return isRight && stale.length === 0 ? 0 : 1;
+}
+
+async function playConversations(): Promise<readonly PlayedConversation[]> {
+  const cells: PlayedConversation[] = [];
+  const clients = await allClients();
+  for (const id of conversationIds) {
+    for (const client of clients) cells.push(await playConversationCell(id, client));
+  }
+  return cells;
 }

@@ -1,12 +1,19 @@
 import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import type { Column } from './column.js';
 import { suite } from './columns.js';
+import {
+  conversationNotes,
+  conversationRowsTable,
+  conversationsTable,
+  type PlayedConversation,
+} from './conversations/table.js';
 import { kinds, linesOf } from './kinds.js';
 import { rowIds, rows } from './rows.js';
 import { markdownTable, notesOf, type Played, tableOf } from './table.js';
 
-export const pagePath = join(suite, '..', '..', 'docs', 'clients.md');
+const docsPage = join(suite, '..', '..', 'docs', 'clients.md');
+const readme = join(suite, 'README.md');
 
 /** The kinds of servers, with their lines of code. */
 export const kindsTable = (): string =>
@@ -19,32 +26,60 @@ export const kindsTable = (): string =>
   ]);
 
 /** The rows, with what happens in each. */
-export const rowsTable = (): string =>
+const rowsTable = (): string =>
   markdownTable([['Row', 'Description'], ...rowIds.map((id) => [rows[id].name, rows[id].about])]);
 
 /** What a run writes to the page, by the names of its places. */
-export const partsOf = (columns: readonly Column[], cells: readonly Played[]) => ({
+export const partsOf = (
+  columns: readonly Column[],
+  cells: readonly Played[],
+  conversations: readonly PlayedConversation[],
+) => ({
   table: tableOf(columns, cells),
   missing: notesOf(cells, ['protocol', 'server']),
-  versions: [...new Set(columns.map(({ version }) => version))].join(', '),
+  conversations: conversationsTable(conversations),
+  unplayed: conversationNotes(conversations, 'protocol'),
+  versions: [
+    ...new Set([...columns, ...conversations.map(({ client }) => client)].map((it) => it.version)),
+  ].join(', '),
   servers: kindsTable(),
 });
 
-/** What the page has at a place. */
-export const partOfPage = (name: string): string => placeOf(name).exec(page())?.[2]?.trim() ?? '';
+/** What a run writes to the README. */
+export const partsOfReadme = () => ({ rows: rowsTable(), conversations: conversationRowsTable() });
 
-const page = (): string => readFileSync(pagePath, 'utf8');
+/** What the page, or the README, has at a place. */
+export const partOfPage = (name: string, path = docsPage): string =>
+  placeOf(name).exec(readFileSync(path, 'utf8'))?.[2]?.trim() ?? '';
+
+type Parts = Readonly<Record<string, string>>;
+
+const pages = (parts: Parts): readonly (readonly [string, Parts])[] => [
+  [docsPage, parts],
+  [readme, partsOfReadme()],
+];
+
+/** The places that are out of date. */
+export const staleParts = (parts: Parts): readonly string[] =>
+  pages(parts).flatMap(([path, own]) =>
+    Object.entries(own)
+      .filter(([name, part]) => partOfPage(name, path) !== part)
+      .map(([name]) => `${basename(path)}: ${name}`),
+  );
 
 const placeOf = (name: string): RegExp =>
   new RegExp(`(<!-- ${name} -->\n)([^]*?)(<!-- /${name} -->)`, 'u');
 
-export const writePage = (parts: Readonly<Record<string, string>>): void => {
-  const written = Object.entries(parts).reduce((text, [name, part]) => {
-    if (!placeOf(name).test(text)) throw new Error(`${pagePath} has no place '${name}'.`);
-    return text.replace(
-      placeOf(name),
-      (_, begin: string, __, end: string) => `${begin}\n${part}\n\n${end}`,
-    );
-  }, page());
-  writeFileSync(pagePath, written);
+export const writePages = (parts: Parts): void => {
+  for (const [path, own] of pages(parts)) {
+    const page = readFileSync(path, 'utf8');
+    const written = Object.entries(own).reduce((text, [name, part]) => {
+      if (!placeOf(name).test(text)) throw new Error(`${path} has no place '${name}'.`);
+      return text.replace(
+        placeOf(name),
+        (_, begin: string, __, end: string) => `${begin}\n${part}\n\n${end}`,
+      );
+    }, page);
+    writeFileSync(path, written);
+  }
 };

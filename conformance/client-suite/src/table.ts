@@ -76,7 +76,7 @@ export const notesOf = (cells: readonly Played[], results: readonly Played['resu
     .join('\n');
 };
 
-export const summaryOf = (cells: readonly Played[]): string => {
+export const summaryOf = (cells: readonly Pick<Played, 'result'>[]): string => {
   const count = (wanted: Played['result']) =>
     cells.filter(({ result }) => result === wanted).length;
   return `${count('passed')} passed, ${count('wrong')} wrong, ${count('protocol')} not in the protocol, ${count('server')} not built`;

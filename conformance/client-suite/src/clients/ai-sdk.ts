@@ -50,9 +50,17 @@ export class State implements ChatState<UIMessage> {
   };
 }
 
-/** `useChat` without React: the class that it is made of. */
-const chatsOf = (sdk: typeof AiSdk) => {
-  class Chat extends sdk.AbstractChat<UIMessage> {
+/** `useChat` without React. */
+interface Chat extends AiSdk.AbstractChat<UIMessage> {
+  /** Resolves once the last message shows this text. */
+  readonly shows: (text: string) => Promise<string>;
+  /** How the stream ends that runs now, or the next one. */
+  readonly ended: () => Promise<Ended>;
+}
+
+/** The class that `useChat` is made of. */
+export const chatsOf = (sdk: typeof AiSdk): new (init: ChatInit<UIMessage>) => Chat => {
+  class OwnChat extends sdk.AbstractChat<UIMessage> {
     readonly #changed$: Observable<void>;
     readonly #ended$ = new Subject<Ended>();
     constructor({ messages = [], ...init }: ChatInit<UIMessage>) {
@@ -61,7 +69,6 @@ const chatsOf = (sdk: typeof AiSdk) => {
       this.#changed$ = state.changed$;
     }
 
-    /** Until the last message shows this text. */
     readonly shows = (text: string) =>
       firstValueFrom(
         this.#changed$.pipe(
@@ -71,7 +78,6 @@ const chatsOf = (sdk: typeof AiSdk) => {
         ),
       );
 
-    /** How the stream ends that runs now, or the next one. */
     readonly ended = async (): Promise<Ended> => {
       const end = await firstValueFrom(this.#ended$);
       // Afterwards the chat sends what it sends by itself, and becomes ready.
@@ -79,10 +85,8 @@ const chatsOf = (sdk: typeof AiSdk) => {
       return end;
     };
   }
-  return Chat;
+  return OwnChat;
 };
-
-type Chat = InstanceType<ReturnType<typeof chatsOf>>;
 
 const answerIn = ({ lastMessage }: Pick<Chat, 'lastMessage'>): string => {
   const parts = lastMessage?.role === 'assistant' ? lastMessage.parts : [];
