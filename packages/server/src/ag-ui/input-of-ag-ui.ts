@@ -71,17 +71,26 @@ export const verdictsOfAgUi = (body: unknown): readonly VerdictOfClient[] => {
   });
 };
 
+/** The place of a request in its conversation, and the client's id of its question. */
+interface AgUiPlace extends Pick<Placing, 'shown' | 'isWhole' | 'orAtHead' | 'mayReplace'> {
+  readonly questionId?: string;
+}
+
 /**
  * Reads where a request continues: after the last message before its question, or before its results. A client may name the call
  * instead, `''` for the beginning: `forwardedProps: { after }`.
  */
-export const placeOfAgUi = (body: unknown): Pick<Placing, 'shown' | 'isWhole' | 'orAtHead'> => {
+export const placeOfAgUi = (body: unknown): AgUiPlace => {
   const after = fieldOf(fieldOf(body, 'forwardedProps'), 'after');
   if (after === '') return { shown: [], isWhole: true };
   if (after !== undefined) return { shown: [{ id: idOf(after, 'forwardedProps.after') }] };
   const messages = messagesOf(body);
   const isQuestion = fieldOf(messages.at(-1), 'role') === 'user';
-  if (isQuestion) return { shown: messages.slice(0, -1).flatMap(shownIn) };
+  if (isQuestion) {
+    const id = fieldOf(messages.at(-1), 'id');
+    const again = isShortId(id) ? { questionId: id, mayReplace: [id] } : {};
+    return { shown: messages.slice(0, -1).flatMap(shownIn), ...again };
+  }
   return { shown: messages.flatMap(shownIn).slice(-1), orAtHead: true };
 };
 

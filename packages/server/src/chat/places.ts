@@ -37,6 +37,8 @@ export interface Placing {
   readonly orAtHead?: boolean | undefined;
   /** The client's ids of the question or the answer that the call replaces. */
   readonly replaced?: readonly string[] | undefined;
+  /** As `replaced`, of a client that does not say whether it asks again; ignored if the conversation does not have it. */
+  readonly mayReplace?: readonly string[] | undefined;
   /** Throws if the call must not continue there. `isRunning`: the call at this place has not ended. */
   readonly check?: ((path: readonly Message[], isRunning: boolean) => void) | undefined;
   /** The messages that a new conversation begins with. */
@@ -187,10 +189,12 @@ const withoutUnsent = (
 /** The place that a client means; `unknown` if it shows messages that the server does not have. */
 const placeIn = (
   finder: Finder,
-  { shown, isWhole = false, orAtHead = false, replaced = [] }: Placing,
+  { shown, isWhole = false, orAtHead = false, replaced = [], mayReplace = [] }: Placing,
   loneQuestion: Required<PlacesOptions>['loneQuestion'],
 ): Place | 'unknown' => {
-  const question = replaced.map((id) => finder.questionOf(id)).find((it) => it !== undefined);
+  const question = [...replaced, ...mayReplace]
+    .map((id) => finder.questionOf(id))
+    .find((it) => it !== undefined);
   const replaces = question === undefined ? {} : { replaces: question.id };
   const last = shown?.at(-1);
   const after = last === undefined ? undefined : finder.endOf(last);
