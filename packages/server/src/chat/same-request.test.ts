@@ -3,7 +3,7 @@ import { createAgent, MillraceError } from '@millrace/core';
 import { createCallStore, inProcessCalls } from '@millrace/core/journal';
 import { inProcessSessions } from '@millrace/core/sessions';
 import { type ScriptedAnswer, scriptedModel, text } from '@millrace/core/testing';
-import { filter, firstValueFrom, interval, map, NEVER, take, throwError, timer } from 'rxjs';
+import { AsyncSubject, filter, firstValueFrom, interval, map, NEVER, take, throwError, timer } from 'rxjs';
 import { agUi } from '../ag-ui/index.js';
 import { chatServer, type ChatServer, type ChatServerOptions } from './index.js';
 
@@ -24,24 +24,27 @@ const serving = (
   const agent = createAgent({ name: 'helper', model });
   const server = chatServer(agent, { protocols: [agUi()], ...options });
   servers.push(server);
-  const post = async (path: string, body: object) => {
-    const response = await server.respond(
+  /** Resolves once the answer begins. */
+  const send = (path: string, body: object) =>
+    server.respond(
       new Request(`http://localhost/api${path}`, {
         method: 'POST',
         headers: { 'content-type': 'application/json' },
         body: JSON.stringify(body),
       }),
     );
+  const readOf = async (response: Response) => {
     const read = await response.text();
     const said = [...read.matchAll(/Answer \d/gu)].map(String);
     return { status: response.status, read, answer: said.at(-1) };
   };
+  const post = async (path: string, body: object) => readOf(await send(path, body));
   const questions = async () => {
     const response = await server.respond(new Request('http://localhost/api/chat/c'));
     const { messages } = (await response.json()) as { messages: { role: string }[] };
     return messages.filter(({ role }) => role === 'user').length;
   };
-  return { model, server, post, questions };
+  return { model, server, send, readOf, post, questions };
 };
 
 const parts = (words: string) => [{ type: 'text', text: words }];
@@ -138,13 +141,17 @@ describe.each(protocols)('I22: the same request of %s', (_, path, bodyOf) => {
 
 describe('I22: an answer that is generated again', () => {
   it('is one call at a time, and another one afterwards', async () => {
-    const { model, post } = serving({}, [
+    const go$ = new AsyncSubject<void>();
+    const { model, send, readOf, post } = serving({}, [
       [text('Answer 1.')],
-      () => timer(30).pipe(map(() => text('Answer 2.'))),
+      () => go$.pipe(map(() => text('Answer 2.'))),
       [text('Answer 3.')],
     ]);
     await post('/chat', says('q1', 'A poem.'));
-    const both = await Promise.all([1, 2].map(() => post('/chat', again('q1', 'A poem.'))));
+    const responses = await Promise.all([1, 2].map(() => send('/chat', again('q1', 'A poem.'))));
+    go$.next();
+    go$.complete();
+    const both = await Promise.all(responses.map(readOf));
     expect(both.map(({ answer }) => answer)).toEqual(['Answer 2', 'Answer 2']);
     expect((await post('/chat', again('q1', 'A poem.'))).answer).toBe('Answer 3');
     expect(model.requests).toHaveLength(3);
