@@ -3,7 +3,17 @@ import { createAgent, MillraceError } from '@millrace/core';
 import { createCallStore, inProcessCalls } from '@millrace/core/journal';
 import { inProcessSessions } from '@millrace/core/sessions';
 import { type ScriptedAnswer, scriptedModel, text } from '@millrace/core/testing';
-import { AsyncSubject, filter, firstValueFrom, interval, map, NEVER, take, throwError, timer } from 'rxjs';
+import {
+  AsyncSubject,
+  filter,
+  firstValueFrom,
+  interval,
+  map,
+  NEVER,
+  take,
+  throwError,
+  timer,
+} from 'rxjs';
 import { agUi } from '../ag-ui/index.js';
 import { chatServer, type ChatServer, type ChatServerOptions } from './index.js';
 
