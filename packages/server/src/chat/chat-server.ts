@@ -68,6 +68,11 @@ export interface ChatServerOptions
   readonly limits?: UserLimits;
   /** Silence after which a stream sends a comment, so proxies keep it open, in milliseconds. Default: 15,000. */
   readonly heartbeatMs?: number;
+  /**
+   * For a message while an approval or a tool of the client waits: `cancel` what waits, with an error that says so, or `refuse` the
+   * message (409). Default: `cancel`.
+   */
+  readonly onSuspended?: 'cancel' | 'refuse';
   /** Removes ended calls from the store this long after their end, in milliseconds; conversations stay. Default: a day; 5 minutes without a store. */
   readonly keepCallsMs?: number;
   /**
@@ -215,6 +220,7 @@ const rules: Readonly<Record<keyof ChatServerOptions, Rule>> = {
   onError: isFunction,
   onAccess: isFunction,
   title: isFunction,
+  onSuspended: oneOf('cancel', 'refuse'),
   unknownHistory: oneOf('refuse', 'take'),
   loneQuestion: oneOf('atHead', 'begins'),
   onToolError: maskRules.onToolError,

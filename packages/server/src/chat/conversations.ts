@@ -40,7 +40,7 @@ import {
   timer,
   toArray,
 } from 'rxjs';
-import { asError, closing, once, sessionsOf, tooMany } from './guard.js';
+import { asError, closing, once, refused, sessionsOf, tooMany } from './guard.js';
 import { assertForClient, resultsIn } from '../inbound.js';
 import type { UserLimits } from '../limits/index.js';
 import { aloneCall$, type AskedAlone } from './alone.js';
@@ -59,6 +59,7 @@ import { createOpenSessions, lookAgainMs } from './open-sessions.js';
 import { contentOf, createRuns, type OnDisconnect, type OpenRun } from './runs.js';
 
 export interface ConversationsOptions extends PlacesOptions {
+  readonly onSuspended?: 'cancel' | 'refuse';
   readonly store: { readonly calls: CallStore; readonly sessions: SessionStore };
   readonly onDisconnect: OnDisconnect;
   readonly maxCalls: number;
@@ -101,7 +102,7 @@ export interface Conversations extends Reading, Collection {
   join(sessionId: string, callId: string): (how: 'ended' | 'cancelled') => void;
   /** Emits the calls of a session that have not ended, or are not saved yet, the running one first. */
   runs$(sessionId: string): Observable<readonly Run[]>;
-  /** Interrupts the calls of a session, or only this one, and emits their number. */
+  /** Interrupts the calls of a session, or only this one, else cancels what waits for a result, and emits their number. */
   stop$(sessionId: string, callId?: string): Observable<number>;
   /** Adds a message to the running call, and emits whether it was delivered. */
   steer$(sessionId: string, input: Input): Observable<boolean>;
@@ -221,7 +222,7 @@ export const createConversations = (agent: Agent, options: ConversationsOptions)
   });
   const call$ = (
     session: KeptSession,
-    { input: brought, metadata, questionId, request, continues }: Asked,
+    { input: brought, metadata, request, continues }: Asked,
     { after, replaces, question, unsent }: Placed,
     callId: string,
     free: () => void,
@@ -253,7 +254,7 @@ export const createConversations = (agent: Agent, options: ConversationsOptions)
       work$.next(
         session
           .stream$(input, {
-            ...defined({ request, after, replaces }),
+            ...defined({ request, after, replaces, onSuspended: options.onSuspended }),
             callId,
             onBusy: 'queue',
             metadata,
@@ -288,6 +289,18 @@ export const createConversations = (agent: Agent, options: ConversationsOptions)
       return merge(begun$, queued$).pipe(take(1));
     });
 
+  /** A call that waits for approval ends if its user writes something else: the new one would wait for it. */
+  const cancelAsked = (session: KeptSession, { input }: Asked, { after }: Placed): void => {
+    if (contentOf(input) === undefined) return;
+    const waiting = runs
+      .ofSession(session.id)
+      .filter(({ callId, asked }) => asked.size > 0 && (after === undefined || after === callId));
+    if (waiting.length > 0 && options.onSuspended === 'refuse') {
+      throw refused(409, 'The conversation waits for an approval. Decide on it first.');
+    }
+    for (const { callId } of waiting) session.interrupt(undefined, callId);
+  };
+
   /** Begins a call at its place. The record of a call refuses another one with its id: it has begun in another process. */
   const placed$ = (
     session: KeptSession,
@@ -298,6 +311,7 @@ export const createConversations = (agent: Agent, options: ConversationsOptions)
     places.place$(session, request).pipe(
       concatMap((placed) => {
         assertForClient(placed.path, resultsIn(request.input));
+        cancelAsked(session, request, placed);
         for (const replaced of placed.replacedRuns) runs.stop(session.id, replaced);
         return call$(session, request, placed, callId, free);
       }),
@@ -342,7 +356,10 @@ export const createConversations = (agent: Agent, options: ConversationsOptions)
     // After a call that is being started.
     stop$: (sessionId, callId) =>
       inTurn$(sessionId, () => existing$(sessionId)).pipe(
-        map(() => runs.stop(sessionId, callId)),
+        concatMap((session) => {
+          const stopped = runs.stop(sessionId, callId);
+          return stopped > 0 || callId !== undefined ? of(stopped) : session.cancelSuspended$();
+        }),
         defaultIfEmpty(0),
       ),
     runs$: (sessionId) =>

@@ -2,11 +2,12 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { createAgent, suspend, tool } from '@millrace/core';
+import { createAgent, requireApproval, suspend, tool } from '@millrace/core';
 import { jsonSchema } from '@millrace/core/schema';
 import { scriptedModel, text, toolCall } from '@millrace/core/testing';
 import { openFiles } from '@millrace/store';
 import { lastAssistantMessageIsCompleteWithToolCalls } from 'ai';
+import { approvalQueue } from '../approvals/index.js';
 import { chatOf } from './real-client.test-support.js';
 import { answerIn } from '../read-as-client.test-support.js';
 import { chatServer, type ChatServer, type ChatServerOptions } from './index.js';
@@ -57,5 +58,60 @@ describe('a tool of the client', () => {
     await chat.sendMessage({ text: 'Where am I?' });
     expect(runs).toEqual([{ precise: true }]);
     expect(chat.lastMessage && answerIn(chat.lastMessage)).toBe('You are in Oslo.');
+  });
+});
+
+const pay = tool({ name: 'pay', description: 'Pays.', run: () => 'Paid.' });
+
+/** A server whose first call waits: for its client, or for an approval. */
+const waiting = async (what: 'client' | 'approval', options: ChatServerOptions = {}) => {
+  const approvals = approvalQueue({ key: 'a key of at least thirty-two characters' });
+  const model = scriptedModel(
+    [toolCall(what === 'client' ? 'place' : 'pay', {}, 'w')],
+    [text('It is noon.')],
+    [text('Later.')],
+  );
+  const tools = [place, requireApproval(pay, approvals.approve)];
+  const agent = createAgent({ name: 'helper', model, tools });
+  const server = opened(chatServer(agent, { approvals, ...options }));
+  const chat = chatOf(server, 'c');
+  await chat.sendMessage({ text: 'Do it.' });
+  const post = (path: string) =>
+    server.respond(
+      new Request(`http://localhost/api/chat/c/${path}`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: '{}',
+      }),
+    );
+  return { chat, model, post };
+};
+
+const last = ({ lastMessage }: ReturnType<typeof chatOf>): string =>
+  lastMessage?.role === 'assistant' ? answerIn(lastMessage) : '';
+
+describe.each(['client', 'approval'] as const)('T13: what waits for the %s', (what) => {
+  it('is cancelled by a message, which is answered', async () => {
+    const { chat, model } = await waiting(what);
+    await chat.sendMessage({ text: 'Never mind. What time is it?' });
+    expect([last(chat), chat.error]).toEqual(['It is noon.', undefined]);
+    const results = model.requests[1]?.messages.flatMap((message) =>
+      message.role === 'tool' ? message.content : [],
+    );
+    expect(results).toMatchObject([{ isError: true }]);
+  });
+
+  it('is cancelled by a stop, and the chat goes on', async () => {
+    const { chat, post } = await waiting(what);
+    expect(await (await post('stop')).json()).toEqual({ stopped: 1 });
+    expect(await (await post('stop')).json()).toEqual({ stopped: 0 });
+    await chat.sendMessage({ text: 'What time is it?' });
+    expect([last(chat), chat.error]).toEqual(['It is noon.', undefined]);
+  });
+
+  it('stays if the server refuses the message', async () => {
+    const { chat, model } = await waiting(what, { onSuspended: 'refuse' });
+    await chat.sendMessage({ text: 'What time is it?' });
+    expect([chat.error === undefined, model.requests.length]).toEqual([false, 1]);
   });
 });
