@@ -57,7 +57,7 @@ import { joinDemand } from '../flow/demand.js';
 import { createHooks } from '../seams/hooks.js';
 import { createHolds, createInterruption } from '../flow/interruption.js';
 import { createRetryBudget } from '../models/timeouts.js';
-import { nextCallId, spendBelow, toolScopeOf } from '../seams/tool-context.js';
+import { nextCallId, spendBelow, toolScopeOf, waitersFor } from '../seams/tool-context.js';
 import { type Spending, watchingSpending } from '../seams/spending.js';
 import { type Cell, createLocals, type Perform, replayedSteps, type Step } from '../step.js';
 import { contextValues } from '../tools/context-key.js';
@@ -317,6 +317,7 @@ const createContext = (setup: CallSetup): CallContext => {
     local,
     labels,
     lineage: [...(scope?.lineage ?? []), call],
+    waiters: [...waitersFor(parent), call],
     parentStep: above?.stepId,
     interceptors,
     voice,

@@ -18,7 +18,7 @@ import type { Authorization } from './authorize-tool-call.js';
 import { checked$, failedBy, timeoutOf } from './check-tool-call.js';
 import { isFatal, isMillraceError, messageOf, MillraceError } from '../values/errors.js';
 import { copied, type ToolCallBlock } from '../values/message.js';
-import { outputBelow, spentBelow } from '../seams/tool-context.js';
+import { outputBelow, spentBelow, startTool } from '../seams/tool-context.js';
 import type { OpenRun } from '../run.js';
 import { addCost, type CostBelow, costOf } from '../seams/spending.js';
 import type { ToolEmission, ToolOutput } from '../values/tool-output.js';
@@ -128,10 +128,11 @@ const output$ = (
 ): Observable<ToolOutput> => {
   const { hooks, scheduler } = context;
   const { name, retry } = tool;
-  const attempt$ = made$((): ToolEmission | Observable<ToolEmission> => {
+  const attempt$ = made$((owner): ToolEmission | Observable<ToolEmission> => {
     // It may have been removed between two attempts.
     if (context.toolkit.find(name) === undefined) return { type: 'output', output: gone(name) };
-    return tool.run$(retry === undefined ? value : copied(value), toolContext);
+    const given = retry === undefined ? value : copied(value);
+    return startTool(toolContext, () => tool.run$(given, toolContext), owner);
   });
   const progressOf = (value: unknown) => ({ type: 'actingChunk', toolCall, value }) as const;
   const add = (last: ToolOutput, emission: ToolEmission): ToolOutput => {

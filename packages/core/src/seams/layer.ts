@@ -64,6 +64,8 @@ export interface LayerContext {
   readonly values: ContextValues;
   /** The ancestors of this call, outermost first, and itself. */
   readonly lineage: readonly CallInfo[];
+  /** The calls that may wait for this one: its lineage, and calls whose tools started it without being its parent. */
+  readonly waiters: readonly CallInfo[];
   /** The `id` of the parent's step that makes this call. */
   readonly parentStep: string | undefined;
   /** The tool call that makes this call. */

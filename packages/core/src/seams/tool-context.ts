@@ -1,3 +1,5 @@
+import { isObservable, Observable, type Subscription } from 'rxjs';
+import { settled } from '../flow/contained.js';
 import type { CallInfo } from '../values/reply.js';
 import type { ToolOutput } from '../values/tool-output.js';
 import { misuse } from '../values/errors.js';
@@ -13,9 +15,43 @@ import { addSpending, type CostBelow, costBelow, noSpending, type Spending } fro
 /** Makes the idempotency keys of a family of calls unique, even if ids are reused. */
 export const keySeed = cell('family', () => ({ id: `/${randomId()}` }));
 
-/** Whether the tool that makes a call runs within another call, at any depth. */
-export const isWithin = (parent: ToolContext | undefined, call: CallInfo): boolean =>
-  parent !== undefined && toolScopeOf(parent).scope.lineage.includes(call);
+/** The calls that may wait for a call with this parent; without one, for a call that starts now. */
+export const waitersFor = (parent: ToolContext | undefined): readonly CallInfo[] =>
+  (parent === undefined ? starting : toolScopeOf(parent).scope)?.waiters ?? [];
+
+/** The call whose tool is being started, in this very moment: it may wait for what starts. What starts later is not known. */
+let starting: Pick<CallContext, 'waiters'> | undefined;
+
+const during = <T>(call: typeof starting, work: () => T): T => {
+  const before = starting;
+  starting = call;
+  try {
+    return work();
+  } finally {
+    starting = before;
+  }
+};
+
+/** Starts a tool. What it emits is outside of it. */
+export const startTool = <T>(
+  context: ToolContext,
+  make: () => Observable<T>,
+  owner: Subscription,
+): T | Observable<T> => {
+  const { scope } = toolScopeOf(context);
+  const started = during(scope, () => settled(make(), owner));
+  if (!isObservable(started)) return started;
+  return new Observable((to) => {
+    const outer = starting;
+    return during(scope, () =>
+      started.subscribe({
+        next: (value) => during(outer, () => to.next(value)),
+        error: (cause: unknown) => during(outer, () => to.error(cause)),
+        complete: () => during(outer, () => to.complete()),
+      }),
+    );
+  });
+};
 
 /** Creates the context of a tool call. Calls with it as `parent` belong to this scope. */
 export const createToolContext = (

@@ -17,6 +17,7 @@ import {
 } from 'rxjs';
 import { contained, failAs } from '../../flow/contained.js';
 import { cancellationOf, cancelledIn } from '../../memories/cancel-suspended.js';
+import { waitersFor } from '../../seams/tool-context.js';
 import { MillraceError, misuse } from '../../values/errors.js';
 import { appended$, kept$, type Memory } from '../../values/memory.js';
 import { freezeMessage } from '../../values/message.js';
@@ -117,7 +118,7 @@ const alone$ = <T>(
       callId: '',
       isAlone: true,
       input: [],
-      lineage: [],
+      waiters: waitersFor(undefined),
       interrupt: () => false,
     };
     const release = (): void => {

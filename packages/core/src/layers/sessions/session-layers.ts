@@ -148,7 +148,7 @@ const queueLayer = (
   info: { labels: { sessionId: id }, context: values },
   call: (context) => (next) => (call) =>
     defer(() => {
-      const { call: info, interruption, lineage, local, whenOver } = context;
+      const { call: info, interruption, local, waiters, whenOver } = context;
       if (local(recorded).by?.hasEnded === true) return next(call);
       const queueState = local(queueOfCall);
       const own = createSteering(info);
@@ -157,7 +157,7 @@ const queueLayer = (
         callId: info.callId,
         after: entry.place.after,
         input: call.input,
-        lineage,
+        waiters,
         interrupt: (interrupt) => interruption.trigger(interrupt),
         running: { ...context, steering: own, layers: entry.layers },
       };

@@ -22,7 +22,8 @@ export interface Occupant {
   /** No other call may run beside it, on any branch. */
   readonly isAlone?: true;
   readonly input: readonly Message[];
-  readonly lineage: readonly CallInfo[];
+  /** The calls that may wait for it, itself included. */
+  readonly waiters: readonly CallInfo[];
   readonly interrupt: (interrupt: Interrupt) => boolean;
   readonly running?: RunningCall;
 }
@@ -153,7 +154,16 @@ export const createSessionQueues = (): ((sessionId: string) => SessionQueue) => 
             return;
           }
           // Before it waits: the call that it interrupts may end synchronously and start it.
+          if (callersOf(occupant).length > 0) {
+            waits.set(occupant, () => {
+              const now = lines().find((other) => other.waiting.includes(entry));
+              if (now === undefined) return [];
+              const before = now.waiting.slice(0, now.waiting.indexOf(entry));
+              return [now.holder, ...before].map((other) => other.occupant);
+            });
+          }
           subscriber.add(() => {
+            waits.delete(occupant);
             const now = lines().find((other) => other.waiting.includes(entry));
             if (now === undefined) return;
             set(now, { ...now, waiting: now.waiting.filter((other) => other !== entry) });
@@ -206,15 +216,44 @@ const isOf = (after: string | null, { callId, isAlone }: Occupant): boolean =>
 const rejectionOf = (
   sessionId: string,
   { holder, waiting }: Line,
-  { lineage }: Occupant,
+  occupant: Occupant,
   onBusy: OnBusy,
   maxQueue: number,
 ): MillraceError | undefined => {
-  const busyWith = holder.occupant.lineage.at(-1);
-  const waitsForItself = busyWith !== undefined && lineage.includes(busyWith);
-  if (onBusy === 'reject' || onBusy === 'steer' || waitsForItself) return busy(sessionId);
+  const callers = callersOf(occupant);
+  const isAwaited = ({ occupant: earlier }: QueueEntry): boolean => waitsForAny(earlier, callers);
+  if (callers.length > 0 && [holder, ...waiting].some(isAwaited)) return ownBusy(sessionId);
+  if (onBusy === 'reject' || onBusy === 'steer') return busy(sessionId);
   return waiting.length < maxQueue ? undefined : full(sessionId, maxQueue);
 };
+
+/** The calls whose tools may wait for this one. */
+const callersOf = ({ waiters, running }: Occupant): readonly CallInfo[] =>
+  waiters.filter((call) => call !== running?.call);
+
+/** The calls of tools that wait in the queues of all sessions, and what they wait for. */
+const waits = new Map<Occupant, () => readonly Occupant[]>();
+
+/** Whether a call waits for one of these, at any distance: through calls of its tools that wait in other sessions. */
+const waitsForAny = (
+  { running }: Occupant,
+  calls: readonly CallInfo[],
+  seen = new Set<Occupant>(),
+): boolean => {
+  if (running === undefined) return false;
+  if (calls.includes(running.call)) return true;
+  return [...waits].some(([waiting, earlier]) => {
+    if (seen.has(waiting) || !waiting.waiters.includes(running.call)) return false;
+    seen.add(waiting);
+    return earlier().some((other) => waitsForAny(other, calls, seen));
+  });
+};
+
+const ownBusy = (sessionId: string): MillraceError =>
+  new MillraceError(
+    'busy',
+    `The session '${sessionId}' is busy with a call that waits for this one, because one of its tools made it. Waiting for the session would never end: call another session, or start this call when the tool has ended.`,
+  );
 
 const busy = (sessionId: string): MillraceError =>
   new MillraceError(

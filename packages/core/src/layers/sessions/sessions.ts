@@ -34,7 +34,7 @@ import {
   oneOf,
   wholeNumber,
 } from '../../values/options.js';
-import { isWithin } from '../../seams/tool-context.js';
+import { waitersFor } from '../../seams/tool-context.js';
 import type { InputSchema } from '../../values/schema.js';
 import { liveToolkit } from '../../tools/toolkit.js';
 import type { ContextEntry } from '../../tools/context-key.js';
@@ -254,7 +254,7 @@ const createSession = <Output, Run extends AnyRun>(
       const admission = own.queue.admit();
       const startOrSteer = (): Observable<Seen> => {
         const running = onBusy === 'steer' ? own.queue.runningAt(after) : undefined;
-        if (running !== undefined && !isWithin(given.parent, running.call)) {
+        if (running !== undefined && !waitersFor(given.parent).includes(running.call)) {
           admission.queued();
           const { limits } = withDefaults(agent, given);
           return steerInto$(input, { ...given, limits }, layers, running, view);
