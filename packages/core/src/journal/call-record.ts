@@ -181,6 +181,8 @@ export const sessionIn = (
 export interface QueueRecord extends Place {
   readonly as: 'seated' | 'superseded' | 'interrupted';
   readonly message?: string;
+  /** The call that asked with this input first. */
+  readonly asks?: string;
   /** What differs from the default of the session. */
   readonly onSuspended?: 'cancel' | 'refuse';
 }
@@ -193,6 +195,7 @@ export const isQueueRecord = (written: unknown): written is QueueRecord =>
     message: isOptional(isString),
     after: isOptional((after) => after === null || isString(after)),
     replaces: isOptional(isString),
+    asks: isOptional(isString),
     onSuspended: isOptional((mode) => mode === 'cancel' || mode === 'refuse'),
   });
 

@@ -33,7 +33,7 @@ import { appended$, loadAt$, type Memory, noMemory } from '../values/memory.js';
 import type { Place } from '../values/message-tree.js';
 import { defined } from '../values/options.js';
 import type { Message, ToolMessage, ToolResultBlock, ToolCallBlock } from '../values/message.js';
-import { textOf } from '../values/message.js';
+import { freezeMessage, textOf } from '../values/message.js';
 import { cutObservation, rejectedResult } from '../values/tool-output.js';
 import { suspensionsOf } from '../phases/acting.js';
 import { remember$ } from '../phases/remember.js';
@@ -66,6 +66,7 @@ export const conversation: Layer = trusted({
       (willRun) => earlier$(call, context, willRun),
       (given) => {
         if (given.memory === noMemory) return next(given);
+        context.local(placed).opened?.(given.after);
         const opened = { ...given, memory: onBranch(given.memory, given.after, context) };
         context.local(remembering).add(context.call.callId);
         continueBelow(context, opened, splitInput(call.input).results);
@@ -86,23 +87,38 @@ export const conversation: Layer = trusted({
 });
 
 /** Where a call continues. Set by sessions. */
-export const placed = cell('call', (): Place => ({}));
+export const placed = cell('call', (): CallPlace => ({}));
+
+interface CallPlace extends Place {
+  /** The call that asked with this input first: it is stored under its ids, and what that call stored after it is left out. */
+  readonly asks?: string;
+  /** Called with the id of the message that the call continues after; undefined for a memory without branches. */
+  readonly opened?: (after: string | null | undefined) => void;
+}
 
 /** The memory of one call: each append comes after the one before, whatever others add meanwhile. */
 const onBranch = (
   memory: Memory,
   after: string | null | undefined,
-  { local }: Pick<LayerContext, 'local'>,
+  { call: { callId }, local }: Pick<LayerContext, 'call' | 'local'>,
 ): Memory => {
-  if (memory.branches$ === undefined) return memory;
-  const { replaces } = local(placed);
+  const { asks, replaces } = local(placed);
+  const isTree = memory.branches$ !== undefined;
+  if (!isTree && asks === undefined) return memory;
+  const stored = (message: Message): Message =>
+    asks !== undefined && message.id.startsWith(`${callId}/input/`)
+      ? freezeMessage({ ...message, id: `${asks}${message.id.slice(callId.length)}` })
+      : message;
   let last = after;
   return {
     load$: (options) => memory.load$(options),
-    branches$: (at) => memory.branches$?.(at) ?? EMPTY,
+    ...(isTree && { branches$: (at) => memory.branches$?.(at) ?? EMPTY }),
     append$: (messages, options) =>
       defer(() =>
-        appended$(memory, messages, { ...options, ...defined({ after: last, replaces }) }),
+        appended$(memory, messages.map(stored), {
+          ...options,
+          ...(isTree && defined({ after: last, replaces })),
+        }),
       ).pipe(
         tap(({ appended }) => {
           last = appended.at(-1)?.id ?? last;
@@ -192,7 +208,11 @@ const earlier$ = (
   const past$: Observable<Past> =
     messages === undefined ? loaded$(memory, local(placed).after) : of({ messages });
   return past$.pipe(
-    concatMap(({ messages: earlier, ...after }) => {
+    concatMap(({ messages: loaded, ...after }) => {
+      const { asks } = local(placed);
+      const isAsked = ({ id }: Message): boolean => id.startsWith(`${String(asks)}/input/`);
+      const asked = asks === undefined ? -1 : loaded.findIndex(isAsked);
+      const earlier = asked === -1 ? loaded : loaded.slice(0, asked);
       const own = willRun ? input : splitInput(input).input;
       const history = repaired(usable(earlier, own, context.call), context.hooks, context);
       if (!willRun) return of({ history, late, ...after });

@@ -153,18 +153,18 @@ const keptSession = <Output, Run extends AnyRun>(
       return open.use$(saved$(session.cancelSuspended$(reason).pipe(savedIfAny(save$))));
     });
   const callable = toCallable<Output, Run>(
-    (input, options: CallOptions & SessionCallOptions, view) =>
-      defer(() => {
+    (input, options: CallOptions & SessionCallOptions, view) => {
+      // Made once: what subscribes again asks again with the same message.
+      const stream$ = session.stream$(input, options);
+      const call$ = session.call$(input, options);
+      return defer(() => {
         open.assertOpen();
         return view({
-          events$: open.use$(
-            saved$(track$(() => session.stream$(input, options)).pipe(saveAfterStream(save$))),
-          ),
-          reply$: open.use$(
-            saved$(track$(() => session.call$(input, options)).pipe(saveBeforeReply(save$))),
-          ),
+          events$: open.use$(saved$(track$(() => stream$).pipe(saveAfterStream(save$)))),
+          reply$: open.use$(saved$(track$(() => call$).pipe(saveBeforeReply(save$)))),
         });
-      }),
+      });
+    },
     callRules,
   );
   return {

@@ -112,6 +112,8 @@ export interface CallEntry {
   readonly onSuspended: OnSuspended;
   /** Recorded, so that a call that is resumed before it was opened does the same. */
   readonly place: SessionPlace;
+  /** The subscriptions to the same cold call. */
+  readonly attempts: Attempts;
   readonly arrival?: Admission;
   readonly hasOwnTools: boolean;
   readonly layers: readonly Layer[];
@@ -120,7 +122,37 @@ export interface CallEntry {
 export interface SessionPlace extends Place {
   /** What differs from the default of the session. */
   readonly onSuspended?: OnSuspended;
+  /** The call that asked with this input first. */
+  readonly asks?: string;
 }
+
+export interface Attempts {
+  /** The place of one more attempt. */
+  place(): SessionPlace;
+  opened(callId: string, after: string | null | undefined): void;
+  replied(): void;
+}
+
+/** Until one has replied, each subscription to a cold call asks with the message of the first one, and at its place. */
+export const createAttempts = (isNamed: boolean): Attempts => {
+  let first: { readonly callId: string; readonly after?: string | null } | undefined;
+  return {
+    place: () =>
+      first === undefined
+        ? {}
+        : {
+            ...defined({ after: first.after }),
+            replaces: `${first.callId}/input/0`,
+            asks: first.callId,
+          },
+    opened: (callId, after) => {
+      if (!isNamed) first ??= { callId, ...defined({ after }) };
+    },
+    replied: () => {
+      first = undefined;
+    },
+  };
+};
 
 export const sessionLayers = (place: OpenedSession, entry: CallEntry): readonly Layer[] => [
   usageLayer(place),
@@ -177,6 +209,7 @@ const queueLayer = (
       ).pipe(
         take(1),
         tap((reply) => {
+          entry.attempts.replied();
           if (queueState.turn) record.end(info.callId, reply, local(outcome).isRemembered === true);
           end();
         }),
@@ -214,19 +247,23 @@ const acquireTurn$ = (
 
 const turnLayer = (
   { memory, record }: SessionParts,
-  { arrival, hasOwnTools, onFailure, onSuspended, place }: CallEntry,
+  { arrival, attempts, hasOwnTools, onFailure, onSuspended, place }: CallEntry,
 ): Layer => ({
   name: 'sessionTurn',
   priority: 50,
   call: (context) => (next) => (call) =>
-    offTheClock(context, turn$(context, place)).pipe(
+    offTheClock(
+      context,
+      turn$(context, () => ({ ...place, ...attempts.place() })),
+    ).pipe(
       concatMap((turn) => {
         const { call: info, hooks, interruption, local } = context;
         local(queueOfCall).turn = turn;
         local(failures).mode = onFailure;
         local(suspended).mode = turn.onSuspended ?? onSuspended;
-        const { after, replaces } = turn;
-        Object.assign(local(placed), defined({ after, replaces }));
+        const { after, replaces, asks } = turn;
+        const opened = (at: string | null | undefined): void => attempts.opened(info.callId, at);
+        Object.assign(local(placed), defined({ after, replaces, asks, opened }));
         if (turn.as === 'interrupted') {
           interruption.trigger(messageOf(turn));
           return next(call);
@@ -242,7 +279,7 @@ const turnLayer = (
     ),
 });
 
-const turn$ = (context: LayerContext, place: SessionPlace): Observable<QueueRecord> => {
+const turn$ = (context: LayerContext, placeNow: () => SessionPlace): Observable<QueueRecord> => {
   const { interruption, local, perform } = context;
   const { acquired$ = EMPTY } = local(queueOfCall);
   const { by: journal } = local(recorded);
@@ -254,6 +291,7 @@ const turn$ = (context: LayerContext, place: SessionPlace): Observable<QueueReco
     map((as) => (as === 'interrupted' ? undefined : as)),
     take(1),
     concatMap((as): Observable<QueueRecord> => {
+      const place = placeNow();
       const now: QueueRecord =
         as === undefined
           ? { as: 'interrupted', ...messageOf(interruption.current ?? {}) }

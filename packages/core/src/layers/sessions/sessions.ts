@@ -43,6 +43,7 @@ import { cancelledSuspended$, loadedState$, savedState$ } from './session-action
 import { forkedSession, watchedMemory } from './session-memory.js';
 import {
   type CallEntry,
+  createAttempts,
   partsFor,
   type PartsOf,
   sessionLayers,
@@ -59,7 +60,13 @@ declare module '../../values/reply.js' {
   }
 }
 
-/** A conversation. Its calls run one by one; one more errors with `busy`, unless `onBusy` differs. */
+/**
+ * A conversation. Its calls run one by one; one more errors with `busy`, unless `onBusy` differs. A tool cannot wait for a session
+ * that waits for it: its call errors with `busy`. After an `await`, this is known only of calls with `parent: context`.
+ *
+ * What subscribes again to a cold call before that has replied, such as `retry`, asks with the same message, at the same place, and
+ * what the failed attempt stored after it stays as a branch. After a reply, or with a `callId` of your own, it is another call.
+ */
 export interface Session<out Output = unknown, out Run extends AnyRun = AnyRun> extends Callable<
   Output,
   SessionCallOptions,
@@ -237,13 +244,18 @@ const createSession = <Output, Run extends AnyRun>(
       ...(mode !== onSuspended && { onSuspended: mode }),
     };
     const hasOwnTools = given.tools !== undefined;
+    // A caller who names the call has one call: trying it again is a conflict with what it stored.
+    const attempts = createAttempts(given.callId !== undefined);
     const start = (
       own: SessionParts,
-      entry: Omit<CallEntry, 'hasOwnTools' | 'onFailure' | 'onSuspended' | 'place' | 'layers'>,
+      entry: Omit<
+        CallEntry,
+        'attempts' | 'hasOwnTools' | 'onFailure' | 'onSuspended' | 'place' | 'layers'
+      >,
     ): Observable<Seen> => {
       const around = sessionLayers(
         { ...own, context },
-        { ...entry, onFailure, onSuspended, place, hasOwnTools, layers },
+        { ...entry, attempts, onFailure, onSuspended, place, hasOwnTools, layers },
       );
       return view(viewed(input, agent.with(layers, around), given));
     };
