@@ -39,6 +39,18 @@ export const branchRows: ConversationRows = {
       return 'three branches';
     },
   },
+  editFirst: {
+    name: 'edit of the first question',
+    about: 'The first question is replaced. The model reads nothing else.',
+    play: async ({ open }) => {
+      const tab = await twoAnswers(open);
+      await tab.edit('Hi', 'Hey');
+      shows(tab, 'Hey', 'A2');
+      await tab.ask('2?');
+      shows(tab, 'Hey', 'A2', '2?', 'A3');
+      return 'two branches';
+    },
+  },
   sameEdit: {
     name: 'edit without a change',
     about: 'A question is replaced by the same text. It is asked again.',
@@ -66,6 +78,19 @@ export const branchRows: ConversationRows = {
         ok(shown[id].includes(id));
       }
       return 'three branches';
+    },
+  },
+  regenerateFirst: {
+    name: 'regenerate the first answer',
+    about: 'The only answer is generated again. Both begin the conversation.',
+    play: async ({ open }) => {
+      const tab = await open();
+      await tab.ask('Hi');
+      await tab.regenerate();
+      shows(tab, 'Hi', 'A1');
+      await tab.ask('1?');
+      shows(tab, 'Hi', 'A1', '1?', 'A2');
+      return 'two branches';
     },
   },
   reloadedTab: {

@@ -1,3 +1,4 @@
+import { equal, match } from 'node:assert/strict';
 import type { ServeOptions } from '@millrace/server/node';
 import { words } from '../world.js';
 import { type ConversationRows, refusedWith, shows, twoAnswers } from './scene.js';
@@ -11,6 +12,55 @@ const who = [
 
 /** Requests that arrive again, or at a server that does not know the conversation. */
 export const requestRows: ConversationRows = {
+  doubleSubmit: {
+    name: 'the same request twice',
+    about: 'A request arrives twice: together, later, and after a restart. It is one call.',
+    play: async ({ world, keeping, restart, open }) => {
+      const tab = await open();
+      world.sendTwice(true);
+      await tab.ask('Hi');
+      world.sendTwice(false);
+      shows(tab, 'Hi', 'A0');
+      equal(world.requests.length, 1, 'two at the same time are one call');
+      const isOneCall = async (): Promise<void> => {
+        const { status, body } = await world.repeat(0);
+        equal(status, 200, body);
+        match(body, /A0/u);
+        equal(world.requests.length, 1, 'a later one is no other call');
+      };
+      await isOneCall();
+      if (keeping === 'files') {
+        await restart();
+        await isOneCall();
+      }
+      await tab.ask('1?');
+      const { body } = await world.repeat(0);
+      match(body, /A0/u);
+      equal(world.requests.length, 2, 'one with later turns is no other call');
+      shows(await open({ like: tab }), 'Hi', 'A0', '1?', 'A1');
+      return 'one call';
+    },
+  },
+  doubleWhileWriting: {
+    name: 'the same request while it is answered',
+    about: 'A request arrives again in the middle of its answer. Both get all of it.',
+    play: async ({ world, open }) => {
+      const tab = await open();
+      const asking = tab.ask(`${words.slowly} Hi`);
+      await world.writing(1);
+      const repeating = world.repeat();
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      world.release();
+      const { status, body } = await repeating;
+      equal(status, 200, body);
+      match(body, /A0/u);
+      await asking;
+      shows(tab, `${words.slowly} Hi`, 'A0');
+      equal(world.requests.length, 1);
+      return 'one call';
+    },
+  },
+
   clientHistory: {
     name: 'history that only the client has',
     about: 'The server does not know the conversation. It refuses the question, with its head.',

@@ -39,6 +39,20 @@ export const tabRows: ConversationRows = {
       return 'two branches';
     },
   },
+  staleEdit: {
+    name: 'stale tab edits',
+    about: 'A tab that has not seen the last turn replaces the first question. All turns stay.',
+    play: async ({ open }) => {
+      const first = await twoAnswers(open);
+      const stale = await open({ like: first });
+      await first.ask('2?');
+      await stale.edit('Hi', 'Hey');
+      shows(stale, 'Hey', 'A3');
+      await first.ask('3?');
+      shows(first, 'Hi', 'A0', '1?', 'A1', '2?', 'A2', '3?', 'A4');
+      return 'two branches';
+    },
+  },
   twoTabs: {
     name: 'two tabs at the same time',
     about: 'Two tabs show two branches, and both get answers at the same time.',

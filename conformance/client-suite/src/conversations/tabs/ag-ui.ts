@@ -131,10 +131,16 @@ export const agUiTabs = (version: string): Client => {
     };
     return tab;
   };
+  const alone = 'a question alone continues at the end of the conversation';
   return {
     name: '@ag-ui/client',
     version,
     open,
-    missing: { reloadBranches: 'a snapshot has the messages of one branch' },
+    missing: {
+      staleEdit: alone,
+      editFirst: alone,
+      regenerateFirst: alone,
+      reloadBranches: 'a snapshot has the messages of one branch',
+    },
   };
 };
