@@ -140,6 +140,7 @@ export const agUiTabs = (version: string): Client => {
       staleEdit: alone,
       editFirst: alone,
       regenerateFirst: alone,
+      restartStored: 'the client leaves a rejection unhandled if its connection is lost',
       reloadBranches: 'a snapshot has the messages of one branch',
     },
   };
