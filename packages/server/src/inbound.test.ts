@@ -82,7 +82,11 @@ describe('what a client asks for', () => {
       { id: '0', role: 'user', content: 'Hi' },
       { id: 'c/1', role: 'assistant' },
     ];
-    expect(run({ messages: [...said, user] })).toEqual([['0', 'c/1'], undefined]);
+    expect(run({ messages: [...said, user] })).toEqual([['0', 'c/1'], true]);
+    const bad = [{ id: 1, role: 'user', content: 'Hi' }, user];
+    expect(() => placeOfAgUi(agUi({ messages: bad }))).toThrow('messages[].id');
+    const long = { ...question, id: 'x'.repeat(513) };
+    expect(() => placeOfUiMessages(chat({ messages: [long, question] }))).toThrow('messages[].id');
     expect(() => placeOfAgUi(agUi({ forwardedProps: { after: '../x' } }))).toThrow('malformed');
   });
 

@@ -36,6 +36,10 @@ export const idOf = (value: unknown, name: string): string => {
 export const isShortId = (id: unknown): id is string =>
   typeof id === 'string' && id !== '' && id.length <= 512;
 
+/** A message whose place is unknown must not be left out: the model would read another conversation than the client shows. */
+export const badMessageId = (): MillraceError =>
+  badRequest("'messages[].id' must be a string of up to 512 characters");
+
 export const messagesOf = (body: unknown): readonly unknown[] => {
   const messages = fieldOf(body, 'messages');
   if (Array.isArray(messages)) return messages;

@@ -2,6 +2,7 @@ import { type Input, textBlock } from '@millrace/core';
 import type { Placing, SaidMessage, ShownMessage } from '../chat/places.js';
 import type { VerdictOfClient } from '../approvals/read-verdict.js';
 import {
+  badMessageId,
   badRequest,
   type ClientResult,
   clientToolError,
@@ -89,7 +90,7 @@ export const placeOfAgUi = (body: unknown): AgUiPlace => {
   if (isQuestion) {
     const id = fieldOf(messages.at(-1), 'id');
     const again = isShortId(id) ? { questionId: id, mayReplace: [id] } : {};
-    return { shown: messages.slice(0, -1).flatMap(shownIn), ...again };
+    return { shown: messages.slice(0, -1).flatMap(shownIn), isWhole: true, ...again };
   }
   return { shown: messages.flatMap(shownIn).slice(-1), orAtHead: true };
 };
@@ -97,7 +98,8 @@ export const placeOfAgUi = (body: unknown): AgUiPlace => {
 const shownIn = (message: unknown): readonly ShownMessage[] => {
   const id = fieldOf(message, 'id');
   const role = fieldOf(message, 'role');
-  if (!isShortId(id) || (role !== 'user' && role !== 'assistant')) return [];
+  if (role !== 'user' && role !== 'assistant') return [];
+  if (!isShortId(id)) throw badMessageId();
   return [{ id, read: () => saidIn(role, fieldOf(message, 'content')) }];
 };
 

@@ -3,6 +3,7 @@ import { isRecord } from '@millrace/core/values';
 import type { Placing, SaidMessage, ShownMessage } from '../chat/places.js';
 import type { VerdictOfClient } from '../approvals/read-verdict.js';
 import {
+  badMessageId,
   badRequest,
   type ClientResult,
   clientToolError,
@@ -116,7 +117,8 @@ export const placeOfUiMessages = (body: unknown): UiMessagesPlace => {
 const shownIn = (message: unknown): readonly ShownMessage[] => {
   const id = fieldOf(message, 'id');
   const role = fieldOf(message, 'role');
-  if (!isShortId(id) || (role !== 'user' && role !== 'assistant')) return [];
+  if (role !== 'user' && role !== 'assistant') return [];
+  if (!isShortId(id)) throw badMessageId();
   return [{ id, read: () => saidIn(role, fieldOf(message, 'parts')) }];
 };
 

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { createAgent, textOf } from '@millrace/core';
 import { createCallStore, inProcessCalls } from '@millrace/core/journal';
@@ -86,6 +87,17 @@ describe('S12: the conversations of a user', () => {
     expect(await json('GET', '')).toMatchObject({ chats: [{ title: 'My tea' }] });
     expect(await json('PATCH', '/x', { title: 'No' })).toMatchObject({ status: 404 });
     expect(await json('PATCH', '/a', { title: '  ' })).toMatchObject({ status: 400 });
+  });
+
+  it('are listed while their first call runs', async () => {
+    const { ask, ids, json } = serving([() => NEVER]);
+    void ask('a', 'Tea with milk');
+    while ((await ids()).length === 0) await setImmediate();
+    expect(await json('GET', '?search=MILK')).toMatchObject({
+      chats: [{ title: 'Tea with milk' }],
+    });
+    expect(await ids('?search=juice')).toEqual([]);
+    expect(await ids('', 'bob')).toEqual([]);
   });
 
   it('are removed with their calls, also while one runs, and may begin anew', async () => {

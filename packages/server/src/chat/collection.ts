@@ -81,8 +81,8 @@ interface CollectionOptions {
 }
 
 export interface Titles {
-  /** Gives a conversation that is called for the first time a title, and saves it: it is listed from now on. */
-  begun$(session: KeptSession, question: readonly ContentBlock[] | undefined): Observable<never>;
+  /** Gives a conversation that is called for the first time a title. The call saves it. */
+  begun(session: KeptSession, question: readonly ContentBlock[] | undefined): void;
   /** Asks the program for the title, after the first answer. */
   answered$(session: KeptSession): Observable<never>;
 }
@@ -123,7 +123,7 @@ export const createCollection = ({
       defer(() => store.sessions.find$({ prefix, ...query })).pipe(
         take(1),
         map((found) =>
-          found.map(({ id, title: name, savedAt }) => ({
+          [...unsavedIn(runs, prefix, query), ...found].map(({ id, title: name, savedAt }) => ({
             id: id.slice(prefix.length),
             title: name ?? untitled,
             updatedAt: savedAt,
@@ -189,15 +189,11 @@ export const createCollection = ({
         takeWhile((change) => !('deleted' in change), true),
       ),
     titles: {
-      begun$: (session, question) =>
-        defer(() => {
-          if (session.version !== undefined) return EMPTY;
-          if (session.title === undefined && question !== undefined) {
-            const words = firstWords(textOf({ content: question }));
-            if (words !== '') session.rename(words);
-          }
-          return saved$(session);
-        }),
+      begun: (session, question) => {
+        if (session.version !== undefined || session.title !== undefined) return;
+        const words = question === undefined ? '' : firstWords(textOf({ content: question }));
+        if (words !== '') session.rename(words);
+      },
       answered$: (session) =>
         title === undefined
           ? EMPTY
@@ -214,6 +210,20 @@ export const createCollection = ({
             ),
     },
   };
+};
+
+/** Conversations whose first call runs: the store does not have them yet. */
+const unsavedIn = (runs: Runs, prefix: string, query: ListQuery): readonly SessionSummary[] => {
+  if (query.before !== undefined) return [];
+  const search = query.search?.toUpperCase() ?? '';
+  const found = new Map<string, SessionSummary>();
+  for (const { session } of runs.all()) {
+    const { id, title = '', version } = session;
+    const isNew = version === undefined && id.startsWith(prefix);
+    if (!isNew || !title.toUpperCase().includes(search)) continue;
+    found.set(id, { id, ...(title !== '' && { title }), savedAt: Date.now() });
+  }
+  return [...found.values()].reverse();
 };
 
 /** Stops the calls of a session, and completes once they are over. */

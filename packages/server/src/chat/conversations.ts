@@ -237,7 +237,7 @@ export const createConversations = (agent: Agent, options: ConversationsOptions)
           ? given
           : [...unsent, { role: 'user', content }];
       const isNew = session.version === undefined;
-      work$.next(titles.begun$(session, content));
+      titles.begun(session, content);
       const run = runs.begin(callId, session, { input: given, after, replaces });
       if (isNew) {
         work$.next(run.over$.pipe(concatMap(() => titles.answered$(session))));

@@ -11,6 +11,7 @@ import {
   EMPTY,
   filter,
   finalize,
+  first,
   from,
   ignoreElements,
   map,
@@ -25,6 +26,7 @@ import {
   timer,
   toArray,
 } from 'rxjs';
+import { isRecord, parsedJson } from '@millrace/core/values';
 import { asError } from './guard.js';
 import type { OpenRun, Runs } from './runs.js';
 
@@ -51,6 +53,24 @@ interface OpenSessions {
 }
 
 export const lookAgainMs = 15_000;
+
+/** Where a call continues that an earlier process has begun, by its record. */
+const placeOfCall$ = (
+  { driver }: CallStore,
+  callId: string,
+): Observable<Pick<OpenRun, 'after' | 'replaces'>> =>
+  driver.read$(callId).pipe(
+    mergeMap((records) => records),
+    first(({ name }) => name === `${callId}/seat`),
+    map(({ text }) => parsedJson(text)),
+    filter(isRecord),
+    map(({ after, replaces }) => ({
+      after: after === null || typeof after === 'string' ? after : undefined,
+      replaces: typeof replaces === 'string' ? replaces : undefined,
+    })),
+    // Without a place of its own, it continues at the head.
+    catchError(() => EMPTY),
+  );
 
 export const createOpenSessions = ({
   agent,
@@ -85,7 +105,13 @@ export const createOpenSessions = ({
         tap((event) => {
           if (event.parentId === undefined && run?.callId !== event.callId) {
             endRun();
-            run = runs.begin(event.callId, session, {}, stop$);
+            const resumed = runs.begin(event.callId, session, {}, stop$);
+            run = resumed;
+            work(
+              placeOfCall$(store.calls, event.callId).pipe(
+                tap((place) => Object.assign(resumed, place)),
+              ),
+            );
           }
           if (run !== undefined) runs.see(run, event);
           ready$.complete();

@@ -31,8 +31,8 @@ export interface OpenRun {
   readonly callId: string;
   readonly session: KeptSession;
   /** Where it continues. Default: at the head. */
-  readonly after: string | null | undefined;
-  readonly replaces: string | undefined;
+  after: string | null | undefined;
+  replaces: string | undefined;
   /** Empty until it is known, and for results of tools. */
   question: readonly Message[];
   /** Its latest events. */

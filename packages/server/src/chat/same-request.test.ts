@@ -2,9 +2,10 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { createAgent, MillraceError } from '@millrace/core';
 import { createCallStore, inProcessCalls } from '@millrace/core/journal';
 import { inProcessSessions } from '@millrace/core/sessions';
-import { type ScriptedAnswer, scriptedModel, text } from '@millrace/core/testing';
+import { finish, type ScriptedAnswer, scriptedModel, text } from '@millrace/core/testing';
 import {
   AsyncSubject,
+  concatMap,
   filter,
   firstValueFrom,
   interval,
@@ -90,7 +91,8 @@ describe.each(protocols)('I22: the same request of %s', (_, path, bodyOf) => {
 
   it('is one call for two processes at the same time', async () => {
     const options = storing();
-    const slow: ScriptedAnswer = () => timer(100).pipe(map(() => text('Answer 1.')));
+    const slow: ScriptedAnswer = () =>
+      timer(100).pipe(concatMap(() => [text('Answer 1.'), finish()]));
     const [one, other] = [serving(options, [slow]), serving(options, [slow])];
     const both = await Promise.all(
       [one, other].map(({ post }) => post(path, bodyOf('q1', 'Pay 5.'))),
@@ -99,6 +101,11 @@ describe.each(protocols)('I22: the same request of %s', (_, path, bodyOf) => {
       Array(2).fill([200, 'Answer 1']),
     );
     expect(one.model.requests.length + other.model.requests.length).toBe(1);
+    // Whichever refused it has stored nothing of it.
+    await Promise.all([one, other].map(({ server }) => server.close()));
+    const next = serving(options, []);
+    expect((await next.post(path, bodyOf('q1', 'Pay 5.'))).answer).toBe('Answer 1');
+    expect(await next.questions()).toBe(1);
   });
 
   it('is one call for the next process', async () => {
@@ -154,7 +161,7 @@ describe('I22: an answer that is generated again', () => {
     const go$ = new AsyncSubject<void>();
     const { model, send, readOf, post } = serving({}, [
       [text('Answer 1.')],
-      () => go$.pipe(map(() => text('Answer 2.'))),
+      () => go$.pipe(concatMap(() => [text('Answer 2.'), finish()])),
       [text('Answer 3.')],
     ]);
     await post('/chat', says('q1', 'A poem.'));

@@ -1,8 +1,8 @@
-import type { Entry, Message, MessageTree } from '@millrace/core';
+import type { Message, MessageTree } from '@millrace/core';
 import type { CallStore } from '@millrace/core/journal';
 import { leafBelow, pathTo } from '@millrace/core/values';
 import { map, type Observable, of } from 'rxjs';
-import { answerEnd, callOf, questionIn } from './answers.js';
+import { answerEnd, callOf } from './answers.js';
 import { conflictAt } from './guard.js';
 import { shownIdOf } from './history.js';
 import { pastOf$ } from './past.js';
@@ -15,7 +15,7 @@ export interface ShownConversation {
   readonly running: string | undefined;
   /** The client's id of its last message. */
   readonly head: string | null;
-  /** By the id of a question: the other questions that were asked there, and itself, the oldest first. */
+  /** By the id of a shown message: the ids of others that came after the same message, and itself, the oldest first. */
   readonly branches: Readonly<Record<string, readonly string[]>>;
 }
 
@@ -35,17 +35,12 @@ export const shownOf = (
   const run = at === undefined ? runAtHead(tree, open) : runAt(tree, open, at);
   const path =
     run === undefined ? pathTo(tree, at && newestBelow(tree, at)) : pathBefore(tree, open, run);
-  const questions = [...path, ...(run?.question ?? [])].filter(({ role }) => role === 'user');
-  const branches = questions.flatMap(({ id }) => {
-    const ids = asksBeside(tree, open, id);
-    return ids.length > 1 ? [[id, ids] as const] : [];
-  });
   const messages = [...path, ...(run?.question ?? [])];
   return {
     messages,
     running: run?.callId,
     head: shownIdOf(messages) ?? null,
-    branches: Object.fromEntries(branches),
+    branches: branchesOf(tree, open, messages),
     run,
   };
 };
@@ -72,16 +67,14 @@ export const newestBelow = (tree: MessageTree, at: string): string => {
 
 /** The call that continues the head, or what replaces it: the last one that was asked. */
 const runAtHead = (tree: MessageTree, open: readonly OpenRun[]): OpenRun | undefined => {
-  const path = pathTo(tree);
-  const own = new Set(path.map(({ id }) => id));
-  return open.findLast(
-    ({ callId, after, replaces }) =>
-      after === undefined ||
-      after === tree.head ||
-      (replaces !== undefined && own.has(replaces)) ||
-      callOf(tree.head ?? '') === callId ||
-      open.some((other) => other.callId === after),
-  );
+  const own = new Set(pathTo(tree).map(({ id }) => id));
+  return open.findLast(({ callId, after, replaces }) => {
+    const stored = tree.entries.find(({ message }) => callOf(message.id) === callId);
+    if (stored !== undefined) return own.has(stored.message.id);
+    const isReplacing = replaces !== undefined && own.has(replaces);
+    const isNext = after === undefined || after === tree.head;
+    return isNext || isReplacing || open.some((other) => other.callId === after);
+  });
 };
 
 const runAt = (tree: MessageTree, open: readonly OpenRun[], at: string): OpenRun | undefined => {
@@ -106,23 +99,40 @@ const pathBefore = (
   return begun === -1 ? path : path.slice(0, begun);
 };
 
-/** The questions after the same message, those of open calls last. */
-const asksBeside = (tree: MessageTree, open: readonly OpenRun[], id: string): readonly string[] => {
-  const run = open.find(({ question }) => question.some((it) => it.id === id));
-  const entry = questionIn(tree, callOf(id), id);
-  const after = entry === undefined ? placeOf(tree, run) : entry.after;
-  const stored = tree.entries.filter(
-    (other: Entry) => other.after === after && other.message.role === 'user',
+/** By the id of a shown message: the ids of those that come after the same message, where there are several. */
+const branchesOf = (
+  tree: MessageTree,
+  open: readonly OpenRun[],
+  shown: readonly Message[],
+): ShownConversation['branches'] =>
+  Object.fromEntries(
+    shown.flatMap((message) => {
+      const ids = besides(tree, open, placeOf(tree, open, message.id));
+      return message.role !== 'tool' && ids.length > 1 ? [[shownAs(message), ids] as const] : [];
+    }),
   );
-  const ids = stored.map(({ message }) => message.id);
-  const asking = open.flatMap((other) => {
-    const first = other.question[0]?.id;
-    return first !== undefined && placeOf(tree, other) === after && !ids.includes(first)
-      ? [first]
-      : [];
-  });
-  return [...ids, ...asking];
+
+/** What clients can show after a message, that of open calls last. */
+const besides = (
+  tree: MessageTree,
+  open: readonly OpenRun[],
+  after: string | null,
+): readonly string[] => {
+  const stored = tree.entries.filter(
+    (entry) => entry.after === after && entry.message.role !== 'tool',
+  );
+  const asking = open.flatMap(({ question }) => question.slice(0, 1));
+  const own = asking.filter(({ id }) => placeOf(tree, open, id) === after).map(({ id }) => id);
+  return [...new Set([...stored.map(({ message }) => shownAs(message)), ...own])];
 };
 
-const placeOf = (tree: MessageTree, run: OpenRun | undefined): string | null =>
-  run?.after === undefined ? tree.head : run.after;
+/** The client's id of a message: that of a question, or the call that answers. */
+const shownAs = ({ id, role }: Pick<Message, 'id' | 'role'>): string =>
+  role === 'user' ? id : callOf(id);
+
+const placeOf = (tree: MessageTree, open: readonly OpenRun[], id: string): string | null => {
+  const entry = tree.entries.find(({ message }) => message.id === id);
+  if (entry !== undefined) return entry.after;
+  const run = open.find(({ question }) => question.some((it) => it.id === id));
+  return run?.after === undefined ? tree.head : run.after;
+};
