@@ -54,7 +54,7 @@ export interface ForeignPart {
 
 /** How parts of user messages are read that are neither text nor files as base64 data. */
 export interface PartOptions {
-  /** Returns the content that the model gets for a part, such as a text; `undefined` leaves it out. */
+  /** Returns the content that the model gets for a part, such as text; `undefined` leaves it out. */
   readonly convertPart?: (
     part: ForeignPart,
   ) => string | ContentBlock | readonly ContentBlock[] | undefined;

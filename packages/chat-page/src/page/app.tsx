@@ -10,7 +10,7 @@ import { ThemeButton } from './theme.js';
 
 /** The page: the list of conversations, and the chosen one. Its id is the fragment of the URL. */
 export const App = ({ server, name }: { readonly server: Server; readonly name: string }) => {
-  const { list, send, tellOthers } = useChats(server);
+  const { list, send, reportToOthers } = useChats(server);
   const [id, setId] = useState(() => idInUrl() ?? newId());
   const [isListOpen, setListOpen] = useState(false);
   const [shown, setShown] = useState<ChangedChat>();
@@ -41,7 +41,7 @@ export const App = ({ server, name }: { readonly server: Server; readonly name: 
     const isOpened = chat !== undefined && current === undefined;
     if (isOpened || (chat === undefined && known === undefined)) return;
     send({ type: 'load' });
-    tellOthers();
+    reportToOthers();
   };
   // The server lists a conversation once it has a message of it.
   const isMissing = title !== undefined && known === undefined && list.search === '';
@@ -104,8 +104,8 @@ const useChats = (server: Server) => {
     command$.next(command);
   };
   const load = () => send({ type: 'load' });
-  const tellOthers = () => channel.postMessage('changed');
-  const options = { server, pause$: timer(pauseMs), changed: tellOthers };
+  const reportToOthers = () => channel.postMessage('changed');
+  const options = { server, pause$: timer(pauseMs), changed: reportToOthers };
   const list = useLatest(() => chats$(options, command$), []);
   useEffect(() => {
     channel.addEventListener('message', load);
@@ -114,7 +114,7 @@ const useChats = (server: Server) => {
     };
   }, []);
   useWindowEvent('focus', load);
-  return { list: list ?? noChats, send, tellOthers };
+  return { list: list ?? noChats, send, reportToOthers };
 };
 
 const noChats = { chats: [], search: '', isLoading: true };

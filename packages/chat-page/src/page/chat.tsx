@@ -16,7 +16,7 @@ interface ChatProps {
   readonly name: string;
   readonly isNew: boolean;
   readonly server: Server;
-  /** Called when what the list shows of the conversation may have changed: nothing if there is none yet, or no longer. */
+  /** Called when what the list shows of the conversation may have changed: nothing if it does not exist yet, or no longer. */
   readonly changed: (chat: ChangedChat | undefined) => void;
 }
 

@@ -34,7 +34,7 @@ import type { Followed, Server } from './server.js';
 import { isQuestion, type UiMessage, waitingIn } from './ui-message.js';
 import { neverSent, type Unsent } from './unsent.js';
 
-/** What the parts of a conversation share. */
+/** The shared state of the parts of a conversation. */
 export interface Context {
   readonly id: string;
   readonly server: Server;
@@ -55,7 +55,7 @@ export const performing = ({ id, server, newId, state$ }: Context): Performing =
     concat(
       of(set({ sending: { messages, ...(asked && { id: asked.id }) } })),
       answered$(server.ask$(id, body), asked),
-      // The ids of the server, and the versions. What this tab has asked stays in view, whatever others do.
+      // The ids of the server, and the versions. What this tab has asked stays in view, independent of other tabs.
       defer(() => load$(state$.value.messages.at(-1)?.id)).pipe(
         catchError((error: unknown) => (error instanceof Refusal ? load$() : EMPTY)),
         catchError(() => EMPTY),

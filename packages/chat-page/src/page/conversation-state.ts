@@ -38,7 +38,7 @@ export interface Conversation {
   readonly steering: readonly string[];
   /** The question that the user edits: it stays until the edit ends. */
   readonly editing?: string | undefined;
-  /** What has happened in another tab: the page shows another branch after the edit, or the conversation is gone. */
+  /** A change in another tab: the page shows another branch after the edit, or the conversation is gone. */
   readonly elsewhere?: 'changed' | 'deleted' | undefined;
   /** The number of changes that the server has reported. */
   readonly changes: number;
@@ -137,9 +137,9 @@ const stillCancelled = (before: UiMessage, message: UiMessage): UiMessage => {
 };
 
 const isSame = (one: UiMessage, other: UiMessage | undefined): boolean => {
-  const said = (message: UiMessage): string =>
+  const text = (message: UiMessage): string =>
     `${message.role} ${plainTextOf(message).replaceAll(/\s/gu, '')} ${toolsIn(message).map(isOver).join(' ')}`;
-  return other !== undefined && said(one) === said(other);
+  return other !== undefined && text(one) === text(other);
 };
 
 /** The conversation was deleted. What the user writes stays: also the question that is being edited. */

@@ -29,7 +29,7 @@ export const following = (
         : concat(answered$(server.join$(id)), load$(), joined$(running));
     });
   return change$.pipe(
-    // What was deleted before the last command is of no concern any more.
+    // Deletions before the last command are ignored.
     map((change, at) => (at === 0 && change?.isDeleted === true ? undefined : change)),
     startWith(undefined),
     pairwise(),

@@ -6,7 +6,7 @@ import type { Server } from './server.js';
 /** The actions of the parts of a message. */
 export interface Actions {
   readonly send: (command: Command) => void;
-  /** Reports a text to screen readers, politely. */
+  /** Reports text to screen readers, politely. */
   readonly announce: (text: string) => void;
   readonly decide$: Server['decide$'];
 }

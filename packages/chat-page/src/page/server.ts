@@ -46,7 +46,7 @@ export interface ChatPage {
   readonly next?: string | undefined;
 }
 
-/** What the server reports to all tabs of a conversation: its state, at first and after each change. */
+/** The report of the server to all tabs of a conversation: its state, at first and after each change. */
 export type Change =
   | { readonly isDeleted: true }
   | {

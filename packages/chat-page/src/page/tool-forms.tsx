@@ -3,7 +3,7 @@ import { ActionsContext, focusMessage, Json } from './pieces.js';
 import type { Verdict } from './server.js';
 import type { Approval, Suspended } from './ui-message.js';
 
-/** What was entered in a form whose tool call has ended without it, such as in another tab. */
+/** The input of a form whose tool call has ended without it, such as in another tab. */
 const NotSent = ({ text }: { readonly text: string }) =>
   text === '' ? null : <Json label="Not sent, because the tool call has ended" value={text} />;
 

@@ -134,5 +134,5 @@ export const approvalsIn = ({ parts }: UiMessage): readonly Approval[] =>
 export const toolsIn = ({ parts }: UiMessage): readonly ToolPart[] =>
   parts.flatMap((part) => (part.type === 'tool' ? [part] : []));
 
-/** Whether a tool call has ended, in whatever way. */
+/** Whether a tool call has ended: with a result, an error or a denial. */
 export const isOver = ({ state }: ToolPart): boolean => state !== 'input' && state !== 'running';

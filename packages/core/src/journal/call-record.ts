@@ -183,7 +183,7 @@ export interface QueueRecord extends Place {
   readonly message?: string;
   /** The call that asked with this input first. */
   readonly asks?: string;
-  /** What differs from the default of the session. */
+  /** Set if it differs from the default of the session. */
   readonly onSuspended?: 'cancel' | 'refuse';
 }
 

@@ -9,7 +9,7 @@ export const goneOn = 'Cancelled before it had a result: the user wrote somethin
 
 /**
  * Error results for the tool calls that wait, except those whose results are all brought: a tool call whose sub-agents wait is
- * cancelled as a whole. The id tells only what is cancelled, so that doing it twice, even in two processes, adds one message.
+ * cancelled as a whole. The id names only the cancelled tool calls, so that doing it twice, even in two processes, adds one message.
  */
 export const cancellationOf = (
   messages: readonly Message[],

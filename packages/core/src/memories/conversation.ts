@@ -86,7 +86,7 @@ export const conversation: Layer = trusted({
     ),
 });
 
-/** Where a call continues. Set by sessions. */
+/** The place that a call continues after. Set by sessions. */
 export const placed = cell('call', (): CallPlace => ({}));
 
 interface CallPlace extends Place {
@@ -96,7 +96,7 @@ interface CallPlace extends Place {
   readonly opened?: (after: string | null | undefined) => void;
 }
 
-/** The memory of one call: each append comes after the one before, whatever others add meanwhile. */
+/** The memory of one call: each append comes after the one before, also if others append meanwhile. */
 const onBranch = (
   memory: Memory,
   after: string | null | undefined,
@@ -227,7 +227,7 @@ const earlier$ = (
   );
 };
 
-/** What settles suspended tool calls: the results of the input, and error results if it has a message instead. */
+/** The messages that settle suspended tool calls: the results of the input, and error results if it has a message instead. */
 const settled$ = (
   { history, after }: Pick<Call, 'after' | 'history'>,
   { input: given, options }: Pick<Call, 'input' | 'options'>,
@@ -256,7 +256,7 @@ const settled$ = (
   );
 };
 
-/** What a message means for tools that wait. A call without a session refuses it: it has no memory for their results. */
+/** The effect of a message on tools that wait. A call without a session refuses it: it has no memory for their results. */
 export const suspended = cell('call', (): { mode: OnSuspended } => ({ mode: 'refuse' }));
 
 export const givenHistory = cell('call', (): { messages?: readonly Message[] } => ({}));
@@ -275,7 +275,7 @@ const loaded$ = (memory: Memory, place: string | null | undefined): Observable<P
         return { messages, after: at === undefined ? (messages.at(-1)?.id ?? null) : at };
       }),
     );
-  // The path to a message never changes, whatever others append in between.
+  // The path to a message never changes, also if others append in between.
   const last$ = defer(
     () => memory.last$?.(place === undefined ? undefined : { at: place }) ?? of(place),
   );

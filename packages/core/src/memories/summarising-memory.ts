@@ -196,7 +196,7 @@ interface Known {
   readonly count: number;
 }
 
-/** Splits a conversation after the last summarised message. A summary of another branch is none of this one. */
+/** Splits a conversation after the last summarised message. A summary of another branch is not used. */
 const viewOf = (
   messages: readonly Message[],
   summaries: readonly Known[] = [],

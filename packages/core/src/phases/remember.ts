@@ -44,7 +44,7 @@ export const memoryChanges = ({
   head,
 }: MemoryChange): readonly MessagesChange[] => {
   const messages = Object.freeze(appended.map(freezeMessage));
-  // An append behind the head moves it, which needs no word.
+  // An append after the head moves it, which is not reported.
   const isAppend = messages.length > 0 && head?.from === after;
   return [
     ...(removed.length > 0

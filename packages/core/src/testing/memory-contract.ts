@@ -61,7 +61,7 @@ const treeChecks: readonly (readonly [name: string, run: (memory: Memory) => Pro
     },
   ],
   [
-    'begins anew after null',
+    'begins again after null',
     async (memory) => {
       await branched(memory);
       await appendAt(memory, { after: null }, 'g');
@@ -79,7 +79,7 @@ const treeChecks: readonly (readonly [name: string, run: (memory: Memory) => Pro
     },
   ],
   [
-    'tells the last message of what it loads',
+    'emits the id of the last message that it loads',
     async (memory) => {
       const last = (at?: string | null) =>
         lastValueFrom(memory.last$?.(at === undefined ? undefined : { at }) ?? EMPTY);
@@ -123,7 +123,7 @@ const treeChecks: readonly (readonly [name: string, run: (memory: Memory) => Pro
     },
   ],
   [
-    'repeats an append without an effect, at whatever place',
+    'repeats an append without an effect, at any place',
     async (memory) => {
       await branched(memory);
       await appendAt(memory, { after: 'a' }, 'd', 'e');

@@ -3,7 +3,6 @@ export { exactJson, toExactJson, toolInput } from './exact-json.js';
 export { canonicalJson, isRecord, isSameJson, parsedJson } from './json.js';
 export {
   appendedTo,
-  type Appended,
   chained,
   checkTree,
   emptyTree,

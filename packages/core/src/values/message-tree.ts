@@ -77,7 +77,7 @@ export const appendedTo = (
   };
 };
 
-/** Chains messages behind each other; those with known ids keep their place, and the next one comes after them. */
+/** Chains messages, each after the one before; those with known ids keep their place, and the next one comes after them. */
 export const chained = (
   messages: readonly Message[],
   known: ReadonlyMap<string, string | null>,

@@ -1,5 +1,5 @@
 import { type Input, textBlock } from '@millrace/core';
-import type { Placing, SaidMessage, ShownMessage } from '../chat/places.js';
+import type { Placing, ClientMessage, ShownMessage } from '../chat/places.js';
 import type { VerdictOfClient } from '../approvals/read-verdict.js';
 import {
   badMessageId,
@@ -78,7 +78,7 @@ interface AgUiPlace extends Pick<Placing, 'shown' | 'isWhole' | 'orAtHead' | 'ma
 }
 
 /**
- * Reads where a request continues: after the last message before its question, or before its results. A client may name the call
+ * Reads the place of a request: after the last message before its question, or before its results. A client may name the call
  * instead, `''` for the beginning: `forwardedProps: { after }`.
  */
 export const placeOfAgUi = (body: unknown): AgUiPlace => {
@@ -100,11 +100,11 @@ const shownIn = (message: unknown): readonly ShownMessage[] => {
   const role = fieldOf(message, 'role');
   if (role !== 'user' && role !== 'assistant') return [];
   if (!isShortId(id)) throw badMessageId();
-  return [{ id, read: () => saidIn(role, fieldOf(message, 'content')) }];
+  return [{ id, read: () => contentIn(role, fieldOf(message, 'content')) }];
 };
 
-/** What a message says, of the user with its files. Tool calls and thoughts of a client are not taken for real ones. */
-const saidIn = (role: 'user' | 'assistant', given: unknown): SaidMessage | undefined => {
+/** The content of a message, of the user with its files. Tool calls and thoughts of a client are not taken for real ones. */
+const contentIn = (role: 'user' | 'assistant', given: unknown): ClientMessage | undefined => {
   const isText = typeof given === 'string';
   if (role === 'assistant') {
     return isText && given !== '' ? { role, content: [textBlock(given)] } : undefined;

@@ -1,6 +1,6 @@
 import { type Input, textBlock } from '@millrace/core';
 import { isRecord } from '@millrace/core/values';
-import type { Placing, SaidMessage, ShownMessage } from '../chat/places.js';
+import type { Placing, ClientMessage, ShownMessage } from '../chat/places.js';
 import type { VerdictOfClient } from '../approvals/read-verdict.js';
 import {
   badMessageId,
@@ -93,7 +93,7 @@ export interface UiMessagesPlace extends Pick<Placing, 'shown' | 'orAtHead' | 'r
 }
 
 /**
- * Reads where a request continues: after the message before its question. A question that was edited, and an answer that is
+ * Reads the place of a request: after the message before its question. A question that was edited, and an answer that is
  * generated again, are replaced. The id of an assistant message is that of its call.
  */
 export const placeOfUiMessages = (body: unknown): UiMessagesPlace => {
@@ -119,17 +119,17 @@ const shownIn = (message: unknown): readonly ShownMessage[] => {
   const role = fieldOf(message, 'role');
   if (role !== 'user' && role !== 'assistant') return [];
   if (!isShortId(id)) throw badMessageId();
-  return [{ id, read: () => saidIn(role, fieldOf(message, 'parts')) }];
+  return [{ id, read: () => contentIn(role, fieldOf(message, 'parts')) }];
 };
 
-/** What a message says, of the user with its files. Tool calls and thoughts of a client are not taken for real ones. */
-const saidIn = (role: 'user' | 'assistant', parts: unknown): SaidMessage | undefined => {
+/** The content of a message, of the user with its files. Tool calls and thoughts of a client are not taken for real ones. */
+const contentIn = (role: 'user' | 'assistant', parts: unknown): ClientMessage | undefined => {
   const list: readonly unknown[] = Array.isArray(parts) ? parts : [];
   const texts = list.filter((part) => fieldOf(part, 'type') === 'text');
-  const said = texts.map((part) => String(fieldOf(part, 'text'))).join('');
-  if (role === 'assistant') return said === '' ? undefined : { role, content: [textBlock(said)] };
+  const text = texts.map((part) => String(fieldOf(part, 'text'))).join('');
+  if (role === 'assistant') return text === '' ? undefined : { role, content: [textBlock(text)] };
   const files = list.filter((part) => fieldOf(part, 'type') === 'file');
-  if (said.trim() === '' && files.length === 0) return undefined;
+  if (text.trim() === '' && files.length === 0) return undefined;
   const content = contentOfParts([...texts, ...files]);
   return { role, content: typeof content === 'string' ? [textBlock(content)] : content };
 };

@@ -7,7 +7,7 @@ export const callOf = (messageId: string): string => {
 };
 
 /**
- * What the ids of calls begin with that a client has asked with this id of a question: the id is known by it in every process, and
+ * The beginning of the ids of calls that a client has asked with this id of a question. Every process finds the calls by it, also
  * after a restart. Two ids of one conversation have the same by an accident of one in 10^14.
  */
 export const markOf = (questionId: string): string =>

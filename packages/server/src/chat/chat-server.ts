@@ -69,7 +69,7 @@ export interface ChatServerOptions
   /** Silence after which a stream sends a comment, so proxies keep it open, in milliseconds. Default: 15,000. */
   readonly heartbeatMs?: number;
   /**
-   * For a message while an approval or a tool of the client waits: `cancel` what waits, with an error that says so, or `refuse` the
+   * For a message while an approval or a tool of the client waits: `cancel` what waits, with an error result that names the message, or `refuse` the
    * message (409). Default: `cancel`.
    */
   readonly onSuspended?: 'cancel' | 'refuse';

@@ -44,7 +44,7 @@ export interface ListQuery {
   readonly limit?: number;
 }
 
-/** What other clients of a conversation learn of it. */
+/** A change of a conversation, as other clients of it get it. */
 export type ChatChange =
   | (Pick<ShownConversation, 'head'> & { readonly running?: string; readonly title?: string })
   | { readonly deleted: true };
@@ -58,7 +58,7 @@ export type TitleOf = (
 export interface Collection {
   /** Emits the conversations whose ids begin with this, the latest first. */
   list$(prefix: string, query: ListQuery): Observable<readonly ListedChat[]>;
-  /** Sets the title of a conversation, and emits it as it is kept; `undefined` if there is none. */
+  /** Sets the title of a conversation, and emits it as it is kept; `undefined` if it does not exist. */
   rename$(sessionId: string, title: string): Observable<string | undefined>;
   /** Continues at the end of the branch of a message by default. Errors with `conflict` (409) if it is unknown. */
   moveHead$(sessionId: string, at: string): Observable<never>;

@@ -108,7 +108,7 @@ export interface Conversations extends Reading, Collection {
   steer$(sessionId: string, input: Input): Observable<boolean>;
   /** The messages of the calls that have ended, on the branch that is continued by default. */
   messages$(sessionId: string): Observable<readonly Message[]>;
-  /** What a client shows of a conversation: the branch that is continued by default, or that of a message. */
+  /** Emits a conversation as a client shows it: the branch that is continued by default, or that of a message. */
   shown$(sessionId: string, at?: string): Observable<ShownConversation>;
   /** Refuses new calls, drains the running ones, and completes. They are resumed when the store is opened again. */
   close$(timeoutMs?: number): Observable<never>;

@@ -24,7 +24,7 @@ export interface CallRequest {
 /** Strings about a call, for its tools, its interceptors and `callOptions`. */
 export type CallMetadata = Readonly<Record<string, string>>;
 
-/** What each request adds to its call. */
+/** The metadata and options that each request adds to its call. */
 export interface ForRequest {
   /**
    * Returns or emits what a call keeps of its request, such as a field of the body or a header: its `metadata`, in addition

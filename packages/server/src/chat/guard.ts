@@ -141,10 +141,10 @@ const asJson: ToResponse = (error, status) =>
     { status },
   );
 
-/** What a conversation ends with now, for a client whose picture of it is another one. */
+/** The heads of conversations, for clients that show another conversation. */
 const heads = new WeakMap<MillraceError, string | null>();
 
-/** The error for a request that continues where the conversation has nothing: a 409 with the head. */
+/** The error for a request that continues after an unknown message: a 409 with the head. */
 export const conflictAt = (
   message: string,
   head: string | null,

@@ -54,7 +54,7 @@ interface OpenSessions {
 
 export const lookAgainMs = 15_000;
 
-/** Where a call continues that an earlier process has begun, by its record. */
+/** The place of a call that an earlier process has begun, from its record. */
 const placeOfCall$ = (
   { driver }: CallStore,
   callId: string,

@@ -14,8 +14,8 @@ import { shownIdOf } from './history.js';
 import { answerEnd, callOf, markOf, questionIn } from './answers.js';
 import type { OpenRun, Runs } from './runs.js';
 
-/** What a client says that was said. */
-export type SaidMessage =
+/** A message as a client has it. */
+export type ClientMessage =
   Pick<UserMessage, 'role' | 'content'> | Pick<AssistantMessage, 'role' | 'content'>;
 
 /** A message that a client shows, with its own id. */
@@ -24,16 +24,16 @@ export interface ShownMessage {
   /** It is the answer of this call only: results that the client brings begin another one. */
   readonly isOwn?: boolean;
   /** Its content as the client has it; `undefined` if it has none. */
-  readonly read?: () => SaidMessage | undefined;
+  readonly read?: () => ClientMessage | undefined;
 }
 
-/** Where a call continues, as its client sees the conversation. Default: at the head. */
+/** The place of a call, as its client sees the conversation. Default: at the head. */
 export interface Placing {
-  /** What the client shows before its question, oldest first. The last of them is the place. */
+  /** The messages that the client shows before its question, oldest first. The last of them is the place. */
   readonly shown?: readonly ShownMessage[] | undefined;
-  /** The client shows all that it knows: without messages, the call begins the conversation anew. */
+  /** The client shows all that it knows: without messages, the call begins a new branch. */
   readonly isWhole?: boolean | undefined;
-  /** Without the last message that it shows, the call continues at the head: what it brings says where it belongs. */
+  /** Without the last message that it shows, the call continues at the head: its results name their tool calls. */
   readonly orAtHead?: boolean | undefined;
   /** The client's ids of the question or the answer that the call replaces. */
   readonly replaced?: readonly string[] | undefined;
@@ -53,7 +53,7 @@ export interface PlacesOptions {
   readonly unknownHistory?: 'refuse' | 'take';
   /**
    * For a request with its question only, in a conversation with messages: it continues `atHead`, as clients do that send
-   * their last message only, or it `begins` the conversation anew, as the first question of assistant-ui does once it is edited.
+   * their last message only, or it `begins` a new branch, as the first question of assistant-ui does once it is edited.
    * Default: `atHead`.
    */
   readonly loneQuestion?: 'atHead' | 'begins';
@@ -117,15 +117,15 @@ export const createPlaces = (
   };
 };
 
-/** Everything that a session has said. */
+/** Everything that a session has read. */
 export const tree$ = ({ memory }: Pick<KeptSession, 'memory'>): Observable<MessageTree> =>
   defer(() => memory.all$?.() ?? of({ entries: [], head: null }));
 
-/** What the ids of a client stand for. */
+/** The messages that the ids of a client stand for. */
 interface Finder {
   readonly tree: MessageTree;
   readonly hasRuns: boolean;
-  /** Where a call continues after a message: a message, or a call that has not ended. */
+  /** The place after a shown message: the id of a message, or of a call that has not ended. */
   endOf(shown: ShownMessage): string | undefined;
   /** The question that a message is, or that it answers, with the place before it. */
   questionOf(id: string): { readonly id: string; readonly after: string | null } | undefined;
@@ -172,18 +172,17 @@ const createFinder = (tree: MessageTree, open: readonly OpenRun[]): Finder => {
 const isUser = ({ entries }: MessageTree, id: string): boolean =>
   entries.some(({ message }) => message.id === id && message.role === 'user');
 
-/** The last questions of a client that never arrived are none of the conversation: it still shows them. */
+/** The last questions of a client that never arrived: the conversation does not have them, and the client still shows them. */
 const withoutUnsent = (
   finder: Finder,
   shown: Placing['shown'],
 ): { readonly shown: Placing['shown']; readonly unsent: readonly UserInput[] } => {
-  if (shown === undefined) return { shown, unsent: [] };
-  const own = shown.map((it) => (finder.endOf(it) === undefined ? it.read?.() : undefined));
-  const from = own.findLastIndex((said) => said?.role !== 'user') + 1;
-  return {
-    shown: shown.slice(0, from),
-    unsent: own.slice(from).flatMap((said) => (said?.role === 'user' ? [said] : [])),
-  };
+  const last = shown?.at(-1);
+  if (shown === undefined || last === undefined) return { shown, unsent: [] };
+  const message = finder.endOf(last) === undefined ? last.read?.() : undefined;
+  if (message?.role !== 'user') return { shown, unsent: [] };
+  const before = withoutUnsent(finder, shown.slice(0, -1));
+  return { ...before, unsent: [...before.unsent, message] };
 };
 
 /** The place that a client means; `unknown` if it shows messages that the server does not have. */
@@ -235,7 +234,7 @@ const contentAt = ({ entries }: MessageTree, id: string | undefined) => {
 };
 
 /**
- * What the head leaves to follow a client: the branch that the client has left, at the end of another one; or an answer that the
+ * The first message that the head leaves to follow a client: the branch that the client has left, at the end of another one; or an answer that the
  * client does not have, after its question.
  */
 const leftBranch = (tree: MessageTree, path: readonly Message[]): string | undefined => {
@@ -258,9 +257,9 @@ const unknownOf = (
   const end = shown[known];
   const after = (end && finder.endOf(end)) ?? null;
   const messages = shown.slice(known + 1).flatMap(({ id, read }): readonly Message[] => {
-    const said = read?.();
-    if (said === undefined || said.content.length === 0) return [];
-    return [{ id: takenId(id), ...said }];
+    const message = read?.();
+    if (message === undefined || message.content.length === 0) return [];
+    return [{ id: takenId(id), ...message }];
   });
   return { after, messages };
 };

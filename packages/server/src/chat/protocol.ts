@@ -111,7 +111,7 @@ export interface Chat {
   readonly rename$: (title: string) => Observable<string | undefined>;
   /** Stops the calls of the conversation, removes it with everything that the store has of it, and completes. */
   readonly remove$: Observable<never>;
-  /** Emits the head, the running call and the title, at once and after each change. Completes once the conversation is removed. */
+  /** Emits the head, the running call and the title, immediately and after each change. Completes once the conversation is removed. */
   readonly changes$: Observable<ChatChange>;
   /** The calls that have not ended, the running one first. */
   readonly runs$: Observable<readonly Run[]>;

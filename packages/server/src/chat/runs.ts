@@ -30,7 +30,7 @@ export type OnDisconnect = 'continue' | 'interrupt' | 'abort';
 export interface OpenRun {
   readonly callId: string;
   readonly session: KeptSession;
-  /** Where it continues. Default: at the head. */
+  /** The id of the message or the call that it continues after. Default: the head. */
   after: string | null | undefined;
   replaces: string | undefined;
   /** Empty until it is known, and for results of tools. */

@@ -106,10 +106,10 @@ const attempt$ = (
   const next$ = defer(() => attempt$(known, base, isAgain, attempt + 1));
   return statusOf$(calls, callId).pipe(
     concatMap((status): Observable<CallOfRequest> => {
-      const said = tree.entries.filter(({ message }) => callOf(message.id) === callId);
-      if (status === 'unknown' && said.length === 0) return of({ callId, isKnown: false });
+      const stored = tree.entries.filter(({ message }) => callOf(message.id) === callId);
+      if (status === 'unknown' && stored.length === 0) return of({ callId, isKnown: false });
       if (status === 'running') return of(follow);
-      const isAnswered = said.some(({ message }) => isAnswer(message));
+      const isAnswered = stored.some(({ message }) => isAnswer(message));
       if (isAgain || status === 'failed' || (status === 'unknown' && !isAnswered)) return next$;
       if (status === 'ended') return of(follow);
       throw conflict(tree, 'This message was answered some time ago. Load the conversation again.');
@@ -119,7 +119,7 @@ const attempt$ = (
 
 const isAnswer = ({ role }: Message): boolean => role === 'assistant';
 
-/** What has become of a call, in any process. */
+/** The status of a call, in any process. */
 export const statusOf$ = (calls: CallStore, callId: string): Observable<Status> =>
   recorded$(calls, callId).pipe(
     reduce<{ type: string; callId: string }, Status>(

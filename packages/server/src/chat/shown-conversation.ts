@@ -26,7 +26,7 @@ export const nothingShown: ShownConversation = {
   branches: {},
 };
 
-/** What is shown of a tree and of the calls that have not ended. `at`: a message, or a call, that must be shown. */
+/** The shown branch of a tree, with the call that runs at its end. `at`: a message, or a call, that must be shown. */
 export const shownOf = (
   tree: MessageTree,
   open: readonly OpenRun[],
@@ -99,7 +99,7 @@ const pathBefore = (
   return begun === -1 ? path : path.slice(0, begun);
 };
 
-/** By the id of a shown message: the ids of those that come after the same message, where there are several. */
+/** By the id of a shown message: the ids of those that come after the same message, if there are several. */
 const branchesOf = (
   tree: MessageTree,
   open: readonly OpenRun[],
@@ -112,7 +112,7 @@ const branchesOf = (
     }),
   );
 
-/** What clients can show after a message, that of open calls last. */
+/** The messages that clients can show after a message, those of open calls last. */
 const besides = (
   tree: MessageTree,
   open: readonly OpenRun[],

@@ -96,7 +96,7 @@ export const branchRows: ConversationRows = {
   reloadedTab: {
     name: 'edit after a reload',
     about:
-      'A new tab regenerates and edits by the ids that the server shows; the first tab goes on.',
+      'A new tab regenerates and edits by the ids that the server shows; the first tab continues.',
     play: async ({ open }) => {
       const tab = await twoAnswers(open);
       const next = await open({ like: tab });

@@ -100,7 +100,7 @@ export const requestRows: ConversationRows = {
   },
   restartTaken: {
     name: 'restart without a store, taken over',
-    about: "With `unknownHistory: 'take'`, the client goes on, and regenerates.",
+    about: "With `unknownHistory: 'take'`, the client continues, and regenerates.",
     keepings: ['process'],
     options: taking,
     play: async ({ restart, open }) => {
@@ -115,7 +115,7 @@ export const requestRows: ConversationRows = {
   },
   restartIds: {
     name: 'restart with a store',
-    about: 'A tab goes on with its own ids: it asks, regenerates, and edits.',
+    about: 'A tab continues with its own ids: it asks, regenerates, and edits.',
     keepings: ['files'],
     play: async ({ restart, open }) => {
       const tab = await twoAnswers(open);

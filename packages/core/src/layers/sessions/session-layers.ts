@@ -120,7 +120,7 @@ export interface CallEntry {
 }
 
 export interface SessionPlace extends Place {
-  /** What differs from the default of the session. */
+  /** Set if it differs from the default of the session. */
   readonly onSuspended?: OnSuspended;
   /** The call that asked with this input first. */
   readonly asks?: string;

@@ -24,10 +24,10 @@ import { isMessage } from '../../values/shape.js';
 /** A memory that reports its changes. */
 export const watchedMemory = (memory: Memory, report: (change: MessagesChange) => void): Memory => {
   const reporting =
-    (unlessTold?: MemoryChange) =>
+    (byDefault?: MemoryChange) =>
     (work$: Observable<unknown>): Observable<unknown> =>
       defer(() => {
-        let change = unlessTold;
+        let change = byDefault;
         return work$.pipe(
           tap({
             next: (emitted) => {
@@ -66,7 +66,7 @@ export const watchedMemory = (memory: Memory, report: (change: MessagesChange) =
   };
 };
 
-/** What must be removed, and then appended, branch by branch, to get from one tree to another. */
+/** The removals, then the appends of each branch, that lead from one tree to another. */
 const differences = (before: MessageTree, now: MessageTree): readonly MemoryChange[] => {
   const found = before.entries.findIndex((entry, index) => !equal(entry, now.entries[index]));
   const from = found === -1 ? before.entries.length : found;

@@ -17,7 +17,7 @@ export type OnBusy = 'reject' | 'queue' | 'switch' | 'steer';
 export interface Occupant {
   /** Empty for what is no call. */
   readonly callId: string;
-  /** Where it continues. Default: the head. */
+  /** The id of the message or the call that it continues after. Default: the head. */
   readonly after?: string | null | undefined;
   /** No other call may run beside it, on any branch. */
   readonly isAlone?: true;

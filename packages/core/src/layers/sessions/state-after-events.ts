@@ -104,7 +104,7 @@ const withTree = ({ branches: _, ...state }: SessionState, tree: MessageTree): S
   ...storedTree(tree),
 });
 
-/** What comes after a message that the state does not have comes after its last one. */
+/** Messages after one that the state does not have are appended after its last one. */
 const withAppended = (
   state: SessionState,
   { messages, after }: EventOf<'messagesAppended'>,
