@@ -21,7 +21,7 @@ export const places: Readonly<Record<string, readonly string[]>> = {
   'core/src/layers/approval.ts': ['approvals that wait for one another'],
   'core/src/layers/output.ts': ['the validation of an output'],
   'core/src/layers/search/meaning-index.ts': ['the embedder of a long-term memory'],
-  'core/src/layers/sessions/keep-sessions.ts': [
+  'core/src/layers/sessions/open-sessions.ts': [
     'a session that is loaded',
     'a session that another user closes, because it is idle',
     'a session that another user closes, because it is idle',

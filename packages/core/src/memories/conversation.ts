@@ -268,6 +268,7 @@ const loaded$ = (memory: Memory, place: string | null | undefined): Observable<P
   if (memory === noMemory) return of({ messages: [] });
   const loadTo$ = (at: string | null | undefined): Observable<Past> =>
     loadAt$(memory, at).pipe(
+      contained(),
       take(1),
       defaultIfEmpty([]),
       map((messages) => {
@@ -280,9 +281,9 @@ const loaded$ = (memory: Memory, place: string | null | undefined): Observable<P
     () => memory.last$?.(place === undefined ? undefined : { at: place }) ?? of(place),
   );
   return last$.pipe(
+    contained(),
     take(1),
     concatMap(loadTo$),
-    contained(),
     failAs('memory', 'The messages could not be loaded'),
   );
 };

@@ -26,12 +26,6 @@ export interface Place {
   readonly replaces?: string;
 }
 
-/** A tree after an append, and the id of the message before the first one, which may be known already. */
-export interface Appended {
-  readonly tree: MessageTree;
-  readonly after: string | null;
-}
-
 export const emptyTree: MessageTree = { entries: [], head: null };
 
 /** A conversation without branches. */
@@ -59,12 +53,15 @@ export const pathTo = (tree: MessageTree, at: string | null = tree.head): readon
   return path.reverse();
 };
 
-/** Adds messages after a message, each after the one before. Skips known ids. Throws `conflict` (409) if `after` is unknown. */
+/**
+ * Adds messages after a message, each after the one before, and skips known ids. Returns the tree, and the id of the message before the
+ * first one. Throws `conflict` (409) if `after` is unknown.
+ */
 export const appendedTo = (
   tree: MessageTree,
   messages: readonly Message[],
   { after: given, replaces }: Place = {},
-): Appended => {
+): { readonly tree: MessageTree; readonly after: string | null } => {
   const known = new Map(tree.entries.map(({ message, after }) => [message.id, after]));
   const from = given === undefined ? tree.head : given === null ? null : idIn(tree, given);
   const { added, after, last } = chained(messages, known, from);
