@@ -1,7 +1,14 @@
 import { PROTOCOL_VERSION } from '@ag-ui/core';
 import { checkOptions } from '@millrace/core/values';
 import { concat, concatMap, type Observable, skip } from 'rxjs';
-import { type AgUiInput, inputOfAgUi, placeOfAgUi, verdictsOfAgUi } from './input-of-ag-ui.js';
+import {
+  type AgUiInput,
+  inputOfAgUi,
+  placeOfAgUi,
+  verdictsOfAgUi,
+  asksInstead,
+  withoutCancelled,
+} from './input-of-ag-ui.js';
 import { agUiEvents } from './to-ag-ui.js';
 import { metadataOf, wishes } from './wishes.js';
 import { namesOf } from '../client-tools.js';
@@ -39,14 +46,14 @@ export const agUi = (options: { readonly path?: string } = {}): ChatProtocol => 
       visit.body$.pipe(
         concatMap((body) => {
           const { chat } = visit;
-          const verdicts = verdictsOfAgUi(body);
+          const verdicts = asksInstead(body) ? [] : verdictsOfAgUi(body);
           if (verdicts.length > 0) {
             const run = runOf(body);
             return decidedStream$(chat(run.threadId), verdicts, (answered) =>
               formatOf(visit, run, answered),
             );
           }
-          const { input, ...run } = inputOfAgUi(body, parts);
+          const { input, ...run } = inputOfAgUi(withoutCancelled(body), parts);
           const { start$, stream$ } = chat(run.threadId);
           const { runId } = run;
           const metadata = metadataOf(body, taken);

@@ -72,6 +72,26 @@ export const verdictsOfAgUi = (body: unknown): readonly VerdictOfClient[] => {
   });
 };
 
+/**
+ * Whether a request cancels all that the run before has asked, and brings another question: clients of AG-UI must answer each interrupt
+ * before they may ask again.
+ */
+export const asksInstead = (body: unknown): boolean => {
+  const resume = fieldOf(body, 'resume');
+  const messages = fieldOf(body, 'messages');
+  return (
+    Array.isArray(resume) &&
+    resume.length > 0 &&
+    resume.every((entry) => fieldOf(entry, 'status') === 'cancelled') &&
+    Array.isArray(messages) &&
+    fieldOf(messages.at(-1), 'role') === 'user'
+  );
+};
+
+/** The question of such a request: the server cancels what waits. */
+export const withoutCancelled = (body: unknown): unknown =>
+  asksInstead(body) ? { ...Object(body), resume: [] } : body;
+
 /** The place of a request in its conversation, and the client's id of its question. */
 interface AgUiPlace extends Pick<Placing, 'shown' | 'isWhole' | 'orAtHead' | 'mayReplace'> {
   readonly questionId?: string;

@@ -7,6 +7,7 @@ import { jsonSchema } from '@millrace/core/schema';
 import { scriptedModel, text, toolCall } from '@millrace/core/testing';
 import { openFiles } from '@millrace/store';
 import { lastAssistantMessageIsCompleteWithToolCalls } from 'ai';
+import { agUi } from '../ag-ui/index.js';
 import { approvalQueue } from '../approvals/index.js';
 import { chatOf } from './real-client.test-support.js';
 import { answerIn } from '../read-as-client.test-support.js';
@@ -113,5 +114,39 @@ describe.each(['client', 'approval'] as const)('T13: what waits for the %s', (wh
     const { chat, model } = await waiting(what, { onSuspended: 'refuse' });
     await chat.sendMessage({ text: 'What time is it?' });
     expect([chat.error === undefined, model.requests.length]).toEqual([false, 1]);
+  });
+});
+
+describe('T13: an approval that waits in AG-UI', () => {
+  it('is cancelled by a question that comes with its cancellation', async () => {
+    const approvals = approvalQueue({ key: 'a key of at least thirty-two characters' });
+    const model = scriptedModel([toolCall('pay', {}, 'w')], [text('It is noon.')]);
+    const tools = [requireApproval(pay, approvals.approve)];
+    const agent = createAgent({ name: 'helper', model, tools });
+    const server = opened(chatServer(agent, { approvals, protocols: [agUi()] }));
+    const run = async (runId: string, messages: readonly object[], more: object = {}) => {
+      const given = { tools: [], context: [], state: {}, forwardedProps: {}, ...more };
+      const response = await server.respond(
+        new Request('http://localhost/api/ag-ui', {
+          method: 'POST',
+          headers: { 'content-type': 'application/json' },
+          body: JSON.stringify({ threadId: 't', runId, messages, ...given }),
+        }),
+      );
+      return response.text();
+    };
+    const first = { id: 'u1', role: 'user', content: 'Do it.' };
+    const asked = await run('r1', [first]);
+    const [, messageId = ''] = /"parentMessageId":"([^"]+)"/u.exec(asked) ?? [];
+    const [, interruptId = ''] = /"interrupts":\[\{"id":"([^"]+)"/u.exec(asked) ?? [];
+    expect([messageId, interruptId]).not.toContain('');
+    const toolCalls = [
+      { id: `${messageId}/w`, type: 'function', function: { name: 'pay', arguments: '{}' } },
+    ];
+    const shown = [first, { id: messageId, role: 'assistant', toolCalls }];
+    const question = { id: 'u2', role: 'user', content: 'What time is it?' };
+    const resume = [{ interruptId, status: 'cancelled' }];
+    expect(await run('r2', [...shown, question], { resume })).toContain('It is noon.');
+    expect(model.requests[1]?.messages.at(-1)).toMatchObject({ role: 'user' });
   });
 });
