@@ -293,7 +293,7 @@ describe('a chat server', () => {
   });
 });
 
-describe('what the user takes back', () => {
+describe('what a request replaces', () => {
   const conversation = async (...more: readonly ScriptedAnswer[]) => {
     const chat = chatOver([[text('A1.')], [text('A2.')], ...more]);
     await chat.ask('Q1?');
@@ -385,6 +385,28 @@ describe('what the user takes back', () => {
     say(' and half.');
     end();
     expect(answerIn((await readStream(stream)).message)).toBe('Half and half.');
+  });
+
+  it.each(['refuse', 'take'] as const)(
+    'S12: is a 409, or taken over, for ids of any characters: %s',
+    async (unknownHistory) => {
+      const chat = chatOver([[text('One.')], [text('Two.')]], { unknownHistory });
+      await chat.ask('?');
+      for (const id of ['\ud800', '%', '../x', '__proto__', 'x'.repeat(512)]) {
+        const parts = [{ type: 'text', text: 'Other.' }];
+        const before = { id, role: 'assistant', parts };
+        const body = { id: 'a', messages: [before, { id: `q-${id.length}`, role: 'user', parts }] };
+        const { status } = await chat.post('/chat', body);
+        expect(status).toBe(unknownHistory === 'take' ? 200 : 409);
+      }
+    },
+  );
+
+  it('S12: asks questions that never arrived with the next one, however many', async () => {
+    const chat = chatOver([[text('One.')]]);
+    for (let at = 0; at < 5_000; at += 1) chat.say(`${at}?`, `lost-${at}`);
+    expect(answerIn(await chat.ask('Last?'))).toBe('One.');
+    expect(chat.model.requests[0]?.messages).toHaveLength(5_001);
   });
 
   it('S12: is nothing, when the conversation has another past', async () => {

@@ -117,7 +117,7 @@ export const createPlaces = (
   };
 };
 
-/** Everything that a session has read. */
+/** Emits all messages of a session. */
 export const tree$ = ({ memory }: Pick<KeptSession, 'memory'>): Observable<MessageTree> =>
   defer(() => memory.all$?.() ?? of({ entries: [], head: null }));
 
@@ -143,10 +143,9 @@ const createFinder = (tree: MessageTree, open: readonly OpenRun[]): Finder => {
   const isOpen = (callId: string): boolean => open.some((run) => run.callId === callId);
   /** The call that an id of a client belongs to. */
   const callOfId = (id: string): string | undefined => {
-    const callId = [askedAs(id), callOf(id), callOf(takenId(id))].find(
+    return [askedAs(id), callOf(id), callOf(takenId(id))].find(
       (it) => it !== undefined && (isOpen(it) || callsIn.has(it)),
     );
-    return callId;
   };
   return {
     tree,
@@ -177,12 +176,14 @@ const withoutUnsent = (
   finder: Finder,
   shown: Placing['shown'],
 ): { readonly shown: Placing['shown']; readonly unsent: readonly UserInput[] } => {
-  const last = shown?.at(-1);
-  if (shown === undefined || last === undefined) return { shown, unsent: [] };
-  const message = finder.endOf(last) === undefined ? last.read?.() : undefined;
-  if (message?.role !== 'user') return { shown, unsent: [] };
-  const before = withoutUnsent(finder, shown.slice(0, -1));
-  return { ...before, unsent: [...before.unsent, message] };
+  if (shown === undefined) return { shown, unsent: [] };
+  const isKnown = (it: ShownMessage): boolean => finder.endOf(it) !== undefined;
+  const from = shown.findLastIndex((it) => isKnown(it) || it.read?.()?.role !== 'user') + 1;
+  const unsent = shown.slice(from).flatMap(({ read }) => {
+    const message = read?.();
+    return message?.role === 'user' ? [message] : [];
+  });
+  return { shown: shown.slice(0, from), unsent };
 };
 
 /** The place that a client means; `unknown` if it shows messages that the server does not have. */
@@ -265,7 +266,8 @@ const unknownOf = (
 };
 
 /** The id of a message that was taken over from a client. Each is of a call of its own. */
-const takenId = (id: string): string => `taken-${encodeURIComponent(id)}/0`;
+const takenId = (id: string): string =>
+  `taken-${encodeURIComponent(id.replaceAll(/\p{Surrogate}/gu, '\ufffd'))}/0`;
 
 const unknownPlace = (tree: MessageTree, id: string): MillraceError =>
   conflictAt(
