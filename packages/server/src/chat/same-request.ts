@@ -35,7 +35,6 @@ interface Known {
  * Emits the call of a request. Its id is derived from the session and from what identifies the request, so that other
  * processes, and the next one, know it, too: the record of a call refuses another one with its id. A request that comes again
  * gets the same call, unless that has failed. An answer that is generated again is another call once the one before has ended.
- * Errors with a 409 if another question has had the id.
  */
 export const callOfRequest$ = (
   request: RepeatableRequest,
@@ -52,8 +51,7 @@ export const callOfRequest$ = (
         concatMap((content) => {
           const id = `${mark}${own.slice(0, 16)}`;
           const isAgain = request.runId === undefined && (request.replaced ?? []).length > 0;
-          // A question that is edited keeps its id.
-          if (!isAgain) assertSameQuestion(known, id, `${id}${content.slice(0, 8)}`);
+          // Another question under the same id, such as an edited one, is another request.
           return attempt$(known, `${id}${content.slice(0, 8)}`, isAgain, 0);
         }),
       ),
@@ -80,16 +78,6 @@ const digest$ = (value: unknown): Observable<string> =>
       [...new Uint8Array(bytes)].map((it) => it.toString(16).padStart(2, '0')).join(''),
     ),
   );
-
-const assertSameQuestion = ({ tree, runs, sessionId }: Known, id: string, own: string): void => {
-  const others = [
-    ...tree.entries.map(({ message }) => callOf(message.id)),
-    ...runs.ofSession(sessionId).map(({ callId }) => callId),
-  ];
-  if (others.some((it) => it.startsWith(id) && !it.startsWith(own))) {
-    throw conflict(tree, 'The id of this message belongs to another one, with other content.');
-  }
-};
 
 type Status = 'unknown' | 'running' | 'failed' | 'ended';
 
