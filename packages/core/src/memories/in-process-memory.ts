@@ -38,7 +38,7 @@ export const inProcessMemory = (): MemoryFactory => {
       load$: ({ at } = {}) =>
         defer(() => {
           const { tree, path } = current();
-          return of(at === undefined ? path : pathTo(tree, at));
+          return of(at === undefined || at === tree.head ? path : pathTo(tree, at));
         }),
       last$: ({ at } = {}) =>
         defer(() => {
