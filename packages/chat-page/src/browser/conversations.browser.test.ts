@@ -72,6 +72,7 @@ describe('the list of conversations', () => {
     await sees('Second answer.');
     await isAnswered();
     const list = listOf(page);
+    await list.getByRole('link', { name: 'First question?' }).waitFor();
     expect(await list.getByRole('link').count()).toBe(2);
     await list.getByRole('link', { name: 'First question?' }).click();
     await sees('First answer.');

@@ -240,7 +240,9 @@ describe('a call that the page and clients of AG-UI and OpenAI watch when its se
     const { url } = server;
     const { port } = new URL(url);
     const { page, ask, sees, answers, isAnswered, screenshot } = await visit(url);
-    const accepted = page.waitForResponse(/\/api\/chat\?/u);
+    const accepted = page.waitForResponse(
+      (response) => response.request().method() === 'POST' && /\/api\/chat\?/u.test(response.url()),
+    );
     await ask('A story?');
     await accepted;
     const chatId = new URL(page.url()).hash.slice(1);
@@ -310,7 +312,7 @@ describe('a call that the page and clients of AG-UI and OpenAI watch when its se
     const { messages, ...rest } = await history();
     expect([messages.map(({ role }) => role), rest]).toEqual([
       ['user', 'assistant'],
-      { id: chatId },
+      { id: chatId, head: running, branches: {} },
     ]);
     expect(JSON.stringify(messages)).not.toContain(says);
     await page.reload();
