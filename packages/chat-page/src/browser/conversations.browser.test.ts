@@ -84,7 +84,7 @@ describe('the list of conversations', () => {
     await list.getByRole('textbox', { name: 'Title' }).fill('My chat');
     await page.keyboard.press('Enter');
     await list.getByRole('link', { name: 'My chat' }).waitFor();
-    expect(await focused(page)).toBe('Rename My chat');
+    await list.locator('[aria-label="Rename My chat"]:focus').waitFor();
     await screenshot('conversations');
     page.once('dialog', (dialog) => void dialog.dismiss());
     await button(page, 'Delete My chat').click();
