@@ -114,6 +114,7 @@ const useChats = (server: Server) => {
     };
   }, []);
   useWindowEvent('focus', load);
+  useWindowEvent('online', load);
   return { list: list ?? noChats, send, reportToOthers };
 };
 
