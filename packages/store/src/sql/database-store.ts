@@ -3,14 +3,15 @@ import { concat, defer, from, ignoreElements } from 'rxjs';
 import { createClosing } from '../closing.js';
 import type { DatabaseStore } from '../store.js';
 import { storedName } from '../stored-name.js';
-import { callStatements } from './call-statements.js';
 import { databases, type LazySql } from './sql.js';
-import { sqlCalls, type SqlCallsOptions } from './sql-calls.js';
+import type { CallLeaseOptions } from './call-leases.js';
+import { postgresCallTable, sqlCalls } from './sql-calls.js';
 import { sqlLongTermMemory, type StoredMemoryOptions } from './sql-long-term-memory.js';
 import { sqlMemory } from './sql-memory.js';
 import { sqlSessions } from './sql-sessions.js';
 
-export interface DatabaseStoreOptions extends SqlCallsOptions, Omit<CallStoreOptions, 'scheduler'> {
+export interface DatabaseStoreOptions
+  extends CallLeaseOptions, Omit<CallStoreOptions, 'scheduler'> {
   readonly longTermMemory: StoredMemoryOptions;
 }
 
@@ -35,6 +36,5 @@ export const databaseStore = (
 };
 
 const release = async (sql: LazySql, callIds: readonly string[]): Promise<void> => {
-  const { query, schema } = await sql.open();
-  await query(callStatements(schema).releaseAll, [callIds.map(storedName)]);
+  await postgresCallTable(await sql.open()).releaseAll(callIds.map(storedName));
 };

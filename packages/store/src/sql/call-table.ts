@@ -1,0 +1,64 @@
+import type { NewRecord, RecordRange, StoredCall, StoredRecord } from '@millrace/core/journal';
+import type { Observable } from 'rxjs';
+
+/**
+ * Calls and their records in a database, and the leases of their writers, which `tableCalls` acquires, renews and
+ * releases. A call is named by its key, its id encoded by `storedName`. Rejects with a `MillraceError`.
+ */
+export interface CallTable {
+  /**
+   * Gives a call, also a new one, to an owner if nobody else holds it, and resolves to the position of its last record,
+   * 0 if it has none. Resolves to undefined if another owner holds the call.
+   */
+  claim(claim: CallClaim): Promise<number | undefined>;
+  /** The sign of life of the owner of a call, which changes when it renews its lease: `owner expires_at`. Undefined if nobody holds the call. */
+  holder(key: string): Promise<string | undefined>;
+  /** Resolves to whether the owner still holds the call. */
+  renew(key: string, owner: string, leaseMs: number): Promise<boolean>;
+  /** Does nothing if another owner holds the call. */
+  release(key: string, owner: string): Promise<unknown>;
+  /** Releases the calls whoever holds them. */
+  releaseAll(keys: readonly string[]): Promise<unknown>;
+  /** Appends all records or none. Resolves to whether the owner still holds the call. */
+  append(batch: RecordBatch): Promise<boolean>;
+  /** Reads records of a call in order: some of them, at least one if there are any. */
+  read(key: string, range: RecordRange): Promise<readonly StoredRecord[]>;
+  /** Reads a page of the list of calls. May omit a call that is written meanwhile. */
+  list(sessionId: string | undefined, after: PageEnd | undefined): Promise<CallPage>;
+  /** Deletes a call that the owner holds. */
+  remove(key: string, owner: string): Promise<unknown>;
+  /** The keys of calls with new records; `''` if any may have some. Never completes. Followers also poll. */
+  readonly notices$: Observable<string>;
+}
+
+export interface CallClaim {
+  readonly key: string;
+  readonly callId: string;
+  readonly owner: string;
+  /** When the lease expires unless it is renewed, in milliseconds from now. */
+  readonly leaseMs: number;
+  /** A lease with this sign of life counts as expired, whatever the clock says: it is not renewed. */
+  readonly silent: string | undefined;
+}
+
+export interface RecordBatch {
+  readonly key: string;
+  readonly owner: string;
+  readonly records: readonly NewRecord[];
+  /** The session of the call, if one of the records says so. */
+  readonly sessionId: string | undefined;
+  /** Whether the records must outlast a crash of the machine. */
+  readonly isSafe: boolean;
+}
+
+/** The last call of a page. */
+export interface PageEnd {
+  readonly place: string | number;
+  readonly key: string;
+}
+
+export interface CallPage {
+  readonly calls: readonly StoredCall[];
+  /** Undefined if the page is empty: there are no further calls. */
+  readonly end: PageEnd | undefined;
+}
