@@ -64,9 +64,9 @@ export const serverWaits: readonly Wait[] = [
     share: (parts) => {
       const driver = inProcessCalls();
       // It looks for calls to resume, and for old ones.
-      const list$: typeof driver.list$ = (sessionId) => {
-        if (sessionId === undefined) parts.see('list', 'somebody else');
-        return driver.list$(sessionId);
+      const list$: typeof driver.list$ = (query) => {
+        if (query?.sessionId === undefined) parts.see('list', 'somebody else');
+        return driver.list$(query);
       };
       const calls = createCallStore({ ...driver, list$ });
       const store = { calls, sessions: inProcessSessions() };

@@ -4,6 +4,7 @@ import type { SessionStore } from '@millrace/core/sessions';
 import {
   BehaviorSubject,
   defer,
+  EMPTY,
   finalize,
   ignoreElements,
   map,
@@ -77,8 +78,9 @@ export const createClosing = (): Closing => {
       ),
       read$: open((...range) => driver.read$(...range)),
       changes$: open((callId) => driver.changes$(callId).pipe(takeUntil(closed$))),
-      list$: open((sessionId) => driver.list$(sessionId)),
+      list$: open((query) => driver.list$(query)),
       remove$: writing((callId) => driver.remove$(callId)),
+      removeAll$: writing((callIds) => driver.removeAll$(callIds)),
     }),
     memory: (factory) => (sessionId) => {
       const memory = factory(sessionId);
@@ -94,6 +96,12 @@ export const createClosing = (): Closing => {
       };
     },
     sessions: (store) => ({
+      ...(store.append$ !== undefined && {
+        append$: writing(
+          (...given: Parameters<NonNullable<SessionStore['append$']>>) =>
+            store.append$?.(...given) ?? EMPTY,
+        ),
+      }),
       load$: open((sessionId) => store.load$(sessionId)),
       save$: writing((...saved) => store.save$(...saved)),
       find$: open((query) => store.find$(query)),

@@ -56,6 +56,7 @@ const slowDriver = (
     claim$: () => NEVER,
     list$: () => NEVER,
     remove$: () => NEVER,
+    removeAll$: () => NEVER,
     changes$: () => changed$,
     read$: (_callId, { kind, after = 0, afterSeq = -1 } = {}) =>
       of(undefined).pipe(

@@ -13,9 +13,11 @@ export interface NewRecord {
   /** The `seq` of an event, or that of the last event before a step. */
   readonly seq: number;
   readonly text: string;
+  /** The call ends with this record, unless others follow. Drivers store it by call. Default: false. */
+  readonly ends?: boolean;
 }
 
-export interface StoredRecord extends NewRecord {
+export interface StoredRecord extends Omit<NewRecord, 'ends'> {
   /** Its position among the records of its call, from 1, without gaps. */
   readonly position: number;
 }
@@ -36,11 +38,27 @@ export interface StoredCall {
   readonly updatedAt: number;
   /** Whether a writer has it open. */
   readonly isOpen: boolean;
-  /** Orders the calls of a session, independent of clocks: greater for later calls. Present in `list$(sessionId)`. */
+  /** Orders the calls of a session, independent of clocks: greater for later calls. Present in the list of a session. */
   readonly place?: number;
   /** Absent if no record was written. */
   readonly first?: StoredRecord;
   readonly last?: StoredRecord;
+}
+
+/** Which calls are listed. Default: all. */
+export interface CallQuery {
+  /** Only calls for which `sessionIn` returned it, the last begun first. */
+  readonly sessionId?: string;
+  /** Only calls whose last record does not end them. May contain others: earlier releases did not record that. */
+  readonly isUnfinished?: true;
+  /** Only calls that were last written at this time or before, in milliseconds since the epoch. */
+  readonly writtenUntil?: number;
+}
+
+export interface RemovedCall {
+  readonly callId: string;
+  /** Absent if it had none, or was unknown or damaged. */
+  readonly sessionId?: string;
 }
 
 export interface Claim {
@@ -65,12 +83,17 @@ export interface CallStoreDriver {
   /** Emits within a second if there may be new records of any process. Completes only when the store is closed. Cold. */
   changes$(callId: string): Observable<unknown>;
   /**
-   * Emits the calls in batches, the last written first, and completes. With a session id: only calls for which
-   * `sessionIn` returned it, the newest first. A damaged one has no `first` and `last`. Cold.
+   * Emits the calls that match a query in batches, the last written first unless it names a session, and completes. Reads
+   * by index: nothing that it does not emit, but for one batch. A damaged call has no `first` and `last`. Cold.
    */
-  list$(sessionId?: string): Observable<readonly StoredCall[]>;
+  list$(query?: CallQuery): Observable<readonly StoredCall[]>;
   /** Deletes a call, even an unknown or damaged one, and completes. Errors with `conflict` while it is open. Cold. */
   remove$(callId: string): Observable<unknown>;
+  /**
+   * Deletes the calls that nobody has open, also unknown or damaged ones, and emits what is deleted in batches: thousands
+   * cost few operations. Skips open ones, and completes. Cold.
+   */
+  removeAll$(callIds: readonly string[]): Observable<readonly RemovedCall[]>;
 }
 
 export interface StoreOfCalls {

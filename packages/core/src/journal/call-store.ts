@@ -188,20 +188,23 @@ const journalOf = (
       return;
     }
     const { type: name, seq } = event;
+    const ends = endsCall(event, callId);
     push((position) => {
       const compact = log.compact({ kind: 'event', name, position }, { ...event });
-      return { kind: 'event', name, seq, text: eventText({ type: name, ...compact }) };
+      return { kind: 'event', name, seq, text: eventText({ type: name, ...compact }), ends };
     });
   };
   const writeStep = (name: string, value: unknown, text: string, shared = value): void => {
     const events = held ?? [];
+    const ends = name === `${callId}/reply`;
     const seq = held === undefined ? lastSeq : from;
     held = undefined;
     push((position) => {
       const own = isRecord(value) ? log.compact({ kind: 'step', name, position }, value) : value;
       // References within the call come first.
       const compact = own === value ? shared : own;
-      return { kind: 'step', name, seq, text: compact === value ? text : stepText(name, compact) };
+      const written = compact === value ? text : stepText(name, compact);
+      return { kind: 'step', name, seq, text: written, ends };
     });
     events.forEach(writeEvent);
   };
@@ -256,6 +259,10 @@ const journalOf = (
       }),
   };
 };
+
+/** An aborted call waits for its resume. */
+const endsCall = (event: AgentEvent, callId: string): boolean =>
+  isEnd(event, callId) && !(event.type === 'error' && event.error.code === 'aborted');
 
 const changesSession = ({ type, sessionId }: AgentEvent): boolean =>
   sessionId !== undefined && sessionChanges.has(type);

@@ -10,19 +10,20 @@ import {
   asyncScheduler,
   EMPTY,
   filter,
-  ignoreElements,
-  concat,
+  identity,
+  concatMap,
   repeat,
   take,
   tap,
   toArray,
 } from 'rxjs';
 import { failAs } from '../flow/contained.js';
-import { isMillraceError, messageOf, MillraceError } from '../values/errors.js';
+import { messageOf, MillraceError } from '../values/errors.js';
 import { isRecord } from '../values/json.js';
 import { textOf } from '../values/message.js';
 import { type CallRecord, callStep, type ForkOrigin, readCallRecord } from './call-record.js';
 import {
+  type CallQuery,
   type CallStoreDriver,
   type StoredCall,
   type StoredRecord,
@@ -35,7 +36,14 @@ import { characterStart } from '../values/surrogates.js';
 import { createFifo } from '../flow/fifo.js';
 import { queuedMap } from '../operators/bounded.js';
 import { records$ } from './call-store.js';
-import { checkOptions, having, isFunction, numberFrom, type Rule } from '../values/options.js';
+import {
+  checkOptions,
+  having,
+  isFunction,
+  isText,
+  numberFrom,
+  type Rule,
+} from '../values/options.js';
 
 /** The status of a stored call. `suspended` waits for a tool result; `failed` and `unfinished` can be resumed. */
 export type CallStatus = 'running' | 'ended' | 'suspended' | 'failed' | 'unfinished' | 'unreadable';
@@ -139,19 +147,27 @@ export const textIn = (content: unknown): string =>
     : '';
 
 /**
- * Emits the calls of a store, frozen, the last written first, and completes. Lazy: `take(20)` reads no more. Damaged
- * ones are `unreadable`, with the reason. Errors with `store`. Cold.
+ * Emits the calls of a store that match a query, frozen, and completes: the last written first, or of a session the last
+ * begun. `isUnfinished` also lists those that run. Lazy: `take(20)` reads no more. Damaged ones are `unreadable`, with the
+ * reason. Errors with `store`. Cold.
  */
-export const calls$ = (store: StoreOfCalls): Observable<CallSummary> => {
+export const calls$ = (store: StoreOfCalls, query: CallQuery = {}): Observable<CallSummary> => {
   checkStored('calls$()', store);
-  return listed$(store.driver).pipe(map(([summary]) => summary));
+  checkOptions('calls$()', query, queryRules);
+  return listed$(store.driver, query).pipe(map(([summary]) => summary));
+};
+
+const queryRules: Readonly<Record<keyof CallQuery, Rule>> = {
+  sessionId: isText,
+  isUnfinished: [(value) => value === true, 'true'],
+  writtenUntil: numberFrom(0),
 };
 
 export const listed$ = (
   driver: CallStoreDriver,
-  sessionId?: string,
+  query: CallQuery,
 ): Observable<readonly [CallSummary, StoredCall]> =>
-  defer(() => driver.list$(sessionId)).pipe(
+  defer(() => driver.list$(query)).pipe(
     failAs('store', 'The calls could not be listed'),
     mergeMap((calls) => calls),
     queuedMap(
@@ -163,7 +179,11 @@ export const listed$ = (
         ),
       createFifo<StoredCall>,
     ),
+    query.isUnfinished === true ? filter(([{ status }]) => isLeft(status)) : identity,
   );
+
+const isLeft = (status: CallStatus): boolean =>
+  status === 'running' || status === 'unfinished' || status === 'unreadable';
 
 const beginningOf$ = (
   driver: CallStoreDriver,
@@ -214,37 +234,46 @@ export const prune$ = (store: StoreOfCalls, options: PruneOptions): Observable<C
     keep = () => false,
     scheduler = asyncScheduler,
   } = options;
+  const { driver } = store;
+  const isOld = (call: CallSummary): boolean =>
+    wanted.some((it) => it === call.status) && !keep(call);
   return defer(() => {
-    const newest = scheduler.now() - olderThanMs;
-    let found = 0;
-    let removed = 0;
-    return calls$(store).pipe(
-      filter(({ status, updatedAt }) => wanted.some((it) => it === status) && updatedAt <= newest),
-      filter((call) => !keep(call)),
-      take(mostAtOnce),
-      // A list must not change while it is read.
-      toArray(),
-      mergeMap((calls) => {
-        found = calls.length;
-        removed = 0;
-        return calls;
-      }),
-      queuedMap((call) => removed$(store, call), createFifo<CallSummary>),
-      tap(() => {
-        removed += 1;
-      }),
-      repeat({ delay: () => (found === mostAtOnce && removed > 0 ? of(true) : EMPTY) }),
-    );
+    let until = scheduler.now() - olderThanMs;
+    let hasMore = false;
+    return defer(() => {
+      const before = until;
+      return listed$(driver, { writtenUntil: until }).pipe(
+        map(([call]) => call),
+        tap(({ updatedAt }) => {
+          until = Math.min(until, updatedAt);
+        }),
+        filter(isOld),
+        take(mostAtOnce),
+        // A list must not change while it is read.
+        toArray(),
+        concatMap((found) => {
+          hasMore = found.length === mostAtOnce && until < before;
+          return removed$(driver, found).pipe(
+            tap(() => {
+              hasMore ||= found.length === mostAtOnce;
+            }),
+          );
+        }),
+      );
+    }).pipe(repeat({ delay: () => (hasMore ? of(true) : EMPTY) }));
   });
 };
 
 const mostAtOnce = 5_000;
 
-const removed$ = ({ driver }: StoreOfCalls, call: CallSummary): Observable<CallSummary> =>
-  concat(defer(() => driver.remove$(call.callId)).pipe(ignoreElements()), of(call)).pipe(
-    failAs('store', `The call '${call.callId}' could not be removed`),
-    catchError((error: unknown) => {
-      if (isMillraceError(error) && error.code === 'conflict') return EMPTY;
-      throw error;
-    }),
+const removed$ = (
+  driver: CallStoreDriver,
+  calls: readonly CallSummary[],
+): Observable<CallSummary> => {
+  if (calls.length === 0) return EMPTY;
+  const known = new Map(calls.map((call) => [call.callId, call]));
+  return defer(() => driver.removeAll$([...known.keys()])).pipe(
+    failAs('store', 'The calls could not be removed'),
+    mergeMap((removed) => removed.flatMap(({ callId }) => known.get(callId) ?? [])),
   );
+};

@@ -22,6 +22,7 @@ import { keepSessions, inProcessSessions, type SessionStore } from '../layers/se
 import { finish, scriptedModel, text } from '../testing/index.js';
 import {
   attach$,
+  type CallQuery,
   type CallStoreDriver,
   calls$,
   createCallStore,
@@ -260,7 +261,7 @@ describe('the log of a conversation', () => {
           concatMap(() => source$),
         );
     const scheduler = { scheduler: time };
-    const looksLate = { ...driver, list$: (id?: string) => late(10)(driver.list$(id)) };
+    const looksLate = { ...driver, list$: (query?: CallQuery) => late(10)(driver.list$(query)) };
     const removesLate = {
       ...driver,
       remove$: (id: string) => late(id === log ? 100 : 0)(driver.remove$(id)),

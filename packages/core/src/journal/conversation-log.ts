@@ -7,7 +7,7 @@ import {
   defer,
   EMPTY,
   filter,
-  forkJoin,
+  from,
   ignoreElements,
   isEmpty,
   map,
@@ -27,7 +27,13 @@ import { isMillraceError, MillraceError } from '../values/errors.js';
 import { isRecord } from '../values/json.js';
 import { checkFormat } from '../values/stored-format.js';
 import { checkFirstRecord, sessionIn } from './call-record.js';
-import type { CallStoreDriver, Claim, NewRecord, StoredRecord } from './call-store-driver.js';
+import type {
+  CallStoreDriver,
+  Claim,
+  NewRecord,
+  RemovedCall,
+  StoredRecord,
+} from './call-store-driver.js';
 import {
   broken,
   createKnownLog,
@@ -56,6 +62,8 @@ export interface ConversationLogs {
   readonly whole$: (records: readonly StoredRecord[]) => Observable<readonly StoredRecord[]>;
   /** Removes a call, and with the last call of a session also its log. Cold. */
   readonly remove$: (callId: string) => Observable<unknown>;
+  /** Removes calls that are not open, and with the last calls of sessions also their logs. Cold. */
+  readonly removeAll$: (callIds: readonly string[]) => Observable<readonly RemovedCall[]>;
 }
 
 interface Log {
@@ -90,6 +98,9 @@ const mostKnown = 16;
 const claimMs = 250;
 
 const mostTries = 40;
+
+/** Maximum number of logs that are looked for at a time, to remove them. */
+const mostRemoved = 8;
 
 /** Maximum number of characters of new messages that a call records itself; longer ones are added to the log. */
 const mostOwn = 8_192;
@@ -166,7 +177,7 @@ export const createConversationLogs = (
     return extended$.pipe(catchError(() => of(log)));
   };
   const hasCalls$ = (sessionId: string): Observable<boolean> =>
-    driver.list$(sessionId).pipe(
+    driver.list$({ sessionId }).pipe(
       mergeMap((calls) => calls),
       isEmpty(),
       map((hasNone) => !hasNone),
@@ -190,6 +201,23 @@ export const createConversationLogs = (
         ),
       );
     });
+  /** Removes the log of a session without calls. */
+  const removeUnused$ = (sessionId: string): Observable<never> =>
+    defer(() => log$(sessionId)).pipe(
+      filter(({ position }) => position > 0),
+      concatMap(() => hasCalls$(sessionId)),
+      filter((hasCalls) => !hasCalls),
+      concatMap(() => removeLog$(sessionId)),
+      retry({
+        count: mostTries,
+        delay: (error: unknown) => {
+          // Another call has the log open.
+          if (isMillraceError(error) && error.code === 'conflict') return timer(claimMs, scheduler);
+          throw error;
+        },
+      }),
+      ignoreElements(),
+    );
   return {
     shared$: (sessionId, value) => {
       const { history } = value;
@@ -222,21 +250,14 @@ export const createConversationLogs = (
         defaultIfEmpty(undefined),
         concatMap((sessionId) => {
           const removed$ = driver.remove$(callId);
-          if (sessionId === undefined) return removed$;
-          const rest$ = defer(() => forkJoin([hasCalls$(sessionId), log$(sessionId)])).pipe(
-            filter(([hasCalls, { position }]) => !hasCalls && position > 0),
-            concatMap(() => removeLog$(sessionId)),
-            retry({
-              count: mostTries,
-              delay: (error: unknown) => {
-                // Another call has the log open.
-                if (isMillraceError(error) && error.code === 'conflict')
-                  return timer(claimMs, scheduler);
-                throw error;
-              },
-            }),
-          );
-          return concat(removed$, rest$);
+          return sessionId === undefined ? removed$ : concat(removed$, removeUnused$(sessionId));
+        }),
+      ),
+    removeAll$: (callIds) =>
+      driver.removeAll$(callIds).pipe(
+        concatMap((removed) => {
+          const sessionIds = new Set(removed.flatMap(({ sessionId }) => sessionId ?? []));
+          return concat(from(sessionIds).pipe(mergeMap(removeUnused$, mostRemoved)), of(removed));
         }),
       ),
   };
@@ -258,7 +279,9 @@ const read$ = (driver: CallStoreDriver, sessionId: string, known: Log): Observab
 
 const newRecord = (fields: Fields): NewRecord => {
   const name = randomId();
-  return { kind: 'step', name, seq: 0, text: stepText(name, { version: logVersion, ...fields }) };
+  const text = stepText(name, { version: logVersion, ...fields });
+  // A log is no call that somebody should continue.
+  return { kind: 'step', name, seq: 0, text, ends: true };
 };
 
 /** The version of the format of logs, the only one that is read. */
@@ -323,9 +346,13 @@ const mostFollowed = 64;
 /** Returns a driver that reads complete records, and writes unchanged ones. Merged deltas have their record's position. */
 export const readable = (
   driver: CallStoreDriver,
-  { whole$, remove$ }: Pick<ConversationLogs, 'whole$' | 'remove$'>,
+  { whole$, remove$, removeAll$ }: Pick<ConversationLogs, 'whole$' | 'remove$' | 'removeAll$'>,
 ): CallStoreDriver => {
   let followed: readonly { readonly callId: string; readonly log: KnownLog }[] = [];
+  const forget = (callIds: readonly string[]): void => {
+    const removed = new Set(callIds);
+    followed = followed.filter(({ callId }) => !removed.has(callId));
+  };
   const remember = (callId: string, log: KnownLog): void => {
     const others = followed.filter(
       (it) => it.callId !== callId || it.log.position !== log.position,
@@ -335,15 +362,20 @@ export const readable = (
   return {
     claim$: (callId) => driver.claim$(callId),
     changes$: (callId) => driver.changes$(callId),
-    list$: (sessionId) =>
-      driver.list$(sessionId).pipe(
+    list$: (query) =>
+      driver.list$(query).pipe(
         map((calls) => calls.filter(({ callId }) => !isLogId(callId))),
         filter((calls) => calls.length > 0),
       ),
     remove$: (callId) =>
       defer(() => {
-        followed = followed.filter((it) => it.callId !== callId);
+        forget([callId]);
         return remove$(callId);
+      }),
+    removeAll$: (callIds) =>
+      defer(() => {
+        forget(callIds);
+        return removeAll$(callIds);
       }),
     read$: (callId, { kind, after = 0, afterSeq = -1 } = {}) =>
       defer(() => {

@@ -2,18 +2,25 @@ import { defer, filter, Observable, of, Subject } from 'rxjs';
 import { MillraceError } from '../values/errors.js';
 import { made$ } from '../flow/contained.js';
 import { sessionIn } from './call-record.js';
-import type { CallStoreDriver, RecordRange, StoredRecord } from './call-store-driver.js';
+import type { CallQuery, CallStoreDriver, RecordRange, StoredRecord } from './call-store-driver.js';
 
 /** Stores calls in this process. `now` is the clock, in milliseconds since the epoch; default: `Date.now`. */
 export const inProcessCalls = (now: () => number = Date.now): CallStoreDriver => {
   const calls = new Map<string, KeptCall>();
-  const sessions = new Map<string, Set<KeptCall>>();
+  const sessions = new Map<string, Map<string, KeptCall>>();
   const changed$ = new Subject<string>();
   let place = 0;
   const begun = (callId: string): KeptCall => {
     place += 1;
     const at = now();
-    return { callId, place, createdAt: at, updatedAt: at, records: [], isOpen: false };
+    const dates = { createdAt: at, updatedAt: at };
+    return { callId, place, ...dates, records: [], isOpen: false, hasEnded: false };
+  };
+  const forget = ({ callId, sessionId = '' }: KeptCall): void => {
+    calls.delete(callId);
+    const others = sessions.get(sessionId);
+    others?.delete(callId);
+    if (others?.size === 0) sessions.delete(sessionId);
   };
   return {
     claim$: (callId) =>
@@ -32,12 +39,18 @@ export const inProcessCalls = (now: () => number = Date.now): CallStoreDriver =>
           append$: (records) =>
             made$(() => {
               if (!isHeld) throw taken(callId);
-              for (const record of records) {
+              for (const { ends = false, ...record } of records) {
                 const position = call.records.length + 1;
                 call.records.push(Object.freeze({ ...record, position }));
+                call.hasEnded = ends;
               }
               const id = sessionIn(callId, records);
-              if (id !== undefined) sessions.set(id, (sessions.get(id) ?? new Set()).add(call));
+              if (id !== undefined) {
+                sessions.set(
+                  id,
+                  (sessions.get(id) ?? new Map<string, KeptCall>()).set(callId, call),
+                );
+              }
               call.sessionId ??= id;
               call.updatedAt = now();
               changed$.next(callId);
@@ -51,21 +64,36 @@ export const inProcessCalls = (now: () => number = Date.now): CallStoreDriver =>
         subscriber.complete();
       }),
     changes$: (callId) => changed$.pipe(filter((changed) => changed === callId)),
-    list$: (of) =>
+    list$: (query = {}) =>
       defer(() => {
-        const listed = of === undefined ? [...calls.values()] : [...(sessions.get(of) ?? [])];
-        listed.sort((a, b) => (of === undefined ? b.updatedAt - a.updatedAt : b.place - a.place));
-        return [listed.map(({ records, sessionId: _, ...it }) => ({ ...it, ...endsOf(records) }))];
+        const { sessionId } = query;
+        const listed = [
+          ...(sessionId === undefined ? calls : (sessions.get(sessionId) ?? [])).values(),
+        ]
+          .filter(matches(query))
+          .sort((a, b) =>
+            sessionId === undefined ? b.updatedAt - a.updatedAt : b.place - a.place,
+          );
+        return [listed.map(storedCall)];
       }),
     remove$: (callId) =>
       defer((): Observable<unknown> => {
         const call = calls.get(callId);
         if (call?.isOpen === true) throw taken(callId);
-        calls.delete(callId);
-        const others = sessions.get(call?.sessionId ?? '');
-        if (call !== undefined) others?.delete(call);
-        if (others?.size === 0) sessions.delete(call?.sessionId ?? '');
+        if (call !== undefined) forget(call);
         return of(undefined);
+      }),
+    removeAll$: (callIds) =>
+      defer(() => {
+        const removed = callIds.flatMap((callId) => {
+          const call = calls.get(callId);
+          if (call === undefined) return [{ callId }];
+          if (call.isOpen) return [];
+          forget(call);
+          const { sessionId } = call;
+          return [{ callId, ...(sessionId !== undefined && { sessionId }) }];
+        });
+        return of(removed);
       }),
   };
 };
@@ -76,9 +104,20 @@ interface KeptCall {
   readonly records: StoredRecord[];
   updatedAt: number;
   isOpen: boolean;
+  hasEnded: boolean;
   readonly place: number;
   sessionId?: string | undefined;
 }
+
+const matches =
+  ({ isUnfinished, writtenUntil = Infinity }: CallQuery) =>
+  ({ hasEnded, updatedAt }: KeptCall): boolean =>
+    !(isUnfinished === true && hasEnded) && updatedAt <= writtenUntil;
+
+const storedCall = ({ callId, place, createdAt, updatedAt, isOpen, records }: KeptCall) => ({
+  ...{ callId, place, createdAt, updatedAt, isOpen },
+  ...endsOf(records),
+});
 
 const isIn =
   ({ kind, afterSeq = -1 }: RecordRange) =>

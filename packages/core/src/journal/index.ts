@@ -1,10 +1,12 @@
 export { attach$, replay$ } from './attach.js';
 export { type CallStore, type CallStoreOptions, createCallStore } from './call-store.js';
 export type {
+  CallQuery,
   CallStoreDriver,
   Claim,
   NewRecord,
   RecordRange,
+  RemovedCall,
   StoredCall,
   StoredRecord,
   JournalStore,

@@ -50,20 +50,14 @@ describe('prune$', () => {
 
   it('S7: leaves what somebody has open, and says where the store fails', async () => {
     const { store, scheduler } = await stored();
-    const code = (of: 'conflict' | 'store') => ({
-      driver: {
-        ...store.driver,
-        remove$: (callId: string) =>
-          callId === 'old'
-            ? throwError(() => new MillraceError(of, 'Not now.'))
-            : store.driver.remove$(callId),
-      },
-    });
-    const removed = await all(prune$(code('conflict'), { olderThanMs: 0, scheduler }));
-    expect(removed.map(({ callId }) => callId).sort()).toEqual(['failed', 'waiting', 'young']);
-    await expect(all(prune$(code('store'), { olderThanMs: 0 }))).rejects.toThrow('Not now.');
+    const driver: CallStoreDriver = {
+      ...store.driver,
+      removeAll$: () => throwError(() => new MillraceError('store', 'Not now.')),
+    };
+    await expect(all(prune$({ driver }, { olderThanMs: 0 }))).rejects.toThrow('Not now.');
     const held = store.driver.claim$('old').subscribe({ error: fail });
-    expect(await all(prune$(store, { olderThanMs: 0, scheduler }))).toEqual([]);
+    const removed = await all(prune$(store, { olderThanMs: 0, scheduler }));
+    expect(removed.map(({ callId }) => callId).sort()).toEqual(['failed', 'waiting', 'young']);
     held.unsubscribe();
     expect(await all(prune$(store, { olderThanMs: 0, scheduler }))).toHaveLength(1);
   });
@@ -75,17 +69,15 @@ describe('prune$', () => {
     let isStuck = false;
     const driver: CallStoreDriver = {
       ...store.driver,
-      list$: () => defer(() => ((lists += 1), store.driver.list$())),
-      remove$: (callId) =>
-        isStuck || callId === 'c0'
-          ? throwError(() => new MillraceError('conflict', 'Not now.'))
-          : store.driver.remove$(callId),
+      list$: (query) => defer(() => ((lists += 1), store.driver.list$(query))),
+      removeAll$: (callIds) =>
+        store.driver.removeAll$(isStuck ? [] : callIds.filter((callId) => callId !== 'c0')),
     };
     const prune = () => all(prune$({ driver }, { olderThanMs: 0, status: ['unfinished'] }));
     isStuck = true;
-    expect([(await prune()).length, lists]).toEqual([0, 1]);
+    expect([(await prune()).length, lists]).toEqual([0, 2]);
     isStuck = false;
-    expect([(await prune()).length, lists]).toEqual([10_002, 4]);
+    expect([(await prune()).length, lists]).toEqual([10_002, 5]);
   });
 
   it('refuses what it cannot be', async () => {

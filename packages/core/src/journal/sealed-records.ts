@@ -67,8 +67,8 @@ export const sealedRecords = (
         restoreAsyncContext(),
         concatMap((records) => Promise.all(records.map((it) => opened(callId, it)))),
       ),
-    list$: (sessionId) =>
-      driver.list$(sessionId).pipe(
+    list$: (query) =>
+      driver.list$(query).pipe(
         restoreAsyncContext(),
         concatMap((calls) => (calls.length === 0 ? of(calls) : forkJoin(calls.map(openedCall)))),
       ),

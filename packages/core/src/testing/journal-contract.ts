@@ -363,7 +363,9 @@ const read = async (
 ): Promise<readonly StoredRecord[]> =>
   (await lastValueFrom(driver.read$(callId, range).pipe(toArray()))).flat();
 const list = async (driver: CallStoreDriver, sessionId?: string): Promise<readonly StoredCall[]> =>
-  (await lastValueFrom(driver.list$(sessionId).pipe(toArray()))).flat();
+  (
+    await lastValueFrom(driver.list$(sessionId === undefined ? {} : { sessionId }).pipe(toArray()))
+  ).flat();
 const append = (hold: Hold, records: readonly NewRecord[]): Promise<unknown> =>
   lastValueFrom(hold.claim.append$(records), { defaultValue: undefined });
 const write = async (

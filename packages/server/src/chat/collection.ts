@@ -160,7 +160,7 @@ export const createCollection = ({
         concat(
           defer(() => ended$(runs, sessionId)),
           existing$(sessionId).pipe(concatMap((session) => session.close$())),
-          store.calls.driver.list$(sessionId).pipe(
+          store.calls.driver.list$({ sessionId }).pipe(
             mergeMap((calls) => from(calls)),
             concatMap(({ callId }) => store.calls.driver.remove$(callId)),
             ignoreElements(),

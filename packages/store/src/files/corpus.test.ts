@@ -89,7 +89,9 @@ describe('the stored files', () => {
       attach$(store.calls, 'a', { afterSeq: 1 }).pipe(toArray()),
     );
     expect(followed.at(-1)).toMatchObject({ type: 'postCall', reply: { reason: 'answer' } });
-    const session = await lastValueFrom(store.calls.driver.list$('kept/ü').pipe(toArray()));
+    const session = await lastValueFrom(
+      store.calls.driver.list$({ sessionId: 'kept/ü' }).pipe(toArray()),
+    );
     expect(session.flat().map(({ callId }) => callId)).toEqual(['c/1', 'b']);
     const status = ['ended', 'unfinished'] as const;
     await lastValueFrom(prune$(store.calls, { olderThanMs: 0, status }).pipe(toArray()));

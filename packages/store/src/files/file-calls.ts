@@ -32,6 +32,7 @@ import {
 import { type LeaseAttempt, acquireLease$, type ObservedHolder } from '../acquire-lease.js';
 import { checkId, storedName } from '../stored-name.js';
 import { callInUse } from '../closing.js';
+import { removeEach } from '../remove-each.js';
 import { type AppendRecords, appendTo } from './append-records.js';
 import { createStaging } from './staging.js';
 import { directoryMissing, statIfExists } from './file-system.js';
@@ -142,6 +143,16 @@ export const callsIn = (
       checkId('A call', callId);
       return work$(join(root, storedName(callId)));
     }).pipe(withStoreErrors());
+  const remove$ = (callId: string): Observable<unknown> =>
+    // Needs only the lock, so it removes damaged calls too.
+    at$(callId, (path) =>
+      existsSync(path)
+        ? hold$(callId, path, (lock) => Promise.resolve(lock)).pipe(
+            switchMap(() => discard(callId, path)),
+            take(1),
+          )
+        : EMPTY,
+    );
   return {
     claim$: (callId) =>
       at$(callId, (path) =>
@@ -169,23 +180,18 @@ export const callsIn = (
       at$(callId, (path) =>
         merge(written$.pipe(filter((it) => it === path)), callChanges$(path, scheduler)),
       ),
-    list$: (sessionId) =>
+    list$: ({ sessionId, writtenUntil = Infinity } = {}) =>
       fromPull(async function* () {
         // A session usually needs only its latest calls.
         yield* sessionId === undefined
           ? listed(newestCalls(root))
           : listed(await sessionIndex.of(sessionId), 5);
-      }, openDemand).pipe(withStoreErrors()),
-    // Needs only the lock, so it removes damaged calls too.
-    remove$: (callId) =>
-      at$(callId, (path) =>
-        existsSync(path)
-          ? hold$(callId, path, (lock) => Promise.resolve(lock)).pipe(
-              switchMap(() => discard(callId, path)),
-              take(1),
-            )
-          : EMPTY,
+      }, openDemand).pipe(
+        map((calls) => calls.filter(({ updatedAt }) => updatedAt <= writtenUntil)),
+        withStoreErrors(),
       ),
+    remove$,
+    removeAll$: removeEach(remove$),
   };
 };
 

@@ -248,7 +248,7 @@ it('X10: a sealed store of files has no text of a call on disk, and resumes it',
   expect(written.join('')).toContain('sealed');
   expect(written.join('')).not.toContain('4711');
   const again = journal(openFiles(directory, { seal }).calls);
-  const found = await lastValueFrom(again.store.driver.list$('s'));
+  const found = await lastValueFrom(again.store.driver.list$({ sessionId: 's' }));
   expect(found.map(({ callId }) => callId)).toEqual(['a']);
   expect((await again.resume(sessions(agent, {}).open('s'), 'a')).text).toBe('It is 4711.');
 });

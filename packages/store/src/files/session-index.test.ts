@@ -38,7 +38,9 @@ const begin = (driver: CallStoreDriver, callId: string, sessionId: string): Prom
 };
 
 const idsOf = async (driver: CallStoreDriver, sessionId: string): Promise<readonly string[]> =>
-  (await lastValueFrom(driver.list$(sessionId).pipe(toArray()))).flat().map(({ callId }) => callId);
+  (await lastValueFrom(driver.list$({ sessionId }).pipe(toArray())))
+    .flat()
+    .map(({ callId }) => callId);
 
 describe('the calls of a session, in files', () => {
   it('S6: are found in a directory that has no marks yet', async () => {
@@ -73,7 +75,7 @@ describe('the calls of a session, in files', () => {
     const read: StoredCall[] = [];
     const counted: CallStoreDriver = {
       ...driver,
-      list$: (sessionId) => driver.list$(sessionId).pipe(tap((calls) => read.push(...calls))),
+      list$: (query) => driver.list$(query).pipe(tap((calls) => read.push(...calls))),
     };
     const durable = journal(createCallStore(counted));
     const answers = Array.from({ length: 40 }, () => [text('ok')]);

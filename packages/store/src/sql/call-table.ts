@@ -1,4 +1,10 @@
-import type { NewRecord, RecordRange, StoredCall, StoredRecord } from '@millrace/core/journal';
+import type {
+  CallQuery,
+  NewRecord,
+  RecordRange,
+  StoredCall,
+  StoredRecord,
+} from '@millrace/core/journal';
 import type { Observable } from 'rxjs';
 
 /**
@@ -24,7 +30,7 @@ export interface CallTable {
   /** Reads records of a call in order: some of them, at least one if there are any. */
   read(key: string, range: RecordRange): Promise<readonly StoredRecord[]>;
   /** Reads a page of the list of calls. May omit a call that is written meanwhile. */
-  list(sessionId: string | undefined, after: PageEnd | undefined): Promise<CallPage>;
+  list(query: CallQuery, after: PageEnd | undefined): Promise<CallPage>;
   /** Deletes a call that the owner holds. */
   remove(key: string, owner: string): Promise<unknown>;
   /** The keys of calls with new records; `''` if any may have some. Never completes. Followers also poll. */

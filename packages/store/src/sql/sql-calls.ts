@@ -38,7 +38,7 @@ export const postgresCallTable = (sql: Sql): CallTable => {
     },
     read: async (key, { kind = null, after = 0, afterSeq = -1 }) =>
       (await query(statements.read, [key, after, afterSeq, kind])).map(recordOf),
-    list: async (sessionId, after) => {
+    list: async ({ sessionId, writtenUntil = Infinity }, after) => {
       // A session usually needs only its latest calls.
       const [page, statement] =
         sessionId === undefined ? [50, statements.list] : [5, statements.listSession];
@@ -46,7 +46,8 @@ export const postgresCallTable = (sql: Sql): CallTable => {
       const rows = await query(statement, [place, key, page, sessionId && toSqlText(sessionId)]);
       const last = rows.at(-1);
       const end = last && { place: String(last['page_end']), key: textIn(last, 'key') };
-      return { calls: rows.map(callOf), end };
+      const calls = rows.map(callOf).filter(({ updatedAt }) => updatedAt <= writtenUntil);
+      return { calls, end };
     },
     remove: (key, owner) => query(statements.remove, [key, owner]),
     notices$,

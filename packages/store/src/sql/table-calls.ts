@@ -1,5 +1,6 @@
 import { fromPull, openDemand } from '@millrace/core';
 import type {
+  CallQuery,
   CallStoreDriver,
   RecordRange,
   StoredCall,
@@ -19,6 +20,7 @@ import {
   take,
   timer,
 } from 'rxjs';
+import { removeEach } from '../remove-each.js';
 import { checkId, storedName } from '../stored-name.js';
 import { appendHeld, type CallLeaseOptions, createCallLeases } from './call-leases.js';
 import type { CallTable, PageEnd } from './call-table.js';
@@ -37,6 +39,13 @@ export const tableCalls = (
       checkId('A call', callId);
       return work$(storedName(callId));
     });
+  const remove$ = (callId: string): Observable<unknown> =>
+    at$(callId, (key) =>
+      leases.hold$(callId, key).pipe(
+        concatMap(({ table, owner }) => from(table.remove(key, owner))),
+        take(1),
+      ),
+    );
   return {
     claim$: (callId) =>
       at$(callId, (key) =>
@@ -59,14 +68,9 @@ export const tableCalls = (
           timer(pollMs, pollMs, options.scheduler),
         ),
       ),
-    list$: (sessionId) => fromPull(() => readCalls(open, sessionId), openDemand),
-    remove$: (callId) =>
-      at$(callId, (key) =>
-        leases.hold$(callId, key).pipe(
-          concatMap(({ table, owner }) => from(table.remove(key, owner))),
-          take(1),
-        ),
-      ),
+    list$: (query = {}) => fromPull(() => readCalls(open, query), openDemand),
+    remove$,
+    removeAll$: removeEach(remove$),
   };
 };
 
@@ -87,11 +91,11 @@ async function* readRecords(
 
 async function* readCalls(
   open: () => Promise<CallTable>,
-  sessionId: string | undefined,
+  query: CallQuery,
 ): AsyncGenerator<readonly StoredCall[]> {
   const table = await open();
   for (let after: PageEnd | undefined; ;) {
-    const { calls, end } = await table.list(sessionId, after);
+    const { calls, end } = await table.list(query, after);
     if (end === undefined) return;
     yield calls;
     after = end;

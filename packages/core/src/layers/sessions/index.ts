@@ -1,6 +1,7 @@
 // Conversations of an agent, and stores for their states.
 export type {
   JsonPatchOperation,
+  SessionChange,
   SessionState,
   SessionStore,
   StoredSession,
@@ -13,6 +14,7 @@ export {
   type SessionSummary,
   titleOf,
 } from './find-sessions.js';
+export { appendedState } from './appended-state.js';
 export { inProcessSessions, sessionConflict, toJsonPatch } from './session-state.js';
 export { keepSessions, type KeptSession, type KeptSessions } from './keep-sessions.js';
 export { type Session, type Sessions, sessions } from './sessions.js';

@@ -156,7 +156,7 @@ const unsavedCalls$ = (
     let isKnown = false;
     const isAbandoned = ({ callId }: ReadableCall): boolean =>
       isKnown && !stoppedTogether.has(callId);
-    return listed$(calls.driver, session.id).pipe(
+    return listed$(calls.driver, { sessionId: session.id }).pipe(
       mergeMap(([call, { place = call.createdAt }]) =>
         call.status !== 'unreadable' && call.sessionId === session.id && call.agent === agent.name
           ? [{ call, place }]

@@ -5,6 +5,7 @@ import { copied, frozen, type Message, type ToolCallBlock } from '../../values/m
 import type { MessagesChange } from '../../phases/remember.js';
 import type { Reply } from '../../values/reply.js';
 import { createToolkit, isToolGroup, type Toolkit, type ToolkitCell } from '../../tools/toolkit.js';
+import type { Entry } from '../../values/message-tree.js';
 import type { BranchEntry } from './session-tree.js';
 import type { ToolEntry } from '../../tools/types.js';
 import { addUsage, largerUsage, noUsage, tokensIn, type Usage } from '../../values/usage.js';
@@ -35,6 +36,16 @@ export interface SessionState {
   readonly lastCall?: LastCall;
   /** Up to 100 journaled calls before that one, oldest first: resuming one of them adds nothing twice. */
   readonly earlierCalls?: readonly EarlierCall[];
+}
+
+/** What a save changes if it only adds messages. */
+export interface SessionChange {
+  /** The added messages, in the order in which they were added, each with the id of the message before it. */
+  readonly entries: readonly Entry[];
+  /** The last message of the branch that is continued by default. */
+  readonly head: string | null;
+  /** The state without its messages. It replaces the stored one. */
+  readonly rest: Omit<SessionState, 'messages' | 'branches'>;
 }
 
 export interface LastCall {
@@ -83,6 +94,11 @@ export interface SessionStore {
     state: SessionState,
     expectedVersion: number | undefined,
   ): Observable<number>;
+  /**
+   * As `save$`, for a state that adds messages to the stored one: costs what it adds. Default: the whole state is saved
+   * each time.
+   */
+  append$?(sessionId: string, change: SessionChange, expectedVersion: number): Observable<number>;
   /**
    * Emits a page of the sessions that match a query, most recently saved first, and completes. Sessions that were saved at the
    * same time have any order that stays the same. Errors with `invalidRequest` if the query is not valid.
