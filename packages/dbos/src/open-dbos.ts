@@ -30,7 +30,7 @@ import {
   ignoreElements,
   map,
   type Observable,
-  of,
+  toArray,
   repeat,
   Subject,
   takeUntil,
@@ -326,16 +326,9 @@ export const openDbos = (url: string, options: DbosOptions = {}): DbosEngine => 
     prune$: (given) => {
       checkOptions('prune$()', given, { olderThanMs: numberFrom(0) }, ['olderThanMs']);
       const some$ = asked$(() => database.over(given.olderThanMs)).pipe(
-        concatMap((callIds) =>
-          concat(
-            from(callIds).pipe(
-              concatMap((callId) => store.calls.driver.remove$(callId)),
-              ignoreElements(),
-            ),
-            asked$(() => database.remove(callIds)).pipe(ignoreElements()),
-            of(callIds),
-          ),
-        ),
+        concatMap((callIds) => store.calls.driver.removeAll$(callIds).pipe(toArray())),
+        map((removed) => removed.flat().map(({ callId }) => callId)),
+        concatMap((callIds) => asked$(() => database.remove(callIds)).pipe(map(() => callIds))),
       );
       return some$.pipe(
         repeat(),
