@@ -33,6 +33,11 @@ export interface CallTable {
   list(query: CallQuery, after: PageEnd | undefined): Promise<CallPage>;
   /** Deletes a call that the owner holds. */
   remove(key: string, owner: string): Promise<unknown>;
+  /**
+   * Deletes the calls that nobody holds, and resolves to their keys and sessions; also to the keys of unknown calls. Gets
+   * up to 500. Default: calls are claimed and removed one by one.
+   */
+  removeAll?(keys: readonly string[]): Promise<readonly RemovedKey[]>;
   /** The keys of calls with new records; `''` if any may have some. Never completes. Followers also poll. */
   readonly notices$: Observable<string>;
 }
@@ -47,6 +52,11 @@ export interface CallClaim {
   readonly silent: string | undefined;
 }
 
+export interface RemovedKey {
+  readonly key: string;
+  readonly sessionId?: string;
+}
+
 export interface RecordBatch {
   readonly key: string;
   readonly owner: string;
@@ -57,11 +67,8 @@ export interface RecordBatch {
   readonly isSafe: boolean;
 }
 
-/** The last call of a page. */
-export interface PageEnd {
-  readonly place: string | number;
-  readonly key: string;
-}
+/** The values by which the table orders calls, of the last call of a page. */
+export type PageEnd = readonly (string | number)[];
 
 export interface CallPage {
   readonly calls: readonly StoredCall[];

@@ -42,10 +42,11 @@ export const postgresCallTable = (sql: Sql): CallTable => {
       // A session usually needs only its latest calls.
       const [page, statement] =
         sessionId === undefined ? [50, statements.list] : [5, statements.listSession];
-      const { place = 'infinity', key = '' } = after ?? {};
-      const rows = await query(statement, [place, key, page, sessionId && toSqlText(sessionId)]);
+      const start = after ?? ['infinity', ''];
+      const session = sessionId && toSqlText(sessionId);
+      const rows = await query(statement, [...start, page, session]);
       const last = rows.at(-1);
-      const end = last && { place: String(last['page_end']), key: textIn(last, 'key') };
+      const end = last && [String(last['page_end']), textIn(last, 'key')];
       const calls = rows.map(callOf).filter(({ updatedAt }) => updatedAt <= writtenUntil);
       return { calls, end };
     },

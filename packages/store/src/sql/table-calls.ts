@@ -3,10 +3,12 @@ import type {
   CallQuery,
   CallStoreDriver,
   RecordRange,
+  RemovedCall,
   StoredCall,
   StoredRecord,
 } from '@millrace/core/journal';
 import {
+  bufferCount,
   catchError,
   concatMap,
   defer,
@@ -70,7 +72,17 @@ export const tableCalls = (
       ),
     list$: (query = {}) => fromPull(() => readCalls(open, query), openDemand),
     remove$,
-    removeAll$: removeEach(remove$),
+    removeAll$: (callIds) =>
+      defer(open).pipe(
+        switchMap((table) =>
+          table.removeAll === undefined
+            ? removeEach(remove$)(callIds)
+            : from(callIds).pipe(
+                bufferCount(removedAtOnce),
+                concatMap((ids) => removeIds(table, ids)),
+              ),
+        ),
+      ),
   };
 };
 
@@ -101,3 +113,18 @@ async function* readCalls(
     after = end;
   }
 }
+
+/** The number of calls that one operation removes, for which others wait. */
+const removedAtOnce = 500;
+
+const removeIds = async (
+  table: CallTable,
+  callIds: readonly string[],
+): Promise<readonly RemovedCall[]> => {
+  const byKey = new Map(callIds.map((callId) => [storedName(callId), callId]));
+  const removed = (await table.removeAll?.([...byKey.keys()])) ?? [];
+  return removed.flatMap(({ key, ...rest }) => {
+    const callId = byKey.get(key);
+    return callId === undefined ? [] : [{ callId, ...rest }];
+  });
+};
