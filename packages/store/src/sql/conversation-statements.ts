@@ -1,9 +1,11 @@
+import type { ConversationStatements } from './conversation-work.js';
+
 /**
  * The SQL statements for conversations. `$1` is the conversation. A message has a position, which grows and is never reused. `after` is the
  * position of the message before it, 0 for the beginning. If it is null, the message comes after the one at the position before, and at the
  * beginning if that does not exist. `head` is a position, too; null for the last one.
  */
-export const conversationStatements = (schema: string) => {
+export const conversationStatements = (schema: string): ConversationStatements => {
   const conversations = `${schema}.conversations`;
   const messages = `${schema}.messages`;
   const head = `select coalesce(head, length) as last from ${conversations} where key = $1`;
@@ -59,7 +61,7 @@ export const conversationStatements = (schema: string) => {
       order by position`,
     first: `select min(position) as position from ${messages} where conversation = $1`,
     all: `
-      select "end".last, message.position, message.after, message.message from (${head}) as "end"
+      select "end".last, message.position, message.after, message.id, message.message from (${head}) as "end"
       left join ${messages} as message on message.conversation = $1
       order by message.position`,
     outline: `select ${columns} from ${messages} where conversation = $1 order by position`,
@@ -68,11 +70,22 @@ export const conversationStatements = (schema: string) => {
       insert into ${conversations} (key, id) values ($1, $2)
       on conflict (key) do update set id = excluded.id
       returning length, coalesce(head, length) as last`,
-    insert: `
-      insert into ${messages} (conversation, position, id, message, after)
-      select $1, $2::bigint + message.place, message.id, message.text, message.after
-      from unnest($3::text[], $4::text[], $5::bigint[]) with ordinality
-        as message (id, text, after, place)`,
+    insert: (key, added) => [
+      {
+        text: `
+          insert into ${messages} (conversation, position, id, message, after)
+          select $1, message.position, message.id, message.text, message.after
+          from unnest($2::bigint[], $3::text[], $4::text[], $5::bigint[])
+            as message (position, id, text, after)`,
+        values: [
+          key,
+          added.map(({ position }) => position),
+          added.map(({ name }) => name),
+          added.map(({ text }) => text),
+          added.map(({ after }) => after),
+        ],
+      },
+    ],
     update: `
       update ${conversations} set length = $2, head = nullif($3::bigint, $2), updated_at = clock_timestamp()
       where key = $1`,

@@ -1,0 +1,34 @@
+import type { Query, Row } from './sql.js';
+
+/** A statement with its values. */
+export interface Statement {
+  readonly text: string;
+  readonly values: readonly unknown[];
+}
+
+/**
+ * Work on a database, as the statements that it yields; it receives their rows. So the same work runs over a connection,
+ * where each statement is awaited, and in the thread of a database, where nothing is.
+ */
+export type Work<T> = Generator<Statement, T, readonly Row[]>;
+
+/** Runs one statement. */
+export function* rowsOf(text: string, ...values: readonly unknown[]): Work<readonly Row[]> {
+  return yield { text, values };
+}
+
+export const runWork = async <T>(query: Query, work: Work<T>): Promise<T> => {
+  let step = work.next();
+  while (step.done !== true) step = work.next(await query(step.value.text, step.value.values));
+  return step.value;
+};
+
+/** Runs work where statements return their rows at once. */
+export const runWorkNow = <T>(
+  query: (text: string, values: readonly unknown[]) => readonly Row[],
+  work: Work<T>,
+): T => {
+  let step = work.next();
+  while (step.done !== true) step = work.next(query(step.value.text, step.value.values));
+  return step.value;
+};
