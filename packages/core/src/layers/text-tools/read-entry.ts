@@ -72,7 +72,10 @@ const readEntry = (entry: JsonRecord, needs: ReadingContext): Reading => {
   const names = distinct(all(keys.name).filter((name) => !isRecord(name) && !isNone(name, needs)));
   const [name, otherName] = names;
   const inputs = all(keys.input).filter((input) => input !== null && input !== '');
-  const answers = all(keys.answer).filter((answer) => answer !== null);
+  const isFlagged = keys.name.some((key) => parts.some((part) => Object.hasOwn(part, key)));
+  const answers = all(keys.answer).filter(
+    (answer) => answer !== null && !(isFlagged && isFlag(answer)),
+  );
   const thought = thoughtOf(all(keys.thought));
   const unknown = parts.flatMap((part) => Object.keys(part)).filter((key) => !isKnownKey(key));
   const thoughtOnly: Reading = thought === undefined ? emptyReading : { ...emptyReading, thought };
@@ -85,7 +88,7 @@ const readEntry = (entry: JsonRecord, needs: ReadingContext): Reading => {
   if (name === undefined) return answered(thoughtOnly, answers, inputs, unknown.length > 0);
   if (typeof name !== 'string') return unreadable('The name of the tool must be a string.');
   const trimmed = name.trim();
-  if (answers.some((answer) => answer !== '' && typeof answer !== 'boolean')) {
+  if (answers.some((answer) => answer !== '')) {
     return unreadable('It has both an action and an answer.', trimmed);
   }
   const isData =
@@ -104,6 +107,11 @@ const readEntry = (entry: JsonRecord, needs: ReadingContext): Reading => {
     ...(isData ? { isData } : {}),
   };
 };
+
+/** Beside the name of a tool, or beside null for none, some models say with it whether there is an answer. */
+const isFlag = (answer: unknown): boolean =>
+  typeof answer === 'boolean' ||
+  (typeof answer === 'string' && /^\s*(?:true|false)\s*$/i.test(answer));
 
 const answered = (
   thoughtOnly: Reading,

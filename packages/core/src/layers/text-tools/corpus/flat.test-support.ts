@@ -43,6 +43,28 @@ export const flat: readonly Row[] = [
   ['an answer with a line break', '{"answer": "a\nb"}', answer('a\nb'), 'repair'],
   ['an answer that is a list', '{"answer": [1, 2]}', answer('[1,2]')],
   ['an answer that is false', '{"answer": false}', answer('false')],
+  ['a flag that there is no answer', '{"tool": null, "final_answer": false}', refused],
+  ['the flag as text', '{"tool": "none", "final_answer": "False"}', refused],
+  [
+    'a thought and the flag',
+    '{"scratchpad": "hm", "tool": null, "final_answer": false}',
+    thought('hm'),
+  ],
+  [
+    'the flag beside an answer',
+    '{"tool": null, "final_answer": true, "answer": "42"}',
+    answer('42'),
+  ],
+  [
+    'a tool and the flag as text',
+    '{"tool": "search", "arguments": {"q": "cats"}, "final_answer": "false"}',
+    search,
+  ],
+  [
+    'a tool and the flag that it is final',
+    '{"tool": "search", "arguments": {"q": "cats"}, "final_answer": true}',
+    search,
+  ],
   ['only a scratchpad', '{"scratchpad": "I should look."}', thought('I should look.')],
   ['a scratchpad that is cut', '{"scratchpad": "I should lo', refused],
   ['an answer and a tool', '{"tool": "now", "arguments": {}, "answer": "42"}', refused],
