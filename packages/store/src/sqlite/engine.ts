@@ -1,0 +1,142 @@
+import { dirname } from 'node:path';
+import { setImmediate } from 'node:timers';
+import { MillraceError } from '@millrace/core';
+import type { SchedulerLike } from 'rxjs';
+import { closed } from '../closing.js';
+import { makeDirectory } from '../files/make-directory.js';
+import { toStoreError } from '../files/file-system.js';
+import { createPendingWork } from '../sql/pending-work.js';
+import type { Answer, Request } from './messages.js';
+import type { Operation } from './operation.js';
+import type { Operations } from './operations.js';
+import { sqliteError } from './sqlite-error.js';
+import { createThread } from './thread.js';
+
+type Given<Name extends keyof Operations> =
+  Operations[Name] extends Operation<infer Values, unknown> ? Values : never;
+type Result<Name extends keyof Operations> =
+  Operations[Name] extends Operation<never, infer Value> ? Value : never;
+
+/** A SQLite database in a file. A thread holds the connection, so nothing blocks this one. Opens on first use. */
+export interface SqliteEngine {
+  /** Runs an operation in the thread. Rejects with a `MillraceError`. */
+  run<Name extends keyof Operations>(name: Name, ...given: Given<Name>): Promise<Result<Name>>;
+  /** Waits for what is running, ends the thread and releases the file. Later uses reject with `store`. */
+  close(): Promise<void>;
+}
+
+/** How long an operation is retried while other processes write, in milliseconds. */
+const busyMs = 30_000;
+
+/** An operation that is not answered yet. */
+interface Waiting extends Request {
+  /** When it was asked for, by the scheduler. */
+  readonly since: number;
+  readonly resolve: (result: unknown) => void;
+  readonly reject: (error: MillraceError) => void;
+  tries: number;
+}
+
+export const sqliteEngine = (path: string, scheduler: SchedulerLike): SqliteEngine => {
+  const pending = createPendingWork();
+  const waiting = new Map<number, Waiting>();
+  const state: {
+    lastId: number;
+    queue: Waiting[];
+    directory?: Promise<void>;
+    closed?: Promise<void>;
+    hasEnded: boolean;
+  } = { lastId: 0, queue: [], hasEnded: false };
+
+  const thread = createThread(path, {
+    onAnswers: (answers) => answers.forEach(settle),
+    onEnd: (reason) => {
+      for (const { reject } of take()) reject(threadLost(path, reason));
+    },
+  });
+  const take = (): readonly Waiting[] => {
+    const all = [...waiting.values()];
+    waiting.clear();
+    return all;
+  };
+  const settle = (answer: Answer): void => {
+    const request = waiting.get(answer.id);
+    if (request === undefined) return;
+    waiting.delete(answer.id);
+    if ('result' in answer) request.resolve(ownCopy(answer.result));
+    else if (answer.failure.type === 'busy' && scheduler.now() - request.since < busyMs) {
+      scheduler.schedule(() => post(request), retryMs(request));
+    } else request.reject(sqliteError(path, answer.failure));
+  };
+  /** What is asked for in one turn of the event loop is one message. */
+  const post = (request: Waiting): void => {
+    state.queue.push(request);
+    if (state.queue.length === 1) setImmediate(flush);
+  };
+  const flush = (): void => {
+    const { queue } = state;
+    state.queue = [];
+    for (const request of queue) waiting.set(request.id, request);
+    thread.send(queue.map(({ id, name, given }) => ({ id, name, given })));
+  };
+  const ask = async (name: string, given: readonly unknown[]): Promise<unknown> => {
+    state.directory ??= makeDirectory(dirname(path)).catch((error: unknown) => {
+      delete state.directory;
+      throw toStoreError(dirname(path))(error);
+    });
+    await state.directory;
+    const since = scheduler.now();
+    return new Promise((resolve, reject) => {
+      post({ id: (state.lastId += 1), name, given, since, resolve, reject, tries: 0 });
+    });
+  };
+  const end = async (): Promise<void> => {
+    // Leases are released when what holds them has ended, which may come last.
+    await pending.settled();
+    state.hasEnded = true;
+    await thread.end();
+  };
+  return {
+    run: async (name, ...given) => {
+      if (state.hasEnded) throw closed();
+      const result = await pending.track(() => ask(name, given));
+      if (!isResult(name, result)) throw new TypeError('unreachable');
+      return result;
+    },
+    close: () => {
+      state.closed ??= end();
+      return state.closed;
+    },
+  };
+};
+
+/**
+ * A result with prototypes of this context. Threads copy values with those of the main context, which are others in a
+ * program that runs in a context of its own, such as a test of Jest.
+ */
+const ownCopy = (value: unknown): unknown => {
+  if (typeof value !== 'object' || value === null || value instanceof Object) return value;
+  if (Array.isArray(value)) return Array.from(value, ownCopy);
+  if (ArrayBuffer.isView(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, field]) => [name, ownCopy(field)]));
+};
+
+/** The types of both threads are those of the operations. */
+const isResult = <Name extends keyof Operations>(
+  _name: Name,
+  _result: unknown,
+): _result is Result<Name> => true;
+
+/** The delay before the next attempt, up to 16 ms: another process holds the lock for one sync of the disk. */
+const retryMs = (request: Waiting): number => {
+  request.tries += 1;
+  const most = 2 ** Math.min(request.tries, 4);
+  return 1 + Math.random() * (most - 1);
+};
+
+const threadLost = (path: string, reason: string): MillraceError =>
+  new MillraceError(
+    'store',
+    `The database ${path} failed: its thread has ended (${reason}). Whether this operation was done is not known. The next use starts the thread again.`,
+    { retryable: true },
+  );

@@ -1,0 +1,48 @@
+import { resolve } from 'node:path';
+import { checkOptions, defined, isFunction, type Rule } from '@millrace/core/values';
+import { type CallStoreOptions, createCallStore, isSeal } from '@millrace/core/journal';
+import { asyncScheduler, concat, defer, from, ignoreElements } from 'rxjs';
+import { createClosing } from '../closing.js';
+import { type FileCallsOptions, fileRules } from '../files/file-calls.js';
+import { checkDirectory } from '../files/file-system.js';
+import { tableCalls } from '../sql/table-calls.js';
+import type { DatabaseStore } from '../store.js';
+import { storedName } from '../stored-name.js';
+import { sqliteEngine } from './engine.js';
+import { sqliteCallTable } from './sqlite-call-table.js';
+
+/** Options of `openSqlite`. */
+export interface SqliteOptions extends FileCallsOptions, CallStoreOptions {}
+
+/**
+ * Opens a store in a file: a SQLite database, without a server, for processes of one machine. A step is on disk when it is
+ * recorded. Requires Node 22.13 or later, or the package `libsql`.
+ */
+export const openSqlite = (
+  path: string,
+  options: SqliteOptions = {},
+): Pick<DatabaseStore, 'calls' | 'release$' | 'close$'> => {
+  checkDirectory('openSqlite()', path);
+  checkOptions('openSqlite()', options, rules);
+  const { leaseMs = 10_000, scheduler = asyncScheduler, events, seal } = options;
+  const engine = sqliteEngine(resolve(path), scheduler);
+  const table = sqliteCallTable(engine, scheduler);
+  const closing = createClosing();
+  const driver = tableCalls(() => Promise.resolve(table), { leaseMs, scheduler });
+  return {
+    calls: createCallStore(closing.calls(driver), { scheduler, ...defined({ events, seal }) }),
+    release$: (callIds) =>
+      closing
+        .whileOpen$(() => from(table.releaseAll(callIds.map(storedName))))
+        .pipe(ignoreElements()),
+    // Releases all leases before it closes the file.
+    close$: () =>
+      concat(closing.close$(), defer(() => from(engine.close())).pipe(ignoreElements())),
+  };
+};
+
+const rules: Readonly<Record<keyof SqliteOptions, Rule>> = {
+  ...fileRules,
+  events: isFunction,
+  seal: isSeal,
+};

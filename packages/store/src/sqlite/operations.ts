@@ -1,0 +1,11 @@
+import { callOperations } from './call-operations.js';
+import { read } from './operation.js';
+
+/** All operations of the thread, by name. */
+export const operations = {
+  ...callOperations,
+  /** A number that changes with every commit of another connection: https://sqlite.org/pragma.html#pragma_data_version */
+  dataVersion: read((database) => Number(database.get('pragma data_version')?.['data_version'])),
+};
+
+export type Operations = typeof operations;
