@@ -28,6 +28,11 @@ export interface PostgresOptions extends CallStoreOptions {
    * renews its lease every third of this time. Default: 10,000.
    */
   readonly leaseMs?: number;
+  /**
+   * How long a statement is repeated while the server is unavailable, in milliseconds: it restarts, a failover is under way,
+   * connections are lost or refused, or it lacks disk space. After that, the call errors with `store`. 0: never. Default: `leaseMs`.
+   */
+  readonly retryMs?: number;
   /** Options of the long-term memory. */
   readonly longTermMemory?: StoredMemoryOptions;
   /** The timers. Default: `asyncScheduler`. */
@@ -38,14 +43,17 @@ export interface PostgresOptions extends CallStoreOptions {
 
 /**
  * Opens a store on a Postgres server (13 or later), for any number of processes. Steps are as durable as the server
- * makes them. While the server is unreachable, errors with `store`, `retryable`; recovers as soon as it is back. Uses
- * an extra connection to listen for changes while a call is followed.
+ * makes them. All transactions are `read committed`, whatever the default of the server. Serialization failures and
+ * deadlocks are repeated, and so is everything else for `retryMs` while the server is unavailable; nothing takes effect
+ * twice. After that, errors with `store`, `retryable`; recovers as soon as the server is back. Uses an extra connection to
+ * listen for changes while a call is followed.
  */
 export const openPostgres = (url: string, options: PostgresOptions = {}): DatabaseStore => {
   checkOptions('openPostgres()', options, rules);
   const {
     schema = 'millrace',
     leaseMs = 10_000,
+    retryMs = leaseMs,
     scheduler = asyncScheduler,
     pool,
     events,
@@ -59,7 +67,7 @@ export const openPostgres = (url: string, options: PostgresOptions = {}): Databa
       'openPostgres() needs the URL of a database: postgres://user:password@host:5432/database',
     );
   }
-  const sql = postgresSql({ ...pool, connectionString: url }, schema, scheduler);
+  const sql = postgresSql({ ...pool, connectionString: url }, { schema, scheduler, retryMs });
   const own = { leaseMs, scheduler, longTermMemory, ...defined({ events, seal }) };
   return databaseStore(sql, own);
 };
@@ -76,6 +84,7 @@ const rules: Readonly<Record<keyof PostgresOptions, Rule>> = {
     'up to 41 lower-case letters, digits and _',
   ],
   leaseMs: wholeNumber(500),
+  retryMs: wholeNumber(0),
   scheduler: having('schedule', 'an RxJS scheduler, such as asyncScheduler'),
   pool: isObject,
   events: isFunction,

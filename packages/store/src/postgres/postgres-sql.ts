@@ -1,74 +1,70 @@
-import type { MillraceError } from '@millrace/core';
-import pg from 'pg';
-import { Observable, retry, type SchedulerLike, share, timer } from 'rxjs';
+import { MillraceError } from '@millrace/core';
+import type pg from 'pg';
+import type { SchedulerLike } from 'rxjs';
 import { closed } from '../closing.js';
 import { createPendingWork } from '../sql/pending-work.js';
 import { memoryStatements } from '../sql/memory-statements.js';
 import { makeTables } from '../sql/make-tables.js';
 import { addedColumns, tableStatements } from '../sql/tables.js';
-import { toSqlError } from '../sql/sql-error.js';
+import { sqlFailure, toSqlError } from '../sql/sql-error.js';
 import type { LazySql, Query, Sql } from '../sql/sql.js';
+import { createConnections } from './connections.js';
+import { notices$, notifier } from './notices.js';
+import { createRepeat } from './repeat.js';
+import { queryOf, transactionAttempt } from './transactions.js';
 
-/** Delay before it listens for notifications again after a lost connection. */
-const reconnectMs = 1_000;
+export interface PostgresSqlOptions {
+  readonly schema: string;
+  readonly scheduler: SchedulerLike;
+  /** How long a statement is repeated while the server is unavailable, in milliseconds. */
+  readonly retryMs: number;
+}
 
 /** A database on a server. Connects on first use. */
 export const postgresSql = (
   config: pg.PoolConfig,
-  schema: string,
-  scheduler: SchedulerLike,
+  { schema, scheduler, retryMs }: PostgresSqlOptions,
 ): LazySql => {
   const secrets = secretsIn(config);
   const pending = createPendingWork();
-  const failed = (error: unknown): MillraceError =>
-    state.closed === undefined ? toSqlError(error, 'Postgres', secrets) : closed();
-  const state: { pool?: pg.Pool; opened?: Promise<Sql>; closed?: Promise<void> } = {};
+  const connections = createConnections(config);
+  const state: { opened?: Promise<Sql>; isStopped?: true; closed?: Promise<void> } = {};
+  const failed = (error: unknown, more?: string): MillraceError =>
+    state.isStopped === true ? closed() : toSqlError(error, 'Postgres', secrets, more);
+  const repeat = createRepeat({
+    retryMs,
+    scheduler,
+    failed: (error, forMs) => failed(error, forMs > 0 ? retried(forMs) : undefined),
+  });
 
+  const query: Query = (text, values = [], signal) =>
+    pending.track(() =>
+      repeat(() => connections.use((client) => queryOf(client)(text, values)), signal),
+    );
+  const transaction: Sql['transaction'] = (work, signal) =>
+    pending.track(async () => {
+      const attempt = transactionAttempt(connections, work);
+      try {
+        return await repeat(attempt, signal);
+      } catch (error) {
+        throw attempt.isInDoubt() ? inDoubt(error) : error;
+      }
+    });
+  /** Not repeated: all who wait for it share it, and each of them repeats it for its own time. */
   const connect = async (): Promise<Sql> => {
-    const pool = (state.pool ??= poolOf(config));
-    const query: Query = async (text, values = []) => {
-      try {
-        return await pending.track(
-          async () => (await pool.query<Record<string, unknown>>(text, [...values])).rows,
-        );
-      } catch (error) {
-        throw failed(error);
-      }
-    };
-    const transaction = <T>(work: (query: Query) => Promise<T>): Promise<T> =>
-      pending.track(() => inTransaction(work));
-    const inTransaction = async <T>(work: (query: Query) => Promise<T>): Promise<T> => {
-      const client = await pool.connect().catch((error: unknown) => {
-        throw failed(error);
-      });
-      // The statement in progress rejects as well; without a listener, the process would end.
-      client.on('error', ignore);
-      const run: Query = async (text, values = []) =>
-        (await client.query<Record<string, unknown>>(text, [...values])).rows;
-      try {
-        await run('begin');
-        const result = await work(run);
-        await run('commit');
-        client.release();
-        return result;
-      } catch (error) {
-        // Discard a connection that cannot even roll back.
-        await run('rollback').then(
-          () => client.release(),
-          () => client.release(true),
-        );
-        throw failed(error);
-      } finally {
-        client.off('error', ignore);
-      }
-    };
+    const once: Query = (text, values) =>
+      connections.use((client) => queryOf(client)(text, values));
     await makeTables(
-      { query, transaction, schema },
+      {
+        query: once,
+        transaction: (work) => transactionAttempt(connections, work)(),
+        schema,
+      },
       tableStatements(schema),
       'versions',
       addedColumns(schema),
     );
-    const hasVectors = await makeVectors(query, schema);
+    const hasVectors = await makeVectors(once, schema);
     const channel = `${schema}_changes`;
     return {
       schema,
@@ -76,32 +72,47 @@ export const postgresSql = (
       transaction,
       hasVectors,
       notify: notifier(query, channel),
-      notices$: notices$(config, channel).pipe(
-        retry({ delay: () => timer(reconnectMs, scheduler) }),
-        share(),
-      ),
+      notices$: notices$(config, channel, scheduler),
     };
   };
+  const stop = (): void => {
+    state.isStopped = true;
+    repeat.stop();
+  };
   const end = async (): Promise<void> => {
+    stop();
     await state.opened?.catch(() => undefined);
     await pending.settled();
-    await state.pool?.end();
+    await connections.end();
   };
   return {
-    open: () => {
+    open: (signal) => {
       if (state.closed !== undefined) return Promise.reject(closed());
-      // The next caller retries a failed attempt.
-      state.opened ??= connect().catch((error: unknown) => {
-        delete state.opened;
-        throw failed(error);
-      });
-      return state.opened;
+      return repeat(() => {
+        // The next caller retries a failed attempt.
+        state.opened ??= pending.track(connect).catch((error: unknown) => {
+          delete state.opened;
+          throw error;
+        });
+        return state.opened;
+      }, signal);
     },
+    stop,
     close: () => {
       state.closed ??= end();
       return state.closed;
     },
   };
+};
+
+const retried = (forMs: number): string => ` Retried for ${Math.round(forMs / 100) / 10} s.`;
+
+const inDoubt = (error: unknown): MillraceError => {
+  const { message } = toSqlError(error, 'Postgres');
+  return new MillraceError('store', `${message} It is not known whether the change was made.`, {
+    cause: error,
+    retryable: true,
+  });
 };
 
 /** Creates the table of vectors if the server has pgvector and the user may use it. Resolves to whether it exists. */
@@ -117,23 +128,11 @@ const makeVectors = async (query: Query, schema: string): Promise<boolean> => {
     ]);
     if (table['there'] !== true) await query(memoryStatements(schema).makeVectors);
     return true;
-  } catch {
+  } catch (error) {
+    // The next attempt to open the database finds out.
+    if (sqlFailure(error) !== 'other') throw error;
     return false;
   }
-};
-
-const ignore = (): void => undefined;
-
-const poolOf = (config: pg.PoolConfig): pg.Pool => {
-  const pool = new pg.Pool({
-    connectionTimeoutMillis: 10_000,
-    query_timeout: 60_000,
-    keepAlive: true,
-    ...config,
-  });
-  // The pool replaces a broken idle connection on the next use.
-  pool.on('error', ignore);
-  return pool;
 };
 
 const secretsIn = ({ password, connectionString }: pg.PoolConfig): readonly string[] => {
@@ -141,44 +140,3 @@ const secretsIn = ({ password, connectionString }: pg.PoolConfig): readonly stri
   const given = typeof password === 'string' ? [password] : [];
   return [...given, inUrl, decodeURIComponent(inUrl)].filter((secret) => secret !== '');
 };
-
-/** Sends notifications outside the transactions, which would wait for each other otherwise. Batches pending topics. */
-const notifier = (query: Query, channel: string): ((topic: string) => void) => {
-  const topics = new Set<string>();
-  const state = { isSending: false };
-  const send = (): void => {
-    if (state.isSending || topics.size === 0) return;
-    state.isSending = true;
-    const sent = [...topics];
-    topics.clear();
-    query('select pg_notify($1, topic) from unnest($2::text[]) as topic', [channel, sent])
-      // Listeners also poll, so a lost notification only delays them.
-      .catch(() => undefined)
-      .finally(() => {
-        state.isSending = false;
-        send();
-      });
-  };
-  return (topic) => {
-    topics.add(topic);
-    send();
-  };
-};
-
-const notices$ = (config: pg.PoolConfig, channel: string): Observable<string> =>
-  new Observable((subscriber) => {
-    const client = new pg.Client({ connectionTimeoutMillis: 10_000, keepAlive: true, ...config });
-    client.on('notification', ({ payload = '' }) => subscriber.next(payload));
-    client.on('error', (error) => subscriber.error(error));
-    client.on('end', () => subscriber.error(new Error('The connection has ended.')));
-    client
-      .connect()
-      .then(() => client.query(`listen ${channel}`))
-      .then(
-        () => subscriber.next(''),
-        (error: unknown) => subscriber.error(error),
-      );
-    return () => {
-      client.end().catch(() => undefined);
-    };
-  });

@@ -159,21 +159,23 @@ describe('openPostgres', () => {
     }
   });
 
-  it('C7: is retryable while connections are cut, and goes on by itself', async () => {
-    const store = open(server.url, { schema: 'cut', pool: { max: 1 } });
+  it.each([0, 10_000])('C7: with retryMs %d, an answer that is cut off', async (retryMs) => {
+    const schema = `cut${retryMs}`;
+    const store = open(server.url, { schema, retryMs, pool: { max: 1 } });
     await list(store);
     const cut = `select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid() and datname is not null`;
     await admin.query('begin');
-    await admin.query('lock table cut.calls in access exclusive mode');
-    const reading = list(store);
+    await admin.query(`lock table ${schema}.calls in access exclusive mode`);
+    const reading = list(store).catch((error: unknown) => error);
     while ((await admin.query(`${cut} and wait_event_type = 'Lock'`)).rowCount === 0);
-    await expect(reading).rejects.toMatchObject({ code: 'store', retryable: true });
+    if (retryMs === 0) expect(await reading).toMatchObject({ code: 'store', retryable: true });
     await admin.query('commit');
+    if (retryMs > 0) expect(await reading).toEqual([]);
     await list(store);
     await admin.query(cut);
     // One that was cut while nobody used it is replaced, before or after it is noticed.
     await list(store).catch((error: unknown) => {
-      expect(error).toMatchObject({ code: 'store', retryable: true });
+      expect([retryMs, error]).toMatchObject([0, { code: 'store', retryable: true }]);
     });
     await list(store);
   });
@@ -186,7 +188,7 @@ describe('openPostgres', () => {
       urlWith((url) => (url.hostname = 'localhost.invalid')),
     ];
     for (const url of wrong) {
-      const error: unknown = await list(open(url)).catch((it: unknown) => it);
+      const error: unknown = await list(open(url, { retryMs: 100 })).catch((it: unknown) => it);
       expect(error).toMatchObject({ code: 'store' });
       const shown = inspect(error, { depth: 10, showHidden: true });
       expect(shown).not.toContain(server.password);
@@ -221,5 +223,6 @@ describe('openPostgres', () => {
   it('C7: refuses options that cannot be', () => {
     expect(() => openPostgres(server.url, { schema: 'a"; drop' })).toThrow("'schema' must be");
     expect(() => openPostgres(server.url, { leaseMs: 1 })).toThrow("'leaseMs' must be");
+    expect(() => openPostgres(server.url, { retryMs: -1 })).toThrow("'retryMs' must be");
   });
 });

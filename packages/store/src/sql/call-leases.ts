@@ -17,7 +17,7 @@ import {
 import { acquireLease$, type LeaseAttempt, type ObservedHolder } from '../acquire-lease.js';
 import { callInUse } from '../closing.js';
 import { newHolderId } from '../files/holder-id.js';
-import type { CallTable } from './call-table.js';
+import type { CallClaim, CallTable } from './call-table.js';
 
 export interface CallLeaseOptions {
   readonly leaseMs: number;
@@ -28,10 +28,14 @@ export interface CallLeaseOptions {
 export interface HeldLease {
   readonly table: CallTable;
   readonly owner: string;
+  /** Aborted when the lease is given back. */
+  readonly signal: AbortSignal;
   readonly state: {
     isHeld: boolean;
     /** No record exists or is being appended. */
     isEmpty: boolean;
+    /** The position of the last record, unless an append has failed. */
+    position: number | undefined;
     /** The last append and the last renewal. The lease is released after them, as pooled connections do not keep the order of queries. */
     writing?: Promise<unknown>;
     renewing?: Promise<unknown>;
@@ -44,7 +48,7 @@ export interface CallLeases {
 }
 
 export const createCallLeases = (
-  open: () => Promise<CallTable>,
+  open: (signal?: AbortSignal) => Promise<CallTable>,
   { leaseMs, scheduler }: CallLeaseOptions,
 ): CallLeases => {
   const held = new Set<string>();
@@ -61,10 +65,15 @@ export const createCallLeases = (
       defer(() => {
         if (held.has(key)) throw callInUse(callId);
         held.add(key);
+        const left = new AbortController();
         const lease$ = acquireLease$({
           attempt: async (seen) => {
             await leaving.get(key);
-            return claim(await open(), callId, key, leaseMs, seen);
+            return claim(
+              await open(left.signal),
+              { callId, key, leaseMs, signal: left.signal },
+              seen,
+            );
           },
           release: (lease: HeldLease) => release(key, lease),
           unavailable: () => callInUse(callId),
@@ -73,17 +82,20 @@ export const createCallLeases = (
         });
         return lease$.pipe(
           switchMap((lease) => merge(from([lease]), renewals$(lease, callId, key))),
-          finalize(() => held.delete(key)),
+          finalize(() => {
+            left.abort();
+            held.delete(key);
+          }),
         );
       }),
   };
 
   /** Renews a held lease. Retries if the database is unreachable: every append checks the lease anyway. */
   function renewals$(lease: HeldLease, callId: string, key: string): Observable<never> {
-    const { table, owner, state } = lease;
+    const { table, owner, signal, state } = lease;
     return timer(leaseMs / 3, leaseMs / 3, scheduler).pipe(
       exhaustMap(() => {
-        const renewing = table.renew(key, owner, leaseMs);
+        const renewing = table.renew(key, owner, leaseMs, signal);
         state.renewing = renewing;
         return from(renewing).pipe(catchError(() => EMPTY));
       }),
@@ -108,19 +120,20 @@ const giveBack = (key: string, { table, owner, state }: HeldLease): Promise<unkn
 
 const claim = async (
   table: CallTable,
-  callId: string,
-  key: string,
-  leaseMs: number,
+  wanted: Pick<CallClaim, 'callId' | 'key' | 'leaseMs'> & Pick<HeldLease, 'signal'>,
   seen?: ObservedHolder,
 ): Promise<LeaseAttempt<HeldLease>> => {
+  const { signal, ...call } = wanted;
+  const { key, leaseMs } = call;
   const owner = `${newHolderId()}/${leaseMs}`;
   const silent = seen !== undefined && seen.forMs >= leaseIn(seen.holder) ? seen.holder : undefined;
-  const position = await table.claim({ key, callId, owner, leaseMs, silent });
+  const position = await table.claim({ ...call, owner, silent }, signal);
   if (position !== undefined) {
-    return { lease: { table, owner, state: { isHeld: true, isEmpty: position === 0 } } };
+    const state = { isHeld: true, isEmpty: position === 0, position };
+    return { lease: { table, owner, signal, state } };
   }
   const holder = await table.holder(key);
-  return holder === undefined ? claim(table, callId, key, leaseMs) : { holder };
+  return holder === undefined ? claim(table, wanted) : { holder };
 };
 
 /** The lease time of the holder, in milliseconds: it may differ from ours. */
@@ -132,17 +145,23 @@ export const appendHeld = async (
   callId: string,
   key: string,
   records: readonly NewRecord[],
+  signal?: AbortSignal,
 ): Promise<void> => {
   if (!state.isHeld) throw callInUse(callId);
   if (records.length === 0) return;
+  const { position: after } = state;
   state.isEmpty = false;
-  const writing = table.append({
+  state.position = undefined;
+  const batch = {
     key,
     owner,
     records,
+    after,
     sessionId: sessionIn(callId, records),
     isSafe: records.some(({ kind }) => kind === 'step'),
-  });
+  };
+  const writing = table.append(batch, signal);
   state.writing = writing;
   if (!(await writing)) throw callInUse(callId);
+  if (after !== undefined) state.position = after + records.length;
 };

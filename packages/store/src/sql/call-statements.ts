@@ -22,7 +22,7 @@ export const callStatements = (schema: string) => {
       left join ${records} as first on first.call = call.key and first.position = 1
       left join ${records} as last on last.call = call.key and last.position = call.last_position
       order by ${place} desc, key desc`;
-  /** Appends all records, or none if another writer holds the lease. */
+  /** Appends all records, or none if another writer holds the lease, or they were appended already. */
   const append = (setting: string): string => `
     with held as (
       update ${calls} set
@@ -30,7 +30,7 @@ export const callStatements = (schema: string) => {
         created_at = case when last_position = 0 then clock_timestamp() else created_at end,
         updated_at = clock_timestamp(),
         session = coalesce(session, $8)
-      where key = $1 and owner = $2
+      where key = $1 and owner = $2 and last_position = $9::bigint
       returning last_position - $3::bigint as before
     )
     insert into ${records} (call, position, kind, name, seq, text)
@@ -45,11 +45,14 @@ export const callStatements = (schema: string) => {
       on conflict (key) do update set owner = excluded.owner, expires_at = excluded.expires_at
       where call.expires_at is null or call.expires_at <= clock_timestamp()
         or call.owner || ' ' || call.expires_at = $5
+        -- The answer to the same claim was lost.
+        or call.owner = excluded.owner
       returning last_position`,
     holder: `select owner || ' ' || expires_at as sign from ${calls} where key = $1 and owner is not null`,
     renew: `update ${calls} set expires_at = ${soon('$3')} where key = $1 and owner = $2 returning key`,
     release: `update ${calls} set owner = null, expires_at = null where key = $1 and owner = $2`,
     releaseAll: `update ${calls} set owner = null, expires_at = null where key = any($1)`,
+    position: `select last_position from ${calls} where key = $1 and owner = $2`,
     append: append(''),
     /** A batch without steps does not wait for the disk. */
     appendEvents: append(`(select set_config('synchronous_commit', 'off', true)) as setting,`),

@@ -3,7 +3,7 @@ import { concat, defer, from, ignoreElements } from 'rxjs';
 import { createClosing } from '../closing.js';
 import type { DatabaseStore } from '../store.js';
 import { storedName } from '../stored-name.js';
-import { databases, type LazySql } from './sql.js';
+import { abortable$, databases, type LazySql } from './sql.js';
 import type { CallLeaseOptions } from './call-leases.js';
 import { postgresCallTable, sqlCalls } from './sql-calls.js';
 import { sqlLongTermMemory, type StoredMemoryOptions } from './sql-long-term-memory.js';
@@ -27,14 +27,27 @@ export const databaseStore = (
     sessions: closing.sessions(sqlSessions(sql)),
     longTermMemory: sqlLongTermMemory(sql, scheduler, longTermMemory),
     release$: (callIds) =>
-      closing.whileOpen$(() => from(release(sql, callIds))).pipe(ignoreElements()),
+      closing
+        .whileOpen$(() => abortable$((signal) => release(sql, callIds, signal)))
+        .pipe(ignoreElements()),
     // Release all leases before closing the connections.
-    close$: () => concat(closing.close$(), defer(() => from(sql.close())).pipe(ignoreElements())),
+    close$: () =>
+      concat(
+        defer(() => {
+          sql.stop?.();
+          return closing.close$();
+        }),
+        defer(() => from(sql.close())).pipe(ignoreElements()),
+      ),
   };
   databases.set(store, { sql, scheduler });
   return store;
 };
 
-const release = async (sql: LazySql, callIds: readonly string[]): Promise<void> => {
-  await postgresCallTable(await sql.open()).releaseAll(callIds.map(storedName));
+const release = async (
+  sql: LazySql,
+  callIds: readonly string[],
+  signal: AbortSignal,
+): Promise<void> => {
+  await postgresCallTable(await sql.open(signal)).releaseAll(callIds.map(storedName), signal);
 };

@@ -11,40 +11,55 @@ import { numberIn, textIn, toSqlText } from './text.js';
 export const postgresCallTable = (sql: Sql): CallTable => {
   const { query, schema, notices$ } = sql;
   const statements = callStatements(schema);
+  /** The position of the last record of a call that the owner holds. */
+  const positionOf = async (
+    key: string,
+    owner: string,
+    signal: AbortSignal | undefined,
+  ): Promise<number | undefined> => {
+    const [row] = await query(statements.position, [key, owner], signal);
+    return row && numberIn(row, 'last_position');
+  };
   return {
-    claim: async ({ key, callId, owner, leaseMs, silent = null }) => {
+    claim: async ({ key, callId, owner, leaseMs, silent = null }, signal) => {
       const values = [key, toSqlText(callId), owner, leaseMs, silent];
-      const [row] = await query(statements.claim, values);
+      const [row] = await query(statements.claim, values, signal);
       return row && numberIn(row, 'last_position');
     },
     holder: async (key) => {
       const [row] = await query(statements.holder, [key]);
       return row && textIn(row, 'sign');
     },
-    renew: async (key, owner, leaseMs) =>
-      (await query(statements.renew, [key, owner, leaseMs])).length > 0,
+    renew: async (key, owner, leaseMs, signal) =>
+      (await query(statements.renew, [key, owner, leaseMs], signal)).length > 0,
     release: (key, owner) => query(statements.release, [key, owner]),
-    releaseAll: (keys) => query(statements.releaseAll, [keys]),
-    append: async ({ key, owner, records, sessionId, isSafe }) => {
-      const written = await query(isSafe ? statements.append : statements.appendEvents, [
-        key,
-        owner,
-        records.length,
-        ...columnsOf(records),
+    releaseAll: (keys, signal) => query(statements.releaseAll, [keys], signal),
+    append: async ({ key, owner, records, sessionId, isSafe, ...batch }, signal) => {
+      const after = batch.after ?? (await positionOf(key, owner, signal));
+      if (after === undefined) return false;
+      const values = [
+        ...[key, owner, records.length, ...columnsOf(records)],
         sessionId && toSqlText(sessionId),
-      ]);
-      if (written.length > 0) sql.notify(key);
-      return written.length > 0;
+        after,
+      ];
+      const statement = isSafe ? statements.append : statements.appendEvents;
+      const written = await query(statement, values, signal);
+      // If nothing was written, the answer to an earlier attempt may have been lost.
+      const position =
+        written.length > 0 ? after + records.length : await positionOf(key, owner, signal);
+      if (position !== after + records.length) return false;
+      sql.notify(key);
+      return true;
     },
-    read: async (key, { kind = null, after = 0, afterSeq = -1 }) =>
-      (await query(statements.read, [key, after, afterSeq, kind])).map(recordOf),
-    list: async ({ sessionId, writtenUntil = Infinity }, after) => {
+    read: async (key, { kind = null, after = 0, afterSeq = -1 }, signal) =>
+      (await query(statements.read, [key, after, afterSeq, kind], signal)).map(recordOf),
+    list: async ({ sessionId, writtenUntil = Infinity }, after, signal) => {
       // A session usually needs only its latest calls.
       const [page, statement] =
         sessionId === undefined ? [50, statements.list] : [5, statements.listSession];
       const start = after ?? ['infinity', ''];
-      const session = sessionId && toSqlText(sessionId);
-      const rows = await query(statement, [...start, page, session]);
+      const values = [...start, page, sessionId && toSqlText(sessionId)];
+      const rows = await query(statement, values, signal);
       const last = rows.at(-1);
       const end = last && [String(last['page_end']), textIn(last, 'key')];
       const calls = rows.map(callOf).filter(({ updatedAt }) => updatedAt <= writtenUntil);
@@ -57,4 +72,4 @@ export const postgresCallTable = (sql: Sql): CallTable => {
 
 /** The driver of calls in a database that speaks the SQL of Postgres. */
 export const sqlCalls = (sql: LazySql, options: CallLeaseOptions): CallStoreDriver =>
-  tableCalls(async () => postgresCallTable(await sql.open()), options);
+  tableCalls(async (signal) => postgresCallTable(await sql.open(signal)), options);

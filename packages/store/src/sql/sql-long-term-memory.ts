@@ -5,7 +5,7 @@ import type { SchedulerLike } from 'rxjs';
 import { anyOf } from './memory-rows.js';
 import { memoryStatements } from './memory-statements.js';
 import type { MemoryTable } from './memory-table.js';
-import type { LazySql, Row, Sql } from './sql.js';
+import { abortedBy, type LazySql, type Row, type Sql } from './sql.js';
 import { tableLongTermMemory } from './table-long-term-memory.js';
 
 /** Options of the long-term memory of a store. */
@@ -44,7 +44,11 @@ export const sqlLongTermMemory = (
   scheduler: SchedulerLike,
   { language, ...options }: StoredMemoryOptions,
 ): LongTermMemory =>
-  tableLongTermMemory(async () => memoryTable(await lazy.open(), language), scheduler, options);
+  tableLongTermMemory(
+    async (signal) => memoryTable(abortedBy(await lazy.open(signal), signal), language),
+    scheduler,
+    options,
+  );
 
 const memoryTable = (sql: Sql, language: string | undefined): MemoryTable => {
   const { query, schema, hasVectors } = sql;
@@ -83,6 +87,8 @@ const memoryTable = (sql: Sql, language: string | undefined): MemoryTable => {
       query(statements.withoutVector, [userKey, sessionKeys, limit]),
     addVectors: (places, vectors) =>
       query(statements.addVectors, [places, vectors.map((vector) => JSON.stringify(vector))]),
-    forget: async (...which) => (await query(statements.forget, which)).length,
+    // Not a single statement: repeated, it would count nothing.
+    forget: (...which) =>
+      sql.transaction(async (query) => (await query(statements.forget, which)).length),
   };
 };

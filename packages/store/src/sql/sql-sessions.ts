@@ -11,65 +11,75 @@ import {
   type StoredSession,
   titleOf,
 } from '@millrace/core/sessions';
-import { defer, from } from 'rxjs';
 import { checkId, storedName } from '../stored-name.js';
-import type { LazySql, Query } from './sql.js';
+import { abortable$, type LazySql, type Query } from './sql.js';
 import { indexedLength } from './tables.js';
 import { numberIn, textIn, toSqlText } from './text.js';
 
 /** Stores session states in a database, one row per session. */
 export const sqlSessions = (lazy: LazySql): SessionStore => {
-  const opened = async () => {
-    const { query, schema } = await lazy.open();
-    return { query, schema, ...sessionStatements(schema) };
+  const opened = async (signal: AbortSignal) => {
+    const sql = await lazy.open(signal);
+    return { sql, ...sql, ...sessionStatements(sql.schema) };
   };
-  const load = async (sessionId: string): Promise<StoredSession | undefined> => {
+  const load = async (
+    sessionId: string,
+    signal: AbortSignal,
+  ): Promise<StoredSession | undefined> => {
     const key = keyOf(sessionId);
-    const { query, load, schema } = await opened();
-    const [row] = await query(load, [key]);
+    const { query, load, schema } = await opened(signal);
+    const [row] = await query(load, [key], signal);
     if (row === undefined) return undefined;
     const state = parsedJson(textIn(row, 'state'));
     if (state === undefined) throw damaged(sessionId, schema);
     return { version: numberIn(row, 'version'), state };
   };
-  const save = async (sessionId: string, saved: Saved, expected?: number): Promise<number> => {
+  const save = async (
+    sessionId: string,
+    saved: Saved,
+    expected: number | undefined,
+    signal: AbortSignal,
+  ): Promise<number> => {
     const key = keyOf(sessionId);
-    const { query, first, next, load } = await opened();
+    const { sql, query, first, next, load } = await opened(signal);
     const values = [key, toSqlText(saved.state), toNullableText(saved.title), saved.search];
-    const [row] =
-      expected === undefined
-        ? await query(first, [...values, toSqlText(sessionId)])
-        : await query(next, [...values, expected]);
+    // Not a single statement: repeated, it would meet its own version.
+    const [row] = await sql.transaction(
+      (query) =>
+        expected === undefined
+          ? query(first, [...values, toSqlText(sessionId)])
+          : query(next, [...values, expected]),
+      signal,
+    );
     if (row !== undefined) return numberIn(row, 'version');
-    const [found] = await query(load, [key]);
+    const [found] = await query(load, [key], signal);
     throw sessionConflict(sessionId, expected, found && numberIn(found, 'version'));
   };
-  const find = async (asked: CheckedSessionQuery): Promise<readonly SessionSummary[]> => {
-    const { query, schema } = await opened();
-    if (asked.search !== '') await addSearchTexts(query, schema);
-    const rows = await query(...findStatement(schema, asked));
+  const find = async (
+    asked: CheckedSessionQuery,
+    signal: AbortSignal,
+  ): Promise<readonly SessionSummary[]> => {
+    const { query, schema } = await opened(signal);
+    if (asked.search !== '') await addSearchTexts(query, schema, signal);
+    const rows = await query(...findStatement(schema, asked), signal);
     return rows.map((row) => ({
       id: textIn(row, 'id'),
       ...(row['title'] !== null && { title: textIn(row, 'title') }),
       savedAt: numberIn(row, 'saved_at'),
     }));
   };
-  const remove = async (sessionId: string): Promise<void> => {
+  const remove = async (sessionId: string, signal: AbortSignal): Promise<void> => {
     const key = keyOf(sessionId);
-    const { query, remove } = await opened();
-    await query(remove, [key]);
+    const { query, remove } = await opened(signal);
+    await query(remove, [key], signal);
   };
   return {
-    load$: (sessionId) => defer(() => from(load(sessionId))),
+    load$: (sessionId) => abortable$((signal) => load(sessionId, signal)),
     // Serialize the state now: it may change while the database opens.
     save$: (sessionId, state, expectedVersion) =>
-      defer(() => from(save(sessionId, savedOf(state), expectedVersion))),
-    find$: (query) =>
-      defer(() => {
-        const asked = checkSessionQuery(query);
-        return from(find(asked));
-      }),
-    remove$: (sessionId) => defer(() => from(remove(sessionId))),
+      abortable$((signal) => save(sessionId, savedOf(state), expectedVersion, signal)),
+    find$: (query) => abortable$((signal) => find(checkSessionQuery(query), signal)),
+    remove$: (sessionId) => abortable$((signal) => remove(sessionId, signal)),
   };
 };
 
@@ -137,11 +147,13 @@ export const findStatement = (
 const lastCharacter = '\u{10ffff}';
 
 /** Adds the texts to search to sessions that were saved when there was no column for them. */
-const addSearchTexts = async (query: Query, schema: string): Promise<void> => {
+const addSearchTexts = async (query: Query, schema: string, signal: AbortSignal): Promise<void> => {
   const sessions = `${schema}.sessions`;
   for (;;) {
     const rows = await query(
       `select key, version, state from ${sessions} where search is null limit 100`,
+      [],
+      signal,
     );
     if (rows.length === 0) return;
     await query(
@@ -153,6 +165,7 @@ const addSearchTexts = async (query: Query, schema: string): Promise<void> => {
         rows.map((row) => row['version']),
         rows.map((row) => searchTextOf(parsedJson(textIn(row, 'state')))),
       ],
+      signal,
     );
   }
 };

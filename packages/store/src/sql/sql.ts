@@ -1,9 +1,17 @@
-import type { Observable, SchedulerLike } from 'rxjs';
+import { defer, finalize, from, type Observable, type SchedulerLike } from 'rxjs';
 
 export type Row = Readonly<Record<string, unknown>>;
 
-/** Runs one statement, with values for `$1`, `$2` and so on. Rejects with a `MillraceError`. */
-export type Query = (text: string, values?: readonly unknown[]) => Promise<readonly Row[]>;
+/**
+ * Runs one statement, with values for `$1`, `$2` and so on. Rejects with a `MillraceError`. A statement outside a
+ * transaction may run twice, if the first answer was lost: it must change nothing the second time, and answer the same.
+ * Aborting ends the wait for an unavailable server.
+ */
+export type Query = (
+  text: string,
+  values?: readonly unknown[],
+  signal?: AbortSignal,
+) => Promise<readonly Row[]>;
 
 /** A database that speaks the SQL of Postgres, with the tables of this package. */
 export interface Sql {
@@ -12,8 +20,8 @@ export interface Sql {
   /** Whether the pgvector extension is available. */
   readonly hasVectors: boolean;
   readonly query: Query;
-  /** Runs the work in a transaction; rolls back if it rejects. */
-  transaction<T>(work: (query: Query) => Promise<T>): Promise<T>;
+  /** Runs the work in a transaction; rolls back if it rejects. Takes effect once, but the work may run several times. */
+  transaction<T>(work: (query: Query) => Promise<T>, signal?: AbortSignal): Promise<T>;
   /** Notifies all listeners of a change, in other processes too. Delivery is not guaranteed. */
   notify(topic: string): void;
   /** The topics that changed; `''` after connecting, when any may have. Never completes. Listeners must also poll. */
@@ -22,7 +30,10 @@ export interface Sql {
 
 /** A database that opens on first use. */
 export interface LazySql {
-  open(): Promise<Sql>;
+  /** Aborting ends the wait for an unavailable server. */
+  open(signal?: AbortSignal): Promise<Sql>;
+  /** Ends all waits for an unavailable server: the store is about to close. */
+  stop?(): void;
   /** Does nothing if the database was never opened. */
   close(): Promise<void>;
 }
@@ -32,3 +43,17 @@ export const databases = new WeakMap<
   object,
   { readonly sql: LazySql; readonly scheduler: SchedulerLike }
 >();
+
+/** Runs work on each subscription; unsubscribing aborts its signal. */
+export const abortable$ = <T>(work: (signal: AbortSignal) => Promise<T>): Observable<T> =>
+  defer(() => {
+    const left = new AbortController();
+    return from(work(left.signal)).pipe(finalize(() => left.abort()));
+  });
+
+/** The database for work that may be aborted. */
+export const abortedBy = (sql: Sql, signal: AbortSignal | undefined): Sql => ({
+  ...sql,
+  query: (text, values) => sql.query(text, values, signal),
+  transaction: (work) => sql.transaction(work, signal),
+});

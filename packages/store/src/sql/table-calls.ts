@@ -14,6 +14,7 @@ import {
   defer,
   EMPTY,
   filter,
+  finalize,
   from,
   map,
   merge,
@@ -26,13 +27,14 @@ import { removeEach } from '../remove-each.js';
 import { checkId, storedName } from '../stored-name.js';
 import { appendHeld, type CallLeaseOptions, createCallLeases } from './call-leases.js';
 import type { CallTable, PageEnd } from './call-table.js';
+import { abortable$ } from './sql.js';
 
 /** Polls in case a notification is lost. */
 const pollMs = 1_000;
 
 /** The driver of calls in a database, which opens on first use. */
 export const tableCalls = (
-  open: () => Promise<CallTable>,
+  open: (signal?: AbortSignal) => Promise<CallTable>,
   options: CallLeaseOptions,
 ): CallStoreDriver => {
   const leases = createCallLeases(open, options);
@@ -48,17 +50,29 @@ export const tableCalls = (
         take(1),
       ),
     );
+  /** Pulls pages as long as it is subscribed to. */
+  const pulled$ = <T>(
+    pages: (table: Promise<CallTable>, signal: AbortSignal) => AsyncGenerator<T>,
+  ): Observable<T> =>
+    defer(() => {
+      const left = new AbortController();
+      const { signal } = left;
+      return fromPull(() => pages(open(signal), signal), openDemand).pipe(
+        finalize(() => left.abort()),
+      );
+    });
   return {
     claim$: (callId) =>
       at$(callId, (key) =>
         leases.hold$(callId, key).pipe(
           map((lease) => ({
-            append$: (records) => defer(() => from(appendHeld(lease, callId, key, records))),
+            append$: (records) =>
+              abortable$((signal) => appendHeld(lease, callId, key, records, signal)),
           })),
         ),
       ),
     read$: (callId, range = {}) =>
-      at$(callId, (key) => fromPull(() => readRecords(open, key, range), openDemand)),
+      at$(callId, (key) => pulled$((table, signal) => readRecords(table, key, range, signal))),
     changes$: (callId) =>
       at$(callId, (key) =>
         merge(
@@ -70,10 +84,10 @@ export const tableCalls = (
           timer(pollMs, pollMs, options.scheduler),
         ),
       ),
-    list$: (query = {}) => fromPull(() => readCalls(open, query), openDemand),
+    list$: (query = {}) => pulled$((table, signal) => readCalls(table, query, signal)),
     remove$,
     removeAll$: (callIds) =>
-      defer(open).pipe(
+      defer(() => open()).pipe(
         switchMap((table) =>
           table.removeAll === undefined
             ? removeEach(remove$)(callIds)
@@ -87,13 +101,14 @@ export const tableCalls = (
 };
 
 async function* readRecords(
-  open: () => Promise<CallTable>,
+  opened: Promise<CallTable>,
   key: string,
   range: RecordRange,
+  signal: AbortSignal,
 ): AsyncGenerator<readonly StoredRecord[]> {
-  const table = await open();
+  const table = await opened;
   for (let from = range; ;) {
-    const records = await table.read(key, from);
+    const records = await table.read(key, from, signal);
     const last = records.at(-1);
     if (last === undefined) return;
     yield records;
@@ -102,12 +117,13 @@ async function* readRecords(
 }
 
 async function* readCalls(
-  open: () => Promise<CallTable>,
+  opened: Promise<CallTable>,
   query: CallQuery,
+  signal: AbortSignal,
 ): AsyncGenerator<readonly StoredCall[]> {
-  const table = await open();
+  const table = await opened;
   for (let after: PageEnd | undefined; ;) {
-    const { calls, end } = await table.list(query, after);
+    const { calls, end } = await table.list(query, after, signal);
     if (end === undefined) return;
     yield calls;
     after = end;

@@ -10,11 +10,11 @@ import type {
   NewMemory,
   RecalledMemory,
 } from '@millrace/core/long-term-memory';
-import { defer, from, lastValueFrom, type Observable, type SchedulerLike } from 'rxjs';
+import { defer, lastValueFrom, type Observable, type SchedulerLike } from 'rxjs';
 import { storedName } from '../stored-name.js';
 import { entryOf, essenceOf, wordsOf } from './memory-rows.js';
 import type { MemoryTable, NewMemoryRow, SeenMemories } from './memory-table.js';
-import type { Row } from './sql.js';
+import { abortable$, type Row } from './sql.js';
 import { numberIn, toSqlText } from './text.js';
 
 /** Entries of each ranking that are merged. */
@@ -31,7 +31,7 @@ export interface TableMemoryOptions {
 
 /** A long-term memory in a database, which opens on first use. Merges a search for words with one by meaning. */
 export const tableLongTermMemory = (
-  open: () => Promise<MemoryTable>,
+  open: (signal: AbortSignal) => Promise<MemoryTable>,
   scheduler: SchedulerLike,
   { embedder, threshold = 0.3 }: TableMemoryOptions,
 ): LongTermMemory => {
@@ -40,11 +40,12 @@ export const tableLongTermMemory = (
   const record = async (
     scope: MemoryScope,
     memories: readonly NewMemory[],
+    signal: AbortSignal,
   ): Promise<readonly MemoryEntry[]> => {
     const rows = memories
       .filter(({ text }) => text.trim() !== '')
       .map((memory) => newRow(scope, memory, scheduler.now()));
-    return (await (await open()).record(rows)).map(entryOf);
+    return (await (await open(signal)).record(rows)).map(entryOf);
   };
 
   const byMeaning = async (
@@ -75,8 +76,9 @@ export const tableLongTermMemory = (
   const recall = async (
     scope: MemoryScope,
     memoryQuery: MemoryQuery,
+    signal: AbortSignal,
   ): Promise<readonly RecalledMemory[]> => {
-    const table = await open();
+    const table = await open(signal);
     const { text, limit = 5 } = memoryQuery;
     const seen = { userKey: storedName(scope.userId), sessionKeys: sessionsIn(scope) };
     if (text.trim() === '') return (await table.newest(seen, limit)).map(entryOf);
@@ -87,8 +89,12 @@ export const tableLongTermMemory = (
     return fused([matching, similar]).slice(0, limit);
   };
 
-  const forget = async (scope: MemoryScope, which: readonly string[] | 'all'): Promise<number> => {
-    const table = await open();
+  const forget = async (
+    scope: MemoryScope,
+    which: readonly string[] | 'all',
+    signal: AbortSignal,
+  ): Promise<number> => {
+    const table = await open(signal);
     const { userId, sessionId } = scope;
     const ofAll = sessionId === undefined ? null : [sessionKeyOf(scope)];
     return which === 'all'
@@ -104,11 +110,14 @@ export const tableLongTermMemory = (
 };
 
 const scoped =
-  <Input, Output>(owner: string, work: (scope: MemoryScope, input: Input) => Promise<Output>) =>
+  <Input, Output>(
+    owner: string,
+    work: (scope: MemoryScope, input: Input, signal: AbortSignal) => Promise<Output>,
+  ) =>
   (scope: MemoryScope, input: Input): Observable<Output> =>
     defer(() => {
       checkScope(owner, scope);
-      return from(work(scope, input));
+      return abortable$((signal) => work(scope, input, signal));
     });
 
 const newRow = (scope: MemoryScope, memory: NewMemory, now: number): NewMemoryRow => {

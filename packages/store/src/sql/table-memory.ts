@@ -1,37 +1,41 @@
 import type { Message } from '@millrace/core';
 import { checkTree } from '@millrace/core/values';
-import { defer, from, map } from 'rxjs';
+import { defer, map, type Observable } from 'rxjs';
 import { parseMessage } from '../memory/stored-messages.js';
 import type { StoredMemory, StoredMemoryFactory } from '../memory/stored-memory.js';
 import { checkId, storedName } from '../stored-name.js';
 import type { ConversationTable, MessageText } from './conversation-table.js';
+import { abortable$ } from './sql.js';
 
 /** The memory of sessions in a database. */
 export const tableMemory =
-  (conversation: (key: string, sessionId: string) => ConversationTable): StoredMemoryFactory =>
+  (
+    conversation: (key: string, sessionId: string, signal: AbortSignal) => ConversationTable,
+  ): StoredMemoryFactory =>
   (sessionId) => {
     checkId('A session', sessionId);
-    return memoryIn(conversation(storedName(sessionId), sessionId));
+    const key = storedName(sessionId);
+    return memoryIn((work) => abortable$((signal) => work(conversation(key, sessionId, signal))));
   };
 
-const memoryIn = (table: ConversationTable): StoredMemory => ({
+type On = <T>(work: (table: ConversationTable) => Promise<T>) => Observable<T>;
+
+const memoryIn = (on$: On): StoredMemory => ({
   load$: ({ at } = {}) =>
-    defer(() => from(table.load(at))).pipe(map((texts) => texts.map(parseMessage))),
-  last$: ({ at } = {}) => defer(() => from(table.last(at))),
+    on$((table) => table.load(at)).pipe(map((texts) => texts.map(parseMessage))),
+  last$: ({ at } = {}) => on$((table) => table.last(at)),
   append$: (messages, options = {}) =>
-    defer(() =>
-      // Serialize the messages now: they may change while the database opens.
-      from(table.append(messages.map(messageText), options)),
-    ).pipe(map((change) => ({ appended: messages, removed: [], ...change }))),
-  branches$: (at) => defer(() => from(table.branches(at))),
-  moveHead$: (to) =>
-    defer(() => from(table.moveHead(to))).pipe(
-      map((head) => ({ appended: [], removed: [], head })),
+    // Serializes the messages now: they may change while the database opens.
+    on$((table) => table.append(messages.map(messageText), options)).pipe(
+      map((change) => ({ appended: messages, removed: [], ...change })),
     ),
+  branches$: (at) => on$((table) => table.branches(at)),
+  moveHead$: (to) =>
+    on$((table) => table.moveHead(to)).pipe(map((head) => ({ appended: [], removed: [], head }))),
   remove$: (at) =>
-    defer(() => from(table.remove(at))).pipe(map((change) => ({ appended: [], ...change }))),
+    on$((table) => table.remove(at)).pipe(map((change) => ({ appended: [], ...change }))),
   all$: () =>
-    defer(() => from(table.all())).pipe(
+    on$((table) => table.all()).pipe(
       map(({ entries, head }) => ({
         entries: entries.map(({ json, after }) => ({ message: parseMessage(json), after })),
         head,
@@ -44,7 +48,7 @@ const memoryIn = (table: ConversationTable): StoredMemory => ({
         ...messageText(message),
         after,
       }));
-      return from(table.replace(entries, tree.head));
+      return on$((table) => table.replace(entries, tree.head));
     }),
 });
 
