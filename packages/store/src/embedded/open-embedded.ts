@@ -5,7 +5,7 @@ import { asyncScheduler } from 'rxjs';
 import { checkDirectory } from '../files/file-system.js';
 import { type FileCallsOptions, fileRules } from '../files/file-calls.js';
 import { databaseStore } from '../sql/database-store.js';
-import { isMemoryOptions, type StoredMemoryOptions } from '../sql/sql-long-term-memory.js';
+import { isMemoryOptions, type StoredMemoryOptions } from '../sql/memory-options.js';
 import type { DatabaseStore } from '../store.js';
 import { embeddedSql } from './embedded-sql.js';
 

@@ -1,3 +1,3 @@
 export { openPostgres, type PostgresOptions } from './open-postgres.js';
 export type { DatabaseStore, Store } from '../store.js';
-export type { StoredMemoryOptions } from '../sql/sql-long-term-memory.js';
+export type { StoredMemoryOptions } from '../sql/memory-options.js';

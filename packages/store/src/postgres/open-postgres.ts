@@ -12,7 +12,7 @@ import { type CallStoreOptions, isSeal } from '@millrace/core/journal';
 import type { PoolConfig } from 'pg';
 import { asyncScheduler, type SchedulerLike } from 'rxjs';
 import { databaseStore } from '../sql/database-store.js';
-import { isMemoryOptions, type StoredMemoryOptions } from '../sql/sql-long-term-memory.js';
+import { isMemoryOptions, type StoredMemoryOptions } from '../sql/memory-options.js';
 import type { DatabaseStore } from '../store.js';
 import { postgresSql } from './postgres-sql.js';
 

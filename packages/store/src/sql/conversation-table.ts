@@ -1,4 +1,4 @@
-import type { AppendOptions, MemoryChange } from '@millrace/core';
+import type { AppendOptions } from '@millrace/core';
 
 /** A message as it is stored. */
 export interface MessageText {
@@ -11,7 +11,11 @@ export interface EntryText extends MessageText {
   readonly after: string | null;
 }
 
-export type HeadChange = NonNullable<MemoryChange['head']>;
+/** The ids of the head before and after a change. */
+export interface HeadChange {
+  readonly from: string | null;
+  readonly to: string | null;
+}
 
 /**
  * One conversation in a database. `at` is the id of a message, or of a call for its last message. Each change is one

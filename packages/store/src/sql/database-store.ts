@@ -6,7 +6,8 @@ import { storedName } from '../stored-name.js';
 import { abortable$, databases, type LazySql } from './sql.js';
 import type { CallLeaseOptions } from './call-leases.js';
 import { postgresCallTable, sqlCalls } from './sql-calls.js';
-import { sqlLongTermMemory, type StoredMemoryOptions } from './sql-long-term-memory.js';
+import type { StoredMemoryOptions } from './memory-options.js';
+import { sqlLongTermMemory } from './sql-long-term-memory.js';
 import { sqlMemory } from './sql-memory.js';
 import { sqlSessions } from './sql-sessions.js';
 

@@ -1,42 +1,11 @@
-import type { Embedder } from '@millrace/core';
 import type { LongTermMemory } from '@millrace/core/long-term-memory';
-import { checkOptions, having, numberFrom, type Rule } from '@millrace/core/values';
 import type { SchedulerLike } from 'rxjs';
+import type { StoredMemoryOptions } from './memory-options.js';
 import { anyOf } from './memory-rows.js';
 import { memoryStatements } from './memory-statements.js';
 import type { MemoryTable } from './memory-table.js';
 import { abortedBy, type LazySql, type Row, type Sql } from './sql.js';
 import { tableLongTermMemory } from './table-long-term-memory.js';
-
-/** Options of the long-term memory of a store. */
-export interface StoredMemoryOptions {
-  /** Enables semantic search. Use the same one for the life of a store. Default: none, entries are found by keyword. */
-  readonly embedder?: Embedder;
-  /** Minimum cosine similarity of query and entry in semantic search, from 0 to 1. Default: 0.3. */
-  readonly threshold?: number;
-  /**
-   * The Postgres text search configuration that stems words, such as `german`. Default: none, words are found in their
-   * English forms, as in the in-process memory.
-   */
-  readonly language?: string;
-}
-
-export const isMemoryOptions: Rule = [
-  (value) => {
-    checkOptions("'longTermMemory'", value, memoryRules);
-    return true;
-  },
-  'options of a long-term memory',
-];
-
-const memoryRules: Readonly<Record<keyof StoredMemoryOptions, Rule>> = {
-  embedder: having('embed$', 'an embedder with embed$()'),
-  threshold: numberFrom(0),
-  language: [
-    (value) => typeof value === 'string' && /^[a-z_]{1,60}$/.test(value),
-    "a Postgres text search configuration, such as 'german'",
-  ],
-};
 
 /** The long-term memory in a database that speaks the SQL of Postgres. */
 export const sqlLongTermMemory = (

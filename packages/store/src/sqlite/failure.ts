@@ -21,8 +21,8 @@ export const failureOf = (error: unknown): Failure => {
   const sqlite = sqliteCode(error);
   if (sqlite !== undefined) return { type: 'sqlite', code: sqlite };
   if (isRefusal(error)) {
-    const { code, message, retryable } = error;
-    return { type: 'refused', code, message, retryable };
+    const { code, message, retryable, status, userMessage } = error;
+    return { type: 'refused', code, message, retryable, status, userMessage };
   }
   const code = fieldOf(error, 'code');
   if (typeof code === 'string' && fieldOf(error, 'syscall') !== undefined) {

@@ -39,6 +39,8 @@ export type Failure =
       readonly code: MillraceError['code'];
       readonly message: string;
       readonly retryable: boolean;
+      readonly status: number | undefined;
+      readonly userMessage: string | undefined;
     }
   /** Another error, by its name or code. */
   | { readonly type: 'other'; readonly name: string };

@@ -2,7 +2,8 @@ import { closeSync, openSync, statSync } from 'node:fs';
 import { databaseOn, type OpenDatabase } from './database.js';
 import { KnownFailure } from './failure.js';
 import { fieldOf, type SqliteDriver } from './sqlite-driver.js';
-import { parts, type TablesOfPart } from './tables.js';
+import { parts } from './parts.js';
+import type { TablesOfPart } from './tables.js';
 
 /** An open database file. */
 export interface DatabaseFile {

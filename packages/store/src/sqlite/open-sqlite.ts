@@ -5,32 +5,56 @@ import { asyncScheduler, concat, defer, from, ignoreElements } from 'rxjs';
 import { createClosing } from '../closing.js';
 import { type FileCallsOptions, fileRules } from '../files/file-calls.js';
 import { checkDirectory } from '../files/file-system.js';
+import { isSqliteMemoryOptions, type StoredMemoryOptions } from '../sql/memory-options.js';
 import { tableCalls } from '../sql/table-calls.js';
+import { tableLongTermMemory } from '../sql/table-long-term-memory.js';
+import { tableMemory } from '../sql/table-memory.js';
 import type { DatabaseStore } from '../store.js';
 import { storedName } from '../stored-name.js';
 import { sqliteEngine } from './engine.js';
 import { sqliteCallTable } from './sqlite-call-table.js';
+import { sqliteConversation } from './sqlite-conversation.js';
+import { sqliteMemoryTable } from './sqlite-memory-table.js';
+import { sqliteSessions } from './sqlite-sessions.js';
 
 /** Options of `openSqlite`. */
-export interface SqliteOptions extends FileCallsOptions, CallStoreOptions {}
+export interface SqliteOptions extends FileCallsOptions, CallStoreOptions {
+  /** Options of the long-term memory. */
+  readonly longTermMemory?: SqliteMemoryOptions;
+}
+
+/** Options of the long-term memory of a store in SQLite. */
+export type SqliteMemoryOptions = Omit<StoredMemoryOptions, 'language'>;
 
 /**
  * Opens a store in a file: a SQLite database, without a server, for processes of one machine. A step is on disk when it is
  * recorded. Requires Node 22.13 or later, or the package `libsql`.
  */
-export const openSqlite = (
-  path: string,
-  options: SqliteOptions = {},
-): Pick<DatabaseStore, 'calls' | 'release$' | 'close$'> => {
+export const openSqlite = (path: string, options: SqliteOptions = {}): DatabaseStore => {
   checkDirectory('openSqlite()', path);
   checkOptions('openSqlite()', options, rules);
-  const { leaseMs = 10_000, scheduler = asyncScheduler, events, seal } = options;
+  const {
+    leaseMs = 10_000,
+    scheduler = asyncScheduler,
+    events,
+    seal,
+    longTermMemory = {},
+  } = options;
   const engine = sqliteEngine(resolve(path), scheduler);
   const table = sqliteCallTable(engine, scheduler);
   const closing = createClosing();
   const driver = tableCalls(() => Promise.resolve(table), { leaseMs, scheduler });
   return {
     calls: createCallStore(closing.calls(driver), { scheduler, ...defined({ events, seal }) }),
+    memory: closing.memory(
+      tableMemory((key, sessionId) => sqliteConversation(engine, key, sessionId)),
+    ),
+    sessions: closing.sessions(sqliteSessions(engine, scheduler)),
+    longTermMemory: tableLongTermMemory(
+      () => Promise.resolve(sqliteMemoryTable(engine)),
+      scheduler,
+      longTermMemory,
+    ),
     release$: (callIds) =>
       closing
         .whileOpen$(() => from(table.releaseAll(callIds.map(storedName))))
@@ -45,4 +69,5 @@ const rules: Readonly<Record<keyof SqliteOptions, Rule>> = {
   ...fileRules,
   events: isFunction,
   seal: isSeal,
+  longTermMemory: isSqliteMemoryOptions,
 };

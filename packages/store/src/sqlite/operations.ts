@@ -1,9 +1,15 @@
 import { callOperations } from './call-operations.js';
+import { conversationOperations } from './conversation-operations.js';
+import { memoryOperations } from './memory-operations.js';
 import { read } from './operation.js';
+import { sessionOperations } from './session-operations.js';
 
 /** All operations of the thread, by name. */
 export const operations = {
   ...callOperations,
+  ...conversationOperations,
+  ...sessionOperations,
+  ...memoryOperations,
   /** A number that changes with every commit of another connection: https://sqlite.org/pragma.html#pragma_data_version */
   dataVersion: read((database) => Number(database.get('pragma data_version')?.['data_version'])),
 };

@@ -1,5 +1,5 @@
 import { isMillraceError, MillraceError } from '@millrace/core';
-import { checkFormat } from '@millrace/core/values';
+import { checkFormat, defined } from '@millrace/core/values';
 import { dirname } from 'node:path';
 import { directoryMissing, toStoreError } from '../files/file-system.js';
 import type { Failure } from './messages.js';
@@ -42,7 +42,7 @@ export const sqliteError = (path: string, failure: Failure): MillraceError => {
         'openSqlite() needs Node 22.13 or later, which has SQLite, or a driver: npm install libsql',
       );
     case 'refused':
-      return new MillraceError(failure.code, failure.message, { retryable: failure.retryable });
+      return refusal(failure);
     case 'other':
       return new MillraceError(
         'store',
@@ -50,6 +50,17 @@ export const sqliteError = (path: string, failure: Failure): MillraceError => {
       );
   }
 };
+
+const refusal = ({
+  code,
+  message,
+  retryable,
+  ...about
+}: Extract<Failure, { type: 'refused' }>): MillraceError =>
+  new MillraceError(code, message, {
+    retryable,
+    ...defined({ status: about.status, userMessage: about.userMessage }),
+  });
 
 const thing = (path: string): string => `The database ${path}`;
 

@@ -5,7 +5,7 @@ export interface TablesOfPart {
   readonly statements: readonly string[];
 }
 
-const calls: TablesOfPart = {
+export const callTables: TablesOfPart = {
   part: 'calls',
   format: 1,
   statements: [
@@ -36,6 +36,3 @@ const calls: TablesOfPart = {
     ) strict, without rowid`,
   ],
 };
-
-/** All parts, made together when a database is opened. */
-export const parts: readonly TablesOfPart[] = [calls];
