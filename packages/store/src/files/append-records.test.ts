@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import { asyncScheduler, VirtualTimeScheduler } from 'rxjs';
-import { appendTo } from './append-records.js';
+import { recordWriter } from './append-records.js';
 import { toStoreError } from './file-system.js';
 import { laterSegmentsOn } from './later-segments.js';
 import { writeLine } from './line.js';
@@ -22,6 +22,8 @@ beforeAll(async () => {
 afterAll(() => rm(directory, { recursive: true }));
 
 const full = Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' });
+
+const noEntry = { before: () => Promise.resolve([]), after: () => Promise.resolve() };
 
 const record = (name: string) => ({ kind: 'step', name, seq: 0, text: '"text"' }) as const;
 
@@ -43,7 +45,14 @@ it('S6: an append that the disk has no room for leaves nothing, and does not har
     },
   });
   const laterSegments = laterSegmentsOn(asyncScheduler);
-  const append = appendTo(directory, { ...segment, file }, laterSegments, () => 0);
+  const { append, close } = recordWriter(
+    directory,
+    { ...segment, file },
+    {
+      scheduler: asyncScheduler,
+      entry: noEntry,
+    },
+  );
   const names = async (): Promise<readonly string[]> => {
     const read: string[] = [];
     for await (const { records } of readCall(directory, beginning, laterSegments)) {
@@ -58,7 +67,7 @@ it('S6: an append that the disk has no room for leaves nothing, and does not har
   disk.isFull = false;
   await append([record('d')]);
   expect(await names()).toEqual(['a', 'd']);
-  await segment.file.close();
+  close();
 });
 
 it('S7: records count that the next writer sees, even if its head takes long', async () => {
@@ -78,8 +87,8 @@ it('S7: records count that the next writer sees, even if its head takes long', a
     },
   });
   const scheduler = new VirtualTimeScheduler();
-  const laterSegments = laterSegmentsOn(scheduler);
-  const written = appendTo(call, { ...segment, file }, laterSegments, () => 0)([record('a')]);
+  const { append, close } = recordWriter(call, { ...segment, file }, { scheduler, entry: noEntry });
+  const written = append([record('a')]);
   const isPending = async () =>
     (await Promise.race([written, setImmediate('pending')])) === 'pending';
   while (scheduler.frame < 5_000 && (await isPending())) scheduler.flush();
@@ -88,7 +97,7 @@ it('S7: records count that the next writer sees, even if its head takes long', a
   await writeFile(next, writeLine('head', head));
   while (await isPending()) scheduler.flush();
   expect(await written).toBe(true);
-  await segment.file.close();
+  close();
 });
 
 it('C7: says of a full disk what to do, and that it may be tried again', () => {

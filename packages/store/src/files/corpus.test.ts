@@ -13,9 +13,16 @@ import { formOfFiles, writeSampleFiles } from './sample-files.test-support.js';
 // A disk that others use, too, takes its time to keep what it is given.
 jest.setTimeout(240_000);
 
-const corpus = join(import.meta.dirname, '../../corpus/files');
+const corpus = join(import.meta.dirname, '../../corpus');
 
-describe('the stored files', () => {
+it('S4: what is stored now has the format of the corpus', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'corpus-'));
+  await writeSampleFiles(directory);
+  expect(formOfFiles(directory)).toEqual(formOfFiles(join(corpus, 'files')));
+  await rm(directory, { recursive: true });
+});
+
+describe.each(['files', 'files-without-index'])('the stored %s', (stored) => {
   let directory: string;
   beforeEach(async () => {
     directory = await mkdtemp(join(tmpdir(), 'corpus-'));
@@ -24,7 +31,7 @@ describe('the stored files', () => {
 
   /** A process that uses them. */
   const opened = async (...answers: readonly ScriptedAnswer[]) => {
-    await cp(corpus, directory, { recursive: true });
+    await cp(join(corpus, stored), directory, { recursive: true });
     const store = openFiles(directory);
     const model = scriptedModel(...answers);
     const paid: string[] = [];
@@ -37,11 +44,6 @@ describe('the stored files', () => {
     const agent = createAgent({ name: 'sample', model, tools: [pay], use: [durable] });
     return { agent, durable, model, paid, store };
   };
-
-  it('S4: have what is stored now', async () => {
-    await writeSampleFiles(directory);
-    expect(formOfFiles(directory)).toEqual(formOfFiles(corpus));
-  });
 
   it('G2: have the conversation that goes on', async () => {
     const { agent, model, store } = await opened([text('Still here.')]);

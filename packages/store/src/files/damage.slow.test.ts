@@ -201,7 +201,7 @@ describe('fileCalls', () => {
       expect(name).toMatch(/^[a-z0-9_.-]{1,145}$/);
       if (name === '.millrace-store') {
         expect((await stat(join(inner, name))).mode & 0o777).toBe(0o600);
-      } else if (!name.endsWith('.lock') && name !== '.aside') {
+      } else if (!/\.lock$|^\./.test(name)) {
         expect((await stat(join(inner, name))).mode & 0o777).toBe(0o700);
         expect((await stat(join(inner, name, '000001.jsonl'))).mode & 0o777).toBe(0o600);
       }

@@ -3,14 +3,19 @@ import { join } from 'node:path';
 import { fromPull, type MillraceError, openDemand } from '@millrace/core';
 import { checkOptions, having, type Rule, wholeNumber } from '@millrace/core/values';
 import {
+  type CallQuery,
   type CallStoreDriver,
+  type NewRecord,
   type RecordRange,
   sessionIn,
   type StoredRecord,
 } from '@millrace/core/journal';
 import {
   asyncScheduler,
+  bufferCount,
   catchError,
+  concat,
+  concatMap,
   defer,
   distinctUntilChanged,
   EMPTY,
@@ -21,6 +26,7 @@ import {
   map,
   merge,
   Observable,
+  of,
   retry,
   type SchedulerLike,
   Subject,
@@ -33,7 +39,8 @@ import { type LeaseAttempt, acquireLease$, type ObservedHolder } from '../acquir
 import { checkId, storedName } from '../stored-name.js';
 import { callInUse } from '../closing.js';
 import { removeEach } from '../remove-each.js';
-import { type AppendRecords, appendTo } from './append-records.js';
+import { recordWriter } from './append-records.js';
+import { createCallIndex } from './call-index.js';
 import { createStaging } from './staging.js';
 import { directoryMissing, statIfExists } from './file-system.js';
 import { type FileLock, tryLock } from './file-lock.js';
@@ -41,9 +48,18 @@ import { type Part, partsOf } from './file-work.js';
 import { heldCall, type HeldCall } from './held-call.js';
 import { createCursorCache } from './cursor-cache.js';
 import { laterSegmentsOn } from './later-segments.js';
-import { type Calls, listCalls, newestCalls, undated } from './list-calls.js';
+import {
+  type Calls,
+  type FoundCall,
+  listCalls,
+  type ListOptions,
+  type NamedCall,
+  undated,
+} from './list-calls.js';
 import { openSegment } from './open-segment.js';
 import { readCall } from './read-call.js';
+import { endedAt } from './read-ends.js';
+import { createCallRemoval } from './remove-calls.js';
 import { segmentNumbers, segmentPath } from './segments.js';
 import { createSessionIndex } from './session-index.js';
 
@@ -77,16 +93,22 @@ export const callsIn = (
   const cursors = createCursorCache();
   const written$ = new Subject<string>();
   const claimed = new Set<string>();
-  const now = (): number => scheduler.now();
-  const listed = (calls: Calls, portion = 50) =>
-    listCalls(root, calls, laterSegments, leaseMs, portion);
-  const sessionIndex = createSessionIndex(root, staging, () => listed(newestCalls(root)));
+  const reading = { staging, laterSegments, leaseMs };
+  const index = createCallIndex(root, reading);
+  const listed = (calls: Calls, more: Partial<ListOptions> = {}) =>
+    listCalls(root, calls, {
+      ...{ laterSegments, leaseMs, pages: [20, 50], matches: () => true },
+      isShown: index.isShown,
+      ...more,
+    });
+  const sessionIndex = createSessionIndex(root, staging, () => listed(index.calls(Infinity)));
+  const removal = createCallRemoval(root, { ...reading, index, sessionIndex, claimed });
   /** A call is lost to another writer, or because its directory was moved or deleted. */
   const lost = (callId: string, path: string): MillraceError =>
     existsSync(path) ? callInUse(callId) : directoryMissing(root);
 
   /** Acquires the lock of a call and emits what `begin` creates; releases it on unsubscribe. */
-  const hold$ = <Held extends { release(): void }>(
+  const hold$ = <Held extends Holder>(
     callId: string,
     path: string,
     begin: (lock: FileLock, onLost: () => void) => Promise<Held>,
@@ -96,11 +118,16 @@ export const callsIn = (
       claimed.add(path);
       const lost$ = new Subject<never>();
       const onLost = (): void => lost$.error(lost(callId, path));
+      let held: Holder | undefined;
       const attempt = async (seen?: ObservedHolder): Promise<LeaseAttempt<Held>> => {
-        const tried = await tryLock(`${path}.lock`, staging, { leaseMs, onLost }, seen);
+        await index.prepare();
+        const loseLock = (): void => (held?.lose ?? onLost)();
+        const tried = await tryLock(`${path}.lock`, staging, { leaseMs, onLost: loseLock }, seen);
         if (!('lease' in tried)) return tried;
         try {
-          return { lease: await begin(tried.lease, onLost) };
+          const lease = await begin(tried.lease, onLost);
+          held = lease;
+          return { lease };
         } catch (error) {
           tried.lease.release();
           throw error;
@@ -122,21 +149,26 @@ export const callsIn = (
     lock: FileLock,
     onLost: () => void,
   ): Promise<HeldCall> => {
-    const segment = await openSegment(path, callId, now());
+    const segment = await openSegment(path, callId, scheduler.now());
     if (segment === undefined) throw lost(callId, path);
-    const write = appendTo(path, segment, laterSegments, now);
-    const append: AppendRecords = async (records) => {
+    const isNew = segment.cursor.position === 0;
+    const end = endedAt(callId, segment.last);
+    const entry = await index.open({ name: storedName(callId), isNew, endedAt: end });
+    const before = async (records: readonly NewRecord[], at: number | undefined) => {
       const sessionId = sessionIn(callId, records);
-      if (sessionId !== undefined) await sessionIndex.add(sessionId, callId);
-      return write(records);
+      const added = sessionId === undefined ? sessionId : sessionIndex.add(sessionId, callId);
+      const [directories] = await Promise.all([entry.before(at), added]);
+      return directories;
     };
-    return heldCall(callId, lock, segment, append, onLost, () => lost(callId, path));
-  };
-  const discard = async (callId: string, path: string): Promise<void> => {
-    for await (const [call] of listed([{ name: storedName(callId) }])) {
-      if (call !== undefined) await sessionIndex.forget(call);
-    }
-    await staging.discard(path);
+    const remove = (): void => {
+      segment.remove();
+      entry.discard();
+    };
+    return heldCall({
+      ...{ callId, lock, onLost, lost: () => lost(callId, path) },
+      writer: recordWriter(path, segment, { scheduler, entry: { before, after: entry.after } }),
+      remove: isNew ? remove : undefined,
+    });
   };
   const at$ = <T>(callId: string, work$: (path: string) => Observable<T>): Observable<T> =>
     defer(() => {
@@ -148,11 +180,37 @@ export const callsIn = (
     at$(callId, (path) =>
       existsSync(path)
         ? hold$(callId, path, (lock) => Promise.resolve(lock)).pipe(
-            switchMap(() => discard(callId, path)),
+            switchMap((lock) => removal.removeLocked(callId, lock)),
             take(1),
           )
         : EMPTY,
     );
+  /** Waits for the leases of holders that cannot be checked. */
+  const removeSlowly$ = removeEach(remove$);
+  async function* found({ sessionId, isUnfinished, writtenUntil = Infinity }: CallQuery) {
+    const matches = ({ call, endedAt: end }: FoundCall): boolean =>
+      call.updatedAt <= writtenUntil && !(isUnfinished === true && end !== undefined);
+    if (sessionId !== undefined) {
+      const all = await sessionIndex.of(sessionId);
+      const names = isUnfinished && new Set((await index.unfinished()).map(({ name }) => name));
+      const entries = names ? all.filter(({ name }) => names.has(name)) : all;
+      // A session usually needs only its latest calls.
+      yield* listed(entries, { pages: [5], matches, isShown: isShownIn(sessionId) });
+    } else if (isUnfinished === true) {
+      yield* listed(await index.unfinished(), { matches });
+    } else {
+      yield* listed(index.calls(writtenUntil), { matches });
+    }
+  }
+  const isShownIn =
+    (sessionId: string) =>
+    async ({ name }: NamedCall, call: FoundCall | undefined): Promise<boolean> => {
+      if (call === undefined && !existsSync(join(root, name))) {
+        const forget = () => sessionIndex.forget(sessionId, new Set([name]));
+        await index.whileClosed(name, forget).catch(() => undefined);
+      }
+      return call !== undefined;
+    };
   return {
     claim$: (callId) =>
       at$(callId, (path) =>
@@ -180,20 +238,25 @@ export const callsIn = (
       at$(callId, (path) =>
         merge(written$.pipe(filter((it) => it === path)), callChanges$(path, scheduler)),
       ),
-    list$: ({ sessionId, writtenUntil = Infinity } = {}) =>
-      fromPull(async function* () {
-        // A session usually needs only its latest calls.
-        yield* sessionId === undefined
-          ? listed(newestCalls(root))
-          : listed(await sessionIndex.of(sessionId), 5);
-      }, openDemand).pipe(
-        map((calls) => calls.filter(({ updatedAt }) => updatedAt <= writtenUntil)),
+    list$: (query = {}) => fromPull(() => found(query), openDemand).pipe(withStoreErrors()),
+    remove$,
+    removeAll$: (callIds) =>
+      from(callIds).pipe(
+        bufferCount(removedAtOnce),
+        concatMap((portion) => defer(() => removal.removeClosed(portion))),
+        concatMap(({ removed, open }) => concat(of(removed), removeSlowly$(open))),
         withStoreErrors(),
       ),
-    remove$,
-    removeAll$: removeEach(remove$),
   };
 };
+
+interface Holder {
+  release(): void;
+  /** Called instead of `onLost`, if present. */
+  lose?(): void;
+}
+
+const removedAtOnce = 200;
 
 export const fileRules: Readonly<Record<keyof FileCallsOptions, Rule>> = {
   leaseMs: wholeNumber(2_000),

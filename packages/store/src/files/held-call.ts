@@ -1,39 +1,46 @@
 import type { Claim, NewRecord } from '@millrace/core/journal';
-import { defer, from } from 'rxjs';
+import { defer, finalize, from } from 'rxjs';
 import { callInUse } from '../closing.js';
-import type { AppendRecords } from './append-records.js';
+import type { RecordWriter } from './append-records.js';
 import type { FileLock } from './file-lock.js';
-import type { OpenSegment } from './open-segment.js';
 
 /** A call that this process has claimed for writing. */
 export interface HeldCall {
   readonly claim: Claim;
   /** Releases the call now, or after the pending write. */
   release(): void;
+  /** Another process has taken the lock. Reported now, or after the outcome of the pending write. */
+  lose(): void;
 }
 
-/** Holds a call, given its lock and its new segment. `lost` creates the error for a call that another writer took. */
-export const heldCall = (
-  callId: string,
-  lock: FileLock,
-  { file, cursor, remove }: OpenSegment,
-  append: AppendRecords,
-  onLost: () => void,
-  lost: () => Error,
-): HeldCall => {
-  const state = { isHeld: true, isWriting: false, isEmpty: cursor.position === 0 };
+export interface HeldCallOptions {
+  readonly callId: string;
+  readonly lock: FileLock;
+  readonly writer: RecordWriter;
+  /** Removes the call, which has no records yet; undefined if it has some. */
+  readonly remove: (() => void) | undefined;
+  readonly onLost: () => void;
+  /** Creates the error for a call that another writer took. */
+  readonly lost: () => Error;
+}
+
+/** Holds a call, given its lock and its writer. */
+export const heldCall = (options: HeldCallOptions): HeldCall => {
+  const { callId, lock, writer, onLost, lost } = options;
+  let { remove } = options;
+  const state = { isHeld: true, isWriting: false, isLost: false };
   const end = (): void => {
     // A call without records does not exist.
-    if (state.isEmpty && lock.isHeld()) remove();
+    if (lock.isHeld()) remove?.();
     lock.release();
-    file.close().catch(() => undefined);
+    writer.close();
   };
   const write = async (records: readonly NewRecord[]): Promise<void> => {
     state.isWriting = true;
-    if (records.length > 0) state.isEmpty = false;
+    if (records.length > 0) remove = undefined;
     try {
-      if (await append(records)) return;
-      onLost();
+      if (await writer.append(records)) return;
+      state.isLost = true;
       throw lost();
     } finally {
       state.isWriting = false;
@@ -46,11 +53,19 @@ export const heldCall = (
         defer(() => {
           if (!state.isHeld) throw callInUse(callId);
           return from(write(records));
-        }),
+        }).pipe(
+          finalize(() => {
+            if (state.isLost) onLost();
+          }),
+        ),
     },
     release: () => {
       state.isHeld = false;
       if (!state.isWriting) end();
+    },
+    lose: () => {
+      state.isLost = true;
+      if (!state.isWriting) onLost();
     },
   };
 };

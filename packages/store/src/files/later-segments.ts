@@ -12,12 +12,24 @@ export type LaterSegments = (
   patienceMs?: number,
 ) => Promise<readonly Segment[]>;
 
-/**
- * How many bytes of a segment count, according to the later segments; undefined if none of them lists it. The last one
- * takes precedence: its writer may not have seen the one before it.
- */
+/** How many bytes of a segment count, according to the later segments that count; undefined if none of them lists it. */
 export const endIn = (later: readonly Segment[], segment: number): number | undefined =>
   later.flatMap(({ ends }) => ends.filter(([number]) => number === segment)).at(-1)?.[1];
+
+/**
+ * Omits segments of which a later one says that nothing counts: its writer has seen the file without a head, so whoever
+ * completed that head had lost the call.
+ */
+export const countedSegments = (segments: readonly Segment[]): readonly Segment[] => {
+  const omitted = new Set<number>();
+  const counted: Segment[] = [];
+  for (const segment of [...segments].reverse()) {
+    if (omitted.has(segment.number)) continue;
+    counted.unshift(segment);
+    for (const [number, bytes] of segment.ends) if (bytes === 0) omitted.add(number);
+  }
+  return counted;
+};
 
 export const laterSegmentsOn =
   (scheduler: SchedulerLike): LaterSegments =>
@@ -34,7 +46,7 @@ export const laterSegmentsOn =
       const isWhole = newest === undefined || segments.at(-1)?.number === newest;
       const isOver = isWhole || tries * pollMs >= patienceMs;
       if (isOver || !(await isFresh(segmentPath(directory, newest), 2 * patienceMs))) {
-        return segments;
+        return countedSegments(segments);
       }
       await firstValueFrom(timer(pollMs, scheduler));
     }

@@ -2,85 +2,98 @@ import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isMillraceError } from '@millrace/core';
 import type { StoredCall, StoredRecord } from '@millrace/core/journal';
-import { from, lastValueFrom, mergeMap, toArray } from 'rxjs';
 import { parseStoredName } from '../stored-name.js';
-import { errorCode, storedDirectories, statIfExists } from './file-system.js';
+import { errorCode } from './file-system.js';
 import { isLocked } from './file-lock.js';
-import { endIn, type LaterSegments } from './later-segments.js';
-import { readLine } from './line.js';
-import { type DatedRecord, recordIn } from './read-batches.js';
-import { beginning, readCall } from './read-call.js';
-import { tryOpen, readSegment, type Segment, segmentNumbers, segmentPath } from './segments.js';
+import type { LaterSegments } from './later-segments.js';
+import type { DatedRecord } from './read-batches.js';
+import { endedAt, readEnds } from './read-ends.js';
+import { readSegment, segmentNumbers } from './segments.js';
 
 /** A call by the name of its directory. */
-export type NamedCall = Pick<StoredCall, 'place'> & { readonly name: string };
+export interface NamedCall extends Pick<StoredCall, 'place'> {
+  readonly name: string;
+  /** Which entry of an index names it. A call without any is `missing`. */
+  readonly from: 'session' | 'unfinished' | 'ended' | 'missing';
+  /** According to its entry. */
+  readonly endedAt?: number;
+}
+
+/** What is found under a name. */
+export interface FoundCall {
+  readonly call: StoredCall;
+  readonly endedAt: number | undefined;
+  readonly isDamaged: boolean;
+}
 
 export type Calls = AsyncIterable<NamedCall> | Iterable<NamedCall>;
 
-/** Calls that are examined in parallel: other work of the file system must not wait for all of them. */
-const concurrency = 32;
-
-/** Lists calls, the most recently written first. May omit a call that is written meanwhile. */
-export async function* newestCalls(root: string): AsyncGenerator<NamedCall> {
-  const names = await storedDirectories(root);
-  const dated = await lastValueFrom(
-    from(names).pipe(
-      mergeMap((name) => datedName(root, name), concurrency),
-      toArray(),
-    ),
-  );
-  yield* dated.flatMap((it) => it ?? []).sort((a, b) => b.at - a.at);
+export interface ListOptions {
+  readonly laterSegments: LaterSegments;
+  readonly leaseMs: number;
+  /** The sizes of the pages; the last one is that of all others. */
+  readonly pages: readonly number[];
+  readonly isShown: (named: NamedCall, found: FoundCall | undefined) => Promise<boolean>;
+  /** Whether a call matches the query. */
+  readonly matches: (found: FoundCall) => boolean;
 }
-
-const datedName = async (root: string, name: string) => {
-  const path = join(root, name);
-  // An unreadable call is handled when it is listed.
-  const last = (await segmentNumbers(path).catch(() => [0])).at(-1);
-  if (last === undefined) return undefined;
-  const found = await statIfExists(last === 0 ? path : segmentPath(path, last));
-  return found && { name, at: found.mtimeMs };
-};
 
 /** Reads calls in the given order, page by page. */
 export async function* listCalls(
   root: string,
   calls: Calls,
-  laterSegments: LaterSegments,
-  leaseMs: number,
-  pageSize: number,
+  options: ListOptions,
 ): AsyncGenerator<readonly StoredCall[]> {
-  let named: NamedCall[] = [];
+  let [size = 0, ...sizes] = options.pages;
+  let page: NamedCall[] = [];
   const listed = async (): Promise<readonly StoredCall[]> => {
-    const listing = named.map((call) => listedCall(root, call, laterSegments, leaseMs));
-    named = [];
+    const listing = page.map((call) => shownCall(root, call, options));
+    page = [];
+    [size = size, ...sizes] = sizes;
     return (await Promise.all(listing)).flatMap((call) => call ?? []);
   };
   for await (const call of calls) {
-    if (named.push(call) === pageSize) yield await listed();
+    if (page.push(call) === size) yield await listed();
   }
   yield await listed();
 }
 
-/** Reading a damaged call errors; a list shows it without its records, and the other calls as usual. */
-const listedCall = async (
+const shownCall = async (
   root: string,
-  { name, place }: NamedCall,
-  laterSegments: LaterSegments,
-  leaseMs: number,
+  named: NamedCall,
+  options: ListOptions,
 ): Promise<StoredCall | undefined> => {
+  const { place } = named;
+  const found = await foundCall(root, named.name, options);
+  if (!(await options.isShown(named, found)) || found === undefined) return undefined;
+  return options.matches(found)
+    ? { ...found.call, ...(place !== undefined && { place }) }
+    : undefined;
+};
+
+/** Reading a damaged call errors; a list shows it without its records, and the other calls as usual. */
+const foundCall = async (
+  root: string,
+  name: string,
+  { laterSegments, leaseMs }: ListOptions,
+): Promise<FoundCall | undefined> => {
   const path = join(root, name);
   const isOpen = await isLocked(`${path}.lock`, leaseMs).catch(() => false);
   try {
-    const call = await callIn(path, laterSegments);
+    const ends = await readEnds(path, laterSegments);
     // A process that crashed before its first record may have left an empty segment.
-    return call === undefined || (call.first === undefined && !isOpen)
-      ? undefined
-      : { ...call, ...(place !== undefined && { place }), isOpen };
+    if (ends === undefined || (ends.first === undefined && !isOpen)) return undefined;
+    const { first, last, ...call } = ends;
+    const records = first && last && { first: undated(first), last: undated(last) };
+    const end = endedAt(call.callId, last);
+    return { call: { ...call, ...records, isOpen }, endedAt: end, isDamaged: false };
   } catch (error) {
     if (!isOfOneCall(error)) throw error;
     const callId = parseStoredName(name) ?? (await idInHeads(path));
+    if (callId === undefined) return undefined;
     const { mtimeMs: at } = await stat(path);
-    return callId === undefined ? undefined : { callId, createdAt: at, updatedAt: at, isOpen };
+    const call = { callId, createdAt: at, updatedAt: at, isOpen };
+    return { call, endedAt: undefined, isDamaged: true };
   }
 };
 
@@ -98,62 +111,4 @@ const idInHeads = async (path: string): Promise<string | undefined> => {
   return undefined;
 };
 
-const callIn = async (
-  directory: string,
-  laterSegments: LaterSegments,
-): Promise<Omit<StoredCall, 'isOpen'> | undefined> => {
-  const segments = await laterSegments(directory, 0);
-  const [segment] = segments;
-  if (segment === undefined) return undefined;
-  const { callId, at } = segment;
-  const first = await firstRecord(directory, laterSegments);
-  const last = await lastRecord(directory, segments);
-  if (first === undefined || last === undefined) return { callId, createdAt: at, updatedAt: at };
-  const dates = { createdAt: first.at, updatedAt: last.at };
-  return { callId, ...dates, first: undated(first), last: undated(last) };
-};
-
-export const undated = ({ at: _, ...record }: DatedRecord): StoredRecord => record;
-
-const firstRecord = async (
-  directory: string,
-  laterSegments: LaterSegments,
-): Promise<DatedRecord | undefined> => {
-  for await (const { records } of readCall(directory, beginning, laterSegments)) return records[0];
-  return undefined;
-};
-
-const lastRecord = async (
-  directory: string,
-  segments: readonly Segment[],
-): Promise<DatedRecord | undefined> => {
-  for (const { number, start } of [...segments].reverse()) {
-    const file = await tryOpen(segmentPath(directory, number));
-    if (file === undefined) return undefined;
-    try {
-      const end = endIn(segments, number) ?? (await file.stat()).size;
-      for (let size = 64 * 1024; end > start; size *= 4) {
-        const from = Math.max(start, end - size);
-        const buffer = Buffer.allocUnsafe(end - from);
-        const { bytesRead } = await file.read({ buffer, position: from });
-        const record = lastIn(buffer.subarray(0, bytesRead));
-        if (record !== undefined) return record;
-        if (from === start) break;
-      }
-    } finally {
-      await file.close();
-    }
-  }
-  return undefined;
-};
-
-/** The last record of the last complete batch. The first line may be cut off at its beginning, and is then skipped. */
-const lastIn = (bytes: Buffer): DatedRecord | undefined => {
-  for (let end = bytes.lastIndexOf('\n'); end >= 0;) {
-    const start = end === 0 ? 0 : bytes.lastIndexOf('\n', end - 1) + 1;
-    const value = readLine('record', bytes.subarray(start, end));
-    if (value !== undefined && value['more'] !== true) return recordIn(value);
-    end = start - 1;
-  }
-  return undefined;
-};
+export const undated = ({ at: _, ends: __, ...record }: DatedRecord): StoredRecord => record;

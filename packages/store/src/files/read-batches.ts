@@ -5,6 +5,8 @@ import { lineEnd } from './segments.js';
 export interface DatedRecord extends StoredRecord {
   /** When it was recorded, in milliseconds since the epoch. */
   readonly at: number;
+  /** When the call ended, in whole milliseconds, if it had with this record. Later records of its end repeat that time. */
+  readonly ends?: number | undefined;
 }
 
 /** How far a call has been read. */
@@ -31,9 +33,9 @@ export interface Batches {
 /** Writes a batch, which is atomic: every line but the last has `more: true`. */
 export const writeBatch = (records: readonly DatedRecord[]): string =>
   records
-    .map(({ position, kind, name, seq, at, text }, index) => {
+    .map(({ position, kind, name, seq, at, ends, text }, index) => {
       const more = index < records.length - 1 ? { more: true } : {};
-      return writeLine('record', { position, kind, name, seq, at, ...more, text });
+      return writeLine('record', { position, kind, name, seq, at, ends, ...more, text });
     })
     .join('');
 
@@ -64,13 +66,13 @@ export const batchesIn = (bytes: Buffer, from: Cursor): Batches => {
 
 /** The record in a line; undefined if the line is not a record. */
 export const recordIn = (value: Readonly<Record<string, unknown>>): DatedRecord | undefined => {
-  const { position, kind, name, seq, at, text } = value;
+  const { position, kind, name, seq, at, ends, text } = value;
   return (kind === 'step' || kind === 'event') &&
     typeof position === 'number' &&
     typeof name === 'string' &&
     typeof seq === 'number' &&
     typeof at === 'number' &&
     typeof text === 'string'
-    ? { position, kind, name, seq, at, text }
+    ? { position, kind, name, seq, at, text, ...(typeof ends === 'number' && { ends }) }
     : undefined;
 };

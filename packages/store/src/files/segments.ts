@@ -80,7 +80,7 @@ export const hasLine = (kind: LineKind, bytes: Buffer): boolean => {
 
 export const lineEnd = 0x0a;
 
-const headIn = (path: string, line: Buffer): SegmentHead | undefined => {
+export const headIn = (path: string, line: Buffer): SegmentHead | undefined => {
   const value = readHead(path, line);
   if (value === undefined) return undefined;
   const { callId, after, ends, at } = value;

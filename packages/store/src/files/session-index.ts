@@ -4,21 +4,29 @@ import { join } from 'node:path';
 import { sessionIn, type StoredCall } from '@millrace/core/journal';
 import { storedName } from '../stored-name.js';
 import type { Staging } from './staging.js';
-import { isNotFound, readNames } from './file-system.js';
+import { ifMissing, isNotFound, readNames } from './file-system.js';
 import type { NamedCall } from './list-calls.js';
 import { makeUnsynced, syncDirectories } from './make-directory.js';
 
 /**
  * The index of calls by session: an empty file `.sessions/<session>/<place>.<call>` for each call. It is created before
- * the first record of the call and deleted before the call, so every call has one. An entry without a call is ignored.
+ * the first record of the call and deleted after the call, so every call has one. An entry without a call is ignored.
  */
 export interface SessionIndex {
   /** Adds a call that a session starts. */
   add(sessionId: string, callId: string): Promise<void>;
   /** The calls of a session, newest first. */
-  of(sessionId: string): Promise<readonly Required<NamedCall>[]>;
-  forget(call: StoredCall): Promise<void>;
+  of(sessionId: string): Promise<readonly SessionEntry[]>;
+  /** Deletes the entries of calls, by the names of their directories. */
+  forget(sessionId: string, names: ReadonlySet<string>): Promise<void>;
 }
+
+interface SessionEntry extends NamedCall {
+  readonly place: number;
+}
+
+/** The directory of the index. */
+export const sessionsName = '.sessions';
 
 /** `list` lists all calls, to build an index that is missing. */
 export const createSessionIndex = (
@@ -26,18 +34,20 @@ export const createSessionIndex = (
   staging: Staging,
   list: () => AsyncIterable<readonly StoredCall[]>,
 ): SessionIndex => {
-  const indexRoot = join(root, '.sessions');
+  const indexRoot = join(root, sessionsName);
   const fill = async (made: string): Promise<void> => {
+    const directories = new Set<string>();
     for await (const calls of list()) {
-      for (const call of calls) {
-        const sessionId = sessionOf(call);
+      for (const { callId, createdAt, first } of calls) {
+        const sessionId = sessionIn(callId, [first]);
         if (sessionId === undefined) continue;
         const directory = join(made, storedName(sessionId));
         await makeUnsynced(directory);
-        await write(directory, storedName(call.callId), Math.floor(call.createdAt));
-        await syncDirectories(directory);
+        directories.add(directory);
+        await write(directory, storedName(callId), Math.floor(createdAt));
       }
     }
+    for (const directory of directories) await syncDirectories(directory);
     await syncDirectories(made);
   };
   const directoryOf = async (sessionId: string): Promise<string> => {
@@ -62,12 +72,11 @@ export const createSessionIndex = (
       });
     },
     of: async (sessionId) => entriesIn(await directoryOf(sessionId)),
-    forget: async (call) => {
-      const sessionId = sessionOf(call);
-      if (sessionId === undefined) return;
-      const directory = await directoryOf(sessionId);
+    forget: async (sessionId, names) => {
+      const directory = join(indexRoot, storedName(sessionId));
       for (const { name, place } of await entriesIn(directory)) {
-        if (name === storedName(call.callId)) await unlink(join(directory, `${place}.${name}`));
+        if (names.has(name))
+          await ifMissing(unlink(join(directory, `${place}.${name}`)), undefined);
       }
       // Fails if the session has other calls.
       await rmdir(directory).catch(() => undefined);
@@ -75,15 +84,13 @@ export const createSessionIndex = (
   };
 };
 
-const sessionOf = ({ callId, first }: StoredCall): string | undefined => sessionIn(callId, [first]);
-
 const write = (directory: string, name: string, place: number): Promise<void> =>
   writeFile(join(directory, `${place}.${name}`), '', { mode: 0o600 });
 
-const entriesIn = async (directory: string): Promise<readonly Required<NamedCall>[]> =>
+const entriesIn = async (directory: string): Promise<readonly SessionEntry[]> =>
   (await readNames(directory))
-    .map((file) => {
+    .map((file): SessionEntry => {
       const end = file.indexOf('.');
-      return { name: file.slice(end + 1), place: Number(file.slice(0, end)) };
+      return { name: file.slice(end + 1), place: Number(file.slice(0, end)), from: 'session' };
     })
     .sort((a, b) => b.place - a.place);
