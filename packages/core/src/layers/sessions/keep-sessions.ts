@@ -75,7 +75,8 @@ export interface KeepSessionsOptions {
 
 /**
  * Persists the sessions of an agent in a store. A memory holds the messages of open sessions only, and needs
- * `replace$`, else it is a `config` error. If several processes use one session, the first to save wins, and the others get a `conflict`.
+ * `replace$`, else it is a `config` error. If several processes use one session, the first to save wins, and the others get a `conflict`,
+ * which names their calls: close the session, open it again and resume it.
  */
 export const keepSessions = <Output, Run extends AnyRun>(
   agent: Agent<Output, Run>,

@@ -21,6 +21,7 @@ import { holdAsyncContext, restoreAsyncContext } from '../../flow/async-context.
 import { isMillraceError, MillraceError } from '../../values/errors.js';
 import type { Session } from './sessions.js';
 import type { SessionState, SessionStore, StoredSession } from './session-state.js';
+import { isRecord } from '../../values/json.js';
 import { stateVersion } from './session-state.js';
 import { contained, failAs } from '../../flow/contained.js';
 import { createSemaphore } from '../traffic/limit-concurrency.js';
@@ -49,6 +50,8 @@ export const createOpenSessions = (
 ): ((session: Session) => Observable<OpenSession>) => {
   const open = new Map<string, Observable<OpenSession>>();
   const opened = new Map<string, { readonly opened: OpenSession; readonly session: Session }>();
+  /** Sessions that another process has saved or removed since they were opened. */
+  const outdated = new Set<string>();
   const openOnce$ = (session: Session): Observable<OpenSession> => {
     const { id } = session;
     const known = open.get(id);
@@ -56,9 +59,10 @@ export const createOpenSessions = (
     const again$ = defer(() => openOnce$(session));
     if (closing$ !== undefined) return concat(closing$.pipe(ignoringErrors), again$);
     if (known !== undefined) return known;
-    const onEnd = (): void => {
+    const onEnd = (why?: 'closed' | 'conflict'): void => {
       open.delete(id);
       opened.delete(id);
+      if (why === 'conflict') outdated.add(id);
     };
     const opening$ = defer(() => store.load$(id)).pipe(
       contained(),
@@ -66,14 +70,20 @@ export const createOpenSessions = (
       failAs('store', `The state of the session '${id}' could not be loaded`),
       concatMap((stored) => {
         const opened = createOpenSession(store, saving, stored, idling, onEnd);
-        return stored === undefined
-          ? [opened]
-          : session.loadState$(stored.state).pipe(
-              endWith(undefined),
-              map(() => opened),
-            );
+        const state = stored?.state ?? (outdated.has(id) ? emptyState : undefined);
+        const loaded$ = state === undefined ? EMPTY : session.loadState$(state);
+        return loaded$.pipe(
+          endWith(undefined),
+          map(() => opened),
+        );
       }),
-      tap({ next: (handle) => opened.set(id, { opened: handle, session }), error: onEnd }),
+      tap({
+        next: (handle) => {
+          outdated.delete(id);
+          opened.set(id, { opened: handle, session });
+        },
+        error: () => onEnd(),
+      }),
       share({
         connector: () => new ReplaySubject<OpenSession>(1),
         resetOnComplete: false,
@@ -107,7 +117,7 @@ const createOpenSession = (
   { track$ }: PendingWork,
   stored: StoredSession | undefined,
   { idleMs, now }: IdleOptions,
-  onEnd: () => void,
+  onEnd: (why: 'closed' | 'conflict') => void,
 ): OpenSession => {
   let users = 0;
   let usedAt = now();
@@ -123,10 +133,11 @@ const createOpenSession = (
       );
     });
   let version = stored?.version;
+  let savedCalls = endedCallsIn(stored?.state);
   let status: 'open' | 'closed' | 'conflict' = 'open';
   const markEnded = (why: 'closed' | 'conflict'): void => {
     status = why;
-    onEnd();
+    onEnd(why);
   };
   const assertOpen = (): void => {
     if (status !== 'open') throw notOpen(status);
@@ -138,19 +149,26 @@ const createOpenSession = (
   const save$ = (session: Session): Observable<number> =>
     track$(
       saves.hold$(() => {
-        assertOpen();
+        if (status === 'closed') throw notOpen(status);
         return session.saveState$().pipe(
-          concatMap((state) => store.save$(session.id, state, version)),
-          contained(),
-          take(1),
-          failAs('store', `The state of the session '${session.id}' could not be saved`),
-          tap({
-            next: (saved) => {
-              version = saved;
-            },
-            error: (error: unknown) => {
-              if (isMillraceError(error) && error.code === 'conflict') markEnded('conflict');
-            },
+          concatMap((state) => {
+            const calls = endedCallsIn(state);
+            const unsaved = calls.filter((callId) => !savedCalls.includes(callId));
+            if (status === 'conflict') throw conflictOf(session.id, unsaved);
+            return defer(() => store.save$(session.id, state, version)).pipe(
+              contained(),
+              take(1),
+              failAs('store', `The state of the session '${session.id}' could not be saved`),
+              tap((saved) => {
+                version = saved;
+                savedCalls = calls;
+              }),
+              catchError((error: unknown) => {
+                if (!isMillraceError(error) || error.code !== 'conflict') throw error;
+                if (status === 'open') markEnded('conflict');
+                throw conflictOf(session.id, unsaved, error);
+              }),
+            );
           }),
         );
       }),
@@ -206,7 +224,46 @@ const notOpen = (why: 'closed' | 'conflict'): MillraceError =>
     : new MillraceError(
         'conflict',
         'Another process has saved the session. Open it again to continue with its current state.',
+        { userMessage: changedElsewhere },
       );
+
+/** The calls of a state of which it contains all. */
+const endedCallsIn = (state: unknown): readonly string[] => {
+  const { lastCall, earlierCalls } = isRecord(state) ? state : {};
+  const earlier: readonly unknown[] = Array.isArray(earlierCalls) ? earlierCalls : [];
+  return [...earlier, lastCall].flatMap((call) =>
+    isRecord(call) && call['hasEnded'] === true && typeof call['callId'] === 'string'
+      ? [call['callId']]
+      : [],
+  );
+};
+
+const conflictOf = (
+  sessionId: string,
+  unsaved: readonly string[],
+  cause?: MillraceError,
+): MillraceError => {
+  const calls = unsaved.map((callId) => `'${callId}'`).join(', ');
+  const isOne = unsaved.length === 1;
+  const why = `another process has saved the session '${sessionId}' meanwhile`;
+  return unsaved.length === 0
+    ? new MillraceError(
+        'conflict',
+        `The session is not saved: ${why}. Open it again to continue with its current state.`,
+        { cause, userMessage: changedElsewhere },
+      )
+    : new MillraceError(
+        'conflict',
+        `The ${isOne ? 'call' : 'calls'} ${calls} ended, but ${why}. Do not repeat ${isOne ? 'it' : 'them'}: open the session again and call resume(), which adds ${isOne ? 'it' : 'them'} to the conversation.`,
+        {
+          cause,
+          userMessage:
+            'Your request was completed, but the conversation was changed elsewhere meanwhile. Load it again.',
+        },
+      );
+};
+
+const changedElsewhere = 'The conversation has changed. Load it again.';
 
 export interface PendingWork {
   readonly track$: <T>(work$: Observable<T>) => Observable<T>;

@@ -6,43 +6,31 @@ import {
   concatMap,
   defer,
   EMPTY,
-  filter,
   first,
   ignoreElements,
   lastValueFrom,
   map,
-  mergeMap,
-  reduce,
-  takeWhile,
-  tap,
   throwError,
-  toArray,
 } from 'rxjs';
 import type { Agent } from '../../agent.js';
 import { MillraceError, misuse, toMillraceError } from '../../values/errors.js';
-import { listed$, type ReadableCall } from '../../journal/call-summary.js';
-import {
-  type StoreOfCalls,
-  type CallStoreDriver,
-  type StoredRecord,
-  isStoreOfCalls,
-  notStored,
-} from '../../journal/call-store-driver.js';
+import { type StoreOfCalls, isStoreOfCalls } from '../../journal/call-store-driver.js';
 import type { Session } from './sessions.js';
 import { toState } from './read-state.js';
-import { callsIn, type EarlierCall, maxEarlierCalls, type SessionState } from './session-state.js';
+import type { SessionState } from './session-state.js';
 import { afterCall, afterLateCall } from './state-after-events.js';
-import type { AgentEvent } from '../../events.js';
 import {
-  type CallRecord,
-  callStep,
-  damagedCall,
-  readCallRecord,
-  isQueueRecord,
-  queueStep,
-} from '../../journal/call-record.js';
-import { records$ } from '../../journal/call-store.js';
-import { isEnd, parsedText, sessionChanges, storedEvent } from '../../journal/record-json.js';
+  forgetsCalls,
+  isHeld$,
+  isSaved,
+  knownCall,
+  type RecordedCall,
+  recordedCall$,
+  type UnsavedCall,
+  unsavedCalls$,
+} from './unsaved-calls.js';
+import type { AgentEvent } from '../../events.js';
+import { sessionChanges } from '../../journal/record-json.js';
 import { checkCallOptions } from '../../call/call-options.js';
 import { type Journal, journalRules, type ResumeOptions } from '../../journal/journal.js';
 import type { Reply } from '../../values/reply.js';
@@ -63,56 +51,112 @@ export const resumeSession$ = <Seen>(
   if (callId !== undefined) return resumeCall$(resuming, callId);
   return resuming.session.saveState$().pipe(
     concatMap((state) => unsavedCalls$(resuming, state)),
-    concatMap((call) => resumeCall$(resuming, call.callId, call.status)),
+    concatMap((call) => resumeUnsaved$(resuming, call)),
   );
 };
+
+const resumeUnsaved$ = <Seen>(
+  resuming: UnsavedCalls<Seen>,
+  call: UnsavedCall,
+): Observable<Seen> => {
+  const resume$ = defer(() => resumeCall$(resuming, call.callId, call)).pipe(
+    catchError((cause: unknown) => {
+      const error = toMillraceError(cause);
+      return concat(
+        call.isLate ? leftAfter$(resuming, call.callId, error) : EMPTY,
+        throwError(() => error),
+      );
+    }),
+  );
+  if (call.status !== 'running') return resume$;
+  // Its own process saves it, or is told that it could not.
+  return isHeld$(resuming.calls.driver, call.callId).pipe(
+    concatMap((isHeld) => (isHeld ? EMPTY : resume$)),
+  );
+};
+
+/** A late call that cannot be resumed is reported once: it must not keep those after it from being resumed. */
+const leftAfter$ = <Seen>(
+  resuming: UnsavedCalls<Seen>,
+  callId: string,
+  { code }: MillraceError,
+): Observable<never> =>
+  resuming.session.saveState$().pipe(
+    concatMap((state) => {
+      const isLeft = unresumableCodes.includes(code) && knownCall(state, callId) === undefined;
+      return isLeft ? added$(resuming, callId, [], afterLateCall) : EMPTY;
+    }),
+  );
+
+const unresumableCodes: readonly string[] = ['invalidResume', 'invalidState', 'config'];
+
+/** Adds the recorded changes of a call to the session, as it is by then, and saves it. */
+const added$ = <Seen>(
+  { session, save$ }: UnsavedCalls<Seen>,
+  callId: string,
+  changes: RecordedCall['changes'],
+  after: typeof afterCall,
+): Observable<never> =>
+  session
+    .saveState$()
+    .pipe(
+      concatMap((state) =>
+        concat(
+          session.loadState$(toState(after(state, changes, { sessionId: session.id, callId }))),
+          save$.pipe(ignoreElements()),
+        ),
+      ),
+    );
 
 const resumeCall$ = <Seen>(
   resuming: UnsavedCalls<Seen>,
   callId: string,
-  status?: ReadableCall['status'],
+  unsaved?: UnsavedCall,
 ): Observable<Seen> => {
-  const { agent, session, calls, save$, continue$, continueAndSave$ } = resuming;
-  const addMissing$ = (
-    state: SessionState,
+  const { agent, session, calls, continue$, continueAndSave$ } = resuming;
+  const addTo$ = (
     { changes }: RecordedCall,
-    after = afterCall,
-  ): Observable<never> =>
-    concat(
-      session.loadState$(toState(after(state, changes, { sessionId: session.id, callId }))),
-      save$.pipe(ignoreElements()),
-    );
-  const addUnsaved$ = (state: SessionState, recorded: RecordedCall): Observable<never> =>
+    { isLate }: Pick<UnsavedCall, 'isLate'>,
+  ): Observable<never> => added$(resuming, callId, changes, isLate ? afterLateCall : afterCall);
+  const addAsked$ = (state: SessionState, recorded: RecordedCall): Observable<never> =>
     unsavedCalls$(resuming, state).pipe(
-      first(({ callId: unsaved }) => unsaved === callId, undefined),
-      concatMap((next) => {
-        if (next !== undefined) return addMissing$(state, recorded);
+      first((call) => call.callId === callId, undefined),
+      concatMap((found) => {
+        if (found !== undefined) return addTo$(recorded, found);
         // A forgotten call must not be added twice.
-        return forgetsCalls(state) ? EMPTY : addMissing$(state, recorded, afterLateCall);
+        return forgetsCalls(state) ? EMPTY : addTo$(recorded, { isLate: true });
       }),
     );
   return recordedCall$(calls.driver, callId).pipe(
     concatMap((recorded) => {
       assertOwn(session.id, agent.name, callId, recorded);
-      if (!recorded.hadTurn) return status === undefined ? continue$(callId) : EMPTY;
-      if (!recorded.hasEnded && status !== 'failed') return continueAndSave$(callId);
+      const { hadTurn, hasEnded, hasFailed, changes } = recorded;
+      if (!hadTurn) return unsaved === undefined ? continue$(callId) : EMPTY;
+      if (unsaved !== undefined && isOver(unsaved, hasFailed)) {
+        // Messages that a failed call stored belong to the session.
+        const isChanged = changes.some(({ type }) => sessionChanges.has(type));
+        return isChanged ? addTo$(recorded, unsaved) : EMPTY;
+      }
+      if (!hasEnded) return continueAndSave$(callId);
       return session.saveState$().pipe(
-        concatMap((state) => {
-          // Messages that a failed call stored belong to the session.
-          if (!recorded.hasEnded) {
-            const isChanged = recorded.changes.some(({ type }) => sessionChanges.has(type));
-            return isChanged ? addMissing$(state, recorded) : EMPTY;
-          }
-          const add$ = status === undefined ? addUnsaved$ : addMissing$;
-          return concat(
-            isSaved(state, callId) ? EMPTY : add$(state, recorded),
+        concatMap((state) =>
+          concat(
+            isSaved(state, callId)
+              ? EMPTY
+              : unsaved === undefined
+                ? addAsked$(state, recorded)
+                : addTo$(recorded, unsaved),
             defer(() => continue$(callId)),
-          );
-        }),
+          ),
+        ),
       );
     }),
   );
 };
+
+/** Whether a call has failed: it is resumed only by its id. */
+const isOver = ({ status }: UnsavedCall, hasFailed: boolean): boolean =>
+  status === 'failed' || (status === 'running' && hasFailed);
 
 const assertOwn = (
   sessionId: string,
@@ -128,114 +172,6 @@ const assertOwn = (
     `The call '${callId}' belongs to the agent '${record.agent}', ${owner}, but this is the session '${sessionId}' of '${agentName}'. Open the session that it belongs to.`,
   );
 };
-
-const isSaved = (state: SessionState, callId: string): boolean =>
-  knownCall(state, callId)?.hasEnded ??
-  [...state.messages, ...(state.branches ?? []).map(({ message }) => message)].some(
-    ({ id }) => id.startsWith(`${callId}/`) && ownMessageId.test(id.slice(callId.length)),
-  );
-
-const ownMessageId = /^\/(?:input\/[^/]+|[^/]+(?:\/(?:tools|results))*)$/u;
-
-const forgetsCalls = ({ earlierCalls = [] }: SessionState): boolean =>
-  earlierCalls.length >= maxEarlierCalls;
-
-const knownCall = (state: SessionState, callId: string): EarlierCall | undefined =>
-  callsIn(state).find((call) => call.callId === callId);
-
-const unsavedCalls$ = (
-  { agent, session, calls }: Pick<UnsavedCalls<unknown>, 'agent' | 'session' | 'calls'>,
-  state: SessionState,
-): Observable<ReadableCall> =>
-  defer(() => {
-    const isLast = ({ callId }: ReadableCall): boolean => state.lastCall?.callId === callId;
-    const known = callsIn(state);
-    const ended = known.findLastIndex(({ hasEnded }) => hasEnded);
-    // Of calls that stopped together, the later ones waited for the earlier.
-    const stoppedTogether = new Set(known.slice(ended + 1).map(({ callId }) => callId));
-    let isKnown = false;
-    const isAbandoned = ({ callId }: ReadableCall): boolean =>
-      isKnown && !stoppedTogether.has(callId);
-    return listed$(calls.driver, { sessionId: session.id }).pipe(
-      mergeMap(([call, { place = call.createdAt }]) =>
-        call.status !== 'unreadable' && call.sessionId === session.id && call.agent === agent.name
-          ? [{ call, place }]
-          : [],
-      ),
-      // Calls abandoned before a known call stay abandoned.
-      takeWhile(({ call }) => stoppedTogether.size > 0 || !isAbandoned(call)),
-      filter(({ call }) => !isAbandoned(call)),
-      tap(({ call }) => {
-        stoppedTogether.delete(call.callId);
-        isKnown ||= isLast(call) || isSaved(state, call.callId);
-        if (knownCall(state, call.callId)?.hasEnded === true) stoppedTogether.clear();
-      }),
-      filter(({ call }) => {
-        // The journal of a saved call may lack its end.
-        if (isSaved(state, call.callId)) return isLast(call) && call.status === 'unfinished';
-        // A failed call is over, and its messages are saved.
-        return knownCall(state, call.callId) === undefined || call.status !== 'failed';
-      }),
-      toArray(),
-      mergeMap((found) => found.sort((a, b) => a.place - b.place)),
-      map(({ call }) => call),
-    );
-  });
-
-interface RecordedCall {
-  readonly record: CallRecord;
-  readonly changes: readonly AgentEvent[];
-  readonly hasEnded: boolean;
-  readonly hadTurn: boolean;
-}
-
-const recordedCall$ = (driver: CallStoreDriver, callId: string): Observable<RecordedCall> =>
-  records$(driver, callId).pipe(
-    reduce<StoredRecord, RecordsFound>(
-      (found, record) => {
-        if (record.kind === 'event') {
-          if (relevantEvents.has(record.name)) found.events.push(record);
-          return found;
-        }
-        found.hasSteps = true;
-        // A later step shows that the call was resumed after an apparent end.
-        found.eventsAtLastStep = found.events.length;
-        if (record.name === `${callId}/${callStep}`) found.first ??= record;
-        if (record.name === `${callId}/${queueStep}`) found.hadTurn = !wasInterrupted(record);
-        return found;
-      },
-      { first: undefined, events: [], eventsAtLastStep: 0, hasSteps: false, hadTurn: true },
-    ),
-    map(({ first, events, eventsAtLastStep, hasSteps, hadTurn }) => {
-      if (first === undefined) throw hasSteps ? damagedCall(callId) : notStored(callId);
-      const what = `The first record of the call '${callId}'`;
-      const record = readCallRecord(callId, parsedText(what, first.text));
-      const changes = events.map((record) => storedEvent(callId, record));
-      const isReplied = (event: AgentEvent): boolean =>
-        event.type === 'postCall' && isEnd(event, callId);
-      return {
-        record,
-        changes,
-        hasEnded: changes.slice(eventsAtLastStep).some(isReplied),
-        hadTurn,
-      };
-    }),
-  );
-
-interface RecordsFound {
-  first: StoredRecord | undefined;
-  readonly events: StoredRecord[];
-  eventsAtLastStep: number;
-  hasSteps: boolean;
-  hadTurn: boolean;
-}
-
-const wasInterrupted = ({ name, text }: StoredRecord): boolean => {
-  const queued = parsedText(`The record of the step '${name}'`, text);
-  return isQueueRecord(queued) && queued.as === 'interrupted';
-};
-
-const relevantEvents: ReadonlySet<string> = new Set([...sessionChanges, 'postCall', 'error']);
 
 export const saveAfterStream =
   <T>(save$: Observable<unknown>): MonoTypeOperatorFunction<T> =>
@@ -273,9 +209,10 @@ const unsavedCodes: readonly string[] = ['busy', 'queueFull', 'conflict', 'store
 /** Resumes a session that was loaded in the state before a call: the process stopped before it saved the call. */
 export interface ResumableSession<out Output = unknown> {
   /**
-   * Adds the calls that the state of the session lacks, in order: continues those that stopped, and adds the messages
-   * of those that ended. Emits their replies, each once the session is saved. With an id, handles that call only and
-   * always emits its reply. Safe to repeat. Errors as `resume$` of a journal, and with `config` without one. Cold.
+   * Adds the calls that the state of the session lacks, after a crash or a conflict, in the order in which they began: continues those
+   * that stopped, and adds the messages of those that ended where these began, as a branch if the conversation has gone on. Leaves
+   * calls that another process runs to it. Emits their replies, each once the session is saved. With an id, handles that call
+   * only and always emits its reply. Safe to repeat. Errors as `resume$` of a journal, and with `config` without one. Cold.
    */
   resume$(callId?: string, options?: ResumeOptions): Observable<Reply<Output>>;
   /** As `resume$`, but emits the events of calls and sub-agents; completes once the session is saved. Cold. */

@@ -1,4 +1,4 @@
-import type { AgentEvent, EventOf } from '../../events.js';
+import type { AgentEvent, EventOf, StatePatch } from '../../events.js';
 import { isRecord } from '../../values/json.js';
 import { frozen } from '../../values/message.js';
 import { appendedTo, type Entry, type MessageTree, movedTo } from '../../values/message-tree.js';
@@ -80,7 +80,7 @@ export const afterEvent = (
     case 'messagesAppended':
       return withAppended(state, event);
     case 'headMoved':
-      return event.to === null ? state : withTree(state, movedTo(treeOfState(state), event.to));
+      return withHeadMoved(state, event);
     case 'stateChanged':
       return changed(state, event);
     case 'postCall': {
@@ -103,6 +103,12 @@ const withTree = ({ branches: _, ...state }: SessionState, tree: MessageTree): S
   ...state,
   ...storedTree(tree),
 });
+
+/** A head that has moved elsewhere meanwhile stays: the call is a branch. */
+const withHeadMoved = (state: SessionState, { from, to }: EventOf<'headMoved'>): SessionState => {
+  const tree = treeOfState(state);
+  return to === null || tree.head !== from ? state : withTree(state, movedTo(tree, to));
+};
 
 /** Messages after one that the state does not have are appended after its last one. */
 const withAppended = (
@@ -145,13 +151,21 @@ const changesApprovals = (event: AgentEvent): boolean =>
   event.type === 'stateChanged' && event.name === 'approvals';
 
 const changed = (state: SessionState, event: EventOf<'stateChanged'>): SessionState => {
-  const { name, state: now } = event;
-  if (name === 'groups' && isGroups(now)) return { ...state, groups: now };
+  const { name, state: now, patches } = event;
+  if (name === 'groups') return { ...state, groups: patched(state.groups, patches) };
   return name === 'approvals' && isApprovals(now) ? { ...state, approvals: now } : state;
 };
 
-const isGroups = (value: unknown): value is ToolGroupStates =>
-  isRecord(value) && Object.values(value).every((active) => typeof active === 'boolean');
+/** Groups that another call has changed meanwhile stay as they are. */
+const patched = (groups: ToolGroupStates, patches: readonly StatePatch[]): ToolGroupStates => {
+  const states = new Map(Object.entries(groups));
+  for (const { op, path, value } of patches) {
+    const name = String(path[0]);
+    if (op === 'remove') states.delete(name);
+    else if (typeof value === 'boolean') states.set(name, value);
+  }
+  return Object.fromEntries(states);
+};
 
 const isApprovals = (value: unknown): value is readonly PendingApproval[] =>
   Array.isArray(value) &&
