@@ -38,6 +38,11 @@ describe('run_javascript', () => {
     ['const a = [3, 1, 2]; a.toSorted()', '[ 1, 2, 3 ]'],
     ['Promise.resolve({ a: "😀 \\ud800" })', expect.stringMatching(/^\{ a: "😀 /u)],
     ['const x = await Promise.resolve(5); return x + 1', '6'],
+    ['const x = await Promise.resolve(5); x + 1', '6'],
+    ['await Promise.resolve([3])', '[ 3 ]'],
+    ['await 1; Promise.resolve(2)', '2'],
+    ['for (const x of [1, 2]) { await x; }', '2'],
+    ['await 1; const x = 5;', '1'],
   ])('%s', async (code, expected) => {
     expect(await run(code)).toMatchObject({ text: expected, isError: false });
   });

@@ -231,7 +231,7 @@ const resultOf = async (
     type: 'failure',
     text: show(error),
   });
-  const evaluated = evaluate(context, code);
+  const { evaluated, isAsync } = evaluate(context, code);
   if (evaluated.error !== undefined) return failure(evaluated.error);
   for (let round = 0; ; round += 1) {
     const jobs = context.runtime.executePendingJobs();
@@ -241,7 +241,7 @@ const resultOf = async (
     post({ type: 'calls', round, calls: asked });
     calls?.settle((await nextResults()).results);
   }
-  const state = context.getPromiseState(evaluated.value);
+  const state = stateOf(context, evaluated.value, isAsync);
   switch (state.type) {
     case 'fulfilled':
       return { type: 'result', text: show(state.value) };
@@ -255,13 +255,33 @@ const resultOf = async (
   }
 };
 
-/** Evaluates a script. Code with `await` or `return` at the top is the body of an async function instead. */
+/**
+ * Evaluates a script, which may have `await` at the top. Code with `return` at the top is the body of an async function
+ * instead.
+ */
 const evaluate = (context: QuickJSContext, code: string) => {
-  const isScript = context.evalCode(code, 'code.js', { compileOnly: true }).error === undefined;
+  const compiles = (text: string, flags?: number): boolean =>
+    context.evalCode(text, 'code.js', flags ?? { compileOnly: true }).error === undefined;
   const body = `(async () => {${code}\n})()`;
-  const isBody =
-    !isScript && context.evalCode(body, 'code.js', { compileOnly: true }).error === undefined;
-  return context.evalCode(isBody ? body : code, 'code.js');
+  const isScript = compiles(code);
+  const isAsync = !isScript && compiles(code, asyncScript | compileOnly);
+  const isBody = !isScript && !isAsync && compiles(body);
+  const evaluated = context.evalCode(
+    isBody ? body : code,
+    'code.js',
+    isAsync ? asyncScript : undefined,
+  );
+  return { evaluated, isAsync };
+};
+
+/** `JS_EVAL_FLAG_COMPILE_ONLY` and `JS_EVAL_FLAG_ASYNC` of quickjs.h: the latter returns a promise of `{ value }`. */
+const [compileOnly, asyncScript] = [1 << 5, 1 << 7];
+
+const stateOf = (context: QuickJSContext, value: QuickJSHandle, isAsync: boolean) => {
+  const state = context.getPromiseState(value);
+  return isAsync && state.type === 'fulfilled'
+    ? context.getPromiseState(context.getProp(state.value, 'value'))
+    : state;
 };
 
 const isTask = (value: unknown): value is SandboxTask =>
