@@ -55,12 +55,16 @@ export const directoryMissing = (directory: string): MillraceError =>
   );
 
 /** Rejects a path that is not a non-empty string, such as an environment variable that is not set. */
-export const checkDirectory = (owner: string, directory: unknown): void => {
+export const checkDirectory = (
+  owner: string,
+  directory: unknown,
+  wanted = "a directory, such as './data'",
+): void => {
   if (typeof directory === 'string' && directory !== '') return;
   const given = directory === '' ? 'an empty string' : String(directory);
   throw new MillraceError(
     'config',
-    `${owner} needs the path of a directory, such as './data', not ${given}. If it comes from an environment variable, set the variable or pass a default.`,
+    `${owner} needs the path of ${wanted}, not ${given}. If it comes from an environment variable, set the variable or pass a default.`,
   );
 };
 

@@ -31,7 +31,7 @@ export type SqliteMemoryOptions = Omit<StoredMemoryOptions, 'language'>;
  * recorded. Requires Node 22.13 or later, or the package `libsql`.
  */
 export const openSqlite = (path: string, options: SqliteOptions = {}): DatabaseStore => {
-  checkDirectory('openSqlite()', path);
+  checkDirectory('openSqlite()', path, "a file, such as './millrace.db'");
   checkOptions('openSqlite()', options, rules);
   const {
     leaseMs = 10_000,
