@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { interval, takeUntil, throwError, timer } from 'rxjs';
 import { closeStore } from '../close-store.test-support.js';
-import { openEmbedded } from '../embedded/open-embedded.js';
+import { openSqlite } from '../sqlite/open-sqlite.js';
 import type { DatabaseStore } from '../store.js';
 import { documentIndex } from './document-index.js';
 import type { IndexDocument } from './document-rows.js';
@@ -16,7 +16,7 @@ let directory: string;
 let store: DatabaseStore;
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'faults-'));
-  store = openEmbedded(directory, { onProgress: () => undefined });
+  store = openSqlite(join(directory, 'millrace.db'));
 });
 afterAll(async () => {
   await closeStore(store);

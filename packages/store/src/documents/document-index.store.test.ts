@@ -7,8 +7,8 @@ import type { RetrievedPassage } from '@millrace/core/retrieval';
 import fc from 'fast-check';
 import { defer, EMPTY, finalize, NEVER, of, take, throwError, type Observable } from 'rxjs';
 import { closeStore } from '../close-store.test-support.js';
-import { openEmbedded } from '../embedded/open-embedded.js';
 import { openFiles } from '../files/open-files.js';
+import { openSqlite } from '../sqlite/open-sqlite.js';
 import type { DatabaseStore } from '../store.js';
 import { documentIndex, type DocumentIndexOptions } from './document-index.js';
 import type { IndexDocument } from './document-rows.js';
@@ -21,7 +21,7 @@ let directory: string;
 let store: DatabaseStore;
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'documents-'));
-  store = openEmbedded(directory, { onProgress: () => undefined });
+  store = openSqlite(join(directory, 'millrace.db'));
 });
 afterAll(async () => {
   await closeStore(store);
@@ -82,16 +82,6 @@ describe('documentIndex', () => {
       'Call createAgent first.',
     ]);
     expect(texts(await last(index.retrieve$({ text: '水車' })))).toEqual(['東京の水車']);
-  });
-
-  it('stems words of another language', async () => {
-    const index = open({ language: 'german' });
-    await all(index.add$([documentOf('a', 'Die Mühlen mahlen langsam.')]));
-    expect(await last(index.retrieve$({ text: 'Was mahlt die Mühle?' }))).toHaveLength(1);
-    const name = nextName();
-    const wrong = documentIndex(store, { name, language: 'klingon' });
-    await expect(all(wrong.add$([mill]))).rejects.toMatchObject({ code: 'store' });
-    expect(await all(documentIndex(store, { name }).add$([mill]))).toHaveLength(1);
   });
 
   it('neither embeds nor writes what is unchanged, and replaces the chunks of what is not', async () => {
@@ -190,7 +180,7 @@ describe('documentIndex', () => {
     ]);
   });
 
-  it('refuses another embedder, its absence, other dimensions and another language', async () => {
+  it('refuses another embedder, its absence and other dimensions', async () => {
     const name = nextName();
     await all(documentIndex(store, { name, embedder: notingEmbedder() }).add$([mill]));
     const refusal = { code: 'config', message: expect.stringContaining(name) };
@@ -202,8 +192,6 @@ describe('documentIndex', () => {
     expect(await last(without.retrieve$({ text: 'gate' }))).toHaveLength(1);
     const longer = documentIndex(store, { name, embedder: notingEmbedder(() => [1, 2]) });
     await expect(all(longer.add$([bread]))).rejects.toThrow('10 dimensions, not of 2');
-    const german = documentIndex(store, { name, embedder: notingEmbedder(), language: 'german' });
-    await expect(last(german.retrieve$({ text: 'mill' }))).rejects.toMatchObject(refusal);
     expect(await last(without.sources$())).toEqual(['mill.md']);
   });
 
@@ -387,12 +375,13 @@ describe('documentIndex', () => {
 
   it('refuses stores without a database, options that cannot be, and a closed store', async () => {
     const files = openFiles(join(directory, 'files'));
-    expect(() => documentIndex(files as DatabaseStore)).toThrow('openEmbedded() or openPostgres()');
+    expect(() => documentIndex(files as DatabaseStore)).toThrow('openSqlite() or openPostgres()');
     const unnamed: object = { embedder: { embed$: () => EMPTY } };
     expect(() => documentIndex(store, unnamed)).toThrow('an id that names its model');
     expect(() => documentIndex(store, { name: '' })).toThrow('needs a name');
     expect(() => documentIndex(store, { language: "x'" })).toThrow('text search configuration');
-    const other = openEmbedded(join(directory, 'other'), { onProgress: () => undefined });
+    expect(() => documentIndex(store, { language: 'german' })).toThrow('only Postgres stems');
+    const other = openSqlite(join(directory, 'other.db'));
     const index = documentIndex(other);
     await closeStore(other);
     await expect(last(index.retrieve$({ text: 'mill' }))).rejects.toMatchObject({ code: 'store' });

@@ -25,7 +25,8 @@ import {
   scan,
   switchMap,
 } from 'rxjs';
-import { databases, type Row } from '../sql/sql.js';
+import { type DatabaseOfStore, databases } from '../databases.js';
+import type { Row } from '../sql/sql.js';
 import { numberIn } from '../sql/text.js';
 import type { DatabaseStore } from '../store.js';
 import { checkId } from '../stored-name.js';
@@ -36,29 +37,26 @@ import {
   type IndexDocument,
   passageOf,
 } from './document-rows.js';
-import {
-  type DocumentTables,
-  documentTables,
-  type IndexRow,
-  type Removal,
-} from './document-tables.js';
+import type { DocumentTables, IndexRow, Removal } from './document-tables.js';
 import { type IndexEmbedder, type StoredVector, vectors$ } from './embed-texts.js';
 import { checkSettings, differs, openIndex, type Settings } from './index-settings.js';
 import { pullGroups$ } from './pull-groups.js';
+import { sqlDocumentTables } from './sql-document-tables.js';
+import { sqliteDocumentTables } from './sqlite-document-tables.js';
 
 /** Options of `documentIndex`. */
 export interface DocumentIndexOptions {
   /** The name of the index; a store can have many. Default: `documents`. */
   readonly name?: string;
   /**
-   * Adds search by meaning, with pgvector. The index records its `id` and the length of its vectors. Default: full text
+   * Adds search by meaning; on a server, with pgvector. The index records its `id` and the length of its vectors. Default: full text
    * search only.
    */
   readonly embedder?: IndexEmbedder;
   /** The minimum cosine similarity of query and chunk in search by meaning, from 0 to 1. Default: 0.3. */
   readonly threshold?: number;
   /**
-   * The Postgres text search configuration that stems words, such as `german`. Default: none, words are found in their
+   * On Postgres: the text search configuration that stems words, such as `german`. Default: none, words are found in their
    * English forms.
    */
   readonly language?: string;
@@ -115,14 +113,14 @@ export const documentIndex = (
   if (database === undefined) {
     throw new MillraceError(
       'config',
-      'documentIndex() takes a store that openEmbedded() or openPostgres() has opened.',
+      'documentIndex() takes a store that openSqlite() or openPostgres() has opened.',
     );
   }
   checkOptions('documentIndex()', options, rules);
   const { name = 'documents', embedder, threshold = 0.3, language } = options;
   checkId('An index of documents', name, 'config', 'a name');
   const { batchSize = 64, embedderMs = 30_000 } = options;
-  const tables = documentTables(database.sql, name, language);
+  const tables = tablesIn(database, name, language);
   const settings: Settings = { name, embedder, language };
   const limits = { embedderMs, scheduler: database.scheduler };
   return {
@@ -189,6 +187,19 @@ const queryRules: Readonly<Record<keyof RetrievalQuery, Rule>> = {
 };
 
 type Limits = Parameters<typeof vectors$>[2];
+
+const tablesIn = (
+  database: DatabaseOfStore,
+  name: string,
+  language: string | undefined,
+): DocumentTables => {
+  if ('sql' in database) return sqlDocumentTables(database.sql, name, language);
+  if (language === undefined) return sqliteDocumentTables(database.sqlite, name);
+  throw new MillraceError(
+    'config',
+    `documentIndex(): only Postgres stems words of a language. Omit 'language', or open the store with openPostgres().`,
+  );
+};
 
 const withIndex$ = <T>(
   tables: DocumentTables,
@@ -331,7 +342,7 @@ const queryVector$ = (
     report?.(`Only words were searched: ${why}`);
     return of(undefined);
   };
-  if (!index.sql.hasVectors) return onlyWords('the database has no pgvector extension.');
+  if (!index.hasVectors) return onlyWords('the database has no pgvector extension.');
   return vectors$(embedder, [endsOf(text)], limits).pipe(
     map(([vector]) => {
       if (vector?.dimensions === index.dimensions) return vector;

@@ -4,7 +4,7 @@ import type { RetrievedPassage } from '@millrace/core/retrieval';
 import { lookUpForm, termsIn } from '@millrace/core/search';
 import { isRecord } from '@millrace/core/values';
 import type { Row } from '../sql/sql.js';
-import { numberIn, textIn, toSqlText } from '../sql/text.js';
+import { numberIn, textIn } from '../sql/text.js';
 import { checkId, storedName } from '../stored-name.js';
 
 /** A part of a document, which is the unit of search. */
@@ -108,39 +108,34 @@ const maxTitle = 1_000;
 export const embeddedText = ({ title, text }: ChunkRow): string =>
   (title === '' ? text : `${title}\n${text}`).slice(0, 8_000);
 
-/** The columns of chunks, for `unnest`. */
-export const chunkColumns = (chunks: readonly ChunkRow[]): readonly (readonly unknown[])[] => [
-  chunks.map(({ source }) => toSqlText(source)),
-  chunks.map(({ title }) => toSqlText(title)),
-  chunks.map(({ text }) => toSqlText(text)),
-  chunks.map(({ span }) => span.from),
-  chunks.map(({ span }) => span.to),
-  chunks.map(({ span }) => span.line),
-  chunks.map(wordsOf),
-];
-
-/** A `tsvector` of the words in their English forms; those of the title count more. */
-const wordsOf = ({ title, text }: ChunkRow): string => {
-  const places = new Map<string, string[]>();
+/** The places of the words of a chunk, in their English forms and in order: those of the title, then those of the text. */
+export const wordPlaces = ({
+  title,
+  text,
+}: ChunkRow): ReadonlyMap<string, readonly WordPlace[]> => {
+  const places = new Map<string, WordPlace[]>();
   let place = 0;
-  for (const [part, weight] of [
-    [title, 'B'],
-    [text, ''],
-  ] as const) {
-    for (const term of termsIn(part)) {
+  for (const part of ['title', 'text'] as const) {
+    for (const term of termsIn(part === 'title' ? title : text)) {
       const form = lookUpForm(term);
       if (form === undefined || form.length > 100) continue;
       place += 1;
       const known = places.get(form);
-      if (known === undefined && places.size < maxWords) places.set(form, [`${place}${weight}`]);
+      if (known === undefined && places.size < maxWords) places.set(form, [{ part, place }]);
       // Postgres supports no more of either.
       else if (known !== undefined && known.length < 255 && place < 16_383) {
-        known.push(`${place}${weight}`);
+        known.push({ part, place });
       }
     }
   }
-  return Array.from(places, ([form, at]) => `'${form}':${at.join(',')}`).join(' ');
+  return places;
 };
+
+export interface WordPlace {
+  readonly part: 'title' | 'text';
+  /** The number of the word, counted from 1. */
+  readonly place: number;
+}
 
 const maxWords = 10_000;
 

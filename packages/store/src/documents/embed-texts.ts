@@ -17,9 +17,9 @@ export interface IndexEmbedder extends Embedder {
   readonly id: string;
 }
 
-/** A vector of unit length, as pgvector reads it. */
+/** A vector of unit length. */
 export interface StoredVector {
-  readonly text: string;
+  readonly values: readonly number[];
   readonly dimensions: number;
 }
 
@@ -71,8 +71,8 @@ const storedVector = (id: string, vector: unknown): StoredVector => {
   }
   const length = Math.hypot(...vector);
   if (!Number.isFinite(length)) throw misfit(id, 'a vector of numbers that are not finite');
-  const text = vector.map((value) => (length === 0 ? 0 : value / length).toFixed(7)).join(',');
-  return { text: `[${text}]`, dimensions: vector.length };
+  const values = vector.map((value) => (length === 0 ? 0 : value / length));
+  return { values, dimensions: vector.length };
 };
 
 /** The limit of pgvector. */

@@ -18,10 +18,10 @@ export const openIndex = async (tables: DocumentTables, settings: Settings): Pro
     if (made.dimensions === undefined) return made;
     throw differs(name, `the embedder '${String(made.embedder)}'`, 'none');
   }
-  if (!made.sql.hasVectors) {
+  if (!made.hasVectors) {
     throw new MillraceError(
       'config',
-      `The index '${name}' has an embedder, but the database has no pgvector. Install the extension (embedded: @electric-sql/pglite-pgvector), or open the index without an embedder.`,
+      `The index '${name}' has an embedder, but the database has no pgvector. Install the extension, or open the index without an embedder.`,
     );
   }
   const index = await tables.setEmbedder(made, embedder.id);

@@ -103,6 +103,24 @@ describe('documentIndex on a server', () => {
     expect(await all(index.add$(numbered(1, 'wheel')))).toHaveLength(1);
   });
 
+  it('stems words of a language, and refuses another one', async () => {
+    const store = open('languages');
+    const index = documentIndex(store, { name: 'german', language: 'german' });
+    await all(index.add$([documentOf('a', 'Die Mühlen mahlen langsam.')]));
+    expect(await last(index.retrieve$({ text: 'Was mahlt die Mühle?' }))).toHaveLength(1);
+    const other = documentIndex(store, { name: 'german' });
+    await expect(last(other.retrieve$({ text: 'Mühle' }))).rejects.toMatchObject({
+      code: 'config',
+      message: expect.stringContaining('german'),
+    });
+    const wrong = documentIndex(store, { name: 'wrong', language: 'klingon' });
+    await expect(all(wrong.add$([documentOf('a', 'mill')]))).rejects.toMatchObject({
+      code: 'store',
+    });
+    const plain = documentIndex(store, { name: 'wrong' });
+    expect(await all(plain.add$([documentOf('a', 'mill')]))).toHaveLength(1);
+  });
+
   it('refuses an embedder without pgvector, and searches words of an index that has vectors', async () => {
     const { rows } = await admin.query(`select from pg_available_extensions where name = 'vector'`);
     if (rows.length > 0) return;

@@ -1,9 +1,10 @@
 import { type CallStoreOptions, createCallStore } from '@millrace/core/journal';
 import { concat, defer, from, ignoreElements } from 'rxjs';
 import { createClosing } from '../closing.js';
+import { databases } from '../databases.js';
 import type { DatabaseStore } from '../store.js';
 import { storedName } from '../stored-name.js';
-import { abortable$, databases, type LazySql } from './sql.js';
+import { abortable$, type LazySql } from './sql.js';
 import type { CallLeaseOptions } from './call-leases.js';
 import { postgresCallTable, sqlCalls } from './sql-calls.js';
 import type { StoredMemoryOptions } from './memory-options.js';

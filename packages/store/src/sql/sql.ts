@@ -1,4 +1,4 @@
-import { defer, finalize, from, type Observable, type SchedulerLike } from 'rxjs';
+import { defer, finalize, from, type Observable } from 'rxjs';
 
 export type Row = Readonly<Record<string, unknown>>;
 
@@ -37,12 +37,6 @@ export interface LazySql {
   /** Does nothing if the database was never opened. */
   close(): Promise<void>;
 }
-
-/** The databases of stores, for parts that are loaded separately. */
-export const databases = new WeakMap<
-  object,
-  { readonly sql: LazySql; readonly scheduler: SchedulerLike }
->();
 
 /** Runs work on each subscription; unsubscribing aborts its signal. */
 export const abortable$ = <T>(work: (signal: AbortSignal) => Promise<T>): Observable<T> =>

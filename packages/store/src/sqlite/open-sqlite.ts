@@ -3,6 +3,7 @@ import { checkOptions, defined, isFunction, type Rule } from '@millrace/core/val
 import { type CallStoreOptions, createCallStore, isSeal } from '@millrace/core/journal';
 import { asyncScheduler, concat, defer, from, ignoreElements } from 'rxjs';
 import { createClosing } from '../closing.js';
+import { databases } from '../databases.js';
 import { type FileCallsOptions, fileRules } from '../files/file-calls.js';
 import { checkDirectory } from '../files/file-system.js';
 import { isSqliteMemoryOptions, type StoredMemoryOptions } from '../sql/memory-options.js';
@@ -44,7 +45,7 @@ export const openSqlite = (path: string, options: SqliteOptions = {}): DatabaseS
   const table = sqliteCallTable(engine, scheduler);
   const closing = createClosing();
   const driver = tableCalls(() => Promise.resolve(table), { leaseMs, scheduler });
-  return {
+  const store: DatabaseStore = {
     calls: createCallStore(closing.calls(driver), { scheduler, ...defined({ events, seal }) }),
     memory: closing.memory(
       tableMemory((key, sessionId) => sqliteConversation(engine, key, sessionId)),
@@ -63,6 +64,8 @@ export const openSqlite = (path: string, options: SqliteOptions = {}): DatabaseS
     close$: () =>
       concat(closing.close$(), defer(() => from(engine.close())).pipe(ignoreElements())),
   };
+  databases.set(store, { sqlite: engine, scheduler });
+  return store;
 };
 
 const rules: Readonly<Record<keyof SqliteOptions, Rule>> = {

@@ -1,5 +1,6 @@
 import { callOperations } from './call-operations.js';
 import { conversationOperations } from './conversation-operations.js';
+import { documentOperations } from './document-operations.js';
 import { memoryOperations } from './memory-operations.js';
 import { read } from './operation.js';
 import { sessionOperations } from './session-operations.js';
@@ -10,6 +11,7 @@ export const operations = {
   ...conversationOperations,
   ...sessionOperations,
   ...memoryOperations,
+  ...documentOperations,
   /** A number that changes with every commit of another connection: https://sqlite.org/pragma.html#pragma_data_version */
   dataVersion: read((database) => Number(database.get('pragma data_version')?.['data_version'])),
 };

@@ -1,4 +1,5 @@
 import { conversationTables } from './conversation-statements.js';
+import { documentTables } from './document-operations.js';
 import { memoryTables } from './memory-operations.js';
 import { sessionTables } from './session-operations.js';
 import { callTables, type TablesOfPart } from './tables.js';
@@ -9,4 +10,5 @@ export const parts: readonly TablesOfPart[] = [
   conversationTables,
   sessionTables,
   memoryTables,
+  documentTables,
 ];
