@@ -18,6 +18,7 @@ const amounts: readonly (readonly [
   { kills: number; callsPerTrial: number; atOnce: number },
 ])[] = [
   ['files', { kills: shareOf(20, 4), callsPerTrial: 3, atOnce: 5 }],
+  ['sqlite', { kills: shareOf(20, 4), callsPerTrial: 3, atOnce: 5 }],
   ['embedded', { kills: shareOf(12, 1), callsPerTrial: 5, atOnce: 3 }],
   ['postgres', { kills: shareOf(20, 4), callsPerTrial: 3, atOnce: 5 }],
 ];

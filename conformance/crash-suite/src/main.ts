@@ -6,7 +6,7 @@ import { type StoreName, storeNames } from './places/place.js';
 import { progressOf } from './progress.js';
 import { reportOf, wrongsOf } from './report.js';
 
-const help = `npm run crash -- [--kills 200] [--seed 1] [--store files|embedded|postgres|all]
+const help = `npm run crash -- [--kills 200] [--seed 1] [--store files|sqlite|embedded|postgres|all]
 npm run crash -- --fleet [--seconds 120] [--calls 500] [--processes 3] [--seed 1]
 
 Lets agents with tools call a server that counts effects, kills their processes (SIGKILL) all over the way, resumes the calls
@@ -21,7 +21,12 @@ With --fleet, worker processes of the engine of @millrace/dbos run the calls of 
 random for so many seconds, and others take their places. It prints what was counted in all.`;
 
 /** Trials at the same time. A database in the process takes a core while it starts. */
-const atOnce: Readonly<Record<StoreName, number>> = { files: 6, embedded: 3, postgres: 6 };
+const atOnce: Readonly<Record<StoreName, number>> = {
+  files: 6,
+  sqlite: 6,
+  embedded: 3,
+  postgres: 6,
+};
 
 try {
   process.exitCode = await run();

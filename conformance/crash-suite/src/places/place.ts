@@ -1,9 +1,11 @@
+import { join } from 'node:path';
 import { openFiles, type Store } from '@millrace/store';
 import { openEmbedded } from '@millrace/store/embedded';
 import { openPostgres } from '@millrace/store/postgres';
+import { openSqlite } from '@millrace/store/sqlite';
 
 /** The stores that are looked at. */
-export const storeNames = ['files', 'embedded', 'postgres'] as const;
+export const storeNames = ['files', 'sqlite', 'embedded', 'postgres'] as const;
 export type StoreName = (typeof storeNames)[number];
 
 /** Where the calls of one trial are kept. */
@@ -29,6 +31,8 @@ export const openPlace = ({
   switch (store) {
     case 'files':
       return openFiles(directory, { leaseMs });
+    case 'sqlite':
+      return openSqlite(join(directory, 'store.db'), { leaseMs });
     case 'embedded':
       return openEmbedded(directory, { leaseMs, onProgress: () => undefined });
     case 'postgres':
