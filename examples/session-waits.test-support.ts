@@ -1,7 +1,7 @@
 import { type CallOptions, inProcessMemory, type Layer, restoreAsyncContext } from '@millrace/core';
 import { summarisingMemory } from '@millrace/core/memories';
 import { inProcessSessions, keepSessions, sessions } from '@millrace/core/sessions';
-import { concat, concatMap, delay, endWith, ignoreElements, type Observable } from 'rxjs';
+import { concat, concatMap, delay, endWith, ignoreElements, type Observable, tap } from 'rxjs';
 import { agentOf, gated, gating, user, type Wait } from './async-context.test-support.js';
 import { ended, slow } from './waits.test-support.js';
 
@@ -95,16 +95,22 @@ export const sessionWaits: readonly Wait[] = [
     name: 'a session that another user closes, because it is idle',
     share: (parts) => {
       const store = inProcessSessions();
+      const { append$: _, ...whole } = store;
       const save$: typeof store.save$ = (id, ...given) => {
         parts.see('save', id.split(' ')[0] ?? '');
         return gating(store.save$(id, ...given));
       };
-      const kept = keepSessions(agentOf(parts), { ...store, save$ }, { idleMs: 1 });
+      const kept = keepSessions(agentOf(parts), { ...whole, save$ }, { idleMs: 1 });
       const asked$ = (id: string, options: CallOptions): Observable<unknown> =>
-        kept.open$(id).pipe(concatMap((chat) => chat.call$('?', options)));
+        kept.open$(id).pipe(
+          concatMap((chat) =>
+            // Its closing has a title to save.
+            chat.call$('?', options).pipe(tap(() => chat.rename('Asked'))),
+          ),
+        );
       return async (who, options) => {
         await ended(asked$(who, options));
-        // The first one who comes again closes the sessions of the others.
+        // The timer of one closes the sessions of the others.
         await ended(gated(0).pipe(delay(who === 'ann' ? 10 : 40)));
         await ended(asked$(`${who} again`, { ...options, callId: `${who} again` }));
       };

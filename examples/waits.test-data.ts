@@ -21,12 +21,11 @@ export const places: Readonly<Record<string, readonly string[]>> = {
   'core/src/layers/approval.ts': ['approvals that wait for one another'],
   'core/src/layers/output.ts': ['the validation of an output'],
   'core/src/layers/search/meaning-index.ts': ['the embedder of a long-term memory'],
-  'core/src/layers/sessions/open-sessions.ts': [
-    'a session that is loaded',
-    'a session that another user closes, because it is idle',
+  'core/src/layers/sessions/open-session.ts': [
     'a session that another user closes, because it is idle',
     'a session that is closed meanwhile',
   ],
+  'core/src/layers/sessions/open-sessions.ts': ['a session that is loaded'],
   'core/src/layers/sessions/session-layers.ts': ['the queue of a session'],
   'core/src/layers/sessions/session-queue.ts': ['calls that reach their session late'],
   'core/src/layers/traffic/admission-gate.ts': ['limitConcurrency()'],

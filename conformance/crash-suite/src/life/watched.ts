@@ -44,10 +44,14 @@ export const watchedSessions = (
   tell: (point: Point) => void,
 ): SessionStore => ({
   ...store,
-  save$: (sessionId, state, expectedVersion) =>
-    told('remember', tell, store.save$(sessionId, state, expectedVersion)).pipe(
-      tap(() => tell('remembered')),
-    ),
+  save$: (...given) =>
+    told('remember', tell, store.save$(...given)).pipe(tap(() => tell('remembered'))),
+  ...(store.append$ && {
+    append$: (...given) =>
+      told('remember', tell, store.append$?.(...given) ?? EMPTY).pipe(
+        tap(() => tell('remembered')),
+      ),
+  }),
 });
 
 const told = <T>(

@@ -47,14 +47,16 @@ export const dyingAfter = (driver: CallStoreDriver, writes: number) => {
         })),
       ),
   };
+  const unlessDead$ = (save: () => Observable<number>): Observable<number> =>
+    defer(() => {
+      if (left === 0) return dead$;
+      left -= 1;
+      return save();
+    });
   const sessionsOf = (store: SessionStore): SessionStore => ({
     ...store,
-    save$: (...given) =>
-      defer(() => {
-        if (left === 0) return dead$;
-        left -= 1;
-        return store.save$(...given);
-      }),
+    save$: (...given) => unlessDead$(() => store.save$(...given)),
+    append$: (...given) => unlessDead$(() => store.append$?.(...given) ?? dead$),
   });
   return {
     driver: dying,

@@ -5,6 +5,7 @@ import {
   chained,
   checkTree,
   emptyTree,
+  grown,
   idIn,
   type MessageTree,
   movedTo,
@@ -100,7 +101,7 @@ const withAppended = (
   for (const entry of added) ids.set(entry.message.id, entry.after);
   const isNext = first.after === head;
   const isMoved = isNext || path.some(({ id }) => id === replaces);
-  const next: MessageTree = { entries: entries.concat(added), head: isMoved ? last : head };
+  const next: MessageTree = { entries: grown(entries, added), head: isMoved ? last : head };
   const own = added.map(({ message }) => message);
   return [
     { tree: next, path: isNext ? path.concat(own) : isMoved ? pathTo(next) : path, ids },

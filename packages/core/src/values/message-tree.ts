@@ -101,6 +101,34 @@ export const chained = (
   return { added, after: former === undefined ? after : former, last };
 };
 
+/** Lists of entries of one conversation, each made by adding to the one before; `length` is that of the latest. */
+const growths = new WeakMap<readonly Entry[], { length: number }>();
+
+/** A longer list of entries. `addedSince` knows without comparing that it begins with the former. */
+export const grown = (entries: readonly Entry[], added: readonly Entry[]): readonly Entry[] => {
+  const now = entries.concat(added);
+  const known = growths.get(entries);
+  // What grows from an earlier list than the latest is another conversation.
+  const growth = known?.length === entries.length ? known : { length: 0 };
+  growth.length = now.length;
+  if (known === undefined) growths.set(entries, growth);
+  growths.set(now, growth);
+  return now;
+};
+
+/** The entries that were added to a former list; `undefined` if the list does not begin with the same entries, by identity. */
+export const addedSince = (
+  former: readonly Entry[],
+  entries: readonly Entry[],
+): readonly Entry[] | undefined => {
+  if (entries.length < former.length) return undefined;
+  const growth = growths.get(former);
+  const isKnown = entries === former || (growth !== undefined && growths.get(entries) === growth);
+  return isKnown || former.every((entry, index) => entry === entries[index])
+    ? entries.slice(former.length)
+    : undefined;
+};
+
 /** A message and those that come after the same message, the oldest first. Throws `conflict` (409) if it is unknown. */
 export const siblingsOf = (tree: MessageTree, at: string): readonly string[] => {
   const id = idIn(tree, at);

@@ -15,6 +15,7 @@ import {
   tap,
   throwError,
   toArray,
+  NEVER,
 } from 'rxjs';
 import { createAgent } from '../../agent.js';
 import {
@@ -32,12 +33,8 @@ import { tool } from '../../tools/tool.js';
 import { toMillraceError } from '../../values/errors.js';
 import { addUsage, noUsage } from '../../values/usage.js';
 import { pathTo } from '../../values/message-tree.js';
-import {
-  callsIn,
-  inProcessSessions,
-  type SessionState,
-  type SessionStore,
-} from './session-state.js';
+import { inProcessSessions } from './in-process-sessions.js';
+import { callsIn, type SessionState, type SessionStore } from './session-state.js';
 import { keepSessions, type KeptSession } from './keep-sessions.js';
 import { treeOfState } from './session-tree.js';
 
@@ -100,6 +97,8 @@ const createProcess = ({ driver, store, told }: ReturnType<typeof createPlace>) 
   const sessions: SessionStore = {
     ...store,
     save$: (...given) => gates.through(() => gates.alive(() => store.save$(...given))),
+    append$: (...given) =>
+      gates.through(() => gates.alive(() => store.append$?.(...given) ?? NEVER)),
   };
   const durable = journal(createCallStore(calls), { onUncertain: 'rerun' });
   const model = scriptedModel(

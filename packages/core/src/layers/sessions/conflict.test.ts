@@ -24,7 +24,8 @@ import { tool } from '../../tools/tool.js';
 import { toolGroup } from '../../tools/tool-group.js';
 import type { MillraceError } from '../../values/errors.js';
 import { textOf } from '../../values/message.js';
-import { inProcessSessions, type SessionState } from './session-state.js';
+import { inProcessSessions } from './in-process-sessions.js';
+import type { SessionState } from './session-state.js';
 import { keepSessions } from './keep-sessions.js';
 import { sessions } from './index.js';
 

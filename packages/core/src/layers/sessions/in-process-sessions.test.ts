@@ -1,7 +1,8 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { defer, lastValueFrom, map, of } from 'rxjs';
 import { sessionStoreContract } from '../../testing/index.js';
-import { inProcessSessions, type SessionStore, type StoredSession } from './session-state.js';
+import { inProcessSessions } from './in-process-sessions.js';
+import type { SessionStore, StoredSession } from './session-state.js';
 
 describe('S4: the store of sessions in this process', () => {
   for (const { name, run } of sessionStoreContract(inProcessSessions)) it(name, run);

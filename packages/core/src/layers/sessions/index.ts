@@ -15,7 +15,8 @@ export {
   titleOf,
 } from './find-sessions.js';
 export { appendedState } from './appended-state.js';
-export { inProcessSessions, sessionConflict, toJsonPatch } from './session-state.js';
+export { inProcessSessions } from './in-process-sessions.js';
+export { sessionConflict, toJsonPatch } from './session-state.js';
 export { keepSessions, type KeptSession, type KeptSessions } from './keep-sessions.js';
 export { type Session, type Sessions, sessions } from './sessions.js';
 export type { SteerOutcome } from './steering.js';

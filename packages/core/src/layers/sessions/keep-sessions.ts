@@ -2,7 +2,6 @@ import {
   type MonoTypeOperatorFunction,
   type Observable,
   type SchedulerLike,
-  asyncScheduler,
   concat,
   concatMap,
   defer,
@@ -17,6 +16,7 @@ import {
   timer,
 } from 'rxjs';
 import type { Agent } from '../../agent.js';
+import { backgroundScheduler } from '../../flow/background-scheduler.js';
 import { toCallable } from '../../call/callable.js';
 import type { CallOptions } from '../../call/call-options.js';
 import { misuse } from '../../values/errors.js';
@@ -27,14 +27,24 @@ import type { Journal } from '../../journal/journal.js';
 import { isStoreOfCalls } from '../../journal/call-store-driver.js';
 import { isRecord } from '../../values/json.js';
 import type { Rule } from '../../values/options.js';
-import { checkOptions, defined, having, isFunction, numberFrom } from '../../values/options.js';
+import {
+  checkOptions,
+  defined,
+  having,
+  isFunction,
+  isScheduler,
+  numberFrom,
+} from '../../values/options.js';
+import { kept$, type Memory } from '../../values/memory.js';
+import { wholeOf } from '../../memories/window-memory.js';
 import type { MemoryFactory } from '../../memories/in-process-memory.js';
 import type { Session, SessionCallOptions, SessionOptions } from './sessions.js';
-import { callRules, sessions } from './sessions.js';
+import { callRules, openSessions } from './sessions.js';
 import type { ResumableSession, Resuming } from './resume-session.js';
 import { resumableSession, saveAfterStream, saveBeforeReply } from './resume-session.js';
-import type { SessionStore } from './session-state.js';
-import { createOpenSessions, createPendingWork, type OpenSession } from './open-sessions.js';
+import type { SessionState, SessionStore } from './session-state.js';
+import type { OpenSession } from './open-session.js';
+import { createOpenSessions, createPendingWork } from './open-sessions.js';
 
 export interface KeptSessions<
   out Output = unknown,
@@ -68,9 +78,15 @@ export interface KeepSessionsOptions {
   readonly journal?: Journal<CallStore>;
   /** Creates the memory of an open session. It needs `replace$`. Default: one in this process. */
   readonly memory?: MemoryFactory;
-  /** Opening a session closes those without calls for so many milliseconds, or a sixteenth more. Default: 1,800,000 (30 minutes). */
+  /** Closes a session that was not used for so many milliseconds; its handles open it again. Default: 1,800,000 (30 minutes). */
   readonly idleMs?: number;
-  readonly scheduler?: Pick<SchedulerLike, 'now'>;
+  /**
+   * If the messages of idle sessions take more memory than so many bytes, about, closes those that were used least recently; their
+   * handles open them again. The one that was used last stays open whatever its size. Default: 16,000,000.
+   */
+  readonly idleBytes?: number;
+  /** Has the clock and the timer for idle sessions. Default: one whose timer does not keep the process running. */
+  readonly scheduler?: SchedulerLike;
 }
 
 /**
@@ -88,21 +104,22 @@ export const keepSessions = <Output, Run extends AnyRun>(
     throw misuse('keepSessions() needs a session store, such as inProcessSessions().');
   }
   checkOptions('keepSessions()', options, keepRules);
-  const { journal, memory, idleMs = 1_800_000, scheduler = asyncScheduler } = options;
+  const { journal, memory, idleMs = 1_800_000, idleBytes = 16_000_000 } = options;
+  const { scheduler = backgroundScheduler } = options;
   // A journal drains the calls that it records.
   const running = createDraining();
   const track$: RunningCalls['track$'] =
     journal === undefined ? running.track$ : (open) => defer(() => open(noop));
-  const all = sessions(agent, defined({ memory }));
+  const openParts = openSessions(agent, defined({ memory }));
   const saving = createPendingWork();
-  const opened$ = createOpenSessions(store, saving, { idleMs, now: () => scheduler.now() });
+  const opened$ = createOpenSessions({ store, saving, idleMs, idleBytes, scheduler });
   const open$: KeptSessions<Output, Run>['open$'] = (sessionId, given) =>
     defer(() => {
-      const opened = all.open(sessionId, given);
+      const { session: opened, parts } = openParts(sessionId, given);
       const session = journal === undefined ? opened : opened.with(journal);
       if (session.memory.replace$ === undefined) throw misuse(withoutReplace);
       const handle = { agent, session, journal, track$, saved$: saving.track$ };
-      return opened$(session).pipe(map((open) => keptSession<Output, Run>(handle, open)));
+      return opened$(parts).pipe(map((open) => keptSession<Output, Run>(handle, open)));
     });
   const drain$: Drainable['drain$'] = (given = {}) => {
     const { timeoutMs = 30_000, scheduler } = given;
@@ -135,7 +152,8 @@ const keepRules: Readonly<Record<keyof KeepSessionsOptions, Rule>> = {
   journal: isJournal,
   memory: isFunction,
   idleMs: numberFrom(0),
-  scheduler: having('now', 'an RxJS scheduler'),
+  idleBytes: numberFrom(0),
+  scheduler: isScheduler,
 };
 
 const keptSession = <Output, Run extends AnyRun>(
@@ -145,9 +163,12 @@ const keptSession = <Output, Run extends AnyRun>(
   const { session, track$, saved$ } = handle;
   // Calls of another handle would not be saved.
   const { with: _, ...own } = session;
-  const save$ = open.save$(session);
-  const clear$ = concat(session.clear$(), save$.pipe(ignoreElements()));
-  const close$ = open.close$(session);
+  const save$ = open.save$();
+  const clear$ = open.use$(concat(session.clear$(), save$.pipe(ignoreElements())));
+  const close$ = open.close$();
+  const saveState$ = (): Observable<SessionState> => open.use$(session.saveState$());
+  const loadState$ = (state: unknown): Observable<never> =>
+    open.use$(session.loadState$(state), true);
   const cancelSuspended$ = (reason?: string): Observable<number> =>
     defer(() => {
       open.assertOpen();
@@ -172,9 +193,14 @@ const keptSession = <Output, Run extends AnyRun>(
     ...own,
     ...callable,
     ...resumableSession({ ...handle, open }),
+    memory: openMemory(session.memory, open),
     get title() {
       return session.title;
     },
+    saveState$,
+    saveState: () => firstValueFrom(saveState$()),
+    loadState$,
+    loadState: (state) => lastValueFrom(loadState$(state), { defaultValue: undefined }),
     get version() {
       return open.version;
     },
@@ -186,6 +212,23 @@ const keptSession = <Output, Run extends AnyRun>(
     clear: () => lastValueFrom(clear$, { defaultValue: undefined }),
     close$: () => close$,
     close: () => lastValueFrom(close$, { defaultValue: undefined }),
+  };
+};
+
+/** The memory of a session that is opened again if it was closed because it was idle. */
+const openMemory = (memory: Memory, open: OpenSession): Memory => {
+  const { last$, branches$, moveHead$, remove$, replace$ } = wholeOf(memory);
+  const read$ = <T>(work: () => Observable<T>): Observable<T> => open.use$(defer(work));
+  const change$ = <T>(work: () => Observable<T>): Observable<T> => open.use$(defer(work), true);
+  return {
+    load$: (options) => read$(() => memory.load$(options)),
+    append$: (messages, options) => change$(() => memory.append$(messages, options)),
+    ...(last$ && { last$: (options) => read$(() => last$(options)) }),
+    ...(branches$ && { branches$: (at) => read$(() => branches$(at)) }),
+    ...(moveHead$ && { moveHead$: (to) => change$(() => moveHead$(to)) }),
+    ...(remove$ && { remove$: (at) => change$(() => remove$(at)) }),
+    all$: () => read$(() => kept$(memory)),
+    ...(replace$ && { replace$: (tree) => change$(() => replace$(tree)) }),
   };
 };
 

@@ -15,7 +15,8 @@ import { agentTool } from '../teams/index.js';
 import { type ScriptedAnswer, scriptedModel, text, toolCall } from '../../testing/index.js';
 import { tool } from '../../tools/tool.js';
 import { toolGroup } from '../../tools/tool-group.js';
-import { inProcessSessions, type SessionStore } from './session-state.js';
+import { inProcessSessions } from './in-process-sessions.js';
+import type { SessionStore } from './session-state.js';
 import { keepSessions } from './keep-sessions.js';
 import type { SessionState } from './index.js';
 

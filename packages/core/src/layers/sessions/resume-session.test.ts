@@ -28,7 +28,8 @@ import { type ScriptedAnswer, scriptedModel, text, toolCall } from '../../testin
 import { contextKey } from '../../tools/context-key.js';
 import { tool } from '../../tools/tool.js';
 import { toolGroup } from '../../tools/tool-group.js';
-import { inProcessSessions, type SessionStore } from './session-state.js';
+import { inProcessSessions } from './in-process-sessions.js';
+import type { SessionStore } from './session-state.js';
 import { keepSessions } from './keep-sessions.js';
 import { sessions } from './index.js';
 import { lineOf } from '../../values/message-tree.js';
@@ -70,7 +71,7 @@ const place = (options?: CallStoreOptions) => {
     const agent = createAgent({ model, tools: [look], use: [journal(calls)] });
     return keepSessions(agent, sessions, { journal: journal(calls) }).open('s');
   };
-  return { calls, store, chat, full: { ...store, save$: () => broken } };
+  return { calls, store, chat, full: { ...store, save$: () => broken, append$: () => broken } };
 };
 
 const idsIn = async (store: SessionStore) => {

@@ -21,22 +21,52 @@ import { waitersFor } from '../../seams/tool-context.js';
 import { MillraceError, misuse } from '../../values/errors.js';
 import { appended$, kept$, type Memory } from '../../values/memory.js';
 import { freezeMessage } from '../../values/message.js';
-import { type MessageTree, pathTo } from '../../values/message-tree.js';
+import { addedSince, type MessageTree, pathTo } from '../../values/message-tree.js';
 import { isText } from '../../values/options.js';
 import { readState, toState } from './read-state.js';
 import type { SessionParts } from './session-layers.js';
 import { watchedMemory } from './session-memory.js';
 import type { Acquired, Occupant, OnBusy, SessionQueue } from './session-queue.js';
-import { type SessionState, stateVersion } from './session-state.js';
+import { type SessionChange, type SessionState, stateVersion } from './session-state.js';
 import { storedTree, treeOfState } from './session-tree.js';
 
-export const savedState$ = ({ memory, record }: SessionParts): Observable<SessionState> =>
+/** A session as it is at a moment. Nothing in it changes later. */
+export interface SessionSnapshot {
+  readonly tree: MessageTree;
+  readonly rest: SessionChange['rest'];
+}
+
+export const snapshot$ = ({ memory, record }: SessionParts): Observable<SessionSnapshot> =>
   kept$(memory).pipe(
     contained(),
     take(1),
     failAs('memory', 'The memory could not be read'),
-    map((tree) => toState({ version: stateVersion, ...storedTree(tree), ...record.state })),
+    map((tree) => ({ tree, rest: { version: stateVersion, ...record.state } })),
   );
+
+export const stateOf = ({ tree, rest }: SessionSnapshot): SessionState =>
+  toState({ ...rest, ...storedTree(tree) });
+
+/** What leads from one tree to a session that has all of its messages, and maybe more; otherwise `undefined`. */
+export const changeSince = (
+  former: MessageTree,
+  { tree: { entries, head }, rest }: SessionSnapshot,
+): SessionChange | undefined => {
+  const added = addedSince(former.entries, entries);
+  if (added === undefined) return undefined;
+  const { messages, ...own } = toState({ ...rest, messages: added.map(({ message }) => message) });
+  return {
+    entries: added.flatMap(({ after }, index) => {
+      const message = messages[index];
+      return message === undefined ? [] : [{ message, after }];
+    }),
+    head,
+    rest: own,
+  };
+};
+
+export const savedState$ = (parts: SessionParts): Observable<SessionState> =>
+  snapshot$(parts).pipe(map(stateOf));
 
 /** Replaces the whole session. Errors with `busy` while a call runs or waits. */
 export const loadedState$ = (

@@ -1,7 +1,7 @@
-import { defer, type Observable, of } from 'rxjs';
+import type { Observable } from 'rxjs';
 import { MillraceError } from '../../values/errors.js';
 import type { ReportedPayload, StatePatch } from '../../events.js';
-import { copied, frozen, type Message, type ToolCallBlock } from '../../values/message.js';
+import { frozen, type Message, type ToolCallBlock } from '../../values/message.js';
 import type { MessagesChange } from '../../phases/remember.js';
 import type { Reply } from '../../values/reply.js';
 import { createToolkit, isToolGroup, type Toolkit, type ToolkitCell } from '../../tools/toolkit.js';
@@ -9,14 +9,7 @@ import type { Entry } from '../../values/message-tree.js';
 import type { BranchEntry } from './session-tree.js';
 import type { ToolEntry } from '../../tools/types.js';
 import { addUsage, largerUsage, noUsage, tokensIn, type Usage } from '../../values/usage.js';
-import {
-  checkSessionQuery,
-  pageOf,
-  searchTextOf,
-  type SessionQuery,
-  type SessionSummary,
-  titleOf,
-} from './find-sessions.js';
+import type { SessionQuery, SessionSummary } from './find-sessions.js';
 
 export interface SessionState {
   /** The version of this format, the only one that can be loaded. */
@@ -107,40 +100,6 @@ export interface SessionStore {
   /** Removes a session and completes, even if it does not exist. */
   remove$(sessionId: string): Observable<unknown>;
 }
-
-/** Stores session states in this process. Versions are never reused, even after a session is removed. */
-export const inProcessSessions = (): SessionStore => {
-  const stored = new Map<string, StoredSession & SessionSummary>();
-  let last = 0;
-  let lastTime = 0;
-  return {
-    load$: (sessionId) =>
-      defer(() => {
-        const found = stored.get(sessionId);
-        return of(found && { version: found.version, state: copied(found.state) });
-      }),
-    save$: (sessionId, state, expectedVersion) =>
-      defer(() => {
-        const version = stored.get(sessionId)?.version;
-        if (version !== expectedVersion) throw sessionConflict(sessionId, expectedVersion, version);
-        last += 1;
-        // Sessions that are saved in the same millisecond keep their order.
-        lastTime = Math.max(Date.now(), lastTime + 0.001);
-        const kept = { version: last, state: copied(state) };
-        stored.set(sessionId, { ...kept, id: sessionId, savedAt: lastTime });
-        return of(last);
-      }),
-    find$: (query) =>
-      defer(() => {
-        const asked = checkSessionQuery(query);
-        const matches = ({ state }: StoredSession): boolean =>
-          asked.search === '' || searchTextOf(state).includes(asked.search);
-        const page = pageOf([...stored.values()], asked, matches);
-        return of(page.map(({ id, savedAt, state }) => ({ id, ...titleOf(state), savedAt })));
-      }),
-    remove$: (sessionId) => defer(() => of(stored.delete(sessionId))),
-  };
-};
 
 export const sessionConflict = (
   sessionId: string,

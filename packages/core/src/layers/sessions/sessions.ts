@@ -169,7 +169,9 @@ export interface Sessions<out Output = unknown, out Run extends AnyRun = AnyRun>
 }
 
 /**
- * The sessions of an agent. They are shared by all uses of the same `memory` function: create it once.
+ * The sessions of an agent. They are shared by all uses of the same `memory` function: create it once. Without a `memory`, each stays
+ * in this process, with all of its messages, until `session.clear()`, or as long as the agent is referenced: a server with more and
+ * more of them needs `keepSessions`.
  *
  * @example
  * ```ts
@@ -182,18 +184,32 @@ export const sessions = <Output, Run extends AnyRun>(
   agent: Agent<Output, Run>,
   options: SessionsOptions = {},
 ): Sessions<Output, Run> => {
+  const open = openSessions(agent, options);
+  return { open: (id, given) => open(id, given).session };
+};
+
+/** As `sessions`, with the parts of each session. */
+export const openSessions = <Output, Run extends AnyRun>(
+  agent: Agent<Output, Run>,
+  options: SessionsOptions,
+): ((
+  id: string,
+  given?: SessionOptions,
+) => { readonly session: Session<Output, Run>; readonly parts: SessionParts }) => {
   if (!having('with', '')[0](agent)) throw misuse('sessions() needs an agent.');
   checkPlaced('sessions()', options, { ...sessionRules, memory: isFunction });
   const { memory, ...defaults } = options;
   const partsOf = partsFor(agent, memory);
-  return {
-    open: (id, given = {}) => {
-      checkOptions('open()', given, { context: isContext });
-      if (typeof id !== 'string' || id === '') throw misuse('open() needs the id of a session.');
-      const { context = [] } = given;
-      const parts = partsOf(id);
-      return createSession(agent, partsOf, { parts, defaults, context, layers: [] });
-    },
+  return (id, given = {}) => {
+    checkOptions('open()', given, { context: isContext });
+    if (typeof id !== 'string' || id === '') throw misuse('open() needs the id of a session.');
+    const { context = [] } = given;
+    const parts = partsOf(id);
+    const session = createSession<Output, Run>(agent, partsOf, {
+      ...{ parts, defaults, context },
+      layers: [],
+    });
+    return { session, parts };
   };
 };
 

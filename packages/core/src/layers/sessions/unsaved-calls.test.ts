@@ -21,7 +21,8 @@ import {
 } from '../../journal/index.js';
 import type { ModelChunk } from '../../models/model.js';
 import { finish, type ScriptedAnswer, scriptedModel, text } from '../../testing/index.js';
-import { inProcessSessions, type SessionStore } from './session-state.js';
+import { inProcessSessions } from './in-process-sessions.js';
+import type { SessionStore } from './session-state.js';
 import { keepSessions } from './keep-sessions.js';
 import type { SessionCallOptions } from './sessions.js';
 
@@ -42,6 +43,7 @@ const processOf = (driver: CallStoreDriver, store: SessionStore) => {
   const sessions: SessionStore = {
     ...store,
     save$: (...given) => defer(() => (isDead ? dead$ : store.save$(...given))),
+    append$: (...given) => defer(() => (isDead ? dead$ : (store.append$?.(...given) ?? dead$))),
   };
   const chat = async (...answers: readonly ScriptedAnswer[]) => {
     const durable = journal(calls);
@@ -171,7 +173,7 @@ describe('S6: the calls that a session lacks', () => {
     let now = 0;
     const { driver, store, resumed } = place(() => now);
     const { answer$, come } = later();
-    const full = processOf(driver, { ...store, save$: () => dead$ });
+    const full = processOf(driver, { ...store, save$: () => dead$, append$: () => dead$ });
     const { ask, end } = await full.chat(answer$, () => concat([text('Hm')], NEVER));
     ['a', 'b', 'c'].forEach((callId) => ask(callId));
     now = 1;
