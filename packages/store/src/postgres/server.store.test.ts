@@ -98,6 +98,7 @@ describe('openPostgres', () => {
     // As after all of it was replaced.
     await admin.query('update earlier.messages set position = position + 5');
     await admin.query('update earlier.conversations set length = length + 5');
+    await admin.query('alter table earlier.calls drop column has_ended');
     await admin.query('alter table earlier.conversations drop column head');
     await admin.query('alter table earlier.messages drop column after');
     await admin.query('alter table earlier.sessions drop column title, drop column search');

@@ -1,7 +1,7 @@
 import type { CallStoreDriver } from '@millrace/core/journal';
 import type { CallLeaseOptions } from './call-leases.js';
 import { callOf, columnsOf, recordOf } from './call-rows.js';
-import { callStatements } from './call-statements.js';
+import { callStatements, listStatement } from './call-statements.js';
 import type { CallTable } from './call-table.js';
 import type { LazySql, Sql } from './sql.js';
 import { tableCalls } from './table-calls.js';
@@ -41,6 +41,7 @@ export const postgresCallTable = (sql: Sql): CallTable => {
         ...[key, owner, records.length, ...columnsOf(records)],
         sessionId && toSqlText(sessionId),
         after,
+        records.at(-1)?.ends === true,
       ];
       const statement = isSafe ? statements.append : statements.appendEvents;
       const written = await query(statement, values, signal);
@@ -53,19 +54,21 @@ export const postgresCallTable = (sql: Sql): CallTable => {
     },
     read: async (key, { kind = null, after = 0, afterSeq = -1 }, signal) =>
       (await query(statements.read, [key, after, afterSeq, kind], signal)).map(recordOf),
-    list: async ({ sessionId, writtenUntil = Infinity }, after, signal) => {
-      // A session usually needs only its latest calls.
-      const [page, statement] =
-        sessionId === undefined ? [50, statements.list] : [5, statements.listSession];
-      const start = after ?? ['infinity', ''];
-      const values = [...start, page, sessionId && toSqlText(sessionId)];
-      const rows = await query(statement, values, signal);
+    list: async (which, after, signal) => {
+      const rows = await query(...listStatement(schema, which, after), signal);
       const last = rows.at(-1);
       const end = last && [String(last['page_end']), textIn(last, 'key')];
-      const calls = rows.map(callOf).filter(({ updatedAt }) => updatedAt <= writtenUntil);
-      return { calls, end };
+      return { calls: rows.map(callOf), end };
     },
     remove: (key, owner) => query(statements.remove, [key, owner]),
+    // Not a single statement: repeated, it would not know the sessions.
+    removeAll: (keys) =>
+      sql.transaction(async (query) =>
+        (await query(statements.removeAll, [keys])).map((row) => ({
+          key: textIn(row, 'key'),
+          ...(row['session'] !== null && { sessionId: textIn(row, 'session') }),
+        })),
+      ),
     notices$,
   };
 };

@@ -74,7 +74,7 @@ export const tableStatements = (schema: string): readonly string[] => [
 export const indexedLength = 128;
 
 export const addedColumns = (schema: string): AddedColumns => ({
-  last: [`${schema}.messages`, 'after'],
+  last: [`${schema}.calls`, 'has_ended'],
   statements: [
     `alter table ${schema}.sessions add column if not exists title text`,
     // Null if a release without this column has saved the session.
@@ -86,5 +86,8 @@ export const addedColumns = (schema: string): AddedColumns => ({
     `alter table ${schema}.conversations add column if not exists head bigint`,
     `alter table ${schema}.messages add column if not exists after bigint`,
     `create index if not exists messages_by_branch on ${schema}.messages (conversation, position) where after is not null`,
+    // Whether the last record ends the call. Null if a release without this column has written it.
+    `alter table ${schema}.calls add column if not exists has_ended boolean`,
+    `create index if not exists calls_unfinished on ${schema}.calls (updated_at desc, key desc) where has_ended is not true`,
   ],
 });
