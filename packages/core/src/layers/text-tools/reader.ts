@@ -14,7 +14,15 @@ import {
 } from './parse-result.js';
 import { createJsonStates } from './json-states.js';
 import type { Label, Mark, Tag } from './scanner.js';
-import { lookAhead, jsonAt, labelAt, labelWords, maxPeek, tagAt } from './scanner.js';
+import {
+  lookAhead,
+  jsonAt,
+  labelAt,
+  labelWords,
+  maxPeek,
+  repeatedLabel,
+  tagAt,
+} from './scanner.js';
 import { createCursor, createEnding, takeRun } from './cursor.js';
 import { toolTable } from './read-entry.js';
 import { createOutputChannel } from './output-channel.js';
@@ -53,6 +61,8 @@ export const createReader = ({
     mayRetract,
   });
   let isOver = false;
+  /** Whether nothing but space follows the opening mark of an answer so far. */
+  let isMarkedStart = false;
 
   const prose: State = () => {
     if (cursor.left === 0) return false;
@@ -74,6 +84,15 @@ export const createReader = ({
     return true;
   };
   const markInAnswer = (): Found => {
+    if (isMarkedStart) {
+      const length = repeatedLabel(cursor.peek(maxPeek), words, cursor.isEnd);
+      if (length === 'more') return 'more';
+      isMarkedStart = false;
+      if (length > 0) {
+        cursor.take(length);
+        return 'found';
+      }
+    }
     if (cursor.isInQuote) return undefined;
     if (!cursor.isLineStart) {
       const tag = tagAt(cursor.peek(2 * maxPeek), cursor.isEnd);
@@ -102,6 +121,7 @@ export const createReader = ({
   /** Text after a marked answer is not part of it. */
   const takeMark = ({ type, length }: Mark<Tag>): 'found' => {
     cursor.take(length);
+    isMarkedStart = type === 'answer';
     if (type === 'unanswer' && output.channel === 'answer') output.switchTo('thought');
     return 'found';
   };
@@ -172,6 +192,7 @@ export const createReader = ({
         return thoughts.end(tag);
       case 'answer':
         takeLabel({ type: 'answer', length: tag.length });
+        isMarkedStart = true;
         return 'found';
       case 'unanswer':
         return takeMark(tag);

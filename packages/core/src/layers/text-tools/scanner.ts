@@ -76,6 +76,19 @@ export const labelAt = (
   return isOpen && mayGrow ? 'more' : undefined;
 };
 
+/** The length of the label of an answer that a model writes after the mark of one, with the space before it; 0 for none. */
+export const repeatedLabel = (
+  text: string,
+  words: LabelWords,
+  isEnd: boolean,
+): number | Undecided => {
+  const rest = text.trimStart();
+  if (rest === '') return isEnd || text.length === maxPeek ? 0 : 'more';
+  const label = labelAt(rest, words, isEnd, true);
+  if (label === undefined || label === 'more') return label ?? 0;
+  return label.type === 'answer' ? text.length - rest.length + label.length : 0;
+};
+
 export const inputLabelAt = (text: string, isEnd: boolean): number | Undecided | undefined => {
   const head = text.slice(0, maxPeek);
   const [lead] =

@@ -54,6 +54,21 @@ export const inProse: readonly Row[] = [
     'Final Answer: <__final_answer__>It is 4.</__final_answer__>',
     answer('It is 4.'),
   ],
+  [
+    'a label in marks',
+    '<__final_answer__>Final Answer: It is 4.</__final_answer__>',
+    answer('It is 4.'),
+  ],
+  [
+    'a label in marks on its own line',
+    'Thought: so\n<__final_answer__>\n**Answer:** It is 4.\n</__final_answer__>',
+    answer('It is 4.'),
+  ],
+  [
+    'no label in marks',
+    '<__final_answer__> Answers are hard.</__final_answer__>',
+    answer('Answers are hard.'),
+  ],
   ['a mark twice', '<__final_answer__>\n<__final_answer__>It is 4.', answer('It is 4.')],
   ['a mark that closes', 'It is 4.</__final_answer__>', answer('It is 4.')],
   ['an invented observation behind prose', `Sure:\n${json}\nObservation: many\nSo many.`, search],
