@@ -49,7 +49,7 @@ export const runServe = async (setting: Setting<ServeArguments>): Promise<Outcom
       print(lineOf(entry));
     },
   };
-  const where = kept === undefined ? 'in memory only' : `in ${describePlace(place)}`;
+  const where = kept === undefined ? 'in memory only' : `in ${describePlace(kept.place)}`;
   const served$ = serve(agent, { ...options, port: given.port, signals: [] });
   const signal$ = merge(
     interrupt$.pipe(map((): Outcome => 'interrupted')),

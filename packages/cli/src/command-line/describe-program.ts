@@ -278,7 +278,11 @@ const withPrintOptions = (
     .option('--no-color', 'print without colour');
 
 const withStoreOption = (command: Command): Command =>
-  command.option('--store <place>', 'where to record runs: a directory, or postgres://…', notBlank);
+  command.option(
+    '--store <place>',
+    'where to record runs: a .db file, a directory, or postgres://…',
+    notBlank,
+  );
 
 const withAnswerOptions = (command: Command): Command =>
   withStoreOption(

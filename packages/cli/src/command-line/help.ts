@@ -30,8 +30,9 @@ uses that endpoint, which may be any OpenAI-compatible server such as Ollama. Ot
 demo model.
 
 Every run is recorded in --store, else in MILLRACE_STORE ("none" records nothing), else in the
-directory millrace below XDG_STATE_HOME (~/.local/state). Only you can read the runs. Runs that
-ended more than 30 days ago are removed.
+database millrace/millrace.db below XDG_STATE_HOME (~/.local/state). A name that ends in .db is a
+SQLite database, and any other path a directory of files, which you can read. Only you can read the
+runs. Runs that ended more than 30 days ago are removed.
 
 Exit codes: 0 answered (an "I cannot" is an answer too), 1 failed, 2 wrong usage, 130 interrupted,
 143 ended by a signal.
@@ -78,7 +79,7 @@ described in millrace --help, so they survive a restart: the next server resumes
 Messages go to stderr.
 
   $ millrace serve
-  $ millrace serve --port 8080 --store ./chats
+  $ millrace serve --port 8080 --store ./chats.db
   $ curl -N localhost:3000/api/chat -H 'content-type: application/json' \\
       -d '{"id":"1","messages":[{"role":"user","parts":[{"type":"text","text":"2 + 2?"}]}]}'`;
 
@@ -92,7 +93,7 @@ To set breakpoints, run the agent with its devtools: millrace serve --devtools, 
 yours devtools(agent) of @millrace/devtools.
 
   $ millrace devtools
-  $ millrace devtools --store ./chats --port 8081`;
+  $ millrace devtools --store ./chats.db --port 8081`;
 
 export const mcpHelp = `
 Serves the calculator, the clock, the file reader and the search of the Millrace docs until the

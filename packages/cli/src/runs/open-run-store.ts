@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { type MemoryFactory, MillraceError } from '@millrace/core';
 import type { CallStore } from '@millrace/core/journal';
 import type { SessionStore } from '@millrace/core/sessions';
@@ -20,17 +22,32 @@ export interface RunStore {
 const leaseMs = 5_000;
 
 /** Opens a store to record runs. Creates a missing directory. Rejects with `store` if it is not writable. */
-export const openToWrite = async (place: StorePlace): Promise<RunStore> => {
-  if (place.type === 'files') {
+export const openToWrite = async (wanted: StorePlace): Promise<RunStore> => {
+  const place = await available(wanted);
+  if (place.type === 'files' || place.type === 'sqlite') {
     const { makePrivate } = await import('./make-private.js');
-    await makePrivate(place.directory);
+    await makePrivate(place.type === 'files' ? place.directory : dirname(place.path));
   }
-  return openRunStore(place);
+  return runStore(await opened(place), place);
 };
 
-/** Opens a store without creating anything: a missing directory has no runs. Rejects with `config` for no place. */
-export const openRunStore = async (place: StorePlace): Promise<RunStore> => {
-  const kept = await opened(place);
+/** Opens a store without creating anything: a missing place has no runs. Rejects with `config` for no place. */
+export const openRunStore = async (wanted: StorePlace): Promise<RunStore> => {
+  const place = await available(wanted);
+  const isMissing = place.type === 'sqlite' && !existsSync(place.path);
+  // A missing directory has no runs, and reading creates none.
+  const read: StorePlace = isMissing ? { type: 'files', directory: place.path } : place;
+  return runStore(await opened(read), place);
+};
+
+/** By default, runs are files where there is no SQLite. */
+const available = async (place: StorePlace): Promise<StorePlace> => {
+  if (place.type !== 'sqlite' || !place.isDefault) return place;
+  const { hasSqlite } = await import('@millrace/store/sqlite');
+  return hasSqlite() ? place : { type: 'files', directory: dirname(place.path) };
+};
+
+const runStore = (kept: Store, place: StorePlace): RunStore => {
   const close = (): Promise<unknown> => lastValueFrom(kept.close$(), { defaultValue: undefined });
   const { calls: store, memory, sessions } = kept;
   return { store, memory, sessions, place, close };
@@ -44,9 +61,9 @@ const opened = async (place: StorePlace): Promise<Store> => {
       const { openFiles } = await import('@millrace/store');
       return openFiles(place.directory, { leaseMs });
     }
-    case 'embedded': {
-      const { openEmbedded } = await import('@millrace/store/embedded');
-      return used(openEmbedded(place.directory, { leaseMs }));
+    case 'sqlite': {
+      const { openSqlite } = await import('@millrace/store/sqlite');
+      return used(openSqlite(place.path, { leaseMs }));
     }
     case 'postgres': {
       const { openPostgres } = await import('@millrace/store/postgres');

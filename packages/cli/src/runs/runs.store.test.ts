@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { createAgent, MillraceError } from '@millrace/core';
 import { journal } from '@millrace/core/journal';
 import { scriptedModel, text, toolCall } from '@millrace/core/testing';
-import { openEmbedded } from '@millrace/store/embedded';
+import { openSqlite } from '@millrace/store/sqlite';
 import { lastValueFrom, Subject } from 'rxjs';
 import { calculating, concluding, echoed, type Home, makeHome } from './runs.test-support.js';
 
@@ -29,11 +29,23 @@ const only = async (): Promise<string> => {
 };
 
 describe('what is asked', () => {
-  it('S7: is written down, for this user alone', async () => {
+  it('S7: is recorded in a database that only this user can read', async () => {
     await home.ran(['-q', 'Hi']);
-    const calls = join(home.path, '.local', 'state', 'millrace', 'calls');
+    const state = join(home.path, '.local', 'state', 'millrace');
+    const modes = await Promise.all(
+      [state, join(state, 'millrace.db')].map(async (path) => (await stat(path)).mode & 0o777),
+    );
+    expect(modes).toEqual([0o700, 0o600]);
+    // Closed, it is one file; the other one notes when old runs were removed.
+    expect((await readdir(state)).sort()).toEqual(['millrace.db', 'millrace.db.pruned']);
+  });
+
+  it('S7: is recorded in files that only this user can read, in a directory that is named', async () => {
+    const place = join(home.path, 'runs');
+    await home.ran(['-q', '--store', place, 'Hi']);
+    const calls = join(place, 'calls');
     const call = (await readdir(calls)).find((name) => !name.startsWith('.')) ?? '';
-    const [file = ''] = await readdir(join(calls, call));
+    const file = (await readdir(join(calls, call))).find((name) => name.endsWith('.jsonl')) ?? '';
     const modes = await Promise.all(
       [calls, join(calls, call), join(calls, call, file)].map(
         async (path) => (await stat(path)).mode & 0o777,
@@ -102,22 +114,25 @@ describe('millrace runs', () => {
     ]);
   });
 
-  it('only reads: a directory that is not there is told, and not made', async () => {
-    const typo = join(home.path, 'typo');
-    const listed = await home.ran(['runs', '--store', typo]);
-    expect([listed.code, listed.out]).toEqual([
-      0,
-      `There are no runs in ${typo}, which does not exist. Ask something: millrace "2 + 2"\n`,
-    ]);
-    for (const command of ['runs', 'replay', 'resume']) {
-      const { code, err } = await home.ran([command, 'some', '--store', typo]);
-      expect([code, err]).toEqual([
-        1,
-        expect.stringContaining(`There is no run 'some' in ${typo}, which does not exist.`),
+  it.each(['typo', 'typo.db'])(
+    'only reads: reports that %s does not exist, and does not make it',
+    async (name) => {
+      const typo = join(home.path, name);
+      const listed = await home.ran(['runs', '--store', typo]);
+      expect([listed.code, listed.out]).toEqual([
+        0,
+        `There are no runs in ${typo}, which does not exist. Ask something: millrace "2 + 2"\n`,
       ]);
-    }
-    expect(existsSync(typo)).toBe(false);
-  });
+      for (const command of ['runs', 'replay', 'resume']) {
+        const { code, err } = await home.ran([command, 'some', '--store', typo]);
+        expect([code, err]).toEqual([
+          1,
+          expect.stringContaining(`There is no run 'some' in ${typo}, which does not exist.`),
+        ]);
+      }
+      expect(existsSync(typo)).toBe(false);
+    },
+  );
 
   it('lists what there is, the newest first', async () => {
     await home.ran(['-q', 'one']);
@@ -134,28 +149,18 @@ describe('millrace runs', () => {
     ]);
   });
 
-  it('S7: reads the embedded database of a program, and writes to it', async () => {
-    const place = join(home.path, 'embedded');
-    const open = () => openEmbedded(place, { onProgress: () => undefined });
-    const store = open();
+  it('S7: reads the database of a program that has it open, and writes to it', async () => {
+    const place = join(home.path, 'program.db');
+    const store = openSqlite(place);
     const model = scriptedModel([text('Hello.')]);
     await createAgent({ model, use: [journal(store.calls)] }).call('From a program');
-    const runs = ['runs', '--store', place];
-    const taken = await home.ran(runs);
-    expect([taken.code, taken.out]).toEqual([1, '']);
-    expect(taken.err).toContain(
-      `The embedded database in ${place} is already open in this process`,
-    );
-    await lastValueFrom(store.close$(), { defaultValue: undefined });
-
     expect(await home.ran(['-q', '--store', place, 'From the command'])).toEqual({
       ...{ code: 0, out: 'Hello.\n', err: '' },
     });
-    const { code, out, err } = await home.ran(runs);
+    const { code, out, err } = await home.ran(['runs', '--store', place]);
     expect([code, err]).toEqual([0, '']);
     expect(out).toMatch(/ From the command\n[^]* From a program\n/);
-    // Nothing of the command stands beside the database.
-    expect((await readdir(place)).filter((name) => !name.startsWith('.'))).toEqual(['database']);
+    await lastValueFrom(store.close$(), { defaultValue: undefined });
   });
 
   it('shows one of them, with its picture and its steps', async () => {
@@ -182,7 +187,7 @@ describe('millrace runs', () => {
     expect(await home.ran(['runs', 'nothing'])).toMatchObject({
       code: 1,
       err: expect.stringMatching(
-        /There is no run 'nothing' in .*state\/millrace\. "millrace runs" lists/,
+        /There is no run 'nothing' in .*state\/millrace\/millrace\.db\. "millrace runs" lists/,
       ),
     });
     const [id = ''] = await home.ids();

@@ -17,7 +17,21 @@ describe('storePlace', () => {
     [{ HOME: '/home/user', MILLRACE_STORE: 'runs' }, 'linux', '/srv/app/runs'],
     [{ HOME: '/home/user', MILLRACE_STORE: '' }, 'linux', '/home/user/.local/state/millrace'],
   ])('finds with %j on %s the directory %s', (env, platform, directory) => {
-    expect(placed(undefined, env, platform)).toEqual({ type: 'files', directory });
+    const isDefault = (env as { MILLRACE_STORE?: string }).MILLRACE_STORE !== 'runs';
+    expect(placed(undefined, env, platform)).toEqual(
+      isDefault
+        ? { type: 'sqlite', path: `${directory}/millrace.db`, isDefault }
+        : { type: 'files', directory },
+    );
+  });
+
+  it('is a database if its name ends in .db, and a directory otherwise', () => {
+    const path = '/srv/app/runs.db';
+    expect(placed('runs.db', {})).toEqual({ type: 'sqlite', path, isDefault: false });
+    expect(placed(undefined, { MILLRACE_STORE: './runs.db' })).toEqual(placed('runs.db', {}));
+    expect(placed('runs.db/', {})).toEqual(placed('runs.db', {}));
+    expect(placed('runs.dbs', {})).toEqual({ type: 'files', directory: '/srv/app/runs.dbs' });
+    expect(describePlace(placed('runs.db', {}))).toBe(path);
   });
 
   it('takes what is said before what the environment says', () => {

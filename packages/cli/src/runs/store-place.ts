@@ -4,7 +4,9 @@ import type { Environment } from '../environment.js';
 
 /** Where runs are recorded. */
 export type StorePlace =
-  | { readonly type: 'files' | 'embedded'; readonly directory: string }
+  /** A SQLite database. The default one is replaced by files beside it where there is no SQLite. */
+  | { readonly type: 'sqlite'; readonly path: string; readonly isDefault: boolean }
+  | { readonly type: 'files'; readonly directory: string }
   | { readonly type: 'postgres'; readonly url: string }
   /** Runs are not recorded; `why` is the reason for the user. */
   | { readonly type: 'none'; readonly why: string };
@@ -20,24 +22,25 @@ export const storePlace = (
     return { type: 'none', why: 'MILLRACE_STORE is "none", so nothing is recorded' };
   }
   if (/^postgres(?:ql)?:\/\//.test(named)) return { type: 'postgres', url: named };
-  if (named !== '') return directoryPlace(resolve(directory, named));
+  if (named !== '') return pathPlace(resolve(directory, named));
   const state = stateDirectory(env, platform);
   return state === undefined
     ? { type: 'none', why: 'this user has no home directory: choose a directory with --store' }
-    : { type: 'files', directory: join(state, 'millrace') };
+    : { type: 'sqlite', path: join(state, 'millrace', 'millrace.db'), isDefault: true };
 };
 
-/** A directory with an embedded database, or one with files. */
-const directoryPlace = (directory: string): StorePlace => ({
-  type: existsSync(join(directory, 'database', 'PG_VERSION')) ? 'embedded' : 'files',
-  directory,
-});
+/** The name of a database ends in `.db`; other paths are directories of files. */
+const pathPlace = (path: string): StorePlace =>
+  path.endsWith('.db')
+    ? { type: 'sqlite', path, isDefault: false }
+    : { type: 'files', directory: path };
 
 /** Describes the place without credentials. */
 export const describePlace = (place: StorePlace): string => {
   switch (place.type) {
+    case 'sqlite':
+      return place.path;
     case 'files':
-    case 'embedded':
       return place.directory;
     case 'postgres':
       return URL.canParse(place.url) ? `Postgres at ${new URL(place.url).host}` : 'Postgres';
@@ -57,6 +60,9 @@ const stateDirectory = (env: Environment['env'], platform: string): string | und
     : join(home, '.local', 'state');
 };
 
-/** A note to append to a place if its directory does not exist, else an empty string. */
-export const missingNote = (place: StorePlace): string =>
-  place.type === 'files' && !existsSync(place.directory) ? ', which does not exist' : '';
+/** A note to append to a place if it does not exist, else an empty string. */
+export const missingNote = (place: StorePlace): string => {
+  const path =
+    place.type === 'files' ? place.directory : place.type === 'sqlite' ? place.path : undefined;
+  return path !== undefined && !existsSync(path) ? ', which does not exist' : '';
+};

@@ -11,8 +11,8 @@ const dayMs = 86_400_000;
 const keepDays = 30;
 
 /**
- * Removes old runs after the answer: always with `--keep-days`, otherwise only in a directory and once a day, as others
- * may use a database. Prints its errors, unless the answer failed too, and does not affect the exit code.
+ * Removes old runs after the answer: always with `--keep-days`, otherwise only on this machine and once a day, as others
+ * may use a server. Prints its errors, unless the answer failed too, and does not affect the exit code.
  */
 export const tidy = async (
   runs: RunStore | undefined,
@@ -30,10 +30,10 @@ export const tidy = async (
   }
 };
 
-/** Whether the last cleanup of this directory is more than a day ago. If so, records the current one. */
+/** Whether the last cleanup of this place is more than a day ago. If so, records the current one. */
 const isDue = async ({ place }: RunStore): Promise<boolean> => {
-  if (place.type !== 'files') return false;
-  const note = join(place.directory, 'pruned');
+  if (place.type !== 'files' && place.type !== 'sqlite') return false;
+  const note = place.type === 'files' ? join(place.directory, 'pruned') : `${place.path}.pruned`;
   const before = await stat(note).catch(() => undefined);
   if (before !== undefined && before.mtimeMs > Date.now() - dayMs) return false;
   await writeFile(note, '', { mode: 0o600 });

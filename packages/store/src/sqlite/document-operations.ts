@@ -239,7 +239,10 @@ const byMeaning = (
   limit: number,
 ): readonly SqlRow[] => {
   const similarity = similarityTo(vector);
-  interface Scored { readonly row: SqlRow; readonly score: number }
+  interface Scored {
+    readonly row: SqlRow;
+    readonly score: number;
+  }
   let best: readonly Scored[] = [];
   for (let after = 0; ;) {
     const rows = database.all(

@@ -1,3 +1,4 @@
-export { openSqlite, type SqliteOptions } from './open-sqlite.js';
+export { openSqlite, type SqliteMemoryOptions, type SqliteOptions } from './open-sqlite.js';
+export { hasSqlite } from './sqlite-driver.js';
 export type { FileCallsOptions } from '../files/file-calls.js';
 export type { DatabaseStore, Store } from '../store.js';

@@ -1,3 +1,5 @@
+import { createRequire, isBuiltin } from 'node:module';
+
 /** A value that is bound to a `?` of a statement. */
 export type SqlValue = string | number | null | Uint8Array;
 
@@ -21,6 +23,18 @@ export interface SqliteStatement {
   /** Returns the number of rows that were inserted, updated or deleted. */
   run(values: readonly SqlValue[]): number;
 }
+
+/** Whether `openSqlite` has a driver: Node 22.13 or later has SQLite, others need the package `libsql`. */
+export const hasSqlite = (): boolean => isBuiltin('node:sqlite') || isInstalled('libsql');
+
+const isInstalled = (name: string): boolean => {
+  try {
+    createRequire(import.meta.url).resolve(name);
+    return true;
+  } catch {
+    return false;
+  }
+};
 
 /** Resolves to the driver of this version of Node, to that of the package `libsql`, or to undefined. */
 export const loadDriver = async (): Promise<SqliteDriver | undefined> =>
