@@ -157,7 +157,7 @@ const list = (
   { sessionId, isUnfinished, writtenUntil = Number.MAX_SAFE_INTEGER }: CallQuery,
   after: PageEnd | undefined,
   now: number,
-): CallPage => {
+): CallPage & { readonly owners: readonly string[] } => {
   const start = after ?? [writtenUntil, Number.MAX_SAFE_INTEGER];
   const isOfSession = sessionId !== undefined;
   const rows = isOfSession
@@ -171,7 +171,8 @@ const list = (
     : database.all(isUnfinished ? statements.unfinished : statements.all, now, ...start);
   const last = rows.at(-1);
   const end = last && [numberIn(last, 'updated_at'), numberIn(last, 'place')];
-  return { calls: rows.map(callOf), end };
+  const owners = rows.map((row) => (row['owner'] === null ? '' : String(row['owner'])));
+  return { calls: rows.map(callOf), owners, end };
 };
 
 const callOf = (row: SqlRow): StoredCall => {

@@ -13,8 +13,8 @@ interface Job {
 }
 
 /**
- * Runs what has queued up: first the reads, then all writes in one transaction, so that one sync of the disk is enough
- * for them. Each write is a part of the transaction of its own: one that fails changes nothing for the others.
+ * Runs what has queued up: the reads before the first write, then all writes in one transaction, so that one sync of the
+ * disk is enough for them, then the other reads, which see what was written before them. Each write is a part of the transaction of its own: one that fails changes nothing for the others.
  */
 export const runBatch = (
   database: OpenDatabase,
@@ -27,10 +27,24 @@ export const runBatch = (
     if (operation === undefined) throw new Error(`There is no operation '${name}'.`);
     return { id, operation, given };
   });
-  const reads = jobs.filter(({ operation }) => operation.kind === 'read');
-  const writes = jobs.filter(({ operation }) => operation.kind !== 'read');
-  if (reads.length > 0) answer(reads.map((job) => attempt(job, () => runJob(database, job))));
-  if (writes.length > 0) answer(writeAll(database, writes));
+  const isRead = ({ operation }: Job): boolean => operation.kind === 'read';
+  const firstWrite = jobs.findIndex((job) => !isRead(job));
+  const read = (some: readonly Job[]): void => {
+    if (some.length > 0) answer(some.map((job) => attempt(job, () => runJob(database, job))));
+  };
+  if (firstWrite === -1) {
+    read(jobs);
+    return;
+  }
+  read(jobs.slice(0, firstWrite));
+  const rest = jobs.slice(firstWrite);
+  answer(
+    writeAll(
+      database,
+      rest.filter((job) => !isRead(job)),
+    ),
+  );
+  read(rest.filter(isRead));
 };
 
 const runJob = (database: OpenDatabase, { operation, given }: Job): unknown =>

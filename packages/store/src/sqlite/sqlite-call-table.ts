@@ -1,3 +1,4 @@
+import type { StoredCall } from '@millrace/core/journal';
 import {
   catchError,
   distinctUntilChanged,
@@ -44,7 +45,12 @@ export const sqliteCallTable = (engine: SqliteEngine, scheduler: SchedulerLike):
       return isHeld;
     },
     read: (key, range) => engine.run('readRecords', key, range),
-    list: (query, after) => engine.run('listCalls', query, after, now()),
+    list: async (query, after) => {
+      const { calls, owners, end } = await engine.run('listCalls', query, after, now());
+      const isOpen = (call: StoredCall, at: number): boolean =>
+        call.isOpen && !isGone(owners[at] ?? '');
+      return { calls: calls.map((call, at) => ({ ...call, isOpen: isOpen(call, at) })), end };
+    },
     remove: (key, owner) => engine.run('removeCall', key, owner),
     removeAll: (keys) => engine.run('removeCalls', keys, now()),
     notices$: merge(written$, others$(engine, scheduler).pipe(map(() => ''))),
