@@ -1,15 +1,15 @@
 import { deepStrictEqual, ok, rejects, strictEqual } from './assert.js';
-import { lastValueFrom, toArray, firstValueFrom, ReplaySubject } from 'rxjs';
+import { lastValueFrom } from 'rxjs';
 import type {
   CallStoreDriver,
   NewRecord,
   RecordRange,
   StoredRecord,
-  StoredCall,
-  Claim,
 } from '../journal/call-store-driver.js';
 import type { Check } from './verify-events.js';
 import { isMillraceError } from '../values/errors.js';
+import { callIndexChecks, type CheckOfCalls } from './call-index-contract.js';
+import { append, at, event, holdCall, list, read, step, write } from './stored-calls.js';
 
 /** Two handles of one store of calls, as of two processes. */
 export interface CallStoreHandles {
@@ -26,10 +26,7 @@ export interface CallStoreHandles {
 export const journalContract = (
   create: () => CallStoreHandles | Promise<CallStoreHandles>,
 ): readonly Check[] => {
-  const check = (
-    name: string,
-    run: (handles: CallStoreHandles & Required<Pick<CallStoreHandles, 'second'>>) => Promise<void>,
-  ): Check => ({
+  const check: CheckOfCalls = (name, run) => ({
     name,
     run: async () => {
       const handles = await create();
@@ -202,101 +199,7 @@ export const journalContract = (
       await seen;
       hold.leave();
     }),
-    check('lists calls, the last written first', async ({ first, second }) => {
-      await write(first, 'a', [step('a1')], [step('a2')]);
-      await nextMillisecond();
-      await write(second, 'b', [step('b1')]);
-      await nextMillisecond();
-      const hold = await holdCall(first, 'a');
-      await append(hold, [event('a3', 7)]);
-      // A release may become visible with a delay.
-      const calls = await until(
-        () => list(second),
-        (found) => found.some(({ isOpen }) => !isOpen),
-      );
-      deepStrictEqual(
-        calls.map(({ callId, isOpen, first, last }) => [callId, isOpen, first, last]),
-        [
-          ['a', true, ...at([step('a1')]), { ...event('a3', 7), position: 3 }],
-          ['b', false, ...at([step('b1')]), ...at([step('b1')])],
-        ],
-      );
-      for (const { createdAt, updatedAt } of calls) ok(createdAt > 0 && createdAt <= updatedAt);
-      hold.leave();
-    }),
-    check('lists many calls, each once', async ({ first, second }) => {
-      const ids = Array.from({ length: 120 }, (_, index) => `c${index}`);
-      await Promise.all(ids.map((id) => write(first, id, [step(id)])));
-      const calls = await list(second);
-      deepStrictEqual(calls.map(({ callId }) => callId).sort(), [...ids].sort());
-    }),
-    check('lists the calls of a session, the newest first', async ({ first, second }) => {
-      const begun = (id: string, sessionId?: string) =>
-        step(`${id}/call`, 0, JSON.stringify({ version: 1, agent: 'a', sessionId, input: [] }));
-      const ids = Array.from({ length: 12 }, (_, index) => `c${index}`);
-      const odd = ['A', 'a', '\u0000\ud800"\\', 'x'.repeat(10_000)];
-      for (const id of ids) await write(first, id, [begun(id, 's'), event('e', 1)]);
-      for (const id of odd) await write(second, id, [begun(id, id)]);
-      await write(first, 'none', [begun('none')]);
-      await write(second, 'below', [begun('below', 't'), begun('c/call', 's')]);
-      await write(second, 'c3', [event('e', 2)]);
-      await write(first, 'c7', []);
-      await lastValueFrom(second.remove$('c5'), { defaultValue: undefined });
-      const expected = [...ids].reverse().filter((id) => id !== 'c5');
-      for (const driver of [first, second]) {
-        const calls = await list(driver, 's');
-        deepStrictEqual(
-          calls.map(({ callId }) => callId),
-          expected,
-        );
-        const places = calls.map(({ place = Number.NaN }) => place);
-        places.forEach((place, at) => ok(place > (places[at + 1] ?? -1)));
-        deepStrictEqual(calls.at(-1)?.first?.name, 'c0/call');
-        for (const id of odd) {
-          const [only, ...others] = await list(driver, id);
-          deepStrictEqual([only?.callId, others], [id, []]);
-        }
-        deepStrictEqual(await list(driver, 'unknown'), []);
-      }
-    }),
-    check('lists an open call without records', async ({ first, second }) => {
-      const hold = await holdCall(first, 'c');
-      const [call] = await list(second);
-      deepStrictEqual([call?.callId, call?.isOpen, call?.last], ['c', true, undefined]);
-      hold.leave();
-    }),
-    check('keeps nothing of a call without records', async ({ first, second }) => {
-      for (const driver of [first, second]) {
-        const hold = await holdCall(driver, 'c');
-        hold.leave();
-      }
-      const calls = await until(
-        () => list(second),
-        (found) => found.length === 0,
-      );
-      deepStrictEqual(calls, []);
-      await write(second, 'c', [step('a')]);
-      deepStrictEqual(await read(first, 'c'), at([step('a')]));
-    }),
-    check('deletes a call, unless it is open', async ({ first, second }) => {
-      await write(first, 'kept', [step('a')]);
-      const hold = await holdCall(first, 'c');
-      await append(hold, [step('a')]);
-      for (const driver of [first, second]) {
-        await rejects(lastValueFrom(driver.remove$('c')), { code: 'conflict' });
-      }
-      await append(hold, [step('b')]);
-      hold.leave();
-      await lastValueFrom(second.remove$('c'), { defaultValue: undefined });
-      deepStrictEqual(await read(first, 'c'), []);
-      await rejects(append(hold, [step('late')]), { code: 'conflict' });
-      deepStrictEqual(
-        (await list(first)).map(({ callId }) => callId),
-        ['kept'],
-      );
-      await write(first, 'c', [step('again')]);
-      deepStrictEqual(await read(second, 'c'), at([step('again')]));
-    }),
+    ...callIndexChecks(check),
     check('ends claims and change streams when it is closed', async ({ first, second, close }) => {
       if (close === undefined) return;
       const hold = await holdCall(first, 'c');
@@ -315,16 +218,6 @@ export const journalContract = (
 
 const asNew = ({ kind, name, seq, text }: StoredRecord): NewRecord => ({ kind, name, seq, text });
 
-const until = async <T>(look: () => Promise<T>, isIt: (seen: T) => boolean): Promise<T> => {
-  for (let tries = 0; ; tries += 1) {
-    const seen = await look();
-    if (isIt(seen) || tries === 1_000) return seen;
-  }
-};
-const nextMillisecond = async (): Promise<void> => {
-  const now = Date.now();
-  while (Date.now() <= now) await Promise.resolve();
-};
 const hostileIds = [
   ...['a', 'A', 'á', 'a/b', 'a_b', 'a_2fb', 'a\\b', '..', '.', '../../x', '/etc/x', 'con', 'nul'],
   ...['__proto__', 'constructor', 'a\u0000b', 'a\nb', ' ', '', '%', "a' OR '1'='1", 'c.lock'],
@@ -343,50 +236,7 @@ const asRefused = (error: unknown): readonly StoredRecord[] => {
   ok(isMillraceError(error) && (error.code === 'config' || error.code === 'tooLarge'));
   return [];
 };
-const step = (name: string, seq = 0, text = '1'): NewRecord => ({ kind: 'step', name, seq, text });
-const event = (name: string, seq: number, text = '{}'): NewRecord => ({
-  kind: 'event',
-  name,
-  seq,
-  text,
-});
-const at = (records: readonly NewRecord[]): readonly StoredRecord[] =>
-  records.map((record, index) => ({ ...record, position: index + 1 }));
 const isIn =
   ({ kind, after = 0, afterSeq = -1 }: RecordRange) =>
   (record: StoredRecord): boolean =>
     (kind ?? record.kind) === record.kind && record.position > after && record.seq > afterSeq;
-const read = async (
-  driver: CallStoreDriver,
-  callId: string,
-  range?: RecordRange,
-): Promise<readonly StoredRecord[]> =>
-  (await lastValueFrom(driver.read$(callId, range).pipe(toArray()))).flat();
-const list = async (driver: CallStoreDriver, sessionId?: string): Promise<readonly StoredCall[]> =>
-  (
-    await lastValueFrom(driver.list$(sessionId === undefined ? {} : { sessionId }).pipe(toArray()))
-  ).flat();
-const append = (hold: Hold, records: readonly NewRecord[]): Promise<unknown> =>
-  lastValueFrom(hold.claim.append$(records), { defaultValue: undefined });
-const write = async (
-  driver: CallStoreDriver,
-  callId: string,
-  ...batches: readonly (readonly NewRecord[])[]
-): Promise<void> => {
-  const hold = await holdCall(driver, callId);
-  for (const batch of batches) await append(hold, batch);
-  hold.leave();
-};
-interface Hold {
-  readonly claim: Claim;
-  readonly lost: Promise<unknown>;
-  leave(): void;
-}
-const holdCall = async (driver: CallStoreDriver, callId: string): Promise<Hold> => {
-  const claim$ = new ReplaySubject<Claim>(1);
-  const held = driver.claim$(callId).subscribe(claim$);
-  const lost = lastValueFrom(claim$);
-  // Only those who ask want to know.
-  lost.catch(() => undefined);
-  return { claim: await firstValueFrom(claim$), lost, leave: () => held.unsubscribe() };
-};

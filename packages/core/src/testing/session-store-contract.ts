@@ -1,66 +1,11 @@
 import { deepStrictEqual, notStrictEqual, ok, rejects, strictEqual } from './assert.js';
-import { firstValueFrom, lastValueFrom } from 'rxjs';
 import { isMillraceError } from '../values/errors.js';
-import { type Message, textBlock } from '../values/message.js';
-import type { SessionQuery, SessionSummary } from '../layers/sessions/find-sessions.js';
+import { textBlock } from '../values/message.js';
 import type { BranchEntry } from '../layers/sessions/session-tree.js';
-import type { SessionStore, StoredSession } from '../layers/sessions/session-state.js';
-import { noUsage } from '../values/usage.js';
+import type { SessionState, SessionStore } from '../layers/sessions/session-state.js';
+import { sessionAppendChecks } from './session-append-contract.js';
+import { conflict, find, list, load, pagesOf, remove, save, stateOf } from './stored-sessions.js';
 import type { Check } from './verify-events.js';
-import type { SessionState } from '../layers/sessions/index.js';
-
-const stateOf = (...texts: readonly string[]): SessionState => ({
-  version: 1,
-  messages: texts.map((text, index): Message => ({
-    id: `m${index}`,
-    role: 'user',
-    content: [textBlock(text)],
-  })),
-  groups: { web: true },
-  approvals: [],
-  usage: { ...noUsage, inputTokens: texts.length },
-  interrupted: false,
-});
-
-const load = (store: SessionStore, id: string): Promise<StoredSession | undefined> =>
-  lastValueFrom(store.load$(id));
-
-const save = (
-  store: SessionStore,
-  id: string,
-  state: SessionState,
-  expected?: number,
-): Promise<number> => firstValueFrom(store.save$(id, state, expected));
-
-const find = (store: SessionStore, query?: SessionQuery): Promise<readonly SessionSummary[]> =>
-  lastValueFrom(store.find$(query));
-
-/** Finds all sessions, page by page. */
-const pagesOf = async (
-  store: SessionStore,
-  query: SessionQuery = {},
-  afterPage: () => Promise<unknown> = () => Promise.resolve(),
-): Promise<readonly SessionSummary[]> => {
-  const found = new Map<string, SessionSummary>();
-  for (let { before } = query; ;) {
-    const page = await find(store, { ...query, ...(before && { before }) });
-    before = page.at(-1);
-    if (before === undefined) return [...found.values()];
-    for (const session of page) {
-      ok(!found.has(session.id), `The session '${session.id}' was found twice.`);
-      found.set(session.id, session);
-    }
-    await afterPage();
-  }
-};
-
-const list = async (store: SessionStore, query?: SessionQuery): Promise<readonly string[]> =>
-  (await pagesOf(store, query)).map(({ id }) => id).sort();
-
-const remove = (store: SessionStore, id: string): Promise<unknown> =>
-  lastValueFrom(store.remove$(id), { defaultValue: undefined });
-
-const conflict = { code: 'conflict' };
 
 const hostileIds: readonly string[] = [
   '../../x',
@@ -376,4 +321,5 @@ export const sessionStoreContract = (
       for (const query of queries) await rejects(find(store, query), { code: 'invalidRequest' });
     },
   },
+  ...sessionAppendChecks(create),
 ];

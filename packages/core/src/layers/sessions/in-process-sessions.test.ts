@@ -1,8 +1,16 @@
 import { describe, expect, it, jest } from '@jest/globals';
-import { defer, lastValueFrom, map, of } from 'rxjs';
+import { concatMap, defer, lastValueFrom, map, of, ReplaySubject, share, tap } from 'rxjs';
 import { sessionStoreContract } from '../../testing/index.js';
+import { noUsage } from '../../values/usage.js';
+import { appendedState } from './appended-state.js';
 import { inProcessSessions } from './in-process-sessions.js';
-import type { SessionStore, StoredSession } from './session-state.js';
+import {
+  type SessionChange,
+  sessionConflict,
+  type SessionState,
+  type SessionStore,
+  type StoredSession,
+} from './session-state.js';
 
 describe('S4: the store of sessions in this process', () => {
   for (const { name, run } of sessionStoreContract(inProcessSessions)) it(name, run);
@@ -95,6 +103,138 @@ describe('S4: the contract of stores sees what breaks it', () => {
       const store = inProcessSessions();
       return { ...store, ...breaking(store) };
     });
+    const results = await Promise.allSettled(checks.map(({ run }) => run()));
+    expect(results.map(({ status }) => status)).toContain('rejected');
+  });
+});
+
+/** A store that appends: it loads a state, changes it and saves it. `change` makes a mistake. */
+const appending = (
+  change: (change: SessionChange, state: SessionState) => SessionChange = (same) => same,
+): Required<SessionStore> => {
+  const store = inProcessSessions();
+  return {
+    ...store,
+    append$: (id, given, expected) =>
+      store.load$(id).pipe(
+        concatMap((stored) => {
+          if (stored === undefined) throw sessionConflict(id, expected, undefined);
+          const state = stored.state as SessionState;
+          return store.save$(id, appendedState(state, change(given, state)), expected);
+        }),
+      ),
+  };
+};
+
+describe('S4: the contract of appends', () => {
+  for (const { name, run } of sessionStoreContract(() => appending())) it(name, run);
+
+  const rest = ({ messages: _, branches: __, ...others }: SessionState) => others;
+  const broken: Readonly<Record<string, () => SessionStore>> = {
+    'keeps the rest': () => appending((change, state) => ({ ...change, rest: rest(state) })),
+    'keeps what the new rest has not': () =>
+      appending((change, state) => ({ ...change, rest: { ...rest(state), ...change.rest } })),
+    'moves the head to what it appends': () =>
+      appending((change) => ({
+        ...change,
+        head: change.entries.at(-1)?.message.id ?? change.head,
+      })),
+    'appends everything at the end': () =>
+      appending((change, state) => ({
+        ...change,
+        entries: change.entries.map(({ message }, at) => ({
+          message,
+          after: change.entries[at - 1]?.message.id ?? state.messages.at(-1)?.id ?? null,
+        })),
+      })),
+    'looks at no version': () => {
+      const store = appending();
+      return {
+        ...store,
+        append$: (id, change, expected) =>
+          store
+            .load$(id)
+            .pipe(concatMap((stored) => store.append$(id, change, stored?.version ?? expected))),
+      };
+    },
+    'takes an append for a session that it does not have': () => {
+      const store = appending();
+      const begin = { version: 1, messages: [], groups: {}, approvals: [], interrupted: false };
+      return {
+        ...store,
+        append$: (id, change, expected) =>
+          store
+            .load$(id)
+            .pipe(
+              concatMap((stored) =>
+                stored === undefined
+                  ? store.save$(id, appendedState({ ...begin, usage: noUsage }, change), undefined)
+                  : store.append$(id, change, expected),
+              ),
+            ),
+      };
+    },
+    'keeps what was appended behind a whole save': () => {
+      const store = appending();
+      const kept = new Map<string, SessionChange>();
+      return {
+        ...store,
+        append$: (id, change, expected) =>
+          store.append$(id, change, expected).pipe(tap(() => kept.set(id, change))),
+        load$: (id) =>
+          store.load$(id).pipe(
+            map((stored) => {
+              const change = kept.get(id);
+              const state = stored?.state as SessionState | undefined;
+              const has = state?.messages.some(({ id: at }) => at === change?.head);
+              return stored === undefined || change === undefined || has !== false
+                ? stored
+                : { ...stored, state: { ...state, title: 'kept' } };
+            }),
+          ),
+      };
+    },
+    'gives an append the version of the state': () => {
+      const store = appending();
+      return {
+        ...store,
+        append$: (id, change, expected) =>
+          store.append$(id, change, expected).pipe(map(() => expected)),
+      };
+    },
+    'finds only what was saved as a whole': () => {
+      const [store, whole] = [appending(), inProcessSessions()];
+      return {
+        ...store,
+        save$: (id, state, expected) =>
+          store.save$(id, state, expected).pipe(
+            concatMap((version) =>
+              whole.load$(id).pipe(
+                concatMap((stored) => whole.save$(id, state, stored?.version)),
+                map(() => version),
+              ),
+            ),
+          ),
+        find$: (query) => whole.find$(query),
+      };
+    },
+    'appends at once': () => {
+      const store = appending();
+      return {
+        ...store,
+        append$: (...given) => {
+          const appended$ = store
+            .append$(...given)
+            .pipe(share({ connector: () => new ReplaySubject(1) }));
+          appended$.subscribe({ error: () => undefined });
+          return appended$;
+        },
+      };
+    },
+  };
+
+  it.each(Object.entries(broken))('sees what breaks it: %s', async (_name, create) => {
+    const checks = sessionStoreContract(create);
     const results = await Promise.allSettled(checks.map(({ run }) => run()));
     expect(results.map(({ status }) => status)).toContain('rejected');
   });
