@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { from, lastValueFrom, mergeMap, toArray } from 'rxjs';
 import { type CallEntry, type ClaimedCall, openEntry } from './call-entry.js';
 import { type EndedCall, endedCalls, writeEnded } from './ended-calls.js';
 import { tryLock } from './file-lock.js';
 import { errorCode, ifMissing, storedDirectories } from './file-system.js';
+import { inParallel } from './in-parallel.js';
 import type { LaterSegments } from './later-segments.js';
 import type { FoundCall, NamedCall } from './list-calls.js';
 import { makeDirectory, makeUnsynced, syncDirectories } from './make-directory.js';
@@ -31,12 +31,15 @@ export interface CallIndex {
   unfinished(): Promise<readonly NamedCall[]>;
   /** Whether a list shows what it has found under a name. Corrects the entry if it is wrong. */
   readonly isShown: (named: NamedCall, found: FoundCall | undefined) => Promise<boolean>;
-  /** Deletes the entries of a call that is removed. Needs its lock. */
-  forget(name: string, endedAt: number | undefined): Promise<void>;
-  /** Removes directories that have become empty. */
-  tidy(): Promise<void>;
+  /** Deletes the entries of calls that are removed. Needs their locks. */
+  forget(calls: readonly RemovedEntry[]): Promise<void>;
   /** Runs work on a call that nobody has open; otherwise does nothing. */
   whileClosed(name: string, work: () => Promise<void>): Promise<void>;
+}
+
+export interface RemovedEntry {
+  readonly name: string;
+  readonly endedAt: number | undefined;
 }
 
 /** What an index needs to read calls and to lock them. */
@@ -45,9 +48,6 @@ export interface CallReading {
   readonly laterSegments: LaterSegments;
   readonly leaseMs: number;
 }
-
-/** Calls that are examined in parallel: other work of the file system must not wait for all of them. */
-const concurrency = 16;
 
 export const createCallIndex = (root: string, reading: CallReading): CallIndex => {
   const { staging, laterSegments, leaseMs } = reading;
@@ -179,17 +179,20 @@ export const createCallIndex = (root: string, reading: CallReading): CallIndex =
       if (!isRight) await correct(named, found).catch(() => undefined);
       return found !== undefined && (isRight || named.from !== 'ended');
     },
-    forget: async (name, end) => {
-      await unfinished.remove(name);
-      if (end !== undefined) await ended.remove({ name, endedAt: end });
+    forget: async (calls) => {
+      await inParallel(
+        calls.filter(({ name }) => unfinished.has(name)),
+        ({ name }) => unfinished.remove(name),
+      );
+      await ended.removeAll(
+        calls.flatMap(({ name, endedAt: end }) =>
+          end === undefined ? [] : [{ name, endedAt: end }],
+        ),
+      );
     },
-    tidy: () => ended.tidy(),
     whileClosed,
   };
 };
-
-const inParallel = <T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<R[]> =>
-  lastValueFrom(from(items).pipe(mergeMap(work, concurrency), toArray()));
 
 type DatedName = NamedCall & { readonly at: number };
 

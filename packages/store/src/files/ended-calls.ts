@@ -26,8 +26,8 @@ export interface EndedCalls {
   sync(directory: string): Promise<unknown>;
   /** The entries, newest first, in portions. */
   until(time: number): AsyncGenerator<readonly EndedCall[]>;
-  /** Removes directories that have become empty. */
-  tidy(): Promise<void>;
+  /** Removes many entries, and the directories that become empty. */
+  removeAll(calls: readonly EndedCall[]): Promise<void>;
 }
 
 /** Maximum number of entries in a directory, if one process writes. */
@@ -41,8 +41,6 @@ export const endedCalls = (root: string): EndedCalls => {
   let buckets: readonly number[] = [];
   let uses = mostUses;
   const counts = new Map<number, number>();
-  /** Directories from which entries were removed. */
-  const touched = new Set<string>();
   const look = async (): Promise<void> => {
     const found = await bucketsIn(directory);
     // Another process may not have synced a directory yet that it has created.
@@ -84,31 +82,39 @@ export const endedCalls = (root: string): EndedCalls => {
     }
   };
   /** Where the entry may be: its writer may not have seen the latest directories. */
-  const pathsOf = async (call: EndedCall): Promise<readonly string[]> =>
-    (await bucketsIn(directory))
-      .filter((from) => from <= call.endedAt)
+  const pathsOf = (known: readonly number[], call: EndedCall): readonly string[] =>
+    known
+      .slice(0, known.findLastIndex((from) => from <= call.endedAt) + 1)
       .slice(-3)
       .reverse()
       .map((bucket) => join(directory, nameOf(bucket), entryName(call)));
+  /** Resolves to the directory that had the entry. */
+  const removeFrom = async (
+    known: readonly number[],
+    call: EndedCall,
+  ): Promise<string | undefined> => {
+    for (const path of pathsOf(known, call)) if (await isRemoved(path)) return dirname(path);
+    return undefined;
+  };
   return {
     directory,
     exists: () => existsSync(directory),
     add,
-    has: async (call) => (await pathsOf(call)).some((path) => existsSync(path)),
+    has: async (call) => pathsOf(await bucketsIn(directory), call).some((path) => existsSync(path)),
     remove: async (call) => {
-      for (const path of await pathsOf(call)) {
-        if (!(await isRemoved(path))) continue;
-        touched.add(dirname(path));
-        return;
-      }
+      await removeFrom(await bucketsIn(directory), call);
     },
     sync: (path) => syncDirectories(path),
     until: (time) => entriesUntil(directory, time),
-    tidy: async () => {
-      const paths = [...touched];
-      touched.clear();
+    removeAll: async (calls) => {
+      const known = await bucketsIn(directory);
+      const touched = new Set<string>();
+      for (const call of calls) {
+        const path = await removeFrom(known, call);
+        if (path !== undefined) touched.add(path);
+      }
       // Fails if the directory has other entries.
-      for (const path of paths) await rmdir(path).catch(() => undefined);
+      for (const path of touched) await rmdir(path).catch(() => undefined);
     },
   };
 };

@@ -102,7 +102,7 @@ export const callsIn = (
       ...more,
     });
   const sessionIndex = createSessionIndex(root, staging, () => listed(index.calls(Infinity)));
-  const removal = createCallRemoval(root, { ...reading, index, sessionIndex, claimed });
+  const removal = createCallRemoval(root, { ...reading, index, sessionIndex });
   /** A call is lost to another writer, or because its directory was moved or deleted. */
   const lost = (callId: string, path: string): MillraceError =>
     existsSync(path) ? callInUse(callId) : directoryMissing(root);
@@ -180,7 +180,7 @@ export const callsIn = (
     at$(callId, (path) =>
       existsSync(path)
         ? hold$(callId, path, (lock) => Promise.resolve(lock)).pipe(
-            switchMap((lock) => removal.removeLocked(callId, lock)),
+            switchMap(() => removal.removeLocked(callId)),
             take(1),
           )
         : EMPTY,
@@ -256,7 +256,7 @@ interface Holder {
   lose?(): void;
 }
 
-const removedAtOnce = 200;
+const removedAtOnce = 500;
 
 export const fileRules: Readonly<Record<keyof FileCallsOptions, Rule>> = {
   leaseMs: wholeNumber(2_000),

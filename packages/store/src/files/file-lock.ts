@@ -1,9 +1,10 @@
-import { renameSync, rmdirSync, statSync, unlinkSync } from 'node:fs';
+import { existsSync, renameSync, rmdirSync, statSync, unlinkSync } from 'node:fs';
 import { utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { LeaseAttempt, ObservedHolder } from '../acquire-lease.js';
 import { type Staging, tryRename } from './staging.js';
 import { ignoreErrors, isNotFound, readNames, statIfExists } from './file-system.js';
+import { segmentEnd } from './segments.js';
 import { isHolderId, processStatus, newHolderId } from './holder-id.js';
 
 /** An acquired lock, exclusive across processes. */
@@ -45,6 +46,12 @@ export const tryLock = async (
   for (let tries = 0; tries < maxTries; tries += 1) {
     const name = await holderIn(path);
     if (name === undefined) {
+      const removal = await removalIn(path);
+      if (removal !== undefined) {
+        const isSilent = seen?.holder === removal.holder && seen.forMs >= leaseMs;
+        if (!isSilent && !removal.isOld) return { holder: removal.holder };
+        await staging.discard(path);
+      }
       const isMade = await staging.create(path, (made) => writeFile(join(made, first), ''));
       if (isMade) return { lease: heldLock(path, own, first, onLost) };
       continue;
@@ -66,6 +73,7 @@ export const tryLock = async (
 };
 
 export const isLocked = async (path: string, leaseMs: number): Promise<boolean> => {
+  if (!existsSync(path)) return false;
   const name = await holderIn(path);
   if (name === undefined || processStatus(withoutSuffix(name)) === 'gone') return false;
   const found = await statIfExists(join(path, name));
@@ -140,6 +148,19 @@ const withoutSuffix = (name: string): string =>
 
 const holderIn = async (path: string): Promise<string | undefined> =>
   (await readNames(path)).find((name) => isHolderId(withoutSuffix(name)));
+
+/** A removal that is under way or was broken off: the call itself is in the place of its lock. */
+const removalIn = async (path: string) => {
+  if (!(await readNames(path)).some((name) => name.endsWith(segmentEnd))) return undefined;
+  const found = await statIfExists(path);
+  if (found === undefined) return undefined;
+  const { ino, ctimeMs } = found;
+  // If the clock misleads, the removal notices that it has lost the lock.
+  return { holder: `removal ${ino} ${ctimeMs}`, isOld: Date.now() - ctimeMs > oldMs };
+};
+
+/** Far longer than the removal of a portion of calls takes. */
+const oldMs = 60_000;
 
 const heartbeatOf = async (path: string, name: string): Promise<string | undefined> => {
   const found = await statIfExists(join(path, name));

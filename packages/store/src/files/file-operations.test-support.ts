@@ -9,6 +9,8 @@ import { jest } from '@jest/globals';
 export interface PlayedProcess {
   /** Name and path of each operation. */
   readonly operations: string[];
+  /** When they began and ended. */
+  readonly log?: string[];
   /** Called before each operation that changes something. The process never continues if it resolves to false. */
   readonly before?: (operation: string) => Promise<boolean> | boolean;
   isDead?: boolean;
@@ -59,7 +61,11 @@ const asynchronous =
       kill(played);
       return never();
     }
-    return work(...given);
+    try {
+      return await work(...given);
+    } finally {
+      played.log?.push(`end ${operation}`);
+    }
   };
 
 const synchronous =
@@ -84,6 +90,7 @@ const note = (played: PlayedProcess, name: string, given: readonly unknown[]): s
   const how = name === 'open' ? `open ${String(flags)}` : name;
   const operation = `${how} ${String(path)}`;
   played.operations.push(operation);
+  played.log?.push(`begin ${operation}`);
   return operation;
 };
 

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { isRecord, parsedJson } from '@millrace/core/values';
 import { ifMissing } from './file-system.js';
@@ -28,11 +29,8 @@ export interface CallEnds {
 export const readEnds = async (
   directory: string,
   laterSegments: LaterSegments,
-): Promise<CallEnds | undefined> => {
-  const numbers = await segmentNumbers(directory);
-  if (numbers.length === 0) return undefined;
-  return (await shortCall(directory, numbers)) ?? longCall(directory, laterSegments);
-};
+): Promise<CallEnds | undefined> =>
+  (await shortCall(directory)) ?? longCall(directory, laterSegments);
 
 /** When the call ended, if this is its last record and it has ended. Earlier releases did not record that. */
 export const endedAt = (callId: string, last: DatedRecord | undefined): number | undefined => {
@@ -60,19 +58,16 @@ export const wholeMs = (at: number): number => Math.max(0, Math.floor(at));
 const shortBytes = 64 * 1024;
 
 /** Reads the ends of a call that is one short file; undefined if it is not, or has to be read with care. */
-const shortCall = async (
-  directory: string,
-  numbers: readonly number[],
-): Promise<CallEnds | undefined> => {
-  const [number, ...others] = numbers;
-  if (number === undefined || others.length > 0) return undefined;
-  const path = segmentPath(directory, number);
+const shortCall = async (directory: string): Promise<CallEnds | undefined> => {
+  const path = segmentPath(directory, 1);
   const file = await tryOpen(path);
   if (file === undefined) return undefined;
   try {
     const buffer = Buffer.allocUnsafe(shortBytes);
     const { bytesRead } = await file.read({ buffer, position: 0 });
-    return bytesRead === shortBytes ? undefined : endsOf(path, buffer.subarray(0, bytesRead));
+    // What was read before a second file existed counts.
+    if (bytesRead === shortBytes || existsSync(segmentPath(directory, 2))) return undefined;
+    return endsOf(path, buffer.subarray(0, bytesRead));
   } finally {
     await file.close();
   }

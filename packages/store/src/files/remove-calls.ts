@@ -1,23 +1,23 @@
 import { existsSync } from 'node:fs';
+import { rename, rm, rmdir, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type RemovedCall, sessionIn } from '@millrace/core/journal';
-import { from, lastValueFrom, mergeMap, toArray } from 'rxjs';
 import { storedName } from '../stored-name.js';
-import type { CallIndex, CallReading } from './call-index.js';
-import { type FileLock, tryLock } from './file-lock.js';
+import type { CallIndex, CallReading, RemovedEntry } from './call-index.js';
+import { alreadyExists, ifMissing, isNotFound, readNames } from './file-system.js';
+import { isHolderId } from './holder-id.js';
+import { inParallel } from './in-parallel.js';
 import { undated } from './list-calls.js';
+import { syncDirectories } from './make-directory.js';
 import { endedAt, readEndsIfIntact } from './read-ends.js';
+import { segmentEnd } from './segments.js';
 import type { SessionIndex } from './session-index.js';
 
 export interface CallRemoval {
-  /**
-   * Removes a portion of calls, each as a whole, and resolves to those that are removed and to those that somebody may have
-   * open. The order of the operations leaves each call whole or gone in a crash; the entries that it leaves are
-   * corrected by lists.
-   */
+  /** Removes calls that nobody has open. Resolves to those that are removed, or did not exist, and to the others. */
   removeClosed(callIds: readonly string[]): Promise<RemovalResult>;
   /** Removes a call whose lock this process has. */
-  removeLocked(callId: string, lock: FileLock): Promise<void>;
+  removeLocked(callId: string): Promise<void>;
 }
 
 export interface RemovalResult {
@@ -28,95 +28,94 @@ export interface RemovalResult {
 export interface CallRemovalOptions extends CallReading {
   readonly index: CallIndex;
   readonly sessionIndex: SessionIndex;
-  /** The directories of the calls that this store has claimed. */
-  readonly claimed: Set<string>;
 }
 
-interface LockedCall {
-  readonly callId: string;
-  readonly name: string;
-  readonly path: string;
-  readonly lock: FileLock;
-}
+interface ExaminedCall extends RemovedEntry, RemovedCall {}
 
-interface ClosedCall extends LockedCall {
-  readonly sessionId: string | undefined;
-  readonly endedAt: number | undefined;
-}
-
-/** Calls that are examined in parallel. */
-const concurrency = 16;
-
+/**
+ * Removes calls with few operations. A call is moved to the place of its lock, which fails if somebody has that, and so removes it and
+ * locks it at a stroke. Then its entries in the indexes are deleted, and then the files. A crash leaves each call whole or gone.
+ * What it leaves besides is deleted by whoever claims the call again, and by lists.
+ */
 export const createCallRemoval = (root: string, options: CallRemovalOptions): CallRemoval => {
-  const { index, sessionIndex, claimed, staging, laterSegments, leaseMs } = options;
+  const { index, sessionIndex, staging, laterSegments } = options;
   const pathOf = (callId: string): string => join(root, storedName(callId));
-  const examined = async (callId: string, lock: FileLock): Promise<ClosedCall> => {
-    const [name, path] = [storedName(callId), pathOf(callId)];
-    const ends = await readEndsIfIntact(path, laterSegments);
+  const lockOf = (callId: string): string => `${pathOf(callId)}.lock`;
+  const examined = async (callId: string): Promise<ExaminedCall> => {
+    const ends = await readEndsIfIntact(pathOf(callId), laterSegments);
     const sessionId = sessionIn(callId, [ends?.first && undated(ends.first)]);
-    return { callId, name, path, lock, sessionId, endedAt: endedAt(callId, ends?.last) };
+    const end = endedAt(callId, ends?.last);
+    return {
+      ...{ callId, name: storedName(callId), endedAt: end },
+      ...(sessionId !== undefined && { sessionId }),
+    };
   };
-  const forget = async (calls: readonly ClosedCall[]): Promise<void> => {
-    await Promise.all(calls.map(({ name, endedAt: end }) => index.forget(name, end)));
+  const forget = async (calls: readonly ExaminedCall[]): Promise<void> => {
+    await index.forget(calls);
     const sessions = new Map<string, Set<string>>();
     for (const { sessionId, name } of calls) {
       if (sessionId === undefined) continue;
       sessions.set(sessionId, (sessions.get(sessionId) ?? new Set()).add(name));
     }
     for (const [sessionId, names] of sessions) await sessionIndex.forget(sessionId, names);
-    await index.tidy();
   };
-  const remove = async (calls: readonly ClosedCall[]): Promise<readonly ClosedCall[]> => {
-    const locks = new Map(calls.map(({ path, lock }) => [path, lock]));
-    const mayRemove = (path: string): boolean =>
-      locks.get(path)?.isHeld() === true && existsSync(path);
-    const away = await staging.removeAll([...locks.keys()], mayRemove);
-    const removed = calls.filter(({ path }) => away.removed.has(path));
-    await forget(removed);
-    await away.delete();
-    return removed;
-  };
-  const tryClose = async (callId: string): Promise<ClosedCall | undefined> => {
-    const path = pathOf(callId);
-    if (claimed.has(path)) return undefined;
-    claimed.add(path);
-    const onLost = (): void => undefined;
-    const tried = await tryLock(`${path}.lock`, staging, { leaseMs, onLost }).catch(
-      (error: unknown) => {
-        claimed.delete(path);
-        throw error;
-      },
-    );
-    if ('lease' in tried) return examined(callId, tried.lease);
-    claimed.delete(path);
-    return undefined;
+  const tryRemove = async (callId: string): Promise<readonly ExaminedCall[]> => {
+    const call = await examined(callId);
+    return (await isMoved(pathOf(callId), lockOf(callId))) ? [call] : [];
   };
   return {
     removeClosed: async (callIds) => {
-      const isThere = (callId: string): boolean => existsSync(pathOf(callId));
-      const tried$ = from(callIds.filter(isThere)).pipe(mergeMap(tryClose, concurrency), toArray());
-      const calls = (await lastValueFrom(tried$)).flatMap((call) => call ?? []);
-      try {
-        const removed = await remove(calls);
-        const sessionIds = new Map(removed.map((call) => [call.callId, call.sessionId]));
-        const open = callIds.filter((callId) => !sessionIds.has(callId) && isThere(callId));
-        const isOpen = new Set(open);
-        const gone = callIds
-          .filter((callId) => !isOpen.has(callId))
-          .map((callId) => ({ callId, ...withSession(sessionIds.get(callId)) }));
-        return { removed: gone, open };
-      } finally {
-        for (const { path, lock } of calls) {
-          lock.release();
-          claimed.delete(path);
-        }
-      }
+      const known = callIds.filter((callId) => existsSync(pathOf(callId)));
+      const removed = (await inParallel(known, tryRemove)).flat();
+      // The files are deleted only when it is on disk that they are gone.
+      await syncDirectories(root);
+      // Unless the removal took so long that somebody has taken the lock.
+      const isLocked = ({ callId }: RemovedCall): boolean => existsSync(lockOf(callId));
+      await forget(removed.filter(isLocked));
+      await inParallel(removed, ({ callId }) => deleteFiles(lockOf(callId)));
+      const left = new Set(known);
+      for (const { callId } of removed) left.delete(callId);
+      const unknown = new Set(callIds);
+      for (const callId of known) unknown.delete(callId);
+      return {
+        removed: [
+          ...removed.map(({ name: _, endedAt: __, ...call }) => call),
+          ...[...unknown].map((callId) => ({ callId })),
+        ],
+        open: [...left].filter((callId) => existsSync(pathOf(callId))),
+      };
     },
-    removeLocked: async (callId, lock) => {
-      await remove([await examined(callId, lock)]);
+    removeLocked: async (callId) => {
+      const call = await examined(callId);
+      await staging.discard(pathOf(callId));
+      await forget([call]);
     },
   };
 };
 
-const withSession = (sessionId: string | undefined): Pick<RemovedCall, 'sessionId'> =>
-  sessionId === undefined ? {} : { sessionId };
+/** Resolves to false if somebody has the lock, or the call does not exist any more. */
+const isMoved = async (path: string, lock: string): Promise<boolean> => {
+  try {
+    await rename(path, lock);
+    return true;
+  } catch (error) {
+    if (alreadyExists(error) || isNotFound(error)) return false;
+    throw error;
+  }
+};
+
+/** Deletes the files of a call that is in the place of its lock, with few operations. */
+const deleteFiles = async (lock: string): Promise<void> => {
+  const names = await readNames(lock);
+  // Without segments, it would not be known as a removal.
+  const isSegment = (name: string): boolean => name.endsWith(segmentEnd);
+  for (const name of [...names.filter((it) => !isSegment(it)), ...names.filter(isSegment)]) {
+    // Somebody has the lock if the removal took very long.
+    if (isHolderId(name)) return;
+    const path = join(lock, name);
+    await ifMissing(unlink(path), undefined).catch(() =>
+      rm(path, { recursive: true, force: true }),
+    );
+  }
+  await rmdir(lock).catch(() => undefined);
+};

@@ -27,7 +27,10 @@ export interface Segment extends SegmentHead {
 }
 
 export const segmentPath = (directory: string, number: number): string =>
-  join(directory, `${String(number).padStart(6, '0')}.jsonl`);
+  join(directory, String(number).padStart(6, '0') + segmentEnd);
+
+/** The end of the name of every segment. */
+export const segmentEnd = '.jsonl';
 
 /** The numbers of all segments, in order; empty if the directory does not exist. */
 export const segmentNumbers = async (directory: string): Promise<readonly number[]> =>

@@ -1,7 +1,6 @@
-import { existsSync, renameSync } from 'node:fs';
-import { mkdir, rename, rm, rmdir, stat, unlink } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
-import { from, lastValueFrom, mergeMap } from 'rxjs';
+import { existsSync } from 'node:fs';
+import { mkdir, rename, rm, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { alreadyExists, readNames, ifMissing } from './file-system.js';
 import { processStatus, newHolderId } from './holder-id.js';
 import { makeDirectory, syncDirectories } from './make-directory.js';
@@ -12,14 +11,6 @@ export interface Staging {
   create(path: string, fill: (made: string) => Promise<unknown>): Promise<boolean>;
   /** Removes a directory atomically, then deletes its content. A missing directory is not an error. */
   discard(path: string): Promise<void>;
-  /**
-   * Removes directories, each atomically and only if `mayRemove` is true at that moment. Resolves to those that are removed,
-   * once that is on disk; `delete` deletes their content.
-   */
-  removeAll(
-    paths: readonly string[],
-    mayRemove: (path: string) => boolean,
-  ): Promise<{ readonly removed: ReadonlySet<string>; delete(): Promise<void> }>;
 }
 
 /** Stages in `.aside` under `root`, unless `check` throws. Deletes the leftovers of crashes before the first use. */
@@ -58,44 +49,11 @@ export const createStaging = (root: string, check?: () => void): Staging => {
       await syncDirectories(dirname(path));
       await removeAll(away);
     },
-    removeAll: async (paths, mayRemove) => {
-      await ready();
-      const away = join(directory, newHolderId());
-      await mkdir(away, { mode: 0o700, recursive: true });
-      const removed = new Set<string>();
-      for (const path of paths) {
-        // Synchronous: nothing happens between the question and the removal.
-        if (!mayRemove(path)) continue;
-        renameSync(path, join(away, basename(path)));
-        removed.add(path);
-      }
-      await syncDirectories(root);
-      return { removed, delete: () => deleteFiles(away) };
-    },
   };
 };
 
 const removeAll = (path: string): Promise<void> =>
   rm(path, { recursive: true, force: true, maxRetries: 3 });
-
-/** Deletes a directory of directories of files, with few operations. */
-const deleteFiles = async (path: string): Promise<void> => {
-  const names = await readNames(path);
-  await lastValueFrom(
-    from(names).pipe(
-      mergeMap(async (name) => {
-        const inner = join(path, name);
-        for (const file of await readNames(inner)) await unlink(join(inner, file));
-        await rmdir(inner);
-      }, concurrency),
-    ),
-    { defaultValue: undefined },
-  ).catch(() => undefined);
-  // What has another form.
-  await removeAll(path);
-};
-
-const concurrency = 8;
 
 /** Renames a file or a directory. Resolves to false if it does not exist. */
 export const tryRename = (from: string, to: string): Promise<boolean> =>
