@@ -39,7 +39,10 @@ import {
   liveToolkit,
   refuseUnknownChoice,
   type Toolkit,
+  type ToolkitCell,
 } from '../tools/toolkit.js';
+import { fingerprintsOf, toolChanges, type ToolFingerprints } from '../tools/tool-fingerprints.js';
+import { isRecord } from '../values/json.js';
 import { preparedInput$ } from './prepare.js';
 
 /** Answers a call by running the loop: the innermost answer of an agent with a model. */
@@ -151,7 +154,7 @@ export const opened$ = (
     input: call.input,
     run: () => openedBy$(() => load(willRun)),
     cut: () => openedBy$(() => ({ history: [], late: call.late }), true),
-    form: openingForm(info, own),
+    form: openingForm(info, own, call.toolkit),
   }).pipe(
     thenMap(({ isCut = false, ...opening }) => {
       const isOver = isCut || interruption.current !== undefined;
@@ -175,10 +178,12 @@ export const splitInput = (
 const openingForm = (
   call: CallInfo,
   instructions: Instructions | undefined,
+  toolkit: ToolkitCell,
 ): StepForm<Opening> => ({
   write: ({ history, late, ...opening }) => ({
     ...opening,
     agent: call.agent.at(-1),
+    tools: fingerprintsOf(toolkit.current),
     history: withPlainResults(history),
     late: withPlainResults(late),
   }),
@@ -189,23 +194,36 @@ const openingForm = (
       instructions: isOptional(isString),
       createdAt: isNumeric,
       agent: isOptional(isString),
+      tools: isOptional((tools) => isRecord(tools) && Object.values(tools).every(isString)),
       after: isOptional((value) => value === null || isString(value)),
       isCut: isOptional((value) => value === true),
     }),
   read: (written) => {
-    const { agent: name, ...opening } = asWritten(written);
+    const { agent: name, tools: _, ...opening } = asWritten(written);
     if (name !== undefined && name !== call.agent.at(-1)) throw ofAnother(call, name);
     return { ...opening, instructions: resolved(instructions, call) };
   },
-  warning: (written) =>
-    asWritten(written).instructions === resolved(instructions, call)
-      ? undefined
-      : 'The instructions have changed since the call started.',
+  warning: (written) => {
+    const { instructions: before, tools } = asWritten(written);
+    const changes = [
+      ...(before === resolved(instructions, call)
+        ? []
+        : ['The instructions have changed since the call started.']),
+      // Earlier releases did not record the tools.
+      ...(tools === undefined ? [] : [toolChanges(tools, fingerprintsOf(toolkit.current)) ?? []]),
+    ].flat();
+    return changes.length === 0 ? undefined : changes.join(' ');
+  },
 });
 
-const asWritten = (written: unknown): Opening & { readonly agent?: string } =>
+interface WrittenOpening extends Opening {
+  readonly agent?: string;
+  readonly tools?: ToolFingerprints;
+}
+
+const asWritten = (written: unknown): WrittenOpening =>
   // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
-  written as ReturnType<typeof asWritten>;
+  written as WrittenOpening;
 
 const resolved = (instructions: Instructions | undefined, call: CallInfo): string | undefined =>
   instructions === undefined
