@@ -2,15 +2,7 @@ import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import type { CallQuery } from '@millrace/core/journal';
 import { startPostgres, type TestServer } from '@millrace/postgres-server';
 import pg from 'pg';
-import {
-  asyncScheduler,
-  concatMap,
-  endWith,
-  ignoreElements,
-  lastValueFrom,
-  take,
-  toArray,
-} from 'rxjs';
+import { asyncScheduler, concatMap, lastValueFrom, take, toArray } from 'rxjs';
 import { closeStore } from '../close-store.test-support.js';
 import { listStatement } from '../sql/call-statements.js';
 import type { PageEnd } from '../sql/call-table.js';

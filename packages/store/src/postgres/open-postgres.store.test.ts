@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import type { MemoryFactory } from '@millrace/core';
+import { type MemoryFactory, type Message, noUsage } from '@millrace/core';
+import type { SessionStore } from '@millrace/core/sessions';
 import {
   journalContract,
   longTermMemoryContract,
@@ -22,6 +23,7 @@ import { checkEmptyClaims } from '../empty-claims.test-support.js';
 import { killWhileBranching } from '../memory/branching-process.test-support.js';
 import { checkTrees } from '../memory/memory-trees.test-support.js';
 import { sharedMemoryContract } from '../memory/shared-memory.test-support.js';
+import { checkAppended, checkRefusedAppends } from '../sessions/appended-sessions.test-support.js';
 import { countInProcesses } from '../sessions/count-in-processes.test-support.js';
 import { storedName } from '../stored-name.js';
 import { closeStore } from '../close-store.test-support.js';
@@ -51,6 +53,12 @@ const openStore = (schema: string, options: PostgresOptions = {}): DatabaseStore
   const store = openPostgres(server.url, { schema, leaseMs: 3_000, pool: { max: 3 }, ...options });
   stores.push(store);
   return store;
+};
+
+const sessionsIn = ({ sessions }: DatabaseStore): Required<SessionStore> => {
+  const { append$ } = sessions;
+  if (append$ === undefined) throw new Error('It appends.');
+  return { ...sessions, append$ };
 };
 
 const newSchema = (): string => `t_${randomBytes(6).toString('hex')}`;
@@ -158,6 +166,58 @@ describe('openPostgres: sessions', () => {
   for (const { name, run } of sessionStoreContract(() => openStore(newSchema()).sessions)) {
     it(`S4: ${name}`, run);
   }
+
+  it('S4: loads and finds what was saved and appended, as the pure function adds it', async () => {
+    const schema = newSchema();
+    await checkAppended(sessionsIn(openStore(schema)), sessionsIn(openStore(schema)));
+  });
+
+  it('S4: appends to no session that another one has saved or removed', () =>
+    checkRefusedAppends(sessionsIn(openStore(newSchema()))));
+
+  it('S4: writes what a conversation of 800 messages adds, not the whole of it', async () => {
+    const sessions = sessionsIn(openStore(newSchema()));
+    const rest = {
+      version: 1,
+      groups: {},
+      approvals: [],
+      usage: noUsage,
+      interrupted: false,
+    } as const;
+    const words = randomBytes(1_500).toString('base64');
+    const append = async (at: number, version: number): Promise<number> => {
+      const message: Message = {
+        id: `m${at}`,
+        role: 'user',
+        content: [{ type: 'text', text: words }],
+      };
+      const entries = [{ message, after: `m${at - 1}` }];
+      return lastValueFrom(sessions.append$('s', { entries, head: message.id, rest }, version));
+    };
+    const first: Message = { id: 'm0', role: 'user', content: [] };
+    let version = await lastValueFrom(
+      sessions.save$('s', { ...rest, messages: [first] }, undefined),
+    );
+    const written: number[] = [];
+    let at = 0;
+    for (const count of [100, 100, 600]) {
+      const { rows } = await admin.query<{ lsn: string }>(
+        'select pg_current_wal_insert_lsn() as lsn',
+      );
+      for (let left = count; left > 0; left -= 1) {
+        at += 1;
+        version = await append(at, version);
+      }
+      const { rows: after } = await admin.query<{ bytes: string }>(
+        'select pg_current_wal_insert_lsn() - $1::pg_lsn as bytes',
+        [rows[0]?.lsn],
+      );
+      written.push(Number(after[0]?.bytes));
+    }
+    const [, early = 0, late = 0] = written;
+    // Of 600 appends to a longer conversation, compared to 100: the exponent is 1 if they cost the same.
+    expect(Math.log(late / early) / Math.log(6)).toBeLessThan(1.1);
+  });
 
   it('S4: lets one process at a time follow a version', async () => {
     const schema = newSchema();

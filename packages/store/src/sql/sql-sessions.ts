@@ -5,19 +5,21 @@ import {
   checkSessionQuery,
   searchTextOf,
   sessionConflict,
+  type SessionChange,
   type SessionState,
   type SessionStore,
   type SessionSummary,
   type StoredSession,
   titleOf,
 } from '@millrace/core/sessions';
+import { type LoadedSession, searchTextIn, sessionOf } from '../sessions/appended-session.js';
 import { checkId, storedName } from '../stored-name.js';
-import { abortable$, type LazySql, type Query } from './sql.js';
+import { abortable$, type LazySql, type Query, type Row } from './sql.js';
 import { indexedLength } from './tables.js';
-import { numberIn, textIn, toSqlText } from './text.js';
+import { fromSqlText, numberIn, textIn, toSqlText } from './text.js';
 
-/** Stores session states in a database, one row per session. */
-export const sqlSessions = (lazy: LazySql): SessionStore => {
+/** Stores session states in a database: a row per session, and one per message that was appended since its last save. */
+export const sqlSessions = (lazy: LazySql): Required<SessionStore> => {
   const opened = async (signal: AbortSignal) => {
     const sql = await lazy.open(signal);
     return { sql, ...sql, ...sessionStatements(sql.schema) };
@@ -29,31 +31,51 @@ export const sqlSessions = (lazy: LazySql): SessionStore => {
     const key = keyOf(sessionId);
     const { query, load, schema } = await opened(signal);
     const [row] = await query(load, [key], signal);
-    if (row === undefined) return undefined;
-    const state = parsedJson(textIn(row, 'state'));
-    if (state === undefined) throw damaged(sessionId, schema);
-    return { version: numberIn(row, 'version'), state };
+    return row && sessionOf(loadedIn(row), () => damaged(sessionId, schema));
   };
-  const save = async (
+  const write = async (
     sessionId: string,
-    saved: Saved,
     expected: number | undefined,
+    statement: 'first' | 'next' | 'append',
+    values: readonly unknown[],
     signal: AbortSignal,
   ): Promise<number> => {
     const key = keyOf(sessionId);
-    const { sql, query, first, next, load } = await opened(signal);
-    const values = [key, toSqlText(saved.state), toNullableText(saved.title), saved.search];
+    const { sql, query, ...statements } = await opened(signal);
     // Not a single statement: repeated, it would meet its own version.
     const [row] = await sql.transaction(
-      (query) =>
-        expected === undefined
-          ? query(first, [...values, toSqlText(sessionId)])
-          : query(next, [...values, expected]),
+      (query) => query(statements[statement], [key, ...values]),
       signal,
     );
     if (row !== undefined) return numberIn(row, 'version');
-    const [found] = await query(load, [key], signal);
+    const [found] = await query(statements.version, [key], signal);
     throw sessionConflict(sessionId, expected, found && numberIn(found, 'version'));
+  };
+  const save = (
+    sessionId: string,
+    state: SessionState,
+    expected: number | undefined,
+    signal: AbortSignal,
+  ): Promise<number> => {
+    const text = toSqlText(JSON.stringify(state));
+    const values = [text, titleIn(state), searchTextOf(state)];
+    return expected === undefined
+      ? write(sessionId, expected, 'first', [...values, toSqlText(sessionId)], signal)
+      : write(sessionId, expected, 'next', [...values, expected], signal);
+  };
+  const append = (
+    sessionId: string,
+    { entries, head, rest }: SessionChange,
+    expected: number,
+    signal: AbortSignal,
+  ): Promise<number> => {
+    const values = [
+      ...[titleIn(rest), searchTextOf({ title: titleOf(rest).title }), separator],
+      ...[toSqlText(JSON.stringify(rest)), head === null ? null : toSqlText(head), expected],
+      entries.map((entry) => toSqlText(JSON.stringify(entry))),
+      entries.map(({ message }) => searchTextIn(message)),
+    ];
+    return write(sessionId, expected, 'append', values, signal);
   };
   const find = async (
     asked: CheckedSessionQuery,
@@ -77,42 +99,88 @@ export const sqlSessions = (lazy: LazySql): SessionStore => {
     load$: (sessionId) => abortable$((signal) => load(sessionId, signal)),
     // Serialize the state now: it may change while the database opens.
     save$: (sessionId, state, expectedVersion) =>
-      abortable$((signal) => save(sessionId, savedOf(state), expectedVersion, signal)),
+      abortable$((signal) => save(sessionId, state, expectedVersion, signal)),
+    append$: (sessionId, change, expectedVersion) =>
+      abortable$((signal) => append(sessionId, change, expectedVersion, signal)),
     find$: (query) => abortable$((signal) => find(checkSessionQuery(query), signal)),
     remove$: (sessionId) => abortable$((signal) => remove(sessionId, signal)),
   };
 };
 
-/** A save is a single statement, so of several concurrent saves of one version only one succeeds. */
+/**
+ * A save is a single statement, so of several concurrent saves of one version only one succeeds. What was appended belongs
+ * to the state only if the last write was an append: a release that knows none may have saved a state since.
+ */
 const sessionStatements = (schema: string) => {
   const sessions = `${schema}.sessions`;
+  const entries = `${schema}.session_entries`;
   return {
-    load: `select version, state from ${sessions} where key = $1`,
+    load: `
+      select version, state, rest, head, appended_version = version as is_appended, array(
+        select entry from ${entries} where session = key order by place
+      ) as entries
+      from ${sessions} where key = $1`,
+    version: `select version from ${sessions} where key = $1`,
     first: `
       insert into ${sessions} (key, state, title, search, id) values ($1, $2, $3, $4, $5)
       on conflict (key) do nothing returning version`,
     // A caller may pass any number as the version, even one that does not fit the column.
     next: `
-      update ${sessions}
-      set state = $2, title = $3, search = $4, version = default, updated_at = clock_timestamp()
-      where key = $1 and version::float8 = $5::float8 returning version`,
+      with saved as (
+        update ${sessions} set state = $2, title = $3, search = $4, rest = null, head = null,
+          appended_version = null, version = default, updated_at = clock_timestamp()
+        where key = $1 and version::float8 = $5::float8 returning key, version
+      ), removed as (
+        delete from ${entries} using saved where session = saved.key
+      )
+      select version from saved`,
+    /** The text to search begins with the title. It is not written again unless that changes. */
+    append: `
+      with next as (
+        select nextval('${schema}.session_versions') as version
+      ), saved as (
+        update ${sessions} as session set title = $2, rest = $5, head = $6, search = case
+            when session.search is null or session.title is not distinct from $2 then session.search
+            else $3::text || coalesce(substr(session.search, nullif(strpos(session.search, $4::text), 0)), '')
+          end,
+          version = next.version, appended_version = next.version, updated_at = clock_timestamp()
+        from next
+        where session.key = $1 and session.version::float8 = $7::float8
+        returning session.key, session.version
+      ), added as (
+        insert into ${entries} (session, entry, search)
+        select saved.key, new.entry, new.search
+        from saved, unnest($8::text[], $9::text[]) with ordinality as new (entry, search, at)
+        order by new.at
+      )
+      select version from saved`,
     remove: `delete from ${sessions} where key = $1`,
   };
 };
 
-interface Saved extends Pick<SessionSummary, 'title'> {
-  readonly state: string;
-  readonly search: string;
-}
+const titleIn = (state: unknown): string | null => {
+  const { title } = titleOf(state);
+  return title === undefined ? null : toSqlText(title);
+};
 
-const savedOf = (state: SessionState): Saved => ({
-  ...titleOf(state),
-  state: JSON.stringify(state),
-  search: searchTextOf(state),
-});
+/** The character between the texts that a search compares. */
+const separator = searchTextOf({ messages: [{}] });
 
-const toNullableText = (text: string | undefined): string | null =>
-  text === undefined ? null : toSqlText(text);
+const loadedIn = (row: Row): LoadedSession => {
+  const { entries } = row;
+  return {
+    version: numberIn(row, 'version'),
+    state: textIn(row, 'state'),
+    change:
+      row['is_appended'] === true && Array.isArray(entries)
+        ? {
+            entries: entries.map((entry) => fromSqlText(String(entry))),
+            rest: textIn(row, 'rest'),
+            head: row['head'] === null ? null : textIn(row, 'head'),
+          }
+        : undefined,
+  };
+};
 
 /** Contains only the conditions of the query, so that the planner can use an index for each of them. */
 export const findStatement = (
@@ -135,7 +203,12 @@ export const findStatement = (
       `left(id, length(${text}::text)) = ${text}::text`,
     );
   }
-  if (search !== '') conditions.push(`strpos(search, ${value(search)}::text) > 0`);
+  if (search !== '') {
+    const text = value(search);
+    conditions.push(`(strpos(search, ${text}::text) > 0 or exists (
+      select from ${schema}.session_entries as entry where session = sessions.key and strpos(entry.search, ${text}::text) > 0
+    ))`);
+  }
   const where = conditions.length === 0 ? '' : `where ${conditions.join(' and ')}`;
   const statement = `
     select id, title, (extract(epoch from updated_at) * 1000)::float8 as saved_at

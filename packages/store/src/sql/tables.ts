@@ -86,6 +86,17 @@ export const addedColumns = (schema: string): AddedColumns => ({
     `alter table ${schema}.conversations add column if not exists head bigint`,
     `alter table ${schema}.messages add column if not exists after bigint`,
     `create index if not exists messages_by_branch on ${schema}.messages (conversation, position) where after is not null`,
+    // What was appended to a state since it was saved as a whole.
+    `alter table ${schema}.sessions add column if not exists rest text`,
+    `alter table ${schema}.sessions add column if not exists head text`,
+    `alter table ${schema}.sessions add column if not exists appended_version bigint`,
+    `create table if not exists ${schema}.session_entries (
+      session text not null references ${schema}.sessions on delete cascade,
+      place bigint generated always as identity,
+      entry text not null,
+      search text not null,
+      primary key (session, place)
+    )`,
     // Whether the last record ends the call. Null if a release without this column has written it.
     `alter table ${schema}.calls add column if not exists has_ended boolean`,
     `create index if not exists calls_unfinished on ${schema}.calls (updated_at desc, key desc) where has_ended is not true`,

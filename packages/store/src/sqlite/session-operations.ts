@@ -1,4 +1,5 @@
 import type { CheckedSessionQuery, SessionSummary } from '@millrace/core/sessions';
+import type { LoadedSession } from '../sessions/appended-session.js';
 import { numberIn, textIn, toSqlText } from '../sql/text.js';
 import { storedName } from '../stored-name.js';
 import type { Database } from './database.js';
@@ -72,15 +73,6 @@ export interface AppendedSession extends SavedSession {
 
 /** The new version, or the one that was found instead of the expected one: null if there is no such session. */
 export type SaveOutcome = { readonly version: number } | { readonly found: number | null };
-
-export interface LoadedSession {
-  readonly version: number;
-  readonly state: string;
-  /** What was appended to the state. */
-  readonly change:
-    | { readonly entries: readonly string[]; readonly rest: string; readonly head: string | null }
-    | undefined;
-}
 
 const load = (database: Database, key: string): LoadedSession | undefined => {
   const row = database.get(

@@ -1,26 +1,20 @@
-import { type Entry, MillraceError } from '@millrace/core';
+import { MillraceError } from '@millrace/core';
 import {
-  appendedState,
   checkSessionQuery,
   searchTextOf,
   sessionConflict,
   type SessionChange,
   type SessionState,
   type SessionStore,
-  type StoredSession,
   titleOf,
 } from '@millrace/core/sessions';
-import { isRecord, parsedJson } from '@millrace/core/values';
+import { isRecord } from '@millrace/core/values';
 import { defer, from, map, type SchedulerLike } from 'rxjs';
+import { searchTextIn, sessionOf } from '../sessions/appended-session.js';
 import { toSqlText } from '../sql/text.js';
 import { checkId, storedName } from '../stored-name.js';
 import type { SqliteEngine } from './engine.js';
-import type {
-  AppendedSession,
-  LoadedSession,
-  SaveOutcome,
-  WholeSession,
-} from './session-operations.js';
+import type { AppendedSession, SaveOutcome, WholeSession } from './session-operations.js';
 
 /** The states of sessions in a SQLite database: the last one that was saved as a whole, and the messages that were appended since. */
 export const sqliteSessions = (
@@ -39,7 +33,7 @@ export const sqliteSessions = (
   return {
     load$: (sessionId) =>
       defer(() => from(engine.run('loadSession', keyOf(sessionId)))).pipe(
-        map((loaded) => loaded && sessionOf(sessionId, loaded)),
+        map((loaded) => loaded && sessionOf(loaded, () => damaged(sessionId))),
       ),
     // States are serialized now: they may change while the database opens.
     save$: (sessionId, state, expectedVersion) =>
@@ -113,32 +107,6 @@ const messagesIn = (state: unknown): readonly unknown[] => {
 };
 
 const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
-
-/** The text of a message, without the empty title before it. */
-const searchTextIn = (message: unknown): string => searchTextOf({ messages: [message] }).slice(1);
-
-const sessionOf = (
-  sessionId: string,
-  { version, state: stateText, change }: LoadedSession,
-): StoredSession => {
-  const parsed = (text: string): unknown => {
-    const value = parsedJson(text);
-    if (value === undefined) throw damaged(sessionId);
-    return value;
-  };
-  const state = parsed(stateText);
-  if (change === undefined) return { version, state };
-  const entries = change.entries.map(parsed).filter(isEntry);
-  const rest = parsed(change.rest);
-  if (entries.length !== change.entries.length || !isRest(rest)) throw damaged(sessionId);
-  return { version, state: appendedState(state, { entries, head: change.head, rest }) };
-};
-
-/** Checks only the shape, as this package wrote the rest. */
-const isEntry = (value: unknown): value is Entry =>
-  isRecord(value) && isRecord(value['message']) && 'after' in value;
-
-const isRest = (value: unknown): value is SessionChange['rest'] => isRecord(value);
 
 const damaged = (sessionId: string): MillraceError =>
   new MillraceError(
