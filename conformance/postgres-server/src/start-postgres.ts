@@ -4,6 +4,7 @@ import { chown, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 
 /** A server for tests. */
@@ -11,6 +12,8 @@ export interface TestServer {
   /** With a password in it. */
   readonly url: string;
   readonly password: string;
+  /** Ends it by a signal, and starts it again on the same port after a time. Absent for a server that was there already. */
+  restart?(signal: 'SIGINT' | 'SIGQUIT', downMs: number): Promise<void>;
   /** Stops it and removes what it has written. A server that was there already stays. */
   stop(): Promise<void>;
 }
@@ -34,8 +37,18 @@ export const startPostgres = async (): Promise<TestServer> => {
   const [command, ...first] = as(user);
   const initdb = [...first, join(binaries, 'initdb'), '-D', data, ...auth, '-E', 'UTF8', '-N'];
   await promisify(execFile)(command ?? 'env', initdb, { cwd: directory });
-  const { server, port } = await startOnFreePort(user, join(binaries, 'postgres'), data);
+  const binary = join(binaries, 'postgres');
+  const started = await startOnFreePort(user, binary, data);
+  const { port } = started;
+  let { server } = started;
   return {
+    restart: async (signal, downMs) => {
+      await ended(server, signal);
+      await sleep(downMs);
+      server = startOn(port, user, binary, data);
+      const said = await untilReady(server);
+      if (said !== undefined) throw new Error(`PostgreSQL did not start again: ${said}`);
+    },
     url: `postgres://tester:${encodeURIComponent(password)}@127.0.0.1:${port}/postgres`,
     password,
     stop: async () => {
@@ -90,20 +103,29 @@ const startOnFreePort = async (
   tries = 5,
 ): Promise<{ readonly server: ChildProcess; readonly port: number }> => {
   const port = await freePort();
+  const server = startOn(port, user, postgres, data);
+  const said = await untilReady(server);
+  if (said === undefined) return { server, port };
+  if (tries > 1) return startOnFreePort(user, postgres, data, tries - 1);
+  throw new Error(`PostgreSQL did not start: ${said}`);
+};
+
+const startOn = (
+  port: number,
+  user: User | undefined,
+  postgres: string,
+  data: string,
+): ChildProcess => {
   const [command = 'env', ...first] = as(user);
   const settings = [
     ...['listen_addresses=127.0.0.1', `port=${port}`, 'unix_socket_directories=', 'fsync=off'],
     ...['full_page_writes=off', 'shared_buffers=16MB', 'max_connections=50'],
   ];
-  const server = spawn(
+  return spawn(
     command,
     [...first, postgres, '-D', data, ...settings.flatMap((setting) => ['-c', setting])],
     { cwd: data.slice(0, data.lastIndexOf('/')), stdio: ['ignore', 'ignore', 'pipe'] },
   );
-  const said = await untilReady(server);
-  if (said === undefined) return { server, port };
-  if (tries > 1) return startOnFreePort(user, postgres, data, tries - 1);
-  throw new Error(`PostgreSQL did not start: ${said}`);
 };
 
 /** What it has said where it has ended; nothing, where it is ready. */
@@ -118,7 +140,7 @@ const untilReady = (server: ChildProcess): Promise<string | undefined> =>
     server.once('exit', () => resolve(said.join('')));
   });
 
-const ended = (server: ChildProcess, signal: 'SIGQUIT'): Promise<void> =>
+const ended = (server: ChildProcess, signal: 'SIGINT' | 'SIGQUIT'): Promise<void> =>
   new Promise((resolve) => {
     server.once('exit', () => resolve());
     server.kill(signal);

@@ -11,7 +11,9 @@ import {
 import { startPostgres, type TestServer } from '@millrace/postgres-server';
 import pg from 'pg';
 import {
+  concat,
   concatMap,
+  defer,
   endWith,
   firstValueFrom,
   ignoreElements,
@@ -101,6 +103,35 @@ describe('openPostgres: calls', () => {
     await admin.query(`update ${schema}.calls set expires_at = now()`);
     expect(await list()).toEqual([]);
     hold.unsubscribe();
+  });
+
+  it('S6: writes events again that a crash of the server has lost', async () => {
+    const schema = newSchema();
+    const { driver } = openStore(schema).calls;
+    const event = (seq: number) => ({ kind: 'event', name: 'e', seq, text: '1' }) as const;
+    const lose = `with lost as (delete from ${schema}.records where position > 2)
+      update ${schema}.calls set last_position = 2`;
+    const written = driver.claim$('c').pipe(
+      concatMap(({ append$ }) =>
+        concat(
+          append$([{ kind: 'step', name: 's', seq: 0, text: '1' }]),
+          ...[1, 2, 3].map((seq) => append$([event(seq)])),
+          defer(() => admin.query(lose)),
+          append$([{ kind: 'step', name: 't', seq: 3, text: '1' }]),
+        ).pipe(toArray()),
+      ),
+    );
+    await firstValueFrom(written);
+    const records = (await lastValueFrom(driver.read$('c').pipe(toArray()))).flat();
+    expect(records.map(({ position, name, seq }) => [position, name, seq])).toEqual([
+      ...[
+        [1, 's', 0],
+        [2, 'e', 1],
+        [3, 'e', 2],
+        [4, 'e', 3],
+        [5, 't', 3],
+      ],
+    ]);
   });
 
   it('S7: takes a call over from one who is gone also where the clock of the server was set back', async () => {

@@ -1,4 +1,4 @@
-import type { CallStoreDriver } from '@millrace/core/journal';
+import type { CallStoreDriver, NewRecord } from '@millrace/core/journal';
 import type { CallLeaseOptions } from './call-leases.js';
 import { callOf, columnsOf, recordOf } from './call-rows.js';
 import { callStatements, listStatement } from './call-statements.js';
@@ -7,7 +7,10 @@ import type { LazySql, Sql } from './sql.js';
 import { tableCalls } from './table-calls.js';
 import { numberIn, textIn, toSqlText } from './text.js';
 
-/** The calls in a database that speaks the SQL of Postgres. */
+/** The number of events of a writer after which one append waits for the disk. */
+const maxUnsafe = 500;
+
+/** The calls in a database that speaks the SQL of Postgres, for one claim, or for reading. */
 export const postgresCallTable = (sql: Sql): CallTable => {
   const { query, schema, notices$ } = sql;
   const statements = callStatements(schema);
@@ -20,6 +23,8 @@ export const postgresCallTable = (sql: Sql): CallTable => {
     const [row] = await query(statements.position, [key, owner], signal);
     return row && numberIn(row, 'last_position');
   };
+  /** The last events of a writer, which a crash of the server may lose: the server did not wait for its disk. */
+  const unsafe = new Map<string, readonly NewRecord[]>();
   return {
     claim: async ({ key, callId, owner, leaseMs, silent = null }, signal) => {
       const values = [key, toSqlText(callId), owner, leaseMs, silent];
@@ -34,21 +39,36 @@ export const postgresCallTable = (sql: Sql): CallTable => {
       (await query(statements.renew, [key, owner, leaseMs], signal)).length > 0,
     release: (key, owner) => query(statements.release, [key, owner]),
     releaseAll: (keys, signal) => query(statements.releaseAll, [keys], signal),
-    append: async ({ key, owner, records, sessionId, isSafe, ...batch }, signal) => {
-      const after = batch.after ?? (await positionOf(key, owner, signal));
+    append: async ({ key, owner, records, sessionId, isSafe, after: known }, signal) => {
+      const after = known ?? (await positionOf(key, owner, signal));
       if (after === undefined) return false;
-      const values = [
-        ...[key, owner, records.length, ...columnsOf(records)],
-        sessionId && toSqlText(sessionId),
-        after,
-        records.at(-1)?.ends === true,
-      ];
-      const statement = isSafe ? statements.append : statements.appendEvents;
-      const written = await query(statement, values, signal);
-      // If nothing was written, the answer to an earlier attempt may have been lost.
-      const position =
-        written.length > 0 ? after + records.length : await positionOf(key, owner, signal);
-      if (position !== after + records.length) return false;
+      const write = async (records: readonly NewRecord[], after: number, isSafe: boolean) => {
+        const values = [
+          ...[key, owner, records.length, ...columnsOf(records)],
+          ...[sessionId && toSqlText(sessionId), after, records.at(-1)?.ends === true],
+        ];
+        const statement = isSafe ? statements.append : statements.appendEvents;
+        return (await query(statement, values, signal)).length > 0;
+      };
+      // After an append that failed, it is not known which records the server has.
+      if (known === undefined) unsafe.delete(owner);
+      const kept = unsafe.get(owner) ?? [];
+      const makesSafe = isSafe || kept.length > maxUnsafe;
+      if (!(await write(records, after, makesSafe))) {
+        // The answer to an earlier attempt may have been lost, or the server has crashed and lost the last events.
+        const position = (await positionOf(key, owner, signal)) ?? NaN;
+        const lost = kept.slice(position - after);
+        const isBehind = position < after && lost.length === after - position;
+        if (
+          isBehind
+            ? !(await write([...lost, ...records], position, true))
+            : position !== after + records.length
+        ) {
+          return false;
+        }
+      }
+      if (makesSafe) unsafe.delete(owner);
+      else unsafe.set(owner, [...kept, ...records]);
       sql.notify(key);
       return true;
     },
