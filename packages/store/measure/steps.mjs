@@ -1,11 +1,13 @@
 // What it costs to record a step, beside the syncs that the disk can do:
-// node packages/store/measure/steps.mjs [seconds] [store …], with the stores sqlite, files and postgres.
+// node packages/store/measure/steps.mjs [rounds] [store …], with the stores sqlite, files and postgres. Prints medians.
+import { Buffer } from 'node:buffer';
 import { closeSync, fdatasync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
 import process from 'node:process';
 import console from 'node:console';
+import { setTimeout } from 'node:timers';
 import {
   concat,
   defer,
@@ -17,7 +19,7 @@ import {
   takeWhile,
 } from 'rxjs';
 
-const [seconds = '4', ...names] = process.argv.slice(2);
+const [rounds = '5', ...names] = process.argv.slice(2);
 const stores = names.length > 0 ? names : ['sqlite', 'files', 'postgres'];
 const concurrent = 32;
 const step = {
@@ -50,7 +52,7 @@ const syncRate = async (folder) => {
   const file = openSync(join(folder, 'syncs'), 'w');
   const from = performance.now();
   let count = 0;
-  while (performance.now() - from < 1_000) {
+  while (performance.now() - from < 300) {
     writeSync(file, page, 0, page.length, (count % 1_000) * page.length);
     await new Promise((resolve, reject) => {
       fdatasync(file, (error) => (error === null ? resolve() : reject(error)));
@@ -83,7 +85,7 @@ const measure = async (calls, count) => {
   const delay = monitorEventLoopDelay({ resolution: 1 });
   const took = [];
   const from = performance.now();
-  const until = from + Number(seconds) * 1_000;
+  const until = from + 1_000;
   const cpu = process.cpuUsage();
   delay.enable();
   const callIds = Array.from({ length: count }, (_, at) => `${count} ${at} ${from}`);
@@ -107,22 +109,46 @@ const measure = async (calls, count) => {
   };
 };
 
+/** The delay of an event loop that does nothing, in milliseconds: the rest is that of the machine. */
+const idleDelay = async () => {
+  const delay = monitorEventLoopDelay({ resolution: 1 });
+  delay.enable();
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  delay.disable();
+  return Number((delay.percentile(99) / 1e6 - 1).toFixed(2));
+};
+
+const opened = [];
 for (const name of stores) {
   const folder = mkdtempSync(join(tmpdir(), 'steps-'));
   const { store, end } = await openers[name](folder);
   await lastValueFrom(store.calls.driver.list$(), { defaultValue: undefined });
-  for (const count of [1, concurrent]) {
-    const syncs = await syncRate(folder);
-    const cost = await measure(store.calls.driver, count);
-    console.log(
-      JSON.stringify({
-        store: name,
-        calls: count,
-        syncsPerSecond: Math.round(syncs),
-        ...cost,
-        ratio: Number((cost.perSecond / syncs).toFixed(2)),
-      }),
-    );
+  opened.push({
+    name,
+    folder,
+    store,
+    end,
+    costs: new Map([1, concurrent].map((count) => [count, []])),
+  });
+}
+// In turn: the machine may have others to work for.
+for (let round = 0; round < rounds; round += 1) {
+  for (const { folder, store, costs } of opened) {
+    for (const [count, found] of costs) {
+      const syncs = await syncRate(folder);
+      const idleDelayMsP99 = await idleDelay();
+      const cost = await measure(store.calls.driver, count);
+      found.push({ syncsPerSecond: syncs, ...cost, ratio: cost.perSecond / syncs, idleDelayMsP99 });
+    }
+  }
+}
+for (const { name, costs, store, end, folder } of opened) {
+  for (const [calls, found] of costs) {
+    const medians = Object.keys(found[0]).map((field) => {
+      const middle = quantile(sorted(found.map((it) => it[field])), 0.5);
+      return [field, Number(middle.toPrecision(3))];
+    });
+    console.log(JSON.stringify({ store: name, calls, ...Object.fromEntries(medians) }));
   }
   await lastValueFrom(store.close$(), { defaultValue: undefined });
   await end();

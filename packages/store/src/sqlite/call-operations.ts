@@ -171,7 +171,7 @@ const list = (
     : database.all(isUnfinished ? statements.unfinished : statements.all, now, ...start);
   const last = rows.at(-1);
   const end = last && [numberIn(last, 'updated_at'), numberIn(last, 'place')];
-  const owners = rows.map((row) => (row['owner'] === null ? '' : String(row['owner'])));
+  const owners = rows.map((row) => textIn(row, 'owner'));
   return { calls: rows.map(callOf), owners, end };
 };
 

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { setImmediate } from 'node:timers';
 import { MillraceError } from '@millrace/core';
@@ -5,6 +6,7 @@ import type { SchedulerLike } from 'rxjs';
 import { closed } from '../closing.js';
 import { makeDirectory } from '../files/make-directory.js';
 import { toStoreError } from '../files/file-system.js';
+import { markDirectory } from '../mark-directory.js';
 import { createPendingWork } from '../sql/pending-work.js';
 import type { Answer, Request } from './messages.js';
 import type { Operation } from './operation.js';
@@ -80,7 +82,7 @@ export const sqliteEngine = (path: string, scheduler: SchedulerLike): SqliteEngi
     thread.send(queue.map(({ id, name, given }) => ({ id, name, given })));
   };
   const ask = async (name: string, given: readonly unknown[]): Promise<unknown> => {
-    state.directory ??= makeDirectory(dirname(path)).catch((error: unknown) => {
+    state.directory ??= makeOwnDirectory(dirname(path)).catch((error: unknown) => {
       delete state.directory;
       throw toStoreError(dirname(path))(error);
     });
@@ -108,6 +110,13 @@ export const sqliteEngine = (path: string, scheduler: SchedulerLike): SqliteEngi
       return state.closed;
     },
   };
+};
+
+/** Makes the directory, and marks it as that of a store if it did not exist. */
+const makeOwnDirectory = async (directory: string): Promise<void> => {
+  const exists = existsSync(directory);
+  await makeDirectory(directory);
+  if (!exists) markDirectory(directory);
 };
 
 /**

@@ -85,10 +85,12 @@ describe('openSqlite', () => {
     expect(existsSync(join(root, 'unused'))).toBe(false);
   });
 
-  it('S6: makes its directory and its file for this user alone', async () => {
+  it('S6, X17: makes its directory and its file for this user alone, and marks the directory', async () => {
     const path = join(root, 'new', 'below', 'calls.db');
     const store = open(path);
     await firstValueFrom(store.calls.driver.claim$('c'));
+    expect(readdirSync(join(root, 'new', 'below'))).toContain('.millrace-store');
+    expect(readdirSync(join(root, 'new'))).not.toContain('.millrace-store');
     const modes = [
       join(root, 'new'),
       join(root, 'new', 'below'),
