@@ -11,6 +11,8 @@ export interface PlayedProcess {
   readonly operations: string[];
   /** When they began and ended. */
   readonly log?: string[];
+  /** How many bytes it has written. */
+  written?: number;
   /** Called before each operation that changes something. The process never continues if it resolves to false. */
   readonly before?: (operation: string) => Promise<boolean> | boolean;
   isDead?: boolean;
@@ -87,6 +89,9 @@ const synchronous =
 
 const note = (played: PlayedProcess, name: string, given: readonly unknown[]): string => {
   const [path, flags] = given;
+  if (/^(append|write|writeFile)$/.test(name) && typeof flags !== 'number') {
+    played.written = (played.written ?? 0) + Buffer.byteLength(flags as string | Buffer);
+  }
   const how = name === 'open' ? `open ${String(flags)}` : name;
   const operation = `${how} ${String(path)}`;
   played.operations.push(operation);

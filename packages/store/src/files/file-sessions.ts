@@ -9,6 +9,7 @@ import {
   titleOf,
 } from '@millrace/core/sessions';
 import { checkId, storedName } from '../stored-name.js';
+import { sessionAppender } from './append-session.js';
 import { createStaging } from './staging.js';
 import { fileWork$, type Part, partsOf } from './file-work.js';
 import { writeState } from './session-file.js';
@@ -32,6 +33,8 @@ export const sessionsIn = (part: Part, now: () => number = Date.now): SessionSto
   const staging = createStaging(root, check);
   const byTime = sessionsByTime(part);
   const clock = createClock(now);
+  const writer = { staging, byTime, clock };
+  const append = sessionAppender(writer);
   const pathOf = (sessionId: string): string => {
     checkId('A session', sessionId, 'invalidRequest');
     return join(root, storedName(sessionId));
@@ -45,7 +48,18 @@ export const sessionsIn = (part: Part, now: () => number = Date.now): SessionSto
         const before = await readPointer(path);
         const version =
           before?.version === expectedVersion
-            ? await writeSession({ staging, byTime, clock }, path, saved, before)
+            ? await writeSession(writer, path, saved, before)
+            : undefined;
+        if (version !== undefined) return version;
+        throw sessionConflict(sessionId, expectedVersion, (await readPointer(path))?.version);
+      }),
+    append$: (sessionId, change, expectedVersion) =>
+      fileWork$(part, async () => {
+        const path = pathOf(sessionId);
+        const before = await readPointer(path);
+        const version =
+          before?.version === expectedVersion
+            ? await append(path, sessionId, change, before)
             : undefined;
         if (version !== undefined) return version;
         throw sessionConflict(sessionId, expectedVersion, (await readPointer(path))?.version);

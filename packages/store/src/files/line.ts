@@ -1,7 +1,7 @@
 import { crc32 } from 'node:zlib';
 import { isRecord, parsedJson } from '@millrace/core/values';
 
-export type LineKind = 'head' | 'record';
+export type LineKind = 'head' | 'record' | 'appended';
 
 /** Writes a value as a line of JSON with a checksum, which reveals torn and edited lines. */
 export const writeLine = (kind: LineKind, value: unknown): string => {

@@ -2,26 +2,44 @@ import { randomInt, randomUUID } from 'node:crypto';
 import { open, readFile, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { MillraceError } from '@millrace/core';
+import { isRecord } from '@millrace/core/values';
+import { appendedState, type SessionChange } from '@millrace/core/sessions';
 import type { Staging } from './staging.js';
 import { isNotFound, readNames } from './file-system.js';
 import { syncDirectories, writeNew } from './make-directory.js';
 import { lineEnd } from './segments.js';
-import { headIn, readSessionFile, type SessionHead, writeSessionHead } from './session-file.js';
+import {
+  type AppendedTo,
+  broken,
+  fittingIn,
+  headIn,
+  type Part,
+  readAppended,
+  readEntries,
+  readSessionFile,
+  type SessionHead,
+  writeSessionHead,
+} from './session-file.js';
 
 /**
  * A session is a directory of immutable state files, with an empty pointer file that has the name of the current one. A
  * save writes a new state file, then renames the pointer file after it. Of several concurrent saves only one rename
  * succeeds, as all of them start from the same name. The name is a version and a UUID that contains the time of the save.
+ *
+ * A save that only adds messages appends them to a file that no other writer writes to. Its state file has the rest of the state, and says
+ * how much of which files belongs to it. So what a save appends whose rename fails is part of no state.
  */
 export interface SessionPointer {
   readonly version: number;
   /** The name of both files, without the extension. */
   readonly name: string;
-  /** The state files in the directory. */
+  /** The state files in the directory, and the files of messages. */
   readonly states: readonly string[];
+  readonly entries: readonly string[];
 }
 
 const fileName = /^\d+-[0-9a-f-]{36}\.(?:json|current)$/;
+const entriesName = /^[0-9a-f-]{36}\.entries$/;
 
 /** The first version is random: a session that is removed and saved again never reuses an old version. */
 const firstVersions = 2 ** 47;
@@ -34,9 +52,15 @@ export const readPointer = async (
   const names = await readNames(directory);
   const files = names.filter((name) => fileName.test(name));
   const states = files.filter((name) => name.endsWith('.json'));
+  const entries = names.filter((name) => entriesName.test(name));
   const [pointer] = files
     .filter((name) => name.endsWith('.current'))
-    .map((name) => ({ version: versionIn(name), name: basename(name, '.current'), states }))
+    .map((name) => ({
+      version: versionIn(name),
+      name: basename(name, '.current'),
+      states,
+      entries,
+    }))
     .sort((a, b) => b.version - a.version);
   if (pointer !== undefined || names.length === 0) return pointer;
   // Reading a directory while a file is renamed may miss that file.
@@ -52,10 +76,30 @@ export const readSession = (
   directory: string,
   sessionId: string,
 ): Promise<{ readonly version: number; readonly state: unknown } | undefined> =>
-  readCurrent(directory, async (path, { version }) => ({
-    version,
-    state: readSessionFile(path, await readFile(path), { sessionId, version }),
-  }));
+  readCurrent(directory, async (path, { version }) => {
+    const bytes = await readFile(path);
+    const { appended } = headIn(path, bytes);
+    const expected = { sessionId, version };
+    if (appended === undefined) return { version, state: readSessionFile(path, bytes, expected) };
+    const change = readAppended(path, bytes, expected);
+    const base = join(directory, `${appended.base}.json`);
+    const before = { sessionId, version: versionIn(appended.base) };
+    const state = readSessionFile(base, await readFile(base), before);
+    const entries: Entry[] = [];
+    for (const part of appended.parts) {
+      const file = join(directory, part[0]);
+      for (const entry of readEntries(file, await readPart(file, part))) entries.push(entry);
+    }
+    return { version, state: fittingIn(path, () => appendedState(state, { ...change, entries })) };
+  });
+
+type Entry = SessionChange['entries'][number];
+
+const readPart = async (path: string, [, size]: Part): Promise<Buffer> => {
+  const bytes = await readFile(path);
+  if (bytes.length < size) throw broken(path);
+  return bytes.subarray(0, size);
+};
 
 /** Reads the beginning of the current state file; undefined if the session does not exist. */
 export const readSessionHead = (directory: string): Promise<SessionHead | undefined> =>
@@ -91,10 +135,13 @@ const readCurrent = async <T>(
     if (pointer.name !== missing) return readCurrent(directory, read, pointer.name);
     throw new MillraceError(
       'invalidState',
-      `${path} is missing: the state of the session. Restore the directory from a backup, or delete it to start over.`,
+      `${pathIn(error) ?? path} is missing: a part of the state of the session. Restore the directory from a backup, or delete it to start over.`,
     );
   }
 };
+
+const pathIn = (error: unknown): string | undefined =>
+  isRecord(error) && typeof error['path'] === 'string' ? error['path'] : undefined;
 
 /** The index of sessions by time. */
 export interface TimeIndex {
@@ -116,16 +163,21 @@ export interface SessionWriter {
 export interface SavedSession {
   readonly sessionId: string;
   readonly title?: string;
-  /** As `writeState` writes it. */
+  /** As `writeState` or `writeAppended` writes it. */
   readonly state: string;
+  readonly appended?: AppendedTo;
 }
 
-/** Saves a session as the successor of `previous`. Resolves to its version, undefined on a conflict. */
+/**
+ * Saves a session as the successor of `previous`. Resolves to its version, undefined on a conflict. `prepare` writes what
+ * must be on disk with the state.
+ */
 export const writeSession = async (
   { staging, byTime, clock }: SessionWriter,
   directory: string,
   { state, ...head }: SavedSession,
   previous: SessionPointer | undefined,
+  prepare: () => Promise<unknown> = () => Promise.resolve(),
 ): Promise<number | undefined> => {
   const version = previous === undefined ? 1 + randomInt(firstVersions) : previous.version + 1;
   const before = previous && pointerTime(previous);
@@ -138,7 +190,7 @@ export const writeSession = async (
   const isSaved = await (
     previous === undefined
       ? makeSession(staging, directory, byTime.directory, name, text)
-      : replaceState(directory, byTime.directory, previous.name, name, text)
+      : replaceState(directory, byTime.directory, previous.name, name, text, prepare)
   ).catch(async (error: unknown) => {
     await byTime.remove(session, micros).catch(() => undefined);
     throw error;
@@ -147,14 +199,33 @@ export const writeSession = async (
     await byTime.remove(session, micros);
     return undefined;
   }
-  // These states are obsolete. Higher versions may belong to a session that was removed and created again.
-  const obsolete = previous?.states.filter((state) => versionIn(state) <= version) ?? [];
   // Leftovers only cost disk space.
   await Promise.allSettled([
-    ...obsolete.map((state) => rm(join(directory, state), { force: true })),
+    ...obsoleteFiles(previous, version, head.appended).map((file) =>
+      rm(join(directory, file), { force: true }),
+    ),
     ...(before === undefined ? [] : [byTime.remove(session, before)]),
   ]);
   return version;
+};
+
+/**
+ * The files to which the new state does not refer. They were there before it became current, so a save that may refer to
+ * them follows an earlier state, and fails.
+ */
+const obsoleteFiles = (
+  previous: SessionPointer | undefined,
+  version: number,
+  appended: AppendedTo | undefined,
+): readonly string[] => {
+  if (previous === undefined) return [];
+  const used = new Set([
+    `${appended?.base}.json`,
+    ...(appended?.parts ?? []).map(([file]) => file),
+  ]);
+  // Higher versions may belong to a session that was removed and created again.
+  const states = previous.states.filter((state) => versionIn(state) <= version);
+  return [...states, ...previous.entries].filter((file) => !used.has(file));
 };
 
 const makeSession = async (
@@ -179,10 +250,13 @@ const replaceState = async (
   before: string,
   name: string,
   text: string,
+  prepare: () => Promise<unknown>,
 ): Promise<boolean> => {
   const state = join(directory, `${name}.json`);
   try {
-    await writeNew(state, text);
+    // Both have ended before anything is removed.
+    const written = await Promise.allSettled([prepare(), writeNew(state, text)]);
+    for (const it of written) if (it.status === 'rejected') throw it.reason;
     // The state and the entry of the index must reach the disk before the pointer does.
     await syncDirectories(directory, index);
     await rename(join(directory, `${before}.current`), join(directory, `${name}.current`));
