@@ -99,7 +99,7 @@ const recordsOf = (
       and position > ?2 and seq > ?3 and (?4 is null or kind = ?4)
     order by position`;
   const range = [key, after, afterSeq, kind ?? null] as const;
-  // The length of a text is known without reading it.
+  // SQLite knows the length of text without reading it.
   const sizes = database.all(
     `select octet_length(text) as size ${which} limit ?5`,
     ...range,
@@ -125,7 +125,7 @@ const recordOf = (row: SqlRow): StoredRecord => ({
 });
 
 /**
- * The statement for a page of the list of calls, after a call. Skips calls without records that nobody holds: their writer
+ * The statement for a page of the list of calls, after a call. Skips calls without records that no process holds: their writer
  * has crashed.
  */
 const pageStatement = (order: string, size: number, which: string): string => `

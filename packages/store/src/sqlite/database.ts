@@ -1,10 +1,5 @@
-import {
-  fieldOf,
-  type SqliteConnection,
-  type SqliteStatement,
-  type SqlRow,
-  type SqlValue,
-} from './sqlite-driver.js';
+import { fieldOf } from './field-of.js';
+import type { SqliteConnection, SqliteStatement, SqlRow, SqlValue } from './sqlite-driver.js';
 
 /**
  * The database, as an operation in the thread uses it. Statements are prepared once, so their texts are constants: pass

@@ -70,7 +70,7 @@ export const sqliteEngine = (path: string, scheduler: SchedulerLike): SqliteEngi
       scheduler.schedule(() => post(request), retryMs(request));
     } else request.reject(sqliteError(path, answer.failure));
   };
-  /** What is asked for in one turn of the event loop is one message. */
+  /** The requests of one turn of the event loop are one message. */
   const post = (request: Waiting): void => {
     state.queue.push(request);
     if (state.queue.length === 1) setImmediate(flush);

@@ -1,8 +1,9 @@
 import type { MillraceError } from '@millrace/core';
 import type { Failure } from './messages.js';
-import { fieldOf, sqliteCode } from './sqlite-driver.js';
+import { fieldOf } from './field-of.js';
+import { sqliteCode } from './sqlite-driver.js';
 
-/** A failure that is known where it happens. */
+/** A failure that has a type already. */
 export class KnownFailure extends Error {
   readonly failure: Failure;
 

@@ -1,6 +1,6 @@
 import type { MillraceError } from '@millrace/core';
 
-/** What the store and its thread send each other, some at a time. */
+/** A request of the store to its thread. */
 export interface Request {
   readonly id: number;
   /** The name of an operation. */

@@ -1,7 +1,8 @@
 import { closeSync, openSync, statSync } from 'node:fs';
 import { databaseOn, type OpenDatabase } from './database.js';
 import { KnownFailure } from './failure.js';
-import { fieldOf, type SqliteDriver } from './sqlite-driver.js';
+import { fieldOf } from './field-of.js';
+import type { SqliteDriver } from './sqlite-driver.js';
 import { parts } from './parts.js';
 import type { TablesOfPart } from './tables.js';
 
@@ -44,7 +45,7 @@ export const openDatabase = (
   }
 };
 
-/** Names a file even after it was replaced by another one at the same path; undefined if there is none. */
+/** Names a file even after it was replaced by another one at the same path; undefined if it does not exist. */
 const identityOf = (path: string): string | undefined => {
   const found = statSync(path, { bigint: true, throwIfNoEntry: false });
   return found && `${found.dev} ${found.ino}`;

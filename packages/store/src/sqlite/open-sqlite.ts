@@ -28,8 +28,14 @@ export interface SqliteOptions extends FileCallsOptions, CallStoreOptions {
 export type SqliteMemoryOptions = Omit<StoredMemoryOptions, 'language'>;
 
 /**
- * Opens a store in a file: a SQLite database, without a server, for processes of one machine. A step is on disk when it is
- * recorded. Requires Node 22.13 or later, or the package `libsql`.
+ * Opens a store in a file, such as `./data/millrace.db`: a SQLite database, without a server, for any number of processes
+ * on one machine. Creates the file and its directory on first use, readable only by this user. A step is on disk when it is
+ * recorded. A thread holds the connection, so nothing blocks the event loop, and calls that write at the same moment share
+ * one sync of the disk. While another process writes, operations are retried for up to 30 seconds.
+ *
+ * Requires Node 22.13 or later, or the package `libsql`: errors with `config` otherwise. Errors with `store` if the disk is
+ * full or the file was moved or deleted, and with `invalidState` if the file is damaged, has a later format or belongs to
+ * another program. Messages contain no values.
  */
 export const openSqlite = (path: string, options: SqliteOptions = {}): DatabaseStore => {
   checkDirectory('openSqlite()', path, "a file, such as './millrace.db'");

@@ -1,4 +1,5 @@
 import { createRequire, isBuiltin } from 'node:module';
+import { fieldOf } from './field-of.js';
 
 /** A value that is bound to a `?` of a statement. */
 export type SqlValue = string | number | null | Uint8Array;
@@ -45,10 +46,6 @@ export const sqliteCode = (error: unknown): number | undefined => {
   const code = fieldOf(error, 'errcode') ?? fieldOf(error, 'rawCode');
   return typeof code === 'number' ? code : undefined;
 };
-
-/** A field of an unknown value, such as the `code` of a system error. */
-export const fieldOf = (value: unknown, name: string): unknown =>
-  typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
 
 // ---------------------------------------------------------------- node:sqlite, https://nodejs.org/api/sqlite.html
 

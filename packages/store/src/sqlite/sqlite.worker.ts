@@ -10,7 +10,8 @@ import type { Answer, Request } from './messages.js';
 import { type DatabaseFile, openDatabase } from './open-database.js';
 import { operations } from './operations.js';
 import { runBatch } from './run-batch.js';
-import { fieldOf, loadDriver } from './sqlite-driver.js';
+import { fieldOf } from './field-of.js';
+import { loadDriver } from './sqlite-driver.js';
 
 type Message = readonly Request[] | 'close';
 

@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import type { Answer, Request } from './messages.js';
-import { fieldOf } from './sqlite-driver.js';
+import { fieldOf } from './field-of.js';
 
 /** The thread of a database. Starts with the first message. */
 export interface Thread {
