@@ -102,6 +102,17 @@ describe('failure', () => {
     "This model's maximum prompt length is 131072 but the request contains 140000 tokens.",
     'Range of input length should be [1, 30720]',
     '`inputs` tokens + `max_new_tokens` must be <= 4097.',
+    'prompt is too long',
+    'Prompt too long',
+    'The model returned the following errors: Input is too long',
+    'Input text is too long.',
+    'messages are too long',
+    'This conversation is too long to continue.',
+    'messages: 210,000 tokens > 200,000 maximum',
+    'messages: total length of 210000 tokens exceeds 200000',
+    'The request has 210000 input tokens, and 210000 tokens is more than the maximum of 200000.',
+    'Context window exceeded.',
+    "The model's context length limit has been reached.",
   ])('C7: "%s" is a context that is too long', (message) => {
     expect(failure('Acme', { status: 400, message }).code).toBe('contextTooLong');
     expect(failure('Acme', { message }).code).toBe('contextTooLong');
@@ -127,6 +138,10 @@ describe('failure', () => {
     "The parameter 'max_tokens' is too large.",
     'Your limit of images per request is exceeded.',
     'The name of a tool is longer than 64 characters.',
+    'max_tokens: 9000 > 8192, which is the maximum allowed number of output tokens for this model',
+    'You asked for 9000 tokens > 8192 maximum output tokens.',
+    'thinking.budget_tokens: 64000 tokens exceeds the maximum of 32000.',
+    'tools.0.description: this text is too long.',
   ])('C7: "%s" says nothing of the context', (message) => {
     expect(failure('Acme', { status: 400, message }).code).toBe('invalidRequest');
   });

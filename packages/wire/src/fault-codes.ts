@@ -13,9 +13,12 @@ export const contextMessages: readonly RegExp[] = [
   /(model|maximum|max)('s)? context (length|window|size) (is|of) (only )?\d+/i,
   // OpenAI's Responses
   /exceeds the context window/i,
-  // Anthropic
-  /prompt is too long/i,
+  // Anthropic, also through Bedrock and proxies that drop the rest of the message
   /exceed context limit/i,
+  /\b(prompt|input|conversation|context|messages|history)( (text|messages?|tokens|length))?( (is|are|was|were))? too long\b/i,
+  /\bcontext (window|length)( (size|limit))?( (is|was|has been))? (exceeded|reached|full)\b/i,
+  // A number of tokens and the lower one that is allowed, unless they are those of an answer
+  /^(?!.*(output|completion|max_tokens|budget_tokens|thinking))(.*\D)?\d[\d,]* (input |prompt )?tokens? (exceeds?|>|is (more|greater|larger) than) (the )?(limit|maximum|max|\d)/is,
   // vLLM
   /longer than the maximum model length/i,
   /too long to fit into the model/i,
