@@ -61,16 +61,22 @@ const membersOf = (text: string): ReadonlyMap<string, string> => {
   const key = /\s*,?\s*(?:"([^"\\]{0,200})"|'([^'\\]{0,200})'|([A-Za-z_]\w{0,200}))\s*:\s*/y;
   const plain = /[^,}\]]*/y;
   let at = text.indexOf('{') + 1;
+  let value = at;
+  let name = '';
   for (;;) {
     key.lastIndex = at;
     const [lead, double, single, bare] = key.exec(text) ?? [];
-    if (lead === undefined) return members;
-    at += lead.length;
-    const end = valueEnd(text, at, plain);
-    const name = double ?? single ?? bare ?? '';
+    if (lead === undefined) {
+      // Two values for one key: what the model wrote, which core refuses.
+      const written = text.slice(value);
+      const isTwo = '{['.includes(written.charAt(0)) && /^[\s;,]*[{[]/.test(text.slice(at));
+      return isTwo ? members.set(name, written.trim()) : members;
+    }
+    value = at + lead.length;
+    at = valueEnd(text, value, plain);
+    name = double ?? single ?? bare ?? '';
     // The first of two counts: a later one may come from within a broken string.
-    if (!members.has(name)) members.set(name, text.slice(at, end).trim());
-    at = end;
+    if (!members.has(name)) members.set(name, text.slice(value, at).trim());
   }
 };
 

@@ -289,8 +289,24 @@ export const createReader = (init: ReaderInit) => {
     if (end === undefined && !cursor.isEnd) return false;
     const isCut = end?.isClosed !== true && !isClosedHere();
     if (format === bareCall && !isCut) state = bareRest;
+    else if (format.repeats !== true && end?.isClosed === true) state = argumentsRest;
     else if (end === undefined) settleAtEnd();
     else settle(isCut);
+    return true;
+  };
+  /** Arguments are one object. If another one follows, both are what the model wrote, which core refuses. */
+  const argumentsRest: State = () => {
+    const next = cursor.peek();
+    const [between = ''] = /^[\s;,]*/.exec(next) ?? [];
+    const rest = next.slice(between.length);
+    if (/^\[?\s*$/.test(rest) && next.length < maxHead && !cursor.isEnd) return false;
+    if (!/^(?:\{|\[\s*\{)/.test(rest)) {
+      settle(false);
+      return true;
+    }
+    body += cursor.take(between.length);
+    scan = createScan();
+    state = call;
     return true;
   };
   /** A quote that is not escaped hides the closing mark. */
@@ -416,7 +432,7 @@ export const createReader = (init: ReaderInit) => {
     /** Ends the reply. If it is not whole, a call that has begun is dropped. */
     end: (isWhole: boolean): void => {
       cursor.end();
-      const isCalling = state !== text && state !== thought && state !== afterCall;
+      const isCalling = ![text, thought, afterCall, argumentsRest].includes(state);
       if (isWhole || !isCalling) run();
       emitHeld();
       if (isWhole && isOpened && state === thought && mayRetract()) {
