@@ -78,8 +78,14 @@ export const sqliteEngine = (path: string, scheduler: SchedulerLike): SqliteEngi
   const flush = (): void => {
     const { queue } = state;
     state.queue = [];
-    for (const request of queue) waiting.set(request.id, request);
-    thread.send(queue.map(({ id, name, given }) => ({ id, name, given })));
+    try {
+      thread.send(queue.map(({ id, name, given }) => ({ id, name, given })));
+      for (const request of queue) waiting.set(request.id, request);
+    } catch {
+      // Values of a program in JavaScript that cannot be copied to another thread, such as functions.
+      for (const { reject } of queue)
+        reject(sqliteError(path, { type: 'other', name: 'DataCloneError' }));
+    }
   };
   const ask = async (name: string, given: readonly unknown[]): Promise<unknown> => {
     state.directory ??= makeOwnDirectory(dirname(path)).catch((error: unknown) => {

@@ -46,8 +46,8 @@ export const createThread = (path: string, { onAnswers, onEnd }: ThreadListener)
     send: (requests) => {
       worker ??= start();
       if (unanswered === 0) worker.ref();
-      unanswered += requests.length;
       worker.postMessage(requests);
+      unanswered += requests.length;
     },
     end: async () => {
       const ending = worker;
