@@ -1,4 +1,4 @@
-// A chat in an embedded database. It outlasts the program: the next one resumes the call that was stopped, lists the calls and replays them.
+// A chat in a SQLite database. It outlasts the program: the next one resumes the call that was stopped, lists the calls and replays them.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,12 +6,12 @@ import { createAgent, text, textOf } from '@millrace/core';
 import { calls$, replay$, journal } from '@millrace/core/journal';
 import { keepSessions, sessions } from '@millrace/core/sessions';
 import { scriptedModel, text as says } from '@millrace/core/testing';
-import { openEmbedded } from '@millrace/store/embedded';
+import { openSqlite } from '@millrace/store/sqlite';
 import { filter, lastValueFrom, toArray } from 'rxjs';
 
 const directory = mkdtempSync(join(tmpdir(), 'millrace-'));
 const open = () => {
-  const store = openEmbedded(directory);
+  const store = openSqlite(join(directory, 'chat.db'));
   const model = scriptedModel(({ messages }) => {
     const asked = messages.filter(({ role }) => role === 'user').map(textOf);
     return [says(`I have heard: ${asked.join(' ')}`)];

@@ -8,14 +8,14 @@ import { citationsIn, retrieve } from '@millrace/core/retrieval';
 import { scriptedModel, text } from '@millrace/core/testing';
 import { documentsIn } from '@millrace/retrieval';
 import { documentIndex } from '@millrace/store/documents';
-import { openEmbedded } from '@millrace/store/embedded';
+import { openSqlite } from '@millrace/store/sqlite';
 import { lastValueFrom } from 'rxjs';
 
 const folder = fileURLToPath(new URL('../handbook/', import.meta.url));
 const directory = mkdtempSync(join(tmpdir(), 'millrace-'));
 
 for (const run of ['first', 'after a restart']) {
-  const store = openEmbedded(directory, { onProgress: () => undefined });
+  const store = openSqlite(join(directory, 'index.db'));
   // Without an embedder: full text search. `embedder: offlineEmbedder()` adds search by meaning.
   const index = documentIndex(store, { name: 'handbook' });
   const progress = await lastValueFrom(index.add$(documentsIn(folder)));

@@ -12,7 +12,7 @@ const home = (city: string, quote: string) => {
   return [text(JSON.stringify({ operations: [{ ...fact, sources: ['m1'], quote }] }))];
 };
 const small = scriptedModel(home('Paris', 'I live in Paris'), home('Berlin', 'moved to Berlin'));
-// To persist memories: `memory: openEmbedded(directory).longTermMemory` of @millrace/store.
+// To persist memories: `memory: openSqlite('./memory.db').longTermMemory` of @millrace/store/sqlite.
 const extraction = extractMemories({ model: small, memory: inProcessLongTermMemory() });
 extraction.events$.subscribe((event) => {
   if (event.type !== 'memoriesExtracted') return;

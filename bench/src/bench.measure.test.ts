@@ -90,7 +90,7 @@ describe('the bench', () => {
       for (const letter of ['d', 'e', 'f', 'h', 'i', 'j', 'k', 'l'])
         expect(out).toMatch(new RegExp(`^\\(${letter}\\) `, 'm'));
       expect(out.match(/^floor +-?[\d.]/gm)).toHaveLength(7);
-      expect(out).toMatch(/^embedded +[\d.]+ +[\d.]+× /m);
+      expect(out).toMatch(/^sqlite +[\d.]+ +[\d.]+× /m);
       expect(out).toMatch(/^millrace-approve +-?[\d.]+ +-?[\d.]+× /m);
     },
     limitMs,

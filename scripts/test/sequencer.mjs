@@ -11,7 +11,7 @@ const slow = [
   'crash-suite/',
   'scripts/platforms/',
   'dbos/',
-  'store/src/(embedded|postgres)/',
+  'store/src/(sqlite|postgres)/',
   'examples/(docs|examples)',
   'fault-suite/',
   'hostile-suite/',

@@ -24,13 +24,7 @@ export interface OpenStore {
 }
 
 /** The stores that are measured, in the order of the tables. */
-export const storeNames: readonly string[] = [
-  'none',
-  'in process',
-  'files',
-  'embedded',
-  'postgres',
-];
+export const storeNames: readonly string[] = ['none', 'in process', 'files', 'sqlite', 'postgres'];
 
 /** Opens a store: what it needs is imported only now. */
 export const openStore = async ({ store, folder, url }: StorePlace): Promise<OpenStore> => {
@@ -48,9 +42,9 @@ export const openStore = async ({ store, folder, url }: StorePlace): Promise<Ope
         bytes: () => folderBytes(folder),
       };
     }
-    case 'embedded': {
-      const { openEmbedded } = await import('@millrace/store/embedded');
-      return database(openEmbedded(folder), join(folder, 'database', 'base'));
+    case 'sqlite': {
+      const { openSqlite } = await import('@millrace/store/sqlite');
+      return database(openSqlite(join(folder, 'store.db')), folder);
     }
     case 'postgres': {
       const { openPostgres } = await import('@millrace/store/postgres');

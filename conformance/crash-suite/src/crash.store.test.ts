@@ -12,53 +12,48 @@ const limitMs = 240_000;
 const share = Number(process.env['MILLRACE_RUNS'] ?? 1);
 const shareOf = (full: number, least: number): number => Math.max(least, Math.round(full * share));
 
-/** A tenth of what the command does. An embedded database takes seconds to start: it has fewer kills, of more calls each. */
+/** A tenth of what the command does. */
 const amounts: readonly (readonly [
   StoreName,
   { kills: number; callsPerTrial: number; atOnce: number },
 ])[] = [
   ['files', { kills: shareOf(20, 4), callsPerTrial: 3, atOnce: 5 }],
   ['sqlite', { kills: shareOf(20, 4), callsPerTrial: 3, atOnce: 5 }],
-  ['embedded', { kills: shareOf(12, 1), callsPerTrial: 5, atOnce: 3 }],
   ['postgres', { kills: shareOf(20, 4), callsPerTrial: 3, atOnce: 5 }],
 ];
 
 const rounds = shareOf(5, 1);
 
-// An embedded database starts for each kill, which takes minutes: `npm run test:all` has it.
-describe.each(share < 1 ? amounts.filter(([store]) => store !== 'embedded') : amounts)(
-  'calls in %s',
-  (store, amount) => {
-    let bench: Bench;
-    beforeAll(async () => {
-      bench = await openBench(store, 1);
-    }, limitMs);
-    afterAll(() => bench.close());
+describe.each(amounts)('calls in %s', (store, amount) => {
+  let bench: Bench;
+  beforeAll(async () => {
+    bench = await openBench(store, 1);
+  }, limitMs);
+  afterAll(() => bench.close());
 
-    it(
-      'S6: lose no effect and double none in silence, wherever their processes are killed',
-      async () => {
-        const crashed = await crashStore({ store, seed: 1, ...amount }, bench);
-        expect(wrongsOf([crashed])).toEqual([]);
-        const { trials } = crashed;
-        expect(trials.reduce((all, { kills }) => all + kills, 0)).toBe(amount.kills);
-        const verdicts = trials.flatMap((trial) => trial.verdicts);
-        expect(verdicts.flatMap(({ lost, doubled }) => [...lost, ...doubled])).toEqual([]);
-      },
-      limitMs,
-    );
+  it(
+    'S6: lose no effect and double none in silence, wherever their processes are killed',
+    async () => {
+      const crashed = await crashStore({ store, seed: 1, ...amount }, bench);
+      expect(wrongsOf([crashed])).toEqual([]);
+      const { trials } = crashed;
+      expect(trials.reduce((all, { kills }) => all + kills, 0)).toBe(amount.kills);
+      const verdicts = trials.flatMap((trial) => trial.verdicts);
+      expect(verdicts.flatMap(({ lost, doubled }) => [...lost, ...doubled])).toEqual([]);
+    },
+    limitMs,
+  );
 
-    it(
-      'S7: go on in one of two processes alone, where the one before has given them back or was killed',
-      async () => {
-        const contests = [false, true].map((isKilled) =>
-          contest({ name: `contest-${isKilled}`, rounds, isKilled }, bench),
-        );
-        const ended = (await Promise.all(contests)).flat();
-        expect(ended.filter((round) => !isFair(round))).toEqual([]);
-        expect(ended).toHaveLength(2 * rounds);
-      },
-      limitMs,
-    );
-  },
-);
+  it(
+    'S7: go on in one of two processes alone, where the one before has given them back or was killed',
+    async () => {
+      const contests = [false, true].map((isKilled) =>
+        contest({ name: `contest-${isKilled}`, rounds, isKilled }, bench),
+      );
+      const ended = (await Promise.all(contests)).flat();
+      expect(ended.filter((round) => !isFair(round))).toEqual([]);
+      expect(ended).toHaveLength(2 * rounds);
+    },
+    limitMs,
+  );
+});

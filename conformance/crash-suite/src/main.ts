@@ -6,7 +6,7 @@ import { type StoreName, storeNames } from './places/place.js';
 import { progressOf } from './progress.js';
 import { reportOf, wrongsOf } from './report.js';
 
-const help = `npm run crash -- [--kills 200] [--seed 1] [--store files|sqlite|embedded|postgres|all]
+const help = `npm run crash -- [--kills 200] [--seed 1] [--store files|sqlite|postgres|all]
 npm run crash -- --fleet [--seconds 120] [--calls 500] [--processes 3] [--seed 1]
 
 Lets agents with tools call a server that counts effects, kills their processes (SIGKILL) all over the way, resumes the calls
@@ -20,13 +20,8 @@ or takes the one that MILLRACE_TEST_POSTGRES names.
 With --fleet, worker processes of the engine of @millrace/dbos run the calls of many sessions, while they are killed, stopped (SIGSTOP) and drained at
 random for so many seconds, and others take their places. It prints what was counted in all.`;
 
-/** Trials at the same time. A database in the process takes a core while it starts. */
-const atOnce: Readonly<Record<StoreName, number>> = {
-  files: 6,
-  sqlite: 6,
-  embedded: 3,
-  postgres: 6,
-};
+/** Trials at the same time. */
+const atOnce = 6;
 
 try {
   process.exitCode = await run();
@@ -98,7 +93,7 @@ async function crash(
     progress(soFar);
   };
   try {
-    const extent = { contests: 10, atOnce: atOnce[store], onProgress };
+    const extent = { contests: 10, atOnce, onProgress };
     const crashed = await crashStore({ ...options, ...extent }, bench);
     note(crashed);
     console.error(`${store}: all in ${(crashed.ms / 1_000).toFixed(1)} s`);

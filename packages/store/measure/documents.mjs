@@ -8,8 +8,8 @@ import console from 'node:console';
 import { parseArgs } from 'node:util';
 import { startPostgres } from '@millrace/postgres-server';
 import { documentIndex } from '@millrace/store/documents';
-import { openEmbedded } from '@millrace/store/embedded';
 import { openPostgres } from '@millrace/store/postgres';
+import { openSqlite } from '@millrace/store/sqlite';
 import { lastValueFrom, of } from 'rxjs';
 
 const { values } = parseArgs({
@@ -148,10 +148,10 @@ const server = await startPostgres();
 const close = (store) => lastValueFrom(store.close$(), { defaultValue: undefined });
 try {
   const rows = [];
-  const embedded = openEmbedded(directory, { onProgress: () => undefined });
-  rows.push(await measure('embedded, words', embedded, { name: 'words' }));
-  rows.push(await measure('embedded, hybrid', embedded, { name: 'hybrid', embedder }));
-  await close(embedded);
+  const sqlite = openSqlite(join(directory, 'index.db'));
+  rows.push(await measure('SQLite, words', sqlite, { name: 'words' }));
+  rows.push(await measure('SQLite, hybrid', sqlite, { name: 'hybrid', embedder }));
+  await close(sqlite);
   const postgres = openPostgres(server.url);
   rows.push(await measure('Postgres, words', postgres, { name: 'words' }));
   await close(postgres);

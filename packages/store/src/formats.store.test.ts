@@ -2,8 +2,6 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { PGlite } from '@electric-sql/pglite';
-import { vector } from '@electric-sql/pglite-pgvector';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { createAgent } from '@millrace/core';
 import { createCallStore, inProcessCalls, journal, replay$ } from '@millrace/core/journal';
@@ -12,9 +10,10 @@ import { cassette, scriptedModel } from '@millrace/core/testing';
 import { concatMap, lastValueFrom, type Observable, take, toArray } from 'rxjs';
 import { closeStore } from './close-store.test-support.js';
 import { documentIndex } from './documents/index.js';
-import { openEmbedded } from './embedded/open-embedded.js';
 import { openFiles } from './files/open-files.js';
 import { readLine, writeLine } from './files/line.js';
+import { openSqlite } from './sqlite/open-sqlite.js';
+import { loadDriver } from './sqlite/sqlite-driver.js';
 import type { DatabaseStore, Store } from './store.js';
 
 // A disk that others use, too, takes its time to keep what it is given.
@@ -137,9 +136,8 @@ describe('S4: a stored thing of another format version is refused', () => {
     await expect(read(1).then(() => 'read', String)).resolves.not.toContain('format version');
   });
 
-  it('the tables of an embedded database', async () => {
-    const directory = await mkdtemp(join(root, 'embedded-'));
-    const open = (): DatabaseStore => openEmbedded(directory, { onProgress: () => undefined });
+  it('the tables of a SQLite database', async () => {
+    const path = join(root, 'store.db');
     const uses = [
       (store: DatabaseStore) => documentIndex(store).sources$(),
       ({ calls }: DatabaseStore) => calls.driver.list$(),
@@ -148,38 +146,31 @@ describe('S4: a stored thing of another format version is refused', () => {
       ({ longTermMemory }: DatabaseStore) => longTermMemory.recall$({ userId: 'u' }, { text: 'x' }),
     ] as const;
     const isRead = async (): Promise<void> => {
-      const store = open();
+      const store = openSqlite(path);
       for (const use of uses) await last(use(store));
       await closeStore(store);
     };
-    const setVersions = async (other: string): Promise<void> => {
-      const dataDir = join(directory, 'database');
-      const database = await PGlite.create({ dataDir, extensions: { vector } });
-      for (const versions of ['versions', 'document_versions', 'vector_versions']) {
-        const version = versions === other ? 2 : 1;
-        await database.query(`update millrace.${versions} set version = $1`, [version]);
-      }
-      await database.close();
+    const driver = await loadDriver();
+    const setVersions = (other: string): void => {
+      const database = driver?.open(path);
+      database?.exec(`update formats set version = iif(part = '${other}', 2, 1)`);
+      database?.close();
     };
     await isRead();
-    for (const [versions, using] of [
-      ['versions', uses],
-      ['document_versions', uses.slice(0, 1)],
-      ['vector_versions', uses.slice(0, 1)],
-    ] as const) {
-      await setVersions(versions);
-      const store = open();
-      for (const use of using) {
+    for (const part of ['calls', 'conversations', 'sessions', 'memories', 'documents']) {
+      setVersions(part);
+      const store = openSqlite(path);
+      for (const use of uses) {
         await expect(last(use(store))).rejects.toMatchObject({
           code: 'invalidState',
           message: expect.stringContaining(
-            `millrace.${versions} has format version 2, but this release of Millrace reads only format version 1`,
+            `(${part}) has format version 2, but this release of Millrace reads only format version 1`,
           ),
         });
       }
       await closeStore(store);
     }
-    await setVersions('');
+    setVersions('');
     await isRead();
   });
 });

@@ -17,9 +17,6 @@ export interface Round {
   readonly refusals: readonly string[];
 }
 
-/** A database that starts holds up its process for seconds, which gives no sign of life then: who waits for less takes it over. */
-const startMs = 10_000;
-
 /**
  * Begins calls in one process, which ends, and resumes them in two others at the same time. Nobody is answered before each call was refused to one of them: who has
  * it has it all the time.
@@ -29,8 +26,7 @@ export const contest = async (
   bench: Bench,
 ): Promise<readonly Round[]> => {
   const { places, server } = bench;
-  const made = await places.next();
-  const place = { ...made, ...(made.store === 'embedded' && { leaseMs: startMs }) };
+  const place = await places.next();
   const calls = Array.from({ length: rounds }, (_, index): ErrandCall => ({
     callId: `${name}-${index}`,
     seed: 0,

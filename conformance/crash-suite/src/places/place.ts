@@ -1,11 +1,10 @@
 import { join } from 'node:path';
 import { openFiles, type Store } from '@millrace/store';
-import { openEmbedded } from '@millrace/store/embedded';
 import { openPostgres } from '@millrace/store/postgres';
 import { openSqlite } from '@millrace/store/sqlite';
 
 /** The stores that are looked at. */
-export const storeNames = ['files', 'sqlite', 'embedded', 'postgres'] as const;
+export const storeNames = ['files', 'sqlite', 'postgres'] as const;
 export type StoreName = (typeof storeNames)[number];
 
 /** Where the calls of one trial are kept. */
@@ -33,8 +32,6 @@ export const openPlace = ({
       return openFiles(directory, { leaseMs });
     case 'sqlite':
       return openSqlite(join(directory, 'store.db'), { leaseMs });
-    case 'embedded':
-      return openEmbedded(directory, { leaseMs, onProgress: () => undefined });
     case 'postgres':
       return openPostgres(url, { schema, leaseMs, pool: { max: 3 } });
   }

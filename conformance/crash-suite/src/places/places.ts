@@ -1,8 +1,7 @@
-import { cp, mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { lastValueFrom } from 'rxjs';
-import { openPlace, type Place, type StoreName } from './place.js';
+import type { Place, StoreName } from './place.js';
 
 /** Makes places, and removes them all in the end. */
 export interface Places {
@@ -23,19 +22,11 @@ export const createPlaces = async (store: StoreName, url?: string): Promise<Plac
       : { store, directory, url, schema: `crash_${Date.now().toString(36)}_${count}` };
   };
   let count = 0;
-  // To make a database takes longer than to copy one.
-  const model = store === 'embedded' ? names() : undefined;
-  if (model !== undefined) {
-    const opened = openPlace(model);
-    await lastValueFrom(opened.calls.driver.list$(), { defaultValue: undefined });
-    await lastValueFrom(opened.close$(), { defaultValue: undefined });
-  }
   return {
     root,
     next: async () => {
       const place = names();
-      if (model === undefined) await mkdir(place.directory);
-      else await cp(model.directory, place.directory, { recursive: true });
+      await mkdir(place.directory);
       return place;
     },
     close: () => rm(root, { recursive: true, force: true }),
