@@ -29,7 +29,7 @@ const result = (scenario: string, node = '20.20.2') => ({
 const run = {
   machine: { date: '2026-01-31', cpu: 'Some <CPU>', cores: 2, memoryGb: 24, system: 'Linux 6' },
   versions: {
-    bench: { openai: '6.49.0', fastify: '5.0.0' },
+    bench: { openai: '6.49.0', libsql: '0.5.29' },
     ai: { ai: '7.0.1', zod: '4.6.7' },
   },
   rounds: 2,

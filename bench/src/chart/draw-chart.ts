@@ -90,7 +90,7 @@ const captionOf = ({
 };
 
 /** Stores are not in these scenarios. */
-const isShown = (name: string): boolean => !/^@electric-sql\/|^@millrace\/store$/.test(name);
+const isShown = (name: string): boolean => !/^libsql$|^@millrace\/store$/.test(name);
 
 const versionsOf = ([user, packages]: readonly [
   string,

@@ -24,9 +24,10 @@ const leaseMs = 5_000;
 /** Opens a store to record runs. Creates a missing directory. Rejects with `store` if it is not writable. */
 export const openToWrite = async (wanted: StorePlace): Promise<RunStore> => {
   const place = await available(wanted);
-  if (place.type === 'files' || place.type === 'sqlite') {
+  const directory = directoryOf(place);
+  if (directory !== undefined) {
     const { makePrivate } = await import('./make-private.js');
-    await makePrivate(place.type === 'files' ? place.directory : dirname(place.path));
+    await makePrivate(directory);
   }
   return runStore(await opened(place), place);
 };
@@ -38,6 +39,13 @@ export const openRunStore = async (wanted: StorePlace): Promise<RunStore> => {
   // A missing directory has no runs, and reading creates none.
   const read: StorePlace = isMissing ? { type: 'files', directory: place.path } : place;
   return runStore(await opened(read), place);
+};
+
+/** The directory to make or to check. A database makes a missing one itself, and marks it, so that file tools refuse it. */
+const directoryOf = (place: StorePlace): string | undefined => {
+  if (place.type === 'files') return place.directory;
+  if (place.type !== 'sqlite' || !existsSync(dirname(place.path))) return undefined;
+  return dirname(place.path);
 };
 
 /** By default, runs are files where there is no SQLite. */

@@ -36,8 +36,9 @@ describe('what is asked', () => {
       [state, join(state, 'millrace.db')].map(async (path) => (await stat(path)).mode & 0o777),
     );
     expect(modes).toEqual([0o700, 0o600]);
-    // Closed, it is one file; the other one notes when old runs were removed.
-    expect((await readdir(state)).sort()).toEqual(['millrace.db', 'millrace.db.pruned']);
+    // Closed, it is one file. The others hide the directory from file tools, and note when old runs were removed.
+    const names = ['.millrace-store', 'millrace.db', 'millrace.db.pruned'];
+    expect((await readdir(state)).sort()).toEqual(names);
   });
 
   it('S7: is recorded in files that only this user can read, in a directory that is named', async () => {
