@@ -1,6 +1,6 @@
-import type { Agent, MillraceError } from '@millrace/core';
-import { type CallStore, createCallStore, inProcessCalls } from '@millrace/core/journal';
-import { inProcessSessions, type SessionStore } from '@millrace/core/sessions';
+import { type Agent, MillraceError } from '@millrace/core';
+import type { CallStore } from '@millrace/core/journal';
+import type { SessionStore } from '@millrace/core/sessions';
 import {
   checkOptions,
   defined,
@@ -23,6 +23,7 @@ import { createConversations } from './conversations.js';
 import { callOptionsLayer, type ForRequest } from './for-request.js';
 import { type Authenticator, refused } from './guard.js';
 import type { PlacesOptions } from './places.js';
+import { createProcessStore } from './process-store.js';
 import { type ChatProtocol, isPath, type ServerOfRoutes } from './protocol.js';
 import { type AccessEntry, createRoutes } from './routes.js';
 import type { OnDisconnect } from './runs.js';
@@ -75,6 +76,11 @@ export interface ChatServerOptions
   readonly onSuspended?: 'cancel' | 'refuse';
   /** Removes ended calls from the store this long after their end, in milliseconds; conversations stay. Default: a day; 5 minutes without a store. */
   readonly keepCallsMs?: number;
+  /**
+   * Without a `store`: up to how many bytes, about, this process keeps of conversations and their calls. Above, conversations that were used least
+   * recently and have no running call are removed, as by `DELETE /api/chat/{id}`. Default: 256,000,000.
+   */
+  readonly keepBytes?: number;
   /**
    * Makes the title of a conversation after its first answer, such as with a model: returns it, a Promise, or an Observable of it.
    * Default: the first words of its first question.
@@ -132,12 +138,15 @@ export const chatServer = (agent: Agent, options: ChatServerOptions = {}): ChatS
     ...protocols.flatMap(({ use }) => use?.(served) ?? []),
     ...(given.callOptions === undefined ? [] : [callOptionsLayer(given.callOptions)]),
   ];
+  const { store, keepBytes = 256_000_000, ...settings } = given;
+  const kept = createProcessStore();
   const conversations = createConversations(layers.length === 0 ? agent : agent.with(...layers), {
-    store: { calls: createCallStore(inProcessCalls()), sessions: inProcessSessions() },
     onDisconnect: 'continue',
     maxCalls: 1_000,
-    keepCallsMs: given.store === undefined ? 300_000 : 86_400_000,
-    ...given,
+    keepCallsMs: store === undefined ? 300_000 : 86_400_000,
+    store: store ?? kept,
+    ...(store === undefined && { room: { kept, maxBytes: keepBytes } }),
+    ...settings,
     report,
   });
   const { path = '/api' } = given;
@@ -166,9 +175,16 @@ export const chatServer = (agent: Agent, options: ChatServerOptions = {}): ChatS
   };
 };
 
-export const checkServer = (place: string, agent: unknown, options: object): void => {
+export const checkServer = (
+  place: string,
+  agent: unknown,
+  options: Pick<ChatServerOptions, 'store' | 'keepBytes'>,
+): void => {
   checkOptions(place, { agent }, { agent: having('with', 'an agent') }, ['agent']);
   checkOptions(place, options, rules);
+  const { store, keepBytes } = options;
+  if (store === undefined || keepBytes === undefined) return;
+  throw new MillraceError('config', `${place}: 'keepBytes' is for a server without a 'store'.`);
 };
 
 const thisMachine = ['localhost', '127.0.0.1', '[::1]'];
@@ -217,6 +233,7 @@ const rules: Readonly<Record<keyof ChatServerOptions, Rule>> = {
   limits: isFunction,
   heartbeatMs: isDelay,
   keepCallsMs: numberFrom(0),
+  keepBytes: numberFrom(0),
   onError: isFunction,
   onAccess: isFunction,
   title: isFunction,

@@ -17,6 +17,7 @@ import {
   mergeMap,
   type Observable,
   of,
+  reduce,
   startWith,
   Subject,
   switchMap,
@@ -24,6 +25,7 @@ import {
   takeWhile,
   tap,
   throwIfEmpty,
+  toArray,
 } from 'rxjs';
 import { notFound } from './guard.js';
 import { tree$ } from './places.js';
@@ -64,6 +66,8 @@ export interface Collection {
   moveHead$(sessionId: string, at: string): Observable<never>;
   /** Removes a conversation with everything that the store has of it, and completes. */
   remove$(sessionId: string): Observable<never>;
+  /** As `remove$`, unless a call of it runs or waits. */
+  removeIdle$(sessionId: string): Observable<never>;
   /** Emits what a conversation is now, and again after each change. Completes once it is removed. */
   changes$(sessionId: string): Observable<ChatChange>;
 }
@@ -118,6 +122,17 @@ export const createCollection = ({
       }),
       ignoreElements(),
     );
+  const removal$ = (sessionId: string): Observable<never> =>
+    concat(
+      existing$(sessionId).pipe(concatMap((session) => session.close$())),
+      callsRemoved$(store.calls, sessionId),
+      store.sessions.remove$(sessionId).pipe(ignoreElements()),
+      defer(() => {
+        forget(sessionId);
+        removed$.next(sessionId);
+        return EMPTY;
+      }),
+    );
   return {
     list$: (prefix, query) =>
       defer(() => store.sessions.find$({ prefix, ...query })).pipe(
@@ -159,19 +174,12 @@ export const createCollection = ({
       inTurn$(sessionId, () =>
         concat(
           defer(() => ended$(runs, sessionId)),
-          existing$(sessionId).pipe(concatMap((session) => session.close$())),
-          store.calls.driver.list$({ sessionId }).pipe(
-            mergeMap((calls) => from(calls)),
-            concatMap(({ callId }) => store.calls.driver.remove$(callId)),
-            ignoreElements(),
-          ),
-          store.sessions.remove$(sessionId).pipe(ignoreElements()),
-          defer(() => {
-            forget(sessionId);
-            removed$.next(sessionId);
-            return EMPTY;
-          }),
+          removal$(sessionId),
         ),
+      ),
+    removeIdle$: (sessionId) =>
+      inTurn$(sessionId, () =>
+        runs.ofSession(sessionId).length > 0 ? EMPTY : removal$(sessionId),
       ),
     changes$: (sessionId) =>
       merge(
@@ -225,6 +233,26 @@ const unsavedIn = (runs: Runs, prefix: string, query: ListQuery): readonly Sessi
   }
   return [...found.values()].reverse();
 };
+
+/** Removes the calls of a session. Errors with `conflict` if another process runs one. */
+const callsRemoved$ = ({ driver }: CallStore, sessionId: string): Observable<never> =>
+  driver.list$({ sessionId }).pipe(
+    mergeMap((calls) => calls),
+    map(({ callId }) => callId),
+    // A list must not change while it is read.
+    toArray(),
+    concatMap((callIds) =>
+      driver.removeAll$(callIds).pipe(
+        reduce((left, removed) => {
+          for (const { callId } of removed) left.delete(callId);
+          return left;
+        }, new Set(callIds)),
+      ),
+    ),
+    concatMap((left) => left),
+    concatMap((callId) => driver.remove$(callId)),
+    ignoreElements(),
+  );
 
 /** Stops the calls of a session, and completes once they are over. */
 const ended$ = (runs: Runs, sessionId: string): Observable<never> => {

@@ -56,6 +56,7 @@ import { callOfRequest$, type RepeatableRequest, statusOf$ } from './same-reques
 import { createReading, type Reading } from './reading.js';
 import { createPlaces, type Placed, type PlacesOptions, type Placing, tree$ } from './places.js';
 import { createOpenSessions, lookAgainMs } from './open-sessions.js';
+import type { ProcessStore } from './process-store.js';
 import { contentOf, createRuns, type OnDisconnect, type OpenRun } from './runs.js';
 
 export interface ConversationsOptions extends PlacesOptions {
@@ -66,6 +67,8 @@ export interface ConversationsOptions extends PlacesOptions {
   readonly limits?: UserLimits;
   /** Ended calls are removed from the store this long after their end, in milliseconds. */
   readonly keepCallsMs: number;
+  /** Without a store: what this process keeps, and up to how many bytes of it. */
+  readonly room?: { readonly kept: ProcessStore; readonly maxBytes: number };
   // eslint-disable-next-line rxjs-x/finnish -- Named as callbacks are.
   readonly title?: TitleOf;
   /** Called with the error of a call, once, even if it has no reader, and with errors of the store. */
@@ -175,6 +178,7 @@ export const createConversations = (agent: Agent, options: ConversationsOptions)
     work: (it$) => {
       work$.next(it$);
     },
+    ...(options.room && { used: options.room.kept.use }),
     assertOpen: () => {
       if (status === 'closed') throw closing();
       return status === 'open';
@@ -334,6 +338,14 @@ export const createConversations = (agent: Agent, options: ConversationsOptions)
     ownWork$.next(prune$(store.calls, { olderThanMs: keepCallsMs }));
   };
 
+  /** Removes the conversations that were used least recently until the others have room. The last one stays. */
+  const madeRoom$: Observable<never> = defer(() => {
+    const { room } = options;
+    if (room === undefined || room.kept.bytes <= room.maxBytes) return EMPTY;
+    const idle = leastRecent(room.kept.ids(), (id) => runs.ofSession(id).length === 0);
+    return idle === undefined ? EMPTY : concat(collection.removeIdle$(idle), madeRoom$);
+  });
+
   merge(work$, ownWork$.pipe(restoreAsyncContext()))
     .pipe(
       mergeMap((it$) => it$.pipe(catchError(reportAs()))),
@@ -341,6 +353,7 @@ export const createConversations = (agent: Agent, options: ConversationsOptions)
     )
     .subscribe();
   work$.next(recovered$);
+  work$.next(runs.changed$.pipe(concatMap(() => madeRoom$.pipe(catchError(reportAs())))));
   work$.next(
     (store.calls.written$ ?? EMPTY).pipe(
       tap(([callId, seq]) => {
@@ -441,3 +454,13 @@ export const createConversations = (agent: Agent, options: ConversationsOptions)
 };
 
 const newAloneId = (): string => crypto.randomUUID().replaceAll('-', '').slice(0, 16);
+
+/** The first id that fits; never the last one. */
+const leastRecent = (ids: Iterable<string>, fits: (id: string) => boolean): string | undefined => {
+  let found: string | undefined;
+  for (const id of ids) {
+    if (found !== undefined) return found;
+    if (fits(id)) found = id;
+  }
+  return undefined;
+};

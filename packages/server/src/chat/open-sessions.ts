@@ -17,6 +17,7 @@ import {
   map,
   merge,
   mergeMap,
+  noop,
   type Observable,
   of,
   Subject,
@@ -28,6 +29,7 @@ import {
 } from 'rxjs';
 import { isRecord, parsedJson } from '@millrace/core/values';
 import { asError } from './guard.js';
+import { createRecent } from './recent.js';
 import type { OpenRun, Runs } from './runs.js';
 
 interface OpenSessionsOptions {
@@ -38,6 +40,8 @@ interface OpenSessionsOptions {
   readonly report: (error: MillraceError, callId?: string) => void;
   /** Runs in the scope of the server. */
   readonly work: (work$: Observable<unknown>) => void;
+  /** Called when a session is opened. */
+  readonly used?: (sessionId: string) => void;
   /** Throws if the server is closed. Returns whether calls may be resumed. */
   readonly assertOpen: () => boolean;
 }
@@ -53,6 +57,9 @@ interface OpenSessions {
 }
 
 export const lookAgainMs = 15_000;
+
+/** The calls of a session that was used less recently are looked for again when it is opened. */
+const mostResumed = 10_000;
 
 /** The place of a call that an earlier process has begun, from its record. */
 const placeOfCall$ = (
@@ -79,21 +86,31 @@ export const createOpenSessions = ({
   runs,
   report,
   work,
+  used = noop,
   assertOpen,
 }: OpenSessionsOptions): OpenSessions => {
   const reported = (error: unknown): Observable<never> => {
     report(asError(error));
     return EMPTY;
   };
-  /** Sessions whose calls of earlier processes are being resumed, or have been. */
-  const resumed = new Map<string, Observable<unknown>>();
+  /** Sessions whose calls of earlier processes are being resumed. */
+  const resuming = new Map<string, Observable<unknown>>();
+  /** Sessions that were used lately, whose calls of earlier processes have been resumed. */
+  const resumed = createRecent(mostResumed);
+  const isResumed = (sessionId: string): boolean =>
+    resuming.has(sessionId) || resumed.has(sessionId);
   /** Continues the calls that another process has left, one after the other. Completes when the first one runs. */
   const resumed$ = (session: KeptSession): Observable<unknown> => {
     const { id } = session;
-    const known$ = resumed.get(id);
+    const known$ = resuming.get(id);
     if (known$ !== undefined) return known$;
+    if (resumed.has(id)) {
+      resumed.add(id);
+      return EMPTY;
+    }
     const ready$ = new AsyncSubject<unknown>();
-    resumed.set(id, ready$);
+    resuming.set(id, ready$);
+    let isDone = true;
     const stop$ = new Subject<void>();
     let run: OpenRun | undefined;
     const endRun = (): void => {
@@ -122,15 +139,23 @@ export const createOpenSessions = ({
           endRun();
           // A call that has failed is over: the next one follows.
           if (failed !== undefined && failed !== failedBefore) return attempt$(failed);
-          resumed.delete(id);
+          isDone = false;
           return EMPTY;
         }),
       );
     work(
       attempt$().pipe(
-        takeUntil(stop$.pipe(tap(() => resumed.delete(id)))),
+        takeUntil(stop$.pipe(tap(() => (isDone = false)))),
         finalize(() => {
           endRun();
+          // It may have been removed, or looked for again, since.
+          if (resuming.get(id) === ready$) {
+            resuming.delete(id);
+            if (isDone) {
+              resumed.add(id);
+              left.delete(id);
+            }
+          }
           ready$.complete();
         }),
       ),
@@ -140,6 +165,7 @@ export const createOpenSessions = ({
   const opened$ = (sessionId: string): Observable<KeptSession> =>
     defer(() => {
       const mayResume = assertOpen();
+      used(sessionId);
       return kept
         .open$(sessionId)
         .pipe(
@@ -157,7 +183,7 @@ export const createOpenSessions = ({
     concat(
       known$.pipe(restoreAsyncContext()),
       defer(() =>
-        resumed.has(sessionId) || left.has(sessionId)
+        isResumed(sessionId) || left.has(sessionId)
           ? of(true)
           : store.sessions.load$(sessionId).pipe(
               take(1),
@@ -166,10 +192,9 @@ export const createOpenSessions = ({
       ).pipe(concatMap((exists) => (exists ? opened$(sessionId) : EMPTY))),
     );
   const recover$ = (): Observable<unknown> =>
-    calls$(store.calls).pipe(
+    calls$(store.calls, { isUnfinished: true }).pipe(
       filter((call): call is ReadableCall => call.status !== 'unreadable'),
       filter(({ callId, agent: name }) => name === agent.name && runs.get(callId) === undefined),
-      filter((call) => call.status === 'unfinished' || call.status === 'running'),
       toArray(),
       concatMap((found) => {
         const isLeft = (call: ReadableCall): boolean => call.status === 'unfinished';
@@ -180,7 +205,7 @@ export const createOpenSessions = ({
         known$.complete();
         const opening$ = from([...left]).pipe(
           mergeMap((sessionId) => {
-            if (runs.ofSession(sessionId).length === 0) resumed.delete(sessionId);
+            if (runs.ofSession(sessionId).length === 0) forgetResumed(sessionId);
             return opened$(sessionId).pipe(catchError(reported));
           }, 4),
         );
@@ -194,8 +219,12 @@ export const createOpenSessions = ({
       known$.complete();
     }),
   );
-  const forget = (sessionId: string): void => {
+  const forgetResumed = (sessionId: string): void => {
+    resuming.delete(sessionId);
     resumed.delete(sessionId);
+  };
+  const forget = (sessionId: string): void => {
+    forgetResumed(sessionId);
     left.delete(sessionId);
   };
   return { opened$, existing$, recovered$, forget };

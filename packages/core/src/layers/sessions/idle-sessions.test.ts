@@ -86,7 +86,7 @@ const inTime = (
   });
 };
 
-const big = 'x'.repeat(10_000);
+const big = 'x'.repeat(200_000);
 
 describe('S3: idle sessions', () => {
   it('are closed after a time, though no other one is opened', () => {
@@ -141,7 +141,7 @@ describe('S3: idle sessions', () => {
 
   it('are closed in the order of their last use if they take more than so many bytes', () => {
     inTime((scheduler, at) => {
-      const { call$, held } = setUp(scheduler, { idleBytes: 35_000 });
+      const { call$, held } = setUp(scheduler, { idleBytes: 800_000 });
       for (const [index, id] of ['a', 'b', 'c', 'a', 'd'].entries()) {
         at(index + 1, () => call$(id, id === 'a' ? 'now' : big).subscribe());
       }
@@ -168,8 +168,8 @@ describe('S3: idle sessions', () => {
 
   it('count as what they hold: strings that are wide twice, pictures, and what is gone no longer', () => {
     inTime((scheduler, at) => {
-      const { call$, kept, held } = setUp(scheduler, { idleBytes: 45_000 });
-      at(1, () => call$('a', 'ж'.repeat(10_000)).subscribe());
+      const { call$, kept, held } = setUp(scheduler, { idleBytes: 900_000 });
+      at(1, () => call$('a', 'ж'.repeat(200_000)).subscribe());
       at(2, () => call$('b', big).subscribe());
       at(3, () => call$('c', big).subscribe());
       at(4, () => expect(held('a', 'b', 'c')).toBe('abc'));
@@ -181,14 +181,14 @@ describe('S3: idle sessions', () => {
       });
       at(6, () => call$('d', big.repeat(2)).subscribe());
       at(7, () => expect(held('b', 'c', 'd')).toBe('bcd'));
-      at(8, () => call$('a', 'ж'.repeat(10_000)).subscribe());
+      at(8, () => call$('a', 'ж'.repeat(200_000)).subscribe());
       at(9, () => expect(held('a', 'b', 'c', 'd')).toBe('ad'));
     });
   });
 
   it('count with messages that were not saved', () => {
     inTime((scheduler, at) => {
-      const { kept, held, saves } = setUp(scheduler, { idleBytes: 25_000 });
+      const { kept, held, saves } = setUp(scheduler, { idleBytes: 500_000 });
       const append = (id: string): void => {
         const message = { id: 'm', role: 'user', content: [{ type: 'text', text: big }] } as const;
         kept
@@ -259,7 +259,7 @@ describe('S3: idle sessions', () => {
     inTime((scheduler, at) => {
       let isBroken = false;
       let attempts = 0;
-      const { call$, held } = setUp(scheduler, { idleMs: 100, idleBytes: 15_000 }, (store) => ({
+      const { call$, held } = setUp(scheduler, { idleMs: 100, idleBytes: 300_000 }, (store) => ({
         append$: (...given) =>
           defer(() => {
             attempts += 1;

@@ -49,7 +49,7 @@ export interface ManagedSession extends OpenSession {
   /** When it was used last. */
   readonly usedAt: number;
   readonly isUsed: boolean;
-  /** About the size of its messages, as of its last save. */
+  /** About its size with its messages, as of its last save. */
   readonly bytes: number;
   /** Whether messages may have changed since they were measured. */
   readonly isUnmeasured: boolean;
@@ -230,15 +230,18 @@ export const createOpenSession = (
   return session;
 };
 
-/** Counts the bytes of messages. Messages that were counted before are not looked at again. */
+/** An open session without its messages. */
+const openBytes = 20_000;
+
+/** Counts the bytes of a session. Messages that were counted before are not looked at again. */
 const createSize = (
   first: readonly Entry[],
 ): { readonly bytes: number; measure(entries: readonly Entry[]): void } => {
   let counted: readonly Entry[] = [];
-  let bytes = 0;
+  let bytes = openBytes;
   const measure = (entries: readonly Entry[]): void => {
     const added = addedSince(counted, entries);
-    bytes = added === undefined ? sizeOfEntries(entries) : bytes + sizeOfEntries(added);
+    bytes = added === undefined ? openBytes + sizeOfEntries(entries) : bytes + sizeOfEntries(added);
     counted = entries;
   };
   measure(first);
