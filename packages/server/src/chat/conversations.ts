@@ -21,6 +21,7 @@ import {
   defaultIfEmpty,
   defer,
   EMPTY,
+  endWith,
   filter,
   finalize,
   from,
@@ -273,6 +274,17 @@ export const createConversations = (agent: Agent, options: ConversationsOptions)
               // Its record is unfinished: once the store works again, the call is resumed.
               if (run.failure.code === 'store') {
                 ownWork$.next(timer(lookAgainMs).pipe(concatMap(() => recovered$)));
+              }
+              // Another server has saved the conversation: this call is added to what that one has saved.
+              if (run.failure.code === 'conflict') {
+                forget(session.id);
+                ownWork$.next(
+                  run.over$.pipe(
+                    ignoreElements(),
+                    endWith(undefined),
+                    concatMap(() => inTurn$(session.id, () => opened$(session.id))),
+                  ),
+                );
               }
               // The client that asked gets it.
               if (!isBegun) begun$.error(run.failure);

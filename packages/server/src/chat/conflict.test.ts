@@ -1,0 +1,84 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { createAgent, type ModelChunk, textOf } from '@millrace/core';
+import { createCallStore, inProcessCalls } from '@millrace/core/journal';
+import { inProcessSessions, type SessionState } from '@millrace/core/sessions';
+import { finish, type ScriptedAnswer, scriptedModel, text } from '@millrace/core/testing';
+import { DefaultChatTransport, type UIMessage } from 'ai';
+import { firstValueFrom, lastValueFrom, ReplaySubject, Subject } from 'rxjs';
+import { answerIn, readStream } from '../read-as-client.test-support.js';
+import { chatServer, type ChatServer } from './index.js';
+
+const servers: ChatServer[] = [];
+afterEach(() => Promise.all(servers.splice(0).map((server) => server.close({ timeoutMs: 0 }))));
+
+/** Servers of one store, and what it has of the conversation. */
+const place = () => {
+  const [driver, sessions] = [inProcessCalls(), inProcessSessions()];
+  const start = (...answers: readonly ScriptedAnswer[]) => {
+    const store = { calls: createCallStore(driver), sessions };
+    const server = chatServer(createAgent({ model: scriptedModel(...answers) }), { store });
+    servers.push(server);
+    const transport = new DefaultChatTransport<UIMessage>({
+      api: 'http://localhost/api/chat',
+      fetch: (input, init) => server.respond(new Request(String(input), init)),
+    });
+    const ask = async (id: string) =>
+      readStream(
+        await transport.sendMessages({
+          trigger: 'submit-message',
+          chatId: 'a',
+          messageId: undefined,
+          abortSignal: undefined,
+          messages: [{ id, role: 'user', parts: [{ type: 'text', text: id }] }],
+        }),
+      );
+    return { server, ask };
+  };
+  const stored = async () => {
+    const [found] = await lastValueFrom(sessions.find$());
+    return (await lastValueFrom(sessions.load$(found?.id ?? '')))?.state as SessionState;
+  };
+  return { start, stored };
+};
+
+/** An answer that comes when it is let, and when it is asked for. */
+const later = () => {
+  const answer$ = new Subject<ModelChunk>();
+  const asked$ = new ReplaySubject<void>(1);
+  const come = (said: string): void => {
+    [text(said), finish()].forEach((chunk) => answer$.next(chunk));
+    answer$.complete();
+  };
+  const answer: ScriptedAnswer = () => {
+    asked$.next();
+    return answer$;
+  };
+  return { answer, asked: () => firstValueFrom(asked$), come };
+};
+
+const until = async (isIt: () => Promise<boolean>): Promise<void> => {
+  for (let tries = 0; tries < 1_000; tries += 1) {
+    if (await isIt()) return;
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  throw new Error('It did not come.');
+};
+
+describe('S6: two servers that answer one conversation', () => {
+  it('keep the call whose save came second, on a branch where it began', async () => {
+    const { start, stored } = place();
+    const slow = later();
+    const [one, two] = [start(slow.answer, [text('Again.')]), start([text('Fast.')])];
+    const lost = one.ask('Pay.');
+    await slow.asked();
+    expect(answerIn((await two.ask('Weather?')).message)).toBe('Fast.');
+    slow.come('Paid.');
+    expect((await lost).errors).toEqual([
+      'Error: Your request was completed, but the conversation was changed elsewhere meanwhile. Load it again.',
+    ]);
+    await until(async () => JSON.stringify(await stored()).includes('Paid.'));
+    const { messages, branches = [] } = await stored();
+    expect(messages.map(textOf)).toEqual(['Weather?', 'Fast.']);
+    expect(branches.map(({ message }) => textOf(message))).toEqual(['Pay.', 'Paid.']);
+  });
+});
