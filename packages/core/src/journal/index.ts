@@ -18,6 +18,7 @@ export { fork$ } from './fork.js';
 export { type Drainable, draining } from './draining.js';
 export { inProcessCalls } from './in-process-calls.js';
 export { type Journal, journal, type JournalOptions } from './journal.js';
+export type { NamedResumable, ResumeAllOptions, ResumedCall } from './resume-all.js';
 export { isSeal, type RecordSeal } from './sealed-records.js';
 export { steps$, type StepSummary } from './steps.js';
 export { suspendBelow } from '../memories/suspend.js';

@@ -50,6 +50,13 @@ import {
 import { continuedBelow, reportingAbove, withoutSuspended } from './below.js';
 import { createDraining, type Drainable, type RunningCalls } from './draining.js';
 import type { JournalStore, OpenJournal } from './call-store-driver.js';
+import {
+  type NamedResumable,
+  type ResumeAllOptions,
+  resumeAllRules,
+  type ResumedCall,
+  resumeLeft$,
+} from './resume-all.js';
 import { redactedStore } from './redacted-journal.js';
 import type { CallLog, CallSteps } from './recording.js';
 import { callSteps, createReplayFilter, createRunning } from './recording.js';
@@ -114,6 +121,15 @@ export interface Journal<out Store = JournalStore> extends Layer, Drainable {
     callId: string,
     options?: ResumeOptions,
   ): Promise<Reply<Output>>;
+  /**
+   * Resumes the unfinished calls of an agent that a process or a database has left, the oldest first, up to four at a time. Emits
+   * what became of each as it ends: an error of one does not stop the others. Skips those that another process runs, calls of
+   * sessions, which a kept session resumes itself, and forks. Errors with `store` if the calls cannot be listed. Cold; unsubscribing stops them all.
+   */
+  resumeAll$<Output>(
+    agent: NamedResumable<Output>,
+    options?: ResumeAllOptions,
+  ): Observable<ResumedCall<Output>>;
 }
 
 /**
@@ -194,6 +210,19 @@ export function journal(
     options: ResumeOptions = {},
   ) =>
     see$(target, callId, options, (it, ...call) => it.call$(...call)).pipe(filter(holds<Output>));
+  const resumeAll$: Journal['resumeAll$'] = <Output>(
+    agent: NamedResumable<Output>,
+    { parallel, where, ...options }: ResumeAllOptions = {},
+  ): Observable<ResumedCall<Output>> => {
+    const own = defined({ parallel, where });
+    checkOptions('resumeAll$()', own, resumeAllRules);
+    if (!having('with', '')[0](agent) || typeof agent.name !== 'string') {
+      throw misuse('resumeAll$() needs an agent.');
+    }
+    return defer(() =>
+      resumeLeft$<Output>(store, agent.name, own, (callId) => resume$(agent, callId, options)),
+    );
+  };
   return trusted({
     ...recording((context, call$) => begun$(records, running, settings, context, call$)),
     store,
@@ -202,6 +231,7 @@ export function journal(
       see$(target, callId, options, (it, ...call) => it.stream$(...call)),
     resume: (target, callId, options) =>
       lastValueFrom(defer(() => resume$(target, callId, options))),
+    resumeAll$,
     drain$: running.drain$,
     drain: running.drain,
   });
