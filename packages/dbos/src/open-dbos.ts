@@ -9,7 +9,7 @@ import {
   type ToolCallBlock,
   type Verdict,
 } from '@millrace/core';
-import { fork$ } from '@millrace/core/journal';
+import { fork$, isUndecided$ } from '@millrace/core/journal';
 import {
   checkOptions,
   isObject,
@@ -24,6 +24,7 @@ import {
   catchError,
   concat,
   concatMap,
+  EMPTY,
   defer,
   filter,
   from,
@@ -141,7 +142,8 @@ export interface DbosEngine {
   interrupt$(callId: string, message?: string): Observable<never>;
   /** Adds a user message to the call of a session before its next request, which emits `steered`. Completes and errors as `interrupt$`. Cold. */
   steer$(callId: string, message: string): Observable<never>;
-  /** Answers the event `approvalRequested` of a tool with `awaitDecision`. The first answer counts. Completes and errors as `interrupt$`. Cold. */
+  /** Answers the event `approvalRequested` of a tool with `awaitDecision`. The first answer counts: another one, once the call has gone on, errors with
+   * `invalidResume` and names the one that counts, and the same one again completes. Completes and errors as `interrupt$`. Cold. */
   decide$(asked: AskedTool, verdict: Verdict): Observable<never>;
   /**
    * Continues a suspended call of a session with the results of its tool calls, by their ids. Emits the id of the call that continues it.
@@ -263,7 +265,14 @@ export const openDbos = (url: string, options: DbosOptions = {}): DbosEngine => 
     },
     decide$: ({ rootId, callId, toolCall: { id, name, input } }, verdict) => {
       const asked = name === undefined || input === undefined ? {} : { asked: { name, input } };
-      return send$(rootId, { kind: 'decide', callId, toolCallId: id, ...asked, verdict });
+      // A call that has gone on takes no other decision.
+      return isUndecided$(store.calls, rootId, { callId, toolCallId: id }, verdict).pipe(
+        concatMap((isNew) =>
+          isNew
+            ? send$(rootId, { kind: 'decide', callId, toolCallId: id, ...asked, verdict })
+            : EMPTY,
+        ),
+      );
     },
     answer$: (callId, results) =>
       call$(callId).pipe(
