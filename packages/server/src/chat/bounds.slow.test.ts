@@ -185,6 +185,7 @@ describe('S12: a server without a store', () => {
 
   it('keeps those that are read, those with a running call, and the last one whatever its size', async () => {
     const { ask, shown, listed } = serving({ keepBytes: 200_000 });
+    await ask('waits', 80);
     await ask('waits', 80, 'Please wait.');
     await ask('read', 80);
     for (let chat = 0; chat < 10; chat += 1) {

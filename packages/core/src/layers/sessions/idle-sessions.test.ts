@@ -150,14 +150,15 @@ describe('S3: idle sessions', () => {
         call$('e', big).subscribe();
         expect(held('a', 'b', 'c', 'd', 'e')).toBe('acde');
         // One that is used counts once it is idle.
-        call$('c', `5 ms ${big}`).subscribe();
-        expect(held('a', 'b', 'c', 'd', 'e')).toBe('acde');
+        call$('d', `5 ms ${big}`).subscribe();
+        call$('g', big).subscribe();
+        expect(held('a', 'b', 'c', 'd', 'e', 'g')).toBe('acdeg');
       });
       at(16, () => {
-        expect(held('a', 'b', 'c', 'd', 'e')).toBe('ce');
+        expect(held('a', 'b', 'c', 'd', 'e', 'g')).toBe('dg');
         // The last one stays, and makes room for itself.
         call$('f', big.repeat(9)).subscribe();
-        expect(held('a', 'b', 'c', 'd', 'e', 'f')).toBe('f');
+        expect(held('d', 'e', 'f', 'g')).toBe('f');
         call$('f').subscribe();
         expect(held('f')).toBe('f');
         call$('a').subscribe();
