@@ -78,18 +78,19 @@ describe('the calls of a session, in files', () => {
       list$: (query) => driver.list$(query).pipe(tap((calls) => read.push(...calls))),
     };
     const durable = journal(createCallStore(counted));
-    const answers = Array.from({ length: 40 }, () => [text('ok')]);
+    const answers = Array.from({ length: 160 }, () => [text('ok')]);
     const agent = createAgent({ model: scriptedModel(...answers), use: [durable] });
     const open = () =>
       keepSessions(agent, fileSessions(join(directory, 'sessions')), { journal: durable }).open(
         's',
       );
     const session = await open();
-    for (let at = 0; at < 40; at += 1) await session.call('?');
+    for (let at = 0; at < 160; at += 1) await session.call('?');
     const again = await open();
     expect(await again.resume()).toBeUndefined();
     expect(read.length).toBeGreaterThan(0);
-    expect(read.length).toBeLessThanOrEqual(10);
+    // Half of the calls that a state remembers: an older one may be lacking, too.
+    expect(read.length).toBeLessThanOrEqual(60);
     expect(new Set(read.map(({ callId }) => callId.startsWith('other')))).toEqual(new Set([false]));
     const before = read.splice(0).length;
     for (const days of [-400, 400]) {
