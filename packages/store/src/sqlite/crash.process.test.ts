@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { cpSync, mkdirSync, symlinkSync } from 'node:fs';
+import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -56,6 +56,27 @@ describe('processes that are killed', () => {
       if (process.platform === 'linux') expect(performance.now() - from).toBeLessThan(1_900);
       expect(await read(store)).toEqual(records);
     }
+  });
+
+  it('S6: a power cut leaves a beginning of what was written, with whole batches', async () => {
+    const path = newPath();
+    await killedAfter(opening, [path], 12);
+    const [file, log] = [readFileSync(path), readFileSync(`${path}-wal`)];
+    const found: number[] = [];
+    for (const part of [0, 0.1, 0.33, 0.5, 0.77, 0.9, 0.999, 1]) {
+      const copy = newPath();
+      const kept = log.subarray(0, Math.floor(log.length * part));
+      writeFileSync(copy, file);
+      // Blocks whose data has not reached the disk may contain anything.
+      writeFileSync(`${copy}-wal`, Buffer.concat([kept, Buffer.alloc(8_192, 7)]));
+      const records = await read(open(copy));
+      expect(records.map(({ name }) => name)).toEqual(namesOfBatches(records.length));
+      expect(records.length % 3).toBe(0);
+      found.push(records.length);
+    }
+    expect(found).toEqual([...found].sort((a, b) => a - b));
+    expect(found.at(-1)).toBeGreaterThanOrEqual(36);
+    expect(found[0]).toBeLessThan(36);
   });
 
   it('G2: have lost nothing of a conversation to whose branches they append', async () => {
