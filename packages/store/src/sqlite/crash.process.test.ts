@@ -44,16 +44,15 @@ describe('processes that are killed', () => {
   it('S6: have lost nothing that they were told is written, and their calls are free', async () => {
     for (const batches of [0, 3, 17]) {
       const path = newPath();
-      const last = await killedAfter(opening, [path], batches);
+      // Its lease would last for a minute. Where processes cannot be looked up, others wait for the end of it.
+      const leaseMs = process.platform === 'linux' ? '60000' : '2000';
+      const last = await killedAfter(opening.replace('2000', leaseMs), [path], batches);
       const store = open(path);
       const records = await read(store);
       expect(records.length % 3).toBe(0);
       expect(records.length).toBeGreaterThanOrEqual(3 * (last + 1));
       expect(records.map(({ name }) => name)).toEqual(namesOfBatches(records.length));
-      const from = performance.now();
       await firstValueFrom(store.calls.driver.claim$('c'));
-      // Nobody waits for the lease of a process that is known to have ended.
-      if (process.platform === 'linux') expect(performance.now() - from).toBeLessThan(1_900);
       expect(await read(store)).toEqual(records);
     }
   });
