@@ -99,7 +99,8 @@ export const sqliteEngine = (path: string, scheduler: SchedulerLike): SqliteEngi
     });
   };
   const end = async (): Promise<void> => {
-    // Leases are released when what holds them has ended, which may come last.
+    // Leases are released when what holds them has ended, which may come last, and begins after this.
+    await new Promise((resolve) => setImmediate(resolve));
     await pending.settled();
     state.hasEnded = true;
     await thread.end();

@@ -18,6 +18,7 @@ export interface ThreadListener {
 export const createThread = (path: string, { onAnswers, onEnd }: ThreadListener): Thread => {
   let worker: Worker | undefined;
   let unanswered = 0;
+  let isEnding = false;
   const start = (): Worker => {
     const started = new Worker(
       // Leads to the bundle from the sources as well: both are two levels below the package.
@@ -28,7 +29,7 @@ export const createThread = (path: string, { onAnswers, onEnd }: ThreadListener)
     started.on('message', (answers: readonly Answer[]) => {
       unanswered -= answers.length;
       // It keeps the process alive only while someone waits for an answer.
-      if (unanswered === 0) started.unref();
+      if (unanswered === 0 && !isEnding) started.unref();
       onAnswers(answers);
     });
     started.on('error', (error: unknown) => {
@@ -52,6 +53,7 @@ export const createThread = (path: string, { onAnswers, onEnd }: ThreadListener)
     end: async () => {
       const ending = worker;
       if (ending === undefined) return;
+      isEnding = true;
       ending.ref();
       const exit = new Promise((resolve) => ending.once('exit', resolve));
       ending.postMessage('close');
