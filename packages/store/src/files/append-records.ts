@@ -33,7 +33,7 @@ export interface RecordWriterOptions {
 /** On a busy machine, a writer takes seconds to read a call before its head shows what it saw. */
 const patienceMs = 60_000;
 
-const pollMs = 20;
+const firstDelayMs = 20;
 
 export const recordWriter = (
   directory: string,
@@ -78,12 +78,13 @@ export const recordWriter = (
   /** Whether the bytes up to this offset count, after another writer has started a later segment. */
   const isCounted = async (offset: number): Promise<boolean> => {
     const { number } = segment;
-    for (let waitedMs = 0; isOwn(); waitedMs += pollMs) {
+    for (let waitedMs = 0, delay = firstDelayMs; isOwn(); delay = Math.min(2 * delay, 1_000)) {
       const counted = await countedBytes(directory, number);
       if (counted !== undefined) return offset <= counted;
-      if (waitedMs < patienceMs) await firstValueFrom(timer(pollMs, scheduler));
+      if (waitedMs < patienceMs) await firstValueFrom(timer(delay, scheduler));
       // The other writer seems to be gone. This segment says what counts, unless another one is faster.
       else await (await openSegment(directory, callId, scheduler.now()))?.file.close();
+      waitedMs += delay;
     }
     return false;
   };

@@ -15,6 +15,8 @@ export interface PlayedProcess {
   written?: number;
   /** Called before each operation that changes something. The process never continues if it resolves to false. */
   readonly before?: (operation: string) => Promise<boolean> | boolean;
+  /** Delays an operation, also one that only reads. */
+  readonly pause?: (operation: string) => Promise<void>;
   isDead?: boolean;
 }
 
@@ -59,6 +61,7 @@ const asynchronous =
     if (played === undefined) return work(...given);
     if (played.isDead === true) return never();
     const operation = note(played, name, given);
+    await played.pause?.(operation);
     if (changing.test(operation) && (await played.before?.(operation)) === false) {
       kill(played);
       return never();
