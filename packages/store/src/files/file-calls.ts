@@ -1,12 +1,13 @@
 import { existsSync, watch } from 'node:fs';
 import { join } from 'node:path';
-import { fromPull, type MillraceError, openDemand } from '@millrace/core';
+import { fromPull, isMillraceError, type MillraceError, openDemand } from '@millrace/core';
 import { checkOptions, having, type Rule, wholeNumber } from '@millrace/core/values';
 import {
   type CallQuery,
   type CallStoreDriver,
   type NewRecord,
   type RecordRange,
+  type RemovedCall,
   sessionIn,
   type StoredRecord,
 } from '@millrace/core/journal';
@@ -25,6 +26,7 @@ import {
   from,
   map,
   merge,
+  mergeMap,
   Observable,
   of,
   retry,
@@ -38,7 +40,6 @@ import {
 import { type LeaseAttempt, acquireLease$, type ObservedHolder } from '../acquire-lease.js';
 import { checkId, storedName } from '../stored-name.js';
 import { callInUse } from '../closing.js';
-import { removeEach } from '../remove-each.js';
 import { recordWriter } from './append-records.js';
 import { createCallIndex } from './call-index.js';
 import { createStaging } from './staging.js';
@@ -175,7 +176,7 @@ export const callsIn = (
       checkId('A call', callId);
       return work$(join(root, storedName(callId)));
     }).pipe(withStoreErrors());
-  const remove$ = (callId: string): Observable<unknown> =>
+  const remove$ = (callId: string): Observable<RemovedCall> =>
     // Needs only the lock, so it removes damaged calls too.
     at$(callId, (path) =>
       existsSync(path)
@@ -186,7 +187,20 @@ export const callsIn = (
         : EMPTY,
     );
   /** Waits for the leases of holders that cannot be checked. */
-  const removeSlowly$ = removeEach(remove$);
+  const removeSlowly$ = (callIds: readonly string[]): Observable<readonly RemovedCall[]> =>
+    from(callIds).pipe(
+      mergeMap(
+        (callId) =>
+          remove$(callId).pipe(
+            map((call) => [call]),
+            catchError((error: unknown) => {
+              if (isMillraceError(error) && error.code === 'conflict') return EMPTY;
+              throw error;
+            }),
+          ),
+        slowlyRemoved,
+      ),
+    );
   async function* found({ sessionId, isUnfinished, writtenUntil = Infinity }: CallQuery) {
     const matches = ({ call, endedAt: end }: FoundCall): boolean =>
       call.updatedAt <= writtenUntil && !(isUnfinished === true && end !== undefined);
@@ -257,6 +271,9 @@ interface Holder {
 }
 
 const removedAtOnce = 500;
+
+/** Calls whose leases a removal waits for at the same time. */
+const slowlyRemoved = 32;
 
 export const fileRules: Readonly<Record<keyof FileCallsOptions, Rule>> = {
   leaseMs: wholeNumber(2_000),

@@ -17,7 +17,7 @@ export interface CallRemoval {
   /** Removes calls that nobody has open. Resolves to those that are removed, or did not exist, and to the others. */
   removeClosed(callIds: readonly string[]): Promise<RemovalResult>;
   /** Removes a call whose lock this process has. */
-  removeLocked(callId: string): Promise<void>;
+  removeLocked(callId: string): Promise<RemovedCall>;
 }
 
 export interface RemovalResult {
@@ -78,10 +78,7 @@ export const createCallRemoval = (root: string, options: CallRemovalOptions): Ca
       const unknown = new Set(callIds);
       for (const callId of known) unknown.delete(callId);
       return {
-        removed: [
-          ...removed.map(({ name: _, endedAt: __, ...call }) => call),
-          ...[...unknown].map((callId) => ({ callId })),
-        ],
+        removed: [...removed.map(removedCall), ...[...unknown].map((callId) => ({ callId }))],
         open: [...left].filter((callId) => existsSync(pathOf(callId))),
       };
     },
@@ -89,9 +86,12 @@ export const createCallRemoval = (root: string, options: CallRemovalOptions): Ca
       const call = await examined(callId);
       await staging.discard(pathOf(callId));
       await forget([call]);
+      return removedCall(call);
     },
   };
 };
+
+const removedCall = ({ name: _, endedAt: __, ...call }: ExaminedCall): RemovedCall => call;
 
 /** Resolves to false if somebody has the lock, or the call does not exist any more. */
 const isMoved = async (path: string, lock: string): Promise<boolean> => {
