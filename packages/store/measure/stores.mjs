@@ -9,4 +9,12 @@ export const stores = {
       remove: () => rmSync(directory, { recursive: true }),
     }),
   },
+  postgres: {
+    create: async () => {
+      const { startPostgres } = await import('@millrace/postgres-server');
+      const { openPostgres } = await import('@millrace/store/postgres');
+      const server = await startPostgres();
+      return { open: () => openPostgres(server.url), remove: () => server.stop() };
+    },
+  },
 };
