@@ -1,5 +1,4 @@
 import { defer, filter, last, map, mergeMap, type Observable, of, throwError } from 'rxjs';
-import type { Verdict } from '../layers/approval.js';
 import { MillraceError } from '../values/errors.js';
 import { canonicalJson, isRecord, parsedJson } from '../values/json.js';
 import { records$ } from './call-store.js';
@@ -12,6 +11,9 @@ export interface DecidedToolCall {
   readonly toolCallId: string;
 }
 
+/** Whether a tool call runs, and with which input; default: its own. */
+type Decision = boolean | { readonly approved: boolean; readonly input?: unknown };
+
 /**
  * Checks a decision on a tool call of a recorded call before it is sent, for programs that bring decisions to other processes. Emits
  * whether the tool call has no recorded decision yet, and completes: false if it has the same one already. Errors with
@@ -21,7 +23,7 @@ export const isUndecided$ = (
   store: StoreOfCalls,
   rootId: string,
   { callId, toolCallId }: DecidedToolCall,
-  verdict: Verdict,
+  verdict: Decision,
 ): Observable<boolean> => {
   checkStored('isUndecided$()', store, rootId);
   return defer(() => records$(store.driver, rootId, { kind: 'step' })).pipe(
@@ -47,7 +49,7 @@ const intentIn = (value: unknown): Intent | undefined =>
     ? { toolCall: value['toolCall'], isApproved: value['answer'] === undefined }
     : undefined;
 
-const isSame = ({ toolCall, isApproved }: Intent, verdict: Verdict): boolean => {
+const isSame = ({ toolCall, isApproved }: Intent, verdict: Decision): boolean => {
   const { approved, input } =
     typeof verdict === 'boolean' ? { approved: verdict, input: undefined } : verdict;
   if (approved !== isApproved) return false;

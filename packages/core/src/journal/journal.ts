@@ -14,7 +14,6 @@ import {
 import { splitInput } from '../call/answer.js';
 import { conversation, givenHistory } from '../memories/conversation.js';
 import type { CallInfo, Reply } from '../values/reply.js';
-import type { Callable } from '../call/callable.js';
 import {
   type CallOptions,
   checkCallOptions,
@@ -58,18 +57,9 @@ import {
   resumeLeft$,
 } from './resume-all.js';
 import { redactedStore } from './redacted-journal.js';
+import type { Resumable, ResumeOptions } from './resumable.js';
 import type { CallLog, CallSteps } from './recording.js';
 import { callSteps, createReplayFilter, createRunning } from './recording.js';
-
-/** Options of a resumed call. Options that JSON cannot express must be passed again. */
-export interface ResumeOptions extends Omit<CallOptions, 'callId' | 'parent'> {
-  /**
-   * For a tool call that was running when its process ended: the call ends as `suspended`, and a person supplies the result
-   * (`ask`, the default; without a session, `report`), the model is informed that the outcome is unknown (`report`), or the tool runs again
-   * (`rerun`). Tools that are `idempotent` always run again, with the same key.
-   */
-  readonly onUncertain?: 'ask' | 'report' | 'rerun';
-}
 
 export interface JournalOptions extends Pick<ResumeOptions, 'onUncertain'> {
   /**
@@ -87,10 +77,6 @@ export const journalRules: Readonly<Record<keyof JournalOptions, Rule>> = {
   ...resumeRules,
   redact: isFunction,
 };
-
-export interface Resumable<out Output = unknown> extends Pick<Callable<Output>, 'call$'> {
-  with(...layers: Use): Pick<Callable, 'call$' | 'stream$'>;
-}
 
 declare module '../events.js' {
   interface Events {

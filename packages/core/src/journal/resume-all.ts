@@ -4,7 +4,7 @@ import { isFunction, type Rule, wholeNumber } from '../values/options.js';
 import type { Reply } from '../values/reply.js';
 import { calls$, type ReadableCall } from './call-summary.js';
 import { isStoreOfCalls } from './call-store-driver.js';
-import type { Resumable, ResumeOptions } from './journal.js';
+import type { Resumable, ResumeOptions } from './resumable.js';
 
 /** Options of `resumeAll$`. The options of a resumed call apply to each. */
 export interface ResumeAllOptions extends ResumeOptions {

@@ -7,10 +7,10 @@ import type {
 } from '../journal/call-store-driver.js';
 import { isMillraceError } from '../values/errors.js';
 import { deepStrictEqual, ok, rejects } from './assert.js';
-import type { CallStoreHandles } from './journal-contract.js';
 import {
   append,
   at,
+  type CallStoreHandles,
   event,
   holdCall,
   list,

@@ -9,18 +9,17 @@ import type {
 import type { Check } from './verify-events.js';
 import { isMillraceError } from '../values/errors.js';
 import { callIndexChecks, type CheckOfCalls } from './call-index-contract.js';
-import { append, at, event, holdCall, list, read, step, write } from './stored-calls.js';
-
-/** Two handles of one store of calls, as of two processes. */
-export interface CallStoreHandles {
-  readonly first: CallStoreDriver;
-  /** Default: the first, for a store of a single process. */
-  readonly second?: CallStoreDriver;
-  /** Expires the lease of a call, as if its holder hung. Default: leases do not expire. */
-  readonly expire?: (callId: string) => Promise<unknown>;
-  /** Closes the first. Default: nothing to close. */
-  readonly close?: () => Promise<unknown>;
-}
+import {
+  append,
+  at,
+  type CallStoreHandles,
+  event,
+  holdCall,
+  list,
+  read,
+  step,
+  write,
+} from './stored-calls.js';
 
 /** The contract of stores of calls. `create` returns an empty one. */
 export const journalContract = (

@@ -9,6 +9,17 @@ import type {
   StoredRecord,
 } from '../journal/call-store-driver.js';
 
+/** Two handles of one store of calls, as of two processes. */
+export interface CallStoreHandles {
+  readonly first: CallStoreDriver;
+  /** Default: the first, for a store of a single process. */
+  readonly second?: CallStoreDriver;
+  /** Expires the lease of a call, as if its holder hung. Default: leases do not expire. */
+  readonly expire?: (callId: string) => Promise<unknown>;
+  /** Closes the first. Default: nothing to close. */
+  readonly close?: () => Promise<unknown>;
+}
+
 export const step = (name: string, seq = 0, text = '1'): NewRecord => ({
   kind: 'step',
   name,
