@@ -58,13 +58,6 @@ describe('acquireLease$', () => {
     });
   });
 
-  it('S7: is refused at once where the holder is known to live', () => {
-    const { made: _, ...options } = attempts({ holder: 'a', isAlive: true });
-    marbles(({ expectObservable, scheduler }) => {
-      expectObservable(acquireLease$({ ...options, scheduler })).toBe('#', undefined, 'taken');
-    });
-  });
-
   it('S7: says with each attempt for how long it has seen the same sign', () => {
     const { made: _, attempt, ...options } = attempts({ holder: 'a' });
     const seen: unknown[] = [];

@@ -1,8 +1,7 @@
 import { concat, defer, NEVER, Observable, of, type SchedulerLike, switchMap, timer } from 'rxjs';
 
 /** The lease, or a heartbeat of its current holder: a value that changes while the holder is alive. */
-export type LeaseAttempt<Lease> =
-  { readonly lease: Lease } | { readonly holder: string; readonly isAlive?: boolean };
+export type LeaseAttempt<Lease> = { readonly lease: Lease } | { readonly holder: string };
 
 /** The last heartbeat of a holder, and how long this process has waited without seeing it change. */
 export interface ObservedHolder {
@@ -16,21 +15,18 @@ export interface LeaseOptions<Lease> {
   /** Creates the error for a lease that another holder keeps. */
   readonly unavailable: (holder: string) => Error;
   readonly leaseMs: number;
-  /** Maximum wait for a holder without heartbeats, in milliseconds. Default: three times `leaseMs`. */
-  readonly maxWaitMs?: number;
   readonly scheduler: SchedulerLike;
 }
 
 /**
  * Acquires a lease, emits it once, and releases it on unsubscribe. If another holder has it, waits until that lease
- * expires, or errors as soon as the holder proves to be alive. Cold.
+ * expires, up to three times `leaseMs`, or errors as soon as the holder proves to be alive. Cold.
  */
 export const acquireLease$ = <Lease>({
   attempt,
   release,
   unavailable,
   leaseMs,
-  maxWaitMs = 3 * leaseMs,
   scheduler,
 }: LeaseOptions<Lease>): Observable<Lease> => {
   const try$ = (waited: number, delay: number, known?: string): Observable<Lease> =>
@@ -40,8 +36,9 @@ export const acquireLease$ = <Lease>({
     ).pipe(
       switchMap((outcome) => {
         if ('lease' in outcome) return concat(of(outcome.lease), NEVER);
-        const { holder, isAlive = known !== undefined && known !== holder } = outcome;
-        if (isAlive || waited > maxWaitMs) throw unavailable(holder);
+        const { holder } = outcome;
+        const isAlive = known !== undefined && known !== holder;
+        if (isAlive || waited > 3 * leaseMs) throw unavailable(holder);
         const next = Math.min(delay * 2, leaseMs / 8);
         return timer(delay, scheduler).pipe(switchMap(() => try$(waited + delay, next, holder)));
       }),

@@ -1,4 +1,4 @@
-import { existsSync, renameSync, rmdirSync, statSync, unlinkSync } from 'node:fs';
+import { existsSync, rmdirSync, statSync, unlinkSync } from 'node:fs';
 import { utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { LeaseAttempt, ObservedHolder } from '../acquire-lease.js';
@@ -10,25 +10,17 @@ import { isHolderId, processStatus, newHolderId } from './holder-id.js';
 /** An acquired lock, exclusive across processes. */
 export interface FileLock {
   isHeld(): boolean;
-  /** Marks the startup as finished. Returns false if another process has taken the lock. */
-  start(): boolean;
   release(): void;
 }
 
 export interface FileLockOptions {
   /** A holder without a heartbeat for this long loses the lock, in milliseconds. */
   readonly leaseMs: number;
-  /** The limit in place of `leaseMs` until the holder calls `start()`. Default: the holder need not call it. */
-  readonly startMs?: number;
-  /** Whether a process known to be running keeps the lock even without heartbeats. Default: false. */
-  readonly keepWhileAlive?: boolean;
   /** Called when another process has taken the lock. */
   readonly onLost: () => void;
 }
 
 const heartbeatMs = 1_000;
-
-const starting = '.starting';
 
 /**
  * Tries to acquire a lock. A lock is a directory with one file, which is named after the holder and touched as its
@@ -38,11 +30,10 @@ const starting = '.starting';
 export const tryLock = async (
   path: string,
   staging: Staging,
-  { leaseMs, startMs, keepWhileAlive = false, onLost }: FileLockOptions,
+  { leaseMs, onLost }: FileLockOptions,
   seen?: ObservedHolder,
 ): Promise<LeaseAttempt<FileLock>> => {
   const own = newHolderId();
-  const first = startMs === undefined ? own : own + starting;
   for (let tries = 0; tries < maxTries; tries += 1) {
     const name = await holderIn(path);
     if (name === undefined) {
@@ -52,20 +43,18 @@ export const tryLock = async (
         if (!isSilent && !removal.isOld) return { holder: removal.holder };
         await staging.discard(path);
       }
-      const isMade = await staging.create(path, (made) => writeFile(join(made, first), ''));
-      if (isMade) return { lease: heldLock(path, own, first, onLost) };
+      const isMade = await staging.create(path, (made) => writeFile(join(made, own), ''));
+      if (isMade) return { lease: heldLock(path, own, onLost) };
       continue;
     }
     const holder = await heartbeatOf(path, name);
     if (holder === undefined) continue;
-    const status = processStatus(withoutSuffix(name));
-    const limit = name.endsWith(starting) ? Math.max(leaseMs, startMs ?? leaseMs) : leaseMs;
-    const isSilent = seen?.holder === holder && seen.forMs >= limit;
-    if (keepWhileAlive && status === 'alive') return { holder, isAlive: true };
+    const status = processStatus(name);
+    const isSilent = seen?.holder === holder && seen.forMs >= leaseMs;
     if (status !== 'gone' && !isSilent) return { holder };
-    if (await tryRename(join(path, name), join(path, first))) {
-      await utimes(join(path, first), new Date(), new Date()).catch(ignored);
-      return { lease: heldLock(path, own, first, onLost) };
+    if (await tryRename(join(path, name), join(path, own))) {
+      await utimes(join(path, own), new Date(), new Date()).catch(ignored);
+      return { lease: heldLock(path, own, onLost) };
     }
   }
   // The lock keeps changing hands, or its directory contains a foreign file.
@@ -75,56 +64,42 @@ export const tryLock = async (
 export const isLocked = async (path: string, leaseMs: number): Promise<boolean> => {
   if (!existsSync(path)) return false;
   const name = await holderIn(path);
-  if (name === undefined || processStatus(withoutSuffix(name)) === 'gone') return false;
+  if (name === undefined || processStatus(name) === 'gone') return false;
   const found = await statIfExists(join(path, name));
   return found !== undefined && Math.abs(Date.now() - found.mtimeMs) <= leaseMs;
 };
 
 /** The id of the process that holds a lock, if its heartbeat names one. */
 export const processIn = (heartbeat: string): number | undefined =>
-  isHolderId(withoutSuffix(heartbeat.split(' ')[0] ?? ''))
-    ? Number(heartbeat.split('.')[1])
-    : undefined;
+  isHolderId(heartbeat.split(' ')[0] ?? '') ? Number(heartbeat.split('.')[1]) : undefined;
 
 const maxTries = 50;
 
-const heldLock = (path: string, own: string, first: string, onLost: () => void): FileLock => {
-  const state = { file: join(path, first) };
-  const isHeld = (): boolean => statSync(state.file, { throwIfNoEntry: false }) !== undefined;
+const heldLock = (path: string, own: string, onLost: () => void): FileLock => {
+  const file = join(path, own);
+  const isHeld = (): boolean => statSync(file, { throwIfNoEntry: false }) !== undefined;
   const stop = (): void => {
     clearInterval(heartbeat);
     removeExitHandler();
   };
   const touch = (): void => {
-    const { file } = state;
     utimes(file, new Date(), new Date()).catch((error: unknown) => {
-      // `start()` may just have renamed the file. Other errors: the next heartbeat tries again.
-      if (!isNotFound(error) || file !== state.file || isHeld()) return;
+      // Other errors: the next heartbeat tries again.
+      if (!isNotFound(error)) return;
       stop();
       onLost();
     });
   };
   const release = (): void => {
     stop();
-    ignoreErrors(() => unlinkSync(state.file));
+    ignoreErrors(() => unlinkSync(file));
     // Fails if the directory already holds the file of another process.
     ignoreErrors(() => rmdirSync(path));
   };
   // A lock alone does not keep the process running.
   const heartbeat = setInterval(touch, heartbeatMs).unref();
   const removeExitHandler = whenExiting(release);
-  return {
-    isHeld,
-    release,
-    start: () => {
-      const started = join(path, own);
-      ignoreErrors(() => {
-        renameSync(state.file, started);
-        state.file = started;
-      });
-      return isHeld();
-    },
-  };
+  return { isHeld, release };
 };
 
 const exitWorks = new Set<() => void>();
@@ -143,11 +118,8 @@ const whenExiting = (work: () => void): (() => void) => {
 
 const ignored = (): void => undefined;
 
-const withoutSuffix = (name: string): string =>
-  name.endsWith(starting) ? name.slice(0, -starting.length) : name;
-
 const holderIn = async (path: string): Promise<string | undefined> =>
-  (await readNames(path)).find((name) => isHolderId(withoutSuffix(name)));
+  (await readNames(path)).find(isHolderId);
 
 /** A removal that is under way or was broken off: the call itself is in the place of its lock. */
 const removalIn = async (path: string) => {

@@ -36,9 +36,9 @@ export interface CallTable {
   remove(key: string, owner: string): Promise<unknown>;
   /**
    * Deletes the calls that nobody holds, and resolves to their keys and sessions; also to the keys of unknown calls. Gets
-   * up to 500. Default: calls are claimed and removed one by one.
+   * up to 500.
    */
-  removeAll?(keys: readonly string[]): Promise<readonly RemovedKey[]>;
+  removeAll(keys: readonly string[]): Promise<readonly RemovedKey[]>;
   /** The keys of calls with new records; `''` if any may have some. Never completes. Followers also poll. */
   readonly notices$: Observable<string>;
 }

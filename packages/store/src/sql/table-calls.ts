@@ -23,7 +23,6 @@ import {
   take,
   timer,
 } from 'rxjs';
-import { removeEach } from '../remove-each.js';
 import { checkId, storedName } from '../stored-name.js';
 import { appendHeld, type CallLeaseOptions, createCallLeases } from './call-leases.js';
 import type { CallTable, PageEnd } from './call-table.js';
@@ -89,12 +88,10 @@ export const tableCalls = (
     removeAll$: (callIds) =>
       defer(() => open()).pipe(
         switchMap((table) =>
-          table.removeAll === undefined
-            ? removeEach(remove$)(callIds)
-            : from(callIds).pipe(
-                bufferCount(removedAtOnce),
-                concatMap((ids) => removeIds(table, ids)),
-              ),
+          from(callIds).pipe(
+            bufferCount(removedAtOnce),
+            concatMap((ids) => removeIds(table, ids)),
+          ),
         ),
       ),
   };
@@ -138,7 +135,7 @@ const removeIds = async (
   callIds: readonly string[],
 ): Promise<readonly RemovedCall[]> => {
   const byKey = new Map(callIds.map((callId) => [storedName(callId), callId]));
-  const removed = (await table.removeAll?.([...byKey.keys()])) ?? [];
+  const removed = await table.removeAll([...byKey.keys()]);
   return removed.flatMap(({ key, ...rest }) => {
     const callId = byKey.get(key);
     return callId === undefined ? [] : [{ callId, ...rest }];
