@@ -142,7 +142,7 @@ export interface DbosEngine {
   interrupt$(callId: string, message?: string): Observable<never>;
   /** Adds a user message to the call of a session before its next request, which emits `steered`. Completes and errors as `interrupt$`. Cold. */
   steer$(callId: string, message: string): Observable<never>;
-  /** Answers the event `approvalRequested` of a tool with `awaitDecision`. The first answer counts: another one, once the call has gone on, errors with
+  /** Answers the event `approvalRequested` of a tool with `awaitDecision`. The first answer counts: another one, once the call has continued, errors with
    * `invalidResume` and names the one that counts, and the same one again completes. Completes and errors as `interrupt$`. Cold. */
   decide$(asked: AskedTool, verdict: Verdict): Observable<never>;
   /**
@@ -265,7 +265,7 @@ export const openDbos = (url: string, options: DbosOptions = {}): DbosEngine => 
     },
     decide$: ({ rootId, callId, toolCall: { id, name, input } }, verdict) => {
       const asked = name === undefined || input === undefined ? {} : { asked: { name, input } };
-      // A call that has gone on takes no other decision.
+      // A call that has continued takes no other decision.
       return isUndecided$(store.calls, rootId, { callId, toolCallId: id }, verdict).pipe(
         concatMap((isNew) =>
           isNew

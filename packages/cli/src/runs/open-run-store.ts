@@ -48,7 +48,7 @@ const directoryOf = (place: StorePlace): string | undefined => {
   return dirname(place.path);
 };
 
-/** By default, runs are files where there is no SQLite. */
+/** By default, runs are files if SQLite is not available. */
 const available = async (place: StorePlace): Promise<StorePlace> => {
   if (place.type !== 'sqlite' || !place.isDefault) return place;
   const { hasSqlite } = await import('@millrace/store/sqlite');

@@ -4,7 +4,7 @@ import type { Environment } from '../environment.js';
 
 /** Where runs are recorded. */
 export type StorePlace =
-  /** A SQLite database. The default one is replaced by files beside it where there is no SQLite. */
+  /** A SQLite database. The default one is replaced by files beside it if SQLite is not available. */
   | { readonly type: 'sqlite'; readonly path: string; readonly isDefault: boolean }
   | { readonly type: 'files'; readonly directory: string }
   | { readonly type: 'postgres'; readonly url: string }

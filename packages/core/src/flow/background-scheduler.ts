@@ -3,7 +3,7 @@ import { isRecord } from '../values/json.js';
 
 type Work<T> = (this: SchedulerAction<T>, state?: T) => void;
 
-/** For housekeeping that nobody waits for: its timers do not keep the process running, if the runtime has such timers. */
+/** For housekeeping, without a caller that waits: its timers do not keep the process running, if the runtime has such timers. */
 export const backgroundScheduler: SchedulerLike = {
   now: () => Date.now(),
   schedule: <T>(work: Work<T>, delay = 0, state?: T): Subscription =>

@@ -90,7 +90,7 @@ export interface CallStoreDriver {
   /** Deletes a call, even an unknown or damaged one, and completes. Errors with `conflict` while it is open. Cold. */
   remove$(callId: string): Observable<unknown>;
   /**
-   * Deletes the calls that nobody has open, also unknown or damaged ones, and emits what is deleted in batches: thousands
+   * Deletes calls that are not open, also unknown or damaged ones, and emits the deleted ones in batches: thousands
    * cost few operations. Skips open ones, and completes. Cold.
    */
   removeAll$(callIds: readonly string[]): Observable<readonly RemovedCall[]>;

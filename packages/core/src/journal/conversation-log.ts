@@ -280,7 +280,7 @@ const read$ = (driver: CallStoreDriver, sessionId: string, known: Log): Observab
 const newRecord = (fields: Fields): NewRecord => {
   const name = randomId();
   const text = stepText(name, { version: logVersion, ...fields });
-  // A log is no call that somebody should continue.
+  // A log is not a call that can be continued.
   return { kind: 'step', name, seq: 0, text, ends: true };
 };
 

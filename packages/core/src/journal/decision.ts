@@ -17,7 +17,7 @@ type Decision = boolean | { readonly approved: boolean; readonly input?: unknown
 /**
  * Checks a decision on a tool call of a recorded call before it is sent, for programs that bring decisions to other processes. Emits
  * whether the tool call has no recorded decision yet, and completes: false if it has the same one already. Errors with
- * `invalidResume` if it has another one, which the error names: the call has gone on with that, and with `store`. Cold.
+ * `invalidResume` if it has another one, which the error names: the call has continued with that, and with `store`. Cold.
  */
 export const isUndecided$ = (
   store: StoreOfCalls,
@@ -61,6 +61,6 @@ const isSame = ({ toolCall, isApproved }: Intent, verdict: Decision): boolean =>
 const decidedOtherwise = (toolCallId: string, { toolCall, isApproved }: Intent): MillraceError =>
   new MillraceError(
     'invalidResume',
-    `The tool call '${toolCallId}' was already decided on: it was ${isApproved ? `approved with the input ${canonicalJson(toolCall['input']).slice(0, 200)}` : 'refused'}. That decision counts, and the call has gone on.`,
+    `The tool call '${toolCallId}' was already decided on: it was ${isApproved ? `approved with the input ${canonicalJson(toolCall['input']).slice(0, 200)}` : 'refused'}. That decision counts, and the call has continued.`,
     { status: 409, userMessage: 'This request has already been decided.' },
   );

@@ -13,13 +13,12 @@ export type {
 } from './call-store-driver.js';
 export { sessionIn } from './call-record.js';
 export { calls$, type CallSummary, prune$, type ReadableCall } from './call-summary.js';
-export { type DecidedToolCall, isUndecided$ } from './decision.js';
+export { isUndecided$ } from './decision.js';
 export { otherAnswer, otherQuestion, otherResult, type StepEdit } from './forked-records.js';
 export { fork$ } from './fork.js';
 export { type Drainable, draining } from './draining.js';
 export { inProcessCalls } from './in-process-calls.js';
 export { type Journal, journal, type JournalOptions } from './journal.js';
-export type { NamedResumable, ResumeAllOptions, ResumedCall } from './resume-all.js';
 export { isSeal, type RecordSeal } from './sealed-records.js';
 export { steps$, type StepSummary } from './steps.js';
 export { suspendBelow } from '../memories/suspend.js';

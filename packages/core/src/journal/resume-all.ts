@@ -19,7 +19,7 @@ export const resumeAllRules: Readonly<Record<'parallel' | 'where', Rule>> = {
   where: isFunction,
 };
 
-/** What became of a call that was resumed. A suspended call has a reply, too. */
+/** The outcome of a call that was resumed. A suspended call has a reply, too. */
 export type ResumedCall<Output = unknown> =
   | { readonly status: 'resumed'; readonly callId: string; readonly reply: Reply<Output> }
   | { readonly status: 'failed'; readonly callId: string; readonly error: MillraceError };

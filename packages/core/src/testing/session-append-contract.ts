@@ -33,7 +33,7 @@ const restOf = (fields: Partial<SessionState> = {}): SessionChange['rest'] => {
   return rest;
 };
 
-/** Messages one after the other, the last of which is the head. */
+/** Messages one after the other; the last one is the head. */
 const chain = (
   after: string | null,
   ids: readonly string[],

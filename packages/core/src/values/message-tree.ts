@@ -108,7 +108,7 @@ const growths = new WeakMap<readonly Entry[], { length: number }>();
 export const grown = (entries: readonly Entry[], added: readonly Entry[]): readonly Entry[] => {
   const now = entries.concat(added);
   const known = growths.get(entries);
-  // What grows from an earlier list than the latest is another conversation.
+  // A list that grows from an earlier one than the latest is another conversation.
   const growth = known?.length === entries.length ? known : { length: 0 };
   growth.length = now.length;
   if (known === undefined) growths.set(entries, growth);

@@ -61,7 +61,7 @@ const createSizes = (): Sizes => {
   };
 };
 
-/** What a record takes beside its text. */
+/** The bytes of a record beside its text. */
 const recordBytes = 200;
 
 const measuredCalls = (sizes: Sizes): ReturnType<typeof inProcessCalls> => {

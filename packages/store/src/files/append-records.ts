@@ -52,7 +52,7 @@ export const recordWriter = (
     segment.ino;
   const hasNext = (): boolean => existsSync(segmentPath(directory, segment.number + 1));
   /**
-   * What a failed write has left must not count, and cannot be cut off: another writer may have counted it by now. So the
+   * The rest of a failed write must not count, and cannot be cut off: another writer may have counted it by now. So the
    * next segment says what counts, unless another writer has started that.
    */
   const passTornEnd = async (): Promise<boolean> => {

@@ -33,7 +33,7 @@ export interface CallIndex {
   readonly isShown: (named: NamedCall, found: FoundCall | undefined) => Promise<boolean>;
   /** Deletes the entries of calls that are removed. Needs their locks. */
   forget(calls: readonly RemovedEntry[]): Promise<void>;
-  /** Runs work on a call that nobody has open; otherwise does nothing. */
+  /** Runs work on a call that is not open; otherwise does nothing. */
   whileClosed(name: string, work: () => Promise<void>): Promise<void>;
 }
 
@@ -42,7 +42,7 @@ export interface RemovedEntry {
   readonly endedAt: number | undefined;
 }
 
-/** What an index needs to read calls and to lock them. */
+/** The parts that an index needs to read calls and to lock them. */
 export interface CallReading {
   readonly staging: Staging;
   readonly laterSegments: LaterSegments;

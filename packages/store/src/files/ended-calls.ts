@@ -81,7 +81,7 @@ export const endedCalls = (root: string): EndedCalls => {
       return add(call, tries - 1);
     }
   };
-  /** Where the entry may be: its writer may not have seen the latest directories. */
+  /** The possible paths of an entry: its writer may not have seen the latest directories. */
   const pathsOf = (known: readonly number[], call: EndedCall): readonly string[] =>
     known
       .slice(0, known.findLastIndex((from) => from <= call.endedAt) + 1)

@@ -121,7 +121,7 @@ const ignored = (): void => undefined;
 const holderIn = async (path: string): Promise<string | undefined> =>
   (await readNames(path)).find(isHolderId);
 
-/** A removal that is under way or was broken off: the call itself is in the place of its lock. */
+/** A removal that is under way or was interrupted: the call itself is in the place of its lock. */
 const removalIn = async (path: string) => {
   if (!(await readNames(path)).some((name) => name.endsWith(segmentEnd))) return undefined;
   const found = await statIfExists(path);

@@ -17,8 +17,7 @@ export const endIn = (later: readonly Segment[], segment: number): number | unde
   later.flatMap(({ ends }) => ends.filter(([number]) => number === segment)).at(-1)?.[1];
 
 /**
- * Omits segments of which a later one says that nothing counts: its writer has seen the file without a head, so whoever
- * completed that head had lost the call.
+ * Omits segments if a later one says that nothing in them counts: its writer has seen the file without a head, so the process that completed that head had lost the call.
  */
 export const countedSegments = (segments: readonly Segment[]): readonly Segment[] => {
   const omitted = new Set<number>();

@@ -19,7 +19,7 @@ export interface NamedCall extends Pick<StoredCall, 'place'> {
   readonly endedAt?: number;
 }
 
-/** What is found under a name. */
+/** A call that is found under a name. */
 export interface FoundCall {
   readonly call: StoredCall;
   readonly endedAt: number | undefined;

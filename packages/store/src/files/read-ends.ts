@@ -65,7 +65,7 @@ const shortCall = async (directory: string): Promise<CallEnds | undefined> => {
   try {
     const buffer = Buffer.allocUnsafe(shortBytes);
     const { bytesRead } = await file.read({ buffer, position: 0 });
-    // What was read before a second file existed counts.
+    // Bytes that were read before a second file existed count.
     if (bytesRead === shortBytes || existsSync(segmentPath(directory, 2))) return undefined;
     return endsOf(path, buffer.subarray(0, bytesRead));
   } finally {

@@ -14,7 +14,7 @@ import { segmentEnd } from './segments.js';
 import type { SessionIndex } from './session-index.js';
 
 export interface CallRemoval {
-  /** Removes calls that nobody has open. Resolves to those that are removed, or did not exist, and to the others. */
+  /** Removes calls that are not open. Resolves to those that are removed, or did not exist, and to the others. */
   removeClosed(callIds: readonly string[]): Promise<RemovalResult>;
   /** Removes a call whose lock this process has. */
   removeLocked(callId: string): Promise<RemovedCall>;
@@ -33,9 +33,8 @@ export interface CallRemovalOptions extends CallReading {
 interface ExaminedCall extends RemovedEntry, RemovedCall {}
 
 /**
- * Removes calls with few operations. A call is moved to the place of its lock, which fails if somebody has that, and so removes it and
- * locks it at a stroke. Then its entries in the indexes are deleted, and then the files. A crash leaves each call whole or gone.
- * What it leaves besides is deleted by whoever claims the call again, and by lists.
+ * Removes calls with few operations. A call is moved to the place of its lock, which fails if the lock is held, and so removes and locks it in one operation. Then its entries in the indexes are deleted, and then the files. A crash leaves each call whole or gone.
+ * Other remains are deleted by the next claim of the call, and by lists.
  */
 export const createCallRemoval = (root: string, options: CallRemovalOptions): CallRemoval => {
   const { index, sessionIndex, staging, laterSegments } = options;
@@ -69,7 +68,7 @@ export const createCallRemoval = (root: string, options: CallRemovalOptions): Ca
       const removed = (await inParallel(known, tryRemove)).flat();
       // The files are deleted only when it is on disk that they are gone.
       await syncDirectories(root);
-      // Unless the removal took so long that somebody has taken the lock.
+      // Unless the removal took so long that another process has taken the lock.
       const isLocked = ({ callId }: RemovedCall): boolean => existsSync(lockOf(callId));
       await forget(removed.filter(isLocked));
       await inParallel(removed, ({ callId }) => deleteFiles(lockOf(callId)));
@@ -93,7 +92,7 @@ export const createCallRemoval = (root: string, options: CallRemovalOptions): Ca
 
 const removedCall = ({ name: _, endedAt: __, ...call }: ExaminedCall): RemovedCall => call;
 
-/** Resolves to false if somebody has the lock, or the call does not exist any more. */
+/** Resolves to false if the lock is held, or the call does not exist any more. */
 const isMoved = async (path: string, lock: string): Promise<boolean> => {
   try {
     await rename(path, lock);
@@ -110,7 +109,7 @@ const deleteFiles = async (lock: string): Promise<void> => {
   // Without segments, it would not be known as a removal.
   const isSegment = (name: string): boolean => name.endsWith(segmentEnd);
   for (const name of [...names.filter((it) => !isSegment(it)), ...names.filter(isSegment)]) {
-    // Somebody has the lock if the removal took very long.
+    // Another process has the lock if the removal took very long.
     if (isHolderId(name)) return;
     const path = join(lock, name);
     await ifMissing(unlink(path), undefined).catch(() =>

@@ -11,7 +11,7 @@ export interface SessionHead {
   readonly version: number;
   /** That of the state, which a list reads without the state. */
   readonly title?: string;
-  /** Where the messages are, if some were appended to a whole state. */
+  /** The places of the messages, if some were appended to a whole state. */
   readonly appended?: AppendedTo;
 }
 
@@ -101,14 +101,14 @@ const isAppendedTo = (value: unknown): value is AppendedTo =>
       Array.isArray(part) && typeof part[0] === 'string' && Number.isSafeInteger(part[1]),
   );
 
-/** Whoever loads the state checks its messages. */
+/** Loading the state checks its messages. */
 const isEntry = (value: unknown): value is SessionChange['entries'][number] =>
   isRecord(value) && isRecord(value['message']) && isPlace(value['after']);
 
 const isPlace = (value: unknown): value is string | null =>
   value === null || typeof value === 'string';
 
-/** Whoever loads the state checks its fields. */
+/** Loading the state checks its fields. */
 const isRest = (value: unknown): value is SessionChange['rest'] => isRecord(value);
 
 export const broken = (path: string): MillraceError =>

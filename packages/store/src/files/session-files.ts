@@ -26,8 +26,7 @@ import {
  * save writes a new state file, then renames the pointer file after it. Of several concurrent saves only one rename
  * succeeds, as all of them start from the same name. The name is a version and a UUID that contains the time of the save.
  *
- * A save that only adds messages appends them to a file that no other writer writes to. Its state file has the rest of the state, and says
- * how much of which files belongs to it. So what a save appends whose rename fails is part of no state.
+ * A save that only adds messages appends them to a file that no other writer writes to. Its state file has the rest of the state, and names the files that belong to it, with a length each. So if the rename of a save fails, its messages are part of no state.
  */
 export interface SessionPointer {
   readonly version: number;

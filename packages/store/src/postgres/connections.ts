@@ -3,7 +3,7 @@ import { sqlFailure } from '../sql/sql-error.js';
 
 /** The connections to a server. Opens them on first use. */
 export interface Connections {
-  /** Runs work with a connection. Discards it if the work says so, and all that its error shows to be useless. */
+  /** Runs work with a connection. Discards it if the work calls `discard`, and all that its error shows to be useless. */
   use<T>(work: (client: pg.PoolClient, discard: () => void) => Promise<T>): Promise<T>;
   end(): Promise<void>;
 }

@@ -43,7 +43,7 @@ export interface PostgresOptions extends CallStoreOptions {
 
 /**
  * Opens a store on a Postgres server (13 or later), for any number of processes. Steps are as durable as the server
- * makes them. All transactions are `read committed`, whatever the default of the server. Serialization failures and
+ * makes them. All transactions are `read committed`, also if the default of the server differs. Serialization failures and
  * deadlocks are repeated, and so is everything else for `retryMs` while the server is unavailable; nothing takes effect
  * twice. After that, errors with `store`, `retryable`; recovers as soon as the server is back. Uses an extra connection to
  * listen for changes while a call is followed.

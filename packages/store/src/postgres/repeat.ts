@@ -68,7 +68,7 @@ export const createRepeat = ({ retryMs, scheduler, failed }: RepeatOptions): Rep
   return repeat;
 };
 
-/** How long to wait before the next attempt, in milliseconds, or undefined if there is none. */
+/** How long to wait before the next attempt, in milliseconds, or undefined if there is no next one. */
 const delayAfter = (error: unknown, attempt: number, left: number): number | undefined => {
   const failure = sqlFailure(error);
   if (failure === 'other') return undefined;

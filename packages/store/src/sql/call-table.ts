@@ -14,17 +14,17 @@ import type { Observable } from 'rxjs';
  */
 export interface CallTable {
   /**
-   * Gives a call, also a new one, to an owner if nobody else holds it, and resolves to the position of its last record,
+   * Gives a call, also a new one, to an owner if no other one holds it, and resolves to the position of its last record,
    * 0 if it has none. Resolves to undefined if another owner holds the call.
    */
   claim(claim: CallClaim, signal?: AbortSignal): Promise<number | undefined>;
-  /** The sign of life of the owner of a call, which changes when it renews its lease: `owner expires_at`. Undefined if nobody holds the call. */
+  /** The sign of life of the owner of a call, which changes when it renews its lease: `owner expires_at`. Undefined if the call is not held. */
   holder(key: string): Promise<string | undefined>;
   /** Resolves to whether the owner still holds the call. */
   renew(key: string, owner: string, leaseMs: number, signal?: AbortSignal): Promise<boolean>;
   /** Does nothing if another owner holds the call. */
   release(key: string, owner: string): Promise<unknown>;
-  /** Releases the calls whoever holds them. */
+  /** Releases the calls of any owner. */
   releaseAll(keys: readonly string[], signal?: AbortSignal): Promise<unknown>;
   /** Appends all records or none. Resolves to whether the owner still holds the call. */
   append(batch: RecordBatch, signal?: AbortSignal): Promise<boolean>;
@@ -35,7 +35,7 @@ export interface CallTable {
   /** Deletes a call that the owner holds. */
   remove(key: string, owner: string): Promise<unknown>;
   /**
-   * Deletes the calls that nobody holds, and resolves to their keys and sessions; also to the keys of unknown calls. Gets
+   * Deletes the calls that are not held, and resolves to their keys and sessions; also to the keys of unknown calls. Gets
    * up to 500.
    */
   removeAll(keys: readonly string[]): Promise<readonly RemovedKey[]>;
@@ -49,7 +49,7 @@ export interface CallClaim {
   readonly owner: string;
   /** When the lease expires unless it is renewed, in milliseconds from now. */
   readonly leaseMs: number;
-  /** A lease with this sign of life counts as expired, whatever the clock says: it is not renewed. */
+  /** A lease with this sign of life counts as expired, also if the clock says otherwise: it is not renewed. */
   readonly silent: string | undefined;
 }
 
@@ -67,7 +67,7 @@ export interface RecordBatch {
    * appended again. Undefined after an append that failed.
    */
   readonly after: number | undefined;
-  /** The session of the call, if one of the records says so. */
+  /** The session of the call, if one of the records names it. */
   readonly sessionId: string | undefined;
   /** Whether the records must outlast a crash of the machine. */
   readonly isSafe: boolean;

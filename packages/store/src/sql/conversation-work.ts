@@ -47,7 +47,7 @@ type StatementTexts = Readonly<
   >
 >;
 
-/** What `ConversationTable` does, as statements of one transaction. */
+/** The functions of `ConversationTable`, as statements of one transaction. */
 export type ConversationWork = {
   readonly [Name in keyof ConversationTable]: (
     ...given: Parameters<ConversationTable[Name]>

@@ -58,9 +58,9 @@ export const postgresCallTable = (sql: Sql): CallTable => {
         // The answer to an earlier attempt may have been lost, or the server has crashed and lost the last events.
         const position = (await positionOf(key, owner, signal)) ?? NaN;
         const lost = kept.slice(position - after);
-        const isBehind = position < after && lost.length === after - position;
+        const hasLost = position < after && lost.length === after - position;
         if (
-          isBehind
+          hasLost
             ? !(await write([...lost, ...records], position, true))
             : position !== after + records.length
         ) {

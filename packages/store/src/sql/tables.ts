@@ -86,7 +86,7 @@ export const addedColumns = (schema: string): AddedColumns => ({
     `alter table ${schema}.conversations add column if not exists head bigint`,
     `alter table ${schema}.messages add column if not exists after bigint`,
     `create index if not exists messages_by_branch on ${schema}.messages (conversation, position) where after is not null`,
-    // What was appended to a state since it was saved as a whole.
+    // The changes since a state was saved as a whole.
     `alter table ${schema}.sessions add column if not exists rest text`,
     `alter table ${schema}.sessions add column if not exists head text`,
     `alter table ${schema}.sessions add column if not exists appended_version bigint`,

@@ -8,7 +8,7 @@ export interface Statement {
 
 /**
  * Work on a database, as the statements that it yields; it receives their rows. So the same work runs over a connection,
- * where each statement is awaited, and in the thread of a database, where nothing is.
+ * which awaits each statement, and in the thread of a database, which does not.
  */
 export type Work<T> = Generator<Statement, T, readonly Row[]>;
 
@@ -23,7 +23,7 @@ export const runWork = async <T>(query: Query, work: Work<T>): Promise<T> => {
   return step.value;
 };
 
-/** Runs work where statements return their rows at once. */
+/** Runs work if statements return their rows synchronously. */
 export const runWorkNow = <T>(
   query: (text: string, values: readonly unknown[]) => readonly Row[],
   work: Work<T>,

@@ -21,7 +21,7 @@ export const sessionTables: TablesOfPart = {
       title_text text not null,
       -- The state that was last saved as a whole.
       state text not null,
-      -- What messages that were appended since have changed beside the messages; null if there are none.
+      -- What messages that were appended since have changed beside the messages; null without changes.
       rest text,
       head text,
       saved_at real not null
@@ -47,14 +47,14 @@ export const sessionTables: TablesOfPart = {
   ],
 };
 
-/** What is stored beside the messages with each save. Texts are encoded by `toSqlText`. */
+/** The values that each save stores beside the messages. Texts are encoded by `toSqlText`. */
 interface SavedSession {
   readonly key: string;
   readonly title: string | null;
   readonly titleText: string;
   /** The texts of the added messages, as a search compares them. */
   readonly texts: readonly string[];
-  /** The version that is replaced; null if there is none. */
+  /** The version that is replaced; null for a new session. */
   readonly expected: number | null;
   readonly now: number;
 }

@@ -1,4 +1,4 @@
-/** A table of words, for search. Its tokens are those that `token` makes, whatever is in a word. */
+/** A table of words, for search. Its tokens are those that `token` makes, with any character in a word. */
 export const wordTable = (name: string, ...columns: readonly string[]): readonly string[] => [
   // Contains the words alone: https://sqlite.org/fts5.html#contentless_delete_tables
   `create virtual table ${name} using fts5 (

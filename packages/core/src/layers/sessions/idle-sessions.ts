@@ -56,7 +56,7 @@ export const createIdleSessions = ({ idleMs, idleBytes, scheduler }: IdleOptions
       due.add(id);
       found.push([id, session]);
     }
-    // One that cannot be closed is idle again at once.
+    // One that cannot be closed is idle again immediately.
     found.forEach((it) => due$.next(it));
   };
   const put = ([id, session]: Idle): void => {

@@ -82,7 +82,7 @@ export interface KeepSessionsOptions {
   readonly idleMs?: number;
   /**
    * If the messages of idle sessions take more memory than so many bytes, about, closes those that were used least recently; their
-   * handles open them again. The one that was used last stays open whatever its size. Default: 16,000,000.
+   * handles open them again. The one that was used last stays open, of any size. Default: 16,000,000.
    */
   readonly idleBytes?: number;
   /** Has the clock and the timer for idle sessions. Default: one whose timer does not keep the process running. */

@@ -61,7 +61,7 @@ export interface ManagedSession extends OpenSession {
   readonly closingIdle$: Observable<never> | undefined;
 }
 
-/** What an open session needs of those that manage it. */
+/** The functions and settings that an open session shares with the others. */
 export interface SessionManager {
   readonly store: SessionStore;
   readonly track$: <T>(work$: Observable<T>) => Observable<T>;
@@ -72,7 +72,7 @@ export interface SessionManager {
   readonly onEnd: (session: ManagedSession) => void;
 }
 
-/** The state in the store, and the session that was made of it; without a version, there is none. */
+/** The state in the store and the session with it. Without a version, the store has no state. */
 export interface LoadedSession {
   readonly version: number | undefined;
   readonly snapshot: SessionSnapshot;
@@ -90,7 +90,7 @@ export const createOpenSession = (
   let status: ManagedSession['status'] = 'open';
   let { version } = loaded;
   let savedCalls = version === undefined ? [] : endedCallsIn(loaded.snapshot);
-  /** What the store has at this version, as far as it is known. */
+  /** The stored state at this version, if it is known. */
   let saved: SessionSnapshot | undefined = loaded.snapshot;
   const size = createSize(loaded.snapshot.tree.entries);
 
@@ -150,7 +150,7 @@ export const createOpenSession = (
         isUnmeasured = false;
       }),
       catchError((error: unknown) => {
-        // Nobody knows how much of it the store has.
+        // The store may have a part of it.
         saved = undefined;
         if (!isMillraceError(error) || error.code !== 'conflict') throw error;
         if (status === 'open') markEnded('conflict');

@@ -100,7 +100,7 @@ export const createOpenSessions = ({
       );
     }
     if (known !== undefined) return known;
-    // What is outdated must not be freed while the current state is loaded.
+    // An outdated session must not be freed while the current state is loaded.
     idle.remove(id);
     const opening$ = load$(parts, managerOf(id)).pipe(
       tap({

@@ -70,7 +70,7 @@ const resumeUnsaved$ = <Seen>(
     }),
   );
   if (call.status !== 'running') return resume$;
-  // Its own process saves it, or is told that it could not.
+  // Its own process saves it, or gets an error.
   return isHeld$(resuming.calls.driver, call.callId).pipe(
     concatMap((isHeld) => (isHeld ? EMPTY : resume$)),
   );
@@ -211,7 +211,7 @@ const unsavedCodes: readonly string[] = ['busy', 'queueFull', 'conflict', 'store
 export interface ResumableSession<out Output = unknown> {
   /**
    * Adds the calls that the state of the session lacks, after a crash or a conflict, in the order in which they began: continues those
-   * that stopped, and adds the messages of those that ended where these began, as a branch if the conversation has gone on. Leaves
+   * that stopped, and adds the messages of those that ended where these began, as a branch if the conversation has continued. Leaves
    * calls that another process runs to it. Emits their replies, each once the session is saved. With an id, handles that call
    * only and always emits its reply. Safe to repeat. Errors as `resume$` of a journal, and with `config` without one. Cold.
    */

@@ -47,7 +47,7 @@ export const snapshot$ = ({ memory, record }: SessionParts): Observable<SessionS
 export const stateOf = ({ tree, rest }: SessionSnapshot): SessionState =>
   toState({ ...rest, ...storedTree(tree) });
 
-/** What leads from one tree to a session that has all of its messages, and maybe more; otherwise `undefined`. */
+/** The change from one tree to a session that has all of its messages, and maybe more; `undefined` if it does not. */
 export const changeSince = (
   former: MessageTree,
   { tree: { entries, head }, rest }: SessionSnapshot,

@@ -31,7 +31,7 @@ export interface SessionState {
   readonly earlierCalls?: readonly EarlierCall[];
 }
 
-/** What a save changes if it only adds messages. */
+/** The change of a save that only adds messages. */
 export interface SessionChange {
   /** The added messages, in the order in which they were added, each with the id of the message before it. */
   readonly entries: readonly Entry[];
