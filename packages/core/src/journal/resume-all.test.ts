@@ -3,7 +3,8 @@ import { delay, from, NEVER, of, lastValueFrom, toArray, VirtualTimeScheduler } 
 import { createAgent, type Model, textOf, tool } from '../index.js';
 import { sessions } from '../layers/sessions/index.js';
 import { finish, text, toolCall } from '../testing/index.js';
-import { createCallStore, fork$, inProcessCalls, journal, type ResumedCall } from './index.js';
+import { createCallStore, fork$, inProcessCalls, journal } from './index.js';
+import type { ResumedCall } from './resume-all.js';
 
 /** Answers after one tool call; `hangs` never answers. */
 const modelOf = (last: 'answers' | 'hangs' | 'fails'): Model => ({
