@@ -30,6 +30,7 @@ import {
   isShowable,
   plainArguments,
 } from './claims.js';
+import { alreadyDecided } from './already-decided.js';
 import { decided$ } from './decisions.js';
 import { readVerdict, type VerdictOfClient } from './read-verdict.js';
 import { askByMessage } from './until-asked.js';
@@ -37,7 +38,6 @@ import { createTokenSigner, type TokenSigner } from './token-signer.js';
 import {
   type ApprovalDesk,
   createPendingRequests,
-  decidedAlready,
   hasExpired,
   type PendingApproval,
   type PendingRequest,
@@ -110,7 +110,7 @@ export const approvalQueue = (options: ApprovalQueueOptions): ApprovalQueue => {
         const problems = await firstValueFrom(queued.request.problems$(verdict.input));
         if (problems.length > 0) throw invalidInput(problems);
       }
-      if (!pending.settle(queued.claims.nonce, 'decided'))
+      if (!pending.settle(queued.claims.nonce, 'decided', verdict))
         throw settledError(pending, queued.claims);
       queued.verdict$.next(verdict);
     },
@@ -252,7 +252,7 @@ const settledError = (
 ): MillraceError => {
   switch (pending.outcomeOf(nonce)) {
     case 'decided':
-      return alreadyDecided();
+      return alreadyDecided(pending.verdictOf(nonce));
     case 'expired':
       return expired();
     case 'withdrawn':
@@ -267,8 +267,6 @@ const refusal = (message: string, status: number): MillraceError =>
 
 /** No key has signed the token. Does not reveal whether it is unknown, truncated or altered. */
 const invalidToken = (): MillraceError => refusal('This approval is not valid.', 401);
-
-const alreadyDecided = (): MillraceError => refusal(decidedAlready, 409);
 
 const argumentsChanged = (): MillraceError =>
   refusal('The request has changed since it was shown for approval.', 409);

@@ -34,7 +34,7 @@ describe('the handler of approvals', () => {
     expect(verdicts).toEqual([{ approved: true, input: { amount: 1 } }]);
     expect(await error(await send({ approved: true }))).toEqual([
       409,
-      { error: 'This request has already been decided.' },
+      { error: 'This request has already been decided: it was approved with another input.' },
     ]);
   });
 

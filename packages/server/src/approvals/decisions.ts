@@ -1,4 +1,4 @@
-import { isMillraceError, MillraceError } from '@millrace/core';
+import { MillraceError } from '@millrace/core';
 import {
   catchError,
   concat,
@@ -11,20 +11,23 @@ import {
   type Observable,
   of,
   take,
-  throwError,
   timeout,
 } from 'rxjs';
 import type { Conversations } from '../chat/conversations.js';
 import type { Past } from '../chat/past.js';
-import { digestOf } from './claims.js';
 import { badRequest } from '../inbound.js';
-import { type ApprovalDesk, decidedAlready } from './pending-requests.js';
+import { checkAgainst, contradicts } from './already-decided.js';
+import { digestOf } from './claims.js';
+import type { ApprovalDesk } from './pending-requests.js';
 import { questionOf, type ReadVerdict, readVerdict, type VerdictOfClient } from './read-verdict.js';
 
 /** Until a call that was resumed asks again, in milliseconds. */
 const waitMs = 10_000;
 
-/** Decides on tool calls of one call of a session, and emits the id of the call. */
+/**
+ * Decides on tool calls of one call of a session, and emits the id of the call. Clients send decisions again: one that was taken does
+ * nothing. Errors with `invalidResume` (409) if a tool call has another decision, which the error names; nothing is decided then.
+ */
 export const decided$ = (
   approvals: ApprovalDesk,
   conversations: Pick<Conversations, 'past$' | 'sessionOf$' | 'runs$'>,
@@ -48,6 +51,9 @@ export const decided$ = (
       concatMap((runs) =>
         past$.pipe(
           concatMap(({ questions }) => {
+            read.forEach((answer) => {
+              checkSettled(questions, answer);
+            });
             const open = read.filter((answer) => isOpen(questions, answer));
             if (open.length > 0 && !runs.some((run) => run.callId === callId)) throw noLonger(410);
             const decisions = open.map((answer) =>
@@ -74,6 +80,15 @@ const isOpen = (questions: Past['questions'], { localId, question }: Answer): bo
   return last?.isOpen === true && last.question === question;
 };
 
+/** A tool call that waits with another question shows that one instead. */
+const checkSettled = (questions: Past['questions'], answer: Answer): void => {
+  const asked = questions.get(answer.localId);
+  if (asked === undefined) return;
+  const { isOpen: isWaiting, decisions } = asked;
+  if (isWaiting && !decisions.has(answer.question)) return;
+  checkAgainst(decisions, answer.question, answer.verdict);
+};
+
 /** The digest of the tool call that a question was on. */
 const askedOn = async (questions: Past['questions'], { localId }: Answer): Promise<string> => {
   const asked = questions.get(localId);
@@ -89,9 +104,11 @@ const decision$ = (
 ): Observable<never> => {
   const { callId, localId, verdict } = answer;
   const late$ = past$.pipe(
-    concatMap(({ questions }) =>
-      isOpen(questions, answer) ? throwError(() => noLonger(410)) : EMPTY,
-    ),
+    concatMap(({ questions }) => {
+      if (isOpen(questions, answer)) throw noLonger(410);
+      checkSettled(questions, answer);
+      return EMPTY;
+    }),
   );
   return approvals.requests$.pipe(
     mergeMap((pending) =>
@@ -101,7 +118,7 @@ const decision$ = (
     timeout({ first: waitMs, with: () => late$ }),
     concatMap((it) => (it.digest === digest ? from(approvals.decide(it.token, verdict)) : EMPTY)),
     catchError((error: unknown) => {
-      if (isMillraceError(error) && error.message === decidedAlready) return EMPTY;
+      if (contradicts(error, verdict) === false) return EMPTY;
       throw error;
     }),
     ignoreElements(),

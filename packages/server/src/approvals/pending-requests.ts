@@ -8,6 +8,7 @@ import {
   type SchedulerLike,
   Subject,
 } from 'rxjs';
+import type { ReadVerdict } from './read-verdict.js';
 
 /** A tool call that waits for a decision. */
 export interface PendingApproval {
@@ -26,9 +27,6 @@ export interface PendingApproval {
   /** The client may edit the input. A test of the queue may still refuse an edit. */
   readonly mayEdit?: true;
 }
-
-/** The message of the error for a token that has decided. */
-export const decidedAlready = 'This request has already been decided.';
 
 /** Decides on tool calls that wait for approval. */
 export interface ApprovalDesk {
@@ -60,20 +58,27 @@ export interface PendingRequests<Entry extends PendingRequest> {
   add(id: string, entry: Entry): void;
   find(id: string): Entry | undefined;
   /** Ends a request. Returns false if it is not pending. */
-  settle(id: string, ending: Outcome): boolean;
+  settle(id: string, ending: Outcome, verdict?: ReadVerdict): boolean;
   /** The outcome of a request, as long as it is remembered. */
   outcomeOf(id: string): Outcome | undefined;
+  /** The verdict of a request that was decided, as long as it is remembered. */
+  verdictOf(id: string): ReadVerdict | undefined;
 }
 
 export const hasExpired = ({ expiresAt, scheduler }: Omit<PendingRequest, 'shown'>): boolean =>
   scheduler.now() >= expiresAt;
+
+interface Ended extends Omit<PendingRequest, 'shown'> {
+  readonly ending: Outcome;
+  readonly verdict: ReadVerdict | undefined;
+}
 
 /** Remembers up to `maxOutcomes`. Each new outcome evicts the expired ones. */
 export const createPendingRequests = <Entry extends PendingRequest>(
   maxOutcomes: number,
 ): PendingRequests<Entry> => {
   const waiting = new Map<string, Entry>();
-  const outcomes = new Map<string, Omit<PendingRequest, 'shown'> & { readonly ending: Outcome }>();
+  const outcomes = new Map<string, Ended>();
   const changed$ = new Subject<void>();
   let all: readonly Entry['shown'][] | undefined;
 
@@ -99,16 +104,17 @@ export const createPendingRequests = <Entry extends PendingRequest>(
       change();
     },
     find: (id) => waiting.get(id),
-    settle: (id, ending) => {
+    settle: (id, ending, verdict) => {
       const entry = waiting.get(id);
       if (entry === undefined) return false;
       const { expiresAt, scheduler } = entry;
       waiting.delete(id);
       forget();
-      outcomes.set(id, { ending, expiresAt, scheduler });
+      outcomes.set(id, { ending, verdict, expiresAt, scheduler });
       change();
       return true;
     },
     outcomeOf: (id) => outcomes.get(id)?.ending,
+    verdictOf: (id) => outcomes.get(id)?.verdict,
   };
 };

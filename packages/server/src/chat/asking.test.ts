@@ -416,7 +416,7 @@ describe('the approval buttons of the AI SDK', () => {
     expect(paid).toEqual([{ amount: 50 }]);
   });
 
-  it('let two clients decide at once: the later verdict is ignored', async () => {
+  it('let two clients decide at once: the same verdict counts once', async () => {
     const { server, paid } = payingServer([pays, [text('It is paid.')]]);
     const client = new Client(server, false);
     await client.sendMessage({ text: 'Pay 5.' });
@@ -443,6 +443,142 @@ describe('the approval buttons of the AI SDK', () => {
     expect(answers.map(({ status }) => status)).toEqual([200, 200]);
     const texts = await Promise.all(answers.map((answer) => answer.text()));
     expect(texts.every((it) => it.includes('It is paid.'))).toBe(true);
+    expect(paid).toHaveLength(1);
+  });
+
+  /** Each verdict, then another one: the later answer, by what has become of the tool call. */
+  it.each<[unknown, unknown, string | undefined]>([
+    [{ approved: true }, { approved: true }, undefined],
+    [{ approved: true }, { approved: true, reason: 'Other.' }, undefined],
+    [{ approved: true }, { approved: true, input: { amount: 5 } }, undefined],
+    [{ approved: true }, { approved: true, input: { amount: 6 } }, 'approved'],
+    [{ approved: true }, { approved: false }, 'approved'],
+    [{ approved: false }, { approved: false, reason: 'No.' }, undefined],
+    [{ approved: false }, { approved: true }, 'refused'],
+    [{ approved: true, input: { amount: 2 } }, { approved: true, input: { amount: 2 } }, undefined],
+    [
+      { approved: true, input: { amount: 2 } },
+      { approved: true, input: { amount: 3 } },
+      'approved with another input',
+    ],
+    [{ approved: true, input: { amount: 2 } }, { approved: true }, 'approved with another input'],
+    [{ approved: true, input: { amount: 2 } }, { approved: false }, 'approved with another input'],
+  ])('T12: after %j, tell what counts about %j: %s', async (first, second, counts) => {
+    const { server, paid } = payingServer([pays, [text('Done.')], [text('Hello.')]]);
+    const client = new Client(server, false);
+    await client.sendMessage({ text: 'Pay 5.' });
+    const id = client.tools[0]?.approval?.id ?? '';
+    const asAiSdk = (verdict: unknown) => [
+      'chat',
+      {
+        id: 'a',
+        messages: [
+          {
+            id: 'm',
+            role: 'assistant',
+            parts: [{ state: 'approval-responded', approval: { ...Object(verdict), id } }],
+          },
+        ],
+      },
+    ];
+    const asAgUi = (payload: unknown) => [
+      'ag-ui',
+      {
+        ...{ threadId: 'a', runId: 'r', messages: [] },
+        resume: [{ interruptId: id, status: 'resolved', payload }],
+      },
+    ];
+    const post = async ([path, body]: readonly unknown[]) => {
+      const answer = await fetchOf(server)(`http://localhost/api/${String(path)}`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      });
+      return { status: answer.status, text: await answer.text() };
+    };
+    expect((await post(asAiSdk(first))).text).toContain('Done.');
+    const times = paid.length;
+    for (const as of [asAiSdk, asAgUi]) {
+      const later = await post(as(second));
+      expect(later.status).toBe(counts === undefined ? 200 : 409);
+      if (counts === undefined) expect(later.text).toContain('Done.');
+      else {
+        expect(JSON.parse(later.text)).toEqual({
+          code: 'invalidResume',
+          error: `This request has already been decided: it was ${counts}.`,
+        });
+      }
+    }
+    expect(paid).toHaveLength(times);
+    // What the client has of the past does not stop its next message, whatever it says.
+    const stale = { state: 'approval-responded', approval: { ...Object(second), id } };
+    const history = await fetchOf(server)('http://localhost/api/chat/a');
+    const { messages } = (await history.json()) as { messages: UIMessage[] };
+    const known = messages.map((it) =>
+      it.role === 'assistant' ? { ...it, parts: [...it.parts, stale] } : it,
+    );
+    const question = { id: 'n', role: 'user', parts: [{ type: 'text', text: 'Hello?' }] };
+    const next = await post(['chat', { id: 'a', messages: [...known, question] }]);
+    expect(next).toMatchObject({ status: 200, text: expect.stringContaining('Hello.') });
+  });
+
+  it('T12: that contradict each other at once: the later one is told', async () => {
+    const { server, paid } = payingServer([pays, [text('Done.')]]);
+    const client = new Client(server, false);
+    await client.sendMessage({ text: 'Pay 5.' });
+    const id = client.tools[0]?.approval?.id ?? '';
+    const answers = await Promise.all(
+      [true, false].map((approved) =>
+        fetchOf(server)('http://localhost/api/chat', {
+          method: 'POST',
+          headers: { 'content-type': 'application/json' },
+          body: JSON.stringify({
+            id: 'a',
+            messages: [
+              {
+                id: 'm',
+                role: 'assistant',
+                parts: [{ state: 'approval-responded', approval: { id, approved } }],
+              },
+            ],
+          }),
+        }),
+      ),
+    );
+    expect(answers.map(({ status }) => status).sort((a, b) => a - b)).toEqual([200, 409]);
+    await Promise.all(answers.map((answer) => answer.text()));
+    expect(paid).toHaveLength(answers[0]?.status === 200 ? 1 : 0);
+  });
+
+  it('T12: decide on nothing if one of several contradicts what counts', async () => {
+    const both = ['p', 'q'].map((use) => toolCall('pay', { amount: 5 }, use));
+    const { server, approvals, paid } = payingServer([[...both, finish()], [text('Done.')]]);
+    const client = new Client(server, false);
+    await client.sendMessage({ text: 'Pay twice.' });
+    const ids = client.tools.map(({ approval }) => approval?.id ?? '');
+    const [waiting] = await firstValueFrom(approvals.requests$);
+    await approvals.decide(waiting?.token ?? '', false);
+    const post = (verdicts: readonly boolean[]) =>
+      fetchOf(server)('http://localhost/api/chat', {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({
+          id: 'a',
+          messages: [
+            {
+              id: 'm',
+              role: 'assistant',
+              parts: verdicts.map((approved, at) => ({
+                state: 'approval-responded',
+                approval: { id: ids[at], approved },
+              })),
+            },
+          ],
+        }),
+      });
+    expect((await post([true, true])).status).toBe(409);
+    expect(await firstValueFrom(approvals.requests$)).toHaveLength(1);
+    expect(await (await post([false, true])).text()).toContain('Done.');
     expect(paid).toHaveLength(1);
   });
 

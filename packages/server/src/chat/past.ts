@@ -27,6 +27,17 @@ export interface AskedQuestion {
   readonly isOpen: boolean;
   /** The tool call that was asked about. */
   readonly toolCall: ToolCallBlock;
+  /** The decisions on the questions so far, by their numbers. */
+  readonly decisions: ReadonlyMap<number, RecordedDecision>;
+}
+
+/** A decision on a question. It counts: other ones on the same question are refused. */
+export interface RecordedDecision {
+  readonly approved: boolean;
+  /** The tool call that was decided on, with the edits of the decision. */
+  readonly toolCall: ToolCallBlock;
+  /** The tool call as it was shown. */
+  readonly shown: ToolCallBlock;
 }
 
 /** Reads the events of a call so far, and keeps only these. */
@@ -86,11 +97,24 @@ const pastAfter = (
 /** The last questions, after one more event. A resumed call asks the open one again, unless its tool call has changed. */
 export const askedAfter = (
   questions: Past['questions'],
-  { type, toolCall }: EventOf<'approvalRequested' | 'approvalDecided'>,
+  event: EventOf<'approvalRequested' | 'approvalDecided'>,
 ): Past['questions'] => {
-  const { question = 0, isOpen = false, toolCall: before } = questions.get(toolCall.id) ?? {};
-  const isAsked = type === 'approvalRequested';
-  const isAgain = !isAsked || (isOpen && before !== undefined && isSameInput(before, toolCall));
-  const now = { question: isAgain ? question : question + 1, isOpen: isAsked, toolCall };
-  return new Map(questions).set(toolCall.id, now);
+  const { toolCall } = event;
+  const last = questions.get(toolCall.id) ?? unasked(toolCall);
+  if (event.type === 'approvalDecided') {
+    const { approved } = event;
+    const decision = { approved, toolCall, shown: last.toolCall };
+    const decisions = new Map(last.decisions).set(last.question, decision);
+    return new Map(questions).set(toolCall.id, { ...last, isOpen: false, toolCall, decisions });
+  }
+  const isAgain = last.isOpen && isSameInput(last.toolCall, toolCall);
+  const question = isAgain ? last.question : last.question + 1;
+  return new Map(questions).set(toolCall.id, { ...last, question, isOpen: true, toolCall });
 };
+
+const unasked = (toolCall: ToolCallBlock): AskedQuestion => ({
+  question: 0,
+  isOpen: false,
+  toolCall,
+  decisions: new Map(),
+});

@@ -431,6 +431,19 @@ describe('an answer to an approval request', () => {
     expect(paid).toHaveLength(1);
   });
 
+  it('T12: that approves what was shown is refused, if another client has approved other arguments', async () => {
+    const { client, approvals, paid } = await paying([pays, [text('Done.')]]);
+    const first = await create(client);
+    const { token } = await waiting(approvals);
+    await approvals.decide(token, { approved: true, input: { amount: 1 } });
+    await expect(answer(client, first, true)).rejects.toMatchObject({
+      status: 409,
+      code: 'already_decided',
+      message: expect.stringContaining('approved with another input'),
+    });
+    expect(paid).toEqual([{ amount: 1 }]);
+  });
+
   it('shows its tool while that runs', async () => {
     const { client, released$ } = await paying([
       [toolCall('slowly', { amount: 1 }, 'p'), finish()],

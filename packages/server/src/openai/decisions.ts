@@ -116,6 +116,10 @@ const decided$ = <Chat extends Decidable>(
       if (chat.id !== (conversation ?? chat.id)) throw noSuchRequest(param);
       return questionsOf$(chat, before).pipe(
         concatMap((questions) => chat.decide$(verdictsOn(questions, decisions))),
+        catchError((error: unknown) => {
+          const isDecided = isMillraceError(error) && error.status === 409;
+          throw isDecided ? refuse(error.userMessage, param, 'already_decided', 409) : error;
+        }),
         // Another client may have been faster.
         concatMap(() => questionsOf$(chat, before)),
         map((questions) => verdictsOn(questions, decisions)),
