@@ -45,6 +45,8 @@ describe('a call that is resumed in another process', () => {
       '  execute_tool inner',
       '    invoke_agent inner resumed=true reply.reason=answer',
       '      ~ resumed c/i',
+      // Its tools have become idempotent.
+      '      ! millrace.warning',
       '      ! millrace.uncertain tool.name=slow tool.call.id=b then=rerun',
       '      execute_tool slow',
       '      chat scripted',
