@@ -1,5 +1,5 @@
 // CPU time, bytes and operations of lists, saves and prunes of many calls:
-// node packages/store/measure/calls.mjs [--store files] [--calls 1000] [--sessions 100]
+// node packages/store/measure/calls.mjs [--store sqlite|files|postgres] [--calls 1000] [--sessions 100]
 import console from 'node:console';
 import { mkdtempSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

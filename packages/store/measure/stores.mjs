@@ -1,8 +1,18 @@
 // The stores that the programs beside this one measure. Each is created in a directory, opened several times, and removed.
 import { rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { openFiles } from '@millrace/store';
 
 export const stores = {
+  sqlite: {
+    create: async (directory) => {
+      const { openSqlite } = await import('@millrace/store/sqlite');
+      return {
+        open: () => openSqlite(join(directory, 'calls.db')),
+        remove: () => rmSync(directory, { recursive: true }),
+      };
+    },
+  },
   files: {
     create: (directory) => ({
       open: () => openFiles(directory),
