@@ -338,7 +338,7 @@ describe('flowAgent', () => {
     );
     expect(streamed).toBe('');
     expect(textOf(reply)).toBe('Hi: yes');
-    expect(reply.toolCalls).toEqual([]);
+    expect(reply.toolCalls).toMatchObject([{ agent: 't', name: 'look', output: 'yes' }]);
     expect(events.map(({ type }) => type)).toContain('postReasoning');
     expect(log).toContain('t/postActing');
   });

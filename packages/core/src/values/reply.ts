@@ -30,6 +30,8 @@ export interface ToolRun<
   readonly isError: IsError;
   /** The duration, in milliseconds. */
   readonly ms: number;
+  /** The name of the agent that called it, in the reply of a team, such as `handoff`, or of a flow. */
+  readonly agent?: string;
 }
 
 /** The call of any tool, with any arguments. */
@@ -55,7 +57,7 @@ export interface Reply<Output = unknown, Run extends AnyRun = AnyRun> extends As
   readonly iterations: number;
   /** The validated answer, if the call has an `output` schema and ended with an answer. */
   readonly output?: Output;
-  /** Typed by the tools of the agent. Tools that layers, or the call's own `tools`, add are not in the type. */
+  /** Typed by the tools of the agent. Tools that layers, or the call's own `tools`, add are not in the type. Those of a team are those of all its members. */
   readonly toolCalls: readonly TypedRun<Run>[];
   /** Tool calls that wait for their results, if the reason is `suspended`. */
   readonly suspensions?: readonly Suspension[];

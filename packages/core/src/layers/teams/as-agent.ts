@@ -5,6 +5,7 @@ import type { CallContext } from '../../seams/call-context.js';
 import type { CallInfo, Reply } from '../../values/reply.js';
 import { checkPlaced } from '../../call/call-options.js';
 import { begin, concluded, withOutput$ } from '../../call/answer.js';
+import { memberRuns, stepsId, toolRunsBelow } from './member-runs.js';
 import { steerings } from '../sessions/steering.js';
 import type { Call } from '../../seams/call.js';
 import { textFound, contextMessages, notesMessage } from '../../models/prompt.js';
@@ -26,7 +27,16 @@ import type { AssistantMessage, Block, ContentBlock, Message } from '../../value
 import { areBlocks, isContentBlock, plainBlock, textBlock, textOf } from '../../values/message.js';
 import type { Rule } from '../../values/options.js';
 import { createToolContext, outputBelow, silent, spentBelow } from '../../seams/tool-context.js';
-import { append, end, type EndedRun, hasEnded, type OpenRun, type Run, spend } from '../../run.js';
+import {
+  append,
+  end,
+  type EndedRun,
+  hasEnded,
+  type OpenRun,
+  progress,
+  type Run,
+  spend,
+} from '../../run.js';
 import type { InputSchema } from '../../values/schema.js';
 import { isMessage } from '../../values/shape.js';
 import { toolOutput, type ToolOutput } from '../../values/tool-output.js';
@@ -56,7 +66,9 @@ export const asAgent = <
   options: StepAgentOptions<Output> = {},
 ): Agent<OutputOf<Output, OutputIn<OutOf<AnyStep>>>> => {
   checkPlaced('asAgent()', options, stepAgentRules);
-  return defineAgent<Output, OutputIn<OutOf<AnyStep>>>('asAgent()', options, runStep(step));
+  const { use = [] } = options;
+  const own = { ...options, use: [...use, memberRuns] };
+  return defineAgent<Output, OutputIn<OutOf<AnyStep>>>('asAgent()', own, runStep(step));
 };
 
 const { model: _m, instructions: _i, tools: _t, ...rules } = agentRules;
@@ -82,8 +94,8 @@ const runStep = (step: Composable): ((context: CallContext) => Answer) => {
           if (before !== undefined && !isCut) assertAllReached(context);
           const { taken = [] } = context.local(steerings).get(context.call.callId) ?? {};
           const steered = append(openRun, ...taken);
-          const spent = tokensIn(usage) === 0 ? steered : spend(steered, usage, 'steps');
-          const settled = withStep(spent, before?.toolCallId, later, context);
+          const whole = told(steered, usage, context);
+          const settled = withStep(whole, before?.toolCallId, later, context);
           if (hasEnded(settled)) return of(concluded(settled, call, context));
           return conclude$(settled, answer, call, context).pipe(
             map((ended) => {
@@ -95,6 +107,12 @@ const runStep = (step: Composable): ((context: CallContext) => Answer) => {
         }),
       );
     });
+};
+
+/** Adds what the calls of the steps have done and spent. */
+const told = (run: OpenRun, usage: Usage, context: CallContext): OpenRun => {
+  const whole = { ...run, toolRuns: toolRunsBelow(context) };
+  return tokensIn(usage) === 0 ? whole : spend(whole, usage, stepsId);
 };
 
 const warnOfUnused = ({ model, options, pinned }: Call, { hooks }: CallContext): void => {
@@ -121,7 +139,7 @@ const answer$ = (
     const use = earlier.length === 0 ? {} : { use: [history(earlier)] };
     const abort = new LazyAbort();
     const isOver = (): boolean => interruption.current !== undefined;
-    const init = { toolCallId: 'step', stepId: 'steps', speaks: true };
+    const init = { toolCallId: 'step', stepId: stepsId, speaks: true };
     const toolkit = liveToolkit(prepared.toolkit);
     const parent = createToolContext(context, toolkit, init, openRun, abort, isOver);
     const last$ = defer(() => run(inputOf(prepared.input), { parent, ...use })).pipe(
@@ -132,10 +150,11 @@ const answer$ = (
       defaultIfEmpty(undefined),
       abortsUnlessComplete(abort),
     );
-    return waited$(context, 'steps', last$).pipe(
+    return waited$(context, stepsId, last$).pipe(
       // A step that fails because its calls were interrupted or suspended has not failed.
       catchError((error: unknown) => {
         if (isOver() || outputBelow(parent) !== undefined) return EMPTY;
+        context.local(progress).run = told(openRun, spentBelow(parent).usage, context);
         throw error;
       }),
       defaultIfEmpty(undefined),

@@ -65,6 +65,7 @@ describe('handoff', () => {
       'user: Charged twice!',
       'triage as user: Let me see. ',
       'triage as user: I pass you on.',
+      'triage as user: I called look({}), which returned: two charges',
       'triage as user: I am handing over to billing. They were charged twice.',
     ]);
     const said = await lastValueFrom(of(...events).pipe(textIn(), toArray()));
@@ -213,7 +214,11 @@ describe('handoff', () => {
       'a as user: I called look({"at":1}), which returned: two charges',
       'a as user: I am handing over to b.',
     ]);
-    expect(await seen(carryLast)).toEqual(['user: Two', 'a as user: I am handing over to b.']);
+    expect(await seen(carryLast)).toEqual([
+      'user: Two',
+      'a as user: I called look({"at":1}), which returned: two charges',
+      'a as user: I am handing over to b.',
+    ]);
   });
 
   it('I10: a filter that leaves nothing is an error', async () => {
@@ -383,10 +388,7 @@ describe('handoff', () => {
   it('G5: what tools gave beside a transfer is carried, and the transfer is not', async () => {
     const triage = scriptedModel([to('billing'), toolCall('look')]);
     const billing = scriptedModel([text('Refunded.')]);
-    const desk = handoff({
-      agents: [member('triage', triage), member('billing', billing)],
-      filter: carryAll,
-    });
+    const desk = handoff({ agents: [member('triage', triage), member('billing', billing)] });
     await desk.call('Charged twice!');
     const seen = seenBy(billing)?.join() ?? '';
     expect(seen).toContain('two charges');

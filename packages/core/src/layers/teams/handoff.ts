@@ -33,7 +33,7 @@ export interface HandoffOptions<
   readonly agents: readonly Member[];
   /** Name of the agent that starts a conversation. Default: the first. */
   readonly start?: string;
-  /** Selects what the next agent sees. Default: `carryWords`. */
+  /** Selects what the next agent sees. Default: `carryAll`. */
   readonly filter?: HandoffFilter;
   /** Maximum number of handoffs per call; the last agent gets no transfer tools. Default: 10. */
   readonly maxHandoffs?: number;
@@ -50,7 +50,7 @@ export const handoff = <const Output extends InputSchema | undefined = undefined
   options: HandoffOptions<Output>,
 ): Agent<OutputOf<Output, unknown>> => {
   checkOptions('handoff()', options, rules, ['agents']);
-  const { agents, start, filter = carryWords, maxHandoffs = 10, allow, ...own } = options;
+  const { agents, start, filter = carryAll, maxHandoffs = 10, allow, ...own } = options;
   const transfers = createTransfers(agents, allow);
   const names = [...transfers.agents.keys()];
   if (start !== undefined && !names.includes(start)) {
@@ -130,7 +130,8 @@ const afterHandoff = (
     content: [textBlock(`I am handing over to ${to}.${why}`)],
   };
   const toolCalls = reply.toolCalls.filter(({ name }) => !transfers.isTransfer(name));
-  const carried = filter([...history, ...toMessages(input), ...words, announcement], {
+  const told = toolCalls.length === 0 ? [] : [toolsOf(from, toolCalls)];
+  const carried = filter([...history, ...toMessages(input), ...words, ...told, announcement], {
     from,
     to,
     toolCalls,
@@ -245,20 +246,20 @@ export interface Handover {
 
 /**
  * Selects what the next agent sees of a conversation: messages of users and agents, including the last user message and
- * everything after it. It may drop, change and add messages; the conversation continues from the result.
+ * everything after it. The last two are a summary of the tool calls of the agent that hands over, if it made any, and the
+ * handover. It may drop, change and add messages; the conversation continues from the result.
  */
 export type HandoffFilter = (
   messages: readonly InputMessage[],
   handover: Handover,
 ) => readonly InputMessage[];
 
-export const carryWords: HandoffFilter = (messages) => messages;
+/** Keeps all messages. */
+export const carryAll: HandoffFilter = (messages) => messages;
 
-/** Keeps all messages, with a summary of the tool calls of the agent that hands over. */
-export const carryAll: HandoffFilter = (messages, { from, toolCalls }) =>
-  toolCalls.length === 0
-    ? messages
-    : [...messages.slice(0, -1), toolsOf(from, toolCalls), ...messages.slice(-1)];
+/** Keeps all messages but the summary of tool calls: the next agent learns of them only what the agent says. */
+export const carryWords: HandoffFilter = (messages, { toolCalls }) =>
+  toolCalls.length === 0 ? messages : [...messages.slice(0, -2), ...messages.slice(-1)];
 
 /** Keeps the last user message and everything after it. */
 export const carryLast: HandoffFilter = (messages) => messages.slice(lastOfUser(messages));
