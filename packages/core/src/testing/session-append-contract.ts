@@ -1,6 +1,7 @@
 import { firstValueFrom } from 'rxjs';
 import { appendedState } from '../layers/sessions/appended-state.js';
 import type {
+  CallEntry,
   SessionChange,
   SessionState,
   SessionStore,
@@ -29,7 +30,7 @@ const entry = (id: string, after: string | null, text = id): Entry => {
 };
 
 const restOf = (fields: Partial<SessionState> = {}): SessionChange['rest'] => {
-  const { messages: _, branches: __, ...rest } = { ...stateOf('x'), ...fields };
+  const { messages: _, branches: __, earlierCalls: ___, ...rest } = { ...stateOf('x'), ...fields };
   return rest;
 };
 
@@ -44,14 +45,21 @@ const chain = (
   rest: restOf(fields),
 });
 
+const running = (callId: string): Pick<SessionState, 'lastCall'> => ({
+  lastCall: { callId, usageBefore: noUsage, hasEnded: false },
+});
+
 const another: Partial<SessionState> = {
   title: 'Tea 🍵\u0000',
   usage: { ...noUsage, inputTokens: 7 },
   interrupted: true,
   groups: { web: false, mail: true },
-  lastCall: { callId: 'c2', usageBefore: noUsage, hasEnded: false },
-  earlierCalls: [{ callId: 'c1', usage: noUsage, hasEnded: true }],
+  ...running('c2'),
 };
+
+const call = (callId: string, hasEnded = true): CallEntry => ({
+  call: { callId, usage: { ...noUsage, outputTokens: callId.length }, hasEnded },
+});
 
 /** Changes that follow one another, from the messages `m0` and `m1`. */
 const changes: readonly SessionChange[] = [
@@ -60,6 +68,14 @@ const changes: readonly SessionChange[] = [
   { ...chain('m0', ['b1', 'b2']), head: 'u2' },
   chain('b2', ['b3']),
   { entries: [], head: 'b3', rest: restOf({ interrupted: true }) },
+  // Calls with messages and without. One is added again, and is the last one then.
+  { ...chain('b3', ['b4']), entries: [call('c1'), entry('b4', 'b3'), call('c\u0000 🍵', false)] },
+  { entries: [call('c1', false)], head: 'b3', rest: restOf() },
+  // A call that runs again is no earlier one until the next one begins.
+  { entries: [call('c3')], head: 'b3', rest: restOf(another) },
+  { entries: [call('c2')], head: 'b3', rest: restOf(running('c3')) },
+  { entries: [call('c3')], head: 'b3', rest: restOf(running('c4')) },
+  { entries: [call('c4')], head: 'b3', rest: restOf() },
   // Two branches, and the head on a third one.
   { entries: [entry('n1', null), entry('n2', 'u2')], head: 'b1', rest: restOf() },
   {
@@ -101,6 +117,18 @@ const checks: Readonly<Record<string, (store: Appending) => Promise<void>>> = {
     await more({ entries: [long], head: 'z', rest: restOf() });
     deepStrictEqual(await load(store, 's'), { version, state });
     deepStrictEqual((await load(store, 'other'))?.state, stateOf('other'));
+  },
+  'keeps the last hundred earlier calls': async (store) => {
+    let version = await save(store, 's', { ...stateOf(), earlierCalls: [call('c').call] });
+    for (let round = 0; round < 3; round += 1) {
+      const entries = Array.from({ length: 40 }, (_, at) => call(`c${round}/${at}`));
+      version = await append(store, 's', { entries, head: null, rest: restOf() }, version);
+    }
+    const { state } = (await load(store, 's')) ?? {};
+    const unchanged = { entries: [], head: null, rest: restOf() };
+    const { earlierCalls: calls = [] } = appendedState(state, unchanged);
+    strictEqual(calls.length, 100);
+    deepStrictEqual([calls[0], calls[99]], [call('c0/20').call, call('c2/39').call]);
   },
   'rejects an append that does not follow the stored state': async (store) => {
     const change = chain('m0', ['x']);

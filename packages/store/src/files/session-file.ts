@@ -103,7 +103,8 @@ const isAppendedTo = (value: unknown): value is AppendedTo =>
 
 /** Loading the state checks its messages. */
 const isEntry = (value: unknown): value is SessionChange['entries'][number] =>
-  isRecord(value) && isRecord(value['message']) && isPlace(value['after']);
+  isRecord(value) &&
+  (isRecord(value['call']) || (isRecord(value['message']) && isPlace(value['after'])));
 
 const isPlace = (value: unknown): value is string | null =>
   value === null || typeof value === 'string';

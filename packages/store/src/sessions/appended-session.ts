@@ -1,4 +1,4 @@
-import type { Entry, MillraceError } from '@millrace/core';
+import type { MillraceError } from '@millrace/core';
 import {
   appendedState,
   searchTextOf,
@@ -34,11 +34,15 @@ export const sessionOf = (
 };
 
 /** Checks only the shape, as this package wrote the rest. */
-const isEntry = (value: unknown): value is Entry =>
-  isRecord(value) && isRecord(value['message']) && 'after' in value;
+const isEntry = (value: unknown): value is SessionChange['entries'][number] =>
+  isRecord(value) && (isRecord(value['call']) || (isRecord(value['message']) && 'after' in value));
 
 const isRest = (value: unknown): value is SessionChange['rest'] => isRecord(value);
 
 /** The text of a message as a search compares it, without the empty title before it. */
 export const searchTextIn = (message: unknown): string =>
   searchTextOf({ messages: [message] }).slice(1);
+
+/** The texts of the messages among entries. Calls have empty ones. */
+export const searchTextsIn = (entries: SessionChange['entries']): readonly string[] =>
+  entries.map((entry) => searchTextIn('message' in entry ? entry.message : undefined));

@@ -12,7 +12,7 @@ import {
   type StoredSession,
   titleOf,
 } from '@millrace/core/sessions';
-import { type LoadedSession, searchTextIn, sessionOf } from '../sessions/appended-session.js';
+import { type LoadedSession, searchTextsIn, sessionOf } from '../sessions/appended-session.js';
 import { checkId, storedName } from '../stored-name.js';
 import { abortable$, type LazySql, type Query, type Row } from './sql.js';
 import { indexedLength } from './tables.js';
@@ -73,7 +73,7 @@ export const sqlSessions = (lazy: LazySql): Required<SessionStore> => {
       ...[titleIn(rest), searchTextOf({ title: titleOf(rest).title }), separator],
       ...[toSqlText(JSON.stringify(rest)), head === null ? null : toSqlText(head), expected],
       entries.map((entry) => toSqlText(JSON.stringify(entry))),
-      entries.map(({ message }) => searchTextIn(message)),
+      searchTextsIn(entries),
     ];
     return write(sessionId, expected, 'append', values, signal);
   };

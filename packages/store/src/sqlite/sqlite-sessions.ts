@@ -10,7 +10,7 @@ import {
 } from '@millrace/core/sessions';
 import { isRecord } from '@millrace/core/values';
 import { defer, from, map, type SchedulerLike } from 'rxjs';
-import { searchTextIn, sessionOf } from '../sessions/appended-session.js';
+import { searchTextIn, searchTextsIn, sessionOf } from '../sessions/appended-session.js';
 import { toSqlText } from '../sql/text.js';
 import { checkId, storedName } from '../stored-name.js';
 import type { SqliteEngine } from './engine.js';
@@ -85,7 +85,7 @@ const appendedSession = (
 ): Omit<AppendedSession, 'key'> => ({
   ...titleIn(rest),
   entries: entries.map((entry) => toSqlText(JSON.stringify(entry))),
-  texts: entries.map(({ message }) => searchTextIn(message)),
+  texts: searchTextsIn(entries),
   rest: toSqlText(JSON.stringify(rest)),
   head: head === null ? null : toSqlText(head),
   expected,

@@ -377,12 +377,17 @@ describe('S4: a kept session appends its messages', () => {
       const { store, writes } = counting(inProcessSessions());
       const options = withJournal ? { journal: journal(createCallStore(inProcessCalls())) } : {};
       const session = await keepSessions(answering(), store, options).open('s');
-      for (let calls = 0; calls < 400; calls += 1) await session.call('hello');
-      const bytes = (from: number): number =>
-        writes.slice(from, from + 50).reduce((sum, write) => sum + write.bytes, 0);
-      expect(writes).toHaveLength(400);
-      // Until then, the state has fewer earlier calls than it keeps.
-      expect(bytes(350) / bytes(150)).toBeLessThan(1.05);
+      for (let calls = 0; calls < 400; calls += 1) {
+        await done(session.call(calls % 50 === 49 ? 'fail' : 'hello'));
+      }
+      const bytesOf = (calls: number): number =>
+        writes.slice(0, calls).reduce((sum, write) => sum + write.bytes, 0);
+      const { length } = writes;
+      expect(writes.filter(({ how }) => how === 'save')).toHaveLength(1);
+      const exponent = Math.log2(bytesOf(length) / bytesOf(length / 8)) / 3;
+      expect(exponent).toBeLessThan(1.05);
+      const again = await keepSessions(answering(), store).open('s');
+      expect(await again.saveState()).toEqual(await session.saveState());
     },
   );
 });

@@ -129,7 +129,10 @@ const appending = (
 describe('S4: the contract of appends', () => {
   for (const { name, run } of sessionStoreContract(() => appending())) it(name, run);
 
-  const rest = ({ messages: _, branches: __, ...others }: SessionState) => others;
+  const rest = ({ messages: _, branches: __, earlierCalls: ___, ...others }: SessionState) =>
+    others;
+  const idOf = (entry: SessionChange['entries'][number] | undefined) =>
+    entry && 'message' in entry ? entry.message.id : undefined;
   const broken: Readonly<Record<string, () => SessionStore>> = {
     'keeps the rest': () => appending((change, state) => ({ ...change, rest: rest(state) })),
     'keeps what the new rest has not': () =>
@@ -137,15 +140,20 @@ describe('S4: the contract of appends', () => {
     'moves the head to what it appends': () =>
       appending((change) => ({
         ...change,
-        head: change.entries.at(-1)?.message.id ?? change.head,
+        head: idOf(change.entries.at(-1)) ?? change.head,
       })),
     'appends everything at the end': () =>
       appending((change, state) => ({
         ...change,
-        entries: change.entries.map(({ message }, at) => ({
-          message,
-          after: change.entries[at - 1]?.message.id ?? state.messages.at(-1)?.id ?? null,
+        entries: change.entries.map((entry, at) => ({
+          ...entry,
+          after: idOf(change.entries[at - 1]) ?? state.messages.at(-1)?.id ?? null,
         })),
+      })),
+    'loses calls': () =>
+      appending((change) => ({
+        ...change,
+        entries: change.entries.filter((entry) => 'message' in entry),
       })),
     'looks at no version': () => {
       const store = appending();
@@ -237,5 +245,24 @@ describe('S4: the contract of appends', () => {
     const checks = sessionStoreContract(create);
     const results = await Promise.allSettled(checks.map(({ run }) => run()));
     expect(results.map(({ status }) => status)).toContain('rejected');
+  });
+});
+
+describe('S4: changes that an earlier release has written', () => {
+  it('have all of the earlier calls in their rest', () => {
+    const state: SessionState = {
+      version: 1,
+      messages: [],
+      groups: {},
+      approvals: [],
+      usage: noUsage,
+      interrupted: false,
+    };
+    const calls = (...ids: readonly string[]) =>
+      ids.map((callId) => ({ callId, usage: noUsage, hasEnded: true }));
+    const { messages: _, ...rest } = { ...state, earlierCalls: calls('b', 'c') };
+    const change = { entries: [], head: null, rest };
+    const after = appendedState({ ...state, earlierCalls: calls('a') }, change);
+    expect(after.earlierCalls).toEqual(calls('b', 'c'));
   });
 });

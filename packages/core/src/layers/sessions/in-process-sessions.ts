@@ -1,6 +1,5 @@
 import { defer, type Observable, of } from 'rxjs';
 import { copied } from '../../values/message.js';
-import type { Entry } from '../../values/message-tree.js';
 import { appendedState } from './appended-state.js';
 import {
   checkSessionQuery,
@@ -20,7 +19,7 @@ interface Stored extends SessionSummary {
 
 /** All that was appended, as one change. The list is that of the store alone, and grows. */
 interface Changes extends SessionChange {
-  readonly entries: Entry[];
+  readonly entries: SessionChange['entries'][number][];
 }
 
 /** Stores session states in this process. Versions are never reused, even after a session is removed. */

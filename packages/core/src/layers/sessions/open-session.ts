@@ -119,8 +119,7 @@ export const createOpenSession = (
   const whenOpen$ = (work: () => Observable<never>): Observable<never> =>
     defer(() => (status === 'open' ? work() : EMPTY));
   const write$ = (snapshot: SessionSnapshot): Observable<number> => {
-    const change =
-      saved && version !== undefined && store.append$ && changeSince(saved.tree, snapshot);
+    const change = saved && version !== undefined && store.append$ && changeSince(saved, snapshot);
     return change && version !== undefined && store.append$
       ? store.append$(parts.id, change, version)
       : store.save$(parts.id, stateOf(snapshot), version);

@@ -23,6 +23,7 @@ import { appended$, kept$, type Memory } from '../../values/memory.js';
 import { freezeMessage } from '../../values/message.js';
 import { addedSince, type MessageTree, pathTo } from '../../values/message-tree.js';
 import { isText } from '../../values/options.js';
+import { callsSince } from './appended-state.js';
 import { readState, toState } from './read-state.js';
 import type { SessionParts } from './session-layers.js';
 import { watchedMemory } from './session-memory.js';
@@ -33,7 +34,7 @@ import { storedTree, treeOfState } from './session-tree.js';
 /** A session as it is at a moment. Nothing in it changes later. */
 export interface SessionSnapshot {
   readonly tree: MessageTree;
-  readonly rest: SessionChange['rest'];
+  readonly rest: Omit<SessionState, 'messages' | 'branches'>;
 }
 
 export const snapshot$ = ({ memory, record }: SessionParts): Observable<SessionSnapshot> =>
@@ -47,22 +48,22 @@ export const snapshot$ = ({ memory, record }: SessionParts): Observable<SessionS
 export const stateOf = ({ tree, rest }: SessionSnapshot): SessionState =>
   toState({ ...rest, ...storedTree(tree) });
 
-/** The change from one tree to a session that has all of its messages, and maybe more; `undefined` if it does not. */
+/** The change from one snapshot to another that has all of its messages, and maybe more; `undefined` if it does not. */
 export const changeSince = (
-  former: MessageTree,
+  former: SessionSnapshot,
   { tree: { entries, head }, rest }: SessionSnapshot,
 ): SessionChange | undefined => {
-  const added = addedSince(former.entries, entries);
-  if (added === undefined) return undefined;
-  const { messages, ...own } = toState({ ...rest, messages: added.map(({ message }) => message) });
-  return {
-    entries: added.flatMap(({ after }, index) => {
-      const message = messages[index];
-      return message === undefined ? [] : [{ message, after }];
-    }),
-    head,
-    rest: own,
-  };
+  const added = addedSince(former.tree.entries, entries);
+  const calls = callsSince(former.rest, rest);
+  if (added === undefined || calls === undefined) return undefined;
+  const { earlierCalls: _, ...own } = rest;
+  const changed = toState({ ...own, messages: added.map(({ message }) => message) });
+  const { messages, ...others } = changed;
+  const addedMessages = added.flatMap(({ after }, index) => {
+    const message = messages[index];
+    return message === undefined ? [] : [{ message, after }];
+  });
+  return { entries: [...addedMessages, ...calls.map((call) => ({ call }))], head, rest: others };
 };
 
 export const savedState$ = (parts: SessionParts): Observable<SessionState> =>

@@ -33,12 +33,17 @@ export interface SessionState {
 
 /** The change of a save that only adds messages. */
 export interface SessionChange {
-  /** The added messages, in the order in which they were added, each with the id of the message before it. */
-  readonly entries: readonly Entry[];
+  /** The added messages, each with the id of the message before it, and calls, in the order in which they were added. */
+  readonly entries: readonly (Entry | CallEntry)[];
   /** The last message of the branch that is continued by default. */
   readonly head: string | null;
-  /** The state without its messages. It replaces the stored one. */
-  readonly rest: Omit<SessionState, 'messages' | 'branches'>;
+  /** The state without what entries add. It replaces the stored one. */
+  readonly rest: Omit<SessionState, 'messages' | 'branches' | 'earlierCalls'>;
+}
+
+/** A call that is now the last one of the earlier calls. */
+export interface CallEntry {
+  readonly call: EarlierCall;
 }
 
 export interface LastCall {
