@@ -148,7 +148,7 @@ const read = (
       let out: ModelChunk[] = [];
       let calls = 0;
       let fault: { readonly why: string; readonly written: string } | undefined;
-      /** Usage that is repeated after a restart would count twice, and tool calls of the server would be lost. */
+      /** Tool calls of the server would be lost. */
       let mayRetract = true;
       let reader: Reader;
 
@@ -210,6 +210,9 @@ const read = (
           case 'finish':
             end(chunk.finish === 'stop');
             return [...emitted(), chunk];
+          case 'usage':
+          case 'facts':
+            return [chunk];
           default:
             mayRetract = false;
             return [chunk];

@@ -218,7 +218,11 @@ describe('P2: thoughts stream as they arrive', () => {
       '-a-(bcd)---z|',
       {
         a: t('Hm.'),
-        b: { type: 'restart', why: 'The text before the answer was a thought.' },
+        b: {
+          type: 'restart',
+          why: 'The text before the answer was a thought.',
+          isSameRequest: true,
+        },
         c: h('Hm.'),
         d: t('Yes.'),
         z: end,
@@ -321,7 +325,7 @@ describe('P1: in an agent', () => {
     });
   });
 
-  it('begins again after a restart of the model, and takes nothing back after usage', async () => {
+  it('begins again after a restart of the model, and takes text back after usage, which counts once', async () => {
     const again = (...chunks: readonly ModelChunk[]): Model => ({
       name: 'm',
       stream$: () => of(...chunks),
@@ -347,7 +351,10 @@ describe('P1: in an agent', () => {
         ),
       ),
     );
-    expect(used.chunks.some(({ type }) => type === 'restart')).toBe(false);
+    expect(outcome(used.chunks)).toEqual({ thinking: 'A', text: 'B' });
+    expect(used.chunks).toContainEqual(
+      expect.objectContaining({ type: 'restart', isSameRequest: true }),
+    );
   });
 
   const readFrom = async (model: Model): Promise<{ readonly chunks: readonly ModelChunk[] }> => {

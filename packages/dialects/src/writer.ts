@@ -48,7 +48,7 @@ export const createWriter = (emit: (chunk: ModelChunk) => void) => {
     retract: (type: Kind, why: string): boolean => {
       const text = spoken?.join('').trim() ?? '';
       if (text === '') return false;
-      emit({ type: 'restart', why });
+      emit({ type: 'restart', why, isSameRequest: true });
       show(type, text);
       isCut = true;
       space = '';

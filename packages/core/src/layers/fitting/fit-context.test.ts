@@ -278,6 +278,16 @@ describe('a counter that calibrates itself', () => {
     expect(counter.factor?.('scripted')).toBe(1);
   });
 
+  it('C3: text that is taken back in the same request voids no usage', async () => {
+    const counter = createTokenCounter();
+    const taken: ModelChunk = { type: 'restart', why: 'A thought.', isSameRequest: true };
+    const answers = [1, 2, 3].map(() => [usage(9_999), taken, text('Well.')]);
+    const use = [fitContext({ contextWindow: 90_000, counter })];
+    const agent = createAgent({ model: scriptedModel(...answers), use });
+    for (const _ of answers) await agent.call(long.repeat(20));
+    expect(counter.factor?.('scripted')).not.toBe(1);
+  });
+
   it('C3: an exact counter is taken at its word', async () => {
     const model = scriptedModel(says('Well.'));
     const interceptors = [fitContext({ contextWindow: 3_000, reserve: 500, counter: byLength })];

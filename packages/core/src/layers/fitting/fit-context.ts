@@ -132,7 +132,7 @@ const learnUsage = (model: Model, counter: TokenCounter): Model => {
         tap({
           next: (chunk) => {
             if (chunk.type === 'usage') usage = updatedUsage(usage, chunk.usage);
-            else if (chunk.type === 'restart') usage = noUsage;
+            else if (chunk.type === 'restart' && chunk.isSameRequest !== true) usage = noUsage;
           },
           complete: () => {
             const { text: estimated, media } = weighRequest(counter, sent);

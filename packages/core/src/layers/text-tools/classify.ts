@@ -22,7 +22,7 @@ const refusal =
 
 export const classify = (result: ParseResult, needs: ClassifyContext): Classification => {
   const { calls, fault, conflict } = result;
-  const remaining = pendingProse(result, needs);
+  const remaining = wordsInstead(result, needs);
   const answer = (result.answer ?? []).join('').trim();
   const malformed = (what: string, tool?: string, isAnswer = false): Classification => ({
     chunks: [...remaining, { type: 'malformed', ...feedbackOf(what, tool, needs), isAnswer }],
@@ -106,16 +106,18 @@ const forcesTool = (needs: ClassifyContext): boolean =>
   needs.nativeUses === 0 &&
   (needs.asked.toolChoice === 'required' || typeof needs.asked.toolChoice === 'object');
 
-/** Text not emitted yet: prose that could have been a thought, or words in place of an action. */
-const pendingProse = (
-  { pendingProse: prose, fault, calls, answer, hasPreamble }: ParseResult,
+/** Words in place of an action, which are not emitted yet. */
+const wordsInstead = (
+  { fault, calls, answer, hasPreamble }: ParseResult,
   needs: ClassifyContext,
 ): readonly ModelChunk[] => {
-  if (calls.length > 0 || answer !== undefined) return [];
-  if (fault === undefined) return textOf(prose.join(''));
+  if (fault === undefined || calls.length > 0 || answer !== undefined) return [];
   if (isAction(fault) || isStrict(needs)) return [];
   if (!hasPreamble || !needs.mayRetract) return textOf(fault.text);
-  return [{ type: 'restart', why: 'The text is not an action.' }, ...textOf(needs.written)];
+  return [
+    { type: 'restart', why: 'The text is not an action.', isSameRequest: true },
+    ...textOf(needs.written),
+  ];
 };
 
 const textOf = (text: string): readonly ModelChunk[] => {

@@ -214,6 +214,7 @@ export const createJsonStates = (parser: ParserState) => {
     else if (isEmitted && answer === undefined) {
       result.conflict ??= 'The answer is ambiguous.';
     }
+    if (calls.length > 0) output.reclassifyAsThought();
     parser.followsEmbedded ||= parser.isEmbedded && calls.length > 0;
     result.calls.push(...calls);
     result.repairs.push(...repairs);

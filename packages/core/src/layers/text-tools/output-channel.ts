@@ -4,10 +4,8 @@ import type { ParseResult } from './parse-result.js';
 export type Channel =
   /** Not decided yet: text is held back. */
   | 'undecided'
-  /** The answer, as too much text arrived to hold it back. */
+  /** The answer, as too much text arrived to hold it back. If an action follows, it is taken back and a thought. */
   | 'prose'
-  /** The same, in a dialect that makes it a thought if an action follows. */
-  | 'draft'
   | 'thought'
   | 'answer'
   | 'repeated';
@@ -16,7 +14,6 @@ export type OutputChannel = ReturnType<typeof createOutputChannel>;
 
 export interface OutputChannelInit {
   readonly result: ParseResult;
-  readonly isList: boolean;
   readonly maxHeld: number;
   /** Tools may be used: an answer next to an action does not count. */
   readonly mayAct: boolean;
@@ -26,7 +23,6 @@ export interface OutputChannelInit {
 
 export const createOutputChannel = ({
   result,
-  isList,
   maxHeld,
   mayAct,
   emit,
@@ -52,11 +48,6 @@ export const createOutputChannel = ({
         result.prose.push(text);
         emitter.write('text', text);
         return;
-      case 'draft':
-        result.prose.push(text);
-        result.pendingProse.push(text);
-        emitter.write('thinking', text);
-        return;
       case 'thought':
         emitter.write('thinking', text);
         return;
@@ -72,7 +63,7 @@ export const createOutputChannel = ({
   const settleHeld = (): void => {
     const text = held;
     held = '';
-    channel = isList ? 'draft' : 'prose';
+    channel = 'prose';
     addText(text);
   };
   const emitHeldAsThought = (): void => {
@@ -206,7 +197,7 @@ const createEmitter = (emit: (chunk: ModelChunk) => void) => {
       if (!hasText || retractions === maxRetractions) return;
       retractions += 1;
       hasText = false;
-      emit({ type: 'restart', why: 'The text before the answer was a thought.' });
+      emit({ type: 'restart', why: 'The text was a thought.', isSameRequest: true });
       const thought = emitted.map(({ type, text }, index) => {
         const before = emitted[index - 1]?.type ?? type;
         return before === type ? text : `\n\n${text}`;

@@ -63,8 +63,6 @@ export interface ParseResult {
   mentionedTool: string | undefined;
   answer: string[] | undefined;
   readonly prose: string[];
-  /** Prose that was emitted as a thought, in case an action follows. */
-  readonly pendingProse: string[];
   hasThought: boolean;
   /** Unmarked prose precedes the first action label: all of it may be the answer. */
   hasPreamble: boolean;
@@ -79,7 +77,6 @@ export const createParseResult = (): ParseResult => ({
   mentionedTool: undefined,
   answer: undefined,
   prose: [],
-  pendingProse: [],
   hasThought: false,
   hasPreamble: false,
 });

@@ -54,7 +54,6 @@ export const createReader = ({
   const ending = createEnding();
   const output = createOutputChannel({
     result,
-    isList: dialect.isList && !isPlain,
     maxHeld: isPlain ? 0 : 256,
     mayAct: mayAct && tools.length > 0,
     emit,
@@ -181,7 +180,7 @@ export const createReader = ({
     }
   };
 
-  const isProse = (): boolean => output.channel === 'prose' || output.channel === 'draft';
+  const isProse = (): boolean => output.channel === 'prose';
   const isPreamble = (): boolean =>
     isProse() || (output.channel === 'undecided' && !output.isAtStart);
   const takeTag = (tag: Mark<Tag>): Found => {

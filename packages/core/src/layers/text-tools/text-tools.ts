@@ -95,7 +95,7 @@ const read = (
     let thoughts: string[];
     let nativeUses: number;
     let hasUsage = false;
-    /** Whether only text has passed, which a restart can take back. Usage repeated after it would count twice. */
+    /** Whether only text has passed, which a restart can take back: tool calls of the server would be lost. */
     let isTextOnly = true;
     let isEnded: boolean;
     let end: Extract<ModelChunk, { readonly type: 'finish' }> | undefined;
@@ -108,7 +108,7 @@ const read = (
         outputSchema,
         emit,
         isPlain,
-        mayRetract: () => isTextOnly && !hasUsage,
+        mayRetract: () => isTextOnly,
       });
       pieces = [];
       thoughts = [];

@@ -179,6 +179,15 @@ describe('budgets', () => {
     expect(all.spent.tokens).toBe(320);
   });
 
+  it('C9: counts a request once, though its text is taken back', async () => {
+    const taken = { type: 'restart', why: 'A thought.', isSameRequest: true } as const;
+    const all = sharedBudget({ tokens: 1_000_000 });
+    const model = scriptedModel([text('Hm.'), used(70, 25), taken, text('Yes.'), used(70, 30)]);
+    const reply = await agentOf(model, all).call('?');
+    expect(reply.usage).toMatchObject({ inputTokens: 70, outputTokens: 30 });
+    expect(all.spent.tokens).toBe(105);
+  });
+
   it('C9: charges the model that has answered', async () => {
     const down = {
       name: 'scripted',

@@ -235,7 +235,7 @@ const withMeter = (model: Model, meter: Meter, checkModelPrice: (model: string) 
           tap({
             next: (chunk) => {
               if (chunk.type === 'usage') usage = updatedUsage(usage, chunk.usage);
-              if (chunk.type !== 'restart') return;
+              if (chunk.type !== 'restart' || chunk.isSameRequest === true) return;
               before = addUsage(before, usage);
               usage = noUsage;
             },
