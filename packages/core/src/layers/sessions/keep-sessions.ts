@@ -36,10 +36,11 @@ import {
   numberFrom,
 } from '../../values/options.js';
 import { kept$, type Memory } from '../../values/memory.js';
+import { liveToolkit } from '../../tools/toolkit.js';
 import { wholeOf } from '../../memories/window-memory.js';
 import type { MemoryFactory } from '../../memories/in-process-memory.js';
 import type { Session, SessionCallOptions, SessionOptions } from './sessions.js';
-import { callRules, openSessions } from './sessions.js';
+import { callRules, checkTitle, openSessions } from './sessions.js';
 import type { ResumableSession, Resuming } from './resume-session.js';
 import { resumableSession, saveAfterStream, saveBeforeReply } from './resume-session.js';
 import type { SessionState, SessionStore } from './session-state.js';
@@ -195,8 +196,20 @@ const keptSession = <Output, Run extends AnyRun>(
     ...resumableSession({ ...handle, open }),
     memory: openMemory(session.memory, open),
     get title() {
-      return session.title;
+      return open.settable.title;
     },
+    rename: (title) => {
+      checkTitle(title);
+      open.settable.rename(title);
+    },
+    toolkit: liveToolkit({
+      get current() {
+        return open.settable.toolkit.current;
+      },
+      set current(toolkit) {
+        open.settable.toolkit.current = toolkit;
+      },
+    }),
     saveState$,
     saveState: () => firstValueFrom(saveState$()),
     loadState$,

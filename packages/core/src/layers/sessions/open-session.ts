@@ -30,8 +30,9 @@ import {
 import type { SessionParts } from './session-layers.js';
 import { changedElsewhere, conflictOf, endedCallsIn } from './session-conflict.js';
 import { sizeOfEntries } from './session-size.js';
-import type { SessionState, SessionStore } from './session-state.js';
+import type { SessionRecord, SessionState, SessionStore } from './session-state.js';
 import { stateVersion } from './session-state.js';
+import { createUnloadedChanges, type UnloadedChanges } from './unloaded-changes.js';
 
 /** A session of this process and its place in the store. */
 export interface OpenSession {
@@ -41,7 +42,12 @@ export interface OpenSession {
   use$<T>(work$: Observable<T>, changesMore?: boolean): Observable<T>;
   save$(): Observable<number>;
   close$(): Observable<never>;
+  /** Its name and its tools, which change without waiting; also while it is not open because it was idle. */
+  readonly settable: Settable;
 }
+
+/** Setting throws on a session that has been closed by a program or replaced by another process. */
+export type Settable = Pick<UnloadedChanges, 'title' | 'rename' | 'toolkit'>;
 
 /** An open session as all of them see it. */
 export interface ManagedSession extends OpenSession {
@@ -59,6 +65,8 @@ export interface ManagedSession extends OpenSession {
   /** Completes once it is closed; undefined unless closing. `closingIdle$` only if its handles may open it again. */
   readonly closing$: Observable<never> | undefined;
   readonly closingIdle$: Observable<never> | undefined;
+  /** What is set on it from the beginning of an idle closing until it is open again. */
+  readonly unloaded: UnloadedChanges | undefined;
 }
 
 /** The functions and settings that an open session shares with the others. */
@@ -86,6 +94,7 @@ export const createOpenSession = (
   let users = 0;
   let usedAt = now();
   let isUnmeasured = false;
+  let unloaded: UnloadedChanges | undefined;
   let closing: { readonly closed$: Observable<never>; why: 'closed' | 'idle' } | undefined;
   let status: ManagedSession['status'] = 'open';
   let { version } = loaded;
@@ -176,13 +185,21 @@ export const createOpenSession = (
       (why === 'idle' ? saveChanges$ : save$).pipe(ignoreElements()),
       whenOpen$(() => clear$),
     ).pipe(
-      finalize(() => (closing = undefined)),
+      finalize(() => {
+        closing = undefined;
+        if (status === 'idle') return;
+        // It could not be saved, and stays open.
+        if (status === 'open') unloaded?.apply();
+        unloaded = undefined;
+      }),
       share({ connector: () => new ReplaySubject(1) }),
       restoreAsyncContext(),
     );
     return defer(() => {
       if (status === 'conflict' && why === 'idle') return use$(clear$);
       if (status !== 'open') return EMPTY;
+      if (why === 'idle' && closing === undefined)
+        unloaded = createUnloadedChanges(parts.record, parts.record.state);
       closing ??= { closed$: use$(closed$), why };
       if (why === 'closed') closing.why = why;
       return closing.closed$;
@@ -207,6 +224,12 @@ export const createOpenSession = (
     get isUnmeasured() {
       return isUnmeasured;
     },
+    get unloaded() {
+      return unloaded;
+    },
+    get settable() {
+      return settableOf(parts.record, assertOpen);
+    },
     get closing$() {
       return closing?.closed$;
     },
@@ -228,6 +251,23 @@ export const createOpenSession = (
   };
   return session;
 };
+
+const settableOf = (record: SessionRecord, assertOpen: () => void): Settable => ({
+  title: record.state.title,
+  rename: (title) => {
+    assertOpen();
+    record.rename(title);
+  },
+  toolkit: {
+    get current() {
+      return record.toolkit.current;
+    },
+    set current(changed) {
+      assertOpen();
+      record.toolkit.current = changed;
+    },
+  },
+});
 
 /** An open session without its messages. */
 const openBytes = 20_000;

@@ -7,7 +7,9 @@ import {
   EMPTY,
   endWith,
   finalize,
+  ignoreElements,
   map,
+  mergeMap,
   of,
   ReplaySubject,
   share,
@@ -23,12 +25,14 @@ import {
   type ManagedSession,
   type OpenSession,
   type SessionManager,
+  type Settable,
   unsaved,
 } from './open-session.js';
 import { createIdleSessions, ignoringErrors } from './idle-sessions.js';
 import { loadedState$, snapshot$ } from './session-actions.js';
 import type { SessionParts } from './session-layers.js';
 import type { SessionStore } from './session-state.js';
+import type { UnloadedChanges } from './unloaded-changes.js';
 
 export interface OpenSessionsOptions {
   readonly store: SessionStore;
@@ -48,6 +52,10 @@ export const createOpenSessions = ({
   const opened = new Map<string, ManagedSession>();
   /** Sessions that another process has saved or removed since they were opened: their messages are still here. */
   const outdated = new Map<string, ManagedSession>();
+  /** What programs have set on sessions that are not open. */
+  const unloaded = new Map<string, ReadonlySet<UnloadedChanges>>();
+  const reopen$ = new Subject<Observable<unknown>>();
+  reopen$.pipe(mergeMap((open$) => open$.pipe(ignoreElements(), ignoringErrors))).subscribe();
   const idle = createIdleSessions(options);
   const sessionOf = (id: string): ManagedSession | undefined => opened.get(id) ?? outdated.get(id);
   const end = (id: string, session: ManagedSession): void => {
@@ -107,6 +115,8 @@ export const createOpenSessions = ({
         next: (session) => {
           outdated.delete(id);
           opened.set(id, session);
+          unloaded.get(id)?.forEach((changes) => changes.apply());
+          unloaded.delete(id);
         },
         error: () => {
           opening.delete(id);
@@ -126,21 +136,37 @@ export const createOpenSessions = ({
   };
   const open$ = (parts: SessionParts): Observable<ManagedSession> =>
     defer(() => openOnce$(parts)).pipe(concatMap((session) => session.use$(of(session))));
-  return (parts) =>
-    open$(parts).pipe(map((session) => createHandle(session, opened, parts, open$(parts))));
+  return (parts) => {
+    const { id } = parts;
+    /** It opens again soon, so that it is saved with them. */
+    const changed = (changes: UnloadedChanges): void => {
+      unloaded.set(id, new Set([...(unloaded.get(id) ?? []), changes]));
+      reopen$.next(open$(parts));
+    };
+    return open$(parts).pipe(
+      map((session) =>
+        createHandle(session, { current: () => opened.get(id), changed }, open$(parts)),
+      ),
+    );
+  };
 };
+
+interface Sessions {
+  /** The session that is open now. */
+  readonly current: () => ManagedSession | undefined;
+  readonly changed: (changes: UnloadedChanges) => void;
+}
 
 /** Opens the session again if it was closed because it was idle. */
 const createHandle = (
   first: ManagedSession,
-  opened: ReadonlyMap<string, ManagedSession>,
-  { id }: SessionParts,
+  sessions: Sessions,
   open$: Observable<ManagedSession>,
 ): OpenSession => {
   let current = first;
   /** Another handle may have opened it again. */
   const now = (): ManagedSession =>
-    current.status === 'idle' ? (current = opened.get(id) ?? current) : current;
+    current.status === 'idle' ? (current = sessions.current() ?? current) : current;
   const with$ = <T>(work: (session: ManagedSession) => Observable<T>): Observable<T> =>
     defer(() => {
       const session = now();
@@ -164,8 +190,32 @@ const createHandle = (
     use$: (work$, changesMore) => with$((session) => session.use$(work$, changesMore)),
     save$: () => with$((session) => session.save$()),
     close$: () => defer(() => now().close$()),
+    get settable() {
+      const { unloaded, settable } = now();
+      return unloaded === undefined ? settable : watched(unloaded, sessions.changed);
+    },
   };
 };
+
+const watched = (
+  changes: UnloadedChanges,
+  changed: (changes: UnloadedChanges) => void,
+): Settable => ({
+  title: changes.title,
+  rename: (title) => {
+    changes.rename(title);
+    changed(changes);
+  },
+  toolkit: {
+    get current() {
+      return changes.toolkit.current;
+    },
+    set current(toolkit) {
+      changes.toolkit.current = toolkit;
+      changed(changes);
+    },
+  },
+});
 
 export interface PendingWork {
   readonly track$: <T>(work$: Observable<T>) => Observable<T>;

@@ -313,7 +313,7 @@ const createSession = <Output, Run extends AnyRun>(
       return record.state.title;
     },
     rename: (title) => {
-      if (title !== undefined && !isText[0](title)) throw misuse('rename() needs a string.');
+      checkTitle(title);
       record.rename(title);
     },
     with: (...more) => {
@@ -350,6 +350,10 @@ const createSession = <Output, Run extends AnyRun>(
     clear$: () => clear$,
     clear: () => lastValueFrom(clear$, { defaultValue: undefined }),
   };
+};
+
+export const checkTitle = (title: unknown): void => {
+  if (title !== undefined && !isText[0](title)) throw misuse('rename() needs a string.');
 };
 
 const notRunning: SteerOutcome = { status: 'notDelivered', why: 'notRunning' };
