@@ -12,8 +12,16 @@ const pageOf = (options: ChatPageOptions = {}, server: ChatServerOptions = {}) =
 };
 
 /** The scripts and styles of a document. */
-const filesIn = (document: string): readonly string[] =>
-  [...document.matchAll(/(?:src|href)="([^"]+\.(?:js|css))"/gu)].map(([, path]) => path ?? '');
+const filesIn = (document: string, url = '/'): readonly string[] =>
+  [...document.matchAll(/(?:src|href)="([^"]+\.(?:js|css))"/gu)].map(
+    ([, path = '']) => new URL(path, `http://localhost${url}`).pathname,
+  );
+
+/** The path at which a document expects the chat server. */
+const apiOf = (document: string, url: string): string => {
+  const [, link = ''] = /name="millrace-api" content="([^"]+)"/u.exec(document) ?? [];
+  return new URL(link, `http://localhost${url}`).pathname;
+};
 
 describe('the chat page', () => {
   it('is a document with a strict policy, and nothing inline', async () => {
@@ -66,11 +74,59 @@ describe('the chat page', () => {
     expect((await get('/')).status).toBe(404);
     const document = await (await get('/chat/')).text();
     expect(document).toContain('<title>A &#60;b&#62;&#34;&#38;</title>');
-    expect(document).toContain('content="/agents"');
-    for (const path of filesIn(document)) {
+    expect(apiOf(document, '/chat/')).toBe('/agents');
+    for (const path of filesIn(document, '/chat/')) {
       expect(path).toMatch(/^\/chat\/page-/u);
       expect((await get(path)).status).toBe(200);
     }
+  });
+
+  it.each([
+    // The path of the page, the path that a proxy removes, and the path in the browser.
+    ['/', '', '/'],
+    ['/chat', '', '/chat'],
+    ['/chat', '', '/chat/'],
+    ['/chat/', '', '/chat'],
+    ['/a/b', '', '/a/b'],
+    ['/a/b', '', '/a/b/'],
+    ['/', '/ai', '/ai/'],
+    ['/chat', '/ai', '/ai/chat'],
+    ['/chat', '/ai', '/ai/chat/'],
+    ['/a/b', '/x/y', '/x/y/a/b/'],
+  ])('X43: finds its files and its server: %s, below "%s", at %s', async (path, removed, url) => {
+    const get = pageOf({ path });
+    const response = await get(url.slice(removed.length));
+    expect(response.status).toBe(200);
+    const document = await response.text();
+    expect(apiOf(document, url)).toBe(`${removed}/api`);
+    const files = filesIn(document, url);
+    expect(files).toHaveLength(2);
+    for (const file of files) {
+      expect(file.startsWith(`${removed}/`)).toBe(true);
+      expect((await get(file.slice(removed.length))).status).toBe(200);
+    }
+  });
+
+  it('X43: finds them without a slash at its end, if the proxy tells what it removes', async () => {
+    const document = await (await pageOf()('/', { 'x-forwarded-prefix': '/ai' })).text();
+    expect(apiOf(document, '/ai')).toBe('/ai/api');
+    for (const file of filesIn(document, '/ai')) expect(file).toMatch(/^\/ai\/page-/u);
+  });
+
+  it.each([
+    '//evil.test',
+    'https://evil.test',
+    '/a"><script>',
+    '/../x',
+    '/a//b',
+    '\\evil',
+    `/${'a'.repeat(600)}`,
+  ])('X43: ignores a prefix that is no path of its site: %s', async (prefix) => {
+    const response = await pageOf()('/', { 'x-forwarded-prefix': prefix });
+    expect(response.headers.get('vary')).toBe('x-forwarded-prefix');
+    const document = await response.text();
+    expect(apiOf(document, '/')).toBe('/api');
+    expect(document).not.toContain(prefix);
   });
 
   it('is only for users, if the server has users', async () => {

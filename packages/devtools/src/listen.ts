@@ -209,7 +209,7 @@ const feedOf = ({ hub, kind, title, holdable }: Source): Response => {
   return new Response(body, {
     headers: {
       'content-type': 'application/x-ndjson',
-      'cache-control': 'no-store',
+      'cache-control': 'no-store, no-transform',
       'x-content-type-options': 'nosniff',
       // The adapter would wait for a second batch before it sends the first.
       'transfer-encoding': 'chunked',

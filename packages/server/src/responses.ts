@@ -7,7 +7,8 @@ import { toBody, toServerSentEvents } from './to-server-sent-events.js';
 
 const eventStream = {
   'content-type': 'text/event-stream',
-  'cache-control': 'no-cache',
+  // A middleware or a proxy that compresses would wait for more to compress.
+  'cache-control': 'no-cache, no-transform',
   // Proxies that buffer responses would delay the stream.
   'x-accel-buffering': 'no',
 } as const;

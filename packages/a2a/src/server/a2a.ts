@@ -1,7 +1,7 @@
 import { AGENT_CARD_PATH, type AgentCard } from '@a2a-js/sdk';
 import type { Agent } from '@millrace/core';
 import { checkOptions, defined, isFlag, isRecord, isText, type Rule } from '@millrace/core/values';
-import type { ChatProtocol } from '@millrace/server/chat';
+import type { ChatProtocol, Visit } from '@millrace/server/chat';
 import { concatMap, of } from 'rxjs';
 import { answered$ } from './rpc.js';
 import { createTasks } from './tasks.js';
@@ -45,14 +45,14 @@ export const a2a = (options: A2aOptions = {}): ChatProtocol => {
   const given = defined(options);
   const { path = '/api/a2a', progress = false } = given;
   return ({ agent, approvals }) => {
-    const cardFor = ({ url }: Request): AgentCard =>
-      cardOf(agent, given, given.url ?? new URL(path, url).href);
+    const cardFor = ({ request, mount }: Pick<Visit, 'request' | 'mount'>): AgentCard =>
+      cardOf(agent, given, given.url ?? new URL(`${mount}${path}`, request.url).href);
     return [
       {
         method: 'GET',
         path: `/${AGENT_CARD_PATH}`,
         isPublic: true,
-        answer$: ({ request }) => of(cardResponse(cardFor(request))),
+        answer$: (visit) => of(cardResponse(cardFor(visit))),
       },
       {
         method: 'POST',
@@ -60,7 +60,7 @@ export const a2a = (options: A2aOptions = {}): ChatProtocol => {
         answer$: (visit) => {
           const tasks = createTasks(visit, { approvals, progress });
           return visit.body$.pipe(
-            concatMap((body) => answered$(visit, body, tasks, cardFor(visit.request))),
+            concatMap((body) => answered$(visit, body, tasks, cardFor(visit))),
           );
         },
       },

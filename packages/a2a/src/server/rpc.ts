@@ -101,7 +101,8 @@ const isDeeper = (value: unknown, than: number): boolean =>
 
 const streamHeaders = {
   'content-type': 'text/event-stream; charset=utf-8',
-  'cache-control': 'no-cache',
+  // A middleware or a proxy that compresses would wait for more to compress.
+  'cache-control': 'no-cache, no-transform',
   'x-accel-buffering': 'no',
 };
 

@@ -29,7 +29,9 @@ try {
   // Storage is forbidden.
 }
 
-const api = document.querySelector<HTMLMetaElement>('meta[name=millrace-api]')?.content ?? '/api';
+/** Relative to the page, which may be below a path that only the browser knows. */
+const apiLink = document.querySelector<HTMLMetaElement>('meta[name=millrace-api]')?.content;
+const api = new URL(apiLink ?? '/api', document.baseURI).pathname.replace(/\/$/u, '');
 const page = document.getElementById('page');
 if (page !== null) {
   render(<App server={createServer({ api, wait$ })} name={document.title} />, page);

@@ -903,7 +903,7 @@ describe('a protocol of the program', () => {
     expect((await visit(server, '/ask.txt/%ff?q=1', 'ann')).status).toBe(400);
     expect((await server.respond(new Request('http://localhost/ask.txt/a'))).status).toBe(401);
     const wrong = await visit(server, '/ask.txt/a', 'ann', { method: 'PUT' });
-    expect([wrong.status, wrong.headers.get('allow')]).toEqual([405, 'GET']);
+    expect([wrong.status, wrong.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
     const history = await visit(server, '/api/chat/a', 'ann');
     expect(((await history.json()) as { messages: unknown[] }).messages).toHaveLength(2);
     expect(entries.map(({ status }) => status)).toEqual([

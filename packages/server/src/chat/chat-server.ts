@@ -101,6 +101,8 @@ export interface ChatServerOptions
 export interface ChatServer {
   /** Answers a request. Never rejects: failures are responses with a JSON `{ error, code }`. */
   readonly respond: (request: Request) => Promise<Response>;
+  /** Whether the server has a route for the path and the method of a request. Let others answer the rest. */
+  readonly handles: (request: Pick<Request, 'method' | 'url'>) => boolean;
   /**
    * Refuses new calls, waits for the running ones to finish their step, and completes. With a store, they are resumed
    * by the next server. Cold.
@@ -150,7 +152,7 @@ export const chatServer = (agent: Agent, options: ChatServerOptions = {}): ChatS
     report,
   });
   const { path = '/api' } = given;
-  const respond$ = createRoutes(conversations, {
+  const { respond$, handles } = createRoutes(conversations, {
     origins: [],
     aiSdk: 6,
     maxBytes: 4_000_000,
@@ -170,6 +172,7 @@ export const chatServer = (agent: Agent, options: ChatServerOptions = {}): ChatS
   const close$: ChatServer['close$'] = ({ timeoutMs } = {}) => conversations.close$(timeoutMs);
   return {
     respond: (request) => firstValueFrom(respond$(request)),
+    handles,
     close$,
     close: (closing) => lastValueFrom(close$(closing), { defaultValue: undefined }),
   };
@@ -204,10 +207,14 @@ const isHosts: Rule = [
   "a list of host names without ports, such as 'app.example'",
 ];
 
+/** Also of applications and browser extensions, whose schemes have no `origin` here. */
+const originOf = ({ origin, protocol, host }: URL): string =>
+  origin === 'null' && host !== '' ? `${protocol}//${host}` : origin;
+
 const isOrigins: Rule = [
   (value) =>
     Array.isArray(value) &&
-    value.every((it) => URL.canParse(String(it)) && new URL(String(it)).origin === it),
+    value.every((it) => URL.canParse(String(it)) && originOf(new URL(String(it))) === it),
   "a list of origins, such as 'https://app.example'",
 ];
 

@@ -30,39 +30,6 @@ export const userOf$ = (
 export const sessionsOf = (user: string | undefined): string =>
   user === undefined ? '' : `${encodeURIComponent(user)}/`;
 
-/** A page whose name points to this machine is still another site. */
-export const assertHost = ({ url }: Request, hosts: readonly string[] | undefined): void => {
-  const { hostname } = new URL(url);
-  if (hosts === undefined || hosts.includes(hostname.toLowerCase())) return;
-  throw new MillraceError(
-    'refused',
-    `The host '${hostname}' was refused. Name it in 'hosts', or authenticate users with 'user'.`,
-    { status: 421, userMessage: 'This host is not served.' },
-  );
-};
-
-/** The headers for a page of another site; `undefined` if it is not allowed. */
-export const crossOrigin = (
-  { headers, url }: Request,
-  origins: readonly string[],
-): Readonly<Record<string, string>> | undefined => {
-  const origin = headers.get('origin');
-  // A proxy in front may end TLS: the schemes may differ.
-  if (origin === null || (URL.canParse(origin) && new URL(origin).host === new URL(url).host)) {
-    return {};
-  }
-  if (!origins.includes(origin)) return undefined;
-  return {
-    'access-control-allow-origin': origin,
-    'access-control-allow-methods': 'GET, POST, PATCH, DELETE',
-    'access-control-allow-headers':
-      'a2a-extensions, a2a-version, authorization, content-type, last-event-id, x-requested-with',
-    'access-control-allow-credentials': 'true',
-    'access-control-max-age': '600',
-    vary: 'origin',
-  };
-};
-
 /** A function that does its work at the first call only. */
 export const once = <Given extends readonly unknown[]>(
   work: (...given: Given) => void,
@@ -80,8 +47,7 @@ export const refused = (status: number, userMessage: string): MillraceError =>
 
 export const notFound = (): MillraceError => refused(404, 'Not found.');
 
-export const wrongMethod = (routes: readonly { readonly method: string }[]): Response => {
-  const methods = routes.map(({ method }) => method);
+export const wrongMethod = (methods: readonly string[]): Response => {
   const error = `Only ${methods.join(' and ')} is allowed.`;
   const headers = { allow: methods.join(', ') };
   return Response.json({ error, code: 'invalidRequest' }, { status: 405, headers });

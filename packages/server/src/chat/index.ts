@@ -1,4 +1,5 @@
 export { chatServer, type ChatServer, type ChatServerOptions, toResponse } from './chat-server.js';
+export { type MountedServers, mountServers } from './mount-servers.js';
 export type { Authenticator } from './guard.js';
 export type { HistoryUiMessage, HistoryUiPart } from './history.js';
 export type { AskedAlone } from './alone.js';

@@ -52,6 +52,11 @@ export interface Visit {
   readonly left$: Observable<unknown>;
   /** The ids in the path. */
   readonly ids: Readonly<Record<string, string>>;
+  /**
+   * The path below which clients reach the server, such as `/ai`, if a proxy or a framework has removed it from the request and names it in
+   * `x-forwarded-prefix`, as `toNodeListener` does; otherwise empty.
+   */
+  readonly mount: string;
   /** Reads the body as JSON. Cold, once. Errors with `invalidRequest`: 400, 413 if it is too large, 415 if it is not JSON. */
   readonly body$: Observable<unknown>;
   /** A conversation of this user, by the id that its clients use. */

@@ -1,4 +1,4 @@
-import type { Demand, MillraceError } from '@millrace/core';
+import { type Demand, isMillraceError, type MillraceError } from '@millrace/core';
 import { parsedJson } from '@millrace/core/values';
 import {
   catchError,
@@ -9,6 +9,7 @@ import {
   from,
   fromEvent,
   map,
+  noop,
   type Observable,
   of,
   take,
@@ -16,16 +17,15 @@ import {
   tap,
   throwError,
 } from 'rxjs';
-import { badRequest, idOf, isJson, readBody } from '../inbound.js';
+import { badRequest, isJson, readBody } from '../inbound.js';
 import { eventStreamHeaders } from '../openai/settings.js';
 import { toBody, toServerSentEvents } from '../to-server-sent-events.js';
 import { aiSdkRoutes } from './ai-sdk-routes.js';
 import { chatsRoutes } from './chats-routes.js';
 import type { Conversations } from './conversations.js';
+import { type AddCrossOrigin, assertHost, crossOrigin } from './cross-origin.js';
 import {
-  assertHost,
   type Authenticator,
-  crossOrigin,
   failure,
   notFound,
   refused,
@@ -34,6 +34,16 @@ import {
   wrongMethod,
 } from './guard.js';
 import { type CallMetadata, type ForRequest, requestMetadata$ } from './for-request.js';
+import {
+  idsIn,
+  type MatchedRoute,
+  methodsOf,
+  routeFor,
+  routesAt,
+  type Target,
+  withPattern,
+} from './matching.js';
+import { mountOf } from '../mount.js';
 import type { AskedAlone } from './alone.js';
 import type {
   AskedOfChat,
@@ -94,10 +104,14 @@ interface Answering {
   streams: { readonly callId?: string; readonly leave: Leave } | undefined;
 }
 
-export const createRoutes = (
-  conversations: Conversations,
-  options: RoutesOptions,
-): ((request: Request) => Observable<Response>) => {
+/** Answers requests. */
+interface Routes {
+  readonly respond$: (request: Request) => Observable<Response>;
+  /** Whether there is a route for the path and the method of a request. */
+  readonly handles: (target: Target) => boolean;
+}
+
+export const createRoutes = (conversations: Conversations, options: RoutesOptions): Routes => {
   const { path, served } = options;
   const { approvals } = served;
   const protocols: readonly ChatProtocol[] = [
@@ -106,9 +120,7 @@ export const createRoutes = (
     () => approvals?.chat.routes(path) ?? [],
     ...options.protocols,
   ];
-  const routes = protocols
-    .flatMap((protocol) => protocol(served))
-    .map((route) => ({ ...route, pattern: patternOf(route.path) }));
+  const routes = protocols.flatMap((protocol) => protocol(served)).map(withPattern);
 
   const streamed = (
     answering: Answering,
@@ -170,6 +182,8 @@ export const createRoutes = (
           ? throwError(() => notFound())
           : approvals.chat.decided$(conversations, sessionId, verdicts),
       stream$: (callId, { headers, encode$, last, isRest }, past) => {
+        // Its client would leave immediately, which ends a call whose last client has gone.
+        if (request.method === 'HEAD') return of(new Response(null, { headers }));
         const takenBack = past?.takenBack ?? [];
         const seen = isRest === true ? undefined : lastSeen(request, callId);
         const place = createPlace(seen);
@@ -213,6 +227,7 @@ export const createRoutes = (
       user,
       left$: left$(request),
       ids,
+      mount: mountOf(request),
       body$: body$(request, options.maxBytes).pipe(
         tap((body) => {
           answering.body = body;
@@ -229,6 +244,8 @@ export const createRoutes = (
         });
       },
       events$: (event$) => {
+        if (request.method === 'HEAD')
+          return of(new Response(null, { headers: eventStreamHeaders }));
         const text$ = () => event$.pipe(takeUntil(left$(request)), toServerSentEvents());
         return of(streamed(answering, eventStreamHeaders, text$, undefined));
       },
@@ -243,19 +260,21 @@ export const createRoutes = (
     };
   };
   /** Errors with a refusal, before anything of the request is read. */
-  const answered$ = (answering: Answering, pathname: string): Observable<Response> => {
+  const answered$ = (
+    answering: Answering,
+    found: readonly MatchedRoute[],
+  ): Observable<Response> => {
     const { request } = answering;
-    const found = routes.filter(({ pattern }) => pattern.test(pathname));
-    const ofMethod = found.filter(({ method }) => method === request.method);
-    const route =
-      ofMethod.find(({ accepts }) => accepts?.(request) === true) ??
-      ofMethod.find(({ accepts }) => accepts === undefined);
-    if (route === undefined) {
-      if (found.length === 0) throw notFound();
-      return of(wrongMethod(found));
+    if (found.length === 0) throw notFound();
+    if (request.method === 'OPTIONS') {
+      return of(
+        new Response(null, { status: 204, headers: { allow: methodsOf(found).join(', ') } }),
+      );
     }
+    const route = routeFor(found, request);
+    if (route === undefined) return of(wrongMethod(methodsOf(found)));
     answering.route = route;
-    const ids = idsIn(route.pattern, pathname);
+    const ids = idsIn(route, request);
     if (route.isPublic === true) return route.answer$(visitOf(answering, ids));
     return userOf$(request, options.user).pipe(
       concatMap((id) => {
@@ -265,11 +284,11 @@ export const createRoutes = (
     );
   };
 
-  return (request) =>
+  const respond$: Routes['respond$'] = (request) =>
     defer(() => {
       const began = performance.now();
-      const { pathname } = new URL(request.url);
-      const crossing = crossOrigin(request, options.origins);
+      const found = routesAt(routes, request);
+      let crossing: AddCrossOrigin | undefined;
       const answering: Answering = {
         request,
         body: undefined,
@@ -282,26 +301,28 @@ export const createRoutes = (
         const { user, streams } = answering;
         const callId = streams?.callId;
         const who = { ...(user === undefined ? {} : { user }), ...(callId && { callId }) };
+        const { pathname } = new URL(request.url);
         options.log({ method: request.method, path: pathname, status, ms, ...who });
       };
       return defer(() => {
         assertHost(request, options.hosts);
-        if (crossing === undefined) throw refused(403, 'This origin is not allowed.');
-        if (request.method === 'OPTIONS') return of(new Response(null, { status: 204 }));
-        return answered$(answering, pathname);
+        crossing = crossOrigin(request, options.origins, methodsOf(found));
+        return answered$(answering, found);
       }).pipe(
         catchError((cause: unknown) => of(failure(cause, options.report, answering.route?.failed))),
         map((given) => {
           const { body, status } = given;
           // The headers of some responses, such as those of `fetch`, cannot be changed.
           const headers = new Headers(given.headers);
-          const added = Object.entries(crossing ?? {});
-          added.forEach(([name, value]) => {
-            headers.set(name, value);
-          });
+          crossing?.(headers);
+          if (request.method === 'HEAD') {
+            body?.cancel().catch(noop);
+            ended(status);
+            return new Response(null, { status, headers });
+          }
           if (body === null || (answering.streams === undefined && !isEventStream(headers))) {
             ended(status);
-            return added.length === 0 ? given : new Response(body, { status, headers });
+            return crossing === undefined ? given : new Response(body, { status, headers });
           }
           const watched = whenOver(body, (how) => {
             answering.streams?.leave(how);
@@ -311,6 +332,11 @@ export const createRoutes = (
         }),
       );
     });
+  const handles: Routes['handles'] = (target) => {
+    const methods = methodsOf(routesAt(routes, target));
+    return methods.includes(target.method) || (target.method === 'OPTIONS' && methods.length > 0);
+  };
+  return { respond$, handles };
 };
 
 const isEventStream = (headers: Headers): boolean =>
@@ -320,7 +346,11 @@ const body$ = (request: Request, maxBytes: number): Observable<unknown> =>
   defer(() => {
     if (!isJson(request)) throw refused(415, 'The content type must be application/json.');
     return from(readBody(request, maxBytes)).pipe(
-      catchError(() => throwError(() => badRequest('its body is not UTF-8, or incomplete'))),
+      catchError((cause: unknown) =>
+        throwError(() =>
+          isMillraceError(cause) ? cause : badRequest('its body is not UTF-8, or incomplete'),
+        ),
+      ),
     );
   }).pipe(
     map((text) => {
@@ -331,25 +361,3 @@ const body$ = (request: Request, maxBytes: number): Observable<unknown> =>
 
 const left$ = ({ signal }: Request): Observable<unknown> =>
   defer(() => (signal.aborted ? of(true) : fromEvent(signal, 'abort').pipe(take(1))));
-
-const patternOf = (path: string): RegExp =>
-  new RegExp(
-    `^${path.replaceAll(/[.*+?^${}()|[\]\\]/gu, String.raw`\$&`).replaceAll(/:(\w+)/gu, '(?<$1>[^/]+)')}$`,
-    'u',
-  );
-
-const idsIn = (pattern: RegExp, pathname: string): Readonly<Record<string, string>> =>
-  Object.fromEntries(
-    Object.entries(pattern.exec(pathname)?.groups ?? {}).map(([name, part]) => [
-      name,
-      idOf(decoded(part), name),
-    ]),
-  );
-
-const decoded = (part: string): string => {
-  try {
-    return decodeURIComponent(part);
-  } catch {
-    throw badRequest("'id' is not encoded as UTF-8");
-  }
-};

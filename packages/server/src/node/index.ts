@@ -1,1 +1,8 @@
-export { serve, type Served, type ServeOptions, toNodeListener } from './serve.js';
+export {
+  type HandledRequest,
+  type HandledResponse,
+  type NodeListener,
+  type RequestServer,
+  toNodeListener,
+} from './listener.js';
+export { serve, type Served, type ServeOptions } from './serve.js';

@@ -1,5 +1,4 @@
-import { createServer, type RequestListener, type Server } from 'node:http';
-import { getRequestListener } from '@hono/node-server';
+import { createServer, type Server } from 'node:http';
 import { type Agent, MillraceError } from '@millrace/core';
 import { checkOptions, isDelay, isText, type Rule } from '@millrace/core/values';
 import {
@@ -24,6 +23,7 @@ import {
   checkServer,
 } from '../chat/chat-server.js';
 import type { ChatProtocol } from '../chat/protocol.js';
+import { toNodeListener } from './listener.js';
 import type { UpgradeProtocol } from '../web-socket/web-socket-chat.js';
 
 /** Options of `serve`. Of its `protocols`, `webSocketChat()` of `@millrace/server/web-socket` takes over connections. */
@@ -138,19 +138,6 @@ const lastWordsMs = 1_000;
 
 const isUpgradeProtocol = (protocol: ChatProtocol): protocol is UpgradeProtocol =>
   'attach$' in protocol;
-
-/** A listener for `createServer` of `node:http`, or for Express: `app.use(toNodeListener(server))`. */
-export const toNodeListener = ({ respond }: Pick<ChatServer, 'respond'>): RequestListener =>
-  getRequestListener(async (request) => asStream(await respond(request)), {
-    overrideGlobalObjects: false,
-  });
-
-/** For the adapter, a stream: it would wait for a second event before it sends the first. */
-const asStream = (response: Response): Response => {
-  const isStream = response.headers.get('content-type')?.startsWith('text/event-stream');
-  if (isStream === true) response.headers.set('transfer-encoding', 'chunked');
-  return response;
-};
 
 const thisMachine = ['127.0.0.1', '::1', 'localhost'];
 

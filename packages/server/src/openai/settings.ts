@@ -157,7 +157,8 @@ export const tokensOf = ({
 
 export const eventStreamHeaders: Readonly<Record<string, string>> = {
   'content-type': 'text/event-stream; charset=utf-8',
-  'cache-control': 'no-cache',
+  // A middleware or a proxy that compresses would wait for more to compress.
+  'cache-control': 'no-cache, no-transform',
   // Proxies that buffer responses would delay the stream.
   'x-accel-buffering': 'no',
 };

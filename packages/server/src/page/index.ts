@@ -1,5 +1,6 @@
 // Serves a page that is part of a package: one document, with scripts and styles of its own.
 import { defer, map, type Observable, of } from 'rxjs';
+import { mountHeader } from '../mount.js';
 
 /** A script or a style of a page, compressed with gzip, in base64. Its name changes with its content. */
 export interface PageAsset {
@@ -10,11 +11,18 @@ export interface PageAsset {
 
 /** A page and its path. */
 export interface EmbeddedPage {
-  /** The document, which refers to its assets as `./name`. */
+  /** The document, which refers to its assets as `./name`, and to a path of its server as `{server}/path`. */
   readonly html: string;
   readonly assets: readonly PageAsset[];
   /** The path of the document. */
   readonly path: string;
+}
+
+/** A request for a page. */
+interface PageRequest {
+  readonly request: Request;
+  /** The path below which the browser reaches the server, if a proxy names it. Default: unknown. */
+  readonly mount?: string;
 }
 
 /** A route of a page, which also fits a `ChatProtocol`. */
@@ -22,24 +30,40 @@ export interface PageRoute {
   readonly method: 'GET';
   readonly path: string;
   /** Answers a request. Cold. */
-  readonly answer$: (exchange: { readonly request: Request }) => Observable<Response>;
+  readonly answer$: (asked: PageRequest) => Observable<Response>;
 }
 
 /**
  * Returns the routes of a page. Only its own scripts and styles run, it talks to its own site only, and no
- * other site can frame it. Browsers keep the assets; the document is checked by its `etag`.
+ * other site can frame it. Browsers keep the assets; the document is checked by its `etag`. Its links are relative to the path that
+ * was asked for, so that the page also works below a path that a proxy removes.
  */
 export const pageRoutes = ({ html, assets, path }: EmbeddedPage): readonly PageRoute[] => {
   const folder = path.replace(/\/+$/u, '');
-  const document = html.replaceAll('"./', () => `"${folder}/`);
+  const page = html.replaceAll('"./', () => `"{server}${folder}/`);
   return [
-    { method: 'GET', path, answer$: ({ request }) => document$(document, request) },
+    {
+      method: 'GET',
+      path,
+      answer$: (asked) =>
+        document$(
+          page.replaceAll('{server}', () => serverOf(asked)),
+          asked,
+        ),
+    },
     ...assets.map((asset): PageRoute => ({
       method: 'GET',
       path: `${folder}/${asset.name}`,
       answer$: ({ request }) => of(assetOf(asset, request)),
     })),
   ];
+};
+
+/** The root of the server for links in a document, without a slash at the end. */
+const serverOf = ({ request, mount = '' }: PageRequest): string => {
+  if (mount !== '') return mount;
+  const folders = new URL(request.url).pathname.split('/').length - 2;
+  return folders === 0 ? '.' : Array.from({ length: folders }, () => '..').join('/');
 };
 
 /** Only files of this site run, and nothing may make elements of text. Pictures are those of messages. */
@@ -52,7 +76,7 @@ const shared = {
   'cross-origin-resource-policy': 'same-origin',
 };
 
-const document$ = (page: string, { headers }: Request): Observable<Response> =>
+const document$ = (page: string, { request: { headers } }: PageRequest): Observable<Response> =>
   defer(() => crypto.subtle.digest('SHA-256', new TextEncoder().encode(page))).pipe(
     map((digest) => {
       const etag = `"${btoa(String.fromCharCode(...new Uint8Array(digest)))}"`;
@@ -67,6 +91,7 @@ const document$ = (page: string, { headers }: Request): Observable<Response> =>
           'content-type': 'text/html; charset=utf-8',
           'cross-origin-opener-policy': 'same-origin',
           'referrer-policy': 'no-referrer',
+          vary: mountHeader,
           'x-frame-options': 'DENY',
         },
       });

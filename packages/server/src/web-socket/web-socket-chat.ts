@@ -26,6 +26,7 @@ import {
 } from 'rxjs';
 import { type WebSocket, WebSocketServer } from 'ws';
 import type { ChatServer } from '../chat/chat-server.js';
+import { movedRequest } from '../mount.js';
 import { type ChatProtocol, isPath } from '../chat/protocol.js';
 import {
   answerRules,
@@ -66,6 +67,8 @@ export interface UpgradeProtocol extends ChatProtocol {
 export interface AttachOptions {
   /** The maximum size of a frame, in bytes; a larger one closes its socket (1009). Default: 4,000,000. */
   readonly maxBytes?: number;
+  /** The path below which the server is mounted, such as `/ai`, as that of `mountServers()`. Default: none. */
+  readonly mount?: string;
   /**
    * Once it emits, no more sockets are accepted, each one closes when its answers have ended (1001), and `attach$` completes when
    * all are closed. Default: never.
@@ -79,8 +82,8 @@ export interface AttachOptions {
  */
 export const webSocketChat = (options: WebSocketChatOptions = {}): UpgradeProtocol => {
   checkOptions('webSocketChat()', options, rules);
-  const { connect = 'user', heartbeatMs = 15_000, ...others } = options;
-  const path = (options.path ?? '/api/chat').replace(/\/+$/u, '');
+  const { connect = 'user', heartbeatMs = 15_000, path: given = '/api/chat', ...others } = options;
+  const path = given.replace(/\/+$/u, '');
   const protocol: ChatProtocol = () => [
     {
       method: 'GET',
@@ -93,7 +96,8 @@ export const webSocketChat = (options: WebSocketChatOptions = {}): UpgradeProtoc
   ];
   const attach$: UpgradeProtocol['attach$'] = (http, server, attaching = {}) =>
     defer(() => {
-      const { maxBytes = 4_000_000, closing$ = NEVER } = attaching;
+      const { maxBytes = 4_000_000, closing$ = NEVER, mount = '' } = attaching;
+      const place = `${mount.replace(/\/+$/u, '')}${path}`;
       const sockets = new WebSocketServer({
         noServer: true,
         clientTracking: false,
@@ -107,15 +111,16 @@ export const webSocketChat = (options: WebSocketChatOptions = {}): UpgradeProtoc
             return merge(answers$, ended$);
           }),
         );
-      return upgrades$(http).pipe(
+      return upgrades$(http, place).pipe(
         takeUntil(closing$),
         mergeMap((upgrade) => {
-          const handshake = handshakeOf(upgrade.request);
-          if (handshake === undefined)
-            return refused$(upgrade, new Response(null, { status: 400 }));
-          if (!isHandshake(handshake) || new URL(handshake.url).pathname !== path) {
-            return passedOn$(http, upgrade);
-          }
+          const asked = handshakeOf(upgrade.request);
+          if (asked === undefined) return refused$(upgrade, new Response(null, { status: 400 }));
+          const { pathname, origin, search } = new URL(asked.url);
+          const at = pathname.replace(/\/$/u, '');
+          if (!isHandshake(asked) || at !== place) return passedOn$(http, upgrade, at, place);
+          const handshake =
+            path === place ? asked : movedRequest(asked, `${origin}${path}${search}`, mount);
           return from(server.respond(handshake)).pipe(
             tap({ unsubscribe: () => upgrade.socket.destroy() }),
             catchError(() => of(new Response(null, { status: 500 }))),
@@ -139,16 +144,26 @@ interface Upgrade {
   readonly head: Buffer;
 }
 
-const upgrades$ = (http: Server): Observable<Upgrade> =>
+/** The paths of the sockets of a server, of each `attach$`. */
+const places = new WeakMap<Server, readonly string[]>();
+
+const upgrades$ = (http: Server, place: string): Observable<Upgrade> =>
   new Observable((subscriber) => {
+    places.set(http, [...placesOf(http), place]);
     const upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
       // Without a listener, an error would end the process.
       socket.on('error', noop);
       subscriber.next({ request, socket, head });
     };
     http.on('upgrade', upgrade);
-    return () => http.off('upgrade', upgrade);
+    return () => {
+      http.off('upgrade', upgrade);
+      const all = placesOf(http);
+      places.set(http, all.toSpliced(all.indexOf(place), 1));
+    };
   });
+
+const placesOf = (http: Server): readonly string[] => places.get(http) ?? [];
 
 const isHandshake = ({ headers }: Request): boolean =>
   headers.get('upgrade')?.toLowerCase() === 'websocket';
@@ -193,11 +208,18 @@ const refused$ = ({ socket }: Upgrade, response: Response): Observable<never> =>
 
 /**
  * Lets the HTTP server answer a request for another protocol or path, unless there is another listener for upgrades. A client that
- * would like HTTP/2 must get its answer, too.
+ * would like HTTP/2 must get its answer, too. Of several `attach$` without a place for it, the first does.
  */
-const passedOn$ = (http: Server, { request, socket, head }: Upgrade): Observable<never> =>
+const passedOn$ = (
+  http: Server,
+  { request, socket, head }: Upgrade,
+  at: string,
+  place: string,
+): Observable<never> =>
   defer(() => {
-    if (http.listenerCount('upgrade') > 1) return EMPTY;
+    const own = placesOf(http);
+    const taker = own.includes(at) ? at : own[0];
+    if (http.listenerCount('upgrade') > own.length || place !== taker) return EMPTY;
     const { rawHeaders, method = 'GET', url = '/' } = request;
     const lines = rawHeaders.flatMap((name, at) =>
       at % 2 === 1 || /^(?:connection|upgrade|http2-settings)$/iu.test(name)

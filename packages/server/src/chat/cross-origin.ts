@@ -1,0 +1,76 @@
+// Which sites may use the server: the host that a request was made to, and the origin of the page that made it.
+import { MillraceError } from '@millrace/core';
+
+/** A page whose name points to this machine is still another site. */
+export const assertHost = ({ url }: Request, hosts: readonly string[] | undefined): void => {
+  const { hostname } = new URL(url);
+  if (hosts === undefined || hosts.includes(hostname.toLowerCase())) return;
+  const name = hostname.length > 255 ? 'The host' : `The host '${hostname}'`;
+  throw refusal(
+    421,
+    `${name} is not served. Add it to the option 'hosts' of the server, or authenticate users with 'user'.`,
+  );
+};
+
+/** Adds to the headers of a response what a page of another site needs. */
+export type AddCrossOrigin = (headers: Headers) => void;
+
+/** Returns `undefined` for a page of the server's own origin, and for clients other than pages. Throws if the origin is not allowed. */
+export const crossOrigin = (
+  request: Request,
+  origins: readonly string[],
+  methods: readonly string[],
+): AddCrossOrigin | undefined => {
+  const origin = request.headers.get('origin');
+  if (origin === null || isOwnPage(request, origin)) return undefined;
+  if (!origins.includes(origin)) throw refusedOrigin(origin);
+  const asked = request.headers.get('access-control-request-headers');
+  return (headers) => {
+    const own = [...headers.keys()];
+    const added = {
+      'access-control-allow-origin': origin,
+      'access-control-allow-credentials': 'true',
+      ...(request.method === 'OPTIONS'
+        ? {
+            'access-control-allow-methods': methods.join(', '),
+            // The origin is trusted with the user's cookies, so it may send any header as well.
+            ...(asked !== null && { 'access-control-allow-headers': asked }),
+            // The longest that a browser allows.
+            'access-control-max-age': '7200',
+          }
+        : own.length > 0 && { 'access-control-expose-headers': own.join(', ') }),
+    };
+    Object.entries(added).forEach(([name, value]) => {
+      headers.set(name, value);
+    });
+    headers.append('vary', 'origin, access-control-request-headers');
+  };
+};
+
+/**
+ * A proxy may have changed the `Host`, so the browser is asked first whether the page is of the origin that the request was made to. Pages cannot set
+ * its header, and it is absent on hosts without TLS, but for this machine. Then the hosts are compared: a proxy in front may end TLS, so schemes may differ.
+ */
+const isOwnPage = ({ headers, url }: Request, origin: string): boolean => {
+  const site = headers.get('sec-fetch-site');
+  if (site !== null) return site === 'same-origin';
+  return URL.canParse(origin) && new URL(origin).host === new URL(url).host;
+};
+
+const refusedOrigin = (origin: string): MillraceError => {
+  if (isNamed.test(origin)) {
+    return refusal(
+      403,
+      `Pages of '${origin}' may not use this server. To allow them, add this origin to the option 'origins' of the server.`,
+    );
+  }
+  return refusal(
+    403,
+    'Pages without an origin, such as files and sandboxed frames, may not use this server.',
+  );
+};
+
+const isNamed = /^[a-z][a-z\d+.-]{0,31}:\/\/[\w.:[\]-]{1,255}$/iu;
+
+const refusal = (status: number, text: string): MillraceError =>
+  new MillraceError('refused', text, { status, userMessage: text });

@@ -1,0 +1,20 @@
+/** The header in which a proxy names the path that it has removed. */
+export const mountHeader = 'x-forwarded-prefix';
+
+/**
+ * The path that a proxy or a framework has removed from the path of a request, such as `/ai`; empty without the header, or if that has anything else. A
+ * forged one is a path of this site as well, so links to it lead nowhere else.
+ */
+export const mountOf = ({ headers }: Pick<Request, 'headers'>): string => {
+  const header = headers.get(mountHeader) ?? '';
+  const given = header.length > 512 ? '' : header.replace(/\/+$/u, '');
+  return /^(?:\/(?!\.{1,2}(?:\/|$))[\w.~-]+)*$/u.test(given) ? given : '';
+};
+
+/** A request as the server below a path gets it: its URL lacks that path, and a header names it. */
+export const movedRequest = (request: Request, url: string, mount: string): Request => {
+  const headers = new Headers(request.headers);
+  if (mount !== '') headers.set(mountHeader, `${mountOf(request)}${mount}`);
+  const { method, body, signal } = request;
+  return new Request(url, { method, headers, body, signal, duplex: 'half' });
+};

@@ -1,0 +1,213 @@
+// Answers requests of node:http with a server that takes a `Request`, also within frameworks.
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
+import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
+import { getRequestListener, RequestError } from '@hono/node-server';
+import { MillraceError } from '@millrace/core';
+import type { ChatServer } from '../chat/chat-server.js';
+import { movedRequest } from '../mount.js';
+
+/** A server that takes a `Request`, such as a `chatServer()`. Without `handles`, every request is for it. */
+export type RequestServer = Pick<ChatServer, 'respond'> & Partial<Pick<ChatServer, 'handles'>>;
+
+type Incoming = IncomingMessage | Http2ServerRequest;
+type Outgoing = ServerResponse | Http2ServerResponse;
+
+/** A request of node:http, of a framework that adds to it, such as Express, or of one that wraps it, such as Fastify. */
+export type HandledRequest =
+  | Incoming
+  | {
+      readonly raw: Incoming;
+      readonly body?: unknown;
+      readonly server?: { readonly prefix: string };
+    };
+
+/** The response to a `HandledRequest`. */
+export type HandledResponse =
+  | Outgoing
+  | {
+      readonly raw: Outgoing;
+      readonly hijack: () => unknown;
+      readonly callNotFound: () => unknown;
+      readonly getHeaders: () => OutgoingHttpHeaders;
+    };
+
+/** Answers a request, or calls `next` if the server has no route for it. */
+export type NodeListener = (
+  request: HandledRequest,
+  response: HandledResponse,
+  next?: (error?: unknown) => void,
+) => void;
+
+/**
+ * Creates a listener for `createServer` of `node:http`, for Express, NestJS and others with `app.use(listener)`, and for Fastify with
+ * `app.all('/*', listener)`. What the server has no route for goes to the next handler of the framework; without one, it is
+ * answered with 404. The framework may have read the body, and may have removed the beginning of the path.
+ */
+export const toNodeListener =
+  (server: RequestServer): NodeListener =>
+  (given, reply, next) => {
+    const request = handledOf(given);
+    const target = targetOf(request, server);
+    if (target === undefined) {
+      const pass = next ?? ('callNotFound' in reply ? () => void reply.callNotFound() : undefined);
+      if (pass !== undefined) {
+        pass();
+        return;
+      }
+    }
+    const answer = getRequestListener(
+      async (asked, { outgoing }) => {
+        const response = await server.respond(requestFor(asked, request, target));
+        return readyFor(response, outgoing);
+      },
+      { overrideGlobalObjects: false, ...(next && { errorHandler: failing(next) }) },
+    );
+    void answer(request.incoming, outgoingOf(reply));
+  };
+
+/** An error of the server is one for the handlers of the framework; a malformed request is answered. */
+const failing = (next: (error: unknown) => void) => (error: unknown) => {
+  if (error instanceof RequestError) return new Response(null, { status: 400 });
+  next(error);
+  return undefined;
+};
+
+// ---------------------------------------------------------------- the request
+
+/** A request, and what was done to it before. */
+interface Handled {
+  readonly incoming: Incoming;
+  /** The body as a parser has left it; `undefined` without a parser. */
+  readonly body: unknown;
+  /** The path with its query, as it is now and as the client has sent it. */
+  readonly url: string;
+  readonly originalUrl: string;
+}
+
+const handledOf = (given: HandledRequest): Handled => {
+  const incoming = 'raw' in given ? given.raw : given;
+  const { url = '' } = incoming;
+  if ('raw' in given) {
+    const { body, server: { prefix = '' } = {} } = given;
+    const isBelow = prefix !== '' && /^(?:[/?]|$)/u.test(url.slice(prefix.length));
+    const inner = isBelow && url.startsWith(prefix) ? url.slice(prefix.length) : url;
+    return { incoming, body, url: rooted(inner), originalUrl: url };
+  }
+  const [body, rawBody, originalUrl] = ['body', 'rawBody', 'originalUrl'].map((name): unknown =>
+    Reflect.get(given, name),
+  );
+  return {
+    incoming,
+    body: rawBody instanceof Uint8Array ? rawBody : body,
+    url,
+    originalUrl: typeof originalUrl === 'string' ? originalUrl : url,
+  };
+};
+
+const rooted = (url: string): string => (url.startsWith('/') ? url : `/${url}`);
+
+/** The URL of a request that the server has a route for, and the path that was removed from it. */
+interface HandledTarget {
+  readonly url: string;
+  readonly mount: string;
+}
+
+/** A server may be mounted below the paths of its routes, or at them: `app.use('/api', listener)`. */
+const targetOf = (
+  { incoming: { method = 'GET' }, url, originalUrl }: Handled,
+  { handles }: RequestServer,
+): HandledTarget | undefined => {
+  const isHandled = (path: string): boolean => {
+    const absolute = absoluteOf('http://localhost', path);
+    return handles === undefined || (URL.canParse(absolute) && handles({ method, url: absolute }));
+  };
+  if (isHandled(url)) return { url, mount: removedFrom(originalUrl, url) };
+  return isHandled(originalUrl) ? { url: originalUrl, mount: '' } : undefined;
+};
+
+/** Not `new URL(path, origin)`, which would take the beginning of a path for a host. */
+const absoluteOf = (origin: string, path: string): string =>
+  /^https?:\/\//u.test(path) ? path : `${origin}${path}`;
+
+const removedFrom = (originalUrl: string, url: string): string => {
+  const [whole = '', path = ''] = [originalUrl, url].map((it) => it.replace(/\?.*$/u, ''));
+  if (whole.endsWith(path)) return whole.slice(0, whole.length - path.length);
+  return path === '/' ? whole : '';
+};
+
+/** The request for the server: the one of the adapter, unless something was done to it. */
+const requestFor = (
+  asked: Request,
+  handled: Handled,
+  target: HandledTarget = { url: handled.url, mount: '' },
+): Request => {
+  const { incoming } = handled;
+  const isRead = incoming.readableDidRead && asked.method !== 'GET' && asked.method !== 'HEAD';
+  const isMoved = target.url !== (incoming.url ?? '') || target.mount !== '';
+  const url = isMoved ? absoluteOf(new URL(asked.url).origin, target.url) : asked.url;
+  const given = isRead ? withReadBody(asked, handled) : asked;
+  return isMoved ? movedRequest(given, url, target.mount) : given;
+};
+
+/** The request with the body that was read before. */
+const withReadBody = (
+  { url, method, headers: given, signal }: Request,
+  handled: Handled,
+): Request => {
+  const headers = new Headers(given);
+  // The parser has decoded the body.
+  if (headers.has('content-encoding')) {
+    headers.delete('content-encoding');
+    headers.delete('content-length');
+  }
+  const body = readBodyOf(handled, headers);
+  return new Request(url, { method, headers, body, signal, duplex: 'half' });
+};
+
+/** The bytes of a body that was read before. */
+const readBodyOf = (
+  { body }: Handled,
+  headers: Headers,
+): Uint8Array<ArrayBuffer> | string | ReadableStream => {
+  if (body instanceof Uint8Array) return new Uint8Array(body);
+  if (typeof body === 'string') return body;
+  const isJson = /^application\/(?:[\w.+-]+\+)?json *(?:;|$)/iu.test(
+    headers.get('content-type') ?? '',
+  );
+  if (body === undefined || !isJson) return lostBody();
+  return JSON.stringify(body);
+};
+
+const lostBody = (): ReadableStream =>
+  new ReadableStream({
+    start: (controller) => {
+      const text =
+        "The body of the request was read before it reached this server, and is not in 'request.body'. Mount the server before what reads bodies.";
+      controller.error(new MillraceError('config', text, { userMessage: text }));
+    },
+  });
+
+// ---------------------------------------------------------------- the response
+
+/** Takes over the response from a framework that wraps it, with the headers that were set there. */
+const outgoingOf = (reply: HandledResponse): Outgoing => {
+  if (!('hijack' in reply)) return reply;
+  const { raw } = reply;
+  reply.hijack();
+  Object.entries(reply.getHeaders()).forEach(([name, value]) => {
+    if (value !== undefined) raw.setHeader(name, value);
+  });
+  return raw;
+};
+
+/** Keeps the `vary` of middlewares, which that of the server would replace. */
+const readyFor = (response: Response, outgoing: Outgoing): Response => {
+  const { headers } = response;
+  const before = outgoing.getHeader('vary');
+  const own = headers.get('vary');
+  if (before !== undefined && own !== null) headers.set('vary', `${String(before)}, ${own}`);
+  const isStream = headers.get('content-type')?.startsWith('text/event-stream') === true;
+  // For the adapter, a stream: it would wait for a second event before it sends the first. HTTP/2 has no such header.
+  if (isStream && outgoing.req.httpVersionMajor < 2) headers.set('transfer-encoding', 'chunked');
+  return response;
+};
