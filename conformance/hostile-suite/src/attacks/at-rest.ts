@@ -5,6 +5,7 @@ import { jsonSchema } from '@millrace/core/schema';
 import { finish, scriptedModel, text, toolCall } from '@millrace/core/testing';
 import { openai } from '@millrace/openai';
 import { openFiles } from '@millrace/store';
+import { openSqlite } from '@millrace/store/sqlite';
 import { fileTools } from '@millrace/tools/files';
 import { of } from 'rxjs';
 import { postJson } from '../driver/http.js';
@@ -83,12 +84,12 @@ const rests =
 
 /** The defaults together: file tools read the working directory, in which the store keeps every conversation. */
 const throughFiles =
-  (place: string): Attack<undefined> =>
+  (place: string, open: typeof openFiles | typeof openSqlite = openFiles): Attack<undefined> =>
   () =>
     inDirectory(async (root) => {
       const diagnosis = 'The diagnosis is F32.1.';
       const directory = join(root, place);
-      const store = openFiles(directory);
+      const store = open(directory);
       // Eve's model calls the tools with paths that are only known once Ann's conversation is on disk.
       const calls: { readonly name: string; readonly input: Readonly<Record<string, unknown>> }[] =
         [];
@@ -114,8 +115,8 @@ const throughFiles =
         );
       try {
         await ask('ann', diagnosis);
-        const stored = (await filesIn(directory)).filter((file) => file.endsWith('.jsonl'));
-        if (!(await contentOf(directory)).includes(diagnosis)) return 'nothing was stored';
+        const stored = (await filesIn(root)).filter((file) => /\.(?:jsonl|db.*)$/u.test(file));
+        if (!(await contentOf(root)).includes(diagnosis)) return 'nothing was stored';
         calls.push(
           { name: 'list_files', input: { depth: 9 } },
           { name: 'search_files', input: { query: 'diagnosis' } },
@@ -147,6 +148,10 @@ export const atRestScenes = [
       'the conversation of another user, in .millrace': throughFiles('.millrace'),
       'the conversation of another user, in a directory with an ordinary name':
         throughFiles('data'),
+      'the conversation of another user, in a database beside other files': throughFiles(
+        'mill.db',
+        openSqlite,
+      ),
     },
   }),
 ];

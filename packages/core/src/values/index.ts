@@ -32,5 +32,11 @@ export {
 } from './options.js';
 export { isSameInput } from './message.js';
 export { eventPart, unwritable } from './plain-json.js';
-export { storeMarker } from './store-marker.js';
+export {
+  databaseBeside,
+  isStoreDatabase,
+  storeApplicationId,
+  storeDatabaseBytes,
+  storeMarker,
+} from './store-marker.js';
 export { untrustedText } from './untrusted-text.js';

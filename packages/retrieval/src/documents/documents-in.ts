@@ -7,6 +7,7 @@ import {
   checkOptions,
   isDelay,
   isFunction,
+  isStoreDatabase,
   isText,
   type Rule,
   storeMarker,
@@ -202,6 +203,7 @@ const textOf = async (
   signal: AbortSignal,
 ): Promise<TextDocument> => {
   const bytes = await bytesOf(join(directory, path), maxBytes);
+  if (isStoreDatabase(bytes)) throw new Error('it belongs to a store of conversations');
   const source = `${prefix}${path}`;
   const extension = extname(path).toLowerCase();
   const type = extension === '.pdf' ? 'pdf' : /^\.html?$/.test(extension) ? 'html' : undefined;

@@ -1,4 +1,5 @@
 import { closeSync, openSync, statSync } from 'node:fs';
+import { storeApplicationId } from '@millrace/core/values';
 import { databaseOn, type OpenDatabase } from './database.js';
 import { KnownFailure } from './failure.js';
 import { fieldOf } from './field-of.js';
@@ -13,16 +14,13 @@ export interface DatabaseFile {
   isInPlace(): boolean;
 }
 
-/** `Mill` in ASCII: says of a SQLite file that it belongs to this package. */
-const applicationId = 0x4d69_6c6c;
-
 /** Opens the file, in a directory that exists. Creates it, readable only by this user, if it is missing and may be new. */
 export const openDatabase = (
   driver: SqliteDriver,
   path: string,
   mayBeNew: boolean,
 ): DatabaseFile => {
-  if (mayBeNew) closeSync(openSync(path, 'a', 0o600));
+  if (mayBeNew) createFile(path);
   const identity = identityOf(path);
   if (identity === undefined) throw new KnownFailure({ type: 'moved' });
   const connection = driver.open(path);
@@ -30,7 +28,12 @@ export const openDatabase = (
     // The scheduler of the store waits for other processes, not this thread.
     connection.exec('pragma busy_timeout = 0; pragma temp_store = memory;');
     const database = databaseOn(connection);
-    checkOwner(database);
+    if (!isOwn(database)) {
+      // Before anything is written, and in the file itself, not in its log: file tools recognize a store by it.
+      connection.exec(
+        `pragma application_id = ${storeApplicationId}; pragma wal_checkpoint(truncate);`,
+      );
+    }
     const [{ journal_mode: mode } = {}] = connection.prepare('pragma journal_mode = wal').all([]);
     if (mode !== 'wal') throw new KnownFailure({ type: 'noSharedMemory' });
     // A sync of macOS alone leaves data in the cache of the disk. Other systems ignore the first of these.
@@ -45,17 +48,31 @@ export const openDatabase = (
   }
 };
 
+/**
+ * Creates the file if it does not exist. One that exists is not opened: to close it would release all locks of this process on it,
+ * also those of other stores (https://sqlite.org/howtocorrupt.html, 2.2).
+ */
+const createFile = (path: string): void => {
+  try {
+    closeSync(openSync(path, 'wx', 0o600));
+  } catch (error) {
+    if (fieldOf(error, 'code') !== 'EEXIST') throw error;
+  }
+};
+
 /** Names a file even after it was replaced by another one at the same path; undefined if it does not exist. */
 const identityOf = (path: string): string | undefined => {
   const found = statSync(path, { bigint: true, throwIfNoEntry: false });
   return found && `${found.dev} ${found.ino}`;
 };
 
-const checkOwner = (database: OpenDatabase): void => {
+/** Whether the database belongs to this package. Throws if it belongs to another program: it is neither empty nor ours. */
+const isOwn = (database: OpenDatabase): boolean => {
   const id = fieldOf(database.get('pragma application_id'), 'application_id');
-  if (id === applicationId) return;
+  if (id === storeApplicationId) return true;
   const isEmpty = database.get('select 1 from sqlite_schema limit 1') === undefined;
   if (id !== 0 || !isEmpty) throw new KnownFailure({ type: 'foreign' });
+  return false;
 };
 
 /** Creates the tables of parts that have none, once across processes, and checks the formats of the others. */
@@ -70,7 +87,6 @@ const makeTables = (database: OpenDatabase): void => {
       for (const statement of statements) database.run(statement);
       database.run('insert into formats (part, version) values (?, ?)', part, format);
     }
-    database.run(`pragma application_id = ${applicationId}`);
   });
 };
 

@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { lstat, mkdir, open, rename, rm } from 'node:fs/promises';
+import { link, lstat, mkdir, open, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join, sep } from 'node:path';
 import {
   type ApprovalRequest,
@@ -21,6 +21,7 @@ import {
   confineNewPath,
   isMissing,
   isThere,
+  refuseStore,
 } from './confined-path.js';
 import { explainFailure } from './explain-failure.js';
 import { readText } from './read-text.js';
@@ -299,7 +300,8 @@ const diffOf = async ({ place, before, after }: Change): Promise<string> => {
 // ---------------------------------------------------------------- files
 
 /** Replaces a file in one step: others see the old or the new content, and a link in its place is not followed. */
-const replaceFile = async ({ place: { real }, before, after }: Change): Promise<void> => {
+const replaceFile = async ({ place, before, after }: Change): Promise<void> => {
+  const { real, shown } = place;
   await makeDirectory(dirname(real));
   await anchored(dirname(real), async (directory) => {
     const target = join(directory, basename(real));
@@ -307,12 +309,27 @@ const replaceFile = async ({ place: { real }, before, after }: Change): Promise<
     try {
       const mode = before === undefined ? undefined : (await lstat(target)).mode & 0o777;
       await writeNew(temporary, after, mode);
-      await rename(temporary, target);
+      // A store may have been opened while the disk was busy.
+      await refuseStore(shown, real);
+      await (before === undefined ? putNew : rename)(temporary, target);
     } catch (error) {
       await rm(temporary, { force: true });
       throw error;
     }
   });
+};
+
+/** Moves a file to a name that nothing has, also if something gets it in the same moment. */
+const putNew = async (temporary: string, target: string): Promise<void> => {
+  try {
+    await link(temporary, target);
+  } catch (error) {
+    if (await isThere(target)) throw error;
+    // There are file systems without hard links.
+    await rename(temporary, target);
+    return;
+  }
+  await rm(temporary);
 };
 
 const writeNew = async (name: string, text: string, mode: number | undefined): Promise<void> => {

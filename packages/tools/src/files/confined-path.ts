@@ -2,6 +2,7 @@ import { lstat, readdir, realpath } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { storeMarker } from '@millrace/core/values';
 import { anchored } from './anchored.js';
+import { isBesideDatabase, isDatabase, isUnlisted, storeRefusal } from './store-database.js';
 
 /** A validated path. It is below the root, and so is its target. */
 export interface ConfinedPath {
@@ -37,7 +38,7 @@ export const confinePath = async (
   try {
     const real = await realpath(resolved);
     const shown = check(path, real, confinement);
-    if (await isInStore(real)) throw new Error(`'${path}' must not be used: ${ofStore}.`);
+    await refuseStore(path, real);
     return { real, shown };
   } catch (error) {
     const ancestor = await nearestAncestor(resolved, confinement.root);
@@ -46,11 +47,14 @@ export const confinePath = async (
   }
 };
 
-const ofStore = 'it belongs to a store of conversations';
+/** Throws an error if a file or directory, which need not exist, belongs to a store of this or another process. */
+export const refuseStore = async (path: string, real: string): Promise<void> => {
+  if ((await isDatabase(real)) || (await isInStore(real))) throw storeRefusal(path);
+};
 
-/** Whether a directory or file, or a directory above it, also above the root, belongs to a store of this or another process. */
+/** Also looks at the directories above it, also above the root. */
 const isInStore = async (real: string): Promise<boolean> => {
-  if (await isStore(real)) return true;
+  if ((await isStore(real)) || (await isBesideDatabase(real))) return true;
   const above = dirname(real);
   return above !== real && isInStore(above);
 };
@@ -79,6 +83,7 @@ export const confineNewPath = async (
     }
     const parent = await confineNewPath(dirname(path), confinement);
     const real = join(parent.real, basename(resolved));
+    if (await isBesideDatabase(real)) throw storeRefusal(path);
     return { real, shown: check(path, real, confinement) };
   }
 };
@@ -115,7 +120,7 @@ const check = (path: string, place: string, { root, isHidden }: Confinement): st
   }
   const shown = below.split(sep).join('/');
   if (isHidden(shown)) throw new Error(`'${path}' must not be used: it looks like a secret.`);
-  if (basename(place) === storeMarker) throw new Error(`'${path}' must not be used: ${ofStore}.`);
+  if (basename(place) === storeMarker) throw storeRefusal(path);
   return shown;
 };
 
@@ -127,12 +132,14 @@ export const namesIn = async (
   isHidden: (path: string) => boolean,
 ): Promise<readonly string[]> => {
   const entries = await anchored(real, (directory) => readdir(directory, { withFileTypes: true }));
-  const names = entries.map(async (entry) => {
-    if (isHidden(shown === '' ? entry.name : `${shown}/${entry.name}`)) return [];
-    if (!entry.isDirectory()) return [entry.name];
-    return (await isStore(join(real, entry.name))) ? [] : [`${entry.name}/`];
-  });
-  return (await Promise.all(names)).flat().sort();
+  const names: string[] = [];
+  for (const entry of entries) {
+    const place = join(real, entry.name);
+    if (isHidden(shown === '' ? entry.name : `${shown}/${entry.name}`)) continue;
+    const isOfStore = entry.isDirectory() ? isStore : isUnlisted;
+    if (!(await isOfStore(place))) names.push(entry.isDirectory() ? `${entry.name}/` : entry.name);
+  }
+  return names.sort();
 };
 
 /** Formats the list of a directory for a model. */

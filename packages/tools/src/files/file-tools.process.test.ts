@@ -1,8 +1,17 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync, renameSync, statSync, symlinkSync } from 'node:fs';
+import {
+  existsSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { chmod, link, mkdir, mkdtemp, realpath, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { createAgent, type Tool } from '@millrace/core';
 import { scriptedModel, text, toolCall, toolContract } from '@millrace/core/testing';
@@ -426,6 +435,16 @@ describe('T12: changes need approval', () => {
       diff: expect.stringMatching(/too large to compare[^]*b0\nb1\n/u),
     });
   });
+});
+
+it('write_file does not replace a file that was created while it was writing', async () => {
+  const written = run('write_file', { path: 'new.txt', content: 'x'.repeat(1_500_000) });
+  const failed = expect(written).rejects.toThrow("'new.txt' cannot be written.");
+  while (!readdirSync(root).some((name) => name.endsWith('.tmp'))) await setImmediate();
+  writeFileSync(join(root, 'new.txt'), 'of another program');
+  await failed;
+  expect(contentOf('new.txt')).toBe('of another program');
+  expect(readdirSync(root).filter((name) => name.endsWith('.tmp'))).toEqual([]);
 });
 
 describe('fileTools and the directories of stores', () => {

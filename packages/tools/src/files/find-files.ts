@@ -8,6 +8,7 @@ import { anchored } from './anchored.js';
 import { type ConfinedPath, type Confinement, confinePath, isStore } from './confined-path.js';
 import { explainFailure } from './explain-failure.js';
 import { readText } from './read-text.js';
+import { isUnlisted } from './store-database.js';
 
 const maxListed = 500;
 const maxMatches = 100;
@@ -233,8 +234,9 @@ async function* visible(
     const shown = above === '' ? entry.name : `${above}/${entry.name}`;
     if (entry.name === 'node_modules' || walk.isHidden(shown)) continue;
     const isDirectory = entry.isDirectory();
-    if (isDirectory && (await isStore(join(real, entry.name)))) continue;
-    if (isDirectory || entry.name.endsWith(walk.ending)) yield { shown, isDirectory };
+    if (!isDirectory && !entry.name.endsWith(walk.ending)) continue;
+    if (await (isDirectory ? isStore : isUnlisted)(join(real, entry.name))) continue;
+    yield { shown, isDirectory };
     if (!isDirectory || walk.depth <= 1) continue;
     const below = { real: join(real, entry.name), shown };
     const inside = await entriesIn(below.real).catch(() => []);

@@ -1,16 +1,16 @@
-import { constants } from 'node:fs';
-import { open } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { anchored } from './anchored.js';
+import { openUnlessDatabase, storeRefusal } from './store-database.js';
 
-/** Reads a UTF-8 text file, with its byte order mark. Throws an error if it is not a regular file, is too large, or is not text. */
+/** Reads a UTF-8 text file, with its byte order mark. Throws an error if it is not a regular file, is too large, is not text, or belongs to a store. */
 export const readText = async (
   real: string,
   { name, maxBytes, signal }: { name: string; maxBytes: number; signal: AbortSignal },
 ): Promise<string> => {
   const file = await anchored(dirname(real), (directory) =>
-    open(join(directory, basename(real)), flags),
+    openUnlessDatabase(join(directory, basename(real))),
   );
+  if (file === undefined) throw storeRefusal(name);
   try {
     const stats = await file.stat();
     if (!stats.isFile()) throw new Error(`'${name}' is not a regular file.`);
@@ -22,12 +22,6 @@ export const readText = async (
     await file.close();
   }
 };
-
-/**
- * Does not follow a link that has replaced the file meanwhile, nor wait for the other end of a pipe. Flags that a
- * system does not support are undefined, which has no effect here.
- */
-const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 const decode = (bytes: Uint8Array, name: string): string => {
   try {

@@ -1,7 +1,8 @@
 import type { Dirent } from 'node:fs';
-import { readdir, readFile, stat } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { extname, join, resolve } from 'node:path';
 import { storeMarker } from '@millrace/core/values';
+import { openUnlessDatabase } from '../files/store-database.js';
 import type { SearchDocument } from './document.js';
 
 /** Options of `markdownFiles`. */
@@ -21,7 +22,7 @@ export interface MarkdownFilesOptions {
 /**
  * Reads the Markdown files below a directory, for `searchDocuments({ load: markdownFiles('docs') })`.
  *
- * Paths are relative to the directory, in alphabetical order. It skips `node_modules`, `dist`, directories of stores and
+ * Paths are relative to the directory, in alphabetical order. It skips `node_modules`, `dist`, stores and
  * names that start with a dot, and does not follow symbolic links. Each call reads the files again.
  */
 export const markdownFiles = (
@@ -38,16 +39,24 @@ export const markdownFiles = (
     let files = 0;
     let bytes = 0;
     for await (const path of filesBelow(root, '', { extensions: new Set(extensions), exclude })) {
-      files += 1;
-      bytes += (await stat(join(root, path))).size;
-      if (files > maxFiles || bytes > maxBytes) {
-        const [most, option] =
-          files > maxFiles ? [`${maxFiles} files`, 'maxFiles'] : [`${maxBytes} bytes`, 'maxBytes'];
-        throw new Error(
-          `There are more than ${most} to search below ${directory}. Choose a smaller directory, or raise '${option}'.`,
-        );
+      const file = await openUnlessDatabase(join(root, path));
+      if (file === undefined) continue;
+      try {
+        files += 1;
+        bytes += (await file.stat()).size;
+        if (files > maxFiles || bytes > maxBytes) {
+          const [most, option] =
+            files > maxFiles
+              ? [`${maxFiles} files`, 'maxFiles']
+              : [`${maxBytes} bytes`, 'maxBytes'];
+          throw new Error(
+            `There are more than ${most} to search below ${directory}. Choose a smaller directory, or raise '${option}'.`,
+          );
+        }
+        yield { path, text: await file.readFile('utf8') };
+      } finally {
+        await file.close();
       }
-      yield { path, text: await readFile(join(root, path), 'utf8') };
     }
   };
 };
