@@ -14,6 +14,7 @@ import {
   type ThinkingTag,
 } from './formats.js';
 import { createScan, plainName, type ToolTable, type WrittenCall } from './read-calls.js';
+import { createUnwrapper } from '@millrace/core/values';
 import { createWriter } from './writer.js';
 
 export interface ReaderInit {
@@ -27,6 +28,8 @@ export interface ReaderInit {
   readonly emitCall: (call: WrittenCall, written: string) => void;
   /** Whether text that was emitted can be taken back. */
   readonly mayRetract: () => boolean;
+  /** Whether the text is what marks around a whole reply contained. */
+  readonly isWhole?: boolean;
 }
 
 export type Reader = ReturnType<typeof createReader>;
@@ -424,13 +427,24 @@ export const createReader = (init: ReaderInit) => {
     while (state());
     cursor.compact();
   };
+  const push = (piece: string): void => {
+    cursor.push(piece);
+    run();
+  };
+  const unwrapper =
+    init.isWhole === true || isOpened || formats.length === 0
+      ? undefined
+      : createUnwrapper({
+          push,
+          mayBeCall: (next) => callStart(next, init),
+          isCall: (whole) => isWholeCall(whole, init),
+          onQuoted: (whole) => init.emitCall({ problem: callInText }, whole),
+        });
   return {
-    push: (piece: string): void => {
-      cursor.push(piece);
-      run();
-    },
+    push: unwrapper?.push ?? push,
     /** Ends the reply. If it is not whole, a call that has begun is dropped. */
     end: (isWhole: boolean): void => {
+      unwrapper?.end();
       cursor.end();
       const isCalling = ![text, thought, afterCall, argumentsRest].includes(state);
       if (isWhole || !isCalling) run();
@@ -441,4 +455,32 @@ export const createReader = (init: ReaderInit) => {
       writer.end();
     },
   };
+};
+
+/** Whether the text starts with the mark of a call, or as a call without one. */
+const callStart = (text: string, { formats, tools }: ReaderInit): boolean | 'more' => {
+  if (bareName(text, tools) !== undefined) return true;
+  const lower = text.toLowerCase();
+  const opens = [...frames, ...formats].map(({ open }) => open.toLowerCase()).filter(Boolean);
+  const marks = ['<|start|>', '<|channel|>', 'to=', ...opens];
+  if (marks.some((mark) => lower.startsWith(mark))) return true;
+  return mayBeBare(text, tools) || marks.some((mark) => mark.startsWith(lower)) ? 'more' : false;
+};
+
+const isWholeCall = (text: string, init: ReaderInit): boolean => {
+  const calls: WrittenCall[] = [];
+  const kinds = new Set<string>();
+  const reader = createReader({
+    ...init,
+    isWhole: true,
+    emit: ({ type }) => kinds.add(type),
+    emitCall: (call) => calls.push(call),
+    mayRetract: () => false,
+  });
+  reader.push(text);
+  reader.end(true);
+  const areWhole = calls.every(
+    ({ name = '', problem }) => problem === undefined && init.tools.has(name),
+  );
+  return !kinds.has('text') && calls.length > 0 && areWhole;
 };

@@ -40,3 +40,4 @@ export {
   storeMarker,
 } from './store-marker.js';
 export { untrustedText } from './untrusted-text.js';
+export { createUnwrapper } from './unwrap.js';

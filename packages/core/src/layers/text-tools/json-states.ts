@@ -19,6 +19,7 @@ import {
   hasArguments,
   isCompletion,
   isNone,
+  mayBeFlag,
   readArguments,
   readCaptured,
   type ReadingContext,
@@ -328,6 +329,7 @@ const emittingCapture = (
 ): Capture => {
   let thought = '';
   let answer: string | undefined;
+  let hasBegun = false;
   let name: string | undefined;
 
   const isAnswer = (path: readonly string[]): boolean => {
@@ -348,12 +350,19 @@ const emittingCapture = (
         emitter.write('thinking', piece);
       };
     }
-    if (!isAnswer(path)) return undefined;
-    answer = '';
-    begin();
+    if (hasBegun || !isAnswer(path)) return undefined;
+    hasBegun = true;
+    let held = '';
     return (piece) => {
-      answer = `${answer ?? ''}${piece}`;
-      emitter.write('text', piece);
+      if (answer === undefined) {
+        held += piece;
+        // It may be a word that says that there is an answer, or none.
+        if (mayBeFlag(held)) return;
+        begin();
+      }
+      const text = answer === undefined ? held : piece;
+      answer = `${answer ?? ''}${text}`;
+      emitter.write('text', text);
     };
   };
   const closes = (path: readonly string[], text: string): void => {

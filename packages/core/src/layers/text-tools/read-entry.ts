@@ -64,17 +64,28 @@ const isOfType = (value: unknown, property: unknown): boolean => {
 };
 
 const readEntry = (entry: JsonRecord, needs: ReadingContext): Reading => {
-  const nested = valuesOf(entry, keys.name).find(isRecord);
+  const nested = valuesOf(entry, keys.name)
+    .filter((it) => !isEmptyValue(it))
+    .find(isRecord);
   const parts = nested === undefined ? [entry] : [entry, nested];
   const all = (list: readonly string[]): readonly unknown[] =>
     distinct(parts.flatMap((part) => valuesOf(part, list)));
 
-  const names = distinct(all(keys.name).filter((name) => !isRecord(name) && !isNone(name, needs)));
+  const names = distinct(
+    all(keys.name).filter(
+      (name) => (!isRecord(name) || isEmptyValue(name)) && !isNone(name, needs),
+    ),
+  );
   const [name, otherName] = names;
   const inputs = all(keys.input).filter((input) => input !== null && input !== '');
   const isFlagged = keys.name.some((key) => parts.some((part) => Object.hasOwn(part, key)));
-  const answers = all(keys.answer).filter(
-    (answer) => answer !== null && !(isFlagged && isFlag(answer)),
+  const beside: Beside = name !== undefined ? 'tool' : isFlagged ? 'none' : undefined;
+  const answers = distinct(
+    parts.flatMap((part) =>
+      keys.answer
+        .filter((key) => Object.hasOwn(part, key) && !isNoAnswer(key, part[key], beside))
+        .map((key) => part[key]),
+    ),
   );
   const thought = thoughtOf(all(keys.thought));
   const unknown = parts.flatMap((part) => Object.keys(part)).filter((key) => !isKnownKey(key));
@@ -108,10 +119,33 @@ const readEntry = (entry: JsonRecord, needs: ReadingContext): Reading => {
   };
 };
 
-/** Beside the name of a tool, or beside null for none, some models say with it whether there is an answer. */
-const isFlag = (answer: unknown): boolean =>
-  typeof answer === 'boolean' ||
-  (typeof answer === 'string' && /^\s*(?:true|false)\s*$/i.test(answer));
+/** The company of an answer: a tool, or a key without a tool. */
+type Beside = 'tool' | 'none' | undefined;
+
+/**
+ * Whether a value says that there is an answer, or none, instead of being one. Beside a tool, any word for that counts;
+ * beside none, only what hardly is an answer.
+ */
+const isNoAnswer = (key: string, answer: unknown, beside: Beside): boolean => {
+  if (answer === null || isEmptyValue(answer)) return true;
+  const isOfFlag = key === 'final_answer';
+  if (typeof answer === 'boolean') return isOfFlag || beside !== undefined;
+  if (answer === 0 || answer === 1) return beside === 'tool' || (isOfFlag && beside === 'none');
+  if (typeof answer !== 'string' || beside === undefined) return false;
+  const word = answer.trim().toLowerCase();
+  return flagWords.includes(word) || (beside === 'tool' && ['yes', 'no', '0', '1'].includes(word));
+};
+
+const isEmptyValue = (value: unknown): boolean =>
+  typeof value === 'object' && value !== null && Object.keys(value).length === 0;
+
+const flagWords: readonly string[] = ['true', 'false', 'none', 'null', 'nil', 'undefined', 'n/a'];
+
+/** Whether text may become a word that is no answer. */
+export const mayBeFlag = (text: string): boolean => {
+  const word = text.trim().toLowerCase();
+  return [...flagWords, 'yes', 'no', '0', '1'].some((it) => it.startsWith(word));
+};
 
 const answered = (
   thoughtOnly: Reading,
@@ -120,12 +154,12 @@ const answered = (
   hasUnknown: boolean,
 ): Reading => {
   const [answer] = answers;
-  const isBare = inputs.every((input) => isRecord(input) && Object.keys(input).length === 0);
+  const isBare = inputs.every((input) => isEmptyValue(input) || isNone(input, noTools));
   if (answer !== undefined && !isBare) {
     return unreadable('It has both arguments and an answer.');
   }
   if (answer !== undefined) {
-    return { ...thoughtOnly, answer: textOf(answer), ...(hasUnknown ? { isData: true } : {}) };
+    return { ...thoughtOnly, answer: readable(answer), ...(hasUnknown ? { isData: true } : {}) };
   }
   if (thoughtOnly.thought !== undefined && isBare && !hasUnknown) return thoughtOnly;
   return {
@@ -158,8 +192,37 @@ const completed = (input: unknown, { outputSchema }: ReadingContext): Reading =>
   const answers = distinct(valuesOf(input, keys.answer));
   const isWhole =
     answers.length === 1 && Object.keys(input).every((key) => isOneOf(keys.answer, key));
-  return { ...emptyReading, answer: isWhole ? textOf(answers[0]) : textOf(input) };
+  if (outputSchema !== undefined) {
+    return { ...emptyReading, answer: textOf(isWhole ? answers[0] : input) };
+  }
+  return { ...emptyReading, answer: readable(isWhole ? answers[0] : input) };
 };
+
+/** The text within an answer that is an object with one text, or a list of texts; otherwise, its JSON. */
+const readable = (answer: unknown, depth = 0): string => {
+  if (Array.isArray(answer)) {
+    const items: readonly unknown[] = answer;
+    const texts = items.map((item) => textPart(item));
+    return texts.every((text) => text !== undefined) ? texts.join('\n') : textOf(answer);
+  }
+  if (!isRecord(answer) || depth === 3) return textOf(answer);
+  const [key, other] = Object.keys(answer).filter(
+    (it) => !(it === 'type' && answer[it] === 'text'),
+  );
+  return key !== undefined && other === undefined && textKeys.includes(key)
+    ? readable(answer[key], depth + 1)
+    : textOf(answer);
+};
+
+const textPart = (item: unknown): string | undefined => {
+  const text = isRecord(item) && item['type'] === 'text' ? item['text'] : item;
+  return typeof text === 'string' ? text : undefined;
+};
+
+const textKeys: readonly string[] = [
+  ...['final_answer', 'answer', 'text', 'content', 'message', 'response', 'result', 'output'],
+  'value',
+];
 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : toExactJson(value));
 
@@ -170,7 +233,14 @@ const thoughtOf = (thoughts: readonly unknown[]): string | undefined => {
 
 export const isNone = (name: unknown, { tools }: Pick<ReadingContext, 'tools'>): boolean =>
   name === null ||
-  (typeof name === 'string' && !tools.has(name) && /^\s*(?:none|null)?\s*$/i.test(name));
+  name === false ||
+  name === 0 ||
+  isEmptyValue(name) ||
+  (typeof name === 'string' &&
+    !tools.has(name) &&
+    /^\s*(?:none|null|nil|undefined|n\/a|false|no[ _]?tool)?\s*$/i.test(name));
+
+const noTools: Pick<ReadingContext, 'tools'> = { tools: new Map() };
 
 const nameOf = (name: unknown): string | undefined => (typeof name === 'string' ? name : undefined);
 
@@ -185,7 +255,8 @@ type InputReading =
   | { readonly problem: string };
 
 const readInput = (value: unknown, tool: ToolDeclaration | undefined): InputReading => {
-  if (value === undefined || value === null) return { input: {}, repairs: [] };
+  if (value === undefined || value === null || isEmptyValue(value))
+    return { input: {}, repairs: [] };
   if (isRecord(value)) return { input: value, repairs: [] };
   if (typeof value === 'string') return readText(value, tool);
   return { problem: 'The arguments must be a JSON object.' };

@@ -8,12 +8,11 @@ import {
   actionInText,
   createParseResult,
   type ParseResult,
-  resetToThought,
   hasToolCall,
   emptyReading,
 } from './parse-result.js';
 import { createJsonStates } from './json-states.js';
-import type { Label, Mark, Tag } from './scanner.js';
+import type { Label, LabelWords, Mark, Tag } from './scanner.js';
 import {
   lookAhead,
   jsonAt,
@@ -23,9 +22,11 @@ import {
   repeatedLabel,
   tagAt,
 } from './scanner.js';
+import { createUnwrapper } from '../../values/unwrap.js';
 import { createCursor, createEnding, takeRun } from './cursor.js';
-import { toolTable } from './read-entry.js';
+import { type ToolTable, toolTable } from './read-entry.js';
 import { createOutputChannel } from './output-channel.js';
+import { createThoughtStates } from './thought-states.js';
 
 export interface ReaderInit {
   readonly dialect: Pick<Dialect, 'labels' | 'words' | 'bareJson' | 'isList' | 'completions'>;
@@ -33,6 +34,8 @@ export interface ReaderInit {
   readonly mayAct: boolean;
   /** Whether only tagged thoughts are separated from the answer, as the conversation has no tools. */
   readonly isPlain?: boolean;
+  /** Whether the text is what marks around a whole reply contained. */
+  readonly isWhole?: boolean;
   readonly outputSchema?: JsonSchema | undefined;
   readonly emit: (chunk: ModelChunk) => void;
   readonly mayRetract: () => boolean;
@@ -46,6 +49,7 @@ export const createReader = ({
   outputSchema,
   mayAct,
   isPlain = false,
+  isWhole = false,
   emit,
   mayRetract,
 }: ReaderInit) => {
@@ -241,11 +245,11 @@ export const createReader = ({
     return undefined;
   };
 
-  const bareJson = (offset: number, fence: string | undefined, isWhole = true): Found => {
+  const bareJson = (offset: number, fence: string | undefined, isWholeFence = true): Found => {
     const text = cursor.peek(maxPeek, offset);
     if (text === '') return undefined;
     const isFirst = output.isAtStart;
-    if (dialect.bareJson === 'whole' && isFirst && isWhole) {
+    if (dialect.bareJson === 'whole' && isFirst && isWholeFence) {
       if (/^\[\s*$/.test(text) && text.length < maxPeek && !cursor.isEnd) return 'more';
       if (/^(?:\{|\[\s*[{\]])/.test(text)) return captureAt(offset, 'own', fence);
     }
@@ -305,15 +309,31 @@ export const createReader = ({
     while (!isOver && parser.state());
   };
   let hasStarted = false;
+  const read = (text: string): void => {
+    cursor.push(text);
+    run();
+  };
+  const unwrapper =
+    isWhole || isPlain || tools.length === 0
+      ? undefined
+      : createUnwrapper({
+          push: read,
+          mayBeCall: (text) => callStart(text, words, parser.needs.tools),
+          isCall: (text) => isWholeCall(text, { dialect, tools, outputSchema, mayAct }),
+          onQuoted: () => {
+            result.conflict ??= actionInText;
+          },
+        });
+  const push = unwrapper?.push ?? read;
   return {
     push: (piece: string) => {
       if (isOver || ending.isOver || piece === '') return;
-      cursor.push(ending.push(hasStarted ? piece : piece.replace(/^\uFEFF/, '')));
+      push(ending.push(hasStarted ? piece : piece.replace(/^\uFEFF/, '')));
       hasStarted = true;
-      run();
     },
     end: (): ParseResult => {
-      if (!isOver) cursor.push(ending.end());
+      if (!isOver) push(ending.end());
+      unwrapper?.end();
       cursor.end();
       run();
       output.end();
@@ -324,78 +344,37 @@ export const createReader = ({
       return isOver ? 'observation' : ending.isOver ? 'turn' : undefined;
     },
     get unread() {
-      return cursor.left + ending.held;
+      return cursor.left + ending.held + (unwrapper?.held ?? 0);
     },
   };
 };
 
-const createThoughtStates = (parser: ParserState) => {
-  const { result, cursor, output } = parser;
-  let hasTag = false;
-
-  const begin = ({ length }: Mark<Tag>): Found => {
-    if (!cursor.isLineStart) return undefined;
-    hasTag = true;
-    cursor.take(length);
-    output.emitHeldAsThought();
-    output.emitter.close();
-    parser.state = thinking;
-    return 'found';
-  };
-  /** The end of a thought without a start tag: all text before it was a thought. Within a line, it does not count. */
-  const end = ({ length }: Mark<Tag>): Found => {
-    const after = cursor.peek(maxPeek, length);
-    if (!cursor.isLineStart && !after.includes('\n')) {
-      if (after.trim() !== '') return undefined;
-      if (after.length < maxPeek && !cursor.isEnd) return 'more';
-    }
-    if (!cursor.isLineStart && !/^[ \t\r]*(?:\n|$)/.test(after)) return undefined;
-    cursor.take(length);
-    if (hasTag) endThought();
-    else endAll();
-    return 'found';
-  };
-  /** The same after an answer, which was a draft if more text follows. */
-  const endDraft = ({ length }: Mark<Tag>): Found => {
-    if (hasTag) return undefined;
-    const after = cursor.peek(maxPeek, length);
-    if (after.trim() === '' && after.length < maxPeek) {
-      if (!cursor.isEnd) return 'more';
-      cursor.take(length);
-      return 'found';
-    }
-    if (!/^[ \t\r]*\n/.test(after)) return undefined;
-    cursor.take(length);
-    endAll();
-    return 'found';
-  };
-  const endAll = (): void => {
-    output.switchTo('undecided');
-    output.retract();
-    resetToThought(result);
-    parser.followsEmbedded = false;
-    cursor.isLineStart = true;
-  };
-  const endThought = (): void => {
-    output.emitHeldAsThought();
-    output.emitter.close();
-    if (output.channel === 'thought' && result.answer === undefined && !hasToolCall(result)) {
-      output.switchTo('undecided');
-    }
-    cursor.isLineStart = true;
-  };
-  const thinking: State = () => {
-    if (cursor.left === 0) return false;
-    const tag = tagAt(cursor.peek(maxPeek), cursor.isEnd);
-    if (tag === 'more') return false;
-    if (tag?.type === 'unthink') {
-      cursor.take(tag.length);
-      endThought();
-      parser.toProse();
-      return true;
-    }
-    output.emitter.write('thinking', cursor.take(cursor.lengthUntil(/</g, 1)));
+/** Whether the text starts as an action does. */
+const callStart = (text: string, words: LabelWords, tools: ToolTable): boolean | 'more' => {
+  const looks = [labelAt(text, words, false), jsonAt(text, false), tagAt(text, false)];
+  const isCall = looks.some((found) => found !== undefined && found !== 'more');
+  if (isCall || /^\{\s*\\"/.test(text)) return true;
+  const names = [...tools.keys()];
+  if (names.some((name) => text.startsWith(name) && /^\s*[([{]/.test(text.slice(name.length)))) {
     return true;
-  };
-  return { begin, end, endDraft };
+  }
+  const mayBeName = names.some((name) => name.startsWith(text) || text.trimEnd() === name);
+  return looks.includes('more') || mayBeName || /^\{\s*\\?$/.test(text) ? 'more' : false;
+};
+
+const isWholeCall = (text: string, init: Omit<ReaderInit, 'emit' | 'mayRetract'>): boolean => {
+  const reader = createReader({
+    ...init,
+    isWhole: true,
+    emit: () => undefined,
+    mayRetract: () => false,
+  });
+  reader.push(text);
+  const { calls, fault, conflict, answer, prose } = reader.end();
+  if (fault !== undefined || conflict !== undefined || prose.join('').trim() !== '') return false;
+  const names = new Set(init.tools.map(({ name }) => name));
+  if (calls.length === 0) return answer !== undefined;
+  // The call must be the last part.
+  const isEnd = /[}\])>]$/.test(text.trim()) || [...names].some((it) => text.trim().endsWith(it));
+  return isEnd && answer === undefined && calls.every(({ name }) => names.has(name));
 };
