@@ -42,6 +42,13 @@ describe('S6: a decision on a tool call of a stored call', () => {
     [false, { approved: false, reason: 'Other.' }, false],
     [false, true, 'it was refused'],
     [{ approved: true, input }, { approved: true, input }, false],
+    [{ approved: true, input }, true, 'approved with the input {"euros":2}'],
+    [{ approved: true, input }, { approved: true }, 'approved with the input {"euros":2}'],
+    [{ approved: true, input }, { approved: true, input: { euros: 1 } }, '{"euros":2}'],
+    [{ approved: true, input }, false, '{"euros":2}'],
+    [{ approved: true, input: { euros: 1 } }, true, false],
+    [{ approved: false, reason: 'No.' }, { approved: false, reason: 'Other.' }, false],
+    [{ approved: false, reason: 'No.' }, { approved: true, input }, 'it was refused'],
     [{ approved: true, input }, { approved: true, input: { euros: 3 } }, '{"euros":2}'],
   ])('after %j, %j: %j', async (first, second, outcome) => {
     for (const isBelow of [false, true]) {

@@ -1,5 +1,6 @@
 import { isMillraceError, MillraceError } from '@millrace/core';
-import { isSameInput, isSameJson } from '@millrace/core/values';
+import { isSameDecision } from '@millrace/core/journal';
+import { isSameInput } from '@millrace/core/values';
 import type { RecordedDecision } from '../chat/past.js';
 import type { ReadVerdict } from './read-verdict.js';
 
@@ -26,11 +27,10 @@ const outcomeOf = ({ approved, input }: Counting): string => {
 export const contradicts = (error: unknown, verdict: ReadVerdict): boolean | undefined => {
   if (!isMillraceError(error) || !countingOf.has(error)) return undefined;
   const counting = countingOf.get(error);
-  return counting?.approved !== verdict.approved || !isSameEdit(counting, verdict);
+  if (counting === undefined) return true;
+  const { approved, input = null } = counting;
+  return !isSameDecision({ approved, input, shown: [null] }, verdict);
 };
-
-const isSameEdit = (one: Counting, { approved, input }: ReadVerdict): boolean =>
-  !approved || isSameJson(one.input ?? null, input ?? null);
 
 /** Throws if a verdict contradicts the decision on its question, or, if that was never decided, the last one on its tool call. */
 export const checkAgainst = (
@@ -42,10 +42,9 @@ export const checkAgainst = (
   const counting = own ?? Array.from(decisions.values()).at(-1);
   if (counting === undefined) return;
   const { approved, toolCall, shown } = counting;
-  const input = verdict.input ?? own?.shown.input;
-  const isSame =
-    approved === verdict.approved && (!approved || isSameJson(input ?? null, toolCall.input));
-  if (isSame) return;
+  // What another question has shown is not what this verdict approves.
+  const asked = [own?.shown.input ?? null];
+  if (isSameDecision({ approved, input: toolCall.input, shown: asked }, verdict)) return;
   throw alreadyDecided(
     isSameInput(shown, toolCall) ? { approved } : { approved, input: toolCall.input },
   );
