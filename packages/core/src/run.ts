@@ -14,6 +14,7 @@ import {
   freezeMessage,
   type Message,
   type Suspension,
+  textBlock,
   type ToolMessage,
   type ToolResultBlock,
   toolCallsOf,
@@ -260,6 +261,61 @@ export const unpaired = (messages: readonly Message[]): string | undefined => {
     ? undefined
     : `a tool call without exactly one result, or a result without its tool call (at the message '${fault.id}')`;
 };
+
+export const strictness = cell('call', () => ({ isStrict: false }));
+
+/** A history in which each tool call has its result, with a `warning` if some had none; an error if it is strict. */
+export const repaired = (
+  history: readonly Message[],
+  { report }: Reporter,
+  { local }: { readonly local: Locals },
+): readonly Message[] => {
+  const fault = unpaired(history);
+  if (fault === undefined) return history;
+  if (local(strictness).isStrict) {
+    throw new MillraceError(
+      'memory',
+      `The history contains ${fault}. Without strictHistory(), Millrace repairs it.`,
+    );
+  }
+  const message = `The history contains ${fault}. Tool calls without a result got an error result.`;
+  report(0, { type: 'warning', message });
+  return paired(history);
+};
+
+interface Reporter {
+  readonly report: (iteration: number, event: Warning) => void;
+}
+
+interface Warning {
+  readonly type: 'warning';
+  readonly message: string;
+}
+
+/** Pairs each tool call with exactly one result: adds error results, and drops results without a tool call. */
+export const paired = (messages: readonly Message[]): readonly Message[] =>
+  messages.flatMap((message, index): readonly Message[] => {
+    if (message.role === 'tool') return [];
+    const uses = message.role === 'assistant' ? toolCallsOf(message) : [];
+    if (uses.length === 0) return [message];
+    const after = messages.slice(index + 1);
+    const end = after.findIndex(({ role }) => role !== 'tool');
+    const answers = after
+      .slice(0, end === -1 ? undefined : end)
+      .filter((answer): answer is ToolMessage => answer.role === 'tool');
+    const results = answers.flatMap(({ content }) => content);
+    const content = uses.map(
+      ({ id }) => results.find((it) => it.toolCallId === id) ?? noResult(id),
+    );
+    return [message, { id: answers[0]?.id ?? `${message.id}/results`, role: 'tool', content }];
+  });
+
+const noResult = (toolCallId: string): ToolResultBlock => ({
+  type: 'tool_result',
+  toolCallId,
+  content: [textBlock('No result: the call ended first. The tool may have run.')],
+  isError: true,
+});
 
 /** Throws if tool calls and results are not paired. */
 export const assertPaired = (messages: readonly Message[]): void => {

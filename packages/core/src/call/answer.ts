@@ -23,7 +23,7 @@ import { createToolContext } from '../seams/tool-context.js';
 import { contextMessages, type Injected, systemPrompt, textFound } from '../models/prompt.js';
 import type { Call } from '../seams/call.js';
 import type { EndedRun, Run } from '../run.js';
-import { end, hasEnded, open, outcome, progress } from '../run.js';
+import { end, hasEnded, open, outcome, progress, repaired } from '../run.js';
 import {
   hasFields,
   isArrayOf,
@@ -275,7 +275,7 @@ export const opening: Layer = trusted({
     const nothing = (willRun: boolean): Conversation => {
       const awaited = willRun ? splitInput(call.input).results?.content[0] : undefined;
       if (awaited !== undefined) throw notAwaited(awaited.toolCallId, []);
-      return { history: [], late: call.late };
+      return { history: repaired(call.history, context.hooks, context), late: call.late };
     };
     return opened$(call, context, nothing, next);
   },

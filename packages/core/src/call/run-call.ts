@@ -27,14 +27,8 @@ import { type CallContext, randomId } from '../seams/call-context.js';
 import { discard } from '../phases/message-builder.js';
 import { isFatal, MillraceError, toMillraceError } from '../values/errors.js';
 import type { AgentEvent, Listener } from '../events.js';
-import {
-  type AssistantMessage,
-  frozen,
-  isContentBlock,
-  type Message,
-  answerTextOf,
-} from '../values/message.js';
-import { type Input, readInput } from '../seams/input.js';
+import { type AssistantMessage, frozen, isContentBlock, answerTextOf } from '../values/message.js';
+import { type Input, readAsked } from '../seams/input.js';
 import {
   type Answer,
   answerThrough,
@@ -201,11 +195,11 @@ const seen$ = <Seen>(
 const answered$ = (setup: CallSetup, context: CallContext): Observable<Reply> =>
   made$(() => {
     const { call, layers, local, scheduler } = context;
-    const input = readInput(setup.input, call);
-    local(outcome).input = input;
+    const asked = readAsked(setup.input, call);
+    local(outcome).input = asked.input;
     local(instructionsOf).own = setup.instructions;
     const answer = answerThrough(layers, context, setup.answer(context));
-    return answer(callOf(setup, input, scheduler.now()));
+    return answer(callOf(setup, asked, scheduler.now()));
   });
 
 const complete = (reply: Reply, context: CallContext): void => {
@@ -227,11 +221,11 @@ const withText = (reply: Reply): Reply => {
 
 const callOf = (
   { model, toolkit, options }: CallSetup,
-  input: readonly Message[],
+  asked: Pick<Call, 'history' | 'input'>,
   createdAt: number,
 ): Call => ({
+  ...asked,
   status: 'prepared',
-  input,
   model,
   toolkit,
   pinned: [],
@@ -239,7 +233,6 @@ const callOf = (
   options: preparedOptions(options),
   output: undefined,
   memory: noMemory,
-  history: [],
   late: [],
   instructions: undefined,
   createdAt,

@@ -19,6 +19,7 @@ import {
 } from 'rxjs';
 import { failAs } from '../flow/contained.js';
 import { messageOf, MillraceError } from '../values/errors.js';
+import { isEarlier } from '../seams/input.js';
 import { isRecord } from '../values/json.js';
 import { textOf } from '../values/message.js';
 import { type CallRecord, callStep, type ForkOrigin, readCallRecord } from './call-record.js';
@@ -84,7 +85,12 @@ export const summaryOf = (call: StoredCall, beginning: StoredRecord | undefined)
       ...endOf(call),
       agent,
       ...(sessionId === undefined ? {} : { sessionId }),
-      question: shortText(input.map(textOf).join(' ')),
+      question: shortText(
+        input
+          .filter((it) => !isEarlier(it))
+          .map(textOf)
+          .join(' '),
+      ),
       ...(forkedFrom === undefined ? {} : { forkedFrom }),
     });
   } catch (error) {

@@ -1,6 +1,7 @@
 import { randomId } from '../seams/call-context.js';
 import { MillraceError, misuse, toMillraceError } from '../values/errors.js';
 import { frozen, textBlock } from '../values/message.js';
+import { isEarlier } from '../seams/input.js';
 import { isRecord } from '../values/json.js';
 import type { CallRecord, ForkPoint } from './call-record.js';
 import { callStep, isCallRecord, nearestSteps, queueStep } from './call-record.js';
@@ -213,12 +214,14 @@ export const otherAnswer = (text: string): StepEdit =>
       : undefined,
   );
 
-/** Replaces the first text of the input (`call`). Fork before `prepare` or `open`, for interceptors and memory to see it. */
+/** Replaces the first text of the question (`call`). Fork before `prepare` or `open`, for interceptors and memory to see it. */
 export const otherQuestion = (text: string): StepEdit =>
   ofKinds(['call', 'prepare'], ({ value }) => {
     if (!isRecord(value) || !Array.isArray(value['input'])) return undefined;
     const input: readonly unknown[] = value['input'];
-    const at = input.findIndex((message) => isRecord(message) && message['role'] === 'user');
+    const at = input.findIndex(
+      (message) => isRecord(message) && message['role'] === 'user' && !isEarlier(message),
+    );
     return {
       ...value,
       input: input.map((message, index) =>

@@ -334,6 +334,8 @@ const carrying = (
       context.local(givenHistory).messages = messages;
       return next({
         ...call,
+        // It has the messages before the question.
+        ...(isNew && { history: [] }),
         late: isNew && call.memory !== noMemory ? messages : [],
         // Results that the forked call took are in its history.
         ...(isNew &&
@@ -392,7 +394,7 @@ const recordedAnswer = (
       tap(() => (local(outcome).input = undefined)),
     );
   return (call) =>
-    noted$(local(outcome).input ?? call.input).pipe(
+    noted$([...call.history, ...(local(outcome).input ?? call.input)]).pipe(
       thenMap(() => recall$()?.pipe(defaultIfEmpty(undefined))),
       thenMap(() => {
         if (isOutermost && hasEnded) return ended$();

@@ -6,6 +6,7 @@ import { contained } from '../flow/contained.js';
 import { usesIn } from '../memories/suspend.js';
 import type { ToolChoice } from '../models/model.js';
 import { type Call, hideTools, isOpen, questionOf } from '../seams/call.js';
+import { isEarlier } from '../seams/input.js';
 import type { Layer } from '../seams/layer.js';
 import { cell, waited$ } from '../step.js';
 import type { Toolkit, ToolkitCell } from '../tools/toolkit.js';
@@ -81,7 +82,9 @@ const pinnedBy = (
 ): readonly string[] => {
   const uses = usesIn(history);
   const resumed = late.flatMap((message) =>
-    message.role === 'tool' ? message.content.map((it) => uses.get(it.toolCallId)?.name) : [],
+    message.role === 'tool' && !isEarlier(message)
+      ? message.content.map((it) => uses.get(it.toolCallId)?.name)
+      : [],
   );
   return [...pinned, ...always, ...resumed.filter((name) => name !== undefined)];
 };

@@ -26,27 +26,31 @@ import {
   misuse,
   toMillraceError,
 } from '../values/errors.js';
-import type { Hooks } from '../seams/hooks.js';
-import { type GivenMessage, type InputMessage, readHistory, withBlocks } from '../seams/input.js';
+import {
+  type GivenMessage,
+  type InputMessage,
+  isEarlier,
+  readHistory,
+  withBlocks,
+} from '../seams/input.js';
 import { type Layer, type LayerContext, trusted, type Use } from '../seams/layer.js';
 import { appended$, loadAt$, type Memory, noMemory } from '../values/memory.js';
 import type { Place } from '../values/message-tree.js';
 import { defined } from '../values/options.js';
-import type { Message, ToolMessage, ToolResultBlock, ToolCallBlock } from '../values/message.js';
+import type { Message, ToolMessage } from '../values/message.js';
 import { freezeMessage, textOf } from '../values/message.js';
-import { cutObservation, rejectedResult } from '../values/tool-output.js';
+import { cutObservation } from '../values/tool-output.js';
 import { suspensionsOf } from '../phases/acting.js';
 import { remember$ } from '../phases/remember.js';
-import { failed$, outcome, progress } from '../run.js';
+import { failed$, outcome, paired, progress, repaired } from '../run.js';
 import { cancellationOf, goneOn, isCancellation, type OnSuspended } from './cancel-suspended.js';
-import { paired, repaired } from './repair.js';
 import { isMessage, isToolResult } from '../values/shape.js';
 import { cell, recorded } from '../step.js';
 import {
   assertResumes,
+  brought$,
   continueBelow,
   remembering,
-  usesIn,
   waitingTools,
   withResults,
 } from './suspend.js';
@@ -191,7 +195,10 @@ const kept$ = (
     ]);
     const lacking = [...messages.slice(stored), ...begun];
     // Results for suspended tools can be passed again. What the message has cancelled stays so, as the message stays.
-    const place = { iteration: hooks.iteration(), late: late.filter(isCancellation) };
+    const place = {
+      iteration: hooks.iteration(),
+      late: late.filter((it) => isCancellation(it) || isEarlier(it)),
+    };
     return remember$({ memory, hooks }, place, paired(lacking), true);
   });
 
@@ -214,16 +221,33 @@ const earlier$ = (
       const asked = asks === undefined ? -1 : loaded.findIndex(isAsked);
       const earlier = asked === -1 ? loaded : loaded.slice(0, asked);
       const own = willRun ? input : splitInput(input).input;
-      const history = repaired(usable(earlier, own, context.call), context.hooks, context);
-      if (!willRun) return of({ history, late, ...after });
+      const past = repaired(usable(earlier, own, context.call), context.hooks, context);
+      // A call that is made again finds what it brought.
+      const brought = asked === -1 ? broughtBy(call, past, context) : [];
+      const history = [...past, ...brought];
+      const added = memory === noMemory ? late : [...late, ...brought];
+      if (!willRun) return of({ history, late: added, ...after });
       return settled$({ history, ...after }, call, context).pipe(
         map((settled) => ({
           history: settled.length === 0 ? history : withResults([...history, ...settled]),
-          late: [...late, ...settled],
+          late: [...added, ...settled],
           ...after,
         })),
       );
     }),
+  );
+};
+
+/** The messages before the question, under ids that the conversation does not have. */
+const broughtBy = (
+  { history, memory }: Call,
+  { length }: readonly Message[],
+  context: Pick<LayerContext, 'call' | 'hooks' | 'local'>,
+): readonly Message[] => {
+  const idOf = (index: number): string =>
+    memory === noMemory ? `${length + index}` : `${context.call.callId}/${index}`;
+  return repaired(history, context.hooks, context).map((message, index) =>
+    freezeMessage({ ...message, id: `history/${idOf(index)}` }),
   );
 };
 
@@ -313,38 +337,6 @@ const usable = (
     );
   }
   return history;
-};
-
-/** Runs results for suspended tools through the interceptors of `postActing`, like immediate ones. */
-const brought$ = (
-  hooks: Hooks,
-  history: readonly Message[],
-  results: ToolMessage,
-): Observable<ToolMessage> => {
-  const uses = usesIn(history);
-  return from(results.content).pipe(
-    concatMap((result) => {
-      const toolCall = uses.get(result.toolCallId);
-      return toolCall === undefined ? [result] : after$(hooks, toolCall, result);
-    }),
-    toArray(),
-    map((content) => ({ ...results, content })),
-  );
-};
-
-const after$ = (
-  hooks: Hooks,
-  toolCall: ToolCallBlock,
-  result: ToolResultBlock,
-): Observable<ToolResultBlock> => {
-  const after = { type: 'postActing', toolCall, result, ms: 0 } as const;
-  return hooks.emit$(0, after, (event) => {
-    const own = defined({ cancelled: result.cancelled });
-    if (event !== undefined) return { ...event.result, toolCallId: toolCall.id, ...own };
-    const rejected = { ...rejectedResult(toolCall.id), ...own };
-    hooks.report(0, { ...after, result: rejected });
-    return rejected;
-  });
 };
 
 interface HistoryLayer extends Layer {

@@ -1,4 +1,4 @@
-import { from, map, mergeMap, toArray } from 'rxjs';
+import { concatMap, from, map, mergeMap, type Observable, toArray } from 'rxjs';
 import { firstPhase, notAwaited } from '../call/answer.js';
 import { assistantMessage } from '../phases/limit.js';
 import { suspensionsOf } from '../phases/acting.js';
@@ -6,6 +6,7 @@ import { runTool$ } from '../phases/tool-call.js';
 import { end, type OpenRun, type Run, spend } from '../run.js';
 import type { Call } from '../seams/call.js';
 import type { Context } from '../seams/context.js';
+import type { Hooks } from '../seams/hooks.js';
 import { type Layer, type LayerContext, trusted } from '../seams/layer.js';
 import { phase } from '../seams/phase.js';
 import { cell, recorded } from '../step.js';
@@ -27,7 +28,13 @@ import {
   textOf,
   toolCallsOf,
 } from '../values/message.js';
-import { suspendedOutput, type ToolOutput, toOutput, toToolRun } from '../values/tool-output.js';
+import {
+  rejectedResult,
+  suspendedOutput,
+  type ToolOutput,
+  toOutput,
+  toToolRun,
+} from '../values/tool-output.js';
 
 const source: Rule = [
   (value) => value === 'client' || value === 'program',
@@ -221,6 +228,38 @@ export const waitingIn = ({ messages }: Run, call: CallInfo): readonly Suspensio
 /** The id of a suspended tool call in its root call. */
 export const suspensionId = ({ callId, rootId }: CallInfo, toolCallId: string): string =>
   `${callId.startsWith(`${rootId}/`) ? callId.slice(rootId.length + 1) : callId}/${toolCallId}`;
+
+/** Runs results for suspended tools through the interceptors of `postActing`, like immediate ones. */
+export const brought$ = (
+  hooks: Hooks,
+  history: readonly Message[],
+  results: ToolMessage,
+): Observable<ToolMessage> => {
+  const uses = usesIn(history);
+  return from(results.content).pipe(
+    concatMap((result) => {
+      const toolCall = uses.get(result.toolCallId);
+      return toolCall === undefined ? [result] : settledBy$(hooks, toolCall, result);
+    }),
+    toArray(),
+    map((content) => ({ ...results, content })),
+  );
+};
+
+const settledBy$ = (
+  hooks: Hooks,
+  toolCall: ToolCallBlock,
+  result: ToolResultBlock,
+): Observable<ToolResultBlock> => {
+  const after = { type: 'postActing', toolCall, result, ms: 0 } as const;
+  return hooks.emit$(0, after, (event) => {
+    const own = defined({ cancelled: result.cancelled });
+    if (event !== undefined) return { ...event.result, toolCallId: toolCall.id, ...own };
+    const rejected = { ...rejectedResult(toolCall.id), ...own };
+    hooks.report(0, { ...after, result: rejected });
+    return rejected;
+  });
+};
 
 /** Throws if results are unexpected, repeated or missing, or if a client brings one that it may not. */
 export const assertResumes = (

@@ -36,7 +36,7 @@ export interface Call {
   readonly output: AnswerForm | undefined;
   /** The memory of the call's messages. */
   readonly memory: Memory;
-  /** The earlier conversation, including results that arrived since. */
+  /** The earlier conversation, including results that arrived since. Before the call opens: the messages of the caller before the input. */
   readonly history: readonly Message[];
   /** In a memory with branches: the id of the last stored message of the history. New messages come after it. */
   readonly after?: string | null;
@@ -100,10 +100,17 @@ export const questionOf = ({
   question,
 }: Pick<Call, 'input' | 'history' | 'question'>): string => {
   if (question !== undefined) return question;
-  const text = input.map(textOf).join('\n');
+  const text = askedText(input);
   const last = history.findLast(({ role }: Message) => role === 'user');
   return text === '' && last !== undefined ? textOf(last) : text;
 };
+
+/** The text of the user in an input. */
+export const askedText = (input: Call['input']): string =>
+  input
+    .filter(({ role }) => role === 'user')
+    .map(textOf)
+    .join('\n');
 
 /** Information that a layer found for a call. */
 export interface Finding {

@@ -29,6 +29,41 @@ export type GivenMessage =
 export type Input =
   string | readonly ContentBlock[] | GivenMessage | readonly (GivenMessage | string)[];
 
+/**
+ * The index at which the question of a list of messages starts: the last user message, with those right before it, which have no
+ * answer. All that follows it belongs to it. Without a user message, all is the question.
+ */
+export const questionStart = (messages: readonly unknown[]): number => {
+  const last = messages.findLastIndex(isOfUser);
+  const known = messages.slice(0, last + 1).findLastIndex((it) => isRecord(it) && isEarlier(it));
+  const answered = messages.slice(0, Math.max(0, last)).findLastIndex((it) => !isOfUser(it));
+  return last === -1 ? 0 : Math.min(last, Math.max(known, answered) + 1);
+};
+
+const isOfUser = (part: unknown): boolean =>
+  typeof part === 'string' || (isRecord(part) && part['role'] === 'user');
+
+/** Whether a message was before the question of its call. In a journal, the names of others are all that is left of their role. */
+export const isEarlier = ({ id }: { readonly id?: unknown }): boolean =>
+  typeof id === 'string' && id.startsWith('history/');
+
+/** Reads the input of a call: its question, with results for earlier tool calls, and the messages before it, which are history. */
+export const readAsked = (
+  input: unknown,
+  call: Pick<CallInfo, 'callId' | 'agent'>,
+): { readonly input: readonly Message[]; readonly history: readonly Message[] } => {
+  const parts: readonly unknown[] = Array.isArray(input) ? input : [];
+  const [first] = parts;
+  const results = isRecord(first) && first['role'] === 'tool' ? [first] : [];
+  const messages = parts.slice(results.length);
+  const start = questionStart(messages);
+  if (start === 0) return { input: readInput(input, call), history: [] };
+  return {
+    input: readInput([...results, ...messages.slice(start)], call),
+    history: readHistory(messages.slice(0, start), call, 'input'),
+  };
+};
+
 /** Converts an input to messages, or throws `invalidRequest`. Results for earlier tool calls come first. */
 export const readInput = (
   input: unknown,
@@ -42,10 +77,16 @@ export const readInput = (
     ? [{ role: 'user', content: parts }]
     : parts.map((part) => withBlocks(part));
   const own = Array.isArray(input) ? agent.at(-1) : undefined;
-  const read = messages.map((message, index) => ({
-    ...toMessage('input', message, own),
-    id: `${callId}/input/${placeOf(index)}`,
-  }));
+  const asked = messages.findIndex(isOfUser);
+  const read = messages.map((part, index) => {
+    const message = toMessage('input', part, own);
+    // Tool calls after the question are no part of the task: of many, the oldest can be left out.
+    const isTask = message.role === 'user' || asked === -1 || index < asked;
+    return {
+      ...message,
+      id: `${isTask ? `${callId}/input` : `given/${callId}`}/${placeOf(index)}`,
+    };
+  });
   const [first, ...others] = read;
   const fault = unpaired(first?.role === 'tool' ? others : read);
   if (fault !== undefined) throw unreadable('input', `it holds ${fault}`);
@@ -70,6 +111,7 @@ const fromUser = (message: Message): UserMessage => {
 export const readHistory = (
   history: unknown,
   { agent }: Pick<CallInfo, 'agent'>,
+  what: What = 'history',
 ): readonly Message[] => {
   if (!Array.isArray(history)) throw unreadable('history', 'it is not a list');
   const own = agent.at(-1);
@@ -81,7 +123,7 @@ export const readHistory = (
     return !isOthers(part) || !isMessage(part) || part.content.some(isContentBlock);
   };
   const read = parts.filter(isReadable).map((message, index) => ({
-    ...toMessage('history', message, own),
+    ...toMessage(what, message, own),
     // With the id of the call they would become part of its task.
     id: `history/${index}`,
   }));
@@ -101,6 +143,9 @@ export function withBlocks(part: unknown): unknown {
 
 const toMessage = (what: What, part: unknown, own: string | undefined): Message => {
   if (!isMessage(part)) {
+    if (isRecord(part) && (part['role'] === 'system' || part['role'] === 'developer')) {
+      throw unreadable(what, `it has a message of the role '${part['role']}'`, ofSystem);
+    }
     throw unreadable(what, 'it is neither a string, a content block nor a message');
   }
   const message = copy(what, part);
@@ -174,8 +219,10 @@ const waitingResult = ({ suspended, ...result }: ToolResultBlock) => ({
   }),
 });
 
-const unreadable = (what: What, why: string): MillraceError =>
-  new MillraceError('invalidRequest', `The ${what} cannot be read: ${why}. ${hints[what]}`);
+const unreadable = (what: What, why: string, hint: string = hints[what]): MillraceError =>
+  new MillraceError('invalidRequest', `The ${what} cannot be read: ${why}. ${hint}`);
+
+const ofSystem = "Pass its text as the 'instructions' of the agent.";
 
 const hints = {
   input:

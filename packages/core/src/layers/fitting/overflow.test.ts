@@ -10,7 +10,6 @@ const long = 'word '.repeat(80);
 
 describe('a request that the provider finds too long', () => {
   const over = new MillraceError('contextTooLong', 'Too long.');
-  const past = [user('', long), assistant('', long), user('', 'And now?')];
 
   it('C11: is sent once more, shorter, with a warning', async () => {
     const model = scriptedModel(
@@ -43,7 +42,7 @@ describe('a request that the provider finds too long', () => {
     await expect(session.call('And now?')).rejects.toBe(over);
     twice.verify();
     const once = scriptedModel(throwError(() => over));
-    await expect(createAgent({ model: shortenOnOverflow(once) }).call(past)).rejects.toBe(over);
+    await expect(createAgent({ model: shortenOnOverflow(once) }).call(long)).rejects.toBe(over);
   });
 
   it('C11: is not sent again when something was shown', async () => {

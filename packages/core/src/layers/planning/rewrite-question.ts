@@ -1,8 +1,7 @@
 import { concatMap } from 'rxjs';
-import { textOf } from '../../values/message.js';
 import { entry, transcriptOf } from '../../memories/transcript.js';
 import { checkOptions, wholeNumber } from '../../values/options.js';
-import { addNote, charge, isOpen, withQuestion } from '../../seams/call.js';
+import { addNote, askedText, charge, isOpen, withQuestion } from '../../seams/call.js';
 import { consultInCall$, instruction } from '../../phases/consult.js';
 import type { Layer } from '../../seams/layer.js';
 import type { PlanningOptions } from './planning-options.js';
@@ -31,7 +30,7 @@ export const rewriteQuestion = (options: RewriteQuestionOptions = {}): Layer => 
     priority: 78,
     call: (context) => (next) => (call) => {
       const { history, input, toolkit } = call;
-      const question = input.map(textOf).join('\n').trim();
+      const question = askedText(input).trim();
       const isCut = context.interruption.current !== undefined;
       if (!isOpen(call) || isCut || question === '' || history.length <= above) return next(call);
       const view = { tools: toolkit.current.declarations, messages: history, iteration: 0 };

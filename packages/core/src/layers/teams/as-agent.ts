@@ -94,7 +94,7 @@ const runStep = (step: Composable): ((context: CallContext) => Answer) => {
           if (before !== undefined && !isCut) assertAllReached(context);
           const { taken = [] } = context.local(steerings).get(context.call.callId) ?? {};
           const steered = append(openRun, ...taken);
-          const whole = told(steered, usage, context);
+          const whole = withRunsBelow(steered, usage, context);
           const settled = withStep(whole, before?.toolCallId, later, context);
           if (hasEnded(settled)) return of(concluded(settled, call, context));
           return conclude$(settled, answer, call, context).pipe(
@@ -109,8 +109,8 @@ const runStep = (step: Composable): ((context: CallContext) => Answer) => {
     });
 };
 
-/** Adds what the calls of the steps have done and spent. */
-const told = (run: OpenRun, usage: Usage, context: CallContext): OpenRun => {
+/** Adds the tool calls and the usage of the calls of the steps. */
+const withRunsBelow = (run: OpenRun, usage: Usage, context: CallContext): OpenRun => {
   const whole = { ...run, toolRuns: toolRunsBelow(context) };
   return tokensIn(usage) === 0 ? whole : spend(whole, usage, stepsId);
 };
@@ -154,7 +154,7 @@ const answer$ = (
       // A step that fails because its calls were interrupted or suspended has not failed.
       catchError((error: unknown) => {
         if (isOver() || outputBelow(parent) !== undefined) return EMPTY;
-        context.local(progress).run = told(openRun, spentBelow(parent).usage, context);
+        context.local(progress).run = withRunsBelow(openRun, spentBelow(parent).usage, context);
         throw error;
       }),
       defaultIfEmpty(undefined),

@@ -4,7 +4,7 @@ import { history as said, historyIn } from '../../memories/conversation.js';
 import type { CallOptions } from '../../call/call-options.js';
 import { createStep, type OutputOf } from '../../call/callable.js';
 import { type MillraceError, misuse } from '../../values/errors.js';
-import type { Input, InputMessage } from '../../seams/input.js';
+import { type Input, type InputMessage, questionStart } from '../../seams/input.js';
 import { isContentBlock, textBlock } from '../../values/message.js';
 import { earlierMessages } from '../../call/run-call.js';
 import {
@@ -130,8 +130,8 @@ const afterHandoff = (
     content: [textBlock(`I am handing over to ${to}.${why}`)],
   };
   const toolCalls = reply.toolCalls.filter(({ name }) => !transfers.isTransfer(name));
-  const told = toolCalls.length === 0 ? [] : [toolsOf(from, toolCalls)];
-  const carried = filter([...history, ...toMessages(input), ...words, ...told, announcement], {
+  const summary = toolCalls.length === 0 ? [] : [toolsOf(from, toolCalls)];
+  const carried = filter([...history, ...toMessages(input), ...words, ...summary, announcement], {
     from,
     to,
     toolCalls,
@@ -142,7 +142,7 @@ const afterHandoff = (
       "handoff(): the 'filter' returned no messages. Keep at least the last user message.",
     );
   }
-  const cut = lastOfUser(carried);
+  const cut = questionStart(carried);
   return {
     active: to,
     history: carried.slice(0, cut),
@@ -262,13 +262,7 @@ export const carryWords: HandoffFilter = (messages, { toolCalls }) =>
   toolCalls.length === 0 ? messages : [...messages.slice(0, -2), ...messages.slice(-1)];
 
 /** Keeps the last user message and everything after it. */
-export const carryLast: HandoffFilter = (messages) => messages.slice(lastOfUser(messages));
-
-const lastOfUser = (messages: readonly InputMessage[]): number =>
-  Math.max(
-    0,
-    messages.findLastIndex((it) => it.role === 'user'),
-  );
+export const carryLast: HandoffFilter = (messages) => messages.slice(questionStart(messages));
 
 const toolsOf = (name: string, toolCalls: readonly ToolRun[]): InputMessage => ({
   role: 'assistant',

@@ -19,7 +19,7 @@ const teams = cell('family', () => new Map<string, Map<string, Member>>());
 
 /**
  * Keeps the tool calls of the members of a team, also of those that fail, lose a race or are unsubscribed. Tool calls below a tool call
- * are told by its result, as in any agent.
+ * are part of its result, as in any agent.
  */
 export const memberRuns: Layer = trusted({
   name: 'memberRuns',
@@ -47,7 +47,7 @@ export const memberRuns: Layer = trusted({
   },
 });
 
-/** The tool calls of all members of a team, in the order of the members and of their messages. */
+/** The tool calls of all members of a team, in the order of the members and of their messages. Those of a replay have the same order. */
 export const toolRunsBelow = ({
   call,
   local,
@@ -57,9 +57,19 @@ const runsOf = (
   callId: string,
   all: ReadonlyMap<string, ReadonlyMap<string, Member>>,
 ): readonly ToolRun[] =>
-  [...(all.get(callId) ?? [])].flatMap(([memberId, { agent, ran, replied }]) =>
+  startOrder([...(all.get(callId) ?? [])]).flatMap(([memberId, { agent, ran, replied }]) =>
     (replied ?? [...inOrder(ran), ...runsOf(memberId, all)]).map((run) => ({ agent, ...run })),
   );
+
+/** Steps that run side by side call others in any order; ids that the calls assign do not depend on it. */
+const startOrder = <Entry extends readonly [callId: string, Member]>(
+  members: readonly Entry[],
+): readonly Entry[] =>
+  members.every(([id]) => isAssigned.test(id))
+    ? members.toSorted(([a], [b]) => a.localeCompare(b, 'en', { numeric: true }))
+    : members;
+
+const isAssigned = /\/step[\d+.]*$/;
 
 /** Parallel tool calls end in any order; their ids are `iteration/index`. */
 const inOrder = (ran: ReadonlyMap<string, ToolRun>): readonly ToolRun[] =>
