@@ -7,7 +7,7 @@ import { readJson, root } from '../workspaces.mjs';
 
 export const name = 'frameworks';
 export const goal =
-  'the examples for Angular, Express, NestJS, Next.js and node:http compile, stream, and abort the model request of a client that leaves';
+  'the examples for Angular, Express, Fastify, NestJS, Next.js and node:http compile, stream, and abort the model request of a client that leaves';
 
 const folder = join(root, 'examples/platforms');
 const examples = readdirSync(folder).filter((file) => file.endsWith('.ts'));

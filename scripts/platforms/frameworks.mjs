@@ -61,6 +61,14 @@ const checks = {
     await checkServer((question) => fetch(`${url}/api/chat`, uiMessages(question)), endpoint);
   },
 
+  async fastify(endpoint) {
+    const { app } = await example('fastify.js');
+    const url = await app.listen({ port: 0, host: '127.0.0.1' });
+    strictEqual(await (await fetch(`${url}/health`)).text(), 'ok');
+    strictEqual((await fetch(`${url}/api/none`)).status, 404);
+    await checkServer((question) => fetch(`${url}/api/chat`, uiMessages(question)), endpoint);
+  },
+
   async 'node-http'(endpoint) {
     const { server } = await example('node-http.js');
     server.listen(0, '127.0.0.1');

@@ -1,5 +1,5 @@
 // Answers requests of node:http with a server that takes a `Request`, also within frameworks.
-import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import { getRequestListener, RequestError } from '@hono/node-server';
 import { MillraceError } from '@millrace/core';
@@ -28,7 +28,7 @@ export type HandledResponse =
       readonly raw: Outgoing;
       readonly hijack: () => unknown;
       readonly callNotFound: () => unknown;
-      readonly getHeaders: () => OutgoingHttpHeaders;
+      readonly getHeaders: () => Readonly<Record<string, number | string | string[] | undefined>>;
     };
 
 /** Answers a request, or calls `next` if the server has no route for it. */

@@ -1,0 +1,27 @@
+import { join } from 'node:path';
+import { install } from '../platforms/install.mjs';
+import { node } from '../run.mjs';
+import { root } from '../workspaces.mjs';
+
+export const name = 'embedding';
+export const goal =
+  'a chat server within Express, Fastify, NestJS, Hono, Koa, Next.js, Vite and proxies: streams, cancels, uploads, origins, other routes, the page';
+
+export async function rows() {
+  const skipped = await install(join(root, 'examples/platforms'));
+  // They import the packages, which are built by now.
+  const { cellNames } = await import('../platforms/embedding.mjs');
+  const { hosts } = await import('../platforms/hosts.mjs');
+  const names = Object.keys(hosts);
+  const cells = names.flatMap((host) => cellNames.map((cell) => ({ host, cell })));
+  const what = ({ host, cell }) => `${host}: ${cell}`;
+  if (skipped !== undefined) return cells.map((cell) => ({ what: what(cell), skipped }));
+  const { code, output } = await node(['scripts/platforms/embedding.mjs'], { quiet: true });
+  const line = output.split('\n').findLast((text) => text.startsWith('{'));
+  if (code !== 0 || line === undefined) return [{ what: 'all', problem: output }];
+  const problems = JSON.parse(line);
+  return cells.map(({ host, cell }) => {
+    const { [cell]: problem, 'the server starts': noStart } = problems[host] ?? {};
+    return { what: what({ host, cell }), problem: problem ?? noStart };
+  });
+}
