@@ -86,6 +86,14 @@ const inTime = (
   });
 };
 
+const stackDepth = (): number => {
+  const limit = Error.stackTraceLimit;
+  Error.stackTraceLimit = Infinity;
+  const depth = new Error().stack?.split('\n').length ?? 0;
+  Error.stackTraceLimit = limit;
+  return depth;
+};
+
 const big = 'x'.repeat(200_000);
 
 describe('S3: idle sessions', () => {
@@ -123,6 +131,35 @@ describe('S3: idle sessions', () => {
       at(20, () => call$('a').subscribe());
       at(1_030, () => expect(timers()).toBe(0));
     });
+  });
+
+  it('are watched by one timer, however long some session is idle', () => {
+    // Subscriptions that hold each other are unsubscribed inside each other.
+    const depthAfter = (ticks: number): number => {
+      let depth = 0;
+      inTime((scheduler, at) => {
+        const schedule = scheduler.schedule.bind(scheduler);
+        scheduler.schedule = (...given) => {
+          const action = schedule(...given);
+          action.add(() => (depth = Math.max(depth, stackDepth())));
+          return action;
+        };
+        const { kept } = setUp(scheduler, { idleMs: 5 });
+        const open$ = (tick: number): Observable<KeptSession> => kept.open$(`s${tick % 20}`);
+        for (let tick = 0; tick < ticks; tick += 1) at(tick, () => open$(tick).subscribe());
+        at(ticks, () => {
+          for (let tick = ticks - 6; tick < ticks; tick += 1) {
+            open$(tick)
+              .pipe(concatMap((session) => session.close$()))
+              .subscribe();
+          }
+          expect(scheduler.actions).toHaveLength(0);
+          scheduler.schedule = schedule;
+        });
+      });
+      return depth;
+    };
+    expect(depthAfter(200)).toBe(depthAfter(50));
   });
 
   it('are not those that a call runs in, however long it takes', () => {

@@ -9,6 +9,7 @@ import {
   finalize,
   merge,
   mergeMap,
+  repeat,
   Subject,
   takeUntil,
   timer,
@@ -80,18 +81,16 @@ export const createIdleSessions = ({ idleMs, idleBytes, scheduler }: IdleOptions
       ignoringErrors,
       finalize(() => put(it)),
     );
-  const watch$: Observable<never> = defer(() => {
+  const untilOneIsDue$ = (): Observable<unknown> => {
     const [first] = idle.values();
     if (first === undefined) return EMPTY;
     const waitMs = first.session.usedAt + idleMs - scheduler.now();
-    return timer(Math.min(Math.max(waitMs, 0), longestDelayMs), scheduler).pipe(
-      concatMap(() => {
-        closeWhile(({ usedAt }) => usedAt + idleMs <= scheduler.now());
-        return watch$;
-      }),
-      takeUntil(noneOpen$),
-    );
-  });
+    return timer(Math.min(Math.max(waitMs, 0), longestDelayMs), scheduler);
+  };
+  const watch$ = defer(() => {
+    closeWhile(({ usedAt }) => usedAt + idleMs <= scheduler.now());
+    return EMPTY;
+  }).pipe(repeat({ delay: untilOneIsDue$ }), takeUntil(noneOpen$));
   merge(
     due$.pipe(mergeMap(close$, 4)),
     unmeasured$.pipe(mergeMap(measureAndPut$)),
