@@ -1,39 +1,57 @@
 import { MillraceError } from '@millrace/core';
-import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
-import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+import {
+  type Client,
+  StreamableHTTPClientTransport,
+  type Transport,
+} from '@modelcontextprotocol/client';
 import {
   BehaviorSubject,
   catchError,
   defer,
   EMPTY,
+  filter,
+  finalize,
   firstValueFrom,
   from,
-  fromEvent,
+  isObservable,
   lastValueFrom,
+  map,
   noop,
   Observable,
-  type ObservableInput,
-  takeUntil,
+  of,
+  retry,
+  skip,
+  Subscription,
+  switchMap,
+  take,
+  tap,
+  throwError,
   timeout,
 } from 'rxjs';
-import { failureOf, isConnectionLost } from './failure.js';
-import { cleaned } from './text.js';
+import { type Announced, announcements, clientOf, rootsOf$ } from './client.js';
+import { failureOf, isConnectionLost, SessionLost, sessionLostBy } from './failure.js';
 import { overHttp, tooLong } from './http.js';
-import type { Server, StdioServer } from './server-options.js';
+import { createMessageReader, type MessageReader } from './message-reader.js';
+import type { Server } from './server-options.js';
+import { overStdio } from './stdio.js';
+
+/** Asks a server for something, with the options that the SDK needs. */
+export type Ask<T> = (client: Client, options: RequestOptions) => Promise<T>;
 
 /** A connection to a server. */
-export interface Connection {
+export interface Connection extends Pick<MessageReader, 'leftOut'> {
   readonly client: Client;
-  /** Counts the announced changes of the list of tools. */
+  readonly announced: Announced;
+  /** Counts the announced changes of the list of tools, and says which of them the list has. */
   readonly version$: BehaviorSubject<number>;
+  readonly listed$: BehaviorSubject<number>;
+  /** Whether its session is lost, so that new requests need another one. */
+  readonly isLost: () => boolean;
   /** Performs a request. Unsubscribing cancels it. A failure that means that the connection is lost ends it. */
-  readonly request$: <T>(
-    doing: string,
-    ask: (options: RequestOptions) => Promise<T>,
-  ) => Observable<T>;
+  readonly request$: <T>(doing: string, ask: Ask<T>) => Observable<T>;
 }
 
-interface RequestOptions {
+export interface RequestOptions {
   readonly signal: AbortSignal;
   readonly timeout: number;
 }
@@ -47,48 +65,70 @@ const goodbyeMs = 1_000;
 /** Connects to a server: emits one connection, and errors when it is lost. Unsubscribing ends it, and a child process. */
 export const connect$ = (server: Server): Observable<Connection> =>
   new Observable((subscriber) => {
-    const { connectMs } = server.timeouts;
+    const { name, stdio, http, timeouts, limits } = server;
     const abort = new AbortController();
+    const roots = new Subscription();
     const version$ = new BehaviorSubject(0);
-    const client = clientOf(server, () => version$.next(version$.value + 1));
-    const end = (error: MillraceError): void => subscriber.error(error);
+    const announced = announcements(() => version$.next(version$.value + 1));
+    const open$ = new BehaviorSubject(0);
+    const reader = createMessageReader();
+    const client = clientOf(server, announced);
+    let sessionLost = false;
+    const end = (error: MillraceError): void => {
+      sessionLost ||= error instanceof SessionLost;
+      subscriber.error(error);
+    };
     const lost = (why: string): void =>
-      end(new MillraceError('connection', `The MCP server '${server.name}' ${why}.`));
+      end(new MillraceError('connection', `The MCP server '${name}' ${why}.`));
+    const tooMuch = (): void => end(tooLong(server));
     const transport =
-      server.stdio === undefined
-        ? overHttp(server, server.http, end)
-        : overStdio(server, server.stdio);
+      stdio === undefined
+        ? overHttp(server, http, reader, end)
+        : overStdio(stdio, limits.message, reader, tooMuch);
     let invalid = 0;
-    transport.onerror = (cause) => {
-      if (cause.message.startsWith('ReadBuffer exceeded')) end(tooLong(server));
+    transport.onerror = () => {
       invalid += 1;
       if (invalid > mostInvalid) lost('sent too many messages that are not valid');
     };
     const request$: Connection['request$'] = (doing, ask) =>
-      requested$(ask).pipe(
+      requested$(client, ask, open$).pipe(
         catchError((cause: unknown) => {
-          if (isConnectionLost(cause)) lost('closed the connection');
-          throw failureOf(server, doing, cause);
+          const gone = sessionLostBy(server, doing, cause, transport.sessionId !== undefined);
+          if (gone !== undefined) end(gone);
+          else if (isConnectionLost(cause)) lost('closed the connection');
+          throw gone ?? failureOf(server, doing, cause);
         }),
       );
-    client.connect(transport, { signal: abort.signal, timeout: connectMs }).then(
+    client.connect(transport, { signal: abort.signal, timeout: timeouts.connectMs }).then(
       () => {
         client.onclose = () => lost('closed the connection');
-        subscriber.next({ client, version$, request$ });
+        roots.add(announceRoots(server, client, end));
+        const listed$ = new BehaviorSubject(-1);
+        const leftOut = (): readonly string[] => reader.leftOut();
+        const isLost = (): boolean => subscriber.closed;
+        subscriber.next({ client, announced, version$, listed$, leftOut, isLost, request$ });
       },
       (cause: unknown) => end(failureOf(server, 'to connect', cause)),
     );
     return () => {
       client.onclose = noop;
+      roots.unsubscribe();
       abort.abort();
-      void closed(client, transport);
+      // Other requests of a lost session learn the same, or may still be answered.
+      const idle$ = open$.pipe(filter((open) => open === 0 || !sessionLost));
+      void firstValueFrom(idle$).then(() => closed(client, transport, sessionLost));
     };
   });
 
-const requested$ = <T>(ask: (options: RequestOptions) => Promise<T>): Observable<T> =>
-  new Observable((subscriber) => {
+const requested$ = <T>(
+  client: Client,
+  ask: Ask<T>,
+  open$: BehaviorSubject<number>,
+): Observable<T> =>
+  new Observable<T>((subscriber) => {
     const abort = new AbortController();
-    ask({ signal: abort.signal, timeout: never }).then(
+    open$.next(open$.value + 1);
+    ask(client, { signal: abort.signal, timeout: never }).then(
       (value) => {
         subscriber.next(value);
         subscriber.complete();
@@ -96,12 +136,27 @@ const requested$ = <T>(ask: (options: RequestOptions) => Promise<T>): Observable
       (cause: unknown) => subscriber.error(cause),
     );
     return () => abort.abort();
-  });
+  }).pipe(finalize(() => open$.next(open$.value - 1)));
 
-/** An HTTP server may free the session. A child process gets the end of its input, then SIGTERM, then SIGKILL. */
-const closed = (client: Client, transport: Transport): Promise<void> => {
+/** Announces changes of roots to the server. */
+const announceRoots = (
+  server: Server,
+  client: Client,
+  end: (error: MillraceError) => void,
+): Subscription => {
+  const { roots } = server;
+  const changed$ = isObservable(roots) ? rootsOf$(server).pipe(skip(1)) : EMPTY;
+  return changed$.subscribe({
+    next: () =>
+      void client.notification({ method: 'notifications/roots/list_changed' }).catch(noop),
+    error: (cause: unknown) => end(failureOf(server, 'to announce its roots', cause)),
+  });
+};
+
+/** An HTTP server may free the session. */
+const closed = (client: Client, transport: Transport, isLost: boolean): Promise<void> => {
   const goodbye$ =
-    transport instanceof StreamableHTTPClientTransport
+    transport instanceof StreamableHTTPClientTransport && !isLost
       ? from(transport.terminateSession()).pipe(
           timeout(goodbyeMs),
           catchError(() => EMPTY),
@@ -116,74 +171,71 @@ const closed = (client: Client, transport: Transport): Promise<void> => {
   );
 };
 
-type Transport = StreamableHTTPClientTransport | StdioClientTransport;
+// ---------------------------------------------------------------- link
 
-// ---------------------------------------------------------------- client
+/** The connections to a server, one after the other. Tools keep the link: what they use is the current one. */
+export interface Link {
+  /** The current connection, or why there is none. */
+  readonly current$: BehaviorSubject<Connection | MillraceError | undefined>;
+  /** Emits the current connection, and further ones after it was lost. Errors if a connection cannot be made. */
+  readonly connections$: Observable<Connection>;
+  /**
+   * Performs a request on the current connection, and once more on the next one if the session was lost before the
+   * server did anything.
+   */
+  readonly request$: Connection['request$'];
+}
 
-const clientOf = (server: Server, changed: () => void): Client => {
-  const { onElicit, onElicitUrl, onSample, limits, http } = server;
-  const client = new Client(
-    { name: 'millrace', version: '0.1.0' },
-    {
-      capabilities: {
-        ...((onElicit ?? onElicitUrl) && {
-          elicitation: {
-            ...(onElicit && { form: { applyDefaults: true } }),
-            ...(onElicitUrl && { url: {} }),
-          },
-        }),
-        ...(onSample && { sampling: {} }),
-      },
-      listMaxPages: limits.pages,
-      listChanged: { tools: { autoRefresh: false, debounceMs: 0, onChanged: changed } },
-      // A probe costs a child process one more start.
-      versionNegotiation: { mode: http === undefined ? 'legacy' : 'auto' },
-    },
-  );
-  if (onElicit ?? onElicitUrl) {
-    client.setRequestHandler('elicitation/create', async ({ params }, { mcpReq: { signal } }) => {
-      if (params.mode !== 'url') {
-        if (onElicit) return answered(signal, () => onElicit(params, signal));
-      } else {
-        const url = pageOf(params.url);
-        if (onElicitUrl && url !== undefined) {
-          const message = cleaned(params.message, limits.description);
-          const isOpened = await answered(signal, () => onElicitUrl({ message, url }, signal));
-          return { action: isOpened ? 'accept' : 'decline' };
-        }
-      }
-      throw new Error('It cannot be shown.');
-    });
-  }
-  if (onSample) {
-    client.setRequestHandler('sampling/createMessage', ({ params }, { mcpReq: { signal } }) =>
-      answered(signal, () => onSample(params, signal)),
+export const isConnection = (it: Link['current$']['value']): it is Connection =>
+  it !== undefined && !(it instanceof MillraceError);
+
+/** Sessions that may be lost one after the other, with no request answered, before the server counts as failed. */
+const mostLost = 2;
+
+export const createLink = (server: Server): Link => {
+  const current$ = new BehaviorSubject<Connection | MillraceError | undefined>(undefined);
+  let losses = 0;
+  const renewed$ = (error: unknown): Observable<0> => {
+    losses += error instanceof SessionLost ? 1 : 0;
+    if (error instanceof SessionLost && losses < mostLost) return of(0);
+    current$.next(failureOf(server, 'to connect', error));
+    return throwError(() => (error instanceof Error ? error : new Error(String(error))));
+  };
+  const next$ = (before: Connection | undefined): Observable<Connection> =>
+    current$.pipe(
+      filter((it) => it !== before && it !== undefined),
+      take(1),
+      map((it) => {
+        if (isConnection(it)) return it;
+        throw it ?? notConnected(server, 'to connect');
+      }),
     );
-  }
-  return client;
+  const on$ = <T>(connection: Connection, doing: string, ask: Ask<T>): Observable<T> =>
+    connection.request$(doing, ask).pipe(tap(() => (losses = 0)));
+  return {
+    current$,
+    connections$: connect$(server).pipe(
+      tap((connection) => current$.next(connection)),
+      retry({ delay: renewed$ }),
+      finalize(() => {
+        if (!(current$.value instanceof MillraceError)) current$.next(undefined);
+      }),
+    ),
+    request$: (doing, ask) =>
+      defer(() => {
+        const { value } = current$;
+        if (!isConnection(value)) return throwError(() => value ?? notConnected(server, doing));
+        const again$ = next$(value).pipe(switchMap((it) => on$(it, doing, ask)));
+        if (value.isLost()) return again$;
+        return on$(value, doing, ask).pipe(
+          catchError((error: unknown) => {
+            if (error instanceof SessionLost && error.isUntouched) return again$;
+            throw error;
+          }),
+        );
+      }),
+  };
 };
 
-/** The address of a web page, as a browser spells it; one with a password could disguise its host. Throws if it is not valid. */
-const pageOf = (address: string): string | undefined => {
-  const { href, protocol, username, password } = new URL(address);
-  return /^https?:$/.test(protocol) && username + password === '' ? href : undefined;
-};
-
-/** The first answer of a callback, unless the server cancels its question. */
-const answered = <T>(signal: AbortSignal, answer: () => ObservableInput<T>): Promise<T> =>
-  firstValueFrom(defer(answer).pipe(takeUntil(fromEvent(signal, 'abort'))));
-
-// ---------------------------------------------------------------- transports
-
-const overStdio = (
-  { limits }: Server,
-  { command, args = [], env, cwd, stderr = 'ignore' }: StdioServer,
-): StdioClientTransport =>
-  new StdioClientTransport({
-    command,
-    args: [...args],
-    stderr,
-    maxBufferSize: limits.message,
-    ...(env && { env: { ...env } }),
-    ...(cwd !== undefined && { cwd }),
-  });
+const notConnected = ({ name }: Server, doing: string): MillraceError =>
+  new MillraceError('connection', `The MCP server '${name}' failed ${doing}: it is not connected.`);

@@ -5,32 +5,77 @@ import {
   toolOutput,
   type ToolOutput,
 } from '@millrace/core';
-import type {
-  CallToolResult,
-  ContentBlock as McpBlock,
-  EmbeddedResource,
-  GetPromptResult,
-  ReadResourceResult,
-  ResourceLink,
-} from '@modelcontextprotocol/client';
+import { isRecord } from '@millrace/core/values';
 import { cleaned, lineOfJson } from './text.js';
 
-/** The result of a tool. `structuredContent` becomes `details`, and the text if there is no other content. */
-export const outputOf = (
-  { content, structuredContent, isError = false }: CallToolResult,
-  maxLength: number,
-): ToolOutput => {
-  const blocks = content.map(blockOf);
-  const whole =
-    blocks.length === 0 && structuredContent !== undefined
-      ? [textBlock(lineOfJson(structuredContent)), ...noteOnRounding(structuredContent)]
-      : blocks;
-  const details = withinLength(structuredContent, maxLength);
+type Fields = Readonly<Record<string, unknown>>;
+
+/** A resource of a server, or a part of one. */
+export interface McpResource {
+  readonly uri: string;
+  readonly mimeType?: string;
+  /** Its text or, in `base64`, its bytes. Without both, the server sent only the address. */
+  readonly text?: string;
+  readonly base64?: string;
+}
+
+/** The `details` of a result with pages, which start with `ui://`. They are never shown to a model, or run here. */
+export interface McpPages {
+  readonly pages: readonly McpResource[];
+  readonly structuredContent?: unknown;
+}
+
+/** The most characters of a block whose kind is not known. */
+const mostUnknown = 20_000;
+
+/**
+ * The result of a tool, as the server sent it. What is not as the protocol has it is shown as JSON, and hides nothing
+ * else. `structuredContent` becomes `details`, and text if there is no other. Pages are for the program only.
+ */
+export const outputOf = (result: unknown, maxLength: number, page?: string): ToolOutput => {
+  const fields = isRecord(result) ? result : { content: result };
+  const { content, structuredContent, isError, toolResult } = fields;
+  const parts = listOf(content ?? toolResult);
+  const blocks = parts.map(blockOf);
+  const structured = structuredContent ?? undefined;
+  const isSilent = !blocks.some((block) => block.type === 'text' && block.text.trim() !== '');
+  const other = parts.length === 0 ? (structured ?? rest(fields)) : structured;
+  const whole = isSilent && other !== undefined ? [...blocks, ...structuredBlocks(other)] : blocks;
+  const pages = [...parts.flatMap(pageIn), ...(page === undefined ? [] : [{ uri: page }])];
+  const details = withinLength(
+    pages.length === 0
+      ? structured
+      : { ...(structured !== undefined && { structuredContent: structured }), pages },
+    maxLength,
+  );
   return toolOutput({
     content: withinBudget(whole, maxLength),
-    isError,
+    isError: isError === true || isError === 'true',
     ...(details !== undefined && { details }),
   });
+};
+
+/** What a server sent instead of content. */
+const rest = (fields: Fields): unknown => {
+  const {
+    content: _c,
+    structuredContent: _s,
+    isError: _e,
+    _meta,
+    resultType: _r,
+    ...other
+  } = fields;
+  return Object.keys(other).length === 0 ? undefined : other;
+};
+
+const listOf = (content: unknown): readonly unknown[] => {
+  if (Array.isArray(content)) return content;
+  return content === undefined || content === null ? [] : [content];
+};
+
+const structuredBlocks = (value: unknown): readonly ContentBlock[] => {
+  const text = json(value);
+  return text === tooDeep ? [textBlock(text)] : [textBlock(text), ...noteOnRounding(value)];
 };
 
 /** The client has parsed the JSON, so a larger integer may be another one than the server sent. */
@@ -44,56 +89,162 @@ const isRounded = (value: unknown): boolean =>
     ? Number.isInteger(value) && !Number.isSafeInteger(value)
     : typeof value === 'object' && value !== null && Object.values(value).some(isRounded);
 
-export const outputOfResource = ({ contents }: ReadResourceResult, maxLength: number): ToolOutput =>
-  toolOutput({ content: withinBudget(contents.map(ofContents), maxLength) });
+export const outputOfResource = (result: unknown, maxLength: number): ToolOutput => {
+  const contents = isRecord(result) ? (result['contents'] ?? result['content']) : result;
+  const blocks = listOf(contents).map((part) =>
+    isRecord(part) ? (ofContents(part) ?? blockOf(part)) : blockOf(part),
+  );
+  return toolOutput({ content: withinBudget(blocks, maxLength) });
+};
 
-export const outputOfPrompt = (
-  { description, messages }: GetPromptResult,
-  maxLength: number,
-): ToolOutput =>
-  toolOutput({
+export const outputOfPrompt = (result: unknown, maxLength: number): ToolOutput => {
+  const { description, messages } = isRecord(result) ? result : { messages: result };
+  return toolOutput({
     content: withinBudget(
       [
-        ...(description === undefined ? [] : [textBlock(description)]),
-        ...messages.flatMap(({ role, content }) => [textBlock(`[${role}]`), blockOf(content)]),
+        ...(typeof description === 'string' ? [textBlock(description)] : []),
+        ...listOf(messages).flatMap((message) =>
+          isRecord(message) && 'content' in message
+            ? [
+                textBlock(`[${typeof message['role'] === 'string' ? message['role'] : 'user'}]`),
+                ...listOf(message['content']).map(blockOf),
+              ]
+            : [blockOf(message)],
+        ),
       ],
       maxLength,
     ),
   });
+};
 
-const blockOf = (block: McpBlock): ContentBlock => {
-  switch (block.type) {
+// ---------------------------------------------------------------- blocks
+
+const blockOf = (block: unknown): ContentBlock => {
+  if (typeof block === 'string') return textBlock(block);
+  return (isRecord(block) ? known(block) : undefined) ?? textBlock(unknownBlock(block));
+};
+
+const known = (block: Fields): ContentBlock | undefined => {
+  const { type, text, data, mimeType, resource } = block;
+  switch (type) {
     case 'text':
-      return textBlock(block.text);
+      return typeof text === 'string' ? textBlock(text) : undefined;
     case 'image':
     case 'audio':
-      return media(block.mimeType, block.data);
+      return typeof data === 'string' ? media(type, mimeType, data) : undefined;
     case 'resource_link':
-      return textBlock(linkTo(block));
+      return linkTo(block);
     case 'resource':
-      return ofContents(block.resource);
+      return isRecord(resource) ? ofContents(resource) : undefined;
+    default:
+      return undefined;
   }
 };
 
-const linkTo = ({ uri, name, description, mimeType }: ResourceLink): string =>
-  [`Resource: ${name} <${uri}>`, mimeType, description].filter(Boolean).join('\n');
+const unknownBlock = (block: unknown): string => {
+  const text = json(block);
+  return text.length <= mostUnknown ? text : `${text.slice(0, mostUnknown)}…`;
+};
 
-const ofContents = (resource: EmbeddedResource['resource']): ContentBlock =>
-  'text' in resource
-    ? textBlock(`<${resource.uri}>\n${resource.text}`)
-    : media(resource.mimeType, resource.blob, resource.uri);
+const tooDeep = '[A value that is too deep to show.]';
 
-/** Images and audio by their media type; other bytes are a file. */
-const media = (
-  mediaType = 'application/octet-stream',
-  data: string,
-  name?: string,
-): ContentBlock => {
-  const source: MediaSource = { kind: 'base64', mediaType, data };
+const json = (value: unknown): string => {
+  try {
+    return lineOfJson(value);
+  } catch {
+    return tooDeep;
+  }
+};
+
+const linkTo = ({ uri, name, description, mimeType }: Fields): ContentBlock | undefined => {
+  if (typeof uri !== 'string') return undefined;
+  const title = typeof name === 'string' ? `${name} ` : '';
+  const about = [mimeType, description].filter((it) => typeof it === 'string' && it !== '');
+  return textBlock([`Resource: ${title}<${uri}>`, ...about].join('\n'));
+};
+
+const isPage = (uri: unknown): uri is string => typeof uri === 'string' && /^ui:\/\//i.test(uri);
+
+const ofContents = ({ uri, text, blob, mimeType }: Fields): ContentBlock | undefined => {
+  if (isPage(uri)) return textBlock(`[The page <${uri}> is for the user.]`);
+  const name = typeof uri === 'string' ? uri : undefined;
+  if (typeof text === 'string') return textBlock(name === undefined ? text : `<${name}>\n${text}`);
+  return typeof blob === 'string' ? media('file', mimeType, blob, name) : undefined;
+};
+
+const pageIn = (part: unknown): readonly McpResource[] =>
+  resourcesIn(isRecord(part) && isRecord(part['resource']) ? part['resource'] : part).filter(
+    ({ uri }) => isPage(uri),
+  );
+
+const resourcesIn = (part: unknown): readonly McpResource[] => {
+  const { uri, text, blob, mimeType } = isRecord(part) ? part : {};
+  if (typeof uri !== 'string') return [];
+  return [
+    {
+      uri,
+      ...(typeof mimeType === 'string' && { mimeType }),
+      ...(typeof text === 'string' && { text }),
+      ...(typeof blob === 'string' && { base64: blob }),
+    },
+  ];
+};
+
+/** The parts of a resource, as the program gets them. */
+export const partsOf = (result: unknown): readonly McpResource[] =>
+  listOf(isRecord(result) ? result['contents'] : undefined).flatMap(resourcesIn);
+
+/** The address of the page of a tool, by either spelling of MCP Apps. */
+export const pageOfTool = (meta: unknown): string | undefined => {
+  const { ui, 'ui/resourceUri': flat } = isRecord(meta) ? meta : {};
+  const uri = isRecord(ui) ? ui['resourceUri'] : flat;
+  return isPage(uri) ? uri : undefined;
+};
+
+// ---------------------------------------------------------------- media
+
+type MediaKind = 'image' | 'audio' | 'file';
+
+/** Providers refuse a whole request for a medium that is not what its type says. */
+const media = (kind: MediaKind, type: unknown, data: string, name?: string): ContentBlock => {
+  const base64 = base64In(data);
+  if (base64 === undefined) {
+    const of = name === undefined ? '' : ` of <${name}>`;
+    return textBlock(`[The ${kind}${of} cannot be shown: its data is not base64.]`);
+  }
+  const declared = typeof type === 'string' && /^[\w.+-]+\/[\w.+-]+/.test(type) ? type : undefined;
+  const mediaType = pictureIn(base64) ?? declared ?? 'application/octet-stream';
+  const source: MediaSource = { kind: 'base64', mediaType, data: base64 };
   if (mediaType.startsWith('image/')) return { type: 'image', source };
   if (mediaType.startsWith('audio/')) return { type: 'audio', source };
   return { type: 'file', source, ...(name !== undefined && { name }) };
 };
+
+/** Base64 with or without its prefix as a data URL, line breaks, padding and the alphabet of URLs. */
+const base64In = (data: string): string | undefined => {
+  const bare = data
+    .replace(/^data:[^,]{0,200},/, '')
+    .replace(/\s/g, '')
+    .replace(/-/g, '+')
+    .replace(/_/g, '/')
+    .replace(/=+$/, '');
+  if (bare === '' || bare.length % 4 === 1 || !/^[A-Za-z0-9+/]*$/.test(bare)) return undefined;
+  return bare.padEnd(Math.ceil(bare.length / 4) * 4, '=');
+};
+
+/** The first bytes of pictures, as base64. */
+const pictures: readonly (readonly [start: string, mediaType: string])[] = [
+  ['iVBORw0KGgo', 'image/png'],
+  ['/9j/', 'image/jpeg'],
+  ['R0lGOD', 'image/gif'],
+];
+
+const pictureIn = (base64: string): string | undefined =>
+  /^UklGR.{9,10}XRUJQ/.test(base64)
+    ? 'image/webp'
+    : pictures.find(([start]) => base64.startsWith(start))?.[1];
+
+// ---------------------------------------------------------------- limits
 
 /** The first blocks up to a number of characters. Text is cut; a medium that does not fit is named. */
 const withinBudget = (
@@ -121,5 +272,10 @@ const withinBudget = (
     : [...shown, textBlock(`[${omitted} more blocks omitted: too long]`)];
 };
 
-const withinLength = (value: unknown, maxLength: number): unknown =>
-  value !== undefined && JSON.stringify(value).length <= maxLength ? value : undefined;
+const withinLength = (value: unknown, maxLength: number): unknown => {
+  try {
+    return value !== undefined && JSON.stringify(value).length <= maxLength ? value : undefined;
+  } catch {
+    return undefined;
+  }
+};

@@ -1,5 +1,5 @@
 import { isMillraceError, MillraceError } from '@millrace/core';
-import { isRecord } from '@millrace/core/values';
+import { isRecord, parsedJson } from '@millrace/core/values';
 import {
   OAuthClientFlowError,
   OAuthError,
@@ -22,9 +22,60 @@ export const failureOf = (server: Server, doing: string, cause: unknown): Millra
 
 /** Whether a failed request means that the connection is of no more use. */
 export const isConnectionLost = (cause: unknown): boolean =>
-  cause instanceof SdkHttpError
-    ? cause.status === 404
-    : isTypeError(cause) || codeOf(cause) === SdkErrorCode.ConnectionClosed;
+  !(cause instanceof SdkHttpError) &&
+  (isTypeError(cause) || codeOf(cause) === SdkErrorCode.ConnectionClosed);
+
+/** The server does not know the session any more. */
+export class SessionLost extends MillraceError {
+  /** Whether the server has refused the request for that reason, so that nothing ran. */
+  readonly isUntouched: boolean;
+
+  constructor(message: string, isUntouched: boolean) {
+    super('connection', message);
+    this.isUntouched = isUntouched;
+  }
+}
+
+/**
+ * Says whether a failed request means that the session is lost. Servers answer with 404, as the specification asks, with
+ * 400 and a text on the session, or with a plain 400, which may have another reason: then nothing is repeated.
+ */
+export const sessionLostBy = (
+  server: Server,
+  doing: string,
+  cause: unknown,
+  hasSession: boolean,
+): SessionLost | undefined => {
+  const lost = (isUntouched: boolean): SessionLost =>
+    new SessionLost(failureOf(server, doing, cause).message, isUntouched);
+  if (cause instanceof ProtocolError) {
+    return cause.code === -32_001 && /\bsession\b/i.test(cause.message) && hasSession
+      ? lost(false)
+      : undefined;
+  }
+  if (!(cause instanceof SdkHttpError)) return undefined;
+  const answer = answerIn(cause);
+  if (cause.status === 404) return answer?.code === -32_601 ? undefined : lost(true);
+  if (cause.status !== 400) return undefined;
+  if (/session/i.test(textIn(cause))) return lost(true);
+  return hasSession && answer?.isMatched !== true ? lost(false) : undefined;
+};
+
+const textIn = ({ data: { text } }: SdkHttpError): string =>
+  typeof text === 'string' ? text.slice(0, 10_000) : '';
+
+/** The error of the protocol in the body of an HTTP error. It is matched if it answers the request. */
+const answerIn = (
+  cause: SdkHttpError,
+):
+  | { readonly code: unknown; readonly message: unknown; readonly isMatched: boolean }
+  | undefined => {
+  const body = parsedJson(textIn(cause));
+  const error = isRecord(body) ? body['error'] : undefined;
+  if (!isRecord(body) || !isRecord(error)) return undefined;
+  const { code, message } = error;
+  return { code, message, isMatched: body['id'] !== undefined && body['id'] !== null };
+};
 
 interface Explained {
   readonly code: MillraceError['code'];
@@ -38,7 +89,11 @@ const explained = (cause: unknown): Explained => {
   if (cause instanceof OAuthError || cause instanceof OAuthClientFlowError) {
     return { code: 'auth', why: cause.message };
   }
-  if (cause instanceof SdkHttpError) return ofStatus(cause.status);
+  if (cause instanceof SdkHttpError) {
+    const { code, why } = ofStatus(cause.status);
+    const message = answerIn(cause)?.message;
+    return { code, why: typeof message === 'string' ? `${why} ${message}` : why };
+  }
   if (cause instanceof ProtocolError) return { code: 'server', why: cause.message };
   if (cause instanceof SdkError) {
     return cause.cause === undefined ? ofSdk(cause) : explained(cause.cause);

@@ -1,8 +1,9 @@
 // An MCP server over stdio that does what its first argument names. It ends with its input.
 import process from 'node:process';
+import { setInterval, setTimeout } from 'node:timers';
 import { createInterface } from 'node:readline';
 
-const [kind] = process.argv.slice(2);
+const [kind, deaf] = process.argv.slice(2);
 const write = (text) => process.stdout.write(`${text}\n`);
 const send = (message) => write(JSON.stringify({ jsonrpc: '2.0', ...message }));
 const says = (text) => ({ content: [{ type: 'text', text }] });
@@ -56,6 +57,9 @@ const waiting = new Set();
 
 const kinds = {
   calm: {},
+  stubborn: {
+    tools: [plain('use', { description: String(process.pid) })],
+  },
   garbage: {
     before: () => {
       write('\u001b[31mstarting …\u001b[0m');
@@ -155,6 +159,12 @@ const kinds = {
       );
     },
   },
+  storm: {
+    call: (id) => {
+      setInterval(changed, 1);
+      setTimeout(() => send({ id, result: says('ran') }), 20);
+    },
+  },
   process: { call: (id) => send({ id, result: says(String(process.pid)) }) },
   oversized: {
     call: (id) =>
@@ -228,6 +238,12 @@ const kinds = {
 
 const act = kinds[kind];
 if (act === undefined) throw new Error(`Unknown kind: ${kind}`);
+
+if (kind === 'stubborn') {
+  setInterval(() => {}, 1_000);
+  if (deaf === 'deaf')
+    for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.on(signal, () => {});
+}
 
 const answers = {
   initialize: ({ id, params }) => {

@@ -18,7 +18,7 @@ describe('T20: a server that misbehaves when it is called', () => {
     ['wrong ids', /timed? ?out|longer than|within/i, { timeouts: { ...brief, toolMs: 300 } }],
     ['silent call', /timed? ?out|longer than|within/i, { timeouts: { ...brief, toolMs: 300 } }],
     ['dies in a call', /it closed the connection/, {}],
-    ['wrong result', /failed to run 'use': /, {}],
+    ['wrong result', /^\{"type":"spell","text":7\}$/, {}],
   ])(
     '%s: the model gets a result, and another server is not affected',
     async (kind, result, options) => {

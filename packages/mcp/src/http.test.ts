@@ -1,86 +1,10 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { afterEach, describe, expect, it } from '@jest/globals';
-import { isRecord } from '@millrace/core/values';
+import { describe, expect, it } from '@jest/globals';
 import { createAgent } from '@millrace/core';
 import { scriptedModel, toolCall } from '@millrace/core/testing';
 import { firstValueFrom, Subject, takeUntil } from 'rxjs';
-import { mcp, type McpServer, mcpTools } from './index.js';
+import { mcp, mcpTools } from './index.js';
 import { calm, ran } from './servers.test-support.js';
-
-type Message = Readonly<Record<string, unknown>>;
-type Answer = (message: Message, request: IncomingMessage, response: ServerResponse) => unknown;
-
-const open: Server[] = [];
-afterEach(async () => {
-  for (const server of open.splice(0)) {
-    server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
-  }
-});
-
-const bodyOf = async (request: IncomingMessage): Promise<Message> => {
-  let body = '';
-  for await (const chunk of request) body += String(chunk);
-  const parsed: unknown = body === '' ? {} : JSON.parse(body);
-  return isRecord(parsed) ? parsed : {};
-};
-
-const listening = async (
-  handle: (message: Message, request: IncomingMessage, response: ServerResponse) => void,
-): Promise<string> => {
-  const server = createServer((request, response) => {
-    void bodyOf(request).then((message) => handle(message, request, response));
-  });
-  open.push(server);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  return `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}/mcp`;
-};
-
-const send = (response: ServerResponse, status: number, body?: unknown): void => {
-  response.writeHead(status, { 'content-type': 'application/json', 'mcp-session-id': 'one' });
-  response.end(body === undefined ? undefined : JSON.stringify(body));
-};
-
-const results: Readonly<Record<string, (message: Message) => unknown>> = {
-  initialize: () => ({
-    protocolVersion: '2025-06-18',
-    capabilities: { tools: {} },
-    serverInfo: { name: 'web', version: '1' },
-  }),
-  'tools/list': () => ({
-    tools: [{ name: 'use', description: 'Is use.', inputSchema: { type: 'object' } }],
-  }),
-  'tools/call': () => ({ content: [{ type: 'text', text: 'use ran' }] }),
-};
-
-/** A server of the protocol, with the answers to some methods in another way. */
-const web = (other: Readonly<Record<string, Answer>> = {}): Promise<string> =>
-  listening((message, request, response) => {
-    const method = request.method === 'POST' ? String(message['method']) : (request.method ?? '');
-    const special = other[method];
-    if (special !== undefined) {
-      special(message, request, response);
-      return;
-    }
-    const result = results[method];
-    if (method === 'GET') send(response, 405);
-    else if (method === 'DELETE' || method.startsWith('notifications/')) send(response, 202);
-    else if (result === undefined) {
-      send(response, 200, {
-        jsonrpc: '2.0',
-        id: message['id'],
-        error: { code: -32601, message: 'no' },
-      });
-    } else send(response, 200, { jsonrpc: '2.0', id: message['id'], result: result(message) });
-  });
-
-const at = (url: string, options: Partial<McpServer['http']> = {}): McpServer => ({
-  name: 'web',
-  http: { url, ...options },
-  timeouts: { connectMs: 5_000 },
-  reconnect: { attempts: 1 },
-});
+import { type Answer, at, closeLatest, listening, send, web } from './web.test-support.js';
 
 describe('T20: a server over HTTP', () => {
   it('gets the headers with each request, and is told when the session ends', async () => {
@@ -132,7 +56,7 @@ describe('T20: a server over HTTP', () => {
 
   it('that cannot be reached is a warning, and another server works', async () => {
     const url = await web();
-    await new Promise((resolve) => open.pop()?.close(resolve));
+    await closeLatest();
     const { results: texts, warnings } = await ran([mcp(at(url), calm())], [['calm_use']]);
     expect(texts['calm_use']).toBe('use ran');
     expect(warnings).toEqual([
@@ -180,22 +104,6 @@ describe('T20: a server over HTTP', () => {
       await left;
     },
   );
-
-  it('that forgets the session is connected again', async () => {
-    let calls = 0;
-    const url = await web({
-      'tools/call': (message, _request, response) => {
-        calls += 1;
-        const result = { content: [{ type: 'text', text: 'use ran' }] };
-        if (calls === 1) send(response, 404);
-        else send(response, 200, { jsonrpc: '2.0', id: message['id'], result });
-      },
-    });
-    const servers = mcp({ ...at(url), reconnect: { backoffMs: 1 } });
-    const { results: first } = await ran([servers], [['web_use']]);
-    expect(first['web_use']).toContain('HTTP 404');
-    expect((await ran([servers], [['web_use']])).results['web_use']).toBe('use ran');
-  });
 
   it('X9: that redirects to another origin does not get the headers there', async () => {
     const stolen: unknown[] = [];

@@ -3,6 +3,11 @@ import {
   type OAuthClientProvider,
   StreamableHTTPClientTransport,
 } from '@modelcontextprotocol/client';
+import { isRecord, parsedJson } from '@millrace/core/values';
+import { type EventSourceMessage, EventSourceParserStream } from 'eventsource-parser/stream';
+import { noop, timer } from 'rxjs';
+import { SessionLost } from './failure.js';
+import type { MessageReader } from './message-reader.js';
 import type { HttpFetch, HttpServer, Server } from './server-options.js';
 
 /** How a connection ends that the server has made useless. */
@@ -12,7 +17,12 @@ export type Fail = (error: MillraceError) => void;
  * A transport whose requests, those of OAuth included, stay on the origin of the server and the origins of the
  * options: a server names the addresses of its metadata, its authorization server and the endpoints of that.
  */
-export const overHttp = (server: Server, http: HttpServer, fail: Fail): Transport => {
+export const overHttp = (
+  server: Server,
+  http: HttpServer,
+  reader: MessageReader,
+  fail: Fail,
+): Transport => {
   const address = new URL(http.url);
   const allowed = new Set([address.origin, ...(http.origins ?? [])]);
   let refusal: MillraceError | undefined;
@@ -27,6 +37,7 @@ export const overHttp = (server: Server, http: HttpServer, fail: Fail): Transpor
   };
   const own = new Headers(http.headers);
   const { fetch: send = fetch, authProvider } = http;
+  const listening = new Set<string | null>();
   return new StreamableHTTPClientTransport(address, {
     ...(authProvider && {
       authProvider: isOAuth(authProvider)
@@ -37,12 +48,51 @@ export const overHttp = (server: Server, http: HttpServer, fail: Fail): Transpor
       const url = check(target);
       const headers = url.origin === address.origin ? merged(own, init.headers) : init.headers;
       const response = await sent(send, url, { ...init, ...(headers && { headers }) });
-      return bounded(response, server.limits.message, () => fail(tooLong(server)));
+      const short = bounded(response, server.limits.message, () => fail(tooLong(server)));
+      if (url.href !== address.href) return short;
+      if (init.method === 'GET') {
+        watchStream(server, response, new Headers(headers).get('mcp-session-id'), listening, fail);
+      }
+      return readable(
+        short,
+        init.method === 'POST' ? parsedJson(typeof init.body === 'string' ? init.body : '') : {},
+        reader,
+      );
+    },
+    // The stream of a server that ends it again and again is opened as slowly as a connection is made.
+    reconnectionOptions: {
+      initialReconnectionDelay: server.reconnect.backoffMs,
+      maxReconnectionDelay: server.reconnect.maxBackoffMs,
+      reconnectionDelayGrowFactor: 2,
+      maxRetries: mostStreams,
+    },
+    reconnectionScheduler: (reconnect, ms) => {
+      const waiting = timer(Math.max(ms, leastRetryMs)).subscribe({ next: reconnect, error: noop });
+      return () => waiting.unsubscribe();
     },
   });
 };
 
 type Transport = StreamableHTTPClientTransport;
+
+/** Attempts in a row to open a stream again. */
+const mostStreams = 10;
+/** A server may ask to come back without a wait. */
+const leastRetryMs = 100;
+
+/** A stream that was open, and is refused when it is opened again, belongs to a session that is lost. */
+const watchStream = (
+  { name }: Server,
+  { ok, status }: Response,
+  session: string | null,
+  listening: Set<string | null>,
+  fail: Fail,
+): void => {
+  if (ok) listening.add(session);
+  else if ((status === 404 || status === 400) && session !== null && listening.has(session)) {
+    fail(new SessionLost(`The MCP server '${name}' has lost the session: HTTP ${status}.`, true));
+  }
+};
 
 /** The address may be an attempt to reach something internal, so only its origin is shown. */
 const refusedOrigin = ({ name }: Server, { origin, protocol }: URL): MillraceError =>
@@ -137,6 +187,96 @@ const sent = async (send: HttpFetch, url: URL, init: RequestInit): Promise<Respo
     status,
     headers: Array.from(headers, ([name, value]) => [name, value]),
   });
+};
+
+/** Passes the messages of a response to the reader before the SDK reads them. */
+const readable = (response: Response, request: unknown, reader: MessageReader): Response => {
+  reader.sent(request);
+  const { status, statusText, headers, body } = response;
+  if (body === null || !response.ok) return response;
+  const type = headers.get('content-type') ?? '';
+  const of = (content: ReadableStream<Uint8Array>): Response =>
+    new Response(content, { status, statusText, headers: withoutLength(headers) });
+  if (type.startsWith('text/event-stream')) return of(eventsRead(body, reader));
+  if (!type.startsWith('application/json')) return response;
+  const id = isRecord(request) ? request['id'] : undefined;
+  const read = (message: unknown): unknown => {
+    // An error whose request the server could not read has no id, and the SDK would wait for ever.
+    const isLoose =
+      isRecord(message) && (message['id'] ?? undefined) === undefined && !('method' in message);
+    return reader.received(isLoose && id !== undefined ? { ...message, id } : message);
+  };
+  return of(jsonRead(body, read));
+};
+
+const withoutLength = (headers: Headers): Headers => {
+  const own = new Headers(headers);
+  own.delete('content-length');
+  return own;
+};
+
+const jsonRead = (
+  body: ReadableStream<Uint8Array>,
+  read: (message: unknown) => unknown,
+): ReadableStream<Uint8Array> => {
+  const parts: string[] = [];
+  return body
+    .pipeThrough(new TextDecoderStream())
+    .pipeThrough(
+      new TransformStream<string, string>({
+        transform: (part) => void parts.push(part),
+        flush: (controller) => {
+          const text = parts.join('');
+          controller.enqueue(rewritten(text, read) ?? '[]');
+        },
+      }),
+    )
+    .pipeThrough(new TextEncoderStream());
+};
+
+/** Other text than JSON, and JSON that is too deep, is left to the SDK. */
+const rewritten = (text: string, read: (message: unknown) => unknown): string | undefined => {
+  try {
+    const message: unknown = JSON.parse(text);
+    const all = Array.isArray(message) ? message.map(read) : read(message);
+    const known = Array.isArray(all) ? all.filter((it) => it !== undefined) : all;
+    return known === undefined ? undefined : JSON.stringify(known);
+  } catch {
+    return text;
+  }
+};
+
+/** The events of a stream, as they came, with messages as they were read. */
+const eventsRead = (
+  body: ReadableStream<Uint8Array>,
+  reader: MessageReader,
+): ReadableStream<Uint8Array> => {
+  const received = (message: unknown): unknown => reader.received(message);
+  let retryMs: number | undefined;
+  const onRetry = (ms: number): void => void (retryMs = ms);
+  return body
+    .pipeThrough(new TextDecoderStream())
+    .pipeThrough(new EventSourceParserStream({ onRetry }))
+    .pipeThrough(
+      new TransformStream<EventSourceMessage, string>({
+        transform: ({ id, event, data }, controller) => {
+          const isMessage = data !== '' && (event === undefined || event === 'message');
+          const text = isMessage ? rewritten(data, received) : data;
+          const lines = [
+            ...(retryMs === undefined ? [] : [`retry: ${retryMs}`]),
+            ...(id === undefined ? [] : [`id: ${id}`]),
+            ...(event === undefined ? [] : [`event: ${event}`]),
+            ...(text ?? '').split('\n').map((line) => `data: ${line}`),
+          ];
+          retryMs = undefined;
+          controller.enqueue(`${lines.join('\n')}\n\n`);
+        },
+        flush: (controller) => {
+          if (retryMs !== undefined) controller.enqueue(`retry: ${retryMs}\n\n`);
+        },
+      }),
+    )
+    .pipeThrough(new TextEncoderStream());
 };
 
 const isBodiless = (status: number): boolean => [204, 205, 304].includes(status);

@@ -1,4 +1,6 @@
+export type { McpPages, McpResource } from './content.js';
 export { mcp, type McpLayer, type McpStatus } from './mcp.js';
+export type { Completion, CompletionRequest, McpRequests } from './programs.js';
 export type {
   ChangeDecider,
   Elicitor,
@@ -6,9 +8,10 @@ export type {
   HttpServer,
   McpOptions,
   McpServer,
+  Root,
   Sampler,
   StdioServer,
   ToolChange,
   UrlElicitor,
 } from './server-options.js';
-export { mcpTools } from './tool-list.js';
+export { mcpTools, type ToolPage } from './tool-list.js';

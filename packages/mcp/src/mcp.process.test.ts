@@ -3,6 +3,7 @@ import {
   addTools,
   createAgent,
   interruptOn,
+  type Layer,
   requireApproval,
   selectTools,
   type Tool,
@@ -24,7 +25,7 @@ const isAlive = (pid: number): boolean => {
 const ended = (pid: number): Promise<unknown> =>
   firstValueFrom(interval(5).pipe(filter(() => !isAlive(pid))));
 
-const pidOf = async (servers: McpLayer): Promise<number> =>
+const pidOf = async (servers: Layer): Promise<number> =>
   Number((await ran([servers], [['bad_use']])).results['bad_use']);
 
 /** The tools of the first server, once they are as described. */
@@ -249,7 +250,7 @@ describe('T20: mcpTools', () => {
     const pid = new Subject<number>();
     const gone = firstValueFrom(pid);
     const subscription = addTools(tools$);
-    pid.next(await pidOf({ ...subscription, servers$: of([]) }));
+    pid.next(await pidOf(subscription));
     await ended(await gone);
   });
 

@@ -24,8 +24,10 @@ import {
   timer,
 } from 'rxjs';
 import { failureOf } from './failure.js';
-import { type McpServer, type Server, serverOf } from './server-options.js';
-import { backOff, createAdmission, toolLists$ } from './tool-list.js';
+import { createLink, type Link } from './connection.js';
+import { type McpRequests, requestsOf } from './programs.js';
+import { backOff, type McpServer, type Server, serverOf } from './server-options.js';
+import { createAdmission, type ToolPage, toolLists$ } from './tool-list.js';
 
 /** The state of a server. */
 export interface McpStatus {
@@ -33,12 +35,14 @@ export interface McpStatus {
   /** `failed`: it is reconnected after a wait. */
   readonly status: 'connecting' | 'connected' | 'failed';
   readonly tools: readonly Tool[];
+  /** The pages of tools that have one, to be read with `resource$`. */
+  readonly pages: readonly ToolPage[];
   /** Why tools were left out, or why it cannot be reached. */
   readonly warnings: readonly string[];
   readonly error?: MillraceError;
 }
 
-export interface McpLayer extends Layer {
+export interface McpLayer extends Layer, McpRequests {
   /**
    * The servers, now and after each change. They are connected while a call runs or there is a subscriber: subscribe
    * to stay connected between calls. Never completes or errors.
@@ -52,8 +56,10 @@ export interface McpLayer extends Layer {
  * tools only: it is reported by a `warning`, and reconnected with back-off. Changed lists apply from the next request on.
  */
 export const mcp = (...servers: readonly McpServer[]): McpLayer => {
-  const checked = servers.map((server) => serverOf('mcp()', server));
-  const servers$ = combineLatest(checked.map(statusOf$)).pipe(
+  const linked = servers
+    .map((server) => serverOf('mcp()', server))
+    .map((server) => ({ server, link: createLink(server) }));
+  const servers$ = combineLatest(linked.map(statusOf$)).pipe(
     share({ connector: () => new ReplaySubject(1) }),
     restoreAsyncContext(),
   );
@@ -62,6 +68,7 @@ export const mcp = (...servers: readonly McpServer[]): McpLayer => {
     // As `addTools`: after the session has set its own tools, before a selection.
     priority: 54,
     servers$,
+    ...requestsOf(linked, servers$),
     call: (context) => (next) => (call) =>
       addTools(toolsFor$(servers$, context, call)).call?.(context)(next)(call) ?? next(call),
   };
@@ -135,13 +142,15 @@ const shown = ({ onWarning }: Server, status: McpStatus): McpStatus => {
   }
 };
 
+const none = { tools: [], pages: [] } as const;
+
 /** Follows one server, and reconnects it without end. */
-const statusOf$ = (server: Server): Observable<McpStatus> => {
+const statusOf$ = ({ server, link }: { server: Server; link: Link }): Observable<McpStatus> => {
   const admission = createAdmission(server);
   const { name } = server;
   return defer(() => {
     const failures$ = new Subject<McpStatus>();
-    const connected$ = toolLists$(server, admission).pipe(
+    const connected$ = toolLists$(server, link, admission).pipe(
       map((list): McpStatus => ({ name, status: 'connected', ...list })),
       retry({
         resetOnSuccess: true,
@@ -150,14 +159,14 @@ const statusOf$ = (server: Server): Observable<McpStatus> => {
             ? cause
             : failureOf(server, 'to list its tools', cause);
           const { message } = error;
-          failures$.next({ name, status: 'failed', tools: [], warnings: [message], error });
+          failures$.next({ name, status: 'failed', ...none, warnings: [message], error });
           return timer(backOff(server, failures));
         },
       }),
     );
     return merge(failures$, connected$).pipe(
       map((status) => shown(server, status)),
-      startWith<McpStatus>({ name, status: 'connecting', tools: [], warnings: [] }),
+      startWith<McpStatus>({ name, status: 'connecting', ...none, warnings: [] }),
     );
   });
 };

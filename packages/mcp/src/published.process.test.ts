@@ -43,8 +43,9 @@ describe('the server everything', () => {
     const failed = events.flatMap((event) =>
       isEvent(event, 'postActing') && event.result.isError ? [event.toolCall.name] : [],
     );
-    expect(failed).toEqual(['simulate-research-query']);
-    expect(results['simulate-research-query']).toMatch(/task/i);
+    expect(failed).toEqual([]);
+    // It requires a task.
+    expect(results['simulate-research-query']).toMatch(/research/i);
     expect(warnings).toEqual([]);
     expect(results).toMatchObject({
       echo: 'Echo: hello',

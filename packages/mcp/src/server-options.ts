@@ -23,7 +23,7 @@ import type {
   OAuthClientProvider,
   Tool as ListedTool,
 } from '@modelcontextprotocol/client';
-import type { ObservableInput } from 'rxjs';
+import { isObservable, type Observable, type ObservableInput } from 'rxjs';
 
 /** A server that runs as a child process and speaks over its standard input and output. */
 export interface StdioServer {
@@ -110,6 +110,13 @@ export type Sampler = (
 ) => ObservableInput<CreateMessageResult>;
 /* eslint-enable @typescript-eslint/no-deprecated */
 
+/** A directory or file that a server may work with. */
+export interface Root {
+  /** A file URL: `pathToFileURL(path)`. */
+  readonly uri: string | URL;
+  readonly name?: string;
+}
+
 export interface McpOptions {
   /** The name of the server, for you, for errors and for the prefix: letters, digits, `_` and `-`. */
   readonly name: string;
@@ -123,6 +130,11 @@ export interface McpOptions {
   readonly resources?: boolean;
   /** Adds tools that list and get prompts. Default: false. */
   readonly prompts?: boolean;
+  /** What the server may work with, told to it now and after each change. It does not confine the server. Default: not told. */
+  // eslint-disable-next-line rxjs-x/finnish -- It may be a list.
+  readonly roots?: readonly Root[] | Observable<readonly Root[]>;
+  /** Tell the server that the program shows pages of MCP Apps. They are in `details` of results. Default: false. */
+  readonly apps?: boolean;
   /** Believe the hints `readOnlyHint` and `idempotentHint`: a resumed call may run these tools again. Default: false. */
   readonly trust?: boolean;
   /** The engine for patterns in schemas, such as `linearPatterns`. Default: patterns are not checked here. */
@@ -146,6 +158,15 @@ export interface McpOptions {
     readonly connectMs?: number;
     /** For each run of a tool, in milliseconds. Default: `toolMs` of the call. */
     readonly toolMs?: number;
+    /** Progress starts `toolMs` again, which is 60,000 by default then. Default: false. */
+    readonly renewOnProgress?: boolean;
+    /** With `renewOnProgress`, for each run of a tool in all, in milliseconds. Default: no limit. */
+    readonly totalMs?: number;
+    /**
+     * A task of the server that takes longer suspends the call, in milliseconds; tools that can run as a task do so then. Default:
+     * tasks are awaited, and only tools that require it run as one.
+     */
+    readonly suspendMs?: number;
   };
   readonly reconnect?: {
     /** Connections that may fail in a row before `mcpTools` errors. `mcp` never gives up. Default: 5. */
@@ -181,7 +202,7 @@ export type McpServer = McpOptions &
 /** A server whose options are checked and complete. */
 export type Server = McpServer & {
   readonly prefix: string;
-  readonly timeouts: { readonly connectMs: number; readonly toolMs?: number };
+  readonly timeouts: NonNullable<McpOptions['timeouts']> & { readonly connectMs: number };
   readonly reconnect: Readonly<Record<'attempts' | 'backoffMs' | 'maxBackoffMs', number>>;
   readonly limits: Readonly<
     Record<'tools' | 'pages' | 'description' | 'schema' | 'result' | 'message', number>
@@ -217,6 +238,10 @@ export const serverOf = (owner: string, given: McpServer): Server => {
   };
 };
 
+/** The wait before the next connection, in milliseconds. */
+export const backOff = ({ reconnect }: Server, failures: number): number =>
+  Math.min(reconnect.backoffMs * 2 ** (failures - 1), reconnect.maxBackoffMs);
+
 const safeName = /^[\w-]*$/;
 
 const within = (inner: Readonly<Record<string, Rule>>, required: readonly string[] = []): Rule => [
@@ -245,6 +270,7 @@ const origins: Rule = [
     value.every((it) => webAddress[0](it) && new URL(String(it)).origin === it),
   "a list of origins, such as ['https://login.example.com']",
 ];
+const isRoot = (value: unknown): boolean => isRecord(value) && /^file:/i.test(String(value['uri']));
 const whole = wholeNumber(1);
 
 const rules: Readonly<Record<keyof McpOptions | 'stdio' | 'http', Rule>> = {
@@ -280,6 +306,11 @@ const rules: Readonly<Record<keyof McpOptions | 'stdio' | 'http', Rule>> = {
   ],
   resources: isFlag,
   prompts: isFlag,
+  roots: [
+    (value) => isObservable(value) || (Array.isArray(value) && value.every(isRoot)),
+    "a list of roots with a file URL, such as [{ uri: pathToFileURL('/work') }], or an Observable of lists",
+  ],
+  apps: isFlag,
   trust: isFlag,
   patterns: isFunction,
   wrap: isFunction,
@@ -288,7 +319,13 @@ const rules: Readonly<Record<keyof McpOptions | 'stdio' | 'http', Rule>> = {
   onElicitUrl: isFunction,
   onSample: isFunction,
   onWarning: isFunction,
-  timeouts: within({ connectMs: isDelay, toolMs: isDelay }),
+  timeouts: within({
+    connectMs: isDelay,
+    toolMs: isDelay,
+    renewOnProgress: isFlag,
+    totalMs: isDelay,
+    suspendMs: isDelay,
+  }),
   reconnect: within({ attempts: whole, backoffMs: isDelay, maxBackoffMs: isDelay }),
   limits: within({
     tools: whole,

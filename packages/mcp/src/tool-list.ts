@@ -2,6 +2,8 @@ import { isMillraceError, MillraceError, type Tool } from '@millrace/core';
 import type { Tool as ListedTool } from '@modelcontextprotocol/client';
 import {
   asyncScheduler,
+  type BehaviorSubject,
+  concat,
   concatMap,
   defer,
   delay,
@@ -24,15 +26,31 @@ import {
   timer,
   toArray,
 } from 'rxjs';
-import { connect$, type Connection } from './connection.js';
-import { type McpServer, type Server, serverOf, type ToolChange } from './server-options.js';
+import { type Connection, createLink, type Link } from './connection.js';
+import {
+  backOff,
+  type McpServer,
+  type Server,
+  serverOf,
+  type ToolChange,
+} from './server-options.js';
+import { pageOfTool } from './content.js';
 import { cleaned, safeName } from './text.js';
-import { furtherTools, inputOf, type InputOfTool, toolOf } from './tools.js';
+import { furtherTools, inputOf, type InputOfTool, type Offered, toolOf } from './tools.js';
 
 /** The usable tools of a server, and why others are not. */
 export interface ToolList {
   readonly tools: readonly Tool[];
+  readonly pages: readonly ToolPage[];
   readonly warnings: readonly string[];
+}
+
+/** A tool with a page of MCP Apps, which shows its results. */
+export interface ToolPage {
+  /** The name of the tool for the model. */
+  readonly tool: string;
+  /** Starts with `ui://`. */
+  readonly uri: string;
 }
 
 /** The least time between two lists, in milliseconds: a server may announce changes without end. */
@@ -46,7 +64,7 @@ const listGapMs = 250;
 export const mcpTools = (options: McpServer): Observable<readonly Tool[]> => {
   const server = serverOf('mcpTools()', options);
   const { attempts } = server.reconnect;
-  return defer(() => toolLists$(server, createAdmission(server))).pipe(
+  return defer(() => toolLists$(server, createLink(server), createAdmission(server))).pipe(
     retry({
       resetOnSuccess: true,
       delay: (error: unknown, failures) =>
@@ -63,69 +81,97 @@ export const mcpTools = (options: McpServer): Observable<readonly Tool[]> => {
 const stop$ = (error: unknown): Observable<never> =>
   throwError(() => (error instanceof Error ? error : new Error(String(error))));
 
-/** The wait before the next connection, in milliseconds. */
-export const backOff = ({ reconnect }: Server, failures: number): number =>
-  Math.min(reconnect.backoffMs * 2 ** (failures - 1), reconnect.maxBackoffMs);
-
-/** The lists of one connection. Errors when it fails. */
-export const toolLists$ = (server: Server, admission: Admission): Observable<ToolList> => {
+/** The lists of the connections of a link. Errors when no connection can be made. */
+export const toolLists$ = (
+  server: Server,
+  link: Link,
+  admission: Admission,
+): Observable<ToolList> => {
   const { connectMs } = server.timeouts;
   const late = (): MillraceError =>
     new MillraceError(
       'timeout',
       `The MCP server '${server.name}' listed no tools within ${connectMs} ms. If it only starts slowly, raise 'timeouts.connectMs'.`,
     );
-  return connect$(server).pipe(
+  return link.connections$.pipe(
     switchMap((connection) =>
       listed$(connection, connectMs).pipe(
-        switchMap((listed) => toolsOf$(server, connection, admission, listed)),
+        switchMap(({ version, ...listed }) =>
+          toolsOf$(server, link, connection, admission, listed).pipe(
+            // After the list has reached the calls that wait for it.
+            concatMap((list) =>
+              concat(
+                of(list),
+                defer(() => done$(() => connection.listed$.next(version))),
+              ),
+            ),
+          ),
+        ),
       ),
     ),
     timeout({ first: connectMs, with: () => stop$(late()) }),
   );
 };
 
+const done$ = (act: () => void): Observable<never> => {
+  act();
+  return EMPTY;
+};
+
+interface Listed {
+  readonly tools: readonly ListedTool[];
+  /** Why entries were left out. */
+  readonly leftOut: readonly string[];
+}
+
 /** Lists the tools now and after each change: one list at a time, with a gap in between. */
 const listed$ = (
-  { client, version$, request$ }: Connection,
+  { version$, request$, leftOut }: Connection,
   connectMs: number,
-): Observable<readonly ListedTool[]> =>
+): Observable<Listed & { readonly version: number }> =>
+  afterEach$(version$, () =>
+    request$<{ readonly tools: readonly ListedTool[] }>('to list its tools', (client, options) =>
+      client.getServerCapabilities()?.tools === undefined
+        ? Promise.resolve({ tools: [] })
+        : client.listTools(undefined, { ...options, timeout: connectMs, cacheMode: 'bypass' }),
+    ).pipe(map(({ tools }) => ({ tools, leftOut: leftOut() }))),
+  ).pipe(map(([listed, version]) => ({ ...listed, version })));
+
+/** Reads now and after each change of a version: one reading at a time, with a gap in between. */
+export const afterEach$ = <T>(
+  version$: BehaviorSubject<number>,
+  read: () => Observable<T>,
+): Observable<readonly [T, number]> =>
   defer(() => {
     let seen = -1;
-    const list$ = request$<{ readonly tools: readonly ListedTool[] }>(
-      'to list its tools',
-      (options) => {
-        seen = version$.value;
-        return client.getServerCapabilities()?.tools === undefined
-          ? Promise.resolve({ tools: [] })
-          : client.listTools(undefined, { ...options, timeout: connectMs, cacheMode: 'bypass' });
-      },
-    );
+    const read$ = defer(() => {
+      seen = version$.value;
+      return read().pipe(map((value) => [value, seen] as const));
+    });
     const changed$ = version$.pipe(
       filter((version) => version !== seen),
       take(1),
       delay(listGapMs),
     );
-    return list$.pipe(
-      map(({ tools }) => tools),
-      repeat({ delay: () => changed$ }),
-    );
+    return read$.pipe(repeat({ delay: () => changed$ }));
   });
 
 /** Emits the tools without changed ones, and again after each change that is accepted. */
 const toolsOf$ = (
   server: Server,
-  connection: Connection,
+  link: Link,
+  { client }: Connection,
   admission: Admission,
-  listed: readonly ListedTool[],
+  { tools: all, leftOut }: Listed,
 ): Observable<ToolList> => {
-  const wanted = distinct(listed.filter(({ name }) => isWanted(server, name)));
+  const wanted = distinct(all.filter(({ name }) => isWanted(server, name)));
+  const offered = client.getServerCapabilities();
   return compiled$(admission, wanted.slice(0, server.limits.tools)).pipe(
     switchMap(() =>
       accepted$(server, admission.changesIn(wanted)).pipe(
         tap((change) => admission.accept(change.after)),
         startWith(undefined),
-        map(() => toolListOf(server, connection, admission, wanted)),
+        map(() => toolListOf(server, link, admission, { tools: wanted, leftOut }, offered)),
       ),
     ),
   );
@@ -170,12 +216,14 @@ const accepted$ = (
 
 const toolListOf = (
   server: Server,
-  connection: Connection,
+  link: Link,
   admission: Admission,
-  wanted: readonly ListedTool[],
+  { tools: wanted, leftOut }: Listed,
+  offered: Offered,
 ): ToolList => {
   const { name: owner, limits } = server;
-  const warnings: string[] = [];
+  const warnings = leftOut.map((why) => `The MCP server '${owner}': ${cleaned(why, 300)}.`);
+  const pages: ToolPage[] = [];
   const byName = new Map<string, Tool>();
   const add = (tool: Tool): void => {
     if (byName.has(tool.name)) {
@@ -188,15 +236,20 @@ const toolListOf = (
     if (typeof input === 'string') warnings.push(`${about} is left out: ${input}.`);
     else if (!admission.isAccepted(listed)) {
       warnings.push(`${about} is left out: its description or schema changed. ${fix}`);
-    } else add(toolOf(server, connection, listed, input));
+    } else {
+      const made = toolOf(server, link, listed, input, offered);
+      const uri = pageOfTool(listed._meta);
+      if (uri !== undefined && !byName.has(made.name)) pages.push({ tool: made.name, uri });
+      add(made);
+    }
   }
   if (wanted.length > limits.tools) {
     warnings.push(
       `The MCP server '${owner}' has ${wanted.length} tools; ${limits.tools} are used. Choose with 'include', or raise 'limits.tools'.`,
     );
   }
-  furtherTools(server, connection).forEach(add);
-  return { tools: [...byName.values()], warnings };
+  furtherTools(server, link, offered).forEach(add);
+  return { tools: [...byName.values()], pages, warnings };
 };
 
 const fix = "Accept changes with 'onChanged', or restart to trust the server as it is now.";

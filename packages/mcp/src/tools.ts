@@ -1,12 +1,43 @@
-import { type JsonSchema, type Tool, tool, textBlock, toolOutput } from '@millrace/core';
+import {
+  type JsonSchema,
+  MillraceError,
+  type Tool,
+  tool,
+  type ToolContext,
+  textBlock,
+  toolOutput,
+} from '@millrace/core';
 import { jsonSchema } from '@millrace/core/schema';
 import { isRecord } from '@millrace/core/values';
-import type { CallToolResult, Progress, Tool as ListedTool } from '@modelcontextprotocol/client';
-import { defer, finalize, map, merge, type Observable, Subject, take } from 'rxjs';
-import type { Connection } from './connection.js';
-import { outputOf, outputOfPrompt, outputOfResource } from './content.js';
-
+import type { Client, Progress, Tool as ListedTool } from '@modelcontextprotocol/client';
+import {
+  concatMap,
+  defer,
+  EMPTY,
+  filter,
+  finalize,
+  identity,
+  map,
+  merge,
+  mergeMap,
+  type MonoTypeOperatorFunction,
+  type Observable,
+  of,
+  type OperatorFunction,
+  type SchedulerLike,
+  Subject,
+  switchMap,
+  take,
+  throwError,
+  timeout,
+  timer,
+} from 'rxjs';
+import { isConnection, type Link } from './connection.js';
+import { outputOf, outputOfPrompt, outputOfResource, pageOfTool } from './content.js';
+import { rawOf } from './message-reader.js';
+import { withPages$ } from './required-pages.js';
 import type { Server } from './server-options.js';
+import { runsAsTask, taskIn, taskOutput$ } from './tasks.js';
 import { cleaned, lineOfJson, safeName } from './text.js';
 
 export type InputOfTool = ReturnType<typeof jsonSchema>;
@@ -37,57 +68,115 @@ const readable = (schema: JsonSchema, maxLength: number): JsonSchema => {
   return Object.fromEntries(entries);
 };
 
-/** Creates the tool that calls a listed tool over a connection. */
+/** What a server has declared. */
+export type Offered = ReturnType<Client['getServerCapabilities']>;
+
+/** Creates the tool that calls a listed tool over a link. */
 export const toolOf = (
   server: Server,
-  connection: Connection,
+  link: Link,
   listed: ListedTool,
   input: InputOfTool,
+  offered: Offered,
 ): Tool => {
   const { limits, prefix, trust = false, wrap } = server;
   const { name, title, description = title ?? '', annotations: hints } = listed;
   const about = cleaned(description, limits.description).trim();
+  const asTask = runsAsTask(server, listed, offered);
   const made = tool({
     name: safeName(prefix, name),
     description: about === '' ? `The tool ${safeName('', name)} of ${server.name}.` : about,
     input,
     idempotent: trust && (hints?.readOnlyHint === true || hints?.idempotentHint === true),
     ...timeLimit(server),
-    run: (values) => run$(server, connection, listed, values),
+    run: (values, context) => run$(server, link, listed, values, asTask, context),
   });
   return wrap === undefined ? made : wrap(made, listed);
 };
 
-const timeLimit = ({ timeouts: { toolMs } }: Server): { readonly timeoutMs?: number } =>
-  toolMs === undefined ? {} : { timeoutMs: toolMs };
+/** The longest delay of a timer. */
+const never = 2 ** 31 - 1;
+
+const timeLimit = ({
+  timeouts: { toolMs, renewOnProgress = false, totalMs = never },
+}: Server): { readonly timeoutMs?: number } => {
+  if (renewOnProgress) return { timeoutMs: totalMs };
+  return toolMs === undefined ? {} : { timeoutMs: toolMs };
+};
 
 /** Emits progress, then the output. The output schema is not compiled: a result is data of any form. */
 const run$ = (
-  { limits }: Server,
-  { client, request$ }: Connection,
+  server: Server,
+  link: Link,
   { outputSchema: _unused, ...listed }: ListedTool,
   values: Readonly<Record<string, unknown>>,
+  asTask: boolean,
+  { scheduler, signal }: Pick<ToolContext, 'scheduler' | 'signal'>,
 ): Observable<unknown> =>
   defer(() => {
+    const { limits } = server;
+    const doing = `to run '${safeName('', listed.name)}'`;
     const progress$ = new Subject<Progress>();
-    const result$ = request$<CallToolResult>(`to run '${safeName('', listed.name)}'`, (options) =>
-      client.callTool(
-        { name: listed.name, arguments: { ...values } },
-        {
+    const call = { name: listed.name, arguments: { ...values }, ...(asTask && { task: {} }) };
+    const result$ = withPages$(server, link, { doing, scheduler, signal }, (client, options) =>
+      client
+        .callTool(call, {
           ...options,
           toolDefinition: listed,
           onprogress: (progress) => progress$.next(progress),
-        },
-      ),
+        })
+        .then(rawOf),
     );
-    return merge(
-      progress$.pipe(take(mostProgress), map(shown)),
-      result$.pipe(
-        map((result) => outputOf(result, limits.result)),
-        finalize(() => progress$.complete()),
-      ),
+    const finished$ = result$.pipe(
+      switchMap((raw) => {
+        const task = taskIn(raw);
+        return task === undefined
+          ? of(outputOf(raw, limits.result, pageOfTool(listed._meta)))
+          : taskOutput$(server, link, task, {
+              tool: listed.name,
+              scheduler,
+              report: (progress) => progress$.next(progress),
+            });
+      }),
+      listSettled(link, scheduler),
+      finalize(() => progress$.complete()),
+    );
+    return merge(progress$, finished$.pipe(map((output) => ({ output })))).pipe(
+      renewed(server, listed.name, scheduler),
+      limitedProgress(),
     );
   });
+
+type Emitted = Progress | { readonly output: unknown };
+
+/** Progress starts the time limit again. */
+const renewed = (
+  { timeouts: { renewOnProgress = false, toolMs = 60_000 } }: Server,
+  name: string,
+  scheduler: SchedulerLike,
+): MonoTypeOperatorFunction<Emitted> =>
+  renewOnProgress
+    ? timeout({
+        each: toolMs,
+        scheduler,
+        with: () =>
+          throwError(
+            () =>
+              new MillraceError(
+                'timeout',
+                `The tool '${safeName('', name)}' reported no progress within ${toolMs} ms.`,
+              ),
+          ),
+      })
+    : identity;
+
+const limitedProgress = (): OperatorFunction<Emitted, unknown> => (source) =>
+  source.pipe(
+    mergeMap((emitted, index) => {
+      if ('output' in emitted) return of(emitted.output);
+      return index < mostProgress ? of(shown(emitted)) : EMPTY;
+    }),
+  );
 
 const shown = ({ progress, total, message }: Progress): object => ({
   progress,
@@ -95,18 +184,44 @@ const shown = ({ progress, total, message }: Progress): object => ({
   ...(message !== undefined && { message: cleaned(message, 500) }),
 });
 
+/** A change of the list that comes with a result: over HTTP, on another stream. */
+const announceMs = 25;
+/** How long a result waits for a list. */
+const settleMs = 2_000;
+
+/** Delays a result until the list of tools has the changes that were announced before it, or together with it. */
+const listSettled =
+  <T>({ current$ }: Link, scheduler: SchedulerLike): MonoTypeOperatorFunction<T> =>
+  (source) =>
+    source.pipe(
+      concatMap((value) => {
+        const { value: connection } = current$;
+        if (!isConnection(connection)) return of(value);
+        const { client, version$, listed$ } = connection;
+        const isBehind = (): boolean => listed$.value < version$.value;
+        const announces = client.getServerCapabilities()?.tools?.listChanged === true;
+        const soon$ = announces && !isBehind() ? timer(announceMs, scheduler) : of(0);
+        return soon$.pipe(
+          switchMap(() => {
+            const awaited = version$.value;
+            return listed$.pipe(filter((version) => version >= awaited));
+          }),
+          take(1),
+          timeout({ first: settleMs, scheduler, with: () => of(0) }),
+          map(() => value),
+        );
+      }),
+    );
+
 // ---------------------------------------------------------------- resources and prompts
 
 /** Tools for what a server offers beside tools, if its options ask for them. */
-export const furtherTools = (server: Server, connection: Connection): readonly Tool[] => {
-  const offered = connection.client.getServerCapabilities();
-  return [
-    ...(server.resources === true && offered?.resources ? resourceTools(server, connection) : []),
-    ...(server.prompts === true && offered?.prompts ? promptTools(server, connection) : []),
-  ];
-};
+export const furtherTools = (server: Server, link: Link, offered: Offered): readonly Tool[] => [
+  ...(server.resources === true && offered?.resources ? resourceTools(server, link) : []),
+  ...(server.prompts === true && offered?.prompts ? promptTools(server, link) : []),
+];
 
-const resourceTools = (server: Server, { client, request$ }: Connection): readonly Tool[] => {
+const resourceTools = (server: Server, { request$ }: Link): readonly Tool[] => {
   const { limits } = server;
   return [
     tool({
@@ -114,7 +229,7 @@ const resourceTools = (server: Server, { client, request$ }: Connection): readon
       description: `Lists the resources of ${server.name}, with their URIs.`,
       ...timeLimit(server),
       run: () =>
-        request$('to list its resources', (options) =>
+        request$('to list its resources', (client, options) =>
           client.listResources(undefined, { ...options, cacheMode: 'bypass' }),
         ).pipe(
           map(({ resources }) =>
@@ -135,14 +250,14 @@ const resourceTools = (server: Server, { client, request$ }: Connection): readon
       }),
       ...timeLimit(server),
       run: ({ uri }) =>
-        request$('to read a resource', (options) =>
+        request$('to read a resource', (client, options) =>
           client.readResource({ uri }, { ...options, cacheMode: 'bypass' }),
-        ).pipe(map((result) => outputOfResource(result, limits.result))),
+        ).pipe(map((result) => outputOfResource(rawOf(result), limits.result))),
     }),
   ];
 };
 
-const promptTools = (server: Server, { client, request$ }: Connection): readonly Tool[] => {
+const promptTools = (server: Server, { request$ }: Link): readonly Tool[] => {
   const { limits } = server;
   return [
     tool({
@@ -150,7 +265,7 @@ const promptTools = (server: Server, { client, request$ }: Connection): readonly
       description: `Lists the prompts of ${server.name}, with their arguments.`,
       ...timeLimit(server),
       run: () =>
-        request$('to list its prompts', (options) =>
+        request$('to list its prompts', (client, options) =>
           client.listPrompts(undefined, { ...options, cacheMode: 'bypass' }),
         ).pipe(
           map(({ prompts }) =>
@@ -178,9 +293,9 @@ const promptTools = (server: Server, { client, request$ }: Connection): readonly
       }),
       ...timeLimit(server),
       run: ({ name, arguments: args = {} }) =>
-        request$('to get a prompt', (options) =>
+        request$('to get a prompt', (client, options) =>
           client.getPrompt({ name, arguments: { ...args } }, options),
-        ).pipe(map((result) => outputOfPrompt(result, limits.result))),
+        ).pipe(map((result) => outputOfPrompt(rawOf(result), limits.result))),
     }),
   ];
 };

@@ -1,0 +1,212 @@
+import { MillraceError, type Suspension, type ToolOutput } from '@millrace/core';
+import { isRecord } from '@millrace/core/values';
+import {
+  asyncScheduler,
+  BehaviorSubject,
+  defer,
+  EMPTY,
+  filter,
+  from,
+  map,
+  merge,
+  NEVER,
+  noop,
+  type Observable,
+  scan,
+  switchMap,
+  take,
+  timer,
+  using,
+} from 'rxjs';
+import { type Connection, isConnection, type Link } from './connection.js';
+import { type McpResource, partsOf } from './content.js';
+import { rawOf } from './message-reader.js';
+import { backOff, type Server } from './server-options.js';
+import { cancelTask$, resumedTask$, storedTask } from './tasks.js';
+import { afterEach$ } from './tool-list.js';
+
+/** An argument that is being written: of a prompt, or of a template of resources. */
+export type CompletionRequest = {
+  /** The name of the argument, and what is written of it. */
+  readonly argument: string;
+  readonly value: string;
+  /** The arguments that are known. */
+  readonly known?: Readonly<Record<string, string>>;
+} & ({ readonly prompt: string } | { readonly resourceTemplate: string });
+
+export interface Completion {
+  readonly values: readonly string[];
+  readonly total?: number;
+  readonly hasMore: boolean;
+}
+
+/** What a program asks servers for by itself. All are cold, and connect to the server while they are subscribed to. */
+export interface McpRequests {
+  /**
+   * Reads a resource of a server now and, if the server can say that it has changed, after each change. Otherwise it
+   * completes. Pages of MCP Apps (`ui://`) are read like this, and shown in a sandbox.
+   */
+  readonly resource$: (server: string, uri: string) => Observable<readonly McpResource[]>;
+  /** Emits what an argument may be completed to. */
+  readonly complete$: (server: string, request: CompletionRequest) => Observable<Completion>;
+  /**
+   * Waits for the task of a call that was suspended (`timeouts.suspendMs`), also in another process, and emits the output for
+   * `toolResults`. Unsubscribing leaves the task alone.
+   */
+  readonly taskResult$: (suspension: Suspension) => Observable<ToolOutput>;
+  /** Cancels the task of a suspended call, and completes. */
+  readonly cancelTask$: (suspension: Suspension) => Observable<never>;
+}
+
+interface Linked {
+  readonly server: Server;
+  readonly link: Link;
+}
+
+export const requestsOf = (linked: readonly Linked[], held$: Observable<unknown>): McpRequests => {
+  const with$ = <T>(name: string, use: (it: Linked) => Observable<T>): Observable<T> =>
+    defer(() => {
+      const it = linked.find(({ server }) => server.name === name);
+      if (it === undefined) throw new MillraceError('config', `No MCP server is named '${name}'.`);
+      return using(
+        () => held$.subscribe(),
+        () => connected$(it.link).pipe(switchMap(() => use(it))),
+      );
+    });
+  const ofTask$ = <T>(
+    { request }: Suspension,
+    use: (it: Linked, task: NonNullable<ReturnType<typeof storedTask>>) => Observable<T>,
+  ): Observable<T> =>
+    defer(() => {
+      const task = storedTask(request);
+      if (task === undefined) {
+        throw new MillraceError(
+          'config',
+          'The suspension does not wait for a task of an MCP server.',
+        );
+      }
+      return with$(task.server, (it) => use(it, task));
+    });
+  return {
+    resource$: (name, uri) => with$(name, (it) => resource$(it, uri)),
+    complete$: (name, request) => with$(name, ({ link }) => completion$(link, request)),
+    taskResult$: (suspension) =>
+      ofTask$(suspension, ({ server, link }, task) =>
+        resumedTask$(server, link, task, asyncScheduler),
+      ),
+    cancelTask$: (suspension) =>
+      ofTask$(suspension, ({ link }, { taskId }) => cancelTask$(link, taskId)).pipe(
+        switchMap(() => EMPTY),
+      ),
+  };
+};
+
+/** Emits once the server is connected. Errors if it cannot be. */
+const connected$ = ({ current$ }: Link): Observable<unknown> =>
+  current$.pipe(
+    filter((it) => it !== undefined),
+    take(1),
+    map((it) => {
+      if (it instanceof MillraceError) throw it;
+      return it;
+    }),
+  );
+
+// ---------------------------------------------------------------- resources
+
+const resource$ = ({ server, link }: Linked, uri: string): Observable<readonly McpResource[]> => {
+  const read$ = link
+    .request$('to read a resource', (client, options) =>
+      client.readResource({ uri }, { ...options, cacheMode: 'bypass' }),
+    )
+    .pipe(map((result) => partsOf(rawOf(result))));
+  const { value } = link.current$;
+  const canFollow =
+    isConnection(value) && value.client.getServerCapabilities()?.resources?.subscribe === true;
+  if (!canFollow) return read$;
+  return link.current$.pipe(
+    filter(isConnection),
+    switchMap((connection) => followed$(server, connection, uri, read$)),
+  );
+};
+
+const followed$ = <T>(
+  server: Server,
+  connection: Connection,
+  uri: string,
+  read$: Observable<T>,
+): Observable<T> =>
+  defer(() => {
+    const version$ = new BehaviorSubject(0);
+    const changes$ = connection.announced.updated$.pipe(
+      filter((changed) => changed === uri),
+      scan((count) => count + 1, 0),
+    );
+    const parts$ = using(
+      () => changes$.subscribe(version$),
+      () => afterEach$(version$, () => read$),
+    );
+    return merge(subscribed$(server, connection, uri), parts$.pipe(map(([parts]) => parts)));
+  });
+
+/** Asks the server to announce changes of a resource, until it is unsubscribed from. */
+const subscribed$ = (server: Server, connection: Connection, uri: string): Observable<never> => {
+  const { client, request$, isLost } = connection;
+  const doing = 'to announce changes of a resource';
+  if (client.getProtocolEra() === 'modern') {
+    const filterOf = { resourceSubscriptions: [uri] };
+    return request$(doing, (_client, options) => client.listen(filterOf, { ...options })).pipe(
+      switchMap((subscription) =>
+        using(
+          () => ({ unsubscribe: () => void subscription.close().catch(noop) }),
+          () => from(subscription.closed),
+        ),
+      ),
+      switchMap(() => timer(backOff(server, 1))),
+      switchMap(() => subscribed$(server, connection, uri)),
+    );
+  }
+  return request$(doing, (_client, options) => client.subscribeResource({ uri }, options)).pipe(
+    switchMap(() =>
+      using(
+        () => ({
+          unsubscribe: () => {
+            if (!isLost()) void client.unsubscribeResource({ uri }).catch(noop);
+          },
+        }),
+        () => NEVER,
+      ),
+    ),
+  );
+};
+
+// ---------------------------------------------------------------- completion
+
+const completion$ = (link: Link, request: CompletionRequest): Observable<Completion> => {
+  const { argument: name, value, known = {} } = request;
+  const params = {
+    ref:
+      'prompt' in request
+        ? { type: 'ref/prompt' as const, name: request.prompt }
+        : { type: 'ref/resource' as const, uri: request.resourceTemplate },
+    argument: { name, value },
+    context: { arguments: { ...known } },
+  };
+  return link
+    .request$<unknown>('to complete an argument', (client, options) =>
+      client.getServerCapabilities()?.completions === undefined
+        ? Promise.resolve({})
+        : client.complete(params, options).then(rawOf),
+    )
+    .pipe(map(completionIn));
+};
+
+const completionIn = (raw: unknown): Completion => {
+  const completion = isRecord(raw) ? raw['completion'] : undefined;
+  const { values, total, hasMore } = isRecord(completion) ? completion : {};
+  return {
+    values: (Array.isArray(values) ? values : []).filter((it) => typeof it === 'string'),
+    hasMore: hasMore === true,
+    ...(typeof total === 'number' && { total }),
+  };
+};

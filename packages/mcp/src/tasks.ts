@@ -1,0 +1,271 @@
+import {
+  isMillraceError,
+  MillraceError,
+  suspend,
+  toolOutput,
+  type ToolOutput,
+} from '@millrace/core';
+import { isRecord } from '@millrace/core/values';
+import type { Client, StandardSchemaV1, Tool as ListedTool } from '@modelcontextprotocol/client';
+import {
+  concatMap,
+  defer,
+  finalize,
+  forkJoin,
+  identity,
+  map,
+  noop,
+  type Observable,
+  of,
+  repeat,
+  retry,
+  type SchedulerLike,
+  switchMap,
+  takeLast,
+  takeWhile,
+  tap,
+  throwError,
+  timeout,
+  timer,
+} from 'rxjs';
+import { answersTo$ } from './client.js';
+import type { Ask, Link } from './connection.js';
+import { outputOf } from './content.js';
+import { backOff, type Server } from './server-options.js';
+import { cleaned } from './text.js';
+
+/**
+ * Work of a server that outlives the request for it. The version of 2025-11-25 has tasks in the protocol: the client asks
+ * for one, and for its result. Since 2026-07-28 they are an extension: the server decides, and the task has its result.
+ */
+export interface Task {
+  readonly id: string;
+  readonly status: string;
+  readonly message: string | undefined;
+  readonly pollMs: number;
+  readonly fields: Readonly<Record<string, unknown>>;
+}
+
+/** What a suspended call keeps of a task: plain JSON. */
+interface StoredTask {
+  readonly server: string;
+  readonly tool: string;
+  readonly taskId: string;
+}
+
+/** The shortest and the longest wait before a task is asked for again, in milliseconds, and the usual one. */
+const [leastPollMs, mostPollMs, usualPollMs] = [100, 60_000, 1_000];
+/** Failures in a row of a connection while a task is awaited. */
+const mostFailures = 5;
+
+/** Whether a tool is called as a task. */
+export const runsAsTask = (
+  { timeouts }: Server,
+  { execution }: ListedTool,
+  offered: ReturnType<Client['getServerCapabilities']>,
+): boolean => {
+  if (offered?.tasks?.requests?.tools?.call === undefined) return false;
+  const { taskSupport } = execution ?? {};
+  return (
+    taskSupport === 'required' || (taskSupport === 'optional' && timeouts.suspendMs !== undefined)
+  );
+};
+
+/** The task that a server returned instead of a result. */
+export const taskIn = (raw: unknown): Task | undefined => {
+  if (!isRecord(raw)) return undefined;
+  if (raw['resultType'] === 'task') return taskOf(isRecord(raw['task']) ? raw['task'] : raw);
+  return isRecord(raw['task']) && !('content' in raw) ? taskOf(raw['task']) : undefined;
+};
+
+const taskOf = (fields: Readonly<Record<string, unknown>>): Task | undefined => {
+  const {
+    taskId: id,
+    status,
+    statusMessage,
+    pollIntervalMs,
+    pollInterval = pollIntervalMs,
+  } = fields;
+  if (typeof id !== 'string' || typeof status !== 'string') return undefined;
+  const asked = typeof pollInterval === 'number' && pollInterval > 0 ? pollInterval : usualPollMs;
+  return {
+    id,
+    status,
+    message: typeof statusMessage === 'string' ? cleaned(statusMessage, 500) : undefined,
+    pollMs: Math.min(Math.max(asked, leastPollMs), mostPollMs),
+    fields,
+  };
+};
+
+interface Awaiting {
+  /** The name of the tool, as the server spells it. */
+  readonly tool: string;
+  readonly scheduler: SchedulerLike;
+  readonly report: (progress: { readonly progress: number; readonly message?: string }) => void;
+}
+
+/** The output of a task. Unsubscribing cancels the task, unless the call is suspended before. */
+export const taskOutput$ = (
+  server: Server,
+  link: Link,
+  task: Task,
+  awaiting: Awaiting,
+): Observable<ToolOutput> =>
+  defer(() => {
+    const { suspendMs } = server.timeouts;
+    const { scheduler, tool } = awaiting;
+    let isOver = false;
+    const over = (): void => void (isOver = true);
+    const cancel = (): void => {
+      if (!isOver) cancelTask$(link, task.id).subscribe({ error: noop });
+    };
+    const stored: StoredTask = { server: server.name, tool, taskId: task.id };
+    return awaited$(server, link, task, awaiting).pipe(
+      suspendMs === undefined
+        ? identity
+        : timeout({
+            first: suspendMs,
+            scheduler,
+            with: () => of(suspend({ mcpTask: stored }, { from: 'program' })),
+          }),
+      tap({ next: over, error: over }),
+      finalize(cancel),
+    );
+  });
+
+/** The task of a suspended call, or undefined if it waits for something else. */
+export const storedTask = (request: unknown): StoredTask | undefined => {
+  const stored = isRecord(request) ? request['mcpTask'] : undefined;
+  if (!isRecord(stored)) return undefined;
+  const { server, tool, taskId } = stored;
+  return typeof server === 'string' && typeof tool === 'string' && typeof taskId === 'string'
+    ? { server, tool, taskId }
+    : undefined;
+};
+
+/** The output of a task that another process may have started. Unsubscribing leaves the task alone. */
+export const resumedTask$ = (
+  server: Server,
+  link: Link,
+  { taskId, tool }: StoredTask,
+  scheduler: SchedulerLike,
+): Observable<ToolOutput> =>
+  polled$(link, taskId).pipe(
+    switchMap((task) => awaited$(server, link, task, { tool, scheduler, report: noop })),
+  );
+
+export const cancelTask$ = (link: Link, taskId: string): Observable<undefined> =>
+  link.request$('to cancel a task', asking('tasks/cancel', { taskId })).pipe(map(() => undefined));
+
+// ---------------------------------------------------------------- polling
+
+/** A result of any form: what it has is checked where it is read. */
+const anything: StandardSchemaV1<unknown, unknown> = {
+  '~standard': { version: 1, vendor: 'millrace', validate: (value) => ({ value }) },
+};
+
+const asking =
+  (method: string, params: Readonly<Record<string, unknown>>): Ask<unknown> =>
+  (client, options) =>
+    client.request({ method, params: { ...params } }, anything, options);
+
+const polled$ = (link: Link, taskId: string): Observable<Task> =>
+  link.request$('to tell the state of a task', asking('tasks/get', { taskId })).pipe(
+    map((result) => {
+      const fields = isRecord(result) && isRecord(result['task']) ? result['task'] : result;
+      const task = isRecord(fields) ? taskOf({ taskId, ...fields }) : undefined;
+      if (task !== undefined) return task;
+      throw new MillraceError('invalidResponse', `The state of the task '${taskId}' is not valid.`);
+    }),
+  );
+
+const isWorking = ({ status }: Task): boolean =>
+  status === 'working' || status === 'input_required';
+
+/** Polls a task until it has ended, then emits its output. */
+const awaited$ = (
+  server: Server,
+  link: Link,
+  task: Task,
+  { scheduler, report }: Awaiting,
+): Observable<ToolOutput> =>
+  defer(() => {
+    let latest = task;
+    let polls = 0;
+    const answered = new Set<string>();
+    const later$ = defer(() =>
+      timer(latest.pollMs, scheduler).pipe(switchMap(() => polled$(link, task.id))),
+    ).pipe(
+      retry({
+        count: mostFailures,
+        resetOnSuccess: true,
+        delay: (error: unknown, failures) =>
+          isMillraceError(error) && error.code === 'connection'
+            ? timer(backOff(server, failures), scheduler)
+            : throwError(() => (error instanceof Error ? error : new Error(String(error)))),
+      }),
+    );
+    return defer(() => (polls++ === 0 ? of(task) : later$)).pipe(
+      tap((now) => {
+        if (now.message !== undefined && now.message !== latest.message) {
+          report({ progress: polls, message: now.message });
+        }
+        latest = now;
+      }),
+      concatMap((now) => answeredIn$(server, link, now, answered)),
+      repeat(),
+      takeWhile((now) => isWorking(now) && !asksInBand(now), true),
+      takeLast(1),
+      switchMap((now) => ended$(server, link, now)),
+    );
+  });
+
+/** The version of 2025 asks the user while the client waits for the result. */
+const asksInBand = ({ status, fields }: Task): boolean =>
+  status === 'input_required' && !isRecord(fields['inputRequests']);
+
+/** Answers what a task asks the user, each question once. */
+const answeredIn$ = (
+  server: Server,
+  link: Link,
+  task: Task,
+  answered: Set<string>,
+): Observable<Task> => {
+  const { inputRequests: asked } = task.fields;
+  if (task.status !== 'input_required' || !isRecord(asked)) return of(task);
+  const open = Object.entries(asked).filter(([key]) => !answered.has(key));
+  if (open.length === 0) return of(task);
+  open.forEach(([key]) => answered.add(key));
+  const { signal } = new AbortController();
+  const answers = open.map(([key, question]) =>
+    answersTo$(server, question, signal).pipe(map((answer) => [key, answer] as const)),
+  );
+  return forkJoin(answers).pipe(
+    switchMap((all) =>
+      link.request$(
+        'to answer a question of a task',
+        asking('tasks/update', { taskId: task.id, inputResponses: Object.fromEntries(all) }),
+      ),
+    ),
+    map(() => task),
+  );
+};
+
+const ended$ = (server: Server, link: Link, task: Task): Observable<ToolOutput> => {
+  const { id, status, message, fields } = task;
+  const { result, error } = fields;
+  const why = message === undefined ? '' : `: ${message}`;
+  if (status === 'cancelled') return of(failed(`The server has cancelled the task${why}.`));
+  if (isRecord(result)) return of(outputOf(result, server.limits.result));
+  if (isRecord(error))
+    return of(failed(`The task failed: ${cleaned(String(error['message']), 500)}`));
+  return link
+    .request$('to return the result of a task', (client, options) =>
+      client.getProtocolEra() === 'modern'
+        ? Promise.reject(new MillraceError('server', `The task has ended as '${status}'${why}.`))
+        : asking('tasks/result', { taskId: id })(client, options),
+    )
+    .pipe(map((raw) => outputOf(raw, server.limits.result)));
+};
+
+const failed = (content: string): ToolOutput => toolOutput({ content, isError: true });
