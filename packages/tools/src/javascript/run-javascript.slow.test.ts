@@ -43,6 +43,31 @@ describe('run_javascript', () => {
     ['await 1; Promise.resolve(2)', '2'],
     ['for (const x of [1, 2]) { await x; }', '2'],
     ['await 1; const x = 5;', '1'],
+    ['await 1; if (true) { 5 }', '5'],
+    ['if (true) { await 5 }', '5'],
+    ['if (true) { return await 5 }', '5'],
+    ['let n = 0; while (n < 3) { n += 1; await n }', '3'],
+    ['do { await 2 } while (false)', '2'],
+    ['const all = []; for await (const x of [1, Promise.resolve(2)]) all.push(x); all', '[ 1, 2 ]'],
+    ['try { await 7 } catch {}', '7'],
+    ['try { await Promise.reject(1) } catch { 8 }', '8'],
+    ['try { null.x } catch (error) { await error.name } finally { 9 }', 'TypeError'],
+    ['await 1; switch (1) { case 1: "one" }', 'one'],
+    ['await 1; here: { 5; break here }', '5'],
+    ['async function f() { await 1; return 4 } f()', '4'],
+    ['const f = async () => 4; await 1; f()', '4'],
+    ['Promise.resolve(Promise.resolve(4))', '4'],
+    ['({ then(resolve) { resolve(5) } })', '5'],
+    ['await 1; ({ then(resolve) { resolve({ then(next) { next(6) } }) } })', '6'],
+    ['return { then(resolve) { resolve(7) } }', '7'],
+    ['({ then: 5 })', '{ then: 5 }'],
+    [
+      '[Promise.resolve(1), { a: Promise.reject(2) }]',
+      expect.stringMatching(/not awaited.*not awaited/u),
+    ],
+    ['Promise.resolve = Promise.prototype.then = null; await 1; 5', '5'],
+    ['Reflect.apply = () => 0; await 1; 5', '5'],
+    ['await 1; undefined', 'undefined'],
   ])('%s', async (code, expected) => {
     expect(await run(code)).toMatchObject({ text: expected, isError: false });
   });
@@ -67,6 +92,36 @@ describe('run_javascript', () => {
     ['await Promise.reject("a string")', 'Error: a string'],
     // This is an error at run time: the code must not run a second time as the body of a function.
     ['console.log("once"); JSON.parse("{")', expect.stringMatching(/^once\n\nError: SyntaxError/u)],
+    ['Promise.reject(new TypeError("bad"))', expect.stringMatching(/^Error: TypeError: bad/u)],
+    ['await 1; Promise.reject(5)', 'Error: 5'],
+    [
+      'async function f() { throw new TypeError("bad") } f()',
+      expect.stringMatching(/bad\n +at f/u),
+    ],
+    [
+      'async function f() { await 1; null.x } await f()',
+      expect.stringMatching(/TypeError.*\n +at f/u),
+    ],
+    [
+      '({ then() { throw new RangeError("in then") } })',
+      expect.stringMatching(/RangeError: in then/u),
+    ],
+    ['({ then(_, reject) { reject("no") } })', 'Error: no'],
+    ['({ get then() { throw new Error("in get") } })', expect.stringMatching(/Error: in get/u)],
+    [
+      'await Promise.any([Promise.reject(new Error("a")), Promise.reject("b")])',
+      expect.stringMatching(/caused by Error: a\ncaused by b$/u),
+    ],
+    [
+      'throw new Error("outer", { cause: new TypeError("inner") })',
+      expect.stringMatching(/outer[^]*caused by TypeError: inner$/u),
+    ],
+    [
+      'const error = new Error("own"); error.cause = error; throw error',
+      expect.stringMatching(/Error: own/u),
+    ],
+    ['new Promise(() => {})', expect.stringMatching(/^Error: The promise never settles/u)],
+    ['await 1; ({ then() {} })', expect.stringMatching(/^Error: The promise never settles/u)],
     ['await new Promise(() => {})', expect.stringMatching(/^Error: The promise never settles/u)],
   ])('reports the error of %j', async (code, expected) => {
     expect(await run(code)).toMatchObject({ text: expected, isError: true });
@@ -183,6 +238,11 @@ describe('X20: the process survives', () => {
       'for (;;) new Array(2e5).fill(0).map((_, n) => -n).sort()',
     ],
     ['endless jobs', 'const next = () => Promise.resolve().then(next); next(); for (;;) await 1'],
+    ['a promise that always becomes another', 'const it = { then(resolve) { resolve(it) } }; it'],
+    [
+      'a chain that never ends, which nobody awaits',
+      'const next = async () => { for (;;) await 1 }; next(); 5',
+    ],
     ['an output that never ends', 'for (;;) console.log("x".repeat(1000))'],
   ])('%s', async (_, code) => {
     const { text, isError, turns, ms, grown } = await survives(code, { timeoutMs: 300 });

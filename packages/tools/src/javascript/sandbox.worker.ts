@@ -231,8 +231,10 @@ const resultOf = async (
     type: 'failure',
     text: show(error),
   });
+  const settled = settledIn(context);
   const { evaluated, isAsync } = evaluate(context, code);
   if (evaluated.error !== undefined) return failure(evaluated.error);
+  const last = settled(evaluated.value, isAsync);
   for (let round = 0; ; round += 1) {
     const jobs = context.runtime.executePendingJobs();
     if (jobs.error !== undefined) return failure(jobs.error);
@@ -241,7 +243,7 @@ const resultOf = async (
     post({ type: 'calls', round, calls: asked });
     calls?.settle((await nextResults()).results);
   }
-  const state = stateOf(context, evaluated.value, isAsync);
+  const state = context.getPromiseState(last);
   switch (state.type) {
     case 'fulfilled':
       return { type: 'result', text: show(state.value) };
@@ -277,11 +279,25 @@ const evaluate = (context: QuickJSContext, code: string) => {
 /** `JS_EVAL_FLAG_COMPILE_ONLY` and `JS_EVAL_FLAG_ASYNC` of quickjs.h: the latter returns a promise of `{ value }`. */
 const [compileOnly, asyncScript] = [1 << 5, 1 << 7];
 
-const stateOf = (context: QuickJSContext, value: QuickJSHandle, isAsync: boolean) => {
-  const state = context.getPromiseState(value);
-  return isAsync && state.type === 'fulfilled'
-    ? context.getPromiseState(context.getProp(state.value, 'value'))
-    : state;
+/**
+ * Settles the value of code as `await` does: promises, and objects with a method `then`. Its functions are those before
+ * the code runs, which cannot replace them.
+ */
+const settledIn = (context: QuickJSContext) => {
+  const source = `((apply, from, then) => (value, isAsync) => {
+    const result = from(value);
+    return isAsync ? apply(then, result, [(it) => it.value]) : result;
+  })(Reflect.apply, Promise.resolve.bind(Promise), Promise.prototype.then)`;
+  const inside = context.unwrapResult(context.evalCode(source, 'settle.js'));
+  return (value: QuickJSHandle, isAsync: boolean): QuickJSHandle =>
+    context.unwrapResult(
+      context.callFunction(
+        inside,
+        context.undefined,
+        value,
+        isAsync ? context.true : context.false,
+      ),
+    );
 };
 
 const isTask = (value: unknown): value is SandboxTask =>

@@ -16,8 +16,14 @@ export const showValue = (value: unknown, limit: number): string => {
       .split('\n')
       .filter((line) => line.includes('code.js'))
       .slice(0, 5);
-    return [`${error.name}: ${error.message}`, ...frames].join('\n');
+    const inner: readonly unknown[] = error instanceof AggregateError ? error.errors : [];
+    const causes = [...inner.slice(0, 5), error.cause]
+      .filter((cause) => cause !== undefined && cause !== error)
+      .map((cause) => `caused by ${causeText(cause)}`);
+    return [`${error.name}: ${error.message}`, ...frames, ...causes].join('\n');
   };
+  const causeText = (cause: unknown): string =>
+    cause instanceof Error ? `${cause.name}: ${cause.message}` : textOf(cause, []);
   const list = (open: string, close: string, total: number, items: Iterable<string>): string => {
     const parts: string[] = [];
     for (const item of items) {
@@ -35,6 +41,7 @@ export const showValue = (value: unknown, limit: number): string => {
     const inside = [...above, object];
     const show = (it: unknown): string => textOf(it, inside);
     if (object instanceof Error) return taken(textOfError(object));
+    if (object instanceof Promise) return taken('[promise that is not awaited]');
     if (object instanceof RegExp) return taken(String(object));
     if (object instanceof Date)
       return taken(isNaN(+object) ? 'Invalid Date' : object.toISOString());
