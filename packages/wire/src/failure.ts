@@ -1,14 +1,8 @@
 import { MillraceError } from '@millrace/core';
-import {
-  contextCodes,
-  contextMessages,
-  rateMessage,
-  quotaCodes,
-  refusalCodes,
-  statusByCode,
-} from './fault-codes.js';
+import { contextCodes, quotaCodes, refusalCodes, statusByCode } from './fault-codes.js';
 import { type HeadersLike, retryAfterMs } from './retry-after.js';
 import { truncate } from './truncate.js';
+import { isVendorError } from './vendor-errors.js';
 
 /** The details of an error that a vendor reports. */
 export interface Fault {
@@ -94,24 +88,24 @@ const kindOf = ({ status, type, code, message = '' }: Fault): FailureKind => {
   if (has(refusalCodes)) return kinds.refused;
   const impliedStatus =
     status ?? statusFromCode(code) ?? words.map((it) => statusByCode.get(it)).find(Boolean);
-  if (isRateLimit(impliedStatus, message)) return kinds.rateLimited;
-  if (has(contextCodes) || (mayBeTooLong(impliedStatus) && isTooLongMessage(message))) {
-    return kinds.contextTooLong;
+  if (has(contextCodes)) return kinds.contextTooLong;
+  if (saysKind(impliedStatus) && message !== '') {
+    if (isVendorError('rate', message)) return kinds.rateLimited;
+    if (isVendorError('refusal', message)) return kinds.refused;
   }
+  if (mayBeTooLong(impliedStatus) && isTooLong(message)) return kinds.contextTooLong;
   return impliedStatus === undefined ? kinds.server : kindOfStatus(impliedStatus);
 };
 
 const mayBeTooLong = (status: number | undefined): boolean =>
   status === undefined || ![401, 403, 429].includes(status);
 
-/** Several vendors report a limit of tokens per minute with the status of a request that is invalid or too large. */
-const isRateLimit = (status: number | undefined, message: string): boolean =>
-  (status === 400 || status === 413 || status === 422) && rateMessage.test(message.slice(0, 2_000));
+/** Several vendors report a limit of the rate with the status of an invalid request; in a stream, there is none. */
+const saysKind = (status: number | undefined): boolean =>
+  status === undefined || status === 400 || status === 413 || status === 422;
 
-const isTooLongMessage = (message: string): boolean => {
-  const start = message.slice(0, 2_000);
-  return !rateMessage.test(start) && contextMessages.some((pattern) => pattern.test(start));
-};
+const isTooLong = (message: string): boolean =>
+  !isVendorError('rate', message) && isVendorError('context', message);
 
 /** Some vendors send the status in the code, as a number or a string of digits. */
 const statusFromCode = (code: string | number | undefined): number | undefined => {
