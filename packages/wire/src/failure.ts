@@ -89,7 +89,7 @@ const kindOf = ({ status, type, code, message = '' }: Fault): FailureKind => {
   const impliedStatus =
     status ?? statusFromCode(code) ?? words.map((it) => statusByCode.get(it)).find(Boolean);
   if (has(contextCodes)) return kinds.contextTooLong;
-  if (saysKind(impliedStatus) && message !== '') {
+  if (mayHaveKind(impliedStatus) && message !== '') {
     if (isVendorError('rate', message)) return kinds.rateLimited;
     if (isVendorError('refusal', message)) return kinds.refused;
   }
@@ -100,8 +100,8 @@ const kindOf = ({ status, type, code, message = '' }: Fault): FailureKind => {
 const mayBeTooLong = (status: number | undefined): boolean =>
   status === undefined || ![401, 403, 429].includes(status);
 
-/** Several vendors report a limit of the rate with the status of an invalid request; in a stream, there is none. */
-const saysKind = (status: number | undefined): boolean =>
+/** Several vendors report a limit of the rate with the status of an invalid request, and streams have no status. */
+const mayHaveKind = (status: number | undefined): boolean =>
   status === undefined || status === 400 || status === 413 || status === 422;
 
 const isTooLong = (message: string): boolean =>

@@ -1,4 +1,4 @@
-/** What an error of a vendor means, if neither its status nor its code tell. */
+/** The meaning of an error of a vendor that neither its status nor its code shows. */
 export type VendorErrorKind = 'context' | 'rate' | 'refusal';
 
 /** A message that a vendor sends, as seen on a date. */
