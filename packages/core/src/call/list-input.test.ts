@@ -6,6 +6,7 @@ import {
   history,
   inProcessMemory,
   type InputMessage,
+  interruptOn,
   isMillraceError,
   on,
   prepare,
@@ -213,6 +214,31 @@ describe('a list of messages as input', () => {
     expect(unpaired(request)).toBeUndefined();
   });
 
+  it('L9: results may have a message each, before the question and after it', async () => {
+    const both = (ids: readonly [string, string]): InputMessage => ({
+      role: 'assistant',
+      content: ids.map((id) => ({ type: 'tool_call', id, name: 'look', input: {} })),
+    });
+    const model = scriptedModel([text('Well.')]);
+    const list = [
+      user('1'),
+      both(['a', 'b']),
+      result('a'),
+      result('b'),
+      user('2'),
+      both(['c', 'd']),
+      result('c'),
+      result('d'),
+    ];
+    const events = await record(createAgent({ model, tools: [look] }).stream$(list));
+    expect(events.filter(({ type }) => type === 'warning')).toEqual([]);
+    const [request] = model.requests;
+    expect(request?.messages.map(({ role }) => role)).toEqual([
+      ...['user', 'assistant', 'tool', 'user', 'assistant', 'tool'],
+    ]);
+    expect(unpaired(request?.messages ?? [])).toBeUndefined();
+  });
+
   it('L9, C2: of many tool calls after the question, the oldest are left out', async () => {
     const model = scriptedModel([text('Well.')]);
     const agent = createAgent({ model, use: [fitContext({ contextWindow: 1_000, reserve: 100 })] });
@@ -311,6 +337,16 @@ describe('a list of messages as input of a session', () => {
     for (const { tools } of model.requests)
       expect((tools ?? []).map(({ name }) => name)).not.toContain('hear');
     expect(unpaired(model.requests.at(-1)?.messages ?? [])).toBeUndefined();
+  });
+
+  it('L9, S1: is kept if the call is interrupted before it opens', async () => {
+    const model = scriptedModel([text('Well.')]);
+    const session = sessions(createAgent({ model })).open('s');
+    const use = [interruptOn(of(undefined))];
+    const reply = await session.call([user('1'), assistant('2'), '3'], { use });
+    expect(reply.reason).toBe('interrupted');
+    await session.call('4');
+    expect(textsOf(model)).toEqual(['1', '2', '3', reply.text, '4']);
   });
 
   it('L9, S3: is kept if the call fails', async () => {

@@ -65,7 +65,8 @@ export const conversation: Layer = trusted({
   single: true,
   call: (context) => (next) => (call) =>
     opened$(
-      call,
+      // A call that is cut before its history is known has the messages that it brought.
+      { ...call, late: [...call.late, ...keptBy(call, paired(call.history), context)] },
       context,
       (willRun) => earlier$(call, context, willRun),
       (given) => {
@@ -223,9 +224,11 @@ const earlier$ = (
       const own = willRun ? input : splitInput(input).input;
       const past = repaired(usable(earlier, own, context.call), context.hooks, context);
       // A call that is made again finds what it brought.
-      const brought = asked === -1 ? broughtBy(call, past, context) : [];
-      const history = [...past, ...brought];
-      const added = memory === noMemory ? late : [...late, ...brought];
+      const given = asked === -1 ? repaired(call.history, context.hooks, context) : [];
+      const kept = keptBy(call, given, context);
+      const isShown = memory === noMemory;
+      const history = [...past, ...(isShown ? numbered(given, past.length) : kept)];
+      const added = [...late, ...kept];
       if (!willRun) return of({ history, late: added, ...after });
       return settled$({ history, ...after }, call, context).pipe(
         map((settled) => ({
@@ -238,18 +241,17 @@ const earlier$ = (
   );
 };
 
-/** The messages before the question, under ids that the conversation does not have. */
-const broughtBy = (
-  { history, memory }: Call,
-  { length }: readonly Message[],
-  context: Pick<LayerContext, 'call' | 'hooks' | 'local'>,
-): readonly Message[] => {
-  const idOf = (index: number): string =>
-    memory === noMemory ? `${length + index}` : `${context.call.callId}/${index}`;
-  return repaired(history, context.hooks, context).map((message, index) =>
-    freezeMessage({ ...message, id: `history/${idOf(index)}` }),
+/** The messages before the question that a memory keeps, under ids that the conversation does not have. */
+const keptBy = (
+  { memory }: Pick<Call, 'memory'>,
+  given: readonly Message[],
+  { call }: Pick<LayerContext, 'call'>,
+): readonly Message[] => (memory === noMemory ? [] : numbered(given, 0, `${call.callId}/`));
+
+const numbered = (messages: readonly Message[], from: number, of = ''): readonly Message[] =>
+  messages.map((message, index) =>
+    freezeMessage({ ...message, id: `history/${of}${from + index}` }),
   );
-};
 
 /** The messages that settle suspended tool calls: the results of the input, and error results if it has a message instead. */
 const settled$ = (

@@ -53,8 +53,8 @@ export const readAsked = (
   call: Pick<CallInfo, 'callId' | 'agent'>,
 ): { readonly input: readonly Message[]; readonly history: readonly Message[] } => {
   const parts: readonly unknown[] = Array.isArray(input) ? input : [];
-  const [first] = parts;
-  const results = isRecord(first) && first['role'] === 'tool' ? [first] : [];
+  const first = parts.findIndex((part) => resultsIn(part) === undefined);
+  const results = parts.slice(0, Math.max(0, first));
   const messages = parts.slice(results.length);
   const start = questionStart(messages);
   if (start === 0) return { input: readInput(input, call), history: [] };
@@ -73,9 +73,7 @@ export const readInput = (
   const parts = Array.isArray(input) ? input : [input];
   if (parts.length === 0 || input === '') throw unreadable('input', 'it is empty');
   const areBlocks = parts.every(isContentBlock);
-  const messages = areBlocks
-    ? [{ role: 'user', content: parts }]
-    : parts.map((part) => withBlocks(part));
+  const messages = areBlocks ? [{ role: 'user', content: parts }] : readableParts(parts);
   const own = Array.isArray(input) ? agent.at(-1) : undefined;
   const asked = messages.findIndex(isOfUser);
   const read = messages.map((part, index) => {
@@ -115,7 +113,7 @@ export const readHistory = (
 ): readonly Message[] => {
   if (!Array.isArray(history)) throw unreadable('history', 'it is not a list');
   const own = agent.at(-1);
-  const parts: readonly unknown[] = history.map((part) => withBlocks(part));
+  const parts = readableParts(history);
   const isOthers = (part: unknown): boolean =>
     isMessage(part) && part.role === 'assistant' && (part.name ?? own) !== own;
   const isReadable = (part: unknown, index: number): boolean => {
@@ -129,6 +127,23 @@ export const readHistory = (
   }));
   return Object.freeze(read.map(freezeMessage));
 };
+
+/** Spells out content, and joins results in a row: many programs have a message for each. One pass: lists are long. */
+const readableParts = (parts: readonly unknown[]): readonly unknown[] => {
+  const read: unknown[] = [];
+  for (const given of parts) {
+    const part: unknown = withBlocks(given);
+    const [before, results] = [resultsIn(read.at(-1)), resultsIn(part)];
+    if (before === undefined || results === undefined) read.push(part);
+    else read.push({ ...Object(read.pop()), content: [...before, ...results] });
+  }
+  return read;
+};
+
+const resultsIn = (part: unknown): readonly unknown[] | undefined =>
+  isRecord(part) && part['role'] === 'tool' && Array.isArray(part['content'])
+    ? part['content']
+    : undefined;
 
 type What = 'input' | 'history';
 
