@@ -60,8 +60,13 @@ export const checkDirectory = (
   directory: unknown,
   wanted = "a directory, such as './data'",
 ): void => {
-  if (typeof directory === 'string' && directory !== '') return;
-  const given = directory === '' ? 'an empty string' : String(directory);
+  if (typeof directory === 'string' && directory !== '' && !directory.includes('\0')) return;
+  const given =
+    typeof directory !== 'string'
+      ? String(directory)
+      : directory === ''
+        ? 'an empty string'
+        : 'one with a NUL character';
   throw new MillraceError(
     'config',
     `${owner} needs the path of ${wanted}, not ${given}. If it comes from an environment variable, set the variable or pass a default.`,
@@ -80,6 +85,7 @@ const reasons: Readonly<Record<string, readonly [why: string, retryable: boolean
   ENOENT: ['a directory is missing or cannot be created. Choose another directory', false],
   ENOTDIR: ['a file is in the place of a directory. Choose another directory', false],
   EEXIST: ['a file is in the place of a directory. Choose another directory', false],
+  ENAMETOOLONG: ['a name in its path is too long. Choose a shorter one', false],
   EMFILE: [
     'too many open files. Raise the limit (ulimit -n), or run fewer calls in parallel',
     true,

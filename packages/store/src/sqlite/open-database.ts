@@ -57,6 +57,8 @@ const createFile = (path: string): void => {
     closeSync(openSync(path, 'wx', 0o600));
   } catch (error) {
     if (fieldOf(error, 'code') !== 'EEXIST') throw error;
+    // A link to a file that does not exist.
+    if (identityOf(path) === undefined) closeSync(openSync(path, 'a', 0o600));
   }
 };
 

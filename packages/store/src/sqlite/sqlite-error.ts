@@ -104,6 +104,11 @@ const full: Reason = {
 
 /** By result code, https://sqlite.org/rescode.html */
 const reasons: Readonly<Partial<Record<number, Reason>>> = {
+  // The statements are always the same, so what they name is missing.
+  1: {
+    why: 'its tables are not those of this release. Restore it from a backup, or move it away to begin with an empty one',
+    type: 'invalidState',
+  },
   3: { why: 'permission denied. Grant this user write access, or choose another path' },
   7: { why: 'there is not enough memory', retryable: true },
   8: { why: 'the file is read-only. Grant this user write access, or choose another path' },

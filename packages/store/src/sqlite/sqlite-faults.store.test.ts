@@ -1,5 +1,5 @@
 import { existsSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
-import { mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, rename, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
@@ -97,6 +97,32 @@ describe('S4: a file that cannot be read', () => {
     });
     truncateSync(path, 4_096);
     await expect(list(open())).rejects.toMatchObject({ code: 'invalidState' });
+  });
+
+  it('has lost a table', async () => {
+    await withCalls(1);
+    await changeFile(path, (file) => file.exec('drop table records'));
+    await expect(list(open())).rejects.toMatchObject({
+      code: 'invalidState',
+      message: `The database ${path} failed: its tables are not those of this release. Restore it from a backup, or move it away to begin with an empty one.`,
+    });
+  });
+
+  it('has a name that is too long, or with a NUL character', async () => {
+    path = join(directory, 'store', 'x'.repeat(300));
+    await expect(list(open())).rejects.toMatchObject({
+      code: 'store',
+      message: expect.stringContaining('is too long. Choose a shorter one'),
+    });
+    expect(() => openSqlite('a\0b.db')).toThrow('not one with a NUL character');
+  });
+
+  it('is a link to a file that does not exist: it is made there', async () => {
+    await mkdir(join(directory, 'store'));
+    await symlink(join(directory, 'elsewhere.db'), path);
+    await withCalls(1);
+    expect(existsSync(join(directory, 'elsewhere.db'))).toBe(true);
+    expect(await list(open())).toHaveLength(1);
   });
 
   it('is a directory, or is below a file', async () => {
