@@ -152,6 +152,17 @@ describe('X43: a server after something that has read the body', () => {
     expect([answer.status, await answer.text()]).toEqual([200, expect.stringContaining('Hello.')]);
   });
 
+  it('does not say that a body is compressed which the parser has decoded', async () => {
+    const respond = ({ headers }: Request) =>
+      Promise.resolve(
+        Response.json([...headers.keys()].filter((name) => name.startsWith('content-'))),
+      );
+    const app = express().use(express.json()).use(toNodeListener({ respond }));
+    const asked = posting(gzipSync('{"a":1}'), { 'content-encoding': 'gzip' });
+    const answer = await fetch(await listening(app), asked);
+    expect(await answer.json()).toEqual(['content-type']);
+  });
+
   it('does not take a form or a text for JSON, whatever has parsed it', async () => {
     const { app } = appWith([
       express.urlencoded(),
