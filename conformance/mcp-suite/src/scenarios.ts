@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { isRecord } from '@millrace/core/values';
 import { serveMcp } from '@millrace/mcp/server';
 import { firstValueFrom, ReplaySubject } from 'rxjs';
-import { everything } from './everything.js';
+import { everything, offered } from './everything.js';
 import { type Side, unsupported } from './unsupported.js';
 
 /** The outcome of a scenario. */
@@ -38,7 +38,11 @@ export const scenariosOf = async (side: Side): Promise<readonly string[]> => {
 /** Plays scenarios for servers against `serveMcp` on 127.0.0.1, in one process. */
 export const playServer = async (names: readonly string[]): Promise<readonly Played[]> => {
   const url$ = new ReplaySubject<string>(1);
-  const serving = serveMcp(everything, { name: 'everything', http: { port: 0 } }).subscribe({
+  const serving = serveMcp(everything, {
+    ...offered,
+    name: 'everything',
+    http: { port: 0 },
+  }).subscribe({
     next: (it) => url$.next(it.transport === 'http' ? it.url : ''),
     error: (error: unknown) =>
       url$.error(error instanceof Error ? error : new Error(String(error))),

@@ -3,8 +3,6 @@ import {
   type AgentEvent,
   type ApprovalRequest,
   type Approver,
-  type ContentBlock,
-  contextKey,
   createAgent,
   isEvent,
   isMillraceError,
@@ -12,31 +10,23 @@ import {
   type Model,
   type ModelChunk,
   sampleDeltas,
-  textBlock,
   type Tool,
   type ToolResultBlock,
   type Verdict,
 } from '@millrace/core';
 import { isRecord } from '@millrace/core/values';
-import type { CallToolResult, ContentBlock as McpBlock } from '@modelcontextprotocol/server';
+import type { CallToolResult } from '@modelcontextprotocol/server';
 import { catchError, defer, EMPTY, mergeMap, type Observable, of, tap } from 'rxjs';
 import { cleaned } from '../text.js';
+import { blockOf, bounded } from './blocks.js';
+import { type Asking, askingClient, clientEntry, type Question } from './mcp-client.js';
 import type { Serving } from './serve-options.js';
-
-/** A question to the user of the client: whether a tool may run. */
-export interface Question {
-  /** The same for the same tool and input. */
-  readonly id: string;
-  readonly text: string;
-  /** An agent asks while it is at work, so that a call cannot start again from the answer. */
-  readonly isNested: boolean;
-}
 
 /** A client that calls a tool. */
 export interface Caller {
   /** Labels of the call: `session` and `user`, if known. */
   readonly metadata: Readonly<Record<string, string>>;
-  readonly ask$: (question: Question) => Observable<Verdict>;
+  readonly client: Asking['client'];
 }
 
 export type Emission =
@@ -58,7 +48,7 @@ export const callTool$ = (
   serving: Serving,
   { tool, name }: { readonly tool: Tool; readonly name: string },
   input: Readonly<Record<string, unknown>>,
-  { metadata, ask$ }: Caller,
+  { metadata, client }: Caller,
 ): Observable<Emission> =>
   defer(() => {
     const thrown: Thrown = {};
@@ -68,7 +58,7 @@ export const callTool$ = (
       model: oneCall(tool.name, input),
       tools: [watched(tool, thrown)],
       use,
-      context: [...context, asking.of(ask$)],
+      context: [...context, clientEntry(client)],
       limits: {
         maxIterations: 1,
         onLimit: 'partial',
@@ -187,46 +177,6 @@ const shown = (
     ? { content: bounded(content, limits.result).map(blockOf), isError }
     : refused('The tool waits for an external result, which cannot be provided here.');
 
-/** The first blocks up to a number of characters, media included, and a note on what is left out. */
-const bounded = (content: readonly ContentBlock[], most: number): readonly ContentBlock[] => {
-  const total = lengthOfAll(content);
-  let room = most;
-  const at = content.findIndex((block) => {
-    room -= lengthOf(block);
-    return room < 0;
-  });
-  const cut = content[at];
-  if (cut === undefined) return content;
-  const head = cut.type === 'text' ? cut.text.slice(0, room) : '';
-  const shownLength = total - lengthOfAll(content.slice(at)) + head.length;
-  const note = `[… ${total - shownLength} of ${total} characters omitted]`;
-  return [...content.slice(0, at), textBlock(head === '' ? note : `${head}\n${note}`)];
-};
-
-const lengthOfAll = (content: readonly ContentBlock[]): number =>
-  content.reduce((sum, block) => sum + lengthOf(block), 0);
-
-const lengthOf = (block: ContentBlock): number => {
-  if (block.type === 'text') return block.text.length;
-  return block.source.kind === 'base64' ? block.source.data.length : 0;
-};
-
-const blockOf = (block: ContentBlock): McpBlock => {
-  if (block.type === 'text') return { type: 'text', text: block.text };
-  const { source, type } = block;
-  const name = block.type === 'file' ? (block.name ?? 'file') : type;
-  if (source.kind === 'url') {
-    const { url: uri, mediaType: mimeType } = source;
-    return { type: 'resource_link', uri, name, ...(mimeType !== undefined && { mimeType }) };
-  }
-  // Only the vendor of the model can read it.
-  if (source.kind === 'id') return { type: 'text', text: `[${name}]` };
-  const { data, mediaType: mimeType } = source;
-  if (type !== 'file') return { type, data, mimeType };
-  const uri = URL.canParse(name) ? name : `file:///${encodeURIComponent(name)}`;
-  return { type: 'resource', resource: { uri, blob: data, mimeType } };
-};
-
 /** Progress of the tool, and of the agent that a tool asks. Deeper agents are not shown. */
 const progressOf = (event: AgentEvent): Progress | undefined => {
   if (event.agent.length > 2) return undefined;
@@ -267,18 +217,54 @@ const textOfValue = (value: unknown): string => {
 
 // ---------------------------------------------------------------- approval
 
-const asking = contextKey<Caller['ask$']>('client of serveMcp()');
-
 /**
  * An approver that asks the user of the MCP client, with a form that shows the input, or the diff of a file tool. A client that
  * cannot ask (it does not support elicitation) denies the call. For tools that run in `serveMcp` or `mcpHandler`.
  */
-export const approveByClient: Approver = (request) =>
-  request.context.get(asking)({
-    id: idOf(request),
-    text: `Run ${request.tool}?\n\n${previewOf(request)}`,
-    isNested: request.context.agent.length > 1,
-  });
+export const approveByClient: Approver = (request) => {
+  const client = askingClient(request.context);
+  if (!client.supports.forms) return denied('The client cannot ask the user.');
+  return client
+    .ask$(approvalOf(request))
+    .pipe(
+      catchError((error: unknown) =>
+        of(
+          denied(
+            isMillraceError(error) && error.code === 'refused'
+              ? error.userMessage
+              : 'The client did not ask the user.',
+          ),
+        ),
+      ),
+    );
+};
+
+const denied = (reason: string): Verdict => ({ approved: false, reason });
+
+/** The answer comes from the client: anything but an acceptance is a denial. */
+const approvalOf = (request: ApprovalRequest): Question<Verdict> => ({
+  id: idOf(request),
+  feature: 'forms',
+  request: {
+    method: 'elicitation/create',
+    params: {
+      mode: 'form',
+      message: `Run ${request.tool}?\n\n${previewOf(request)}`,
+      requestedSchema: {
+        type: 'object',
+        properties: { approve: { type: 'boolean', title: 'Approve', default: false } },
+        required: ['approve'],
+      },
+    },
+  },
+  read$: (answer) => of(verdictOf(isRecord(answer) ? answer : {})),
+});
+
+const verdictOf = ({ action, content }: Readonly<Record<string, unknown>>): Verdict => {
+  if (action === 'cancel') return denied('The user did not decide.');
+  const isApproved = action === 'accept' && isRecord(content) && content['approve'] === true;
+  return isApproved ? true : denied('The user denied it.');
+};
 
 const idOf = ({ tool, input }: ApprovalRequest): string =>
   `approve-${createHash('sha256')

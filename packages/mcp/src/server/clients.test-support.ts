@@ -64,7 +64,7 @@ export const clientOf = (way: Way, form?: Form, options: ClientOptions = {}): Cl
     { name: 'test', version: '1' },
     {
       ...options,
-      capabilities: form ? { elicitation: { form: {} } } : {},
+      capabilities: form ? { elicitation: { form: {} } } : (options.capabilities ?? {}),
       versionNegotiation: { mode: way.endsWith('2025') ? 'legacy' : { pin: '2026-07-28' } },
     },
   );
@@ -83,10 +83,16 @@ export const clientOf = (way: Way, form?: Form, options: ClientOptions = {}): Cl
 export const connected = async (
   way: Way,
   served: Served,
-  options: ServingOptions & { readonly form?: Form; readonly client?: ClientOptions } = {},
+  options: ServingOptions & {
+    readonly form?: Form;
+    readonly client?: ClientOptions;
+    /** Adds handlers before the client connects. */
+    readonly prepare?: (client: Client) => void;
+  } = {},
 ): Promise<Connected> => {
-  const { form, client: clientOptions, ...rest } = options;
+  const { form, client: clientOptions, prepare, ...rest } = options;
   const client = clientOf(way, form, clientOptions);
+  prepare?.(client);
   if (way.startsWith('stdio')) {
     const streams = { input: new PassThrough(), output: new PassThrough() };
     const it = await serving(served, { ...rest, stdio: streams });

@@ -4,8 +4,8 @@ import {
   createMcpHandler,
   hostHeaderValidationResponse,
   isLegacyRequest,
+  type McpHttpHandler,
   originValidationResponse,
-  type McpServer,
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server';
 import {
@@ -19,7 +19,6 @@ import {
   type Observable,
   of,
   type SchedulerLike,
-  skip,
   Subscription,
   switchMap,
   take,
@@ -27,7 +26,7 @@ import {
 } from 'rxjs';
 import { errorOf, maskOf } from './call-tool.js';
 import { createQuota, type GiveBack } from './quota.js';
-import { createShared, type Shared } from './serving.js';
+import { type Change, createShared, type Served as ServedTo, type Shared } from './serving.js';
 import {
   type Access,
   accessRules,
@@ -70,9 +69,10 @@ export const createHandler = (
   const { message: maxRequestBodySize } = serving.limits;
   const lifetime = new Subscription();
   const sessions = createSessions(serving, shared, scheduler);
-  const modern = createMcpHandler(({ era }) => shared.create({ era }), {
+  const modern = createMcpHandler(({ era }) => shared.create({ era }).mcp, {
     legacy: 'reject',
     maxRequestBodySize,
+    maxSubscriptions: serving.limits.sessions,
     onerror: (error) => report(serving, error),
   });
   const follow = (): void => {
@@ -80,10 +80,10 @@ export const createHandler = (
     isFollowed = true;
     // Keeps the lists open, so that each request sees the current one.
     lifetime.add(
-      shared.entries$.pipe(skip(1)).subscribe({
-        next: () => {
-          modern.notify.toolsChanged();
-          sessions.toolsChanged();
+      shared.changes$.subscribe({
+        next: (change) => {
+          announce(modern.notify, change);
+          sessions.notify(change);
         },
         error: (error: unknown) => report(serving, error),
       }),
@@ -120,6 +120,13 @@ export const createHandler = (
       modern.close().catch((error: unknown) => report(serving, error));
     },
   };
+};
+
+const announce = (to: McpHttpHandler['notify'], change: Change): void => {
+  if ('updated' in change) to.resourceUpdated(change.updated);
+  else if (change.list === 'tools') to.toolsChanged();
+  else if (change.list === 'resources') to.resourcesChanged();
+  else to.promptsChanged();
 };
 
 const methods: readonly string[] = ['GET', 'POST', 'DELETE'];
@@ -240,7 +247,7 @@ const watched = (response: Response, ended: (isWhole: boolean) => void): Respons
 // ---------------------------------------------------------------- sessions
 
 interface Session {
-  readonly server: McpServer;
+  readonly served: ServedTo;
   readonly transport: WebStandardStreamableHTTPServerTransport;
   readonly user: string | undefined;
   /** The number of its requests whose response has not ended. */
@@ -256,7 +263,7 @@ const createSessions = (serving: Serving, shared: Shared, scheduler: SchedulerLi
 
   const start = async (user: string | undefined, giveBack: GiveBack): Promise<Session> => {
     const idle = new Subscription();
-    const server = shared.create({ era: 'legacy' }, () => {
+    const served = shared.create({ era: 'legacy' }, () => {
       sessions.delete(transport.sessionId ?? '');
       idle.unsubscribe();
       giveBack();
@@ -279,12 +286,12 @@ const createSessions = (serving: Serving, shared: Shared, scheduler: SchedulerLi
         );
       },
     });
-    const session: Session = { server, transport, user, open$: new BehaviorSubject(0) };
-    await server.connect(transport);
+    const session: Session = { served, transport, user, open$: new BehaviorSubject(0) };
+    await served.mcp.connect(transport);
     return session;
   };
-  const end = ({ server }: Session): void => {
-    server.close().catch((error: unknown) => report(serving, error));
+  const end = ({ served: { mcp } }: Session): void => {
+    mcp.close().catch((error: unknown) => report(serving, error));
   };
   const within = async (
     { open$, transport }: Session,
@@ -328,10 +335,8 @@ const createSessions = (serving: Serving, shared: Shared, scheduler: SchedulerLi
           )
         : within(session, request, caller);
     },
-    toolsChanged: (): void => {
-      for (const { server } of sessions.values()) {
-        server.sendToolListChanged();
-      }
+    notify: (change: Change): void => {
+      for (const { served } of sessions.values()) served.notify(change);
     },
     close: (): void => {
       for (const session of sessions.values()) end(session);

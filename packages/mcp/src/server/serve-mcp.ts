@@ -12,7 +12,6 @@ import {
   ignoreElements,
   merge,
   Observable,
-  skip,
   switchMap,
   takeUntil,
   tap,
@@ -104,11 +103,11 @@ const overStdio$ = (
       const transport = new StdioServerTransport(input, output, { maxBufferSize });
       const connection = serveStdio(
         ({ era }) => {
-          const server = shared.create({ era }, () => servers.delete(server));
-          servers.add(server);
-          return server;
+          const served = shared.create({ era }, () => servers.delete(served));
+          servers.add(served);
+          return served.mcp;
         },
-        { transport, onerror: report },
+        { transport, onerror: report, maxSubscriptions: serving.limits.sessions },
       );
       const { onclose } = transport;
       transport.onclose = () => {
@@ -120,9 +119,8 @@ const overStdio$ = (
         connection.close().catch(report);
       };
     });
-    const changed$ = shared.entries$.pipe(
-      skip(1),
-      tap(() => [...servers].forEach((server) => server.sendToolListChanged())),
+    const changed$ = shared.changes$.pipe(
+      tap((change) => [...servers].forEach((served) => served.notify(change))),
     );
     return whileOpen(connected$, changed$);
   });
@@ -165,7 +163,7 @@ const overHttp$ = (
         });
       }),
     );
-    return whileOpen(listening$, shared.entries$);
+    return whileOpen(listening$, shared.changes$);
   });
 
 /** Keeps the lists of tools open for as long as the server is, and errors if they do. */

@@ -13,7 +13,10 @@ import {
 } from '@millrace/core/values';
 import { localhostAllowedHostnames, localhostAllowedOrigins } from '@modelcontextprotocol/server';
 import type { ToolAnnotations } from '@modelcontextprotocol/server';
-import { isObservable, type Observable, type ObservableInput, of } from 'rxjs';
+import { isObservable, type Observable, type ObservableInput } from 'rxjs';
+import type { Listed } from './lists.js';
+import { checkPrompts, type McpPrompt } from './prompts.js';
+import { checkResources, type McpResource, type McpResourceTemplate } from './resources.js';
 
 /** An agent, which is one tool; tools; or lists of tools that change. */
 export type Served = Agent | readonly Tool[] | Observable<readonly Tool[]>;
@@ -38,6 +41,22 @@ export interface ServingOptions {
   readonly annotations?: (tool: Tool) => ToolAnnotations;
   /** Layers around each run of a tool, such as `approval(approveByClient)`. Default: none. */
   readonly use?: Use;
+  /** Data that clients read by URIs. Default: none. */
+  // eslint-disable-next-line rxjs-x/finnish -- Often a plain list.
+  readonly resources?: Listed<McpResource | McpResourceTemplate>;
+  /**
+   * Emits the URI of each resource whose content changed, for clients that subscribed to it; the same one up to twice in 100 ms.
+   * Without it, clients cannot subscribe.
+   */
+  readonly resourceUpdates$?: Observable<string>;
+  /** Prompts for the users of clients. Default: none. */
+  // eslint-disable-next-line rxjs-x/finnish -- Often a plain list.
+  readonly prompts?: Listed<McpPrompt>;
+  /**
+   * The secret, of at least 32 characters, that signs what clients of version 2026-07-28 bring back with an answer. Processes
+   * behind one URL need the same. Default: random.
+   */
+  readonly stateKey?: string;
   /** Values of context keys for the tools. Default: none. */
   readonly context?: readonly ContextEntry[];
   /**
@@ -46,15 +65,15 @@ export interface ServingOptions {
    */
   readonly onError?: (error: MillraceError) => unknown;
   readonly timeouts?: {
-    /** For each run of a tool without its own `timeoutMs`, in milliseconds. Default: 60,000. */
+    /** For each run of a tool without its own `timeoutMs`, read, prompt and completion, in milliseconds. Default: 60,000. */
     readonly toolMs?: number;
     /** Until a session without an open request ends, in milliseconds. Default: 300,000. */
     readonly idleMs?: number;
   };
   readonly limits?: {
-    /** Tool calls that run at a time, of all clients; further ones fail immediately. Default: 100. */
+    /** Tool calls, reads, prompts and completions that run at a time, of all clients; further ones fail immediately. Default: 100. */
     readonly calls?: number;
-    /** Of these, tool calls of one client over HTTP. Default: a fifth of `calls`. */
+    /** Of these, those of one client over HTTP. Default: a fifth of `calls`. */
     readonly callsPerClient?: number;
     /** Sessions at a time over HTTP; further ones get the status 503. Default: 100. */
     readonly sessions?: number;
@@ -62,10 +81,14 @@ export interface ServingOptions {
     readonly sessionsPerClient?: number;
     /** Bytes of a message; a longer one gets the status 413, or ends the connection. Default: 4,194,304. */
     readonly message?: number;
-    /** Characters of the text of a result; the rest is cut off. Default: 1,000,000. */
+    /** Characters of a result; the rest is cut off. A resource or prompt with more is an error. Default: 1,000,000. */
     readonly result?: number;
     /** Progress notifications for each call; further ones are dropped. Default: 1,000. */
     readonly progress?: number;
+    /** Log messages for each call; further ones are dropped. Default: 1,000. */
+    readonly logs?: number;
+    /** Resources that one session subscribes to. Default: 100. */
+    readonly subscriptions?: number;
   };
 }
 
@@ -97,9 +120,8 @@ export type Serving = Omit<ServingOptions, 'timeouts' | 'limits' | 'description'
   Pick<HttpAccess, 'authorize'> & {
     readonly name: string;
     readonly version: string;
-    /** Emits the tools now and after each change. */
-    readonly tools$: Observable<readonly Tool[]>;
-    readonly canChange: boolean;
+    // eslint-disable-next-line rxjs-x/finnish -- Often a plain list.
+    readonly tools: Listed<Tool>;
     readonly timeouts: { readonly toolMs: number; readonly idleMs: number };
     readonly limits: Readonly<Record<keyof NonNullable<ServingOptions['limits']>, number>>;
   };
@@ -110,6 +132,8 @@ const limits = {
   message: 4_194_304,
   result: 1_000_000,
   progress: 1_000,
+  logs: 1_000,
+  subscriptions: 100,
 };
 const timeouts = { toolMs: 60_000, idleMs: 300_000 };
 
@@ -120,6 +144,11 @@ export const servingOf = (
   options: ServingOptions & HttpAccess,
 ): Serving => {
   const { description, ...given } = options;
+  if (isList(given.resources)) checkResources(given.resources);
+  if (isList(given.prompts)) checkPrompts(given.prompts);
+  if (given.resourceUpdates$ !== undefined && given.resources === undefined) {
+    throw misuse(`${owner}: 'resourceUpdates$' needs 'resources'.`);
+  }
   const hosts = given.allowedHosts ?? localhostAllowedHostnames();
   return {
     ...defined(given),
@@ -146,27 +175,28 @@ const toolsOf = (
   served: Served,
   name: string | undefined,
   description: string | undefined,
-): Pick<Serving, 'name' | 'tools$' | 'canChange'> => {
+): Pick<Serving, 'name' | 'tools'> => {
   if (isAgent(served)) {
     if (description === undefined) {
       throw misuse(`${owner} needs 'description' for an agent: when the client should ask it.`);
     }
     const tool = asTool(served, { name: name ?? served.name, description });
-    return { name: name ?? served.name, tools$: of([tool]), canChange: false };
+    return { name: name ?? served.name, tools: [tool] };
   }
   if (description !== undefined) {
     throw misuse(`${owner}: 'description' is for an agent. Tools have descriptions of their own.`);
   }
-  if (isObservable(served)) return { name: name ?? 'millrace', tools$: served, canChange: true };
+  // eslint-disable-next-line rxjs-x/finnish -- Often a plain list.
+  if (isObservable(served)) return { name: name ?? 'millrace', tools: served };
   if (!isList(served)) {
     throw misuse(`${owner} serves an agent, a list of tools or an Observable of such lists.`);
   }
   const twice = served.find((tool, at) => served.findIndex((it) => it.name === tool.name) !== at);
   if (twice !== undefined) throw misuse(`${owner}: two tools are named '${twice.name}'.`);
-  return { name: name ?? 'millrace', tools$: of(served), canChange: false };
+  return { name: name ?? 'millrace', tools: served };
 };
 
-const isList = (served: Served): served is readonly Tool[] => Array.isArray(served);
+const isList = (given: unknown): given is readonly unknown[] => Array.isArray(given);
 
 const isAgent = (served: Served): served is Agent => isRecord(served) && 'call$' in served;
 
@@ -208,6 +238,10 @@ const names: Rule = [
   'a list of host names',
 ];
 const whole = wholeNumber(1);
+const list: Rule = [
+  (value) => Array.isArray(value) || isObservable(value),
+  'a list, or an Observable of lists',
+];
 
 export const servingRules: Readonly<Record<keyof ServingOptions, Rule>> = {
   name: [
@@ -219,6 +253,13 @@ export const servingRules: Readonly<Record<keyof ServingOptions, Rule>> = {
   description: isText,
   annotations: isFunction,
   use: [Array.isArray, 'a list of layers'],
+  resources: list,
+  resourceUpdates$: [isObservable, 'an Observable of URIs'],
+  prompts: list,
+  stateKey: [
+    (value) => typeof value === 'string' && value.length >= 32,
+    'a string of at least 32 characters',
+  ],
   context: [(value) => Array.isArray(value) && value.every(isRecord), 'a list of context entries'],
   onError: isFunction,
   timeouts: within("'timeouts'", { toolMs: isDelay, idleMs: isDelay }),
@@ -230,6 +271,8 @@ export const servingRules: Readonly<Record<keyof ServingOptions, Rule>> = {
     message: whole,
     result: whole,
     progress: whole,
+    logs: whole,
+    subscriptions: whole,
   }),
 };
 

@@ -1,0 +1,419 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { contextKey, MillraceError, type ToolContext, type Validator } from '@millrace/core';
+import { isRecord } from '@millrace/core/values';
+import {
+  CLIENT_CAPABILITIES_META_KEY,
+  type InputRequest,
+  type InputRequiredResult,
+  inputRequired,
+  isSpecType,
+  type McpRequestContext,
+  type McpServer,
+  type RequestStateCodec,
+  type ServerContext,
+} from '@modelcontextprotocol/server';
+import {
+  audit,
+  catchError,
+  defer,
+  finalize,
+  from,
+  map,
+  NEVER,
+  type Observable,
+  of,
+  Subject,
+  switchMap,
+  throwError,
+} from 'rxjs';
+import { cleaned } from '../text.js';
+
+/** How important a log message is, from the least to the most. */
+export type McpLogLevel =
+  'debug' | 'info' | 'notice' | 'warning' | 'error' | 'critical' | 'alert' | 'emergency';
+
+/** A directory or file that a client works with. */
+export interface McpRoot {
+  /** A `file:` URL. */
+  readonly uri: string;
+  readonly name?: string;
+}
+
+/** A question with fields for the user of an MCP client. */
+export interface McpForm<Value> {
+  /** Names the question when a client of version 2026-07-28 repeats the call with the answer. Default: a hash of the question. */
+  readonly id?: string;
+  readonly message: string;
+  /** The fields: an object whose properties are strings, numbers, booleans or choices, in `jsonSchema(…)`. */
+  readonly schema: Validator<Value>;
+}
+
+/** The answer of a user. The content matches the schema of the form. */
+export type McpFormAnswer<Value> =
+  | { readonly action: 'accept'; readonly content: Value }
+  | { readonly action: 'decline' | 'cancel' };
+
+/** A page for the user of an MCP client to open, such as a login or a payment. */
+export interface McpPage {
+  /** As that of a form. */
+  readonly id?: string;
+  readonly message: string;
+  readonly url: string;
+}
+
+/** What a message for or of a client's model contains. */
+export type McpSampleContent =
+  | { readonly type: 'text'; readonly text: string }
+  | { readonly type: 'image' | 'audio'; readonly data: string; readonly mimeType: string };
+
+/** A request to the model of an MCP client. */
+export interface McpSampleRequest {
+  /** As that of a form. */
+  readonly id?: string;
+  /** The prompt of the user, or messages. */
+  readonly messages:
+    string | readonly { readonly role: 'user' | 'assistant'; readonly content: McpSampleContent }[];
+  readonly maxTokens: number;
+  readonly systemPrompt?: string;
+  readonly temperature?: number;
+  readonly stopSequences?: readonly string[];
+  /** Names of models that would suit, and weights from 0 to 1. The client chooses. */
+  readonly modelPreferences?: {
+    readonly hints?: readonly { readonly name: string }[];
+    readonly costPriority?: number;
+    readonly speedPriority?: number;
+    readonly intelligencePriority?: number;
+  };
+}
+
+/** What the model of an MCP client answered. */
+export interface McpSample {
+  readonly model: string;
+  readonly content: McpSampleContent;
+  /** The text of the answer; empty if it is an image or audio. */
+  readonly text: string;
+  readonly stopReason?: string;
+}
+
+/**
+ * The MCP client that called, for tools, prompts and resources. Its questions are cold and emit one answer. They error with a
+ * `MillraceError`: `refused` if the client does not support or does not answer them, `invalidResponse` if the answer has the wrong
+ * shape. Clients of version 2026-07-28 are asked by ending the call and repeating it: what runs before a question runs again.
+ */
+export interface McpClient {
+  /** What the client can be asked. */
+  readonly supports: Readonly<Record<'forms' | 'pages' | 'sampling' | 'roots', boolean>>;
+  /** Sends a log message, if the client wants messages of this level. `data` is a string or JSON. */
+  readonly log: (level: McpLogLevel, data: unknown, logger?: string) => void;
+  /** Asks the user to fill in a form. */
+  readonly elicit$: <Value>(form: McpForm<Value>) => Observable<McpFormAnswer<Value>>;
+  /** Asks the user to open a page. Emits `accept` when the user agrees, which is before the page is done. */
+  readonly elicitUrl$: (page: McpPage) => Observable<'accept' | 'decline' | 'cancel'>;
+  /** Asks the model of the client. */
+  readonly sample$: (request: McpSampleRequest) => Observable<McpSample>;
+  /** The directories and files that the client works with. */
+  readonly roots$: Observable<readonly McpRoot[]>;
+}
+
+/** A request of a client, for the functions of resources, prompts and completions. */
+export interface McpRequest {
+  readonly client: McpClient;
+  /** Labels of the request: `session` and `user`, if known. */
+  readonly metadata: Readonly<Record<string, string>>;
+  /** Aborts when the client cancels the request or leaves. */
+  readonly signal: AbortSignal;
+}
+
+/** A question to the client, and how to read the answer: undefined if it has the wrong shape. */
+export interface Question<Answer> {
+  readonly id: string | undefined;
+  readonly feature: keyof McpClient['supports'];
+  readonly request: InputRequest;
+  readonly read$: (answer: unknown) => Observable<Answer | undefined>;
+}
+
+/** The client of one request. */
+export interface Asking {
+  /** An agent asks while it is at work, so that a call cannot start again from the answer. */
+  readonly client: (isNested: boolean) => McpClient & { readonly ask$: Ask };
+  /** Emits the result that ends a request of version 2026-07-28: the client has to answer, and to repeat it. */
+  readonly needed$: Observable<InputRequiredResult>;
+}
+
+type Ask = <Answer>(question: Question<Answer>) => Observable<Answer>;
+
+/** What a client of version 2026-07-28 brings back, signed: the answers of earlier rounds, for the same call only. */
+export interface AskedBefore {
+  readonly call: string;
+  readonly answers: Readonly<Record<string, unknown>>;
+}
+
+const clientKey = contextKey<Asking['client']>('client of serveMcp()');
+
+/** The client, as a context value for the tools of a call. */
+export const clientEntry = (client: Asking['client']) => clientKey.of(client);
+
+/** The client of a context, with questions of any kind. */
+export const askingClient = ({ get, agent }: Pick<ToolContext, 'get' | 'agent'>) =>
+  get(clientKey)(agent.length > 1);
+
+/**
+ * Returns the MCP client that called a tool: `run: (input, context) => mcpClient(context).roots$`. Throws a `config` error if
+ * the tool does not run in `serveMcp` or `mcpHandler`.
+ */
+export const mcpClient = (context: Pick<ToolContext, 'get' | 'agent'>): McpClient =>
+  askingClient(context);
+
+// ---------------------------------------------------------------- questions in both eras
+
+export interface AskingOptions {
+  readonly mcp: McpServer;
+  readonly era: McpRequestContext['era'];
+  readonly context: ServerContext;
+  readonly codec: RequestStateCodec<AskedBefore>;
+  /** The method and the parameters of the request. */
+  readonly call: unknown;
+  /** The number of log messages. */
+  readonly mostLogs: number;
+}
+
+/** Connects one request to its client. */
+export const createAsking = (options: AskingOptions): Asking => {
+  const { era, mcp, context, mostLogs } = options;
+  const supports = supportsOf(mcp, context);
+  const { ask$, needed$ } =
+    era === 'modern' ? repeating(options) : { ask$: waiting(options), needed$: NEVER };
+  let logs = 0;
+  const client = (isNested: boolean) => {
+    const askAny$: Ask = (question) =>
+      defer(() => {
+        if (!supports[question.feature]) return throwError(() => unsupported(question.feature));
+        if (isNested && era === 'modern') return throwError(() => cannotRepeat());
+        return ask$(question);
+      });
+    return {
+      supports,
+      ask$: askAny$,
+      log: (level: McpLogLevel, data: unknown, logger?: string) => {
+        logs += 1;
+        if (logs > mostLogs) return;
+        // Only the version of 2026 deprecates it.
+        // eslint-disable-next-line @typescript-eslint/no-deprecated
+        const { log } = context.mcpReq;
+        log(level, loggable(data), logger).catch(() => undefined);
+      },
+      elicit$: <Value>(form: McpForm<Value>) => defer(() => askAny$(formOf(form))),
+      elicitUrl$: (page: McpPage) => defer(() => askAny$(pageOf(page, era))),
+      sample$: (request: McpSampleRequest) => defer(() => askAny$(sampleOf(request))),
+      roots$: askAny$(rootsQuestion),
+    };
+  };
+  return { client, needed$ };
+};
+
+/** The longest delay of a timer: the time-out is that of the tool. */
+const never = 2 ** 31 - 1;
+
+/** Versions of the protocol up to 2025: the server asks while the tool waits. */
+const waiting =
+  ({ context: { mcpReq } }: AskingOptions): Ask =>
+  ({ request, read$ }) =>
+    defer(() => {
+      const left = new AbortController();
+      const signal = AbortSignal.any([mcpReq.signal, left.signal]);
+      const { method, params } = request;
+      return from(mcpReq.send({ method, params: { ...params } }, { signal, timeout: never })).pipe(
+        catchError((cause: unknown) => throwError(() => unanswered(cause))),
+        switchMap(read$),
+        map((answer) => {
+          if (answer === undefined) throw misshapen();
+          return answer;
+        }),
+        finalize(() => left.abort()),
+      );
+    });
+
+/** The version of 2026: the call ends with the questions, and the client repeats it with the answers. */
+const repeating = ({ context, codec, call }: AskingOptions) => {
+  const { mcpReq } = context;
+  const digest = hashOf(call);
+  const before = mcpReq.requestState<AskedBefore>();
+  const carried = before?.call === digest ? before.answers : {};
+  const given = mcpReq.inputResponses ?? {};
+  const accepted = new Map<string, unknown>(Object.entries(carried));
+  const open = new Map<string, InputRequest>();
+  const opened$ = new Subject<void>();
+  const needed$ = opened$.pipe(
+    // Those that are asked at the same time are one round.
+    audit(() => Promise.resolve()),
+    switchMap(() => codec.mint({ call: digest, answers: Object.fromEntries(accepted) }, context)),
+    map((requestState) => inputRequired({ inputRequests: Object.fromEntries(open), requestState })),
+  );
+  const ask$: Ask = ({ id: name, request, read$ }) => {
+    const id = name ?? `ask-${hashOf(request)}`;
+    const answers = Object.hasOwn(given, id) ? given : carried;
+    const answer$ = Object.hasOwn(answers, id) ? read$(answers[id]) : of(undefined);
+    return answer$.pipe(
+      switchMap((answer) => {
+        if (answer !== undefined) {
+          accepted.set(id, answers[id]);
+          return of(answer);
+        }
+        open.set(id, request);
+        opened$.next();
+        return NEVER;
+      }),
+    );
+  };
+  return { ask$, needed$ };
+};
+
+const hashOf = (value: unknown): string =>
+  createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, 32);
+
+/** A client that declares elicitation without a mode supports forms. */
+const supportsOf = (
+  { server }: McpServer,
+  { mcpReq: { envelope = {} } }: ServerContext,
+): McpClient['supports'] => {
+  // Versions up to 2025 declare it once, in their first message.
+  // eslint-disable-next-line @typescript-eslint/no-deprecated
+  const declared = server.getClientCapabilities();
+  const own: Readonly<Record<string, unknown>> = { ...envelope };
+  const given = own[CLIENT_CAPABILITIES_META_KEY] ?? declared;
+  const { elicitation, sampling, roots } = isRecord(given) ? given : {};
+  return {
+    forms: isRecord(elicitation) && ('form' in elicitation || !('url' in elicitation)),
+    pages: isRecord(elicitation) && 'url' in elicitation,
+    sampling: isRecord(sampling),
+    roots: isRecord(roots),
+  };
+};
+
+// ---------------------------------------------------------------- the four questions
+
+const formOf = <Value>({ id, message, schema }: McpForm<Value>): Question<McpFormAnswer<Value>> => {
+  const { type, properties, required } = schema.jsonSchema;
+  const params: unknown = {
+    mode: 'form',
+    message,
+    requestedSchema: { type, properties, required },
+  };
+  if (!isSpecType.ElicitRequestFormParams(params)) {
+    throw new MillraceError(
+      'config',
+      'elicit$(): the properties of a form are strings, numbers, booleans or choices. Ask for nested objects in forms of their own.',
+    );
+  }
+  return {
+    id,
+    feature: 'forms',
+    request: { method: 'elicitation/create', params },
+    read$: (answer) => {
+      if (!isSpecType.ElicitResult(answer)) return of(undefined);
+      const { action, content } = answer;
+      if (action !== 'accept') return of({ action });
+      return schema.validation$(content).pipe(
+        map((verdict) =>
+          // The schema has validated it.
+          // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
+          verdict.valid ? { action, content: verdict.value as Value } : undefined,
+        ),
+      );
+    },
+  };
+};
+
+const pageOf = (
+  { id, message, url }: McpPage,
+  era: McpRequestContext['era'],
+): Question<'accept' | 'decline' | 'cancel'> => {
+  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) {
+    throw new MillraceError('config', 'elicitUrl$() needs the complete URL of a web page.');
+  }
+  const params = { mode: 'url' as const, message, url };
+  return {
+    id,
+    feature: 'pages',
+    request:
+      era === 'modern'
+        ? inputRequired.elicitUrl(params)
+        : { method: 'elicitation/create', params: { ...params, elicitationId: randomUUID() } },
+    read$: (answer) => of(isSpecType.ElicitResult(answer) ? answer.action : undefined),
+  };
+};
+
+const sampleOf = ({ id, messages, ...rest }: McpSampleRequest): Question<McpSample> => {
+  const list =
+    typeof messages === 'string'
+      ? [{ role: 'user', content: { type: 'text', text: messages } }]
+      : messages;
+  const params: unknown = { ...rest, messages: list };
+  if (!isSpecType.CreateMessageRequestParams(params)) {
+    throw new MillraceError('config', "sample$() needs 'messages' and 'maxTokens'.");
+  }
+  return {
+    id,
+    feature: 'sampling',
+    request: { method: 'sampling/createMessage', params },
+    read$: (answer) => {
+      if (!isSpecType.CreateMessageResult(answer)) return of(undefined);
+      const { model, content, stopReason } = answer;
+      const text = content.type === 'text' ? content.text : '';
+      return of({ model, content, text, ...(stopReason !== undefined && { stopReason }) });
+    },
+  };
+};
+
+const rootsQuestion: Question<readonly McpRoot[]> = {
+  id: undefined,
+  feature: 'roots',
+  request: { method: 'roots/list' },
+  read$: (answer) =>
+    of(
+      isSpecType.ListRootsResult(answer)
+        ? answer.roots.map(({ uri, name }) => ({ uri, ...(name !== undefined && { name }) }))
+        : undefined,
+    ),
+};
+
+// ---------------------------------------------------------------- log messages and errors
+
+const mostLogged = 10_000;
+
+/** JSON of a limited size. */
+const loggable = (data: unknown): unknown => {
+  if (typeof data === 'string') return cleaned(data, mostLogged);
+  try {
+    // It returns undefined for functions and symbols, despite its type.
+    const json: unknown = JSON.stringify(data);
+    if (typeof json !== 'string') return '';
+    return json.length > mostLogged ? cleaned(json, mostLogged) : data;
+  } catch {
+    return '[not JSON]';
+  }
+};
+
+const refusedWith = (userMessage: string, cause?: unknown): MillraceError =>
+  new MillraceError('refused', userMessage, { userMessage, ...(cause !== undefined && { cause }) });
+
+const features = {
+  forms: 'forms (elicitation)',
+  pages: 'opening pages (elicitation with URLs)',
+  sampling: 'requests to its model (sampling)',
+  roots: 'roots',
+};
+
+const unsupported = (feature: keyof McpClient['supports']): MillraceError =>
+  refusedWith(`The client does not support ${features[feature]}.`);
+
+const cannotRepeat = (): MillraceError =>
+  refusedWith('An agent cannot ask the client over this version of MCP.');
+
+const unanswered = (cause: unknown): MillraceError =>
+  refusedWith('The client did not answer a question of the server.', cause);
+
+const misshapen = (): MillraceError => {
+  const userMessage = 'The answer of the client has the wrong shape.';
+  return new MillraceError('invalidResponse', userMessage, { userMessage });
+};
