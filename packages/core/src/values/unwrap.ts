@@ -158,15 +158,16 @@ const candidates = (text: string): readonly string[] => {
   return [inner, bare, ...(/^\{\s*\\"/.test(bare) ? [bare.replaceAll('\\"', '"')] : [])];
 };
 
-/** Whether there is text after the marks, or a line of its own. */
+/** Whether there is text after the marks, or a line that is no part of JSON or of tags. */
 const isOver = (text: string): boolean => {
   if (text.startsWith('>')) return /\n(?![ \t]*>)/.test(text);
   const { body, closes } = unwrapped(text);
   const [outer] = closes;
-  if (/\n[ \t]*\n/.test(text)) return true;
+  if (/\n[ \t]*(?:\n|[^\s"'{}[\]<>`*_.;,])/.test(text)) return true;
   if (outer === undefined) return text.includes('\n');
+  const from = text.indexOf(body);
   // In a call, other marks than that of inline code may be part of a string.
-  if (!outer.startsWith('`') && /[[{<(]/.test(body)) return false;
-  const end = text.indexOf(outer, text.indexOf(body));
-  return end >= 0 && /[^\s.;,!*_"'”’»`]/.test(text.slice(end + outer.length));
+  const until = outer.startsWith('`') ? text.length : from + Math.max(body.search(/[[{<(]|$/), 0);
+  const end = text.indexOf(outer, from);
+  return end >= 0 && end <= until && /[^\s.;,!*_"'”’»`]/.test(text.slice(end + outer.length));
 };

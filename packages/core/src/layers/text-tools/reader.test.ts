@@ -185,7 +185,13 @@ describe('P2: any cuts give the same', () => {
 
 describe('P2: what shows while it arrives', () => {
   it('P2: a thought as thinking, without its label', () => {
-    expect(shown(action, ['Tho', 'ught: I lo', 'ok'])).toEqual([thinking('I look')]);
+    for (const pieces of [
+      ['Tho', 'ught: I lo', 'ok'],
+      ['**Thought:** I look'],
+      ['## Thought: I look'],
+    ]) {
+      expect(shown(action, pieces)).toEqual([thinking('I look')]);
+    }
   });
 
   it('P2: the answer behind its label', () => {
@@ -354,6 +360,16 @@ describe('the judgement', () => {
     const reply = await createAgent({ model: textTools(model, action), tools: [now] }).call('?');
     expect(textOf(reply)).toBe('42');
     expect(reply.usage).toMatchObject({ inputTokens: 9, outputTokens: 9 });
+  });
+
+  it.each([
+    '**Thought:** look\n**Action:** {"tool": "search", "inputs": {"q": "cats"}}',
+    '**Action:** {"tool": "search", "inputs": {"q": "cats"}}',
+  ])('P8: an observation after %j is made up, however it arrives', async (reply) => {
+    for (const pieces of [[`${reply}\nObservation: many`], [reply, '\nObservation: many']]) {
+      const { reports } = await replied(action, pieces);
+      expect(reports).toMatchObject([{ type: 'warning' }]);
+    }
   });
 
   it('P8: a turn of somebody else is made up', async () => {

@@ -351,7 +351,8 @@ export const createReader = ({
 
 /** Whether the text starts as an action does. */
 const callStart = (text: string, words: LabelWords, tools: ToolTable): boolean | 'more' => {
-  const looks = [labelAt(text, words, false), jsonAt(text, false), tagAt(text, false)];
+  const ofCalls = words.filter(([, type]) => type === 'action' || type === 'answer');
+  const looks = [labelAt(text, ofCalls, false), jsonAt(text, false), tagAt(text, false)];
   const isCall = looks.some((found) => found !== undefined && found !== 'more');
   if (isCall || /^\{\s*\\"/.test(text)) return true;
   const names = [...tools.keys()];
