@@ -106,6 +106,8 @@ const prose = fc
   .tuple(fc.constantFrom('It is noon. ', 'Well, ', 'A mill '), fc.array(words, { maxLength: 40 }))
   .map(([lead, rest]) => `${lead}${rest.join('')}`.trim());
 
+const long = 'The mill grinds slowly, and it grinds exceedingly fine. '.repeat(60).trim();
+
 /** Prose that may be a thought, and what may become a mark. */
 const maxHeld = 256 + 160;
 
@@ -151,7 +153,13 @@ describe.each(Object.entries(styles))('P10: answers stream as answers: %s', (_, 
           expect(events.some(({ type }) => type === 'messageDiscarded')).toBe(false);
         }
       }),
-      { numRuns: 25 },
+      {
+        numRuns: 25,
+        examples: [
+          [long, 1],
+          [long, 300],
+        ],
+      },
     );
   });
 
@@ -160,7 +168,7 @@ describe.each(Object.entries(styles))('P10: answers stream as answers: %s', (_, 
       fc.asyncProperty(prose, async (answer) => {
         expect(await longestHold(style, answer)).toBeLessThanOrEqual(maxHeld);
       }),
-      { numRuns: 25 },
+      { numRuns: 25, examples: [[long]] },
     );
   });
 });
