@@ -253,6 +253,8 @@ describe.each(ways)('T24: over %s', (way) => {
       cursor = page.nextCursor;
     } while (cursor !== undefined);
     expect(sizes).toEqual([1_000, 1_000, 500]);
+    const between = { method: 'resources/list' as const, params: { cursor: '1001' } };
+    expect(await rejection(client.request(between))).toMatchObject({ code: -32602 });
   });
 
   it('ends a read that takes too long, and unsubscribes from one that is cancelled', async () => {
@@ -490,6 +492,60 @@ describe('T24: answers of clients', () => {
     expect((await call({ ...right, requestState: changed }))['error']).toMatchObject({
       code: -32602,
     });
+    close();
+  });
+
+  it('of 2026 count for the same call of the same user only', async () => {
+    const twice = tool({
+      name: 'twice',
+      description: 'Asks twice.',
+      input: jsonSchema({ type: 'object', properties: { to: { type: 'string' } } }),
+      run: ({ to = '' }, context) => {
+        const { elicit$ } = mcpClient(context);
+        return elicit$({ id: 'first', message: 'pay?', schema: name }).pipe(
+          concatMap(() => elicit$({ id: 'second', message: 'sure?', schema: name })),
+          map(() => `Paid ${to}.`),
+        );
+      },
+    });
+    const { fetch, close } = mcpHandler([twice], {
+      authorize: (token) => token !== undefined && { user: token },
+    });
+    const call = async (user: string, to: string, params: object) => {
+      const _meta = {
+        'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+        'io.modelcontextprotocol/clientInfo': { name: 't', version: '1' },
+        'io.modelcontextprotocol/clientCapabilities': { elicitation: { form: {} } },
+      };
+      const response = await fetch(
+        new Request('http://localhost/mcp', {
+          method: 'POST',
+          headers: {
+            authorization: `Bearer ${user}`,
+            'content-type': 'application/json',
+            accept: 'application/json, text/event-stream',
+            'mcp-protocol-version': '2026-07-28',
+            'mcp-method': 'tools/call',
+            'mcp-name': 'twice',
+          },
+          body: JSON.stringify({
+            jsonrpc: '2.0',
+            id: 1,
+            method: 'tools/call',
+            params: { name: 'twice', arguments: { to }, _meta, ...params },
+          }),
+        }),
+      );
+      return (await response.json()) as Record<string, Record<string, unknown>>;
+    };
+    const yes = { action: 'accept', content: { value: 'yes' } };
+    const { result = {} } = await call('ann', 'Eve', { inputResponses: { first: yes } });
+    expect(Object.keys(result['inputRequests'] ?? {})).toEqual(['second']);
+    const last = { inputResponses: { second: yes }, requestState: result['requestState'] };
+    const elsewhere = await call('ann', 'Mallory', last);
+    expect(Object.keys(elsewhere['result']?.['inputRequests'] ?? {})).toEqual(['first']);
+    expect((await call('bob', 'Eve', last))['error']).toMatchObject({ code: -32602 });
+    expect(textIn((await call('ann', 'Eve', last))['result'] ?? {})).toBe('Paid Eve.');
     close();
   });
 
