@@ -1,4 +1,4 @@
-import { isMillraceError, MillraceError } from '@millrace/core';
+import { MillraceError } from '@millrace/core';
 import { isSameDecision } from '@millrace/core/journal';
 import { isSameInput } from '@millrace/core/values';
 import type { RecordedDecision } from '../chat/past.js';
@@ -8,28 +8,21 @@ import type { ReadVerdict } from './read-verdict.js';
 type Counting = Pick<ReadVerdict, 'approved' | 'input'>;
 
 /** The error for another decision. It names the one that counts, without its input: not all may see that. */
-export const alreadyDecided = (counting: Counting | undefined): MillraceError => {
+const alreadyDecided = (counting: Counting | undefined): MillraceError => {
   const message = `This request has already been decided${counting === undefined ? '' : `: it was ${outcomeOf(counting)}`}.`;
-  const options = { userMessage: message, status: 409 };
-  const error = new MillraceError('invalidResume', message, options);
-  countingOf.set(error, counting);
-  return error;
+  return new MillraceError('invalidResume', message, { userMessage: message, status: 409 });
 };
-
-const countingOf = new WeakMap<MillraceError, Counting | undefined>();
 
 const outcomeOf = ({ approved, input }: Counting): string => {
   if (!approved) return 'refused';
   return input === undefined ? 'approved' : 'approved with another input';
 };
 
-/** Whether an error of the queue says that the request has another decision; `undefined` for other errors. */
-export const contradicts = (error: unknown, verdict: ReadVerdict): boolean | undefined => {
-  if (!isMillraceError(error) || !countingOf.has(error)) return undefined;
-  const counting = countingOf.get(error);
-  if (counting === undefined) return true;
-  const { approved, input = null } = counting;
-  return !isSameDecision({ approved, input, shown: [null] }, verdict);
+/** Throws if a verdict contradicts the one that counts. Both have an input only if it is not the one that was shown. */
+export const checkSame = (counting: ReadVerdict | undefined, verdict: ReadVerdict): void => {
+  const { approved = false, input = null } = counting ?? {};
+  const isSame = isSameDecision({ approved, input, shown: [null] }, verdict);
+  if (counting === undefined || !isSame) throw alreadyDecided(counting);
 };
 
 /** Throws if a verdict contradicts the decision on its question, or, if that was never decided, the last one on its tool call. */

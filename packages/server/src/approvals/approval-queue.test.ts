@@ -3,7 +3,7 @@ import type { ApprovalRequest, Verdict } from '@millrace/core';
 import { marbles } from '@millrace/core/testing';
 import fc from 'fast-check';
 import { createHash, createHmac } from 'node:crypto';
-import { inspect } from 'node:util';
+import { inspect, isDeepStrictEqual } from 'node:util';
 import { of, type Subscription, VirtualTimeScheduler } from 'rxjs';
 import { approvalQueue, type ApprovalQueueOptions, type PendingApproval } from './index.js';
 import { asking$, queueOf, key, rejection, waiting, waitingNow } from './asking.test-support.js';
@@ -131,16 +131,52 @@ describe('a desk for approvals', () => {
     const { token } = await waiting(desk);
     const verdicts: readonly Verdict[] = [true, false, true, { approved: false }];
     const ends = await Promise.all(verdicts.map((it) => rejection(desk.decide(token, it))));
-    expect(ends.filter((it) => it === 'it resolved')).toHaveLength(1);
-    expect(ends.filter((it) => it !== 'it resolved')).toEqual([409, 409, 409].map(refusal));
+    const isApproved = isDeepStrictEqual(seen[0], { approved: true });
+    const told = verdicts.map((it) =>
+      (it === true) === isApproved ? 'it resolved' : refusal(409),
+    );
+    expect(ends).toEqual(told);
     expect(seen).toHaveLength(2);
-    expect(await rejection(desk.decide(token, true))).toEqual(refusal(409));
     const { subscription } = heard(desk);
     const other = await waiting(desk);
     expect(other.token).not.toBe(token);
-    expect(await rejection(desk.decide(token, true))).toEqual(refusal(409));
+    expect(await rejection(desk.decide(token, isApproved))).toBe('it resolved');
+    expect(await rejection(desk.decide(token, !isApproved))).toEqual(refusal(409));
     expect(await waitingNow(desk)).toEqual([other]);
     subscription.unsubscribe();
+  });
+
+  const shown = { approved: true, input: { amount: 5 } };
+  const edited = { approved: true, input: { amount: 4 } };
+  const denied = { approved: false, reason: 'No.' };
+  it.each<[Verdict, Verdict, string | undefined]>([
+    [true, true, undefined],
+    [true, { approved: true }, undefined],
+    [true, shown, undefined],
+    [shown, true, undefined],
+    [true, edited, 'approved'],
+    [true, false, 'approved'],
+    [shown, edited, 'approved'],
+    [edited, edited, undefined],
+    // Two people: one edits, the other approves what was shown.
+    [edited, true, 'approved with another input'],
+    [edited, shown, 'approved with another input'],
+    [edited, { approved: true, input: { amount: 3 } }, 'approved with another input'],
+    [edited, false, 'approved with another input'],
+    [false, denied, undefined],
+    [denied, false, undefined],
+    [denied, true, 'refused'],
+    [denied, edited, 'refused'],
+  ])('T12: after %j, %j on the same request: %s', async (first, second, counting) => {
+    const desk = queueOf();
+    const { seen } = heard(desk);
+    const { token } = await waiting(desk);
+    await desk.decide(token, first);
+    const end = await rejection(desk.decide(token, second));
+    const message = `This request has already been decided: it was ${counting}.`;
+    if (counting === undefined) expect(end).toBe('it resolved');
+    else expect(end).toMatchObject({ code: 'invalidResume', status: 409, message });
+    expect(seen).toEqual([typeof first === 'boolean' ? { approved: first } : first, '|']);
   });
 
   it('T12: whatever is not signed so decides nothing, and helps nobody', async () => {

@@ -30,9 +30,9 @@ import {
   isShowable,
   plainArguments,
 } from './claims.js';
-import { alreadyDecided } from './already-decided.js';
+import { checkSame } from './already-decided.js';
 import { decided$ } from './decisions.js';
-import { readVerdict, type VerdictOfClient } from './read-verdict.js';
+import { type ReadVerdict, readVerdict, type VerdictOfClient } from './read-verdict.js';
 import { askByMessage } from './until-asked.js';
 import { createTokenSigner, type TokenSigner } from './token-signer.js';
 import {
@@ -104,15 +104,17 @@ export const approvalQueue = (options: ApprovalQueueOptions): ApprovalQueue => {
     requests$: pending.shown$,
     decide: async (token, given) => {
       const verdict = readVerdict(given);
-      const queued = await requestFor(signer, pending, token);
-      if (verdict.approved && verdict.input !== undefined) {
+      const claims = await claimsOf(signer, token);
+      const plain = await asShown(verdict, claims);
+      const queued = await requestFor(pending, token, claims);
+      if (queued !== undefined && verdict.approved && verdict.input !== undefined) {
         if (!mayEdit(edits, queued.request, verdict.input)) throw editRefused();
         const problems = await firstValueFrom(queued.request.problems$(verdict.input));
         if (problems.length > 0) throw invalidInput(problems);
       }
-      if (!pending.settle(queued.claims.nonce, 'decided', verdict))
-        throw settledError(pending, queued.claims);
-      queued.verdict$.next(verdict);
+      if (queued !== undefined && pending.settle(claims.nonce, 'decided', plain))
+        queued.verdict$.next(verdict);
+      else checkSettled(pending, claims, plain);
     },
   };
   return {
@@ -229,16 +231,24 @@ const signed = async (
   return { claims, shown };
 };
 
-/** Finds the pending request of a token. Rejects if the token is not valid or can no longer decide. */
-const requestFor = async (
-  signer: TokenSigner,
-  pending: PendingRequests<QueuedRequest>,
-  token: string,
-): Promise<QueuedRequest> => {
+const claimsOf = async (signer: TokenSigner, token: string): Promise<Claims> => {
   const claims = typeof token === 'string' ? await signer.verify(token) : undefined;
   if (claims === undefined) throw invalidToken();
+  return claims;
+};
+
+/** An approval of the input that was shown is one without an input. */
+const asShown = async ({ input, ...plain }: ReadVerdict, { args }: Claims): Promise<ReadVerdict> =>
+  input === undefined || (await hashOf(input)) === args ? plain : { ...plain, input };
+
+/** Finds the request of a token, if it is pending. Rejects if it is not the one that was shown. */
+const requestFor = async (
+  pending: PendingRequests<QueuedRequest>,
+  token: string,
+  claims: Claims,
+): Promise<QueuedRequest | undefined> => {
   const queued = pending.find(claims.nonce);
-  if (queued === undefined) throw settledError(pending, claims);
+  if (queued === undefined) return undefined;
   if (queued.shown.token !== token) throw invalidToken();
   if (hasExpired(queued)) throw expired();
   if ((await hashOf(plainArguments(queued.request.input))) !== claims.args)
@@ -246,20 +256,16 @@ const requestFor = async (
   return queued;
 };
 
-const settledError = (
+/** Throws if a request that is not pending has another decision, or none. */
+const checkSettled = (
   pending: PendingRequests<QueuedRequest>,
   { nonce, exp }: Claims,
-): MillraceError => {
-  switch (pending.outcomeOf(nonce)) {
-    case 'decided':
-      return alreadyDecided(pending.verdictOf(nonce));
-    case 'expired':
-      return expired();
-    case 'withdrawn':
-      return notPending();
-    case undefined:
-      return exp <= asyncScheduler.now() ? expired() : notPending();
-  }
+  verdict: ReadVerdict,
+): void => {
+  const isOver = exp <= asyncScheduler.now();
+  const outcome = pending.outcomeOf(nonce) ?? (isOver ? 'expired' : 'withdrawn');
+  if (outcome !== 'decided') throw outcome === 'expired' ? expired() : notPending();
+  checkSame(pending.verdictOf(nonce), verdict);
 };
 
 const refusal = (message: string, status: number): MillraceError =>

@@ -1,6 +1,5 @@
 import { MillraceError } from '@millrace/core';
 import {
-  catchError,
   concat,
   concatMap,
   defer,
@@ -16,7 +15,7 @@ import {
 import type { Conversations } from '../chat/conversations.js';
 import type { Past } from '../chat/past.js';
 import { badRequest } from '../inbound.js';
-import { checkAgainst, contradicts } from './already-decided.js';
+import { checkAgainst } from './already-decided.js';
 import { digestOf } from './claims.js';
 import type { ApprovalDesk } from './pending-requests.js';
 import { questionOf, type ReadVerdict, readVerdict, type VerdictOfClient } from './read-verdict.js';
@@ -117,10 +116,6 @@ const decision$ = (
     take(1),
     timeout({ first: waitMs, with: () => late$ }),
     concatMap((it) => (it.digest === digest ? from(approvals.decide(it.token, verdict)) : EMPTY)),
-    catchError((error: unknown) => {
-      if (contradicts(error, verdict) === false) return EMPTY;
-      throw error;
-    }),
     ignoreElements(),
   );
 };

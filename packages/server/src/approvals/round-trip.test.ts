@@ -1,6 +1,6 @@
 import { serve } from '@hono/node-server';
 import { describe, expect, it } from '@jest/globals';
-import { createAgent, requireApproval, tool } from '@millrace/core';
+import { createAgent, requireApproval, tool, type Verdict } from '@millrace/core';
 import { isRecord, parsedJson } from '@millrace/core/values';
 import { jsonSchema } from '@millrace/core/schema';
 import { scriptedModel, text, toolCall } from '@millrace/core/testing';
@@ -92,7 +92,7 @@ const approvalsIn = (all: string): readonly unknown[] =>
     );
 
 describe.each(['/chat', '/ag-ui'])('over HTTP, from %s to a decision and back', (path) => {
-  const rounds: readonly [string, object, readonly unknown[]][] = [
+  const rounds: readonly [string, Exclude<Verdict, boolean>, readonly unknown[]][] = [
     ['an approval', { approved: true }, [{ amount: 5 }]],
     ['another input', { approved: true, input: { amount: 4 } }, [{ amount: 4 }]],
     ['a denial', { approved: false, reason: 'Too much.' }, []],
@@ -102,11 +102,11 @@ describe.each(['/chat', '/ag-ui'])('over HTTP, from %s to a decision and back', 
     const desk = queueOf();
     const paid: unknown[] = [];
     await serving(appOf(desk, paid), async (url) => {
-      const send = (token: string) =>
+      const send = (token: string, sent: object = verdict) =>
         fetch(`${url}/approvals`, {
           method: 'POST',
           headers: { 'content-type': 'application/json' },
-          body: JSON.stringify({ token, ...verdict }),
+          body: JSON.stringify({ token, ...sent }),
         });
       const statuses: number[] = [];
       const all = await readDeciding(
@@ -114,9 +114,10 @@ describe.each(['/chat', '/ag-ui'])('over HTTP, from %s to a decision and back', 
         async (it) => {
           expect(paid).toEqual([]);
           for (const token of [`${it}A`, it, it]) statuses.push((await send(token)).status);
+          statuses.push((await send(it, { ...verdict, approved: !verdict.approved })).status);
         },
       );
-      expect(statuses).toEqual([401, 204, 409]);
+      expect(statuses).toEqual([401, 204, 204, 409]);
       expect(paid).toEqual(expected);
       expect(all).toContain('Done.');
       const use = { [path === '/chat' ? 'toolName' : 'toolCallName']: 'pay', localId: 'p' };
