@@ -44,7 +44,7 @@ const restart =
 const cutEach =
   (cut: 'statement' | 'answer'): Fault['during'] & object =>
   async ({ proxy }) => {
-    for (const part of ['unnest($4::text[]', 'as call (key, id', 'set expires_at', 'commit']) {
+    for (const part of ['unnest($4::text[]', 'as call (key, id', 'set expires_at', 'commit\0']) {
       proxy.cutNext(cut, part, 3);
       await sleep(250);
     }
