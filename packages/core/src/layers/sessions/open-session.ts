@@ -177,6 +177,9 @@ export const createOpenSession = (
       defer(() => {
         if (status === 'conflict') onEnd(session);
         else markEnded(closing?.why ?? why);
+        // Handles may stay for long.
+        saved = undefined;
+        size.measure([]);
         return EMPTY;
       }),
     );
