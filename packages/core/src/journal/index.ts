@@ -13,6 +13,7 @@ export type {
 } from './call-store-driver.js';
 export { sessionIn } from './call-record.js';
 export { calls$, type CallSummary, prune$, type ReadableCall } from './call-summary.js';
+export { copyCalls$ } from './copy-calls.js';
 export { isSameDecision, isUndecided$ } from './decision.js';
 export { otherAnswer, otherQuestion, otherResult, type StepEdit } from './forked-records.js';
 export { fork$ } from './fork.js';

@@ -195,6 +195,15 @@ describe('the thread of a store', () => {
     expect([2, 3]).toContain(found);
   });
 
+  it('S6: a process ends though its only operation could not be sent', async () => {
+    const script = `
+      import { openSqlite } from './dist/sqlite/open-sqlite.js';
+      openSqlite(process.argv[1]).calls.driver.list$({ sessionId: 's', debug: () => 1 }).subscribe({
+        error: ({ code }) => process.stdout.write(code + '\\n'),
+      });`;
+    expect(await startProcess(script, [newPath()]).ended).toEqual(['config']);
+  });
+
   it('C7: says which package is missing, where the runtime has no SQLite', async () => {
     const folder = await mkdtemp(join(root, 'without-'));
     const own = join(import.meta.dirname, '../..');
@@ -205,10 +214,13 @@ describe('the thread of a store', () => {
     symlinkSync(join(own, '../../node_modules/rxjs'), join(folder, 'node_modules/rxjs'));
     const script = `
       import { openSqlite } from '${join(folder, 'dist/bundle/sqlite.js')}';
-      openSqlite(process.argv[1]).calls.driver.list$().subscribe({
-        complete: () => process.stdout.write('listed\\n'),
-        error: ({ code, message }) => process.stdout.write(code + ': ' + message + '\\n'),
-      });`;
+      try {
+        openSqlite(process.argv[1]).calls.driver.list$().subscribe({
+          complete: () => process.stdout.write('listed\\n'),
+        });
+      } catch ({ code, message }) {
+        process.stdout.write(code + ': ' + message + '\\n');
+      }`;
     const [line] = await startProcess(script, [newPath()]).ended;
     const hasSqlite = process.getBuiltinModule('node:sqlite' as 'fs') !== undefined;
     expect(line).toBe(

@@ -48,6 +48,26 @@ const failures = (answers: readonly Answer[]): readonly unknown[] =>
   answers.map((answer) => ('failure' in answer ? answer.failure : 'done'));
 
 describe('S6: what queues up for a SQLite database', () => {
+  it('reads from one state, whatever others write between two of its statements', async () => {
+    const driver = await loadDriver();
+    if (driver === undefined) throw new Error('There is no driver.');
+    const other = openDatabase(driver, join(directory, 'x.db'), false);
+    const names = (database: Pick<OpenDatabase, 'all'>): unknown =>
+      database.all('select name from notes').map(({ name }) => name);
+    let written = 0;
+    const twice = read((database) => {
+      const before = names(database);
+      other.database.run('insert into notes values (?, ?)', `n${(written += 1)}`, '');
+      return [before, names(database)];
+    });
+    const answers: Answer[] = [];
+    const asked = [1, 2, 3].map((id) => ({ id, name: 'twice', given: [] }));
+    runBatch(file.database, asked, { twice } as never, (some) => answers.push(...some));
+    expect(answers.map((it) => 'result' in it && it.result)).toEqual([1, 2, 3].map(() => [[], []]));
+    expect(run(['names'])).toEqual([{ id: 0, result: ['n1', 'n2', 'n3'] }]);
+    other.database.close();
+  });
+
   it('waits for the disk if one of the writes does', () => {
     const [full, normal] = [2, 1];
     run(['brief', 'a']);

@@ -21,6 +21,8 @@ export interface OpenDatabase extends Database {
    */
   waitForDisk(waits: boolean): void;
   close(): void;
+  /** Runs work that reads, all of it from one state of the database: what others write meanwhile stays unseen. */
+  snapshot<T>(work: () => T): T;
   /** Runs the work in a transaction that other processes see as a whole. Throws what it throws, and then undoes it. */
   transaction<T>(work: () => T): T;
   /** Runs a part of a transaction, and undoes this part if it throws. */
@@ -50,6 +52,15 @@ export const databaseOn = (connection: SqliteConnection): OpenDatabase => {
     all: (sql, ...values) => prepared(sql).all(values),
     get: (sql, ...values) => prepared(sql).all(values)[0],
     run: (sql, ...values) => prepared(sql).run(values),
+    snapshot: (work) => {
+      run('begin');
+      try {
+        return work();
+      } finally {
+        // After some failures, SQLite has already ended it.
+        ignoreFailure(() => run('rollback'));
+      }
+    },
     transaction: (work) => {
       run('begin immediate');
       try {

@@ -78,14 +78,21 @@ export const sqliteEngine = (path: string, scheduler: SchedulerLike): SqliteEngi
   const flush = (): void => {
     const { queue } = state;
     state.queue = [];
-    try {
-      thread.send(queue.map(({ id, name, given }) => ({ id, name, given })));
-      for (const request of queue) waiting.set(request.id, request);
-    } catch {
-      // Values of a program in JavaScript that cannot be copied to another thread, such as functions.
-      for (const { reject } of queue)
-        reject(sqliteError(path, { type: 'other', name: 'DataCloneError' }));
+    if (isSent(queue)) return;
+    // One request must not fail the others.
+    for (const request of queue) {
+      if (!isSent([request])) request.reject(sqliteError(path, { type: 'notPlain' }));
     }
+  };
+  /** Sends requests, unless a value cannot be copied to another thread, such as a function of a program in JavaScript. */
+  const isSent = (requests: readonly Waiting[]): boolean => {
+    try {
+      thread.send(requests.map(({ id, name, given }) => ({ id, name, given })));
+    } catch {
+      return false;
+    }
+    for (const request of requests) waiting.set(request.id, request);
+    return true;
   };
   const ask = async (name: string, given: readonly unknown[]): Promise<unknown> => {
     state.directory ??= makeOwnDirectory(dirname(path)).catch((error: unknown) => {

@@ -33,6 +33,8 @@ export type Failure =
   /** The file system does not support it. */
   | { readonly type: 'noSharedMemory' }
   | { readonly type: 'noDriver' }
+  /** A value of the request cannot be copied to the thread. */
+  | { readonly type: 'notPlain' }
   /** A `MillraceError` of a pure function that an operation uses. */
   | {
       readonly type: 'refused';

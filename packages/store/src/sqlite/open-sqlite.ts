@@ -15,6 +15,8 @@ import { storedName } from '../stored-name.js';
 import { sqliteEngine } from './engine.js';
 import { sqliteCallTable } from './sqlite-call-table.js';
 import { sqliteConversation } from './sqlite-conversation.js';
+import { hasSqlite } from './sqlite-driver.js';
+import { noDriver } from './sqlite-error.js';
 import { sqliteMemoryTable } from './sqlite-memory-table.js';
 import { sqliteSessions } from './sqlite-sessions.js';
 
@@ -33,13 +35,14 @@ export type SqliteMemoryOptions = Omit<StoredMemoryOptions, 'language'>;
  * recorded. A thread holds the connection, so nothing blocks the event loop, and calls that write at the same moment share
  * one sync of the disk. While another process writes, operations are retried for up to 30 seconds.
  *
- * Requires Node 22.13 or later, or the package `libsql`: errors with `config` otherwise. Errors with `store` if the disk is
+ * Requires Node 22.13 or later, or the package `libsql`: throws `config` otherwise. Errors with `store` if the disk is
  * full or the file was moved or deleted, and with `invalidState` if the file is damaged, has a later format or belongs to
  * another program. Messages contain no values.
  */
 export const openSqlite = (path: string, options: SqliteOptions = {}): DatabaseStore => {
   checkDirectory('openSqlite()', path, "a file, such as './millrace.db'");
   checkOptions('openSqlite()', options, rules);
+  if (!hasSqlite()) throw noDriver();
   const {
     leaseMs = 10_000,
     scheduler = asyncScheduler,

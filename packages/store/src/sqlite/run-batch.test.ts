@@ -18,6 +18,10 @@ const inOrder = (names: readonly string[]): readonly string[] => {
       return result;
     },
     part: (work) => work(),
+    snapshot: (work) => {
+      done.push('look');
+      return work();
+    },
   };
   const note = (_: unknown, name: string) => done.push(name);
   const operations = { read: read(note), write: write(note), brief: brief(note) };
@@ -31,15 +35,15 @@ const inOrder = (names: readonly string[]): readonly string[] => {
 it.each([
   [
     ['read 1', 'read 2'],
-    ['read 1', 'read 2'],
+    ['look', 'read 1', 'read 2'],
   ],
   [
     ['read 1', 'write 1', 'read 2', 'brief 2', 'read 3'],
-    ['read 1', 'begin', 'write 1', 'brief 2', 'commit', 'read 2', 'read 3'],
+    ['look', 'read 1', 'begin', 'write 1', 'brief 2', 'commit', 'look', 'read 2', 'read 3'],
   ],
   [
     ['brief 1', 'read 1'],
-    ['begin', 'brief 1', 'commit', 'read 1'],
+    ['begin', 'brief 1', 'commit', 'look', 'read 1'],
   ],
 ])('S6: a read of %j sees what was asked for before it', (asked, done) => {
   expect(inOrder(asked)).toEqual(done);

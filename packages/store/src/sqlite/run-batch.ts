@@ -13,8 +13,9 @@ interface Job {
 }
 
 /**
- * Runs what has queued up: the reads before the first write, then all writes in one transaction, so that one sync of the
- * disk is enough for them, then the other reads, which see what was written before them. Each write is a part of the transaction of its own: one that fails changes nothing for the others.
+ * Runs what has queued up: the reads before the first write, then all writes in one transaction, which costs one sync of
+ * the disk, then the other reads, which see what was written before them. Each write is a part of the transaction of its
+ * own: one that fails changes nothing for the others.
  */
 export const runBatch = (
   database: OpenDatabase,
@@ -30,7 +31,9 @@ export const runBatch = (
   const isRead = ({ operation }: Job): boolean => operation.kind === 'read';
   const firstWrite = jobs.findIndex((job) => !isRead(job));
   const read = (some: readonly Job[]): void => {
-    if (some.length > 0) answer(some.map((job) => attempt(job, () => runJob(database, job))));
+    if (some.length === 0) return;
+    // An operation may need several statements, and others write in between.
+    answer(database.snapshot(() => some.map((job) => attempt(job, () => runJob(database, job)))));
   };
   if (firstWrite === -1) {
     read(jobs);

@@ -60,9 +60,14 @@ interface NodeSqlite {
   };
 }
 
-/** Exists without a flag since Node 22.13. */
+/** Exists without a flag since Node 22.13; the function that gets it, since 22.3 and 20.16. */
 const builtInDriver = (): SqliteDriver | undefined => {
-  const found = withoutWarning((): unknown => process.getBuiltinModule('node:sqlite'));
+  const getBuiltinModule: unknown = Reflect.get(process, 'getBuiltinModule');
+  const found = withoutWarning((): unknown =>
+    typeof getBuiltinModule === 'function'
+      ? Reflect.apply(getBuiltinModule, process, ['node:sqlite'])
+      : undefined,
+  );
   if (!isNodeSqlite(found)) return undefined;
   return {
     open: (path) => {

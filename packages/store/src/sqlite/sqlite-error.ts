@@ -37,9 +37,11 @@ export const sqliteError = (path: string, failure: Failure): MillraceError => {
         `${thing(path)} failed: its file system has no shared memory, as network file systems do not. Choose a path on a local disk.`,
       );
     case 'noDriver':
+      return noDriver();
+    case 'notPlain':
       return new MillraceError(
         'config',
-        'openSqlite() needs Node 22.13 or later, which has SQLite, or a driver: npm install libsql',
+        `${thing(path)} got a value that is not plain data, such as a function. Pass strings, numbers, lists and plain objects.`,
       );
     case 'refused':
       return refusal(failure);
@@ -50,6 +52,13 @@ export const sqliteError = (path: string, failure: Failure): MillraceError => {
       );
   }
 };
+
+/** Neither the runtime nor a package has SQLite. */
+export const noDriver = (): MillraceError =>
+  new MillraceError(
+    'config',
+    'openSqlite() needs Node 22.13 or later, which has SQLite, or a driver: npm install libsql',
+  );
 
 const refusal = ({
   code,

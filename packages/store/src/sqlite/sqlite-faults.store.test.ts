@@ -197,6 +197,21 @@ describe('S6: another process that writes all the time', () => {
   });
 });
 
+it('S6: a value that is not plain data fails its own operation only', async () => {
+  const store = open();
+  const claim = await claimed(store, 'c');
+  const query: object = { sessionId: 's', debug: () => 1 };
+  const [appended, listed] = await Promise.allSettled([
+    append(claim),
+    lastValueFrom(store.calls.driver.list$(query).pipe(toArray())),
+  ]);
+  expect(appended.status).toBe('fulfilled');
+  expect(listed).toMatchObject({
+    status: 'rejected',
+    reason: { code: 'config', message: expect.stringContaining('not plain data') as unknown },
+  });
+});
+
 it('X1: openSqlite() without a path says what to do', () => {
   const unset = process.env['MILLRACE_NO_SUCH_PATH'] as string;
   expect(() => openSqlite(unset)).toThrow(

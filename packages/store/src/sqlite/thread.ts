@@ -41,13 +41,15 @@ export const createThread = (path: string, { onAnswers, onEnd }: ThreadListener)
       unanswered = 0;
       onEnd(reason);
     });
+    // Last: a listener for messages keeps the process alive, too.
+    started.unref();
     return started;
   };
   return {
     send: (requests) => {
       worker ??= start();
-      if (unanswered === 0) worker.ref();
       worker.postMessage(requests);
+      if (unanswered === 0) worker.ref();
       unanswered += requests.length;
     },
     end: async () => {
