@@ -56,7 +56,7 @@ import { type Collection, createCollection, type TitleOf } from './collection.js
 import { callOfRequest$, type RepeatableRequest, statusOf$ } from './same-request.js';
 import { createReading, type Reading } from './reading.js';
 import { createPlaces, type Placed, type PlacesOptions, type Placing, tree$ } from './places.js';
-import { createOpenSessions, lookAgainMs } from './open-sessions.js';
+import { createOpenSessions } from './open-sessions.js';
 import type { ProcessStore } from './process-store.js';
 import { contentOf, createRuns, type OnDisconnect, type OpenRun } from './runs.js';
 
@@ -170,7 +170,7 @@ export const createConversations = (agent: Agent, options: ConversationsOptions)
     work$.next(over$.pipe(concatMap(() => store.calls.driver.remove$(callId))));
   });
 
-  const { opened$, existing$, recovered$, forget } = createOpenSessions({
+  const { opened$, existing$, recovered$, lookAgain, forget } = createOpenSessions({
     agent,
     store,
     kept,
@@ -272,9 +272,7 @@ export const createConversations = (agent: Agent, options: ConversationsOptions)
             catchError((error: unknown) => {
               run.failure = asError(error);
               // Its record is unfinished: once the store works again, the call is resumed.
-              if (run.failure.code === 'store') {
-                ownWork$.next(timer(lookAgainMs).pipe(concatMap(() => recovered$)));
-              }
+              if (run.failure.code === 'store') lookAgain();
               // Another server has saved the conversation: this call is added to what that one has saved.
               if (run.failure.code === 'conflict') {
                 forget(session.id);

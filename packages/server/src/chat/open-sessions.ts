@@ -4,6 +4,7 @@ import { type CallStore, calls$, type ReadableCall } from '@millrace/core/journa
 import type { KeptSession, KeptSessions, SessionStore } from '@millrace/core/sessions';
 import {
   AsyncSubject,
+  BehaviorSubject,
   catchError,
   concat,
   concatMap,
@@ -15,11 +16,11 @@ import {
   from,
   ignoreElements,
   map,
-  merge,
   mergeMap,
   noop,
   type Observable,
   of,
+  repeat,
   Subject,
   take,
   takeUntil,
@@ -51,12 +52,14 @@ interface OpenSessions {
   readonly opened$: (sessionId: string) => Observable<KeptSession>;
   /** As `opened$`, but completes without a session if it does not exist: reading must not create one. */
   readonly existing$: (sessionId: string) => Observable<KeptSession>;
-  /** Looks for calls that other processes have left, and again while others run some. */
+  /** Continues calls that other processes have left, and looks for them again after `lookAgain`, and while others run some. Never completes. */
   readonly recovered$: Observable<unknown>;
+  /** After a failure of the store: its calls are continued later. */
+  readonly lookAgain: () => void;
   readonly forget: (sessionId: string) => void;
 }
 
-export const lookAgainMs = 15_000;
+const lookAgainMs = 15_000;
 
 /** The calls of a session that was used less recently are looked for again when it is opened. */
 const mostResumed = 10_000;
@@ -89,8 +92,15 @@ export const createOpenSessions = ({
   used = noop,
   assertOpen,
 }: OpenSessionsOptions): OpenSessions => {
-  const reported = (error: unknown): Observable<never> => {
-    report(asError(error));
+  const isLookDue$ = new BehaviorSubject(false);
+  const lookAgain = (): void => {
+    isLookDue$.next(true);
+  };
+  const failed$ = (error: unknown): Observable<never> => {
+    const failure = asError(error);
+    report(failure);
+    // A store that is out of reach comes back.
+    if (failure.code === 'store') lookAgain();
     return EMPTY;
   };
   /** Sessions whose calls of earlier processes are being resumed. */
@@ -135,11 +145,13 @@ export const createOpenSessions = ({
         }),
         catchError((error: unknown) => {
           const failed = run?.callId;
-          report(asError(error), failed);
+          const failure = asError(error);
+          report(failure, failed);
           endRun();
           // A call that has failed is over: the next one follows.
           if (failed !== undefined && failed !== failedBefore) return attempt$(failed);
           isDone = false;
+          if (failure.code === 'store') lookAgain();
           return EMPTY;
         }),
       );
@@ -191,32 +203,42 @@ export const createOpenSessions = ({
             ),
       ).pipe(concatMap((exists) => (exists ? opened$(sessionId) : EMPTY))),
     );
-  const recover$ = (): Observable<unknown> =>
-    calls$(store.calls, { isUnfinished: true }).pipe(
-      filter((call): call is ReadableCall => call.status !== 'unreadable'),
-      filter(({ callId, agent: name }) => name === agent.name && runs.get(callId) === undefined),
-      toArray(),
-      concatMap((found) => {
-        const isLeft = (call: ReadableCall): boolean => call.status === 'unfinished';
-        left.clear();
-        found.filter(isLeft).forEach(({ sessionId }) => {
-          if (sessionId !== undefined) left.add(sessionId);
-        });
-        known$.complete();
-        const opening$ = from([...left]).pipe(
-          mergeMap((sessionId) => {
-            if (runs.ofSession(sessionId).length === 0) forgetResumed(sessionId);
-            return opened$(sessionId).pipe(catchError(reported));
-          }, 4),
-        );
-        const again$ = timer(lookAgainMs).pipe(concatMap(recover$));
-        return merge(opening$, found.every(isLeft) ? EMPTY : again$);
-      }),
-    );
-
-  const recovered$ = defer(recover$).pipe(
+  const recover$ = calls$(store.calls, { isUnfinished: true }).pipe(
+    filter((call): call is ReadableCall => call.status !== 'unreadable'),
+    filter(({ callId, agent: name }) => name === agent.name && runs.get(callId) === undefined),
+    toArray(),
+    concatMap((found) => {
+      const isLeft = (call: ReadableCall): boolean => call.status === 'unfinished';
+      left.clear();
+      found.filter(isLeft).forEach(({ sessionId }) => {
+        if (sessionId !== undefined) left.add(sessionId);
+      });
+      if (!found.every(isLeft)) lookAgain();
+      known$.complete();
+      return from([...left]).pipe(
+        mergeMap((sessionId) => {
+          if (runs.ofSession(sessionId).length === 0) forgetResumed(sessionId);
+          return opened$(sessionId).pipe(catchError(failed$));
+        }, 4),
+      );
+    }),
+    catchError(failed$),
     finalize(() => {
       known$.complete();
+    }),
+  );
+  const recovered$ = defer(() => {
+    isLookDue$.next(false);
+    return recover$;
+  }).pipe(
+    repeat({
+      delay: () =>
+        isLookDue$.pipe(
+          filter((isDue) => isDue),
+          take(1),
+          restoreAsyncContext(),
+          concatMap(() => timer(lookAgainMs)),
+        ),
     }),
   );
   const forgetResumed = (sessionId: string): void => {
@@ -227,5 +249,5 @@ export const createOpenSessions = ({
     forgetResumed(sessionId);
     left.delete(sessionId);
   };
-  return { opened$, existing$, recovered$, forget };
+  return { opened$, existing$, recovered$, lookAgain, forget };
 };
