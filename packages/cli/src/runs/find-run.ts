@@ -1,7 +1,7 @@
 import { MillraceError } from '@millrace/core';
 import { nearMatches } from '@millrace/core/search';
 import { type CallSummary, calls$ } from '@millrace/core/journal';
-import { map, type Observable, toArray } from 'rxjs';
+import { map, type Observable, takeWhile, toArray } from 'rxjs';
 import type { RunStore } from './open-run-store.js';
 import { leastId, shortId } from './run-id.js';
 import { describePlace, missingNote } from './store-place.js';
@@ -12,6 +12,8 @@ export const findRun$ = (
   wanted: string,
 ): Observable<CallSummary> =>
   calls$(store).pipe(
+    // A whole id needs none of the older runs.
+    takeWhile(({ callId }) => callId !== wanted, true),
     toArray(),
     map((all) => {
       const found = all.filter(({ callId }) => callId.startsWith(wanted));

@@ -1,10 +1,20 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { createAgent, type ModelChunk, textOf } from '@millrace/core';
 import { createCallStore, inProcessCalls } from '@millrace/core/journal';
-import { inProcessSessions, type SessionState } from '@millrace/core/sessions';
+import { inProcessSessions, type SessionState, type SessionStore } from '@millrace/core/sessions';
 import { finish, type ScriptedAnswer, scriptedModel, text } from '@millrace/core/testing';
 import { DefaultChatTransport, type UIMessage } from 'ai';
-import { firstValueFrom, lastValueFrom, ReplaySubject, Subject } from 'rxjs';
+import {
+  concatMap,
+  first,
+  firstValueFrom,
+  lastValueFrom,
+  NEVER,
+  ReplaySubject,
+  startWith,
+  Subject,
+  tap,
+} from 'rxjs';
 import { answerIn, readStream } from '../read-as-client.test-support.js';
 import { chatServer, type ChatServer } from './index.js';
 
@@ -13,7 +23,14 @@ afterEach(() => Promise.all(servers.splice(0).map((server) => server.close({ tim
 
 /** Servers of one store, and what it has of the conversation. */
 const place = () => {
-  const [driver, sessions] = [inProcessCalls(), inProcessSessions()];
+  const [driver, inner] = [inProcessCalls(), inProcessSessions()];
+  const saved$ = new Subject<void>();
+  const noted = tap<number>(() => saved$.next());
+  const sessions: SessionStore = {
+    ...inner,
+    save$: (...given) => inner.save$(...given).pipe(noted),
+    append$: (...given) => (inner.append$?.(...given) ?? NEVER).pipe(noted),
+  };
   const start = (...answers: readonly ScriptedAnswer[]) => {
     const store = { calls: createCallStore(driver), sessions };
     const server = chatServer(createAgent({ model: scriptedModel(...answers) }), { store });
@@ -38,7 +55,16 @@ const place = () => {
     const [found] = await lastValueFrom(sessions.find$());
     return (await lastValueFrom(sessions.load$(found?.id ?? '')))?.state as SessionState;
   };
-  return { start, stored };
+  /** The state with these words, once it is saved. */
+  const storedWith = (words: string): Promise<SessionState> =>
+    firstValueFrom(
+      saved$.pipe(
+        startWith(undefined),
+        concatMap(stored),
+        first((state) => JSON.stringify(state).includes(words)),
+      ),
+    );
+  return { start, storedWith };
 };
 
 /** An answer that comes when it is let, and when it is asked for. */
@@ -56,17 +82,9 @@ const later = () => {
   return { answer, asked: () => firstValueFrom(asked$), come };
 };
 
-const until = async (isIt: () => Promise<boolean>): Promise<void> => {
-  for (let tries = 0; tries < 1_000; tries += 1) {
-    if (await isIt()) return;
-    await new Promise((resolve) => setImmediate(resolve));
-  }
-  throw new Error('It did not come.');
-};
-
 describe('S6: two servers that answer one conversation', () => {
   it('keep the call whose save came second, on a branch where it began', async () => {
-    const { start, stored } = place();
+    const { start, storedWith } = place();
     const slow = later();
     const [one, two] = [start(slow.answer, [text('Again.')]), start([text('Fast.')])];
     const lost = one.ask('Pay.');
@@ -76,8 +94,7 @@ describe('S6: two servers that answer one conversation', () => {
     expect((await lost).errors).toEqual([
       'Error: Your request was completed, but the conversation was changed elsewhere meanwhile. Load it again.',
     ]);
-    await until(async () => JSON.stringify(await stored()).includes('Paid.'));
-    const { messages, branches = [] } = await stored();
+    const { messages, branches = [] } = await storedWith('Paid.');
     expect(messages.map(textOf)).toEqual(['Weather?', 'Fast.']);
     expect(branches.map(({ message }) => textOf(message))).toEqual(['Pay.', 'Paid.']);
   });
