@@ -273,7 +273,11 @@ export const assertResumes = (
   const given = results.map(({ toolCallId }) => toolCallId);
   const unknown = given.find((id) => !waiting.includes(id));
   if (unknown !== undefined)
-    throw cancelledBefore(history, unknown) ?? notAwaited(unknown, waiting);
+    throw (
+      cancelledBefore(history, unknown) ??
+      answeredBefore(history, unknown) ??
+      notAwaited(unknown, waiting)
+    );
   const ofClient = results.filter(({ from: by }) => by === 'client').map((it) => it.toolCallId);
   const barred = suspensions.find(
     ({ from: by, toolCall: { id } }) => by !== 'client' && ofClient.includes(id),
@@ -298,6 +302,14 @@ const cancelledBefore = (history: readonly Message[], id: string): MillraceError
     'This is no longer waiting for an answer.',
   );
 };
+
+const answeredBefore = (history: readonly Message[], id: string): MillraceError | undefined =>
+  history.flatMap(results).some(({ toolCallId }) => toolCallId === id)
+    ? refused(
+        `The tool call '${id}' already has a result. That result counts, and the conversation has continued.`,
+        'This has already been answered. Load the conversation again.',
+      )
+    : undefined;
 
 const forProgram = ({ toolCall: { id, name } }: Suspension): MillraceError =>
   refused(
