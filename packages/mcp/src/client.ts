@@ -25,7 +25,7 @@ export const tasksExtension = 'io.modelcontextprotocol/tasks';
 const pagesExtension = 'io.modelcontextprotocol/ui';
 const pageType = 'text/html;profile=mcp-app';
 
-/** What a server announces. */
+/** The announcements of a server. */
 export interface Announced {
   readonly toolsChanged: () => void;
   /** The URI of a resource that has changed. */
@@ -124,7 +124,7 @@ const elicited$ = (
 
 const cannotBeShown = (): Error => new Error('It cannot be shown.');
 
-/** Whether the user has opened a page of the server. Errors if it is none that can be shown. */
+/** Whether the user has opened a page of the server. Errors if it cannot be shown. */
 export const opened$ = (
   { onElicitUrl, limits }: Server,
   { url: address, message }: { readonly url: unknown; readonly message?: unknown },

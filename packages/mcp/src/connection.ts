@@ -42,7 +42,7 @@ export type Ask<T> = (client: Client, options: RequestOptions) => Promise<T>;
 export interface Connection extends Pick<MessageReader, 'leftOut'> {
   readonly client: Client;
   readonly announced: Announced;
-  /** Counts the announced changes of the list of tools, and says which of them the list has. */
+  /** Counts the announced changes of the list of tools, and those of them that the list has. */
   readonly version$: BehaviorSubject<number>;
   readonly listed$: BehaviorSubject<number>;
   /** Whether its session is lost, so that new requests need another one. */
@@ -175,7 +175,7 @@ const closed = (client: Client, transport: Transport, isLost: boolean): Promise<
 
 /** The connections to a server, one after the other. Tools keep the link: what they use is the current one. */
 export interface Link {
-  /** The current connection, or why there is none. */
+  /** The current connection, or the reason for its absence. */
   readonly current$: BehaviorSubject<Connection | MillraceError | undefined>;
   /** Emits the current connection, and further ones after it was lost. Errors if a connection cannot be made. */
   readonly connections$: Observable<Connection>;

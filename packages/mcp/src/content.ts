@@ -55,7 +55,7 @@ export const outputOf = (result: unknown, maxLength: number, page?: string): Too
   });
 };
 
-/** What a server sent instead of content. */
+/** The value that a server sent instead of content. */
 const rest = (fields: Fields): unknown => {
   const {
     content: _c,

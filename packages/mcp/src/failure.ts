@@ -37,8 +37,8 @@ export class SessionLost extends MillraceError {
 }
 
 /**
- * Says whether a failed request means that the session is lost. Servers answer with 404, as the specification asks, with
- * 400 and a text on the session, or with a plain 400, which may have another reason: then nothing is repeated.
+ * Returns whether a failed request means that the session is lost. Servers answer with 404, as the specification asks, with
+ * 400 and words about the session, or with a plain 400, which may have another reason: then nothing is repeated.
  */
 export const sessionLostBy = (
   server: Server,

@@ -125,7 +125,7 @@ const empty: Readonly<Record<string, Fields>> = {
   'completion/complete': { completion: { values: [] } },
 };
 
-/** Whatever a server adds to these is of no use. */
+/** Further fields of these are of no use. */
 const acknowledged = new Set(['resources/subscribe', 'resources/unsubscribe', 'ping']);
 
 type EntryReader = (entry: Fields) => Fields | string;

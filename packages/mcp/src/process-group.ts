@@ -54,7 +54,7 @@ export const endGroup$ = (child: ChildProcess, politeMs: number): Observable<unk
   });
 
 /**
- * Reads `+ <group>` and `- <group>`. The end of its input is the end of the process that wrote them, whatever ended it:
+ * Reads `+ <group>` and `- <group>`. The end of its input is the end of the process that wrote them, for any reason:
  * then it ends the groups that are left. A signal handler would change how the program ends, and SIGKILL calls none.
  */
 const script = `groups=

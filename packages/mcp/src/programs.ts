@@ -40,7 +40,7 @@ export interface Completion {
   readonly hasMore: boolean;
 }
 
-/** What a program asks servers for by itself. All are cold, and connect to the server while they are subscribed to. */
+/** Requests of a program to servers. All are cold, and connect to the server while they are subscribed to. */
 export interface McpRequests {
   /**
    * Reads a resource of a server now and, if the server can say that it has changed, after each change. Otherwise it

@@ -130,10 +130,10 @@ export interface McpOptions {
   readonly resources?: boolean;
   /** Adds tools that list and get prompts. Default: false. */
   readonly prompts?: boolean;
-  /** What the server may work with, told to it now and after each change. It does not confine the server. Default: not told. */
+  /** The folders for the work of the server, sent to it now and after each change. It does not confine the server. Default: not sent. */
   // eslint-disable-next-line rxjs-x/finnish -- It may be a list.
   readonly roots?: readonly Root[] | Observable<readonly Root[]>;
-  /** Tell the server that the program shows pages of MCP Apps. They are in `details` of results. Default: false. */
+  /** Announce to the server that the program shows pages of MCP Apps. They are in `details` of results. Default: false. */
   readonly apps?: boolean;
   /** Believe the hints `readOnlyHint` and `idempotentHint`: a resumed call may run these tools again. Default: false. */
   readonly trust?: boolean;

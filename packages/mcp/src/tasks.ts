@@ -46,7 +46,7 @@ export interface Task {
   readonly fields: Readonly<Record<string, unknown>>;
 }
 
-/** What a suspended call keeps of a task: plain JSON. */
+/** The part of a task that a suspended call keeps: plain JSON. */
 interface StoredTask {
   readonly server: string;
   readonly tool: string;
@@ -159,7 +159,7 @@ export const cancelTask$ = (link: Link, taskId: string): Observable<undefined> =
 
 // ---------------------------------------------------------------- polling
 
-/** A result of any form: what it has is checked where it is read. */
+/** A result of any form. Its readers check it. */
 const anything: StandardSchemaV1<unknown, unknown> = {
   '~standard': { version: 1, vendor: 'millrace', validate: (value) => ({ value }) },
 };
@@ -170,7 +170,7 @@ const asking =
     client.request({ method, params: { ...params } }, anything, options);
 
 const polled$ = (link: Link, taskId: string): Observable<Task> =>
-  link.request$('to tell the state of a task', asking('tasks/get', { taskId })).pipe(
+  link.request$('to report the state of a task', asking('tasks/get', { taskId })).pipe(
     map((result) => {
       const fields = isRecord(result) && isRecord(result['task']) ? result['task'] : result;
       const task = isRecord(fields) ? taskOf({ taskId, ...fields }) : undefined;

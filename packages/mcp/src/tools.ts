@@ -68,7 +68,7 @@ const readable = (schema: JsonSchema, maxLength: number): JsonSchema => {
   return Object.fromEntries(entries);
 };
 
-/** What a server has declared. */
+/** The declaration of a server. */
 export type Offered = ReturnType<Client['getServerCapabilities']>;
 
 /** Creates the tool that calls a listed tool over a link. */
@@ -198,9 +198,9 @@ const listSettled =
         const { value: connection } = current$;
         if (!isConnection(connection)) return of(value);
         const { client, version$, listed$ } = connection;
-        const isBehind = (): boolean => listed$.value < version$.value;
+        const isOutdated = (): boolean => listed$.value < version$.value;
         const announces = client.getServerCapabilities()?.tools?.listChanged === true;
-        const soon$ = announces && !isBehind() ? timer(announceMs, scheduler) : of(0);
+        const soon$ = announces && !isOutdated() ? timer(announceMs, scheduler) : of(0);
         return soon$.pipe(
           switchMap(() => {
             const awaited = version$.value;

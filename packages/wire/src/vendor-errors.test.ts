@@ -1,14 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
 import { failure } from './failure.js';
-import { vendorErrors, type VendorErrorKind } from './vendor-errors.js';
+import { vendorErrors } from './vendor-errors.js';
+import { vendorMessages } from './vendor-messages.test-support.js';
 
 const codes = { context: 'contextTooLong', rate: 'rateLimited', refusal: 'refused' } as const;
 
 describe('C7: the messages of vendors', () => {
-  it.each(vendorErrors.map((it) => [it.kind, it.vendor, it] as const))(
+  it.each(vendorMessages.map((it) => [it.kind, it.vendor, it] as const))(
     'C7: %s: %s',
-    (kind, _, { text, pattern, seen, source }) => {
-      expect(text).toMatch(pattern);
+    (kind, _, { text, seen, source }) => {
       expect(failure('Acme', { status: 400, message: text }).code).toBe(codes[kind]);
       expect(failure('Acme', { message: text }).code).toBe(codes[kind]);
       const raw = JSON.stringify({ error: { message: text, code: 400 } });
@@ -22,7 +22,7 @@ describe('C7: the messages of vendors', () => {
   );
 
   it('C7: covers the vendors that people use', () => {
-    const all = vendorErrors.map(({ vendor }) => vendor).join(' ');
+    const all = vendorMessages.map(({ vendor }) => vendor).join(' ');
     for (const vendor of [
       'OpenAI',
       'Anthropic',
@@ -50,7 +50,7 @@ describe('C7: the messages of vendors', () => {
     (text) => `messages.4.content.0.tool_result: ${text}`,
   ];
 
-  it.each(vendorErrors.map(({ kind, vendor, text }) => [kind, vendor, text] as const))(
+  it.each(vendorMessages.map(({ kind, vendor, text }) => [kind, vendor, text] as const))(
     'C7: what an error quotes of the request is no %s: %s',
     (_, __, text) => {
       for (const quoted of quoting) {
@@ -87,8 +87,10 @@ describe('C7: the messages of vendors', () => {
     },
   );
 
-  it('C7: has each kind', () => {
-    const kinds: readonly VendorErrorKind[] = ['context', 'rate', 'refusal'];
-    for (const kind of kinds) expect(vendorErrors.some((it) => it.kind === kind)).toBe(true);
+  it('C7: has a message for each pattern', () => {
+    for (const { kind, pattern } of vendorErrors) {
+      const found = vendorMessages.some((it) => it.kind === kind && pattern.test(it.text));
+      expect([pattern, found]).toEqual([pattern, true]);
+    }
   });
 });

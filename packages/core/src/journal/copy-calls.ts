@@ -20,7 +20,7 @@ import { checkStored, type NewRecord, type StoreOfCalls } from './call-store-dri
  * Copies all calls of a store to another one, the first begun first, and emits the id of each when it is durable there; then
  * completes. Calls that have ended there stay ended. A call that is there already is completed, so copying can be repeated
  * after an error or a stop. The times of a copied call are those of the copy. Run it while nothing is being recorded: a call
- * that goes on errors with `conflict`. Cold.
+ * that continues errors with `conflict`. Cold.
  */
 export const copyCalls$ = (source: StoreOfCalls, target: StoreOfCalls): Observable<string> => {
   checkStored('copyCalls$()', source);

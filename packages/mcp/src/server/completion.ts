@@ -2,7 +2,7 @@ import type { Given } from './lists.js';
 import type { McpRequest } from './mcp-client.js';
 
 /**
- * Suggests values for an argument: all possible ones, of which those that start with the input are offered, or a function of the
+ * Suggests values for an argument: all possible ones, or a function of the
  * input and the arguments that are set already. Clients get up to 100.
  */
 export type McpCompletion =

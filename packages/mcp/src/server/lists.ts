@@ -79,7 +79,7 @@ export const filtered = <T, Part extends T>(
   current: (aborted$) => current(aborted$).then((list) => list.filter(isPart)),
 });
 
-/** A page of a list, and where the next one starts. */
+/** A page of a list, and the start of the next one. */
 export interface ListPage<T> {
   readonly page: T[];
   readonly next: { readonly nextCursor?: string };
@@ -87,7 +87,7 @@ export interface ListPage<T> {
 
 const pageSize = 1_000;
 
-/** A page of a list. A cursor is the place where it starts; any other is an error for the client. */
+/** A page of a list. A cursor is its start; any other is an error for the client. */
 export const pageOf = <T>(list: readonly T[], cursor: string | undefined): ListPage<T> => {
   const start = cursor === undefined ? 0 : Number(/^[1-9]\d{0,8}$/.exec(cursor)?.[0]);
   if (!(start === 0 || (start % pageSize === 0 && start < list.length))) {

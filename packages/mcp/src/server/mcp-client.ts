@@ -61,7 +61,7 @@ export interface McpPage {
   readonly url: string;
 }
 
-/** What a message for or of a client's model contains. */
+/** The content of a message for or of a client's model. */
 export type McpSampleContent =
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'image' | 'audio'; readonly data: string; readonly mimeType: string };
@@ -86,7 +86,7 @@ export interface McpSampleRequest {
   };
 }
 
-/** What the model of an MCP client answered. */
+/** The answer of the model of an MCP client. */
 export interface McpSample {
   readonly model: string;
   readonly content: McpSampleContent;
@@ -101,7 +101,7 @@ export interface McpSample {
  * shape. Clients of version 2026-07-28 are asked by ending the call and repeating it: what runs before a question runs again.
  */
 export interface McpClient {
-  /** What the client can be asked. */
+  /** The requests that the client can answer. */
   readonly supports: Readonly<Record<'forms' | 'pages' | 'sampling' | 'roots', boolean>>;
   /** Sends a log message, if the client wants messages of this level. `data` is a string or JSON. */
   readonly log: (level: McpLogLevel, data: unknown, logger?: string) => void;
@@ -142,7 +142,7 @@ export interface Asking {
 
 type Ask = <Answer>(question: Question<Answer>) => Observable<Answer>;
 
-/** What a client of version 2026-07-28 brings back, signed: the answers of earlier rounds, for the same call only. */
+/** The state that a client of version 2026-07-28 brings back, signed: the answers of earlier rounds, for the same call only. */
 export interface AskedBefore {
   readonly call: string;
   readonly answers: Readonly<Record<string, unknown>>;

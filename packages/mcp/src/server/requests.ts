@@ -39,7 +39,7 @@ export interface ToolEntry {
   readonly name: string;
 }
 
-/** What all connections read and count. */
+/** The state that all connections share. */
 export interface Room {
   readonly serving: Serving;
   readonly tools: OpenList<ToolEntry>;

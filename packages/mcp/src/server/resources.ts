@@ -95,7 +95,7 @@ export interface FoundResource {
   readonly read$: (request: McpRequest, missing: () => Error) => Observable<McpResourceContent>;
 }
 
-/** Finds the resource of a URI: one of the list, or the first template that matches. Throws for clients if there is none. */
+/** Finds the resource of a URI: one of the list, or the first template that matches. Throws for clients if no template matches. */
 export const resourceOf = (
   resources: readonly (McpResource | McpResourceTemplate)[],
   uri: string,

@@ -54,7 +54,7 @@ export interface ServingOptions {
   readonly prompts?: Listed<McpPrompt>;
   /**
    * The secret, of at least 32 characters, that signs what clients of version 2026-07-28 bring back with an answer. Processes
-   * behind one URL need the same. Default: random.
+   * that share a URL need the same. Default: random.
    */
   readonly stateKey?: string;
   /** Values of context keys for the tools. Default: none. */

@@ -28,7 +28,7 @@ import { handlePrompts } from './serve-prompts.js';
 import { handleResources } from './serve-resources.js';
 import { entriesOf, handleTools } from './tools.js';
 
-/** What clients are notified of: a list that changed, or a resource whose content did. */
+/** A notification to clients: a list that changed, or a resource whose content did. */
 export type Change =
   { readonly list: 'tools' | 'resources' | 'prompts' } | { readonly updated: string };
 

@@ -35,7 +35,7 @@ export const checkAgainst = (
   const counting = own ?? Array.from(decisions.values()).at(-1);
   if (counting === undefined) return;
   const { approved, toolCall, shown } = counting;
-  // What another question has shown is not what this verdict approves.
+  // This verdict does not approve input that another question has shown.
   const asked = [own?.shown.input ?? null];
   if (isSameDecision({ approved, input: toolCall.input, shown: asked }, verdict)) return;
   throw alreadyDecided(

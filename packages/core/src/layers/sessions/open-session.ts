@@ -65,7 +65,7 @@ export interface ManagedSession extends OpenSession {
   /** Completes once it is closed; undefined unless closing. `closingIdle$` only if its handles may open it again. */
   readonly closing$: Observable<never> | undefined;
   readonly closingIdle$: Observable<never> | undefined;
-  /** What is set on it from the beginning of an idle closing until it is open again. */
+  /** The changes made to it from the beginning of an idle closing until it is open again. */
   readonly unloaded: UnloadedChanges | undefined;
 }
 

@@ -52,7 +52,7 @@ export const createOpenSessions = ({
   const opened = new Map<string, ManagedSession>();
   /** Sessions that another process has saved or removed since they were opened: their messages are still here. */
   const outdated = new Map<string, ManagedSession>();
-  /** What programs have set on sessions that are not open. */
+  /** The changes that programs have made to sessions that are not open. */
   const unloaded = new Map<string, ReadonlySet<UnloadedChanges>>();
   const reopen$ = new Subject<Observable<unknown>>();
   reopen$.pipe(mergeMap((open$) => open$.pipe(ignoreElements(), ignoringErrors))).subscribe();

@@ -4,7 +4,7 @@ import type { SessionRecord, SessionState, ToolGroupStates } from './session-sta
 /** The fields of a session that a program sets without waiting. */
 export type SettableState = Pick<SessionState, 'title' | 'groups'>;
 
-/** What a program has set on a session while it was not open, until it is open again. */
+/** The changes of a program to a session while it was not open, until it is open again. */
 export interface UnloadedChanges {
   readonly title: string | undefined;
   rename(title: string | undefined): void;
