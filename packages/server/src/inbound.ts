@@ -10,6 +10,7 @@ import {
   toolOutput,
   toolResults,
 } from '@millrace/core';
+import { isUncertain } from '@millrace/core/journal';
 import { isFunction, isRecord, type Rule } from '@millrace/core/values';
 
 /** The error for a malformed request. Its message, which the client gets, must not quote the request. */
@@ -183,17 +184,22 @@ export const clientToolError = (...messages: readonly unknown[]): unknown => {
 /** Whether a client may see what a tool call waits for, and bring its result. */
 export const isForClient = ({ from }: Pick<Suspension, 'from'>): boolean => from === 'client';
 
-/** Throws a 409 if a client brings a result that only the program may, or if the conversation waits for nothing else. */
+/**
+ * Throws a 409 if a client brings a result that only the program may, or if the conversation waits for nothing else. An
+ * input that `settles` has a message, which gives what a process that ended has left its result.
+ */
 export const assertForClient = (
   messages: readonly Message[],
   brought: ReadonlySet<string>,
+  settles: boolean,
 ): void => {
   const waiting = suspensionsIn(messages);
   const isHeld = (it: Suspension): boolean => !isForClient(it);
   if (waiting.some((it) => isHeld(it) && brought.has(it.toolCall.id))) {
     throw heldBack('This tool call does not wait for you.');
   }
-  if (waiting.length > 0 && waiting.every(isHeld)) {
+  const isSettled = settles && waiting.every(isUncertain);
+  if (waiting.length > 0 && waiting.every(isHeld) && !isSettled) {
     throw heldBack('The conversation waits for a decision. Try again later.');
   }
 };

@@ -22,4 +22,5 @@ export { inProcessCalls } from './in-process-calls.js';
 export { type Journal, journal, type JournalOptions } from './journal.js';
 export { isSeal, type RecordSeal } from './sealed-records.js';
 export { steps$, type StepSummary } from './steps.js';
+export { isUncertain } from '../memories/cancel-suspended.js';
 export { suspendBelow } from '../memories/suspend.js';

@@ -1,11 +1,24 @@
 import { suspensionsOf } from '../phases/acting.js';
-import { type Message, textBlock, type ToolMessage } from '../values/message.js';
+import { endUnknown } from '../phases/tool-call.js';
+import { isRecord } from '../values/json.js';
+import { type Message, type Suspension, textBlock, type ToolMessage } from '../values/message.js';
 import { suspendedIn, withResults } from './suspend.js';
 
 /** A new message for a session whose tools wait for results: `cancel` gives them an error result, `refuse` errors. */
 export type OnSuspended = 'cancel' | 'refuse';
 
 export const goneOn = 'Cancelled before it had a result: the user wrote something else instead.';
+
+/** Whether a suspended tool call was running when its process ended: its journal has suspended it, not its tool. */
+export const isUncertain = ({
+  from,
+  request,
+  toolCall,
+}: Pick<Suspension, 'from' | 'request' | 'toolCall'>): boolean =>
+  from === 'program' &&
+  isRecord(request) &&
+  request['uncertain'] === true &&
+  request['tool'] === toolCall.name;
 
 /**
  * Error results for the tool calls that wait, except those whose results are all brought: a tool call whose sub-agents wait is
@@ -19,12 +32,14 @@ export const cancellationOf = (
   brought: ReadonlySet<string> = new Set(),
 ): ToolMessage | undefined => {
   const content = suspendedIn(withResults(messages)).flatMap((tool) => {
-    const cancelled = suspensionsOf(tool).map(({ toolCall }) => toolCall.id);
+    const suspensions = suspensionsOf(tool);
+    const cancelled = suspensions.map(({ toolCall }) => toolCall.id);
     if (cancelled.every((id) => brought.has(id))) return [];
     return {
       type: 'tool_result' as const,
       toolCallId: tool.toolCall.id,
-      content: [textBlock(reason)],
+      // A tool that may have had its effect must not be said to be cancelled: the model would call it again.
+      content: [textBlock(suspensions.some(isUncertain) ? endUnknown : reason)],
       isError: true,
       cancelled,
     };

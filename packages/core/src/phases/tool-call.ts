@@ -318,9 +318,11 @@ const createUncertain = (
   return settledRun(decision, output, { executed: true, failed: !then && output.isError });
 };
 
+/** The result of a tool call that was running when its process ended. */
+export const endUnknown =
+  'It is unknown whether this has run: the process ended before its result was recorded. Find out before you call it again.';
+
 export const ofUnknownEnd = (): ReturnType<Recorded['uncertain']> => ({
   then: 'report',
-  output: failedOutput(
-    'It is unknown whether this has run: the process ended before its result was recorded. Find out before you call it again.',
-  ),
+  output: failedOutput(endUnknown),
 });

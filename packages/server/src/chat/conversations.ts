@@ -324,7 +324,8 @@ export const createConversations = (agent: Agent, options: ConversationsOptions)
   ): Observable<string> =>
     places.place$(session, request).pipe(
       concatMap((placed) => {
-        assertForClient(placed.path, resultsIn(request.input));
+        const settles = contentOf(request.input) !== undefined && options.onSuspended !== 'refuse';
+        assertForClient(placed.path, resultsIn(request.input), settles);
         cancelAsked(session, request, placed);
         for (const replaced of placed.replacedRuns) runs.stop(session.id, replaced);
         return call$(session, request, placed, callId, free);

@@ -257,7 +257,8 @@ const checkFor =
   (path, isRunning) => {
     if (isRunning) throw inProgress();
     const given = idsIn(input[0], 'tool_result');
-    assertForClient(path, given);
+    const hasMessage = input.some(({ role }) => role === 'user');
+    assertForClient(path, given, hasMessage);
     const asked = suspensionsIn(path).filter(isForClient);
     assertAnswered(new Set(asked.map(({ toolCall }) => toolCall.id)), given);
   };
