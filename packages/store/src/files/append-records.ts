@@ -7,7 +7,7 @@ import { syncDirectories } from './make-directory.js';
 import { countedSegments, endIn } from './later-segments.js';
 import { continueSegment, type OpenSegment, openSegment } from './open-segment.js';
 import { type DatedRecord, writeBatch } from './read-batches.js';
-import { wholeMs } from './read-ends.js';
+import { wholeMs } from '../whole-ms.js';
 import { readSegment, type Segment, segmentNumbers, segmentPath } from './segments.js';
 
 /** Writes the records of a claimed call. */

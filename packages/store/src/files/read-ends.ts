@@ -1,3 +1,4 @@
+import { wholeMs } from '../whole-ms.js';
 import { existsSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { isRecord, parsedJson } from '@millrace/core/values';
@@ -50,9 +51,6 @@ const endsCall = (callId: string, event: unknown): boolean => {
   const { error } = event;
   return !(isRecord(error) && error['code'] === 'aborted');
 };
-
-/** A time as it stands in the name of a file. */
-export const wholeMs = (at: number): number => Math.max(0, Math.floor(at));
 
 /** Nearly all calls are one short file, which is read as a whole. */
 const shortBytes = 64 * 1024;

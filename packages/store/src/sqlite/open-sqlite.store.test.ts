@@ -5,7 +5,16 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import type { Claim } from '@millrace/core/journal';
 import { journalContract } from '@millrace/core/testing';
-import { firstValueFrom, lastValueFrom, ReplaySubject, toArray } from 'rxjs';
+import {
+  asyncScheduler,
+  concatMap,
+  endWith,
+  firstValueFrom,
+  ignoreElements,
+  lastValueFrom,
+  ReplaySubject,
+  toArray,
+} from 'rxjs';
 import { closeStore } from '../close-store.test-support.js';
 import { checkEmptyClaims } from '../empty-claims.test-support.js';
 import { storedName } from '../stored-name.js';
@@ -50,6 +59,28 @@ describe('openSqlite: calls', () => {
     };
   });
   for (const { name, run } of contract) it(`S6: ${name}`, run);
+
+  it('S6: keeps the times of a clock with fractions', async () => {
+    // Virtual time and performance.now() have fractions.
+    const scheduler = Object.assign(Object.create(asyncScheduler) as typeof asyncScheduler, {
+      now: () => 1_700_000_000_000.75,
+    });
+    const store = openSqlite(newPath(), { scheduler });
+    stores.push(store);
+    const written$ = store.calls.driver
+      .claim$('c')
+      .pipe(concatMap((claim) => claim.append$([step]).pipe(ignoreElements(), endWith('written'))));
+    expect(await firstValueFrom(written$)).toBe('written');
+    const usage = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 };
+    const state = { version: 1, groups: {}, approvals: [], usage, interrupted: false } as const;
+    const saved$ = store.sessions.save$('s', { messages: [], ...state }, undefined);
+    await lastValueFrom(saved$, { defaultValue: undefined });
+    const at = 1_700_000_000_000;
+    expect(await lastValueFrom(store.calls.driver.list$())).toMatchObject([{ updatedAt: at }]);
+    expect(await firstValueFrom(store.sessions.load$('s'))).toMatchObject({ version: 1 });
+    const recorded$ = store.longTermMemory.record$({ userId: 'u' }, [{ text: 'Likes tea.' }]);
+    expect(await firstValueFrom(recorded$)).toHaveLength(1);
+  });
 
   it('S6: keeps no call without records', () => checkEmptyClaims(open(newPath()).calls.driver));
 });

@@ -15,6 +15,7 @@ import {
 } from 'rxjs';
 import { processStatus } from '../files/holder-id.js';
 import type { CallClaim, CallTable } from '../sql/call-table.js';
+import { wholeMs } from '../whole-ms.js';
 import type { SqliteEngine } from './engine.js';
 
 /** How often a follower asks whether another process has written. It costs less than 0.1 ms. */
@@ -23,7 +24,7 @@ const pollMs = 100;
 /** The calls in a SQLite database. */
 export const sqliteCallTable = (engine: SqliteEngine, scheduler: SchedulerLike): CallTable => {
   const written$ = new Subject<string>();
-  const now = (): number => scheduler.now();
+  const now = (): number => wholeMs(scheduler.now());
   const claim = (call: CallClaim): Promise<number | undefined> =>
     engine.run('claimCall', call, now());
   const holder = (key: string): Promise<string | undefined> => engine.run('callHolder', key);
