@@ -55,6 +55,21 @@ describe('what is asked', () => {
     expect(modes).toEqual([0o700, 0o700, 0o600]);
   });
 
+  it('S7: is found again if earlier runs are files in the default directory', async () => {
+    const state = join(home.path, '.local', 'state', 'millrace');
+    await home.ran(['-q', '--store', state, 'Hi']);
+    const note = `Earlier runs are in files: millrace runs --store ${state}\n`;
+    expect(await home.ran(['runs'])).toMatchObject({ err: note });
+    expect((await home.ran(['resume', 'last'])).err).toContain(note);
+    // The database is in use now, and the files are still named.
+    await home.ran(['-q', 'Hi']);
+    const id = await only();
+    expect(await home.ran(['replay', id])).toMatchObject({ code: 0, err: note });
+    expect((await home.ran(['fork', id, '--question', 'Again?'])).err).toContain(note);
+    const inFiles = await home.ran(['runs', '--store', state]);
+    expect(inFiles).toMatchObject({ code: 0, err: '', out: expect.stringContaining('Hi') });
+  });
+
   it.each([
     [['--no-store', '-q', 'Hi'], {}],
     [['-q', 'Hi'], { MILLRACE_STORE: 'none' }],
