@@ -4,6 +4,7 @@ import { runInNewContext } from 'node:vm';
 import { firstValueFrom, VirtualTimeScheduler } from 'rxjs';
 import { createAgent } from '../../agent.js';
 import { scriptedModel, text } from '../../testing/index.js';
+import { inProcessMemory } from '../../memories/in-process-memory.js';
 import { type Message, textOf } from '../../values/message.js';
 import { inProcessSessions, keepSessions, type KeptSession } from './index.js';
 
@@ -45,3 +46,19 @@ it.each(['idle', 'closed'])(
     expect(loaded).toEqual(why === 'idle' ? ['One', 'Done.'] : []);
   },
 );
+
+it('S3: an agent does not hold what was kept for it, such as the memory of a server that has closed', async () => {
+  const agent = createAgent({ model: scriptedModel([text('Done.')]) });
+  const memoryIsHeld = await (async () => {
+    const memory = inProcessMemory();
+    const session = await keepSessions(agent, inProcessSessions(), { memory }).open('s');
+    await session.call('One');
+    await session.close();
+    const held = new WeakRef(memory);
+    return () => held.deref() !== undefined;
+  })();
+  await turn();
+  gc();
+  expect(memoryIsHeld()).toBe(false);
+  expect(agent.name).toBe('agent');
+});

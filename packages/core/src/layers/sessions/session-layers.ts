@@ -63,16 +63,20 @@ export interface SessionParts {
 
 export type PartsOf = (id: string) => SessionParts;
 
-/** Shared by agent and memory function: two handles of a conversation must know of each other. */
-const partsByAgent = new WeakMap<object, Map<MemoryFactory | undefined, PartsOf>>();
+/**
+ * Shared by agent and memory function: two handles of a conversation must know of each other. The key of the default
+ * memory is the agent. Gone with either.
+ */
+const partsByAgent = new WeakMap<object, WeakMap<object, PartsOf>>();
 
 export const partsFor = (agent: Agent, memory: MemoryFactory | undefined): PartsOf => {
-  const ofAgent = partsByAgent.get(agent) ?? new Map<MemoryFactory | undefined, PartsOf>();
+  const ofAgent = partsByAgent.get(agent) ?? new WeakMap<object, PartsOf>();
   partsByAgent.set(agent, ofAgent);
+  const key = memory ?? agent;
   const partsOf =
-    ofAgent.get(memory) ??
+    ofAgent.get(key) ??
     createParts(agent, memory ?? windowMemory(inProcessMemory(), { turns: 40 }));
-  ofAgent.set(memory, partsOf);
+  ofAgent.set(key, partsOf);
   return partsOf;
 };
 
