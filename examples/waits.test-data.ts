@@ -51,5 +51,6 @@ export const places: Readonly<Record<string, readonly string[]>> = {
   'server/src/chat/open-sessions.ts': [
     'chatServer() after a restart',
     'chatServer() that looks for what has been left',
+    'server/src/chat/recovering.test.ts',
   ],
 };

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { type Agent, createAgent, MillraceError, type ModelChunk, tool } from '@millrace/core';
 import {
@@ -102,6 +103,36 @@ describe('a call that an earlier process has left', () => {
     await answered;
     expect(errors.length).toBeGreaterThan(0);
     expect(new Set(errors)).toEqual(new Set(['store']));
+  });
+
+  it('I21: is looked for again outside of the request whose call has failed', async () => {
+    const user = new AsyncLocalStorage<string>();
+    const store = storeOf();
+    const seen: unknown[] = [];
+    await new Promise<void>((resolve) => {
+      const calls = createCallStore({
+        ...store.driver,
+        list$: (query) => {
+          if (query?.isUnfinished === true) seen.push(user.getStore());
+          if (seen.length === 2) resolve();
+          return store.driver.list$(query);
+        },
+        claim$: failing(1, store.driver.claim$),
+      });
+      const server = chatServer(
+        agentOf(() => 'Ran.'),
+        { store: { calls, sessions: store.sessions }, onError: () => undefined },
+      );
+      ends.push(() => server.close({ timeoutMs: 0 }));
+      const messages = [{ id: 'q', role: 'user', parts: [{ type: 'text', text: 'Hello?' }] }];
+      const request = new Request('http://localhost/api/chat', {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ id: 'b', messages }),
+      });
+      void user.run('ann', async () => (await server.respond(request)).text());
+    });
+    expect(seen).toEqual([undefined, undefined]);
   });
 
   it('is looked for again without a subscription in each other one', async () => {

@@ -20,7 +20,7 @@ const messagesOf = async ({ memory }: KeptSession): Promise<readonly Message[]> 
 const weak = async (session: KeptSession): Promise<readonly WeakRef<Message>[]> =>
   (await messagesOf(session)).map((message) => new WeakRef(message));
 
-it.each(['idle', 'closed'])(
+it.each(['idle', 'closed', 'drained'])(
   'S3: a handle of a session that is %s holds none of its messages',
   async (why) => {
     const scheduler = new VirtualTimeScheduler();
@@ -31,19 +31,23 @@ it.each(['idle', 'closed'])(
     const first = await keepSessions(agent, store).open('s');
     await first.call('One');
     await first.close();
-    const session = await keepSessions(agent, store, { scheduler, idleMs: 100 }).open('s');
+    const kept = keepSessions(agent, store, { scheduler, idleMs: 100 });
+    const session = await kept.open('s');
     const held = await weak(session);
     await turn();
     gc();
     expect(held.map((it) => it.deref() !== undefined)).toEqual([true, true]);
     if (why === 'closed') await session.close();
-    scheduler.maxFrames = 101;
-    scheduler.flush();
+    if (why === 'drained') await kept.drain();
+    if (why === 'idle') {
+      scheduler.maxFrames = 101;
+      scheduler.flush();
+    }
     await turn();
     gc();
     expect(held.map((it) => it.deref())).toEqual([undefined, undefined]);
     const loaded = (await messagesOf(session)).map(textOf);
-    expect(loaded).toEqual(why === 'idle' ? ['One', 'Done.'] : []);
+    expect(loaded).toEqual(why === 'closed' ? [] : ['One', 'Done.']);
   },
 );
 

@@ -27,6 +27,8 @@ export interface IdleSessions {
   add(id: string, session: ManagedSession): void;
   /** A session that is used again. */
   remove(id: string): void;
+  /** Closes all that are idle now. */
+  closeAll(): void;
   /** A session that has ended. `isLast`: none is open. */
   forget(id: string, isLast: boolean): void;
 }
@@ -102,6 +104,7 @@ export const createIdleSessions = ({ idleMs, idleBytes, scheduler }: IdleOptions
       else put([id, session]);
     },
     remove: take,
+    closeAll: () => closeWhile(() => true),
     forget: (id, isLast) => {
       take(id);
       due.delete(id);

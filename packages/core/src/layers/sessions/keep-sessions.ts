@@ -54,7 +54,10 @@ export interface KeptSessions<
   /** Opens a session: loads its state, and emits a handle. Errors as `loadState$` does, and with `store`. Cold. */
   open$(sessionId: string, options?: SessionOptions): Observable<KeptSession<Output, Run>>;
   open(sessionId: string, options?: SessionOptions): Promise<KeptSession<Output, Run>>;
-  /** Drains calls and emits once their sessions are saved. Waits up to `timeoutMs` for a save. Cold. */
+  /**
+   * Drains calls and emits once their sessions are saved. Waits up to `timeoutMs` for a save. Closes the sessions, which
+   * frees their memory; their handles open them again. Cold.
+   */
   readonly drain$: Drainable['drain$'];
 }
 
@@ -113,24 +116,25 @@ export const keepSessions = <Output, Run extends AnyRun>(
     journal === undefined ? running.track$ : (open) => defer(() => open(noop));
   const openParts = openSessions(agent, defined({ memory }));
   const saving = createPendingWork();
-  const opened$ = createOpenSessions({ store, saving, idleMs, idleBytes, scheduler });
+  const sessions = createOpenSessions({ store, saving, idleMs, idleBytes, scheduler });
   const open$: KeptSessions<Output, Run>['open$'] = (sessionId, given) =>
     defer(() => {
       const { session: opened, parts } = openParts(sessionId, given);
       const session = journal === undefined ? opened : opened.with(journal);
       if (session.memory.replace$ === undefined) throw misuse(withoutReplace);
       const handle = { agent, session, journal, track$, saved$: saving.track$ };
-      return opened$(parts).pipe(map((open) => keptSession<Output, Run>(handle, open)));
+      return sessions.open$(parts).pipe(map((open) => keptSession<Output, Run>(handle, open)));
     });
   const drain$: Drainable['drain$'] = (given = {}) => {
     const { timeoutMs = 30_000, scheduler } = given;
     return (journal ?? running).drain$(given).pipe(
-      concatMap((drained) =>
-        race(saving.idle$, timer(timeoutMs, scheduler)).pipe(
+      concatMap((drained) => {
+        sessions.closeIdle();
+        return race(saving.idle$, timer(timeoutMs, scheduler)).pipe(
           take(1),
           map(() => drained),
-        ),
-      ),
+        );
+      }),
     );
   };
   return {

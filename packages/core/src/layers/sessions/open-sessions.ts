@@ -42,12 +42,18 @@ export interface OpenSessionsOptions {
   readonly scheduler: SchedulerLike;
 }
 
+export interface OpenSessions {
+  open$(parts: SessionParts): Observable<OpenSession>;
+  /** Closes those that are idle; their handles open them again. */
+  closeIdle(): void;
+}
+
 /** Opens sessions once for all of their handles, and closes idle ones. */
 export const createOpenSessions = ({
   store,
   saving: { track$ },
   ...options
-}: OpenSessionsOptions): ((parts: SessionParts) => Observable<OpenSession>) => {
+}: OpenSessionsOptions): OpenSessions => {
   const opening = new Map<string, Observable<ManagedSession>>();
   const opened = new Map<string, ManagedSession>();
   /** Sessions that another process has saved or removed since they were opened: their messages are still here. */
@@ -136,18 +142,21 @@ export const createOpenSessions = ({
   };
   const open$ = (parts: SessionParts): Observable<ManagedSession> =>
     defer(() => openOnce$(parts)).pipe(concatMap((session) => session.use$(of(session))));
-  return (parts) => {
-    const { id } = parts;
-    /** It opens again soon, so that it is saved with them. */
-    const changed = (changes: UnloadedChanges): void => {
-      unloaded.set(id, new Set([...(unloaded.get(id) ?? []), changes]));
-      reopen$.next(open$(parts));
-    };
-    return open$(parts).pipe(
-      map((session) =>
-        createHandle(session, { current: () => opened.get(id), changed }, open$(parts)),
-      ),
-    );
+  return {
+    open$: (parts) => {
+      const { id } = parts;
+      /** It opens again soon, so that it is saved with them. */
+      const changed = (changes: UnloadedChanges): void => {
+        unloaded.set(id, new Set([...(unloaded.get(id) ?? []), changes]));
+        reopen$.next(open$(parts));
+      };
+      return open$(parts).pipe(
+        map((session) =>
+          createHandle(session, { current: () => opened.get(id), changed }, open$(parts)),
+        ),
+      );
+    },
+    closeIdle: () => idle.closeAll(),
   };
 };
 
