@@ -1,4 +1,5 @@
-import { createRequire, isBuiltin } from 'node:module';
+// By other names: bundles often begin with an import of their own.
+import { createRequire as requireFrom, isBuiltin as isBuiltIn } from 'node:module';
 import { fieldOf } from './field-of.js';
 
 /** A value that is bound to a `?` of a statement. */
@@ -26,11 +27,11 @@ export interface SqliteStatement {
 }
 
 /** Whether `openSqlite` has a driver: Node 22.13 or later has SQLite, others need the package `libsql`. */
-export const hasSqlite = (): boolean => isBuiltin('node:sqlite') || isInstalled('libsql');
+export const hasSqlite = (): boolean => isBuiltIn('node:sqlite') || isInstalled('libsql');
 
 const isInstalled = (name: string): boolean => {
   try {
-    createRequire(import.meta.url).resolve(name);
+    requireFrom(import.meta.url).resolve(name);
     return true;
   } catch {
     return false;
