@@ -119,6 +119,7 @@ export default tseslint.config(
         performance: 'readonly',
         process: 'readonly',
         queueMicrotask: 'readonly',
+        Response: 'readonly',
         setImmediate: 'readonly',
         setTimeout: 'readonly',
         TextDecoder: 'readonly',

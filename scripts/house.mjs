@@ -1,5 +1,5 @@
 // Measures the size and shape of the code, and compares each number with its ceiling.
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { Session } from 'node:inspector/promises';
 import { createRequire } from 'node:module';
 import { join, posix } from 'node:path';
@@ -10,24 +10,53 @@ import ts from 'typescript';
 import kernelBoundary from './house/kernel.cjs';
 import { roomsInCycles } from './rooms.mjs';
 import { setUp } from './set-up.mjs';
+import {
+  ambiguousNames,
+  keysOfLayer,
+  longFunctions,
+  memberCounts,
+  members,
+  printStops,
+  spine,
+  tripCounts,
+} from './house/spine.mjs';
 import { wordsInDocs, wordsInPackages } from './words.mjs';
 import { readJson, root, workspaces } from './workspaces.mjs';
 
-const help = `npm run house -- [--check | --lower] [--json] [--paths]
+const help = `npm run house -- [--check | --lower] [--json] [--paths] [--members] [--stops <path>] [--long]
 
 Measures the size and shape of the code, and prints each number beside its ceiling and its aim.
 
   --check  exits with 1 if a number exceeds its ceiling
   --lower  lowers ceilings to a tenth above the measured numbers; never raises one
   --json   prints JSON instead of a table
-  --paths  lists the files of core that run for a question, a tool call and a journaled call, and nothing else
   --help   prints this text
+
+Others print what a number counts, and nothing else:
+
+  --paths    the files of core that run for a question, a tool call and a journaled call
+  --stops    the functions that a call enters, in order: to the 'socket', for a whole 'question', or with a 'tool'
+  --members  each member of a context and of a call, with the rooms that read it
+  --long     the functions of more than 60 lines
 
 The ceilings are in scripts/house/ceilings.json. They say "look before you grow": raise one in the commit that needs it,
 with the reason ("ceiling" and "why").`;
 
 /** Each row, with its aim if it has one. */
 const aims = {
+  'spine: lines': 1500,
+  'contexts: types': 1,
+  'contexts: members': 12,
+  'contexts: members that one room reads': 0,
+  'call: members': undefined,
+  'call: members that one room reads': 0,
+  'keys of a layer': 10,
+  'trip to the socket: named functions': 140,
+  'trip to the socket: returns to a file': 80,
+  'trip to the socket: calls': 320,
+  'trip to the socket: calls into flow': 40,
+  'kernel: names with two meanings': 0,
+  'functions of more than 60 lines, all packages': 60,
   'kernel: files': undefined,
   'kernel: lines': undefined,
   'kernel: bytes gzipped, without rxjs': 28_000,
@@ -276,7 +305,16 @@ async function measure() {
   const reached = byFeature(kernel.read);
   const imports = kernelImports(modules);
 
+  const ofKernel = [...modules.values()].filter(({ fileName }) => isKernel(fileName));
+  const ambiguous = ambiguousNames(ofKernel);
+
   const numbers = {
+    'spine: lines': sum(spine.map((file) => linesOf(`${source}/${file}`))),
+    ...memberCounts(),
+    'keys of a layer': keysOfLayer(sources),
+    ...tripCounts(),
+    'kernel: names with two meanings': ambiguous.length,
+    'functions of more than 60 lines, all packages': longFunctions(allModules()).length,
     'kernel: files': kernel.read.length,
     'kernel: lines': sum(kernel.read.map(linesOf)),
     'kernel: bytes gzipped, without rxjs': kernel.gzip,
@@ -299,8 +337,14 @@ async function measure() {
     'relapse words: docs': wordsInDocs().length,
     ...(await measuredCalls()),
   };
-  return { numbers, reached, imports };
+  return { numbers, reached, imports, ambiguous };
 }
+
+/** The product code of all packages, parsed. */
+const allModules = () =>
+  readdirSync(join(root, 'packages')).flatMap((name) =>
+    existsSync(join(root, 'packages', name, 'src')) ? [...parsed(`packages/${name}`).values()] : [],
+  );
 
 function rowsOf(numbers, ceilings) {
   const unknown = [...Object.keys(ceilings), ...Object.keys(numbers)].filter(
@@ -317,7 +361,9 @@ function rowsOf(numbers, ceilings) {
 
 /** Counts that the design fixes have no air. */
 const isExact = (what) =>
-  /^(core: |subscriptions: |options of )|features| without a user|relapse/.test(what);
+  /^(core: |subscriptions: |options of |contexts: |call: |keys of )|features| without a user|two meanings|relapse/.test(
+    what,
+  );
 
 /** Never raises a ceiling; a row without one gets that of today. A ceiling that stays keeps its reason. */
 function lowered(rows, ceilings) {
@@ -333,7 +379,7 @@ function lowered(rows, ceilings) {
   return lower;
 }
 
-function print({ rows, reached, imports }) {
+function print({ rows, reached, imports, ambiguous }) {
   const text = (value) => value?.toLocaleString('en') ?? '–';
   const texts = rows.map(({ what, today, ceiling, aim }) => [
     what,
@@ -354,6 +400,7 @@ function print({ rows, reached, imports }) {
       .join(', ') || 'none';
   console.log(`\nFiles of features in the kernel's closure: ${list(reached)}`);
   console.log(`Imports of features in kernel files: ${list(imports)}`);
+  console.log(`Names of the kernel with two meanings: ${ambiguous.join(', ') || 'none'}`);
 }
 
 function check(rows) {
@@ -371,6 +418,12 @@ function check(rows) {
 async function main(options) {
   await setUp();
   if (options.paths) return printPaths();
+  if (options.stops !== undefined) return printStops(options.stops);
+  if (options.long) return console.log(longFunctions(allModules()).join('\n'));
+  if (options.members) {
+    for (const { name, rooms } of members()) console.log(`${name.padEnd(28)} ${rooms.join(', ')}`);
+    return undefined;
+  }
   const { numbers, ...features } = await measure();
   const ceilings = readJson(ceilingsFile);
   const measured = rowsOf(numbers, ceilings);
@@ -383,7 +436,16 @@ async function main(options) {
 try {
   const flag = { type: 'boolean', default: false };
   const { values } = parseArgs({
-    options: { check: flag, lower: flag, json: flag, paths: flag, help: flag },
+    options: {
+      check: flag,
+      lower: flag,
+      json: flag,
+      paths: flag,
+      members: flag,
+      long: flag,
+      stops: { type: 'string' },
+      help: flag,
+    },
   });
   if (values.help) console.log(help);
   else await main(values);
