@@ -38,12 +38,14 @@ const lookUp = async (): Promise<{
   };
 };
 
-const { issuer, origins } = scenario.startsWith('auth/')
-  ? await lookUp().catch(() => ({ issuer: url, origins: [] }))
-  : { issuer: url, origins: [] };
-const authorized = providerFor(scenario, isRecord(given) ? given : {}, issuer);
+const lookedUp = () =>
+  scenario.startsWith('auth/')
+    ? lookUp().catch(() => ({ issuer: url, origins: [] }))
+    : Promise.resolve({ issuer: url, origins: [] });
 
-const serverWith = (authProvider: OAuthClientProvider): McpServer => ({
+const context = isRecord(given) ? given : {};
+
+const serverWith = (authProvider: OAuthClientProvider, origins: readonly string[]): McpServer => ({
   name: 'suite',
   prefix: '',
   http: { url, authProvider, origins },
@@ -52,15 +54,51 @@ const serverWith = (authProvider: OAuthClientProvider): McpServer => ({
   onElicit: () => of({ action: 'accept', content: {} }),
 });
 
-const inputs: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
-  add_numbers: { a: 5, b: 3 },
+/** Arguments of the types that a tool requires. */
+const inputFor = ({ inputSchema }: Tool): Readonly<Record<string, unknown>> => {
+  const { properties, required } = inputSchema;
+  const names: readonly unknown[] = Array.isArray(required)
+    ? required
+    : Object.keys(properties ?? {});
+  return Object.fromEntries(
+    names.flatMap((name) => {
+      const property: unknown = isRecord(properties) ? properties[String(name)] : undefined;
+      return isRecord(property) ? [[String(name), samples[String(property['type'])]]] : [];
+    }),
+  );
 };
 
-/** Calls each tool once, and fails if a call does. */
-const callEach = async (server: McpServer, tools: readonly Tool[]): Promise<void> => {
+const samples: Readonly<Record<string, unknown>> = {
+  string: 'some text',
+  number: 5,
+  integer: 5,
+  boolean: true,
+  array: [],
+  object: {},
+};
+
+/** The calls that a scenario wants, or one of each tool. */
+const callsOf = (
+  tools: readonly Tool[],
+): readonly (readonly [string, Readonly<Record<string, unknown>>])[] => {
+  const wanted: unknown = context['toolCalls'];
+  if (Array.isArray(wanted)) {
+    return wanted
+      .filter(isRecord)
+      .map(({ name, arguments: input }) => [String(name), isRecord(input) ? input : {}]);
+  }
+  const echo = tools.find(({ name }) => name === 'json_schema_echo');
+  const shown = tools.find(({ name }) => name === 'json_schema_2020_12_tool');
+  if (echo !== undefined && shown !== undefined)
+    return [[echo.name, { schema: shown.inputSchema }]];
+  return tools.map((tool) => [tool.name, inputFor(tool)]);
+};
+
+/** Makes the calls one after another, and fails if one does. */
+const callAll = async (server: McpServer, tools: readonly Tool[]): Promise<void> => {
   const servers = mcp(server);
   const connected = servers.servers$.subscribe();
-  const model = scriptedModel(...tools.map(({ name }) => [toolCall(name, inputs[name] ?? {})]), [
+  const model = scriptedModel(...callsOf(tools).map((call) => [toolCall(...call)]), [
     text('Done.'),
   ]);
   const { toolCalls } = await createAgent({ model, use: [servers] }).call('Call each tool.');
@@ -69,23 +107,37 @@ const callEach = async (server: McpServer, tools: readonly Tool[]): Promise<void
   if (failed !== undefined) throw new Error(failed.output);
 };
 
-/** A user agrees to each authorization that the server wants, up to three times. */
-const run = async ({ provider, code }: Authorized, attempts: number): Promise<void> => {
-  const server = serverWith(provider);
+const isRefused = (error: unknown): boolean => isMillraceError(error) && error.code === 'refused';
+
+/**
+ * A user agrees to each authorization that the server wants, up to three times. Each time, the server may name another
+ * authorization server, which the user looks up, and trusts once more when it changes in the middle.
+ */
+const run = async (
+  { provider, code }: Authorized,
+  attempts: number,
+  changes: number,
+): Promise<void> => {
+  const server = serverWith(provider, (await lookedUp()).origins);
   try {
-    await callEach(server, await firstValueFrom(mcpTools(server)));
+    await callAll(server, await firstValueFrom(mcpTools(server)));
   } catch (error) {
     const callback = code();
-    if (callback === undefined || attempts === 1) throw error;
     if (isMillraceError(error)) console.error(error.message);
+    if (callback === undefined) {
+      if (changes === 0 || !isRefused(error)) throw error;
+      await run({ provider, code }, attempts, changes - 1);
+      return;
+    }
+    if (attempts === 1) throw error;
     await auth(provider, {
       serverUrl: url,
       authorizationCode: callback.get('code') ?? '',
       ...(callback.has('iss') && { iss: callback.get('iss') ?? '' }),
     });
-    await run({ provider, code }, attempts - 1);
+    await run({ provider, code }, attempts - 1, changes);
   }
 };
 
-await run(authorized, 3);
+await run(providerFor(scenario, context, (await lookedUp()).issuer), 3, 1);
 process.exit(0);

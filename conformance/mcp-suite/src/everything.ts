@@ -256,14 +256,56 @@ export const everything: readonly Tool[] = [
       type: 'object',
       $defs: {
         address: {
+          $anchor: 'addressDef',
           type: 'object',
           properties: { street: { type: 'string' }, city: { type: 'string' } },
         },
       },
-      properties: { name: { type: 'string' }, address: { $ref: '#/$defs/address' } },
+      properties: {
+        name: { type: 'string' },
+        address: { $ref: '#/$defs/address' },
+        contactMethod: { type: 'string', enum: ['phone', 'email'] },
+        phone: { type: 'string' },
+        email: { type: 'string' },
+      },
+      allOf: [{ anyOf: [{ required: ['phone'] }, { required: ['email'] }] }],
+      if: { properties: { contactMethod: { const: 'phone' } }, required: ['contactMethod'] },
+      then: { required: ['phone'] },
+      else: { required: ['email'] },
       additionalProperties: false,
     }),
     run: () => 'Hello.',
+  }),
+  tool({
+    name: 'test_x_mcp_header',
+    description: 'Has an argument that clients repeat in a header.',
+    input: jsonSchema({
+      type: 'object',
+      properties: { region: { type: 'string', 'x-mcp-header': 'Region' } },
+      required: ['region'],
+    }),
+    run: ({ region }) => `The region is ${region}.`,
+  }),
+  tool({
+    name: 'test_missing_capability',
+    description: 'Needs the model of the client.',
+    run: (_input, context) =>
+      mcpClient(context)
+        .sample$({ messages: 'Say pong.', maxTokens: 16 })
+        .pipe(map(({ text }) => text)),
+  }),
+  tool({
+    name: 'test_streaming_elicitation',
+    description: 'Returns a result, and asks nothing.',
+    run: () => 'No request of the server is in this stream.',
+  }),
+  tool({
+    name: 'test_logging_tool',
+    description: 'Logs.',
+    run: (_input, context) => {
+      mcpClient(context).log('info', 'Only for clients that want it.');
+      return 'Logged.';
+    },
   }),
   ...rounds,
 ];

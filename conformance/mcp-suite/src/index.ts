@@ -1,2 +1,9 @@
-export { type Played, playClient, playServer, scenariosOf } from './scenarios.js';
+export {
+  play,
+  type Played,
+  type Revision,
+  revisions,
+  type Scenario,
+  scenariosOf,
+} from './scenarios.js';
 export { type Side, unsupported } from './unsupported.js';

@@ -1,11 +1,12 @@
-import { type Played, playClient, playServer, scenariosOf } from './scenarios.js';
+import { play, type Played, revisions } from './scenarios.js';
 import type { Side } from './unsupported.js';
 
 const help = `npm run mcp-conformance -- [server | client] [part of a name …]
 
-Runs the scenarios of @modelcontextprotocol/conformance whose names contain one of the parts, or all: those for servers
-against serveMcp, and those for clients against mcp(…). Prints the passed and the failed ones, and exits with 1 if one
-passes or fails that should not. Those expected to fail are listed in conformance/mcp-suite/src/unsupported.ts.
+Runs the scenarios that @modelcontextprotocol/conformance plays for the versions ${revisions.join(' and ')} of the
+protocol: those for servers against serveMcp, and those for clients against mcp(…). Prints those whose names contain one
+of the parts, or all, and exits with 1 if one passes or fails that should not. Those expected to fail are listed in
+conformance/mcp-suite/src/unsupported.ts.
 
 The servers of the scenarios for clients listen on every interface of this machine while they run: run them in a
 network that you trust. Those for servers stay on 127.0.0.1; the tests run these.`;
@@ -21,17 +22,17 @@ if (words.some((word) => word.startsWith('-'))) {
 } else {
   const chosen = words.filter(isSide);
   const parts = words.filter((word) => !isSide(word));
-  process.exitCode = await play(chosen.length === 0 ? sides : chosen, parts);
+  process.exitCode = await playAll(chosen.length === 0 ? sides : chosen, parts);
 }
 
-async function play(chosen: readonly Side[], parts: readonly string[]): Promise<number> {
+async function playAll(chosen: readonly Side[], parts: readonly string[]): Promise<number> {
   const played: Played[] = [];
   for (const side of chosen) {
-    const names = (await scenariosOf(side)).filter(
-      (name) => parts.length === 0 || parts.some((part) => name.includes(part)),
-    );
-    if (side === 'server' && names.length > 0) played.push(...(await playServer(names)));
-    if (side === 'client') for (const name of names) played.push(await playClient(name));
+    for (const revision of revisions) {
+      const isChosen = ({ name }: Played): boolean =>
+        parts.length === 0 || parts.some((part) => name.includes(part));
+      played.push(...(await play(side, revision)).filter(isChosen));
+    }
   }
   if (played.length === 0) {
     console.error(`No scenario has a name with ${parts.join(' or ')}.`);
@@ -47,8 +48,9 @@ async function play(chosen: readonly Side[], parts: readonly string[]): Promise<
   return wrong.length > 0 ? 1 : 0;
 }
 
-function lineOf({ side, name, passed, problems, reason, isWrong }: Played): string {
-  const about = `${side.padEnd(6)}  ${name.padEnd(42)}`;
+function lineOf(played: Played): string {
+  const { side, revision, name, isRequired, passed, problems, reason, isWrong } = played;
+  const about = `${side} ${revision}  ${isRequired ? 'required' : 'optional'}  ${name.padEnd(44)}`;
   if (problems.length === 0) {
     return isWrong
       ? `passes  ${about}  no longer unsupported`

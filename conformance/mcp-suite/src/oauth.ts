@@ -1,7 +1,10 @@
 import {
   ClientCredentialsProvider,
+  CrossAppAccessProvider,
   type OAuthClientProvider,
+  type OAuthDiscoveryState,
   PrivateKeyJwtProvider,
+  requestJwtAuthorizationGrant,
   type StoredOAuthClientInformation,
   type StoredOAuthTokens,
 } from '@modelcontextprotocol/client';
@@ -47,6 +50,23 @@ const machineProvider = (
         algorithm: textIn(context, 'signing_algorithm') || 'ES256',
         expectedIssuer,
       });
+    case 'auth/enterprise-managed-authorization':
+      return new CrossAppAccessProvider({
+        clientId,
+        clientSecret: textIn(context, 'client_secret'),
+        expectedIssuer,
+        assertion: async ({ authorizationServerUrl, resourceUrl, fetchFn }) => {
+          const { jwtAuthGrant } = await requestJwtAuthorizationGrant({
+            tokenEndpoint: textIn(context, 'idp_token_endpoint'),
+            audience: authorizationServerUrl,
+            resource: resourceUrl,
+            idToken: textIn(context, 'idp_id_token'),
+            clientId: textIn(context, 'idp_client_id'),
+            fetchFn,
+          });
+          return jwtAuthGrant;
+        },
+      });
     default:
       return undefined;
   }
@@ -56,6 +76,7 @@ const machineProvider = (
 const userProvider = (context: Context, issuer: string): Authorized => {
   const redirectUrl = 'http://localhost:9/callback';
   let verifier = '';
+  let discovered: OAuthDiscoveryState | undefined;
   let tokens: StoredOAuthTokens | undefined;
   let callback: URLSearchParams | undefined;
   let client: StoredOAuthClientInformation | undefined =
@@ -82,6 +103,8 @@ const userProvider = (context: Context, issuer: string): Authorized => {
     tokens: () => tokens,
     saveTokens: (given) => {
       tokens = given;
+      // The next authorization may be that of another server.
+      discovered = undefined;
     },
     redirectToAuthorization: async (url) => {
       const { headers } = await fetch(url, { redirect: 'manual' });
@@ -91,6 +114,10 @@ const userProvider = (context: Context, issuer: string): Authorized => {
       verifier = given;
     },
     codeVerifier: () => verifier,
+    saveDiscoveryState: (given) => {
+      discovered = given;
+    },
+    discoveryState: () => discovered,
   };
   return {
     provider,

@@ -10,10 +10,21 @@ import { firstValueFrom, ReplaySubject } from 'rxjs';
 import { everything, offered } from './everything.js';
 import { type Side, unsupported } from './unsupported.js';
 
-/** The outcome of a scenario. */
-export interface Played {
+/** The versions of the protocol whose requirements the suite knows. */
+export const revisions = ['2025-11-25', '2026-07-28'] as const;
+export type Revision = (typeof revisions)[number];
+
+/** A scenario of the requirements of a version. */
+export interface Scenario {
   readonly side: Side;
+  readonly revision: Revision;
   readonly name: string;
+  /** The others are extensions, pending, or newer than the version. */
+  readonly isRequired: boolean;
+}
+
+/** The outcome of a scenario. */
+export interface Played extends Scenario {
   readonly passed: number;
   /** The checks that failed. */
   readonly problems: readonly string[];
@@ -27,16 +38,39 @@ const program = join(
   createRequire(import.meta.url).resolve('@modelcontextprotocol/conformance/package.json'),
   '../dist/index.js',
 );
+/** The suite imports a function that Node has from version 22. */
+const preload = new URL('../dist/glob.js', import.meta.url).href;
 const client = fileURLToPath(new URL('../dist/client.js', import.meta.url));
 
-/** The names of all scenarios of a side. */
-export const scenariosOf = async (side: Side): Promise<readonly string[]> => {
-  const { output } = await run(['list', `--${side}`]);
-  return [...output.matchAll(/^\s+- (\S+)$/gm)].map(([, name = '']) => name);
+/** The scenarios of a side that the suite plays for a version. */
+export const scenariosOf = async (side: Side, revision: Revision): Promise<readonly Scenario[]> => {
+  const { output } = await run(['list', '--requirements', revision]);
+  const [required = '', others = ''] = output.split('Run and reported');
+  const [servers = '', clients = ''] = required.split('Client scenarios');
+  const own = side === 'server' ? servers : clients;
+  const scenario = (isRequired: boolean) => (found: readonly string[]) => ({
+    side,
+    revision,
+    name: found[1] ?? '',
+    isRequired,
+  });
+  return [
+    ...[...own.matchAll(/^\s+- (\S+)$/gm)].map(scenario(true)),
+    ...[...others.matchAll(new RegExp(`^\\s+- (\\S+) \\[${side}\\]`, 'gm'))].map(scenario(false)),
+  ];
 };
 
-/** Plays scenarios for servers against `serveMcp` on 127.0.0.1, in one process. */
-export const playServer = async (names: readonly string[]): Promise<readonly Played[]> => {
+/** Plays the scenarios of a side. The servers of those for clients listen on every interface of the machine. */
+export const play = async (side: Side, revision: Revision): Promise<readonly Played[]> => {
+  const scenarios = await scenariosOf(side, revision);
+  const checks = await (side === 'server' ? serverChecks(revision) : clientChecks(revision));
+  return scenarios.map((it) => playedAs(it, checks.get(it.name)));
+};
+
+type Checks = ReadonlyMap<string, readonly Check[]>;
+
+/** `serveMcp` on 127.0.0.1, in one process. */
+const serverChecks = async (revision: Revision): Promise<Checks> => {
   const url$ = new ReplaySubject<string>(1);
   const serving = serveMcp(everything, {
     ...offered,
@@ -48,31 +82,29 @@ export const playServer = async (names: readonly string[]): Promise<readonly Pla
       url$.error(error instanceof Error ? error : new Error(String(error))),
   });
   try {
-    const url = await firstValueFrom(url$);
-    const suite = ['server', '--url', url, '--suite', 'all'];
-    return await withResults(suite, (checks) =>
-      names.map((name) => playedAs('server', name, checks.get(name))),
-    );
+    return await checksOf([
+      'server',
+      '--url',
+      await firstValueFrom(url$),
+      '--requirements',
+      revision,
+    ]);
   } finally {
     serving.unsubscribe();
   }
 };
 
-/** Plays a scenario for clients. Its servers listen on every interface of the machine. */
-export const playClient = (name: string): Promise<Played> =>
-  withResults(
-    ['client', '--command', `${process.execPath} ${client}`, '--scenario', name],
-    (checks) => playedAs('client', name, checks.get(name)),
-  );
+const clientChecks = (revision: Revision): Promise<Checks> =>
+  checksOf(['client', '--command', `${process.execPath} ${client}`, '--requirements', revision]);
 
-const playedAs = (side: Side, name: string, checks: readonly Check[] = []): Played => {
+const playedAs = (scenario: Scenario, checks: readonly Check[] = []): Played => {
   const passed = checks.filter(({ status }) => status === 'SUCCESS').length;
   const failed = checks.filter(({ status }) => status === 'FAILURE');
   const problems = failed.map(({ description, errorMessage }) => errorMessage || description);
   const all = passed + problems.length === 0 ? ['No check was made.'] : problems;
-  const reason = unsupported[side][name];
+  const reason = unsupported[scenario.side][scenario.name];
   const isWrong = all.length > 0 === (reason === undefined);
-  return { side, name, passed, problems: all, reason, isWrong };
+  return { ...scenario, passed, problems: all, reason, isWrong };
 };
 
 // ---------------------------------------------------------------- the program of the suite
@@ -84,10 +116,7 @@ interface Check {
 }
 
 /** Runs the program, and reads the checks that it has written, by scenario. */
-const withResults = async <T>(
-  argv: readonly string[],
-  read: (checks: ReadonlyMap<string, readonly Check[]>) => T,
-): Promise<T> => {
+const checksOf = async (argv: readonly string[]): Promise<Checks> => {
   const directory = await mkdtemp(join(tmpdir(), 'mcp-suite-'));
   try {
     const { output } = await run([...argv, '--output-dir', directory]);
@@ -98,7 +127,7 @@ const withResults = async <T>(
         .map(async (file) => [scenarioOf(file), await checksIn(join(directory, file))] as const),
     );
     if (found.length === 0) throw new Error(`The suite wrote no results:\n${output}`);
-    return read(new Map(found));
+    return new Map(found);
   } finally {
     await rm(directory, { recursive: true });
   }
@@ -128,7 +157,7 @@ const checkOf = (check: Readonly<Record<string, unknown>>): Check => {
 const run = (argv: readonly string[]): Promise<{ readonly output: string }> =>
   new Promise((resolve, reject) => {
     let output = '';
-    const child = spawn(process.execPath, [program, ...argv]);
+    const child = spawn(process.execPath, ['--import', preload, program, ...argv]);
     for (const stream of [child.stdout, child.stderr]) {
       stream.setEncoding('utf8').on('data', (text: string) => (output += text));
     }

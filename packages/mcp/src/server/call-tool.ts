@@ -15,11 +15,20 @@ import {
   type Verdict,
 } from '@millrace/core';
 import { isRecord } from '@millrace/core/values';
-import type { CallToolResult } from '@modelcontextprotocol/server';
-import { catchError, defer, EMPTY, mergeMap, type Observable, of, tap } from 'rxjs';
+import {
+  type CallToolResult,
+  MissingRequiredClientCapabilityError,
+} from '@modelcontextprotocol/server';
+import { catchError, defer, EMPTY, mergeMap, type Observable, of, tap, throwError } from 'rxjs';
 import { cleaned } from '../text.js';
 import { blockOf, bounded } from './blocks.js';
-import { type Asking, askingClient, clientEntry, type Question } from './mcp-client.js';
+import {
+  type Asking,
+  askingClient,
+  clientEntry,
+  missingCapabilityIn,
+  type Question,
+} from './mcp-client.js';
 import type { Serving } from './serve-options.js';
 
 /** A client that calls a tool. */
@@ -42,7 +51,8 @@ export interface Progress {
 
 /**
  * Runs a tool for a client through the loop of an agent, which validates the input, asks for approval and applies
- * layers, retries and time-outs: the "model" of that agent is the client. Emits progress and one result; never errors.
+ * layers, retries and time-outs: the "model" of that agent is the client. Emits progress and one result. Errors only for clients
+ * of version 2026-07-28, with the capability that the tool needs and the client has not declared.
  */
 export const callTool$ = (
   serving: Serving,
@@ -88,7 +98,11 @@ export const callTool$ = (
         const progress = progressOf(event);
         return progress === undefined ? EMPTY : of({ type: 'progress', progress });
       }),
-      catchError((error: unknown) => of(ended(failed(serving, name, error)))),
+      catchError((error: unknown) =>
+        error instanceof MissingRequiredClientCapabilityError
+          ? throwError(() => error)
+          : of(ended(failed(serving, name, error))),
+      ),
     );
   });
 
@@ -136,7 +150,10 @@ const watched = (tool: Tool, thrown: Thrown): Tool => {
 
 const failed = (serving: Serving, name: string, error: unknown): CallToolResult => {
   const userMessage = `The tool '${name}' failed.`;
-  return refused(maskOf(serving, errorOf(error, 'tool', userMessage)));
+  const text = maskOf(serving, errorOf(error, 'tool', userMessage));
+  const missing = missingCapabilityIn(error);
+  if (missing !== undefined) throw missing;
+  return refused(text);
 };
 
 /** Any thrown value as a typed error. */

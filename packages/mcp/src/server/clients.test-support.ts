@@ -114,3 +114,42 @@ export const textIn = (result: object): string => {
     ? content.map((block: { text?: string; type: string }) => block.text ?? block.type).join('\n')
     : '';
 };
+
+/** A request of version 2026-07-28, which has its version and its client with it. */
+export interface ModernMessage {
+  readonly body: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+export const modernMessage = (
+  method: string,
+  params: Readonly<Record<string, unknown>> = {},
+  capabilities: object = {},
+): ModernMessage => {
+  const name = params['name'] ?? params['uri'];
+  const meta = {
+    'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+    'io.modelcontextprotocol/clientInfo': { name: 'raw', version: '1' },
+    'io.modelcontextprotocol/clientCapabilities': capabilities,
+  };
+  return {
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: { ...params, _meta: meta } }),
+    headers: {
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+      'mcp-protocol-version': '2026-07-28',
+      'mcp-method': method,
+      ...(typeof name === 'string' && { 'mcp-name': name }),
+    },
+  };
+};
+
+/** Posts a request, and reads the whole answer. */
+export const posted = async (
+  url: string,
+  { body, headers }: ModernMessage,
+  more: Readonly<Record<string, string>> | '' | undefined = {},
+): Promise<{ readonly status: number; readonly body: string }> => {
+  const response = await fetch(url, { method: 'POST', body, headers: { ...headers, ...more } });
+  return { status: response.status, body: await response.text() };
+};

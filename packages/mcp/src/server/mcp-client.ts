@@ -1,5 +1,11 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { contextKey, MillraceError, type ToolContext, type Validator } from '@millrace/core';
+import {
+  contextKey,
+  isMillraceError,
+  MillraceError,
+  type ToolContext,
+  type Validator,
+} from '@millrace/core';
 import { isRecord } from '@millrace/core/values';
 import {
   CLIENT_CAPABILITIES_META_KEY,
@@ -7,6 +13,7 @@ import {
   type InputRequiredResult,
   inputRequired,
   isSpecType,
+  MissingRequiredClientCapabilityError,
   type McpRequestContext,
   type McpServer,
   type RequestStateCodec,
@@ -187,7 +194,8 @@ export const createAsking = (options: AskingOptions): Asking => {
   const client = (isNested: boolean) => {
     const askAny$: Ask = (question) =>
       defer(() => {
-        if (!supports[question.feature]) return throwError(() => unsupported(question.feature));
+        if (!supports[question.feature])
+          return throwError(() => unsupported(question.feature, era));
         if (isNested && era === 'modern') return throwError(() => cannotRepeat());
         return ask$(question);
       });
@@ -398,14 +406,37 @@ const refusedWith = (userMessage: string, cause?: unknown): MillraceError =>
   new MillraceError('refused', userMessage, { userMessage, ...(cause !== undefined && { cause }) });
 
 const features = {
-  forms: 'forms (elicitation)',
-  pages: 'opening pages (elicitation with URLs)',
-  sampling: 'requests to its model (sampling)',
-  roots: 'roots',
+  forms: { text: 'forms (elicitation)', capability: { elicitation: { form: {} } } },
+  pages: {
+    text: 'opening pages (elicitation with URLs)',
+    capability: { elicitation: { url: {} } },
+  },
+  sampling: { text: 'requests to its model (sampling)', capability: { sampling: {} } },
+  roots: { text: 'roots', capability: { roots: {} } },
 };
 
-const unsupported = (feature: keyof McpClient['supports']): MillraceError =>
-  refusedWith(`The client does not support ${features[feature]}.`);
+/** In the version of 2026-07-28, the request fails with the capability that is missing, unless the tool copes without it. */
+const unsupported = (
+  feature: keyof McpClient['supports'],
+  era: McpRequestContext['era'],
+): MillraceError => {
+  const { text, capability } = features[feature];
+  const message = `The client does not support ${text}.`;
+  return refusedWith(
+    message,
+    era === 'modern'
+      ? new MissingRequiredClientCapabilityError({ requiredCapabilities: capability }, message)
+      : undefined,
+  );
+};
+
+/** The error of the protocol in an error of a question that the client does not support. */
+export const missingCapabilityIn = (
+  error: unknown,
+): MissingRequiredClientCapabilityError | undefined => {
+  const cause = isMillraceError(error) ? error.cause : undefined;
+  return cause instanceof MissingRequiredClientCapabilityError ? cause : undefined;
+};
 
 const cannotRepeat = (): MillraceError =>
   refusedWith('An agent cannot ask the client over this version of MCP.');

@@ -5,6 +5,7 @@ import {
   hostHeaderValidationResponse,
   isLegacyRequest,
   type McpHttpHandler,
+  type McpServerFactory,
   originValidationResponse,
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server';
@@ -26,6 +27,7 @@ import {
 } from 'rxjs';
 import { errorOf, maskOf } from './call-tool.js';
 import { createQuota, type GiveBack } from './quota.js';
+import { aborted$ } from './requests.js';
 import { type Change, createShared, type Served as ServedTo, type Shared } from './serving.js';
 import {
   type Access,
@@ -69,7 +71,7 @@ export const createHandler = (
   const { message: maxRequestBodySize } = serving.limits;
   const lifetime = new Subscription();
   const sessions = createSessions(serving, shared, scheduler);
-  const modern = createMcpHandler(({ era }) => shared.create({ era }).mcp, {
+  const modern = createMcpHandler(modernServer(shared), {
     legacy: 'reject',
     maxRequestBodySize,
     maxSubscriptions: serving.limits.sessions,
@@ -121,6 +123,18 @@ export const createHandler = (
     },
   };
 };
+
+/** The headers of a call are checked before it is handled. */
+const modernServer =
+  (shared: Shared): McpServerFactory =>
+  async ({ era, requestInfo }) => {
+    const isCall = requestInfo?.headers.get('mcp-method') === 'tools/call';
+    const entries = isCall
+      ? // The call itself reports the error of a list.
+        await shared.tools(aborted$(requestInfo.signal)).catch(() => [])
+      : [];
+    return shared.create({ era, entries }).mcp;
+  };
 
 const announce = (to: McpHttpHandler['notify'], change: Change): void => {
   if ('updated' in change) to.resourceUpdated(change.updated);

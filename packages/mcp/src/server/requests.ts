@@ -27,7 +27,13 @@ import {
 } from 'rxjs';
 import { errorOf, maskOf } from './call-tool.js';
 import { type ListPage, type OpenList, pageOf } from './lists.js';
-import { type AskedBefore, type Asking, createAsking, type McpRequest } from './mcp-client.js';
+import {
+  type AskedBefore,
+  type Asking,
+  createAsking,
+  type McpRequest,
+  missingCapabilityIn,
+} from './mcp-client.js';
 import type { McpPrompt } from './prompts.js';
 import type { Quota } from './quota.js';
 import type { McpResource, McpResourceTemplate } from './resources.js';
@@ -145,13 +151,11 @@ const tookTooLong = (method: string, ms: number): MillraceError =>
   new MillraceError('timeout', `The answer to ${method} took longer than ${ms} ms.`);
 
 /** The SDK would send the message of any error. */
-export const forClients = (serving: Serving, cause: unknown): ProtocolError =>
-  cause instanceof ProtocolError
-    ? cause
-    : new ProtocolError(
-        ProtocolErrorCode.InternalError,
-        maskOf(serving, errorOf(cause, 'unknown')),
-      );
+export const forClients = (serving: Serving, cause: unknown): ProtocolError => {
+  if (cause instanceof ProtocolError) return cause;
+  const text = maskOf(serving, errorOf(cause, 'unknown'));
+  return missingCapabilityIn(cause) ?? new ProtocolError(ProtocolErrorCode.InternalError, text);
+};
 
 /** A field of the caller over HTTP. */
 export const textIn = (http: ServerContext['http'], key: keyof HttpCaller): string | undefined => {

@@ -286,13 +286,6 @@ describe.each(ways)('T24: over %s', (way) => {
     expect(textIn(result)).toBe('Ann likes red. Hello! file:///work accept');
     expect(asked).toEqual(['name', 'sample', 'roots', 'colour', 'https://example.com/pay']);
   });
-
-  it('refuses questions that the client does not support, with the reason', async () => {
-    const { client } = await connected(way, [questions]);
-    const result = await client.callTool({ name: 'questions' });
-    expect(result.isError).toBe(true);
-    expect(textIn(result)).toMatch(/^The client does not support /);
-  });
 });
 
 const name = jsonSchema({

@@ -20,7 +20,7 @@ import { errorOf, maskOf } from './call-tool.js';
 import { openList, type OpenList } from './lists.js';
 import { checkPrompts } from './prompts.js';
 import { createQuota } from './quota.js';
-import { type Connection, type Room, textIn } from './requests.js';
+import { type Connection, type Room, textIn, type ToolEntry } from './requests.js';
 import { checkResources } from './resources.js';
 import { handleCompletion } from './serve-completion.js';
 import type { Serving } from './serve-options.js';
@@ -41,7 +41,10 @@ export interface Served {
 
 /** Makes the server of a connection or request. `onClosed` is called when it is closed. */
 export type ServerFactory = (
-  context: Pick<McpRequestContext, 'era'>,
+  context: Pick<McpRequestContext, 'era'> & {
+    /** The tools whose headers the SDK checks: clients of version 2026-07-28 repeat marked arguments in headers. */
+    readonly entries?: readonly ToolEntry[];
+  },
   onClosed?: () => void,
 ) => Served;
 
@@ -50,6 +53,8 @@ export interface Shared {
   /** Emits each change. Keeps the lists open while it has a subscriber, and errors if one of them does. */
   readonly changes$: Observable<Change>;
   readonly create: ServerFactory;
+  /** The current tools. */
+  readonly tools: OpenList<ToolEntry>['current'];
 }
 
 export const createShared = (serving: Serving): Shared => {
@@ -79,7 +84,8 @@ export const createShared = (serving: Serving): Shared => {
       changesOf(room.prompts, { list: 'prompts' }),
       resourceUpdates$ === undefined ? EMPTY : updates$(resourceUpdates$),
     ),
-    create: ({ era }, onClosed) => createServed(room, era, onClosed),
+    create: ({ era, entries }, onClosed) => createServed(room, era, entries ?? [], onClosed),
+    tools: room.tools.current,
   };
 };
 
@@ -96,6 +102,7 @@ const updateGapMs = 100;
 const createServed = (
   room: Room,
   era: McpRequestContext['era'],
+  entries: readonly ToolEntry[],
   onClosed: (() => void) | undefined,
 ): Served => {
   const { serving, codec, tools, resources, prompts } = room;
@@ -120,6 +127,8 @@ const createServed = (
       ...(instructions !== undefined && { instructions }),
     },
   );
+  // The SDK knows only tools that are registered.
+  mcp.toolInputSchemaJson = (called) => entries.find((it) => it.name === called)?.tool.inputSchema;
   const { server } = mcp;
   server.onerror = (error) => void maskOf(serving, errorOf(error, 'invalidRequest'));
   server.onclose = () => {

@@ -2,6 +2,7 @@ import type { Tool } from '@millrace/core';
 import {
   type CallToolResult,
   type InputRequiredResult,
+  MissingRequiredClientCapabilityError,
   ProtocolError,
   ProtocolErrorCode,
   type ServerContext,
@@ -19,6 +20,7 @@ import {
   map,
   type Observable,
   of,
+  throwError,
 } from 'rxjs';
 import { safeName } from '../text.js';
 import { callTool$, type Emission, errorOf, maskOf, type Progress, refused } from './call-tool.js';
@@ -74,13 +76,15 @@ export const handleTools = (connection: Connection): void => {
         toolResult$(serving, entry, input, incoming, context),
       ).pipe(
         catchError((cause: unknown) =>
-          of<Result>(
-            refused(
-              cause instanceof ProtocolError
-                ? cause.message
-                : maskOf(serving, errorOf(cause, 'unknown')),
-            ),
-          ),
+          cause instanceof MissingRequiredClientCapabilityError
+            ? throwError(() => cause)
+            : of<Result>(
+                refused(
+                  cause instanceof ProtocolError
+                    ? cause.message
+                    : maskOf(serving, errorOf(cause, 'unknown')),
+                ),
+              ),
         ),
       ),
       { defaultValue: refused('The call was cancelled.') },
