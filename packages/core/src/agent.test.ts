@@ -593,7 +593,7 @@ describe('a misuse gets an error with the fix', () => {
     ],
     [
       'a timeout that no timer can wait for',
-      () => createAgent({ model }).call$('?', { limits: { timeouts: { callMs: 2 ** 31 } } }),
+      () => createAgent({ model }).call$('?', { limits: { timeouts: { callMs: 2 ** 31 - 0.5 } } }),
       /2,147,483,647/,
     ],
     [

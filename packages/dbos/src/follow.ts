@@ -6,6 +6,7 @@ import {
   type Reply,
 } from '@millrace/core';
 import { attach$ } from '@millrace/core/journal';
+import { longestDelayMs } from '@millrace/core/values';
 import type { DatabaseStore } from '@millrace/store/postgres';
 import {
   concat,
@@ -46,9 +47,6 @@ const looksAtAnEnd = 2;
 
 /** How often to look whether a call that failed is over, in milliseconds. */
 const endMs = 200;
-
-/** The longest wait that timers support, in milliseconds. */
-const longestMs = 2 ** 31 - 1;
 
 /** Follows a call from its queue to its end. After an `error` event, continues if the call does. */
 export const follow$ = (
@@ -105,7 +103,7 @@ const eventsFrom$ = (
     let seq = afterSeq;
     let isReplied = false;
     return concat(
-      attach$(following.store.calls, callId, { waitMs: longestMs, afterSeq }).pipe(
+      attach$(following.store.calls, callId, { waitMs: longestDelayMs, afterSeq }).pipe(
         tap((event) => {
           seq = event.seq;
           isReplied = event.callId === callId && event.type === 'postCall';

@@ -1,6 +1,6 @@
 import type { LayerContext, Model, ModelChunk } from '@millrace/core';
 import { answerTool, timeouts } from '@millrace/core';
-import { defined, having, type Rule } from '@millrace/core/values';
+import { defined, having, longestDelayMs, type Rule } from '@millrace/core/values';
 
 /** A rule for options that take a model. */
 export const isModel: Rule = having('stream$', "a model, such as openai('gpt-5-mini')");
@@ -21,13 +21,11 @@ export const around = (
   stream$: Model['stream$'],
 ): Model => ({ name, ...defined({ unsupported, keepsTime, toolsInPrompt }), stream$ });
 
-/** The longest delay of a timer: the limits of the call take precedence. */
-const longest = 2 ** 31 - 1;
-
 /** Wraps a model so that it enforces the timeouts of the call: otherwise its caller would see them, and no wrapper between. */
 export const inTime = (model: Model): Model => {
   if (model.keepsTime === true) return model;
-  const timed = timeouts(model, { firstChunkMs: longest, chunkMs: longest });
+  // The limits of the call take precedence.
+  const timed = timeouts(model, { firstChunkMs: longestDelayMs, chunkMs: longestDelayMs });
   return around(timed, (request, context) =>
     (context.timeouts === undefined ? model : timed).stream$(request, context),
   );

@@ -8,7 +8,7 @@ import {
   timeouts,
 } from '@millrace/core';
 import { type Context, limit, type OpenRun, reasoning } from '@millrace/core/phases';
-import { checkOptions, defined, isRecord } from '@millrace/core/values';
+import { checkOptions, defined, isRecord, longestDelayMs } from '@millrace/core/values';
 import {
   concatMap,
   defaultIfEmpty,
@@ -174,10 +174,7 @@ const modelNames: Recording<Model, string> = {
 
 /** As the model of a call: it keeps the time-outs of the call, and supports `output(schema)`. */
 const ready = (model: Model, { output }: Pick<Context, 'output'>): Model =>
-  output?.ready(model) ?? timeouts(model, { chunkMs: longest });
-
-/** The longest delay of a timer, in milliseconds: the limits of the call take precedence. */
-const longest = 2 ** 31 - 1;
+  output?.ready(model) ?? timeouts(model, { chunkMs: longestDelayMs });
 
 /**
  * Adds tools and groups of tools from an Observable of lists, such as `mcpTools(server)`, which follows `list_changed`. Each

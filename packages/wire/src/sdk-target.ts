@@ -1,5 +1,6 @@
 // Loaded with the SDK of a vendor, which is loaded with the first request.
 import { MillraceError } from '@millrace/core';
+import { longestDelayMs } from '@millrace/core/values';
 import type { Access } from './access.js';
 import type { WireRequest } from './exchange.js';
 
@@ -40,8 +41,7 @@ export const loadTarget = async (
     apiKey: 'none',
     defaultHeaders: headers,
     maxRetries: 0,
-    // The maximum delay of a timer.
-    timeout: 2 ** 31 - 1,
+    timeout: longestDelayMs,
     logLevel: 'off',
     dangerouslyAllowBrowser,
     fetch: () => Promise.reject(new Error('The SDK only builds requests.')),

@@ -31,6 +31,7 @@ import {
   checkOptions,
   isDelay,
   isScheduler,
+  longestDelayMs,
   type Rule,
   wholeNumber,
   isFunction,
@@ -305,9 +306,7 @@ const clockOf = ({
     const gapMs = Math.min(Math.max(0, event.at - (before ?? event.at)), maxGapMs);
     before = event.at;
     dueAt += gapMs / speed;
-    const waitMs = Math.min(dueAt - scheduler.now(), maxWaitMs);
+    const waitMs = Math.min(dueAt - scheduler.now(), longestDelayMs);
     return waitMs > 0 ? timer(waitMs, scheduler).pipe(map(() => event)) : of(event);
   };
 };
-
-const maxWaitMs = 2 ** 31 - 1;

@@ -25,6 +25,7 @@ export {
   isFunction,
   isObject,
   isText,
+  longestDelayMs,
   numberFrom,
   oneOf,
   type Rule,

@@ -90,9 +90,12 @@ export const numberFrom = (least: number): Rule => [
   `a number of at least ${least}`,
 ];
 
-/** A delay that timers support: one longer than 2^31-1 ms would fire immediately. */
+/** The longest delay of a timer, in milliseconds. Timers fire immediately for a longer one. */
+export const longestDelayMs = 2 ** 31 - 1;
+
+/** A delay that timers support. */
 export const isDelay: Rule = [
-  (value) => Number.isFinite(value) && Number(value) >= 0 && Number(value) < 2 ** 31,
+  (value) => Number.isFinite(value) && Number(value) >= 0 && Number(value) <= longestDelayMs,
   'a number of milliseconds from 0 to 2,147,483,647',
 ];
 

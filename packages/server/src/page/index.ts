@@ -35,8 +35,8 @@ export interface PageRoute {
 
 /**
  * Returns the routes of a page. Only its own scripts and styles run, it talks to its own site only, and no
- * other site can frame it. Browsers keep the assets; the document is checked by its `etag`. Its links are relative to the path that
- * was asked for, so that the page also works below a path that a proxy removes.
+ * other site can frame it. Browsers keep the assets; the document is checked by its `etag`. Its links are relative to the requested
+ * path: the page also works below a path that a proxy removes.
  */
 export const pageRoutes = ({ html, assets, path }: EmbeddedPage): readonly PageRoute[] => {
   const folder = path.replace(/\/+$/u, '');

@@ -4,6 +4,7 @@ import { MillraceError } from '@millrace/core';
 import {
   isDelay,
   isText,
+  longestDelayMs,
   parsedJson,
   type Rule,
   untrustedText,
@@ -255,7 +256,7 @@ const codeOf = (status: number): MillraceError['code'] => {
 const retryAfter = (header: string | null): number | undefined => {
   if (header === null) return undefined;
   const ms = /^\d{1,7}$/u.test(header) ? Number(header) * 1_000 : Date.parse(header) - Date.now();
-  return Number.isFinite(ms) ? Math.min(Math.max(0, Math.round(ms)), 2 ** 31 - 1) : undefined;
+  return Number.isFinite(ms) ? Math.min(Math.max(0, Math.round(ms)), longestDelayMs) : undefined;
 };
 
 /** The places where vendors explain an error. */

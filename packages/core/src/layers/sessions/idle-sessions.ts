@@ -14,6 +14,7 @@ import {
   takeUntil,
   timer,
 } from 'rxjs';
+import { longestDelayMs } from '../../values/options.js';
 import type { ManagedSession } from './open-session.js';
 
 export interface IdleOptions {
@@ -115,6 +116,3 @@ export const createIdleSessions = ({ idleMs, idleBytes, scheduler }: IdleOptions
 
 /** A session that cannot be closed stays open. */
 export const ignoringErrors = catchError<never, Observable<never>>(() => EMPTY);
-
-/** The longest delay that timers support. */
-const longestDelayMs = 2 ** 31 - 1;

@@ -2,7 +2,13 @@ import { defer, Observable, type SchedulerLike, tap, type Subscription } from 'r
 import { MillraceError, misuse } from '../../values/errors.js';
 import type { Model, ModelChunk, ModelContext, ModelRequest } from '../../models/model.js';
 import { around, checkModel, inTime } from '../../models/timeouts.js';
-import { checkOptions, isFunction, type Rule, wholeNumber } from '../../values/options.js';
+import {
+  checkOptions,
+  isFunction,
+  longestDelayMs,
+  type Rule,
+  wholeNumber,
+} from '../../values/options.js';
 import { tokensIn, type Usage, addUsage, noUsage } from '../../values/usage.js';
 import { createAdmissionGate, reportingWait, type Waiter } from './admission-gate.js';
 import { isPositive, tokenBucket } from './token-bucket.js';
@@ -188,9 +194,6 @@ interface PooledClock {
   wakeUp: { readonly at: number; readonly timer: Subscription } | undefined;
 }
 
-/** Timers fire immediately for a longer delay. */
-const maxTimerMs = 2 ** 31 - 1;
-
 const createClockPool = (wake: () => void): ClockPool => {
   const byScheduler = new Map<SchedulerLike, PooledClock>();
   let now = 0;
@@ -224,7 +227,7 @@ const createClockPool = (wake: () => void): ClockPool => {
         source$.subscribe(subscriber);
       }),
     wakeIn: (ms) => {
-      const delay = Math.min(ms, maxTimerMs);
+      const delay = Math.min(ms, longestDelayMs);
       byScheduler.forEach((clock, scheduler) => {
         const at = scheduler.now() + delay;
         if (clock.wakeUp !== undefined && clock.wakeUp.at <= at) return;
