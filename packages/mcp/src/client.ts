@@ -3,22 +3,26 @@ import { isRecord } from '@millrace/core/values';
 import { Client, type ElicitResult } from '@modelcontextprotocol/client';
 import {
   catchError,
+  defaultIfEmpty,
   defer,
+  finalize,
   firstValueFrom,
   from,
   fromEvent,
   isObservable,
   map,
+  type MonoTypeOperatorFunction,
   type Observable,
-  type ObservableInput,
+  type ObservedValueOf,
   of,
   Subject,
   take,
   takeUntil,
   throwError,
+  throwIfEmpty,
 } from 'rxjs';
-import type { Root, Server } from './server-options.js';
-import { cleaned } from './text.js';
+import type { Elicitor, Root, Sampler, Server } from './server-options.js';
+import { cleaned, readableSchema } from './text.js';
 
 /** The names of the extensions of the protocol that are spoken. */
 export const tasksExtension = 'io.modelcontextprotocol/tasks';
@@ -50,7 +54,7 @@ export const clientOf = (server: Server, announced: Announced): Client => {
       capabilities: {
         ...((onElicit ?? onElicitUrl) && {
           elicitation: {
-            ...(onElicit && { form: { applyDefaults: true } }),
+            ...(onElicit && { form: {} }),
             ...(onElicitUrl && { url: {} }),
           },
         }),
@@ -75,31 +79,79 @@ export const clientOf = (server: Server, announced: Announced): Client => {
   client.setNotificationHandler('notifications/elicitation/complete', ({ params }) =>
     announced.completed$.next(params.elicitationId),
   );
+  const answer = answering(server);
   if (onElicit ?? onElicitUrl) {
     client.setRequestHandler('elicitation/create', ({ params }, { mcpReq: { signal } }) =>
-      answered(signal, () => elicited$(server, params, signal)),
+      answer(signal, elicited$(server, params, signal)),
     );
   }
   if (onSample) {
     client.setRequestHandler('sampling/createMessage', ({ params }, { mcpReq: { signal } }) =>
-      answered(signal, () => onSample(params, signal)),
+      answer(signal, sampled$(server, params, signal)),
     );
   }
   if (roots) {
     client.setRequestHandler('roots/list', (_request, { mcpReq: { signal } }) =>
-      answered(signal, () => rootsOf$(server).pipe(map((list) => ({ roots: [...list] })))),
+      answer(signal, listed$(server)),
     );
   }
   return client;
 };
 
-/** The first answer of a callback, unless the server cancels its question. */
-const answered = <T>(signal: AbortSignal, answer: () => ObservableInput<T>): Promise<T> =>
-  firstValueFrom(defer(answer).pipe(takeUntil(fromEvent(signal, 'abort'))));
+/** Questions of a server that may be open at the same time: each may cost a user or a model. */
+const mostQuestions = 16;
+
+/** The first answers of callbacks, unless the server cancels its questions. */
+const answering = (
+  server: Server,
+): (<T>(signal: AbortSignal, answer$: Observable<T>) => Promise<T>) => {
+  let open = 0;
+  return (signal, answer$) => {
+    if (open >= mostQuestions) {
+      return Promise.reject(new Refusal('It has too many questions at the same time.'));
+    }
+    open += 1;
+    const cancelled$ = fromEvent(signal, 'abort');
+    return firstValueFrom(
+      answer$.pipe(
+        withoutReason(server),
+        takeUntil(cancelled$),
+        finalize(() => (open -= 1)),
+      ),
+    );
+  };
+};
+
+/** The only reason for a missing answer that the server may read. */
+class Refusal extends Error {}
+
+/** Other errors are those of the program, and none of the server's business. */
+const withoutReason = <T>(server: Server): MonoTypeOperatorFunction<T> =>
+  catchError((cause: unknown) => {
+    if (cause instanceof Refusal) throw cause;
+    warn(
+      server,
+      `A question of the MCP server '${server.name}' was not answered: ${messageOf(cause)}`,
+    );
+    throw new Refusal('The client could not answer.');
+  });
+
+const messageOf = (cause: unknown): string =>
+  cause instanceof Error ? cause.message : String(cause);
+
+/** Passes a warning to the program, which must not fail by it. */
+export const warn = ({ onWarning }: Server, message: string): void => {
+  try {
+    onWarning?.(message);
+  } catch {
+    // It has failed to hear of a failure.
+  }
+};
 
 // ---------------------------------------------------------------- questions
 
-type Elicitation = Parameters<NonNullable<Server['onElicit']>>[0] | UrlElicitation;
+type Form = Parameters<Elicitor>[0];
+type Elicitation = Form | UrlElicitation;
 
 interface UrlElicitation {
   readonly mode: 'url';
@@ -107,6 +159,7 @@ interface UrlElicitation {
   readonly message: string;
 }
 
+/** The answer to a form or a page. A callback without one closes it. */
 const elicited$ = (
   server: Server,
   params: Elicitation,
@@ -117,12 +170,65 @@ const elicited$ = (
       map((isOpened) => ({ action: isOpened ? 'accept' : 'decline' })),
     );
   }
-  return server.onElicit === undefined
-    ? throwError(() => cannotBeShown())
-    : defer(() => from(server.onElicit?.(params, signal) ?? [])).pipe(take(1));
+  const { onElicit, limits } = server;
+  if (onElicit === undefined) return throwError(() => cannotBeShown());
+  const { message, requestedSchema: schema } = params;
+  const form = {
+    ...params,
+    message: cleaned(message, limits.description),
+    ...(isRecord(schema) && { requestedSchema: readableForm(schema, limits.description) }),
+  };
+  return defer(() => from(onElicit(form, signal))).pipe(
+    take(1),
+    defaultIfEmpty<ElicitResult, ElicitResult>({ action: 'cancel' }),
+    map((answer) => withDefaults(schema, answer)),
+  );
 };
 
-const cannotBeShown = (): Error => new Error('It cannot be shown.');
+const readableForm = (
+  schema: Readonly<Record<string, unknown>>,
+  maxLength: number,
+): Form['requestedSchema'] =>
+  // eslint-disable-next-line @typescript-eslint/consistent-type-assertions -- Of the same form, with cleaned texts.
+  readableSchema(schema, maxLength) as Form['requestedSchema'];
+
+/** Fills in the defaults of fields, which the SDK would also write into prototypes. */
+const withDefaults = (schema: unknown, answer: ElicitResult): ElicitResult => {
+  const properties = isRecord(schema) ? schema['properties'] : undefined;
+  if (answer.action !== 'accept' || !isRecord(properties)) return answer;
+  const defaults = Object.entries(properties).flatMap(([key, field]) =>
+    isRecord(field) && isFieldValue(field['default']) && key !== '__proto__'
+      ? [[key, field['default']] as const]
+      : [],
+  );
+  return { ...answer, content: { ...Object.fromEntries(defaults), ...answer.content } };
+};
+
+const isFieldValue = (value: unknown): value is string | number | boolean | string[] =>
+  /^(string|number|boolean)$/.test(typeof value) ||
+  (Array.isArray(value) && value.every((it) => typeof it === 'string'));
+
+const sampled$ = (
+  { onSample }: Server,
+  params: Parameters<Sampler>[0],
+  signal: AbortSignal,
+): Observable<ObservedValueOf<ReturnType<Sampler>>> =>
+  defer(() =>
+    onSample === undefined ? throwError(() => refused()) : from(onSample(params, signal)),
+  ).pipe(
+    take(1),
+    throwIfEmpty(() => new Refusal('The client has no answer.')),
+  );
+
+const listed$ = (server: Server): Observable<{ roots: FileRoot[] }> =>
+  rootsOf$(server).pipe(
+    take(1),
+    map((roots) => ({ roots: [...roots] })),
+    throwIfEmpty(() => new Refusal('The client has no answer.')),
+  );
+
+const cannotBeShown = (): Error => new Refusal('It cannot be shown.');
+const refused = (): Error => new Refusal('The client does not answer this.');
 
 /** Whether the user has opened a page of the server. Errors if it cannot be shown. */
 export const opened$ = (
@@ -135,44 +241,57 @@ export const opened$ = (
     if (onElicitUrl === undefined || url === undefined) throw cannotBeShown();
     const text = typeof message === 'string' ? message : '';
     return from(onElicitUrl({ message: cleaned(text, limits.description), url }, signal));
-  }).pipe(take(1));
+  }).pipe(take(1), defaultIfEmpty(false));
 
-/** The address of a web page, as a browser spells it; one with a password could disguise its host. Throws if it is not valid. */
+/** The address of a web page, as a browser spells it; one with a password could disguise its host. */
 const pageOf = (address: string): string | undefined => {
+  if (!URL.canParse(address)) return undefined;
   const { href, protocol, username, password } = new URL(address);
   return /^https?:$/.test(protocol) && username + password === '' ? href : undefined;
 };
 
-/** The answers to questions that a server asks within a task, by their keys: those without a callback are errors. */
-export const answersTo$ = (
+/** The answer to a question that a server asks within a task. The signal aborts when it is unsubscribed from. */
+export const answerTo$ = (server: Server, question: unknown): Observable<unknown> =>
+  defer(() => {
+    const { method, params } = isRecord(question) ? question : {};
+    const fields = isRecord(params) ? params : {};
+    const abort = new AbortController();
+    return ofMethod$(server, method, fields, abort.signal).pipe(
+      withoutReason(server),
+      catchError((cause: unknown) =>
+        throwError(
+          () =>
+            new MillraceError(
+              'server',
+              `A task of the MCP server '${server.name}' asks for '${cleaned(String(method), 100)}'. ${messageOf(cause)}`,
+            ),
+        ),
+      ),
+      finalize(() => abort.abort()),
+    );
+  });
+
+const ofMethod$ = (
   server: Server,
-  question: unknown,
+  method: unknown,
+  fields: Readonly<Record<string, unknown>>,
   signal: AbortSignal,
 ): Observable<unknown> => {
-  const { method, params } = isRecord(question) ? question : {};
-  const fields = isRecord(params) ? params : {};
-  const refused$ = throwError(
-    () => new MillraceError('server', `It asks for '${String(method)}'.`),
-  );
   /* eslint-disable @typescript-eslint/consistent-type-assertions -- The callbacks get what the server sent, as elsewhere. */
   switch (method) {
     case 'elicitation/create':
-      return elicited$(server, fields as unknown as Elicitation, signal).pipe(
-        catchError(() => of({ action: 'decline' })),
+      return elicited$(server, { message: '', ...fields } as unknown as Elicitation, signal).pipe(
+        catchError((cause: unknown) => {
+          if (cause instanceof Refusal) return of({ action: 'decline' });
+          throw cause;
+        }),
       );
     case 'sampling/createMessage':
-      return server.onSample === undefined
-        ? refused$
-        : from(server.onSample(fields as never, signal)).pipe(take(1));
+      return sampled$(server, fields as never, signal);
     case 'roots/list':
-      return server.roots === undefined
-        ? refused$
-        : rootsOf$(server).pipe(
-            take(1),
-            map((roots) => ({ roots })),
-          );
+      return server.roots === undefined ? throwError(() => refused()) : listed$(server);
     default:
-      return refused$;
+      return throwError(() => refused());
   }
   /* eslint-enable @typescript-eslint/consistent-type-assertions */
 };

@@ -5,6 +5,7 @@ import {
   type Transport,
 } from '@modelcontextprotocol/client';
 import {
+  asyncScheduler,
   BehaviorSubject,
   catchError,
   defer,
@@ -32,7 +33,7 @@ import { type Announced, announcements, clientOf, rootsOf$ } from './client.js';
 import { failureOf, isConnectionLost, SessionLost, sessionLostBy } from './failure.js';
 import { overHttp, tooLong } from './http.js';
 import { createMessageReader, type MessageReader } from './message-reader.js';
-import type { Server } from './server-options.js';
+import { backOff, type Server } from './server-options.js';
 import { overStdio } from './stdio.js';
 
 /** Asks a server for something, with the options that the SDK needs. */
@@ -58,7 +59,7 @@ export interface RequestOptions {
 
 /** The longest delay of a timer: the time-outs are those of Millrace. */
 const never = 2 ** 31 - 1;
-/** Messages that are no JSON-RPC, per connection: more of them end it. */
+/** Messages that are no JSON-RPC, in a row: more of them end the connection. */
 const mostInvalid = 100;
 const goodbyeMs = 1_000;
 
@@ -73,9 +74,9 @@ export const connect$ = (server: Server): Observable<Connection> =>
     const open$ = new BehaviorSubject(0);
     const reader = createMessageReader();
     const client = clientOf(server, announced);
-    let sessionLost = false;
+    let isPartial = false;
     const end = (error: MillraceError): void => {
-      sessionLost ||= error instanceof SessionLost;
+      isPartial ||= error instanceof SessionLost;
       subscriber.error(error);
     };
     const lost = (why: string): void =>
@@ -85,17 +86,18 @@ export const connect$ = (server: Server): Observable<Connection> =>
       stdio === undefined
         ? overHttp(server, http, reader, end)
         : overStdio(stdio, limits.message, reader, tooMuch);
-    let invalid = 0;
-    transport.onerror = () => {
-      invalid += 1;
-      if (invalid > mostInvalid) lost('sent too many messages that are not valid');
-    };
+    const validity = checkedErrors(() => lost('sent too many messages that are not valid'));
+    transport.onerror = validity.failed;
     const request$: Connection['request$'] = (doing, ask) =>
       requested$(client, ask, open$).pipe(
+        tap(validity.answered),
         catchError((cause: unknown) => {
           const gone = sessionLostBy(server, doing, cause, transport.sessionId !== undefined);
           if (gone !== undefined) end(gone);
-          else if (isConnectionLost(cause)) lost('closed the connection');
+          else if (isConnectionLost(cause, http !== undefined)) {
+            isPartial ||= http !== undefined;
+            lost('closed the connection');
+          }
           throw gone ?? failureOf(server, doing, cause);
         }),
       );
@@ -114,11 +116,27 @@ export const connect$ = (server: Server): Observable<Connection> =>
       client.onclose = noop;
       roots.unsubscribe();
       abort.abort();
-      // Other requests of a lost session learn the same, or may still be answered.
-      const idle$ = open$.pipe(filter((open) => open === 0 || !sessionLost));
-      void firstValueFrom(idle$).then(() => closed(client, transport, sessionLost));
+      // Other requests learn the same, or may still be answered.
+      const idle$ = open$.pipe(filter((open) => open === 0 || !isPartial));
+      void firstValueFrom(idle$).then(() => closed(client, transport, isPartial));
     };
   });
+
+/** Counts messages that are not valid, in a row. Other errors of a transport are failures of single requests and streams. */
+const checkedErrors = (
+  exceeded: () => void,
+): { readonly failed: (error: unknown) => void; readonly answered: () => void } => {
+  let invalid = 0;
+  return {
+    failed: (error) => {
+      invalid += error instanceof Error && /^\$?(ZodError|SyntaxError)$/.test(error.name) ? 1 : 0;
+      if (invalid > mostInvalid) exceeded();
+    },
+    answered: () => {
+      invalid = 0;
+    },
+  };
+};
 
 const requested$ = <T>(
   client: Client,
@@ -195,9 +213,13 @@ const mostLost = 2;
 export const createLink = (server: Server): Link => {
   const current$ = new BehaviorSubject<Connection | MillraceError | undefined>(undefined);
   let losses = 0;
+  let since = 0;
   const renewed$ = (error: unknown): Observable<0> => {
+    // A session that has lived is no failure of the one before.
+    if (asyncScheduler.now() - since > backOff(server, 1)) losses = 0;
     losses += error instanceof SessionLost ? 1 : 0;
     if (error instanceof SessionLost && losses < mostLost) return of(0);
+    losses = 0;
     current$.next(failureOf(server, 'to connect', error));
     return throwError(() => (error instanceof Error ? error : new Error(String(error))));
   };
@@ -215,7 +237,10 @@ export const createLink = (server: Server): Link => {
   return {
     current$,
     connections$: connect$(server).pipe(
-      tap((connection) => current$.next(connection)),
+      tap((connection) => {
+        since = asyncScheduler.now();
+        current$.next(connection);
+      }),
       retry({ delay: renewed$ }),
       finalize(() => {
         if (!(current$.value instanceof MillraceError)) current$.next(undefined);

@@ -227,7 +227,8 @@ const base64In = (data: string): string | undefined => {
     .replace(/\s/g, '')
     .replace(/-/g, '+')
     .replace(/_/g, '/')
-    .replace(/=+$/, '');
+    // An expression for the end of a string is quadratic in what it repeats.
+    .replace(/=[^]*$/, (end) => (/^=*$/.test(end) ? '' : end));
   if (bare === '' || bare.length % 4 === 1 || !/^[A-Za-z0-9+/]*$/.test(bare)) return undefined;
   return bare.padEnd(Math.ceil(bare.length / 4) * 4, '=');
 };

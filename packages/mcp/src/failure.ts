@@ -15,15 +15,29 @@ import { cleaned } from './text.js';
 /** The failure of a server as a typed error, without values of its headers and variables. */
 export const failureOf = (server: Server, doing: string, cause: unknown): MillraceError => {
   if (isMillraceError(cause)) return cause;
-  const { code, why } = explained(cause);
-  const text = withoutSecrets(server, cleaned(why, 500));
-  return new MillraceError(code, `The MCP server '${server.name}' failed ${doing}: ${text}`);
+  const { code, why, status } = explained(cause);
+  return new MillraceError(
+    code,
+    `The MCP server '${server.name}' failed ${doing}: ${shownTo(server, why)}`,
+    status === undefined ? {} : { status },
+  );
 };
 
-/** Whether a failed request means that the connection is of no more use. */
-export const isConnectionLost = (cause: unknown): boolean =>
+/** A server's text on a failure, without the secrets of the options. */
+export const shownTo = (server: Server, text: string): string =>
+  // Before it is cut: a part of a secret is not found.
+  cleaned(withoutSecrets(server, cleaned(text, mostRead)), 500);
+
+const mostRead = 20_000;
+
+/**
+ * Whether a failed request means that the connection is of no more use. Over HTTP, each request has a connection of its own:
+ * one that breaks costs that request, unless nothing listens there any more.
+ */
+export const isConnectionLost = (cause: unknown, isHttp: boolean): boolean =>
   !(cause instanceof SdkHttpError) &&
-  (isTypeError(cause) || codeOf(cause) === SdkErrorCode.ConnectionClosed);
+  (codeOf(cause) === SdkErrorCode.ConnectionClosed ||
+    (isHttp ? errnoOf(cause) === 'ECONNREFUSED' : isTypeError(cause)));
 
 /** The server does not know the session any more. */
 export class SessionLost extends MillraceError {
@@ -38,7 +52,8 @@ export class SessionLost extends MillraceError {
 
 /**
  * Returns whether a failed request means that the session is lost. Servers answer with 404, as the specification asks, with
- * 400 and words about the session, or with a plain 400, which may have another reason: then nothing is repeated.
+ * 410, with another status and words about the session, or with a plain 400, which may have another reason: then nothing is
+ * repeated.
  */
 export const sessionLostBy = (
   server: Server,
@@ -49,17 +64,33 @@ export const sessionLostBy = (
   const lost = (isUntouched: boolean): SessionLost =>
     new SessionLost(failureOf(server, doing, cause).message, isUntouched);
   if (cause instanceof ProtocolError) {
-    return cause.code === -32_001 && /\bsession\b/i.test(cause.message) && hasSession
+    return hasSession && sessionCodes.includes(cause.code) && namesLostSession(cause.message)
       ? lost(false)
       : undefined;
   }
   if (!(cause instanceof SdkHttpError)) return undefined;
+  const { status } = cause;
   const answer = answerIn(cause);
-  if (cause.status === 404) return answer?.code === -32_601 ? undefined : lost(true);
-  if (cause.status !== 400) return undefined;
-  if (/session/i.test(textIn(cause))) return lost(true);
-  return hasSession && answer?.isMatched !== true ? lost(false) : undefined;
+  if (status === 404) return answer?.code === -32_601 ? undefined : lost(true);
+  if (status === 400 && /session/i.test(textIn(cause))) return lost(true);
+  if (!hasSession) return undefined;
+  if (status === 400 && answer?.isMatched !== true) return lost(namesLostSession(textIn(cause)));
+  if (status === 410) return lost(true);
+  // A server may have run something before it failed.
+  return status >= 400 && namesLostSession(textIn(cause)) ? lost(status < 500) : undefined;
 };
+
+/** Codes that servers use for this. The others are about a request. */
+const sessionCodes: readonly number[] = [-32_600, -32_002, -32_001, -32_000];
+
+const gone =
+  'not found|unknown|invalid|not valid|expired|terminated|closed|ended|gone|missing|does not exist|not exist|no longer';
+const lostSession = new RegExp(
+  `\\bsession\\b[^.]{0,80}\\b(${gone})\\b|\\b(no|${gone})\\b[^.]{0,40}\\bsession\\b|\\bnot (yet )?initiali[sz]ed\\b|\\bexpect(ed|s|ing)? initiali[sz]e`,
+  'i',
+);
+
+const namesLostSession = (text: string): boolean => lostSession.test(text.slice(0, 2_000));
 
 const textIn = ({ data: { text } }: SdkHttpError): string =>
   typeof text === 'string' ? text.slice(0, 10_000) : '';
@@ -80,6 +111,8 @@ const answerIn = (
 interface Explained {
   readonly code: MillraceError['code'];
   readonly why: string;
+  /** The HTTP status. */
+  readonly status?: number;
 }
 
 const explained = (cause: unknown): Explained => {
@@ -90,15 +123,16 @@ const explained = (cause: unknown): Explained => {
     return { code: 'auth', why: cause.message };
   }
   if (cause instanceof SdkHttpError) {
-    const { code, why } = ofStatus(cause.status);
+    const { status } = cause;
+    const { code, why } = ofStatus(status);
     const message = answerIn(cause)?.message;
-    return { code, why: typeof message === 'string' ? `${why} ${message}` : why };
+    return { code, why: typeof message === 'string' ? `${why} ${message}` : why, status };
   }
   if (cause instanceof ProtocolError) return { code: 'server', why: cause.message };
   if (cause instanceof SdkError) {
     return cause.cause === undefined ? ofSdk(cause) : explained(cause.cause);
   }
-  const errno = codeOf(cause) ?? codeOf(isRecord(cause) ? cause['cause'] : undefined);
+  const errno = errnoOf(cause);
   if (errno === 'ENOENT' || errno === 'EACCES') {
     return {
       code: 'config',
@@ -108,20 +142,28 @@ const explained = (cause: unknown): Explained => {
   if (errno !== undefined || isTypeError(cause)) {
     return { code: 'connection', why: `it cannot be reached (${errno ?? 'no connection'}).` };
   }
+  const message = isRecord(cause) ? cause['message'] : undefined;
   return {
     code: 'invalidResponse',
-    why:
-      isRecord(cause) && typeof cause['message'] === 'string'
-        ? cause['message']
-        : 'its response is not valid.',
+    why: withoutIssues(typeof message === 'string' ? message : ''),
   };
 };
+
+/** Without the issues of a schema, which are a page of JSON. */
+const withoutIssues = (message: string): string =>
+  message.replace(/:?\s*\[\n[^]*$/, '.').replace(/^\.?$/, 'its response is not valid.');
 
 const ofStatus = (status: number): Explained => {
   if (status === 401 || status === 403) {
     return { code: 'auth', why: `HTTP ${status}. Check 'headers' or 'authProvider'.` };
   }
   if (status === 429) return { code: 'rateLimited', why: 'HTTP 429.' };
+  if (status >= 300 && status < 400) {
+    return {
+      code: 'invalidRequest',
+      why: `HTTP ${status}, a redirect that is not followed. Set 'url' to its destination.`,
+    };
+  }
   if (status >= 500 || status === 404) return { code: 'server', why: `HTTP ${status}.` };
   return { code: 'invalidRequest', why: `HTTP ${status}.` };
 };
@@ -135,7 +177,7 @@ const ofSdk = ({ code, message }: SdkError): Explained => {
     case SdkErrorCode.SendFailed:
       return { code: 'connection', why: 'it closed the connection.' };
     default:
-      return { code: 'invalidResponse', why: message };
+      return { code: 'invalidResponse', why: withoutIssues(message) };
   }
 };
 
@@ -143,10 +185,52 @@ const ofSdk = ({ code, message }: SdkError): Explained => {
 const codeOf = (cause: unknown): string | undefined =>
   isRecord(cause) && typeof cause['code'] === 'string' ? cause['code'] : undefined;
 
+const errnoOf = (cause: unknown): string | undefined =>
+  codeOf(cause) ?? codeOf(isRecord(cause) ? cause['cause'] : undefined);
+
 const isTypeError = (cause: unknown): boolean => isRecord(cause) && cause['name'] === 'TypeError';
 
-const withoutSecrets = ({ stdio, http }: Server, text: string): string =>
-  [...Object.values(stdio?.env ?? {}), ...Object.values(http?.headers ?? {})]
-    .flatMap((value) => [value, value.replace(/^\w+ /, '')])
-    .filter((secret) => secret.length >= 4)
-    .reduce((clean, secret) => clean.replaceAll(secret, '[removed]'), text);
+// ---------------------------------------------------------------- secrets
+
+const withoutSecrets = (server: Server, text: string): string =>
+  secretsOf(server).reduce((clean, secret) => clean.replaceAll(secret, '[removed]'), text);
+
+/** The longest first: one may be a part of another. */
+const secretsOf = ({ stdio, http }: Server): readonly string[] =>
+  [
+    ...[...Object.values(stdio?.env ?? {}), ...Object.values(http?.headers ?? {})]
+      .flatMap((value) => [value, value.replace(/^\w+ /, '')])
+      .filter((value) => value.length >= 4),
+    ...secretArguments(stdio?.args ?? []),
+    ...(http === undefined ? [] : secretParts(String(http.url))),
+  ].toSorted((a, b) => b.length - a.length);
+
+const secretName = /key|token|secret|passw|auth|credential/i;
+
+/** Values after an argument such as `--api-key`, or after its `=`, and passwords in URLs. */
+const secretArguments = (args: readonly string[]): readonly string[] =>
+  args
+    .flatMap((arg, index) => {
+      const [name = '', ...rest] = arg.split('=');
+      const before = args[index - 1] ?? '';
+      return [
+        ...(secretName.test(name) && rest.length > 0 ? [rest.join('=')] : []),
+        ...(before.startsWith('-') && !before.includes('=') && secretName.test(before)
+          ? [arg]
+          : []),
+        ...(URL.canParse(arg) ? secretParts(arg) : []),
+      ];
+    })
+    .filter((value) => value.length >= 4);
+
+/** Values of the query, the password and long parts of the path, as they are written and as they are meant. */
+const secretParts = (address: string): readonly string[] => {
+  const { searchParams, search, pathname, password } = new URL(address);
+  const written = search.slice(1).split(/[&=]/);
+  const parts = pathname.split('/').filter((part) => part.length >= longPart);
+  return [...searchParams.values(), ...written, password, ...parts].filter(
+    (value) => value.length >= shortValue,
+  );
+};
+
+const [shortValue, longPart] = [8, 20];

@@ -1,4 +1,5 @@
 // An MCP server over stdio that does what its first argument names. It ends with its input.
+import { closeSync } from 'node:fs';
 import process from 'node:process';
 import { setInterval, setTimeout } from 'node:timers';
 import { createInterface } from 'node:readline';
@@ -74,6 +75,27 @@ const kinds = {
       for (let line = 0; line < 1_000; line += 1) write('{"jsonrpc":"3.0"}');
     },
   },
+  // Half of a line before a message, as of a program that shows its progress.
+  prefixed: {
+    call: (id) =>
+      process.stdout.write(
+        `Loading … ${JSON.stringify({ jsonrpc: '2.0', id, result: says('ran') })}\n`,
+      ),
+  },
+  'bad prefix': {
+    call: (id) => {
+      write('{"jsonrpc"'.repeat(20_000));
+      send({ id, result: says('ran') });
+    },
+  },
+  'closes its input': {
+    list: () => {
+      closeSync(0);
+      return { tools: [plain('use')] };
+    },
+    before: () => setInterval(() => {}, 1_000),
+  },
+  'closes its output': { call: () => closeSync(1), before: () => setInterval(() => {}, 1_000) },
   'long line': { call: () => write('x'.repeat(300_000)) },
   'wrong ids': {
     call: (id) => {

@@ -3,11 +3,11 @@ import {
   type OAuthClientProvider,
   StreamableHTTPClientTransport,
 } from '@modelcontextprotocol/client';
-import { isRecord, parsedJson } from '@millrace/core/values';
-import { type EventSourceMessage, EventSourceParserStream } from 'eventsource-parser/stream';
+import { parsedJson } from '@millrace/core/values';
 import { noop, timer } from 'rxjs';
 import { SessionLost } from './failure.js';
 import type { MessageReader } from './message-reader.js';
+import { bounded, createResponseReader } from './responses.js';
 import type { HttpFetch, HttpServer, Server } from './server-options.js';
 
 /** How a connection ends that the server has made useless. */
@@ -35,9 +35,10 @@ export const overHttp = (
     fail(refusal);
     throw refusal;
   };
-  const own = new Headers(http.headers);
+  const given = new Headers(http.headers);
   const { fetch: send = fetch, authProvider } = http;
   const listening = new Set<string | null>();
+  const responses = createResponseReader(reader);
   return new StreamableHTTPClientTransport(address, {
     ...(authProvider && {
       authProvider: isOAuth(authProvider)
@@ -46,34 +47,47 @@ export const overHttp = (
     }),
     fetch: async (target, init = {}) => {
       const url = check(target);
-      const headers = url.origin === address.origin ? merged(own, init.headers) : init.headers;
+      const headers = url.origin === address.origin ? merged(given, init.headers) : init.headers;
       const response = await sent(send, url, { ...init, ...(headers && { headers }) });
       const short = bounded(response, server.limits.message, () => fail(tooLong(server)));
       if (url.href !== address.href) return short;
+      const all = new Headers(headers);
+      const session = all.get('mcp-session-id');
+      const lastEvent = all.get('last-event-id') ?? undefined;
       if (init.method === 'GET') {
-        watchStream(server, response, new Headers(headers).get('mcp-session-id'), listening, fail);
+        if (responses.isAwaited(lastEvent)) listening.add(session);
+        watchStream(server, response, session, listening, fail);
       }
-      return readable(
-        short,
-        init.method === 'POST' ? parsedJson(typeof init.body === 'string' ? init.body : '') : {},
-        reader,
-      );
+      return responses.read(short, {
+        request:
+          init.method === 'POST' ? parsedJson(typeof init.body === 'string' ? init.body : '') : {},
+        lastEvent: init.method === 'GET' ? lastEvent : undefined,
+        hasStream: listening.has(session),
+      });
     },
-    // The stream of a server that ends it again and again is opened as slowly as a connection is made.
-    reconnectionOptions: {
-      initialReconnectionDelay: server.reconnect.backoffMs,
-      maxReconnectionDelay: server.reconnect.maxBackoffMs,
-      reconnectionDelayGrowFactor: 2,
-      maxRetries: mostStreams,
-    },
-    reconnectionScheduler: (reconnect, ms) => {
-      const waiting = timer(Math.max(ms, leastRetryMs)).subscribe({ next: reconnect, error: noop });
-      return () => waiting.unsubscribe();
-    },
+    ...reconnection(server),
   });
 };
 
 type Transport = StreamableHTTPClientTransport;
+
+/** The stream of a server that ends it again and again is opened as slowly as a connection is made. */
+const reconnection = ({
+  reconnect: { backoffMs, maxBackoffMs },
+}: Server): Pick<TransportOptions, 'reconnectionOptions' | 'reconnectionScheduler'> => ({
+  reconnectionOptions: {
+    initialReconnectionDelay: backoffMs,
+    maxReconnectionDelay: maxBackoffMs,
+    reconnectionDelayGrowFactor: 2,
+    maxRetries: mostStreams,
+  },
+  reconnectionScheduler: (reconnect, ms) => {
+    const waiting = timer(Math.max(ms, leastRetryMs)).subscribe({ next: reconnect, error: noop });
+    return () => waiting.unsubscribe();
+  },
+});
+
+type TransportOptions = NonNullable<ConstructorParameters<typeof StreamableHTTPClientTransport>[1]>;
 
 /** Attempts in a row to open a stream again. */
 const mostStreams = 10;
@@ -189,96 +203,6 @@ const sent = async (send: HttpFetch, url: URL, init: RequestInit): Promise<Respo
   });
 };
 
-/** Passes the messages of a response to the reader before the SDK reads them. */
-const readable = (response: Response, request: unknown, reader: MessageReader): Response => {
-  reader.sent(request);
-  const { status, statusText, headers, body } = response;
-  if (body === null || !response.ok) return response;
-  const type = headers.get('content-type') ?? '';
-  const of = (content: ReadableStream<Uint8Array>): Response =>
-    new Response(content, { status, statusText, headers: withoutLength(headers) });
-  if (type.startsWith('text/event-stream')) return of(eventsRead(body, reader));
-  if (!type.startsWith('application/json')) return response;
-  const id = isRecord(request) ? request['id'] : undefined;
-  const read = (message: unknown): unknown => {
-    // An error whose request the server could not read has no id, and the SDK would wait for ever.
-    const isLoose =
-      isRecord(message) && (message['id'] ?? undefined) === undefined && !('method' in message);
-    return reader.received(isLoose && id !== undefined ? { ...message, id } : message);
-  };
-  return of(jsonRead(body, read));
-};
-
-const withoutLength = (headers: Headers): Headers => {
-  const own = new Headers(headers);
-  own.delete('content-length');
-  return own;
-};
-
-const jsonRead = (
-  body: ReadableStream<Uint8Array>,
-  read: (message: unknown) => unknown,
-): ReadableStream<Uint8Array> => {
-  const parts: string[] = [];
-  return body
-    .pipeThrough(new TextDecoderStream())
-    .pipeThrough(
-      new TransformStream<string, string>({
-        transform: (part) => void parts.push(part),
-        flush: (controller) => {
-          const text = parts.join('');
-          controller.enqueue(rewritten(text, read) ?? '[]');
-        },
-      }),
-    )
-    .pipeThrough(new TextEncoderStream());
-};
-
-/** Other text than JSON, and JSON that is too deep, is left to the SDK. */
-const rewritten = (text: string, read: (message: unknown) => unknown): string | undefined => {
-  try {
-    const message: unknown = JSON.parse(text);
-    const all = Array.isArray(message) ? message.map(read) : read(message);
-    const known = Array.isArray(all) ? all.filter((it) => it !== undefined) : all;
-    return known === undefined ? undefined : JSON.stringify(known);
-  } catch {
-    return text;
-  }
-};
-
-/** The events of a stream, as they came, with messages as they were read. */
-const eventsRead = (
-  body: ReadableStream<Uint8Array>,
-  reader: MessageReader,
-): ReadableStream<Uint8Array> => {
-  const received = (message: unknown): unknown => reader.received(message);
-  let retryMs: number | undefined;
-  const onRetry = (ms: number): void => void (retryMs = ms);
-  return body
-    .pipeThrough(new TextDecoderStream())
-    .pipeThrough(new EventSourceParserStream({ onRetry }))
-    .pipeThrough(
-      new TransformStream<EventSourceMessage, string>({
-        transform: ({ id, event, data }, controller) => {
-          const isMessage = data !== '' && (event === undefined || event === 'message');
-          const text = isMessage ? rewritten(data, received) : data;
-          const lines = [
-            ...(retryMs === undefined ? [] : [`retry: ${retryMs}`]),
-            ...(id === undefined ? [] : [`id: ${id}`]),
-            ...(event === undefined ? [] : [`event: ${event}`]),
-            ...(text ?? '').split('\n').map((line) => `data: ${line}`),
-          ];
-          retryMs = undefined;
-          controller.enqueue(`${lines.join('\n')}\n\n`);
-        },
-        flush: (controller) => {
-          if (retryMs !== undefined) controller.enqueue(`retry: ${retryMs}\n\n`);
-        },
-      }),
-    )
-    .pipeThrough(new TextEncoderStream());
-};
-
 const isBodiless = (status: number): boolean => [204, 205, 304].includes(status);
 
 /** The SDK's headers override those of the options. */
@@ -286,25 +210,4 @@ const merged = (own: Headers, given: RequestInit['headers']): Headers => {
   const all = new Headers(own);
   new Headers(given).forEach((value, name) => all.set(name, value));
   return all;
-};
-
-/** Ends a body when one message of it is too long. Messages of an event stream end with a line, others with the body. */
-const bounded = (response: Response, maxBytes: number, exceeded: () => void): Response => {
-  if (response.body === null) return response;
-  const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') === true;
-  let bytes = 0;
-  const counted = new TransformStream<Uint8Array, Uint8Array>({
-    transform(chunk, controller) {
-      const end = isStream ? chunk.lastIndexOf(0x0a) : -1;
-      bytes = end < 0 ? bytes + chunk.length : chunk.length - end - 1;
-      if (bytes <= maxBytes) {
-        controller.enqueue(chunk);
-        return;
-      }
-      exceeded();
-      controller.error(new TypeError('The message is too long.'));
-    },
-  });
-  const { status, statusText, headers } = response;
-  return new Response(response.body.pipeThrough(counted), { status, statusText, headers });
 };

@@ -35,8 +35,10 @@ export const createMessageReader = (): MessageReader => {
   };
   return {
     sent: (message) => {
-      if (isRecord(message) && typeof message['method'] === 'string' && 'id' in message) {
-        methods.set(String(message['id']), message['method']);
+      if (!isRecord(message) || typeof message['method'] !== 'string') return;
+      if ('id' in message) methods.set(String(message['id']), message['method']);
+      else if (message['method'] === 'notifications/cancelled' && isRecord(message['params'])) {
+        methods.delete(String(message['params']['requestId']));
       }
     },
     received: (message) => {
@@ -100,11 +102,14 @@ const response = (
   method: string | undefined,
   leaveOut: (reason: string) => void,
 ): Fields => {
-  const { error, result, ...rest } = message;
+  const { error, result, ...others } = message;
+  const rest = method === undefined ? others : { jsonrpc: '2.0', ...others };
   if (error !== undefined && error !== null) return { ...rest, error: errorIn(error) };
-  if (!('result' in message)) return message;
-  return { ...rest, result: resultIn(result, method, leaveOut) };
+  if ('result' in message) return { ...rest, result: resultIn(result, method, leaveOut) };
+  return method === undefined ? message : { ...rest, error: errorIn(nothing) };
 };
+
+const nothing = { message: 'its response has neither a result nor an error.' };
 
 const errorIn = (error: unknown): Fields => {
   const fields = isRecord(error) ? error : { message: error };

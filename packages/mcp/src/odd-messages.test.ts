@@ -99,6 +99,7 @@ describe('T20: a result that is not as the protocol has it', () => {
     ['that is a JPEG', '/9j/4AAQSkZJRg==', 'image/png', ['image/jpeg']],
     ['of unknown bytes', 'AAAA', 'application/x-thing', ['application/x-thing']],
     ['of no bytes', '', 'image/png', ['text']],
+    ['of padding only', '====', 'image/png', ['text']],
     ['that is no base64', '<svg/>', 'image/png', ['text']],
     ['that is cut off', 'AAAAA', 'image/png', ['text']],
   ])('a picture %s is what its bytes say, or a note', (_what, data, mimeType, types) => {
@@ -116,6 +117,16 @@ describe('T20: a result that is not as the protocol has it', () => {
     expect(shown({ content: [{ type: 'dump', deep }, said] })).toContain('Payment done.');
     expect(shown({ structuredContent: deep })).toContain('too deep');
   });
+
+  it.each(['=', ' ', '\n', '-', '_', 'A=', 'data:', 'data:;base64,'])(
+    'X13: base64 with %j a million times cannot block the process',
+    (part) => {
+      const start = performance.now();
+      const data = `a${part.repeat(1_000_000 / part.length)}<`;
+      expect(typesOf(outputOf({ content: [{ type: 'image', data }] }, 1_000))).toEqual(['text']);
+      expect(performance.now() - start).toBeLessThan(2_000);
+    },
+  );
 
   it('has an output for every JSON', () => {
     fc.assert(

@@ -100,11 +100,20 @@ const refusals: readonly (readonly [how: string, refuse: Refusal, isCertain: boo
   ],
   ['a plain 400', (response) => send(response, 400), false],
   ['400 in other words', (response) => send(response, 400, rpc(-32000, 'Bad Request')), false],
-  [
-    'an error of the protocol',
-    (response, { id }) => send(response, 200, rpc(-32001, 'Session not found', id)),
-    false,
-  ],
+  ['410', (response) => send(response, 410), true],
+  ...[401, 403, 409, 422].flatMap((status): [string, Refusal, boolean][] =>
+    ['Unauthorized: Session not found', 'Unexpected message, expect initialize request'].map(
+      (words) => [`${status} with "${words}"`, (response) => send(response, status, words), true],
+    ),
+  ),
+  ['500 with words on the session', (response) => send(response, 500, 'Session expired'), false],
+  ...[-32_001, -32_000, -32_600, -32_002].flatMap((code): [string, Refusal, boolean][] =>
+    ['Session not found', 'The session has expired.', 'Server not initialized'].map((words) => [
+      `an error of the protocol ${code} "${words}"`,
+      (response, { id }) => send(response, 200, rpc(code, words, id)),
+      false,
+    ]),
+  ),
 ];
 
 describe('T20: a session that the server has lost', () => {
@@ -190,6 +199,30 @@ describe('T20: a session that the server has lost', () => {
     expect(seen.runs).toBe(1);
   });
 
+  it('X6: that lived longer than the wait for a connection does not count for the next one', async () => {
+    const { url, known, seen } = await forgetful((response) => send(response, 404));
+    const servers = held(url, { reconnect: { backoffMs: 1, maxBackoffMs: 1 } });
+    await use(servers);
+    for (let restarts = 1; restarts < 6; restarts += 1) {
+      known.clear();
+      expect(await use(servers)).toBe('use ran');
+      expect([seen.sessions, seen.runs]).toEqual([restarts + 1, restarts + 1]);
+    }
+  });
+
+  it.each([-32_602, -32_603])(
+    'is not what an error %d of a request means, whatever it says',
+    async (code) => {
+      const { url, seen } = await forgetful((response, { id }) =>
+        send(response, 200, rpc(code, 'The session of the user is not found', id)),
+      );
+      const servers = held(url);
+      await use(servers);
+      await use(servers);
+      expect(seen.sessions).toBe(1);
+    },
+  );
+
   it('of a server that answers 404 to everything is a failure, without a storm', async () => {
     let requests = 0;
     const none = (_message: Message, _request: unknown, response: ServerResponse): void => {
@@ -208,7 +241,10 @@ describe('T20: a session that the server has lost', () => {
     [500, /HTTP 500/],
     [503, /HTTP 503/],
     [403, /HTTP 403/],
+    [405, /HTTP 405/],
+    [409, /HTTP 409/],
     [429, /HTTP 429/],
+    [502, /HTTP 502/],
   ])('is not what %d means: the tool call fails once, the session stays', async (status, text) => {
     let calls = 0;
     const url = await web({

@@ -10,16 +10,19 @@ import {
 import { getDefaultEnvironment } from '@modelcontextprotocol/client/stdio';
 import spawn from 'cross-spawn';
 import {
+  concatMap,
   defer,
   delay,
   EMPTY,
   firstValueFrom,
   fromEvent,
   merge,
+  noop,
   type Observable,
   of,
   switchMap,
   take,
+  tap,
   timeout,
 } from 'rxjs';
 import { endGroup$, endWithProcess, signalGroup } from './process-group.js';
@@ -43,19 +46,7 @@ export const overStdio = (
 ): Transport => {
   let child: ChildProcess | undefined;
   const fail = (error: Error): void => transport.onerror?.(error);
-  const read = (line: string): void => {
-    try {
-      const parsed: unknown = JSON.parse(line);
-      for (const message of Array.isArray(parsed) ? parsed : [parsed]) {
-        const readable = reader.received(message);
-        if (readable !== undefined) transport.onmessage?.(parseJSONRPCMessage(readable));
-      }
-    } catch (cause) {
-      // Other lines than JSON are the log of a program that mistakes its output for one.
-      if (!(cause instanceof SyntaxError))
-        fail(cause instanceof Error ? cause : new Error(String(cause)));
-    }
-  };
+  const read = (line: string): void => deliver(line, reader, transport, fail);
   const start = async (): Promise<void> => {
     const started = spawn(command, [...args], {
       env: { ...getDefaultEnvironment(), ...env },
@@ -66,14 +57,16 @@ export const overStdio = (
     });
     child = started;
     const release = endWithProcess(started);
-    started.stdin?.on('error', fail);
+    started.stdin?.on('error', noop);
     started.stdout?.on('error', fail);
     started.stdout?.on('data', linesOf(maxBytes, read, tooLong));
-    const ended = (): void => {
-      transport.onclose?.();
-      endGroup$(started, politeMs).subscribe({ error: fail, complete: release });
-    };
-    ended$(started).subscribe({ next: ended, error: fail });
+    ended$(started)
+      .pipe(
+        tap(() => transport.onclose?.()),
+        concatMap(() => closed(started)),
+        concatMap(() => endGroup$(started, politeMs)),
+      )
+      .subscribe({ error: fail, complete: release });
     await new Promise((resolve, reject) => {
       started.once('spawn', resolve);
       started.once('error', reject);
@@ -97,17 +90,37 @@ export const overStdio = (
   return transport;
 };
 
-/** Emits once when a child process and its output have ended. */
+const deliver = (
+  line: string,
+  reader: MessageReader,
+  transport: Transport,
+  fail: (error: Error) => void,
+): void => {
+  const parsed = messagesIn(line);
+  for (const message of Array.isArray(parsed) ? parsed : [parsed]) {
+    try {
+      const readable = reader.received(message);
+      if (readable !== undefined) transport.onmessage?.(parseJSONRPCMessage(readable));
+    } catch (cause) {
+      fail(cause instanceof Error ? cause : new Error(String(cause)));
+    }
+  }
+};
+
+/** Emits once when a child process and its output have ended, or when it can no longer be asked or answer. */
 const ended$ = (child: ChildProcess): Observable<unknown> =>
   merge(
     fromEvent(child, 'close'),
+    child.stdin === null ? EMPTY : fromEvent(child.stdin, 'error'),
+    child.stdout === null ? EMPTY : fromEvent(child.stdout, 'end').pipe(delay(lastOutputMs)),
     fromEvent(child, 'exit').pipe(delay(lastOutputMs)),
     fromEvent(child, 'error').pipe(switchMap(() => (child.pid === undefined ? of(0) : EMPTY))),
   ).pipe(take(1));
 
 /** Ends the input of a child process, then its group with SIGTERM, then with SIGKILL. */
 const closed = async (child: ChildProcess): Promise<void> => {
-  const hasEnded = (): boolean => child.exitCode !== null || child.signalCode !== null;
+  const hasEnded = (): boolean =>
+    child.pid === undefined || child.exitCode !== null || child.signalCode !== null;
   const end$ = defer(() => (hasEnded() ? of(0) : fromEvent(child, 'exit').pipe(take(1))));
   const within = (next$: Observable<unknown>): Observable<unknown> =>
     end$.pipe(timeout({ first: politeMs, with: () => next$ }));
@@ -122,6 +135,21 @@ const closed = async (child: ChildProcess): Promise<void> => {
     return within(killed$);
   });
   await firstValueFrom(within(stopped$));
+};
+
+/**
+ * The messages of a line, or an empty list: other lines are the log of a program that mistakes its output for one. Such a log
+ * may also precede a message in its line.
+ */
+const messagesIn = (line: string): unknown => {
+  for (const text of [line, line.slice(Math.max(0, line.indexOf('{"jsonrpc"')))]) {
+    try {
+      return JSON.parse(text);
+    } catch {
+      // Not JSON.
+    }
+  }
+  return [];
 };
 
 /** Splits output into lines, which may come in pieces. A longer one than `maxBytes` is the end. */
@@ -142,7 +170,7 @@ const linesOf = (
       bytes = 0;
       from = at + 1;
       if (line.length > maxBytes) tooLong();
-      else if (line.startsWith('{') || line.startsWith('[')) read(line);
+      else if (/^[{[]|\{"jsonrpc"/.test(line)) read(line);
     }
     parts.push(chunk.subarray(from));
     bytes += chunk.length - from;

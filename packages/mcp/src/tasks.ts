@@ -28,9 +28,10 @@ import {
   timeout,
   timer,
 } from 'rxjs';
-import { answersTo$ } from './client.js';
+import { answerTo$ } from './client.js';
 import type { Ask, Link } from './connection.js';
 import { outputOf } from './content.js';
+import { shownTo } from './failure.js';
 import { backOff, type Server } from './server-options.js';
 import { cleaned } from './text.js';
 
@@ -102,6 +103,8 @@ interface Awaiting {
   readonly tool: string;
   readonly scheduler: SchedulerLike;
   readonly report: (progress: { readonly progress: number; readonly message?: string }) => void;
+  /** Called when the task has ended. */
+  readonly over?: () => void;
 }
 
 /** The output of a task. Unsubscribing cancels the task, unless the call is suspended before. */
@@ -120,7 +123,7 @@ export const taskOutput$ = (
       if (!isOver) cancelTask$(link, task.id).subscribe({ error: noop });
     };
     const stored: StoredTask = { server: server.name, tool, taskId: task.id };
-    return awaited$(server, link, task, awaiting).pipe(
+    return awaited$(server, link, task, { ...awaiting, over }).pipe(
       suspendMs === undefined
         ? identity
         : timeout({
@@ -128,7 +131,7 @@ export const taskOutput$ = (
             scheduler,
             with: () => of(suspend({ mcpTask: stored }, { from: 'program' })),
           }),
-      tap({ next: over, error: over }),
+      tap(over),
       finalize(cancel),
     );
   });
@@ -187,7 +190,7 @@ const awaited$ = (
   server: Server,
   link: Link,
   task: Task,
-  { scheduler, report }: Awaiting,
+  { scheduler, report, over = noop }: Awaiting,
 ): Observable<ToolOutput> =>
   defer(() => {
     let latest = task;
@@ -200,7 +203,7 @@ const awaited$ = (
         count: mostFailures,
         resetOnSuccess: true,
         delay: (error: unknown, failures) =>
-          isMillraceError(error) && error.code === 'connection'
+          isPassing(error)
             ? timer(backOff(server, failures), scheduler)
             : throwError(() => (error instanceof Error ? error : new Error(String(error)))),
       }),
@@ -216,9 +219,17 @@ const awaited$ = (
       repeat(),
       takeWhile((now) => isWorking(now) && !asksInBand(now), true),
       takeLast(1),
+      tap((now) => {
+        if (!isWorking(now)) over();
+      }),
       switchMap((now) => ended$(server, link, now)),
     );
   });
+
+/** Whether a failure is one of the way to the server, or of its moment. */
+const isPassing = (error: unknown): boolean =>
+  isMillraceError(error) &&
+  (/^(connection|timeout|rateLimited)$/.test(error.code) || (error.status ?? 0) >= 500);
 
 /** The version of 2025 asks the user while the client waits for the result. */
 const asksInBand = ({ status, fields }: Task): boolean =>
@@ -236,9 +247,8 @@ const answeredIn$ = (
   const open = Object.entries(asked).filter(([key]) => !answered.has(key));
   if (open.length === 0) return of(task);
   open.forEach(([key]) => answered.add(key));
-  const { signal } = new AbortController();
   const answers = open.map(([key, question]) =>
-    answersTo$(server, question, signal).pipe(map((answer) => [key, answer] as const)),
+    answerTo$(server, question).pipe(map((answer) => [key, answer] as const)),
   );
   return forkJoin(answers).pipe(
     switchMap((all) =>
@@ -254,11 +264,11 @@ const answeredIn$ = (
 const ended$ = (server: Server, link: Link, task: Task): Observable<ToolOutput> => {
   const { id, status, message, fields } = task;
   const { result, error } = fields;
-  const why = message === undefined ? '' : `: ${message}`;
+  const why = message === undefined ? '' : `: ${shownTo(server, message)}`;
   if (status === 'cancelled') return of(failed(`The server has cancelled the task${why}.`));
   if (isRecord(result)) return of(outputOf(result, server.limits.result));
   if (isRecord(error))
-    return of(failed(`The task failed: ${cleaned(String(error['message']), 500)}`));
+    return of(failed(`The task failed: ${shownTo(server, String(error['message']))}`));
   return link
     .request$('to return the result of a task', (client, options) =>
       client.getProtocolEra() === 'modern'

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import { untrustedText } from '@millrace/core/values';
+import type { JsonSchema } from '@millrace/core';
+import { isRecord, untrustedText } from '@millrace/core/values';
 
 /** Text of a server for models and people, cleaned and with a maximum length. */
 export const cleaned = (text: string, maxLength: number): string => {
@@ -21,4 +22,18 @@ export const safeName = (prefix: string, name: string): string => {
   if (safe.length <= 64) return safe;
   const digest = createHash('sha256').update(name).digest('hex').slice(0, 8);
   return `${safe.slice(0, 55)}_${digest}`;
+};
+
+/** Cleans the descriptions in a schema. Data, such as in an `enum`, stays unchanged. */
+export const readableSchema = (schema: JsonSchema, maxLength: number): JsonSchema => {
+  const part = (value: unknown): unknown =>
+    isRecord(value) ? readableSchema(value, maxLength) : value;
+  const entries = Object.entries(schema).map(([key, value]): readonly [string, unknown] => {
+    if (/^(enum|const|default|examples)$/.test(key)) return [key, value];
+    if (/^(description|title|\$comment)$/.test(key) && typeof value === 'string') {
+      return [key, cleaned(value, maxLength)];
+    }
+    return [key, Array.isArray(value) ? value.map(part) : part(value)];
+  });
+  return Object.fromEntries(entries);
 };

@@ -3,6 +3,7 @@ import type { Tool as ListedTool } from '@modelcontextprotocol/client';
 import {
   asyncScheduler,
   type BehaviorSubject,
+  catchError,
   concat,
   concatMap,
   defer,
@@ -16,6 +17,7 @@ import {
   of,
   repeat,
   retry,
+  scan,
   scheduled,
   startWith,
   switchMap,
@@ -169,9 +171,21 @@ const toolsOf$ = (
   return compiled$(admission, wanted.slice(0, server.limits.tools)).pipe(
     switchMap(() =>
       accepted$(server, admission.changesIn(wanted)).pipe(
-        tap((change) => admission.accept(change.after)),
-        startWith(undefined),
-        map(() => toolListOf(server, link, admission, { tools: wanted, leftOut }, offered)),
+        scan((reasons: readonly string[], decided) => {
+          if (typeof decided === 'string') return [...reasons, decided];
+          admission.accept(decided.after);
+          return reasons;
+        }, []),
+        startWith<readonly string[]>([]),
+        map((reasons) =>
+          toolListOf(
+            server,
+            link,
+            admission,
+            { tools: wanted, leftOut: [...leftOut, ...reasons] },
+            offered,
+          ),
+        ),
       ),
     ),
   );
@@ -195,10 +209,11 @@ const compiled$ = (
     toArray(),
   );
 
+/** The changes that are accepted, and why a decider failed: that costs its tool only. */
 const accepted$ = (
   { onChanged }: Server,
   changes: readonly ToolChange[],
-): Observable<ToolChange> =>
+): Observable<ToolChange | string> =>
   onChanged === undefined
     ? EMPTY
     : from(changes).pipe(
@@ -210,6 +225,10 @@ const accepted$ = (
             take(1),
             filter((verdict) => verdict),
             map(() => change),
+            catchError((cause: unknown) => {
+              const why = cause instanceof Error ? cause.message : String(cause);
+              return of(`'onChanged' failed for '${safeName('', change.tool)}': ${why}`);
+            }),
           ),
         ),
       );

@@ -1,5 +1,4 @@
 import {
-  type JsonSchema,
   MillraceError,
   type Tool,
   tool,
@@ -8,7 +7,6 @@ import {
   toolOutput,
 } from '@millrace/core';
 import { jsonSchema } from '@millrace/core/schema';
-import { isRecord } from '@millrace/core/values';
 import type { Client, Progress, Tool as ListedTool } from '@modelcontextprotocol/client';
 import {
   concatMap,
@@ -38,7 +36,7 @@ import { rawOf } from './message-reader.js';
 import { withPages$ } from './required-pages.js';
 import type { Server } from './server-options.js';
 import { runsAsTask, taskIn, taskOutput$ } from './tasks.js';
-import { cleaned, lineOfJson, safeName } from './text.js';
+import { cleaned, lineOfJson, readableSchema, safeName } from './text.js';
 
 export type InputOfTool = ReturnType<typeof jsonSchema>;
 
@@ -52,20 +50,7 @@ export const inputOf = ({ limits, patterns }: Server, { inputSchema }: ListedToo
     throw new Error(`its schema has ${length} characters, the limit is ${limits.schema}`);
   }
   const engine = patterns ?? (() => ({ test: () => true }));
-  return jsonSchema(readable(inputSchema, limits.description), { patterns: engine });
-};
-
-/** Cleans the descriptions in a schema. Data, such as in an `enum`, stays unchanged. */
-const readable = (schema: JsonSchema, maxLength: number): JsonSchema => {
-  const part = (value: unknown): unknown => (isRecord(value) ? readable(value, maxLength) : value);
-  const entries = Object.entries(schema).map(([key, value]): readonly [string, unknown] => {
-    if (/^(enum|const|default|examples)$/.test(key)) return [key, value];
-    if (/^(description|title|\$comment)$/.test(key) && typeof value === 'string') {
-      return [key, cleaned(value, maxLength)];
-    }
-    return [key, Array.isArray(value) ? value.map(part) : part(value)];
-  });
-  return Object.fromEntries(entries);
+  return jsonSchema(readableSchema(inputSchema, limits.description), { patterns: engine });
 };
 
 /** The declaration of a server. */
@@ -138,7 +123,7 @@ const run$ = (
               report: (progress) => progress$.next(progress),
             });
       }),
-      listSettled(link, scheduler),
+      listSettled(server, link, scheduler),
       finalize(() => progress$.complete()),
     );
     return merge(progress$, finished$.pipe(map((output) => ({ output })))).pipe(
@@ -184,14 +169,18 @@ const shown = ({ progress, total, message }: Progress): object => ({
   ...(message !== undefined && { message: cleaned(message, 500) }),
 });
 
-/** A change of the list that comes with a result: over HTTP, on another stream. */
+/** A change of the list that comes with a result may arrive after it over HTTP, on another stream. */
 const announceMs = 25;
 /** How long a result waits for a list. */
 const settleMs = 2_000;
 
 /** Delays a result until the list of tools has the changes that were announced before it, or together with it. */
 const listSettled =
-  <T>({ current$ }: Link, scheduler: SchedulerLike): MonoTypeOperatorFunction<T> =>
+  <T>(
+    { http }: Server,
+    { current$ }: Link,
+    scheduler: SchedulerLike,
+  ): MonoTypeOperatorFunction<T> =>
   (source) =>
     source.pipe(
       concatMap((value) => {
@@ -200,7 +189,8 @@ const listSettled =
         const { client, version$, listed$ } = connection;
         const isOutdated = (): boolean => listed$.value < version$.value;
         const announces = client.getServerCapabilities()?.tools?.listChanged === true;
-        const soon$ = announces && !isOutdated() ? timer(announceMs, scheduler) : of(0);
+        const waitMs = http === undefined ? 0 : announceMs;
+        const soon$ = announces && !isOutdated() ? timer(waitMs, scheduler) : of(0);
         return soon$.pipe(
           switchMap(() => {
             const awaited = version$.value;
