@@ -1,5 +1,5 @@
 import type { Reply } from '@millrace/core';
-import { callsInAnyOrder } from '@millrace/core/teams';
+import { callsInAnyOrder, callsInOrder } from '@millrace/core/teams';
 import { createSemaphore } from '@millrace/core/traffic';
 import {
   AsyncSubject,
@@ -108,6 +108,7 @@ const allowAnyOrder = ({ nodes }: CompiledGraph, scope: Scope): void => {
       new Set(direct.flatMap((it) => [own + it, ...(before.get(own + it) ?? [])])),
     );
   }
+  callsInOrder(parent, before.keys());
   callsInAnyOrder(parent, (begins, waits) => {
     const earlier = before.get(begins);
     if (earlier === undefined) return false;

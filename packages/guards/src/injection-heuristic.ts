@@ -1,6 +1,6 @@
 import { type Interceptor, MillraceError, textOf } from '@millrace/core';
 import { guardInput, normalizeText } from '@millrace/core/guards';
-import { checkOptions, defined, isRecord, isText, type Rule } from '@millrace/core/values';
+import { checkOptions, defined, isFlag, isRecord, isText, type Rule } from '@millrace/core/values';
 
 type Check = Parameters<typeof guardInput>[0];
 type GuardOptions = NonNullable<Parameters<typeof guardInput>[1]>;
@@ -33,7 +33,7 @@ export const injectionHeuristic = (options: InjectionHeuristicOptions = {}): Int
         reason: `its signals weigh ${weight} (${list}); the limit is ${threshold}`,
       };
     },
-    { name: 'injectionHeuristic', ...defined(named) },
+    { name: 'injectionHeuristic', history: true, ...defined(named) },
   );
 };
 
@@ -86,6 +86,7 @@ const extraRules: Readonly<Record<keyof InjectionPattern, Rule>> = {
 const rules: Readonly<Record<keyof InjectionHeuristicOptions, Rule>> = {
   name: isText,
   userMessage: isText,
+  history: isFlag,
   threshold: isPositive,
   extra: [Array.isArray, 'a list of { name, pattern, weight? }'],
 };

@@ -135,6 +135,14 @@ const without = (events: readonly object[]): unknown =>
     ),
   );
 
+/** Blank space between messages may differ. */
+const flat = (words: string): string => words.replace(/\s+/g, ' ');
+
+const textIn = (value: unknown, key: string): string | undefined => {
+  const found: unknown = Object.entries(value ?? {}).find(([name]) => name === key)?.[1];
+  return typeof found === 'string' ? flat(found) : undefined;
+};
+
 const textsOf = (model: ScriptedModel, nth = 0) => model.requests[nth]?.messages.map(textOf);
 
 describe('a list of messages as input', () => {
@@ -179,6 +187,25 @@ describe('a list of messages as input', () => {
     ]);
     expect(seen).toEqual(['A report.\n\nSum it up.']);
     expect(textsOf(model)).toEqual(['One', 'Two', 'A report.', 'Sum it up.']);
+  });
+
+  it('L9: messages of the user in a row are one question for everything that reads it', async () => {
+    const { agent, read } = curious();
+    await agent.call([user('One'), assistant('Two'), user('A report.'), 'Sum it up.'], options);
+    const whole = 'A report.\n\nSum it up.';
+    for (const key of ['guarded', 'retrieved', 'selected', 'recalled']) {
+      expect([key, read.some((it) => textIn(it, key) === flat(whole))]).toEqual([key, true]);
+    }
+  });
+
+  it('L9, S11: results without their tool call at the start of a list are repaired as in a history', async () => {
+    const model = scriptedModel([text('Well.')], [text('Well.')]);
+    const cut = [result('lost'), assistant('One'), user('Two'), assistant('Three')];
+    const agent = createAgent({ model });
+    const events = await record(agent.stream$([...cut, 'Four'], { callId: 'c' }));
+    expect(events.filter(({ type }) => type === 'warning')).toHaveLength(1);
+    await agent.call('Four', { callId: 'c', use: [history(cut)] });
+    expect(model.requests[0]).toEqual(model.requests[1]);
   });
 
   it('L9, S11: an open tool call before the question is repaired as in a history', async () => {

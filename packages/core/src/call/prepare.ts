@@ -3,7 +3,7 @@ import { thenMap } from '../flow/contained.js';
 import { checkPrepared, plainOptionsIn } from './call-options.js';
 import type { CallContext } from '../seams/call-context.js';
 import { isMillraceError } from '../values/errors.js';
-import { type InputMessage, readInput, readLateInput } from '../seams/input.js';
+import { givenHistory, type InputMessage, readInput, readLateInput } from '../seams/input.js';
 import { type Hook, ordered } from '../seams/interceptor.js';
 import { hasFields, isArrayOf, isMessage, isString } from '../values/shape.js';
 import { isRecord } from '../values/json.js';
@@ -54,7 +54,7 @@ const preparation = (call: Call, interceptors: readonly Hook[], context: Needs):
   return { ...own, run: prepare$, cut: cut$ } satisfies Step<Call>;
 };
 
-type Needs = Pick<LayerContext, 'call' | 'hooks'>;
+type Needs = Pick<LayerContext, 'call' | 'hooks' | 'local'>;
 
 const prepared$ = (call: Call, interceptors: readonly Hook[], context: Needs): Observable<Call> => {
   const { entries } = call.toolkit.current;
@@ -62,7 +62,8 @@ const prepared$ = (call: Call, interceptors: readonly Hook[], context: Needs): O
     callWith(call, entries, value.options);
     readInput(value.input, context.call);
   });
-  return through$(preparationOf(call, entries, context.call, call.input), stages).pipe(
+  const given = preparationOf(call, entries, context.call, call.input, earlierIn(call, context));
+  return through$(given, stages).pipe(
     map((done): Call => ({
       ...callWith(call, entries, done.options),
       input: readInput(done.input, context.call),
@@ -150,7 +151,11 @@ const stagesOf = (
       name,
       what: 'preparation',
       failOpen,
-      operate$: (value) => of(value).pipe(operator),
+      operate$: (value) =>
+        of(value).pipe(
+          operator,
+          map((made) => withHistory(made, value.history)),
+        ),
       isUsable: (value): value is Preparation => {
         if (!isPreparation(value)) return false;
         check(value);
@@ -161,6 +166,10 @@ const stagesOf = (
         hooks.report(iteration, { type: 'handlerError', of: 'prepare', name, error }),
     }),
   );
+
+/** Interceptors do not change the history, so no guard misses a part of it. */
+const withHistory = (made: Preparation, history: Preparation['history']): Preparation =>
+  isRecord(made) && made.history !== history ? { ...made, history } : made;
 
 const isPreparation = (value: unknown): value is Preparation => {
   if (!isRecord(value)) return false;
@@ -173,9 +182,15 @@ const preparationOf = (
   tools: Toolkit['entries'],
   call: LayerContext['call'],
   input: readonly InputMessage[],
+  history: readonly InputMessage[] = [],
 ): Preparation => {
   const options = Object.freeze({ ...prepared, ...(model !== undefined && { model }), tools });
-  return Object.freeze({ call, input, options });
+  return Object.freeze({ call, input, history, options });
+};
+
+const earlierIn = ({ history }: Call, { local }: Needs): readonly InputMessage[] => {
+  const { messages = [], isGuarded = false } = local(givenHistory);
+  return isGuarded ? [...messages, ...history] : history;
 };
 
 /** `shown` are the tools that interceptors saw: if unedited, they mean the call's current tools. */

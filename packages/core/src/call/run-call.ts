@@ -27,8 +27,8 @@ import { type CallContext, randomId } from '../seams/call-context.js';
 import { discard } from '../phases/message-builder.js';
 import { isFatal, MillraceError, toMillraceError } from '../values/errors.js';
 import type { AgentEvent, Listener } from '../events.js';
-import { type AssistantMessage, frozen, isContentBlock, answerTextOf } from '../values/message.js';
-import { type Input, readAsked } from '../seams/input.js';
+import { frozen, answerTextOf } from '../values/message.js';
+import { type Input, readAsked, voices } from '../seams/input.js';
 import {
   type Answer,
   answerThrough,
@@ -56,7 +56,7 @@ import { type Spending, watchingSpending } from '../seams/spending.js';
 import { type Cell, createLocals, type Perform, replayedSteps, type Step } from '../step.js';
 import { contextValues } from '../tools/context-key.js';
 import { createTrampoline } from '../flow/trampoline.js';
-import { type EndedRun, failed$, outcome } from '../run.js';
+import { failed$, outcome } from '../run.js';
 
 export interface CallSetup {
   readonly agentName: string;
@@ -195,17 +195,17 @@ const seen$ = <Seen>(
 const answered$ = (setup: CallSetup, context: CallContext): Observable<Reply> =>
   made$(() => {
     const { call, layers, local, scheduler } = context;
-    const asked = readAsked(setup.input, call);
+    const own = setup.answer(context);
+    const asked = readAsked(setup.input, { ...call, ...local(voices) });
     local(outcome).input = asked.input;
     local(instructionsOf).own = setup.instructions;
-    const answer = answerThrough(layers, context, setup.answer(context));
+    const answer = answerThrough(layers, context, own);
     return answer(callOf(setup, asked, scheduler.now()));
   });
 
 const complete = (reply: Reply, context: CallContext): void => {
-  const { call, hooks, reply$, local } = context;
+  const { hooks, reply$, local } = context;
   const { run } = local(outcome);
-  if (run !== undefined) rememberEarlierMessages(reply, run, call);
   reply$.next(reply);
   if (run !== undefined && reply.id !== run.answer.id) {
     discard({ hooks }, run.iteration, run.answer, 'stopped');
@@ -358,23 +358,3 @@ const interrupting: Layer = {
               : EMPTY,
           ),
 };
-
-const earlier = new WeakMap<Reply, readonly AssistantMessage[]>();
-
-const rememberEarlierMessages = (
-  reply: Reply,
-  { messages }: Pick<EndedRun, 'messages'>,
-  { callId }: Pick<CallInfo, 'callId'>,
-): void => {
-  const before = messages.filter(
-    (message): message is AssistantMessage =>
-      message.role === 'assistant' &&
-      message.id !== reply.id &&
-      message.id.startsWith(`${callId}/`) &&
-      message.content.some(isContentBlock),
-  );
-  if (before.length > 0) earlier.set(reply, before);
-};
-
-export const earlierMessages = (reply: Reply): readonly AssistantMessage[] =>
-  earlier.get(reply) ?? [];

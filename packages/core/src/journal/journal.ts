@@ -12,7 +12,7 @@ import {
   throwIfEmpty,
 } from 'rxjs';
 import { splitInput } from '../call/answer.js';
-import { conversation, givenHistory } from '../memories/conversation.js';
+import { conversation } from '../memories/conversation.js';
 import type { CallInfo, Reply } from '../values/reply.js';
 import {
   type CallOptions,
@@ -23,7 +23,7 @@ import {
 import { made$, thenMap } from '../flow/contained.js';
 import { MillraceError, misuse } from '../values/errors.js';
 import type { AgentEvent } from '../events.js';
-import { type Input, readHistory } from '../seams/input.js';
+import { givenHistory, type Input, readHistory, voices } from '../seams/input.js';
 import { isRecord } from '../values/json.js';
 import { type Answer, type Layer, type LayerContext, trusted, type Use } from '../seams/layer.js';
 import { noMemory } from '../values/memory.js';
@@ -319,18 +319,21 @@ const resuming = (
   ...(history === undefined ? [] : carrying(() => history, true)),
   ...(history !== undefined || options.history === undefined
     ? []
-    : carrying((call) => readHistory(options.history, call), false)),
+    : carrying(
+        (call, { local }) => readHistory(options.history, { ...call, ...local(voices) }),
+        false,
+      )),
 ];
 
 const carrying = (
-  read: (call: CallInfo) => readonly Message[],
+  read: (call: CallInfo, context: LayerContext) => readonly Message[],
   isNew: boolean,
 ): readonly Layer[] => [
   trusted({
     name: 'carried',
     priority: 59,
     call: (context) => (next) => (call) => {
-      const messages = read(context.call);
+      const messages = read(context.call, context);
       context.local(givenHistory).messages = messages;
       return next({
         ...call,

@@ -29,14 +29,16 @@ import {
 import {
   type GivenMessage,
   type InputMessage,
+  givenHistory,
   isEarlier,
   readHistory,
+  voices,
   withBlocks,
 } from '../seams/input.js';
 import { type Layer, type LayerContext, trusted, type Use } from '../seams/layer.js';
 import { appended$, loadAt$, type Memory, noMemory } from '../values/memory.js';
 import type { Place } from '../values/message-tree.js';
-import { defined } from '../values/options.js';
+import { checkOptions, defined, isFlag, type Rule } from '../values/options.js';
 import type { Message, ToolMessage } from '../values/message.js';
 import { freezeMessage, textOf } from '../values/message.js';
 import { cutObservation } from '../values/tool-output.js';
@@ -285,8 +287,6 @@ const settled$ = (
 /** The effect of a message on tools that wait. A call without a session refuses it: it has no memory for their results. */
 export const suspended = cell('call', (): { mode: OnSuspended } => ({ mode: 'refuse' }));
 
-export const givenHistory = cell('call', (): { messages?: readonly Message[] } => ({}));
-
 /** Earlier messages, and the id of the last one as it is stored, which a memory may show otherwise. */
 type Past = Pick<Call, 'after'> & { readonly messages: readonly Message[] };
 
@@ -346,22 +346,31 @@ interface HistoryLayer extends Layer {
 }
 
 /**
- * Shows earlier messages before the input of a call, without storing them; `prepare` does not see them. Messages of other
+ * Shows earlier messages before the input of a call, without storing them; guards do not check them, unless `guard` is set. Messages of other
  * agents are shown as text. A call's history replaces its agent's. A journal records the messages.
  *
  * Errors with `config` in a session, which has its own history, and with `invalidRequest` if the messages are invalid.
  */
-export const history = (messages: readonly GivenMessage[]): readonly Layer[] => {
+export const history = (
+  messages: readonly GivenMessage[],
+  options: HistoryOptions = {},
+): readonly Layer[] => {
+  checkOptions('history()', options, historyRules);
   const layer: HistoryLayer = trusted({
     name: 'history',
-    priority: 59,
+    // Outside of the guards, which may check it.
+    priority: 54,
     single: true,
     messages,
     call:
       ({ call: info, local }) =>
       (next) =>
       (call) => {
-        if (call.memory === noMemory) local(givenHistory).messages = readHistory(messages, info);
+        if (call.memory === noMemory) {
+          const given = local(givenHistory);
+          given.messages = readHistory(messages, { ...info, ...local(voices) });
+          given.isGuarded = options.guard;
+        }
         // In a team, an agent with a memory already has the messages.
         else if (info.parentId === undefined) throw ofSession();
         return next(call);
@@ -369,6 +378,13 @@ export const history = (messages: readonly GivenMessage[]): readonly Layer[] => 
   });
   return [layer, conversation];
 };
+
+export interface HistoryOptions {
+  /** Whether guards check the questions in it, as those in a list of messages. Default: false, you vouch for them. */
+  readonly guard?: boolean;
+}
+
+const historyRules: Readonly<Record<keyof HistoryOptions, Rule>> = { guard: isFlag };
 
 const ofSession = (): MillraceError =>
   misuse("history(): a session has its own history. Leave it out of 'use'.");

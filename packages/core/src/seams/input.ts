@@ -15,6 +15,7 @@ import {
 } from '../values/message.js';
 import { isRecord } from '../values/json.js';
 import { unpaired } from '../run.js';
+import { cell } from '../step.js';
 
 /** A message of a caller. The call assigns its id. */
 export type InputMessage =
@@ -47,20 +48,35 @@ const isOfUser = (part: unknown): boolean =>
 export const isEarlier = ({ id }: { readonly id?: unknown }): boolean =>
   typeof id === 'string' && id.startsWith('history/');
 
+/** The earlier messages that a caller gave beside the input. */
+export const givenHistory = cell('call', (): GivenHistory => ({}));
+
+interface GivenHistory {
+  messages?: readonly Message[];
+  isGuarded?: boolean | undefined;
+}
+
+/** Whether a call answers with the voices of several agents: their earlier messages are its own. */
+export const voices = cell('call', (): Voices => ({}));
+
+interface Voices {
+  hasMembers?: boolean;
+}
+
 /** Reads the input of a call: its question, with results for earlier tool calls, and the messages before it, which are history. */
 export const readAsked = (
   input: unknown,
-  call: Pick<CallInfo, 'callId' | 'agent'>,
+  call: Pick<CallInfo, 'callId' | 'agent'> & Voices,
 ): { readonly input: readonly Message[]; readonly history: readonly Message[] } => {
   const parts: readonly unknown[] = Array.isArray(input) ? input : [];
+  // Results that only the question follows are for tools that wait.
   const first = parts.findIndex((part) => resultsIn(part) === undefined);
-  const results = parts.slice(0, Math.max(0, first));
-  const messages = parts.slice(results.length);
-  const start = questionStart(messages);
-  if (start === 0) return { input: readInput(input, call), history: [] };
+  const results = Math.max(0, first);
+  const start = results + questionStart(parts.slice(results));
+  if (start === results) return { input: readInput(input, call), history: [] };
   return {
-    input: readInput([...results, ...messages.slice(start)], call),
-    history: readHistory(messages.slice(0, start), call, 'input'),
+    input: readInput(parts.slice(start), call),
+    history: readHistory(parts.slice(0, start), call, 'input'),
   };
 };
 
@@ -108,20 +124,20 @@ const fromUser = (message: Message): UserMessage => {
 /** Converts the history of a call, or throws `invalidRequest`. Tool calls of other agents are dropped. */
 export const readHistory = (
   history: unknown,
-  { agent }: Pick<CallInfo, 'agent'>,
+  { agent, hasMembers = false }: Pick<CallInfo, 'agent'> & Voices,
   what: What = 'history',
 ): readonly Message[] => {
   if (!Array.isArray(history)) throw unreadable('history', 'it is not a list');
   const own = agent.at(-1);
   const parts = readableParts(history);
   const isOthers = (part: unknown): boolean =>
-    isMessage(part) && part.role === 'assistant' && (part.name ?? own) !== own;
+    !hasMembers && isMessage(part) && part.role === 'assistant' && (part.name ?? own) !== own;
   const isReadable = (part: unknown, index: number): boolean => {
     if (isRecord(part) && part['role'] === 'tool') return !isOthers(parts[index - 1]);
     return !isOthers(part) || !isMessage(part) || part.content.some(isContentBlock);
   };
   const read = parts.filter(isReadable).map((message, index) => ({
-    ...toMessage(what, message, own),
+    ...(hasMembers ? plainMessage(what, message) : toMessage(what, message, own)),
     // With the id of the call they would become part of its task.
     id: `history/${index}`,
   }));
@@ -156,14 +172,16 @@ export function withBlocks(part: unknown): unknown {
   return { ...part, content: [textBlock(part['content'])] };
 }
 
-const toMessage = (what: What, part: unknown, own: string | undefined): Message => {
-  if (!isMessage(part)) {
-    if (isRecord(part) && (part['role'] === 'system' || part['role'] === 'developer')) {
-      throw unreadable(what, `it has a message of the role '${part['role']}'`, ofSystem);
-    }
-    throw unreadable(what, 'it is neither a string, a content block nor a message');
+const plainMessage = (what: What, part: unknown): Message => {
+  if (isMessage(part)) return copy(what, part);
+  if (isRecord(part) && (part['role'] === 'system' || part['role'] === 'developer')) {
+    throw unreadable(what, `it has a message of the role '${part['role']}'`, ofSystem);
   }
-  const message = copy(what, part);
+  throw unreadable(what, 'it is neither a string, a content block nor a message');
+};
+
+const toMessage = (what: What, part: unknown, own: string | undefined): Message => {
+  const message = plainMessage(what, part);
   if (message.role !== 'assistant' || (own !== undefined && (message.name ?? own) === own)) {
     return message;
   }

@@ -8,6 +8,8 @@ import type { ToolEntry } from '../tools/types.js';
 export interface Preparation {
   readonly call: CallInfo;
   readonly input: readonly InputMessage[];
+  /** The messages before the question that guards check: those in a list of messages as input. Edits have no effect. */
+  readonly history: readonly InputMessage[];
   readonly options: PreparedOptions;
 }
 

@@ -25,7 +25,7 @@ export const aloneCall$ = (
   { history: earlier, input, ...options }: AskedAlone & { readonly demand?: Demand },
   report: (error: MillraceError, callId: string) => void,
 ): Observable<AgentEvent> => {
-  const use = earlier.length === 0 ? [] : [history(earlier)];
+  const use = earlier.length === 0 ? [] : [history(earlier, { guard: true })];
   let reported: unknown;
   const reportOnce = (error: unknown): void => {
     if (error !== reported) report(asError(error), callId);

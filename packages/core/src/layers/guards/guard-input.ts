@@ -1,5 +1,5 @@
 import type { Observable, ObservableInput } from 'rxjs';
-import { catchError, defer, map, mergeMap, take, throwError, toArray } from 'rxjs';
+import { catchError, concat, defer, last, map, mergeMap, take, throwError, toArray } from 'rxjs';
 import type { CallInfo } from '../../values/reply.js';
 import { contained } from '../../flow/contained.js';
 import { isMillraceError, MillraceError, misuse } from '../../values/errors.js';
@@ -7,7 +7,7 @@ import type { InputMessage } from '../../seams/input.js';
 import { type Interceptor, prepare } from '../../seams/interceptor.js';
 import { isRecord } from '../../values/json.js';
 import { textOf } from '../../values/message.js';
-import { checkOptions, isText, type Rule } from '../../values/options.js';
+import { checkOptions, isFlag, isText, type Rule } from '../../values/options.js';
 import { given$ } from '../../tools/tool.js';
 import { verdict as ends } from '../../flow/stage.js';
 
@@ -26,44 +26,56 @@ export interface GuardOptions {
   readonly userMessage?: string;
 }
 
+export interface InputGuardOptions extends GuardOptions {
+  /**
+   * In a list of messages as input, also checks each earlier question, as if it were asked now. Default: false for
+   * `guardInput`, true for the guards of this package that read text.
+   */
+  readonly history?: boolean;
+}
+
 /**
  * Checks all input before anything else happens: the input that starts a call, and messages that steer it later. The
  * check returns, promises or emits one verdict; only `true` or `{ allowed: true }` accepts the input. Otherwise, and if
  * the check errors, is empty or returns anything else, the call errors with `guardRejected`: no model is asked and
  * nothing is stored. An interrupt, a timeout or unsubscribing cancels the check. Each input is checked by itself,
- * without the conversation; several guards run in order. The error of a check that failed is `retryable`, unless its
+ * without the conversation, but see `history`; several guards run in order. The error of a check that failed is `retryable`, unless its
  * cause is not.
  */
 export const guardInput = (
   check: (asked: GuardedInput) => GuardVerdict | ObservableInput<GuardVerdict>,
-  options: GuardOptions = {},
+  options: InputGuardOptions = {},
 ): Interceptor => {
   if (typeof check !== 'function') {
     throw misuse(
       `guardInput() takes a function that returns true, false or { allowed, reason }, not ${typeof check}.`,
     );
   }
-  checkOptions('guardInput()', options, guardRules);
-  const { name = 'guardInput', userMessage } = options;
+  checkOptions('guardInput()', options, inputGuardRules);
+  const { name = 'guardInput', userMessage, history = false } = options;
   const guard = { name, userMessage };
+  const passed$ = (input: readonly InputMessage[], call: CallInfo, what: string) =>
+    decision$(() => check(Object.freeze({ text: textsOf(input).join('\n\n'), input, call }))).pipe(
+      catchError((cause: unknown) => throwError(() => failedCheck(guard, cause, what))),
+      map((decision) => {
+        if (!decision.allowed) throw rejection(guard, decision, what);
+        return true;
+      }),
+    );
   return prepare(
-    mergeMap((asked) =>
-      decision$(() =>
-        check(
-          Object.freeze({
-            text: textsOf(asked.input).join('\n\n'),
-            input: asked.input,
-            call: asked.call,
-          }),
-        ),
-      ).pipe(
-        catchError((cause: unknown) => throwError(() => failedCheck(guard, cause, 'input'))),
-        map((decision) => {
-          if (decision.allowed) return asked;
-          throw rejection(guard, decision, 'input');
-        }),
-      ),
-    ),
+    mergeMap((asked) => {
+      const { input, call } = asked;
+      const now$ = passed$(input, call, 'input');
+      const earlier = history ? questionsIn(asked.history) : [];
+      const all$ =
+        earlier.length === 0
+          ? now$
+          : concat(...earlier.map((question) => passed$(question, call, 'history')), now$);
+      return all$.pipe(
+        last(),
+        map(() => asked),
+      );
+    }),
     { name, priority: 0 },
   );
 };
@@ -71,6 +83,22 @@ export const guardInput = (
 export const guardRules: Readonly<Record<keyof GuardOptions, Rule>> = {
   name: isText,
   userMessage: isText,
+};
+
+/** Messages of the user in a row are one question. */
+const questionsIn = (messages: readonly InputMessage[]): readonly (readonly InputMessage[])[] => {
+  const questions: InputMessage[][] = [];
+  for (const [index, message] of messages.entries()) {
+    if (message.role !== 'user') continue;
+    if (messages[index - 1]?.role === 'user') questions.at(-1)?.push(message);
+    else questions.push([message]);
+  }
+  return questions;
+};
+
+export const inputGuardRules: Readonly<Record<keyof InputGuardOptions, Rule>> = {
+  ...guardRules,
+  history: isFlag,
 };
 
 const textsOf = (input: readonly InputMessage[]): readonly string[] =>

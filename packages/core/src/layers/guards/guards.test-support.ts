@@ -21,7 +21,8 @@ export const said = (text: string): InputMessage => ({ role: 'user', content: [t
 export const preparationOf = (
   input: readonly InputMessage[],
   metadata?: Readonly<Record<string, string>>,
-): Preparation => ({ call: callOf(metadata), input, options: { model: scriptedModel() } });
+  history: readonly InputMessage[] = [],
+): Preparation => ({ call: callOf(metadata), input, history, options: { model: scriptedModel() } });
 
 /** What a guard makes of a preparation. */
 export const guarded$ = (

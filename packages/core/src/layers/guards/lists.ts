@@ -5,15 +5,15 @@ import type { Interceptor } from '../../seams/interceptor.js';
 import type { Patterns } from '../interceptors/patterns.js';
 import type { Block, MediaSource } from '../../values/message.js';
 import { checkOptions, defined, type Rule, wholeNumber } from '../../values/options.js';
-import { guardInput, type GuardOptions, guardRules, readingsOf } from './guard-input.js';
+import { guardInput, type InputGuardOptions, inputGuardRules, readingsOf } from './guard-input.js';
 
 /**
  * Rejects input that matches none of these patterns, and user messages without text. Words match as in `denyList`; a
  * RegExp is tested on the raw text. A match shows what an input is about, not that it contains nothing else: only a
  * RegExp with `^` and `$` does. Input with only tool results is accepted.
  */
-export const allowList = (patterns: Patterns, options: GuardOptions = {}): Interceptor => {
-  checkOptions('allowList()', options, guardRules);
+export const allowList = (patterns: Patterns, options: InputGuardOptions = {}): Interceptor => {
+  checkOptions('allowList()', options, inputGuardRules);
   const allowed = readGuardPatterns('allowList()', patterns);
   return guardInput(
     (asked) => {
@@ -21,7 +21,7 @@ export const allowList = (patterns: Patterns, options: GuardOptions = {}): Inter
       if (texts.every((text) => allowed.some((it) => isFound(text, it)))) return true;
       return { allowed: false, reason: 'it matches nothing on the list' };
     },
-    { name: 'allowList', ...defined(options) },
+    { name: 'allowList', history: true, ...defined(options) },
   );
 };
 
@@ -31,8 +31,8 @@ export const allowList = (patterns: Patterns, options: GuardOptions = {}): Inter
  * the normalized text and must not have the flags `g` or `y`. Look-alike letters (Cyrillic `а`), digits for letters and
  * other spellings are not recognized. To bound the time of a slow RegExp, put `maxInputLength` before it.
  */
-export const denyList = (patterns: Patterns, options: GuardOptions = {}): Interceptor => {
-  checkOptions('denyList()', options, guardRules);
+export const denyList = (patterns: Patterns, options: InputGuardOptions = {}): Interceptor => {
+  checkOptions('denyList()', options, inputGuardRules);
   const denied = readGuardPatterns('denyList()', patterns);
   return guardInput(
     (asked) => {
@@ -41,7 +41,7 @@ export const denyList = (patterns: Patterns, options: GuardOptions = {}): Interc
       if (entry === -1) return true;
       return { allowed: false, reason: `it matches entry ${entry + 1} of the list` };
     },
-    { name: 'denyList', ...defined(options) },
+    { name: 'denyList', history: true, ...defined(options) },
   );
 };
 
@@ -129,7 +129,7 @@ const longMarks = /(\p{M}{16})\p{M}+/gu;
 const lineBreak = /[\n\r\v\f\u0085\u2028\u2029]/;
 
 /** Maximum size of an input. Set at least one. */
-export interface MaxInputLengthOptions extends GuardOptions {
+export interface MaxInputLengthOptions extends InputGuardOptions {
   /** Code points of all text, names and URLs. */
   readonly characters?: number;
   /** Tokens of the same text, as `estimateTokens` counts them. */
@@ -163,6 +163,7 @@ export const maxInputLength = (options: MaxInputLengthOptions): Interceptor => {
     },
     {
       name: 'maxInputLength',
+      history: true,
       userMessage: 'That is too long. Please shorten it.',
       ...defined(named),
     },
@@ -224,7 +225,7 @@ const pairs = /[\ud800-\udbff][\udc00-\udfff]/g;
 const measures = ['characters', 'tokens', 'blocks', 'mediaBytes'] as const;
 
 const rules: Readonly<Record<keyof MaxInputLengthOptions, Rule>> = {
-  ...guardRules,
+  ...inputGuardRules,
   characters: wholeNumber(1),
   tokens: wholeNumber(1),
   blocks: wholeNumber(0),

@@ -16,7 +16,7 @@ import { abortsUnlessComplete, LazyAbort } from '../../flow/lazy-abort.js';
 import { contained, failAs } from '../../flow/contained.js';
 import { endInterrupted, assistantMessage } from '../../phases/limit.js';
 import { MillraceError, misuse } from '../../values/errors.js';
-import type { Input } from '../../seams/input.js';
+import { type Input, voices } from '../../seams/input.js';
 import { isRecord } from '../../values/json.js';
 import type { Answer } from '../../seams/layer.js';
 import { renamed } from '../../journal/forked-records.js';
@@ -82,32 +82,37 @@ const runStep = (step: Composable): ((context: CallContext) => Answer) => {
     );
   }
   const run = runnerOf(step);
-  return (context) => (call) =>
-    defer(() => {
-      const openRun = begin(call, context);
-      warnOfUnused(call, context);
-      if (hasEnded(openRun)) return of(concluded(openRun, call, context));
-      const before = waitingStep(call, openRun, context);
-      return answer$(run, before?.run ?? openRun, before?.call ?? call, context).pipe(
-        concatMap(({ answer, usage, later }) => {
-          const isCut = context.interruption.current !== undefined;
-          if (before !== undefined && !isCut) assertAllReached(context);
-          const { taken = [] } = context.local(steerings).get(context.call.callId) ?? {};
-          const steered = append(openRun, ...taken);
-          const whole = withRunsBelow(steered, usage, context);
-          const settled = withStep(whole, before?.toolCallId, later, context);
-          if (hasEnded(settled)) return of(concluded(settled, call, context));
-          return conclude$(settled, answer, call, context).pipe(
-            map((ended) => {
-              const reply = concluded(ended, call, context);
-              const sources = [...(answer?.reply?.sources ?? []), ...(reply.sources ?? [])];
-              return sources.length === 0 ? reply : { ...reply, sources };
-            }),
-          );
-        }),
-      );
-    });
+  return (context) => {
+    context.local(voices).hasMembers = true;
+    return (call) => answerOf$(run, call, context);
+  };
 };
+
+const answerOf$ = (run: StepRun<Input>, call: Call, context: CallContext): Observable<Reply> =>
+  defer(() => {
+    const openRun = begin(call, context);
+    warnOfUnused(call, context);
+    if (hasEnded(openRun)) return of(concluded(openRun, call, context));
+    const before = waitingStep(call, openRun, context);
+    return answer$(run, before?.run ?? openRun, before?.call ?? call, context).pipe(
+      concatMap(({ answer, usage, later }) => {
+        const isCut = context.interruption.current !== undefined;
+        if (before !== undefined && !isCut) assertAllReached(context);
+        const { taken = [] } = context.local(steerings).get(context.call.callId) ?? {};
+        const steered = append(openRun, ...taken);
+        const whole = withRunsBelow(steered, usage, context);
+        const settled = withStep(whole, before?.toolCallId, later, context);
+        if (hasEnded(settled)) return of(concluded(settled, call, context));
+        return conclude$(settled, answer, call, context).pipe(
+          map((ended) => {
+            const reply = concluded(ended, call, context);
+            const sources = [...(answer?.reply?.sources ?? []), ...(reply.sources ?? [])];
+            return sources.length === 0 ? reply : { ...reply, sources };
+          }),
+        );
+      }),
+    );
+  });
 
 /** Adds the tool calls and the usage of the calls of the steps. */
 const withRunsBelow = (run: OpenRun, usage: Usage, context: CallContext): OpenRun => {
@@ -311,14 +316,18 @@ const blocksOf = (part: unknown, call: CallInfo): readonly ContentBlock[] => {
 };
 
 const joinParts = (parts: readonly (readonly ContentBlock[])[]): readonly ContentBlock[] =>
-  parts
-    .flatMap((blocks, index) => (index === 0 ? blocks : [textBlock('\n\n'), ...blocks]))
-    .reduce<readonly ContentBlock[]>((merged, block) => {
-      const last = merged.at(-1);
-      return last?.type === 'text' && block.type === 'text'
-        ? [...merged.slice(0, -1), textBlock(last.text + block.text)]
-        : [...merged, block];
-    }, []);
+  joinTexts(
+    parts.flatMap((blocks, index) => (index === 0 ? blocks : [textBlock('\n\n'), ...blocks])),
+  );
+
+/** Joins texts in a row to one block. */
+export const joinTexts = (blocks: readonly ContentBlock[]): readonly ContentBlock[] =>
+  blocks.reduce<readonly ContentBlock[]>((merged, block) => {
+    const last = merged.at(-1);
+    return last?.type === 'text' && block.type === 'text'
+      ? [...merged.slice(0, -1), textBlock(last.text + block.text)]
+      : [...merged, block];
+  }, []);
 
 /** Ends a run with an answer: with the output of its reply, or parsed from its text for a schema. */
 const endAnswered$ = (

@@ -5,8 +5,14 @@ import type { CallOptions } from '../../call/call-options.js';
 import { createStep, type OutputOf } from '../../call/callable.js';
 import { type MillraceError, misuse } from '../../values/errors.js';
 import { type Input, type InputMessage, questionStart } from '../../seams/input.js';
-import { isContentBlock, textBlock } from '../../values/message.js';
-import { earlierMessages } from '../../call/run-call.js';
+import {
+  type ContentBlock,
+  isContentBlock,
+  type Message,
+  textBlock,
+  textOf,
+} from '../../values/message.js';
+import { lastMessages } from './member-runs.js';
 import {
   checkOptions,
   isFunction,
@@ -23,7 +29,7 @@ import { toolOutput } from '../../values/tool-output.js';
 import { tool } from '../../tools/tool.js';
 import { addTools } from '../select-tools.js';
 import type { Tool } from '../../tools/types.js';
-import { asAgent, type StepAgentOptions, stepAgentRules } from './as-agent.js';
+import { asAgent, joinTexts, type StepAgentOptions, stepAgentRules } from './as-agent.js';
 import { checkAgents, checkNames, iterate$, toMessages } from './take-turns.js';
 import { checkMembers, fitName, fitNames, oneLine } from './agent-tool.js';
 
@@ -103,35 +109,32 @@ const takeTurn$ = (turn: OpenTurn, given: CallOptions, settings: Settings): Obse
   const layers = [before, ...(tools.length === 0 ? [] : [addTools(...tools)])];
   return agent.call$(input, { ...given, use: [...(given.use ?? []), ...layers] }).pipe(
     map((reply): Turn => {
-      const transfer = transfers.moveIn(reply);
+      const [move, ...others] = transfers.movesIn(reply, tools);
       // The handoff member keeps the conversation, even if an agent within it answered.
-      return transfer === undefined
-        ? { reply: { ...reply, name: active } }
-        : afterHandoff(turn, reply, transfer, settings);
+      if (move === undefined) return { reply: { ...reply, name: active } };
+      const toolCalls = reply.toolCalls.filter(({ name }) => !transfers.isTransfer(name));
+      const messages = lastMessages(given.parent);
+      return afterHandoff(turn, { move, others, toolCalls, messages }, settings);
     }),
   );
 };
 
+interface Handing {
+  readonly move: Move;
+  /** Handoffs that the agent asked for in the same message. */
+  readonly others: readonly Move[];
+  readonly toolCalls: readonly ToolRun[];
+  readonly messages: readonly Message[];
+}
+
 const afterHandoff = (
   { active: from, history, input, moves }: OpenTurn,
-  reply: Reply,
-  { to, reason }: Move,
-  { filter, transfers }: Settings,
+  { move, others, toolCalls, messages }: Handing,
+  { filter }: Settings,
 ): OpenTurn => {
-  const words = earlierMessages(reply).map(({ content }): InputMessage => ({
-    role: 'assistant',
-    name: from,
-    content: content.filter(isContentBlock),
-  }));
-  const why = reason === undefined || reason.trim() === '' ? '' : ` ${reason}`;
-  const announcement: InputMessage = {
-    role: 'assistant',
-    name: from,
-    content: [textBlock(`I am handing over to ${to}.${why}`)],
-  };
-  const toolCalls = reply.toolCalls.filter(({ name }) => !transfers.isTransfer(name));
-  const summary = toolCalls.length === 0 ? [] : [toolsOf(from, toolCalls)];
-  const carried = filter([...history, ...toMessages(input), ...words, ...summary, announcement], {
+  const { to, reason } = move;
+  const asked = withAdded([...history, ...toMessages(input)], messages);
+  const carried = filter([...asked, ...spokenBy(from, { move, others, toolCalls, messages })], {
     from,
     to,
     toolCalls,
@@ -142,6 +145,7 @@ const afterHandoff = (
       "handoff(): the 'filter' returned no messages. Keep at least the last user message.",
     );
   }
+  // A member with a memory of its own stores its input, and not the history.
   const cut = questionStart(carried);
   return {
     active: to,
@@ -149,6 +153,37 @@ const afterHandoff = (
     input: carried.slice(cut),
     moves: moves + 1,
   };
+};
+
+/** Messages that users add while an agent works belong to the question. */
+const withAdded = (
+  asked: readonly InputMessage[],
+  messages: readonly Message[],
+): readonly InputMessage[] => {
+  const end = asked.findLastIndex(({ role }) => role === 'user') + 1;
+  const added = messages.filter(({ role }) => role === 'user');
+  return asked.toSpliced(end === 0 ? asked.length : end, 0, ...added);
+};
+
+/** The words of the agent that hands over, a summary of its tool calls, and the handover. */
+const spokenBy = (
+  name: string,
+  { move, others, toolCalls, messages }: Handing,
+): readonly InputMessage[] => {
+  const words = messages.flatMap(({ role, content }) => {
+    const shown = role === 'assistant' ? content.filter(isContentBlock) : [];
+    return shown.length === 0 ? [] : [shown];
+  });
+  const handover = [
+    ['I am handing over to', move] as const,
+    ...others.map((other) => ['I also asked to hand over to', other] as const),
+  ].map(([what, { to, reason = '' }]) => `${what} ${to}. ${reason}`.trim());
+  const all = [
+    ...words,
+    ...(toolCalls.length === 0 ? [] : [summaryOf(toolCalls, messages)]),
+    [textBlock(handover.join('\n'))],
+  ];
+  return all.map((content) => ({ role: 'assistant', name, content }));
 };
 
 const rules: Readonly<Record<keyof HandoffOptions, Rule>> = {
@@ -176,7 +211,8 @@ interface Transfers {
   readonly agents: ReadonlyMap<string, Agent>;
   toolsOf(name: string): readonly Tool[];
   isTransfer(toolName: string): boolean;
-  moveIn(reply: Reply): Move | undefined;
+  /** The handoffs that a reply asks for with these tools. */
+  movesIn(reply: Reply, given: readonly Tool[]): readonly Move[];
 }
 
 /** Creates the transfer tools of agents. `allow` limits who can hand over to whom. */
@@ -204,16 +240,14 @@ const createTransfers = (
     agents,
     toolsOf: (from) => tools.filter(({ to }) => canTransfer(from, to)).map((it) => it.tool),
     isTransfer: (name) => toolNames.includes(name),
-    moveIn: ({ reason, toolCalls }) => {
-      const moves = reason === 'toolFinal' ? toolCalls.filter(({ isError }) => !isError) : [];
-      const [move] = moves.flatMap(({ name, input }) => {
-        const transfer = tools.find((it) => it.tool.name === name);
-        if (transfer === undefined) return [];
+    movesIn: ({ reason, toolCalls }, given) =>
+      (reason === 'toolFinal' ? toolCalls : []).flatMap(({ name, input, isError, agent }) => {
+        const transfer = tools.find((it) => it.tool.name === name && given.includes(it.tool));
+        // Those of a team within are its own.
+        if (isError || agent !== undefined || transfer === undefined) return [];
         const why = input['reason'];
         return [{ to: transfer.to, ...(typeof why === 'string' && { reason: why }) }];
-      });
-      return move;
-    },
+      }),
   };
 };
 
@@ -264,17 +298,19 @@ export const carryWords: HandoffFilter = (messages, { toolCalls }) =>
 /** Keeps the last user message and everything after it. */
 export const carryLast: HandoffFilter = (messages) => messages.slice(questionStart(messages));
 
-const toolsOf = (name: string, toolCalls: readonly ToolRun[]): InputMessage => ({
-  role: 'assistant',
-  name,
-  content: [
-    textBlock(
-      toolCalls
-        .map((it) => {
-          const result = it.isError ? `failed: ${it.output}` : `returned: ${it.output}`;
-          return `I called ${it.name}(${JSON.stringify(it.input)}), which ${result}`;
-        })
-        .join('\n'),
-    ),
-  ],
-});
+/** Each tool call with its result. The text is that of the reply, which an interceptor may have edited; media are those of the result. */
+const summaryOf = (
+  toolCalls: readonly ToolRun[],
+  messages: readonly Message[],
+): readonly ContentBlock[] => {
+  const results = messages.flatMap((it) => (it.role === 'tool' ? it.content : []));
+  const parts = toolCalls.flatMap(({ toolCallId, name, input, output, isError }, index) => {
+    const what = isError ? 'failed' : 'returned';
+    const line = `I called ${name}(${JSON.stringify(input)}), which ${what}: ${output}`;
+    const { content = [] } = results.find((it) => it.toolCallId === toolCallId) ?? {};
+    const isUnedited = output === textOf({ content });
+    const media = isUnedited ? content.filter(({ type }) => type !== 'text') : [];
+    return [textBlock(index === 0 ? line : `\n${line}`), ...media];
+  });
+  return joinTexts(parts);
+};

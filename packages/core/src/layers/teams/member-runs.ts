@@ -1,7 +1,11 @@
 import { tap } from 'rxjs';
 import { type Layer, type LayerContext, trusted } from '../../seams/layer.js';
+import { toolScopeOf } from '../../seams/tool-context.js';
 import { cell, toolResultOf } from '../../step.js';
-import type { ToolRun } from '../../values/reply.js';
+import { outcome } from '../../run.js';
+import type { ToolContext } from '../../tools/types.js';
+import type { Message } from '../../values/message.js';
+import type { Reply, ToolRun } from '../../values/reply.js';
 import { toToolRun } from '../../values/tool-output.js';
 
 /** The id of the step in which an agent made of steps makes its calls. */
@@ -12,6 +16,8 @@ interface Member {
   readonly agent: string;
   readonly ran: Map<string, ToolRun>;
   replied?: readonly ToolRun[];
+  /** Its messages between input and reply: additions of users, words, and results of tools. */
+  messages: readonly Message[];
 }
 
 /** The calls of each team of a family of calls, in the order of their start. */
@@ -29,10 +35,15 @@ export const memberRuns: Layer = trusted({
   call: (context) => (next) => (call) => {
     const { callId, parentId, agent } = context.call;
     if (parentId === undefined || context.parentStep !== stepsId) return next(call);
-    const member: Member = { agent: agent.at(-1) ?? '', ran: new Map() };
+    const member: Member = { agent: agent.at(-1) ?? '', ran: new Map(), messages: [] };
     const all = context.local(teams);
     all.set(parentId, (all.get(parentId) ?? new Map<string, Member>()).set(callId, member));
-    return next(call).pipe(tap(({ toolCalls }) => (member.replied = toolCalls)));
+    return next(call).pipe(
+      tap((reply) => {
+        member.replied = reply.toolCalls;
+        member.messages = messagesBetween(context, reply);
+      }),
+    );
   },
   step: (context) => (next) => (step) => {
     const { callId, parentId = '' } = context.call;
@@ -47,27 +58,63 @@ export const memberRuns: Layer = trusted({
   },
 });
 
+const messagesBetween = (
+  { call: { callId }, local }: Pick<LayerContext, 'call' | 'local'>,
+  reply: Reply,
+): readonly Message[] =>
+  (local(outcome).run?.messages ?? []).filter(
+    ({ id }) =>
+      id.startsWith(`${callId}/`) && id !== reply.id && !isAsked.test(id.slice(callId.length)),
+  );
+
+/** Messages that steer a call have longer ids. */
+const isAsked = /^\/input\/\d+$/;
+
+/** The messages of the last call of a team, between its input and its reply. */
+export const lastMessages = (parent: ToolContext | undefined): readonly Message[] => {
+  if (parent === undefined) return [];
+  const calls = toolScopeOf(parent).scope.local(teams).get(parent.callId);
+  return [...(calls?.values() ?? [])].at(-1)?.messages ?? [];
+};
+
 /** The tool calls of all members of a team, in the order of the members and of their messages. Those of a replay have the same order. */
 export const toolRunsBelow = ({
   call,
   local,
-}: Pick<LayerContext, 'call' | 'local'>): readonly ToolRun[] => runsOf(call.callId, local(teams));
+}: Pick<LayerContext, 'call' | 'local'>): readonly ToolRun[] =>
+  runsOf(call.callId, local(teams), local(callPlaces));
 
 const runsOf = (
   callId: string,
   all: ReadonlyMap<string, ReadonlyMap<string, Member>>,
+  places: ReadonlyMap<string, number>,
 ): readonly ToolRun[] =>
-  startOrder([...(all.get(callId) ?? [])]).flatMap(([memberId, { agent, ran, replied }]) =>
-    (replied ?? [...inOrder(ran), ...runsOf(memberId, all)]).map((run) => ({ agent, ...run })),
+  startOrder([...(all.get(callId) ?? [])], places).flatMap(([memberId, { agent, ran, replied }]) =>
+    (replied ?? [...inOrder(ran), ...runsOf(memberId, all, places)]).map((run) => ({
+      agent,
+      ...run,
+    })),
   );
 
-/** Steps that run side by side call others in any order; ids that the calls assign do not depend on it. */
+/** The places of calls that have ids of their own. */
+const callPlaces = cell('family', () => new Map<string, number>());
+
+/** For a step that makes its calls by name, in an order that may differ each time: the order of their tool calls in `reply.toolCalls`. */
+export const callsInOrder = (parent: ToolContext, callIds: Iterable<string>): void => {
+  const places = toolScopeOf(parent).scope.local(callPlaces);
+  for (const id of callIds) if (!places.has(id)) places.set(id, places.size);
+};
+
+/** Steps that run side by side call others in any order; ids that the calls assign, and places, do not depend on it. */
 const startOrder = <Entry extends readonly [callId: string, Member]>(
   members: readonly Entry[],
-): readonly Entry[] =>
-  members.every(([id]) => isAssigned.test(id))
+  places: ReadonlyMap<string, number>,
+): readonly Entry[] => {
+  const placeOf = ([id]: Entry): number => places.get(id) ?? places.size;
+  return members.every(([id]) => isAssigned.test(id))
     ? members.toSorted(([a], [b]) => a.localeCompare(b, 'en', { numeric: true }))
-    : members;
+    : members.toSorted((a, b) => placeOf(a) - placeOf(b));
+};
 
 const isAssigned = /\/step[\d+.]*$/;
 
