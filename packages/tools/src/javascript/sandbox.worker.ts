@@ -232,8 +232,10 @@ const resultOf = async (
     text: show(error),
   });
   const settled = settledIn(context);
-  const { evaluated, isAsync } = evaluate(context, code);
-  if (evaluated.error !== undefined) return failure(evaluated.error);
+  const { evaluated, isAsync, hint } = evaluate(context, code);
+  if (evaluated.error !== undefined) {
+    return { type: 'failure', text: `${show(evaluated.error)}${hint}` };
+  }
   const last = settled(evaluated.value, isAsync);
   for (let round = 0; ; round += 1) {
     const jobs = context.runtime.executePendingJobs();
@@ -246,7 +248,7 @@ const resultOf = async (
   const state = context.getPromiseState(last);
   switch (state.type) {
     case 'fulfilled':
-      return { type: 'result', text: show(state.value) };
+      return { type: 'result', text: `${show(state.value)}${uncalled(context, state.value)}` };
     case 'rejected':
       return failure(state.error);
     case 'pending':
@@ -257,24 +259,59 @@ const resultOf = async (
   }
 };
 
+const uncalled = (context: QuickJSContext, value: QuickJSHandle): string =>
+  context.typeof(value) === 'function' ? ' (It was not called.)' : '';
+
 /**
  * Evaluates a script, which may have `await` at the top. Code with `return` at the top is the body of an async function
- * instead.
+ * instead, and code that starts with a brace is an object if it can be one.
  */
-const evaluate = (context: QuickJSContext, code: string) => {
-  const compiles = (text: string, flags?: number): boolean =>
-    context.evalCode(text, 'code.js', flags ?? { compileOnly: true }).error === undefined;
-  const body = `(async () => {${code}\n})()`;
-  const isScript = compiles(code);
-  const isAsync = !isScript && compiles(code, asyncScript | compileOnly);
-  const isBody = !isScript && !isAsync && compiles(body);
-  const evaluated = context.evalCode(
-    isBody ? body : code,
-    'code.js',
-    isAsync ? asyncScript : undefined,
-  );
-  return { evaluated, isAsync };
+const evaluate = (context: QuickJSContext, written: string) => {
+  const code = unfenced(written);
+  const compiles = ({ text, isAsync }: Form): boolean => {
+    const flags = compileOnly | (isAsync ? asyncScript : 0);
+    return context.evalCode(text, 'code.js', flags).error === undefined;
+  };
+  const form = formsOf(code).find(compiles);
+  const { text, isAsync } = form ?? { text: code, isAsync: false };
+  const evaluated = context.evalCode(text, 'code.js', isAsync ? asyncScript : undefined);
+  return { evaluated, isAsync, hint: form === undefined ? hintFor(code) : '' };
 };
+
+interface Form {
+  readonly text: string;
+  readonly isAsync: boolean;
+}
+
+const formsOf = (code: string): readonly Form[] => {
+  const object = `(${code}\n)`;
+  const texts = /^\s*\{[^]*\}\s*$/.test(code) ? [object, code] : [code];
+  const scripts = texts.flatMap((text): readonly Form[] => {
+    const [plain, awaiting] = [false, true].map((isAsync) => ({ text, isAsync }));
+    // Where no script may await, `await (x)` calls a function of that name.
+    const both = /\bawait\b/.test(code) ? [awaiting, plain] : [plain, awaiting];
+    return both.filter((form) => form !== undefined);
+  });
+  return [...scripts, { text: `(async () => {${code}\n})()`, isAsync: false }];
+};
+
+/** Models write code as Markdown. */
+const unfenced = (code: string): string =>
+  /^\s*(`{3,})[^\n`]*\n([^]*?)\n?[ \t]*\1\s*$/.exec(code)?.[2] ?? code;
+
+const hintFor = (code: string): string =>
+  [
+    ...(typeScript.test(code)
+      ? ['Remove the types: the code must be JavaScript, not TypeScript.']
+      : []),
+    ...(/\bawait\b/.test(code) ? ['await works at the top, and in functions that are async.'] : []),
+  ]
+    .map((line) => `\n${line}`)
+    .join('');
+
+/** What TypeScript has and JavaScript does not, in code that is not JavaScript. */
+const typeScript =
+  /\b(?:interface|type|enum|namespace|declare|abstract|readonly|private|public|protected|satisfies)\s+[\w{]|[\w)\]}]\s*\??:\s*(?:string|number|boolean|bigint|symbol|object|any|unknown|void|never|[A-Z{([])|\bas\s+\w|\w<[^<>]+>\s*\(|<\w[^<>]*>\s*\(|\w!\s*[;.,)]/;
 
 /** `JS_EVAL_FLAG_COMPILE_ONLY` and `JS_EVAL_FLAG_ASYNC` of quickjs.h: the latter returns a promise of `{ value }`. */
 const [compileOnly, asyncScript] = [1 << 5, 1 << 7];
