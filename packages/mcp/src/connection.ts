@@ -145,15 +145,20 @@ const requested$ = <T>(
 ): Observable<T> =>
   new Observable<T>((subscriber) => {
     const abort = new AbortController();
+    let isAnswered = false;
     open$.next(open$.value + 1);
     ask(client, { signal: abort.signal, timeout: never }).then(
       (value) => {
+        isAnswered = true;
         subscriber.next(value);
         subscriber.complete();
       },
       (cause: unknown) => subscriber.error(cause),
     );
-    return () => abort.abort();
+    // The answer may be a stream of changes, which the signal would end.
+    return () => {
+      if (!isAnswered) abort.abort();
+    };
   }).pipe(finalize(() => open$.next(open$.value - 1)));
 
 /** Announces changes of roots to the server. */

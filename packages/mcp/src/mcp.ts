@@ -12,6 +12,7 @@ import type { Call } from '@millrace/core/call';
 import {
   combineLatest,
   defer,
+  finalize,
   map,
   merge,
   type Observable,
@@ -167,6 +168,8 @@ const statusOf$ = ({ server, link }: { server: Server; link: Link }): Observable
     return merge(failures$, connected$).pipe(
       map((status) => shown(server, status)),
       startWith<McpStatus>({ name, status: 'connecting', ...none, warnings: [] }),
+      // The next use connects again: the last failure says nothing of it.
+      finalize(() => link.current$.next(undefined)),
     );
   });
 };

@@ -6,6 +6,7 @@ import {
   defer,
   EMPTY,
   filter,
+  finalize,
   from,
   map,
   merge,
@@ -13,6 +14,7 @@ import {
   noop,
   type Observable,
   scan,
+  share,
   switchMap,
   take,
   timer,
@@ -146,8 +148,29 @@ const followed$ = <T>(
       () => changes$.subscribe(version$),
       () => afterEach$(version$, () => read$),
     );
-    return merge(subscribed$(server, connection, uri), parts$.pipe(map(([parts]) => parts)));
+    const subscription$ = sharedSubscription$(server, connection, uri);
+    return merge(subscription$, parts$.pipe(map(([parts]) => parts)));
   });
+
+const subscriptions = new WeakMap<Connection, Map<string, Observable<never>>>();
+
+/** A server has one subscription for each resource of a connection, however many follow it: the end of one would end all. */
+const sharedSubscription$ = (
+  server: Server,
+  connection: Connection,
+  uri: string,
+): Observable<never> => {
+  const known = subscriptions.get(connection) ?? new Map<string, Observable<never>>();
+  subscriptions.set(connection, known);
+  const subscription$ =
+    known.get(uri) ??
+    subscribed$(server, connection, uri).pipe(
+      finalize(() => known.delete(uri)),
+      share(),
+    );
+  known.set(uri, subscription$);
+  return subscription$;
+};
 
 /** Asks the server to announce changes of a resource, until it is unsubscribed from. */
 const subscribed$ = (server: Server, connection: Connection, uri: string): Observable<never> => {
