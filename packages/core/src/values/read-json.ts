@@ -145,7 +145,7 @@ const constants = new Map<string, unknown>([
   ['null', null],
   ['None', null],
 ]);
-const space = /(?:\s|\/\*[^]*?\*\/|\/\/[^\n]*)*/y;
+const space = /(?:\s|\/\*[^]*?\*\/|(?:\/\/|#)[^\n]*)*/y;
 const key = /(?:"[^"\\\n]{1,200}"|[\p{L}_$][\p{L}\p{N}_$]*)\s*:/uy;
 const bareKey = /[\p{L}_$][\p{L}\p{N}_$-]*/uy;
 const word = /-?[\p{L}\p{N}_][\p{L}\p{N}_.+-]*(?=[\s,}\]])/uy;

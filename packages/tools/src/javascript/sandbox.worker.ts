@@ -288,7 +288,7 @@ const formsOf = (code: string): readonly Form[] => {
   const texts = /^\s*\{[^]*\}\s*$/.test(code) ? [object, code] : [code];
   const scripts = texts.flatMap((text): readonly Form[] => {
     const [plain, awaiting] = [false, true].map((isAsync) => ({ text, isAsync }));
-    // Where no script may await, `await (x)` calls a function of that name.
+    // In a plain script, `await (x)` calls a function of that name.
     const both = /\bawait\b/.test(code) ? [awaiting, plain] : [plain, awaiting];
     return both.filter((form) => form !== undefined);
   });
@@ -309,7 +309,7 @@ const hintFor = (code: string): string =>
     .map((line) => `\n${line}`)
     .join('');
 
-/** What TypeScript has and JavaScript does not, in code that is not JavaScript. */
+/** Syntax that TypeScript adds, in code that is not JavaScript. */
 const typeScript =
   /\b(?:interface|type|enum|namespace|declare|abstract|readonly|private|public|protected|satisfies)\s+[\w{]|[\w)\]}]\s*\??:\s*(?:string|number|boolean|bigint|symbol|object|any|unknown|void|never|[A-Z{([])|\bas\s+\w|\w<[^<>]+>\s*\(|<\w[^<>]*>\s*\(|\w!\s*[;.,)]/;
 

@@ -9,7 +9,8 @@ import {
   inputLabelAt,
   maxPeek,
 } from './scanner.js';
-import { isCompletion, isNone, parameterOf, readNamed, type ReadingContext } from './read-entry.js';
+import { isCompletion, isNone, readNamed, type ReadingContext } from './read-entry.js';
+import { parameterOf } from './read-input.js';
 import { emptyReading, unreadable, type Reading } from './parse-result.js';
 import { takeRun } from './cursor.js';
 import { exactJson } from '../../values/exact-json.js';

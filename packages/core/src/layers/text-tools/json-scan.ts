@@ -4,6 +4,7 @@ interface TextListener {
   /** Called at a double-quoted value; gets it decoded, in pieces. Invalid escapes and LaTeX commands are literal. */
   opens(path: readonly string[]): ((piece: string) => void) | undefined;
   closes(path: readonly string[], text: string): void;
+  keyed(path: readonly string[]): void;
 }
 
 export type JsonScan = ReturnType<typeof createJsonScan>;
@@ -163,8 +164,10 @@ export const createJsonScan = (listener?: TextListener) => {
         break;
       case ':':
         colons += 1;
-        if (awaitsKey && keys.length > 0 && keys.length <= maxPath)
+        if (awaitsKey && keys.length > 0 && keys.length <= maxPath) {
           keys[keys.length - 1] = word.trim();
+          listener?.keyed(path());
+        }
         awaitsKey = false;
         break;
       case ',':
@@ -209,6 +212,7 @@ export const createJsonScan = (listener?: TextListener) => {
         position = passed + at - from;
         if (quote !== '') inText(character);
         else if (comment !== '') inComment(character);
+        else if (character === '#') comment = 'line';
         else if (beginsComment(character)) comment = character === '/' ? 'line' : 'block';
         else {
           const stop = outside(character);

@@ -1,37 +1,27 @@
 import type { ParserState, ActionContext, State } from './parser-state.js';
-import { createJsonScan, type JsonScan, withDoubled } from './json-scan.js';
+import { type Capture, emittingCapture, silentCapture } from './capture.js';
+import { withDoubled } from './json-scan.js';
 import { closeFence } from './fence-marks.js';
-import type { ParseResult, Reading } from './parse-result.js';
+import type { Reading } from './parse-result.js';
 import { addFault, actionInText, repairedFrom, invalidate } from './parse-result.js';
 import type { Lookahead, Undecided } from './scanner.js';
-import {
-  lookAhead,
-  afterSpace,
-  hasMark,
-  inputLabelAt,
-  isOneOf,
-  jsonAt,
-  keys,
-  maxPeek,
-} from './scanner.js';
-import {
-  fits,
-  hasArguments,
-  isCompletion,
-  isNone,
-  mayBeFlag,
-  readArguments,
-  readCaptured,
-  type ReadingContext,
-} from './read-entry.js';
-import type { Channel, Emitter } from './output-channel.js';
+import { lookAhead, afterSpace, hasMark, inputLabelAt, jsonAt, maxPeek } from './scanner.js';
+import { fits, hasArguments, readArguments, readCaptured } from './read-entry.js';
+import type { Channel } from './output-channel.js';
+
+/** In characters: how often long JSON is looked at, and how much of it is held if it could be anything. */
+const step = 256;
+const maxUnclear = 1_024;
 
 export type JsonStates = ReturnType<typeof createJsonStates>;
 
 export const createJsonStates = (parser: ParserState) => {
   const { dialect, words, result, needs, cursor, output } = parser;
   const { emitter } = output;
-  let capture: Capture = silentCapture();
+  let capture: Capture = silentCapture(needs);
+  /** How much of the JSON is shown as text, because it looks like data. */
+  let shown = 0;
+  let mayShow = false;
   let isListed = false;
   let isAfterLine = false;
   let isInline = false;
@@ -52,7 +42,10 @@ export const createJsonStates = (parser: ParserState) => {
       (at.kind === 'own' || dialect.isList) && at.name === undefined && at.kind !== 'answer';
     capture = emitsContent
       ? emittingCapture(result, needs, emitter, at.kind === 'own', output.reclassifyAsThought)
-      : silentCapture();
+      : silentCapture(needs);
+    const onto = at.kind === 'prose' ? output.channel : channel;
+    mayShow = at.name === undefined && (onto === 'undecided' || onto === 'prose');
+    if (channel !== undefined) shown = 0;
     if (waiting.length === 0) isListed = cursor.peek(1) === '[';
     cursor.cut();
     isAfterLine = false;
@@ -67,14 +60,33 @@ export const createJsonStates = (parser: ParserState) => {
     }
     if (cursor.left === 0) return cursor.isEnd ? settleJson() : false;
     let stop: string | undefined;
+    const room = mayShow ? step - (cursor.latest.length % step) : Infinity;
     cursor.scan((text, from) => {
-      const { to, stop: why } = capture.scan.feed(text, from);
+      const { to, stop: why } = capture.scan.feed(text.slice(0, from + room), from);
       stop = why;
       return to;
     });
+    showData(stop);
     if (stop === 'closed' || stop === 'mark') return settleJson();
     isAfterLine = stop === 'line';
     return true;
+  };
+  /** Shows long JSON as text if it looks like data. If it turns out to be an action, it is taken back. */
+  const showData = (stop: string | undefined): void => {
+    const { length } = cursor.latest;
+    if (!mayShow || stop === 'closed' || stop === 'mark' || length % step !== 0) return;
+    if (shown === 0) {
+      if (!looksLikeData(length) || !output.mayRetract) return;
+      if (parser.context.kind === 'own' && before === 'undecided') output.switchTo('undecided');
+      output.beginPreview();
+    }
+    output.addText(cursor.taken.slice(shown));
+    shown = cursor.taken.length;
+  };
+  const looksLikeData = (length: number): boolean => {
+    const { answer, thought, evidence } = capture;
+    if (answer !== undefined || thought !== '' || evidence === 'protocol') return false;
+    return evidence === 'data' || (parser.context.kind === 'prose' && length >= maxUnclear);
   };
   const endsJson = (): boolean | Undecided => {
     const next = lookAhead(cursor, words);
@@ -127,8 +139,10 @@ export const createJsonStates = (parser: ParserState) => {
     })?.name;
     waiting = [];
     isOwnForm = false;
-    if (parser.context.kind === 'own' && before === 'undecided') output.switchTo('undecided');
-    parser.addText(cursor.taken);
+    if (parser.context.kind === 'own' && before === 'undecided' && shown === 0)
+      output.switchTo('undecided');
+    parser.addText(cursor.taken.slice(shown));
+    shown = 0;
     parser.code = isInFence ? parser.context.fence : undefined;
     isInFence = false;
     parser.toProse();
@@ -144,6 +158,8 @@ export const createJsonStates = (parser: ParserState) => {
   const afterProse = afterSpace(
     cursor,
     () => {
+      // After an example of an action, the last one may be another.
+      if (result.mentionedTool !== undefined) result.conflict ??= actionInText;
       recordWaiting();
       return true;
     },
@@ -191,9 +207,11 @@ export const createJsonStates = (parser: ParserState) => {
       case 'prose':
         if (capture.answer !== undefined) return true;
         if (isData === true) return false;
-        if (problem !== undefined)
-          return problem.tool !== undefined && needs.tools.has(problem.tool);
-        if (calls.length === 0) return answer !== undefined;
+        if (problem !== undefined) {
+          const isOfTool = problem.tool !== undefined && needs.tools.has(problem.tool);
+          return isOfTool || reading.isProtocol === true;
+        }
+        if (calls.length === 0) return answer !== undefined || reading.isProtocol === true;
         return areDeclared || (dialect.isList && isListed);
     }
   };
@@ -204,6 +222,8 @@ export const createJsonStates = (parser: ParserState) => {
     capture.answer === undefined &&
     (problem?.tool === undefined || !needs.tools.has(problem.tool));
   const record = ({ calls, repairs, thought, answer, problem }: Reading): void => {
+    if (shown > 0) output.dropPreview();
+    shown = 0;
     if (output.channel === 'undecided') output.switchTo('thought');
     const isEmitted = capture.answer !== undefined;
     if (isEmitted && answer !== undefined) output.giveAnswer(answer, capture.answer);
@@ -220,7 +240,7 @@ export const createJsonStates = (parser: ParserState) => {
     result.calls.push(...calls);
     result.repairs.push(...repairs);
     if (!isEmitted && answer !== undefined) output.giveAnswer(answer, undefined);
-    capture = silentCapture();
+    capture = silentCapture(needs);
     output.followAction();
     parser.state = trail;
   };
@@ -310,73 +330,3 @@ const isEmpty = (input: object): boolean => Object.keys(input).length === 0;
 
 const textContinues = (line: string): boolean =>
   /^(?:["'”’:+]|,\s*\S)/.test(line) || (line.includes('"') && /[}\]]\s*$/.test(line));
-
-interface Capture {
-  readonly scan: JsonScan;
-  readonly thought: string;
-  readonly answer: string | undefined;
-}
-
-const silentCapture = (): Capture => ({ scan: createJsonScan(), thought: '', answer: undefined });
-
-/** Captures the JSON of an action or an answer. In prose, only emits the answer of the completion entry. */
-const emittingCapture = (
-  result: ParseResult,
-  needs: ReadingContext,
-  emitter: Emitter,
-  isOwn: boolean,
-  begin: () => void,
-): Capture => {
-  let thought = '';
-  let answer: string | undefined;
-  let hasBegun = false;
-  let name: string | undefined;
-
-  const isAnswer = (path: readonly string[]): boolean => {
-    const key = path.at(-1) ?? '';
-    if (answer !== undefined || result.answer !== undefined || result.calls.length > 0)
-      return false;
-    if (needs.outputSchema !== undefined || !isOneOf(keys.answer, key)) return false;
-    if (path.length === 1) return isOwn && name === undefined;
-    const isInput = isOneOf(keys.input, path.at(-2) ?? '');
-    const isEntry = path.length === 2 || (path.length === 3 && path[0] === '');
-    return isInput && isEntry && name !== undefined && isCompletion(name, needs);
-  };
-  const opens = (path: readonly string[]): ((piece: string) => void) | undefined => {
-    const [key = ''] = path;
-    if (isOwn && path.length === 1 && isOneOf(keys.thought, key) && thought === '') {
-      return (piece) => {
-        thought += piece;
-        emitter.write('thinking', piece);
-      };
-    }
-    if (hasBegun || !isAnswer(path)) return undefined;
-    hasBegun = true;
-    let held = '';
-    return (piece) => {
-      if (answer === undefined) {
-        held += piece;
-        // It may be a word that says that there is an answer, or none.
-        if (mayBeFlag(held)) return;
-        begin();
-      }
-      const text = answer === undefined ? held : piece;
-      answer = `${answer ?? ''}${text}`;
-      emitter.write('text', text);
-    };
-  };
-  const closes = (path: readonly string[], text: string): void => {
-    const isEntry = path.length === 1 || (path.length === 2 && path[0] === '');
-    if (isEntry && isOneOf(keys.name, path.at(-1) ?? '') && !isNone(text, needs)) name = text;
-  };
-  const scan = createJsonScan({ opens, closes });
-  return {
-    scan,
-    get thought() {
-      return thought;
-    },
-    get answer() {
-      return answer;
-    },
-  };
-};

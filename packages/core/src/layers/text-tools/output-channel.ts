@@ -35,13 +35,14 @@ export const createOutputChannel = ({
   let channel: Channel = 'undecided';
   let isLabelled = false;
   let held = '';
+  let followsThought = false;
   let repeated = '';
   let repeatedLabel: string | undefined;
 
   const addText = (text: string): void => {
     switch (channel) {
       case 'undecided':
-        held = held === '' ? text.trimStart() : held + text;
+        hold(text);
         if (held.length >= maxHeld) settleHeld();
         return;
       case 'prose':
@@ -57,7 +58,14 @@ export const createOutputChannel = ({
         return;
       case 'repeated':
         repeated += text;
+        if (repeatedLabel !== undefined && !mayRepeat()) settleRepeated();
     }
+  };
+  const hold = (text: string): void => {
+    const begin = held === '' || followsThought ? text.trimStart() : text;
+    if (begin === '') return;
+    held += held !== '' && followsThought ? `\n\n${begin}` : begin;
+    followsThought = false;
   };
   const hasToolCalls = (): boolean => mayAct && result.calls.length > 0;
   const settleHeld = (): void => {
@@ -79,6 +87,18 @@ export const createOutputChannel = ({
   const retract = (): void => {
     if (mayRetract()) emitter.retract();
   };
+  let previewFrom = 0;
+  /** The text that follows may have to be dropped. */
+  const beginPreview = (): void => {
+    if (channel === 'undecided') settleHeld();
+    previewFrom = result.prose.length;
+    emitter.beginPreview();
+  };
+  const dropPreview = (): void => {
+    result.prose.length = Math.min(result.prose.length, previewFrom);
+    emitter.dropPreview();
+    reclassifyAsThought();
+  };
   const switchTo = (next: Channel, labelled = false): void => {
     emitHeldAsThought();
     emitter.close();
@@ -89,6 +109,8 @@ export const createOutputChannel = ({
     const answer = result.answer?.join('').trim();
     if (answer !== other.trim()) result.conflict ??= 'It has two different answers.';
   };
+  const mayRepeat = (): boolean =>
+    (result.answer?.join('').trim() ?? '').startsWith(repeated.trim());
   const settleRepeated = (): void => {
     if (repeatedLabel === undefined) {
       compareAnswers(repeated);
@@ -96,8 +118,10 @@ export const createOutputChannel = ({
     }
     if (result.answer?.join('').trim() === repeated.trim()) return;
     const rest = `${repeatedLabel}${repeated}`;
-    result.answer?.push(rest);
-    if (!hasToolCalls()) emitter.write('text', rest);
+    repeated = '';
+    repeatedLabel = undefined;
+    channel = 'answer';
+    addText(rest);
   };
   const giveAnswer = (answer: string, emitted: string | undefined): void => {
     if (result.answer !== undefined) {
@@ -124,9 +148,20 @@ export const createOutputChannel = ({
       return channel === 'undecided' && held === '';
     },
     addText,
-    emitHeldAsThought,
     reclassifyAsThought,
     retract,
+    /** A thought in tags follows. Text before it may still be the answer. */
+    beginThought: () => {
+      emitter.close();
+      held = held.trimEnd();
+      followsThought = true;
+    },
+    /** Whether text can be taken back. */
+    get mayRetract() {
+      return mayRetract() && emitter.mayRetract;
+    },
+    beginPreview,
+    dropPreview,
     switchTo,
     /** The following text belongs to the answer, unless it repeats it. */
     addRepeatedAnswer: (label: string) => {
@@ -172,7 +207,18 @@ const createEmitter = (emit: (chunk: ModelChunk) => void) => {
     space = '';
     isFresh = true;
   };
+  let previewFrom = 0;
   return {
+    get mayRetract() {
+      return retractions < maxRetractions;
+    },
+    beginPreview: () => {
+      previewFrom = emitted.length;
+    },
+    /** Leaves the preview out when the text is taken back. */
+    dropPreview: () => {
+      emitted = emitted.slice(0, previewFrom);
+    },
     write: (type: 'text' | 'thinking', text: string) => {
       if (type !== current) close();
       current = type;
@@ -183,7 +229,7 @@ const createEmitter = (emit: (chunk: ModelChunk) => void) => {
         space += begin;
         return;
       }
-      const gap = isFresh && last === type ? '\n\n' : '';
+      const gap = isFresh && (last === type || (type === 'text' && hasText)) ? '\n\n' : '';
       const chunk = { type, text: `${gap}${space}${body}` };
       emitted.push(chunk);
       hasText ||= type === 'text';
@@ -202,7 +248,7 @@ const createEmitter = (emit: (chunk: ModelChunk) => void) => {
         const before = emitted[index - 1]?.type ?? type;
         return before === type ? text : `\n\n${text}`;
       });
-      emitted = [{ type: 'thinking', text: thought.join('') }];
+      emitted = thought.length === 0 ? [] : [{ type: 'thinking', text: thought.join('') }];
       emitted.forEach(emit);
       close();
       last = 'thinking';

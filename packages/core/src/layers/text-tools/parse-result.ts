@@ -18,6 +18,8 @@ export interface Reading {
   readonly problem?: Problem;
   /** Whether it may be data of an answer: it only names a tool among other keys. */
   readonly isData?: boolean;
+  /** Whether it has only keys of the protocol, and is neither an action nor an answer. */
+  readonly isProtocol?: boolean;
 }
 
 export const emptyReading: Reading = { calls: [], repairs: [] };

@@ -1,12 +1,13 @@
 import equal from 'fast-deep-equal';
 import { exactJson, toExactJson } from '../../values/exact-json.js';
-import { isRecord, parsedJson } from '../../values/json.js';
+import { isRecord } from '../../values/json.js';
 import type { JsonSchema } from '../../values/schema.js';
 import { scanned } from './json-scan.js';
-import { isKnownKey, isOneOf, keys } from './scanner.js';
+import { isEmptyValue, parameterOf, readInput } from './read-input.js';
+import { isKnownKey, isOneOf, keys, plainKey } from './scanner.js';
 import { joinReadings, emptyReading, type Reading, unreadable } from './parse-result.js';
 import type { ToolDeclaration } from '../../models/model.js';
-import { readJson, type Repair } from '../../values/read-json.js';
+import { readJson } from '../../values/read-json.js';
 
 export interface ReadingContext {
   readonly tools: ToolTable;
@@ -63,7 +64,14 @@ const isOfType = (value: unknown, property: unknown): boolean => {
   return types.includes(type) || (type === 'number' && types.includes('integer'));
 };
 
-const readEntry = (entry: JsonRecord, needs: ReadingContext): Reading => {
+const readEntry = (written: JsonRecord, needs: ReadingContext): Reading => {
+  const entry = withPlainKeys(written);
+  const around = aroundCalls(entry);
+  if (around !== undefined) {
+    const inner = readValue(around, needs);
+    const thought = thoughtOf(valuesOf(entry, keys.thought));
+    return thought === undefined ? inner : { ...inner, thought };
+  }
   const nested = valuesOf(entry, keys.name)
     .filter((it) => !isEmptyValue(it))
     .find(isRecord);
@@ -88,7 +96,13 @@ const readEntry = (entry: JsonRecord, needs: ReadingContext): Reading => {
     ),
   );
   const thought = thoughtOf(all(keys.thought));
-  const unknown = parts.flatMap((part) => Object.keys(part)).filter((key) => !isKnownKey(key));
+  const unknown = parts.flatMap((part) =>
+    Object.keys(part).filter(
+      (key) =>
+        !isKnownKey(key) ||
+        (isOneOf(keys.around, key) && part[key] !== null && !isEmptyValue(part[key])),
+    ),
+  );
   const thoughtOnly: Reading = thought === undefined ? emptyReading : { ...emptyReading, thought };
 
   if (otherName !== undefined) return unreadable('It names two different tools.');
@@ -96,7 +110,10 @@ const readEntry = (entry: JsonRecord, needs: ReadingContext): Reading => {
     return unreadable('It has two different arguments.', nameOf(name));
   }
   if (answers.length > 1) return unreadable('It has two different answers.');
-  if (name === undefined) return answered(thoughtOnly, answers, inputs, unknown.length > 0);
+  if (name === undefined) {
+    const isProtocol = ['tool', 'final_answer'].some((key) => Object.hasOwn(entry, key));
+    return answered(thoughtOnly, answers, inputs, unknown.length > 0, isProtocol);
+  }
   if (typeof name !== 'string') return unreadable('The name of the tool must be a string.');
   const trimmed = name.trim();
   if (answers.some((answer) => answer !== '')) {
@@ -119,6 +136,23 @@ const readEntry = (entry: JsonRecord, needs: ReadingContext): Reading => {
   };
 };
 
+/** The call or the list of calls that a message of an API contains. */
+const aroundCalls = (entry: JsonRecord): object | undefined =>
+  keys.name.some((key) => Object.hasOwn(entry, key))
+    ? undefined
+    : keys.around
+        .map((key) => entry[key])
+        .filter((it) => typeof it === 'object' && it !== null)
+        .find((it) => !isEmptyValue(it));
+
+const withPlainKeys = (entry: JsonRecord): JsonRecord =>
+  Object.fromEntries(
+    Object.entries(entry).map(([key, value]) => {
+      const plain = plainKey(key);
+      return [plain !== key && Object.hasOwn(entry, plain) ? key : plain, value];
+    }),
+  );
+
 /** The company of an answer: a tool, or a key without a tool. */
 type Beside = 'tool' | 'none' | undefined;
 
@@ -136,9 +170,6 @@ const isNoAnswer = (key: string, answer: unknown, beside: Beside): boolean => {
   return flagWords.includes(word) || (beside === 'tool' && ['yes', 'no', '0', '1'].includes(word));
 };
 
-const isEmptyValue = (value: unknown): boolean =>
-  typeof value === 'object' && value !== null && Object.keys(value).length === 0;
-
 const flagWords: readonly string[] = ['true', 'false', 'none', 'null', 'nil', 'undefined', 'n/a'];
 
 /** Whether text may become a word that is no answer. */
@@ -152,6 +183,7 @@ const answered = (
   answers: readonly unknown[],
   inputs: readonly unknown[],
   hasUnknown: boolean,
+  isProtocol: boolean,
 ): Reading => {
   const [answer] = answers;
   const isBare = inputs.every((input) => isEmptyValue(input) || isNone(input, noTools));
@@ -161,20 +193,33 @@ const answered = (
   if (answer !== undefined) {
     return { ...thoughtOnly, answer: readable(answer), ...(hasUnknown ? { isData: true } : {}) };
   }
-  if (thoughtOnly.thought !== undefined && isBare && !hasUnknown) return thoughtOnly;
+  if (thoughtOnly.thought !== undefined && isBare && !hasUnknown) {
+    return isProtocol ? { ...thoughtOnly, isProtocol } : thoughtOnly;
+  }
   return {
     ...unreadable('It has neither the name of a tool nor an answer.'),
     ...(hasUnknown ? { isData: true } : {}),
+    ...(isProtocol && !hasUnknown ? { isProtocol } : {}),
   };
 };
 
-export const readNamed = (name: string, input: unknown, needs: ReadingContext): Reading => {
+export const readNamed = (written: string, input: unknown, needs: ReadingContext): Reading => {
+  const name = toolNamed(written, needs.tools);
   const tool = needs.tools.get(name);
   if (tool === undefined && isCompletion(name, needs)) return completed(input, needs);
   const read = readInput(input, tool);
   return 'problem' in read
     ? unreadable(read.problem, name)
     : { calls: [{ name, input: read.input }], repairs: read.repairs };
+};
+
+/** The tool that a name means, in another case, with brackets or in the namespace of a template; otherwise, the name. */
+export const toolNamed = (written: string, tools: ToolTable): string => {
+  if (tools.has(written)) return written;
+  const name = written.replace(/^(?:functions|default_api|tools)\./, '').replace(/\(\)$/, '');
+  if (tools.has(name)) return name;
+  const [found, other] = [...tools.keys()].filter((it) => it.toLowerCase() === name.toLowerCase());
+  return found !== undefined && other === undefined ? found : written;
 };
 
 export const isCompletion = (name: string, { tools, completions }: ReadingContext): boolean =>
@@ -186,7 +231,10 @@ const completed = (input: unknown, { outputSchema }: ReadingContext): Reading =>
   }
   if (!isRecord(input)) return { ...emptyReading, answer: textOf(input) };
   // If the answer must match a schema, this may be it.
-  if (outputSchema === undefined && Object.values(input).every((value) => value === null)) {
+  if (
+    outputSchema === undefined &&
+    Object.values(input).every((value) => value === null || isEmptyValue(value))
+  ) {
     return { ...emptyReading, answer: '' };
   }
   const answers = distinct(valuesOf(input, keys.answer));
@@ -224,7 +272,8 @@ const textKeys: readonly string[] = [
   'value',
 ];
 
-const textOf = (value: unknown): string => (typeof value === 'string' ? value : toExactJson(value));
+const textOf = (value: unknown): string =>
+  typeof value === 'string' || typeof value === 'number' ? String(value) : toExactJson(value);
 
 const thoughtOf = (thoughts: readonly unknown[]): string | undefined => {
   const texts = thoughts.filter((thought) => thought !== null && thought !== '').map(textOf);
@@ -250,73 +299,10 @@ const valuesOf = (record: JsonRecord, list: readonly string[]): readonly unknown
 const distinct = (values: readonly unknown[]): readonly unknown[] =>
   values.filter((value, index) => values.findIndex((other) => equal(other, value)) === index);
 
-type InputReading =
-  | { readonly input: Readonly<Record<string, unknown>>; readonly repairs: readonly Repair[] }
-  | { readonly problem: string };
-
-const readInput = (value: unknown, tool: ToolDeclaration | undefined): InputReading => {
-  if (value === undefined || value === null || isEmptyValue(value))
-    return { input: {}, repairs: [] };
-  if (isRecord(value)) return { input: value, repairs: [] };
-  if (typeof value === 'string') return readText(value, tool);
-  return { problem: 'The arguments must be a JSON object.' };
-};
-
-const readText = (text: string, tool: ToolDeclaration | undefined): InputReading => {
-  const trimmed = text.trim();
-  if (trimmed === '' || trimmed === 'null') return { input: {}, repairs: [] };
-  if (trimmed.startsWith('{')) {
-    const read = readJson(trimmed);
-    if ('problem' in read) return read;
-    if (isRecord(read.value)) {
-      return { input: read.value, repairs: read.repair === undefined ? [] : [read.repair] };
-    }
-  }
-  if (isNothing(trimmed) && tool !== undefined && takesNothing(tool)) {
-    return { input: {}, repairs: [] };
-  }
-  const name = onlyText(tool);
-  // Unbalanced closing brackets show that it was meant as JSON.
-  const isRest = /[}\]]$/.test(trimmed) && !/[{[]/.test(trimmed);
-  return name === undefined || isRest
-    ? { problem: 'The arguments must be a JSON object.' }
-    : { input: Object.fromEntries([[name, unquoted(trimmed)]]), repairs: [] };
-};
-
-const isNothing = (text: string): boolean =>
-  /^[`"'(]{0,2}(?:none|nothing|empty|n\/a|no (?:input|arguments?|parameters?)(?: (?:needed|required))?)[`"').]{0,3}$/i.test(
-    text,
-  );
-
-const takesNothing = ({ inputSchema: { required } }: ToolDeclaration): boolean =>
-  !Array.isArray(required) || required.length === 0;
-
-const unquoted = (text: string): string => {
-  const value = text.startsWith('"') ? parsedJson(text) : text;
-  return typeof value === 'string' ? value : text;
-};
-
 export type ToolTable = ReadonlyMap<string, ToolDeclaration>;
 
 export const toolTable = (tools: readonly ToolDeclaration[]): ToolTable =>
   new Map(tools.map((tool) => [tool.name, tool]));
-
-export const parameterOf = (
-  tool: ToolDeclaration | undefined,
-  name: string,
-): Readonly<Record<string, unknown>> | undefined => {
-  const properties = tool?.inputSchema['properties'];
-  if (!isRecord(properties) || !Object.hasOwn(properties, name)) return undefined;
-  const schema = properties[name];
-  return isRecord(schema) ? schema : undefined;
-};
-
-const onlyText = (tool: ToolDeclaration | undefined): string | undefined => {
-  const properties = tool?.inputSchema['properties'];
-  const [name, second] = isRecord(properties) ? Object.keys(properties) : [];
-  if (name === undefined || second !== undefined) return undefined;
-  return parameterOf(tool, name)?.['type'] === 'string' ? name : undefined;
-};
 
 /** Reads the JSON of an action or an answer. */
 export const readCaptured = (text: string, needs: ReadingContext): Reading => {
@@ -329,12 +315,16 @@ export const readCaptured = (text: string, needs: ReadingContext): Reading => {
 
 export const hasArguments = (text: string): boolean => {
   const read = readJson(text);
-  if ('problem' in read) return false;
-  return [read.value].flat().every((entry) => {
-    if (!isRecord(entry)) return false;
-    const nested = keys.name.map((key) => entry[key]).filter(isRecord);
-    return [entry, ...nested].some((part) => keys.input.some((key) => Object.hasOwn(part, key)));
-  });
+  return !('problem' in read) && [read.value].flat().every(hasInput);
+};
+
+const hasInput = (value: unknown): boolean => {
+  if (!isRecord(value)) return false;
+  const entry = withPlainKeys(value);
+  const around = aroundCalls(entry);
+  if (around !== undefined) return [around].flat().every(hasInput);
+  const nested = keys.name.map((key) => entry[key]).filter(isRecord);
+  return [entry, ...nested].some((part) => keys.input.some((key) => Object.hasOwn(part, key)));
 };
 
 /** Reads JSON after the name of a tool. */

@@ -12,8 +12,10 @@ import {
   emptyReading,
 } from './parse-result.js';
 import { createJsonStates } from './json-states.js';
+import { createListLabels } from './list-labels.js';
 import type { Label, LabelWords, Mark, Tag } from './scanner.js';
 import {
+  invisibleStart,
   lookAhead,
   jsonAt,
   labelAt,
@@ -313,27 +315,31 @@ export const createReader = ({
     cursor.push(text);
     run();
   };
-  const unwrapper =
-    isWhole || isPlain || tools.length === 0
-      ? undefined
-      : createUnwrapper({
-          push: read,
-          mayBeCall: (text) => callStart(text, words, parser.needs.tools),
-          isCall: (text) => isWholeCall(text, { dialect, tools, outputSchema, mayAct }),
-          onQuoted: () => {
-            result.conflict ??= actionInText;
-          },
-        });
-  const push = unwrapper?.push ?? read;
+  const hasMarks = !isWhole && !isPlain && tools.length > 0;
+  const lists = hasMarks ? createListLabels({ words, push: read }) : undefined;
+  const readLines = lists?.push ?? read;
+  const unwrapper = !hasMarks
+    ? undefined
+    : createUnwrapper({
+        push: readLines,
+        mayBeCall: (text) => callStart(text, words, parser.needs.tools),
+        isCall: (text) => isWholeCall(text, { dialect, tools, outputSchema, mayAct }),
+        onQuoted: () => {
+          result.conflict ??= actionInText;
+        },
+      });
+  const push = unwrapper?.push ?? readLines;
   return {
     push: (piece: string) => {
       if (isOver || ending.isOver || piece === '') return;
-      push(ending.push(hasStarted ? piece : piece.replace(/^\uFEFF/, '')));
-      hasStarted = true;
+      const text = hasStarted ? piece : piece.replace(invisibleStart, '');
+      hasStarted ||= text !== '';
+      if (text !== '') push(ending.push(text));
     },
     end: (): ParseResult => {
       if (!isOver) push(ending.end());
       unwrapper?.end();
+      lists?.end();
       cursor.end();
       run();
       output.end();
@@ -344,7 +350,7 @@ export const createReader = ({
       return isOver ? 'observation' : ending.isOver ? 'turn' : undefined;
     },
     get unread() {
-      return cursor.left + ending.held + (unwrapper?.held ?? 0);
+      return cursor.left + ending.held + (unwrapper?.held ?? 0) + (lists?.held ?? 0);
     },
   };
 };

@@ -12,6 +12,9 @@ export interface Mark<Type extends string = string> {
 
 export const maxPeek = 80;
 
+/** Characters without a width, such as a byte order mark, and space. */
+export const invisibleStart = /^[\s\u200B\u200E\u200F\u2060\uFEFF]+/;
+
 export type LabelWords = readonly (readonly [word: string, label: Label])[];
 
 const english: LabelWords = [
@@ -47,7 +50,8 @@ export const labelAt = (
   followsThought = false,
 ): Mark<Label> | Undecided | undefined => {
   const head = text.slice(0, maxPeek);
-  const [lead = '', mark = ''] = /^(?:#{1,6}[ \t]*)?([*_]{0,3})/.exec(head) ?? [];
+  const [lead = '', mark = ''] =
+    /^[\u200B\u2060\uFEFF]*(?:#{1,6}[ \t]*)?([*_]{0,3})/.exec(head) ?? [];
   const rest = head.slice(lead.length);
   const mayGrow = !isEnd && text.length < maxPeek;
   if (rest === '') return mayGrow && head !== '' ? 'more' : undefined;
@@ -59,11 +63,17 @@ export const labelAt = (
     if (!lower.startsWith(word)) continue;
     const after = rest.slice(word.length);
     const [colon, closing] =
-      /^(?:[ \t]{1,4}\d{1,3})?[ \t\u00a0\u202f]*([*_]{0,3})[ \t\u00a0\u202f]*[:：]/.exec(after) ??
+      /^(?:[ \t]{1,4}\d{1,3})?[ \t\u00a0\u202f\u200b\u2060]*([*_]{0,3})[ \t\u00a0\u202f\u200b\u2060]*[:：]/.exec(
+        after,
+      ) ??
       (followsThought && type === 'answer' ? /^[ \t]+()[-–—](?=[ \t])/.exec(after) : null) ??
       [];
     if (colon === undefined) {
-      if (/^(?:[ \t]{1,4}\d{1,3})?[ \t\u00a0\u202f]*[*_]{0,3}[ \t\u00a0\u202f]*[-–—]?$/.test(after))
+      if (
+        /^(?:[ \t]{1,4}\d{1,3})?[ \t\u00a0\u202f\u200b\u2060]*[*_]{0,3}[ \t\u00a0\u202f\u200b\u2060]*[-–—]?$/.test(
+          after,
+        )
+      )
         isOpen = true;
       continue;
     }
@@ -106,8 +116,9 @@ export const inputLabelAt = (text: string, isEnd: boolean): number | Undecided |
 export const jsonAt = (text: string, isEnd: boolean): 'json' | Undecided | undefined => {
   const head = text.slice(0, maxPeek);
   const mayGrow = !isEnd && text.length < maxPeek;
-  const [lead = '', brace, quote = '', word = ''] =
-    /^(?:\[\s*)?(\{)?\s*(["'“‘]?)(\w*)/.exec(head) ?? [];
+  const [lead = '', brace, quote = '', written = ''] =
+    /^(?:\[\s*)?(\{)?\s*(["'“‘]?)(\w*(?:[ -]\w*)?)/.exec(head) ?? [];
+  const word = plainKey(written);
   const rest = head.slice(lead.length);
   if (brace === undefined) {
     return rest === '' && /^\[\s*$/.test(lead) && mayGrow ? 'more' : undefined;
@@ -205,16 +216,36 @@ export const keys = {
   ],
   answer: ['final_answer', 'answer'],
   thought: ['thought', 'thoughts', 'scratchpad', 'reasoning'],
+  /** Around calls, as in messages of an API. */
+  around: ['tool_calls', 'tool_call', 'function_call'],
   other: ['type', 'id'],
 } as const;
 
 const allKeys: readonly string[] = Object.values(keys).flat();
 
+/** Common words, which count only as they are. */
+const exactKeys: readonly string[] = ['name', 'function', 'type', 'id'];
+
+/** A key of the protocol in the spelling of another model, such as `Final Answer` and `actionInput`; any other key as it is. */
+export const plainKey = (key: string): string => {
+  if (isKnownKey(key) || key.length > 20) return key;
+  const plain = key
+    .trim()
+    .replaceAll(/([a-z])([A-Z])/g, '$1_$2')
+    .replaceAll(/[ -]/g, '_')
+    .toLowerCase();
+  return isKnownKey(plain) && !exactKeys.includes(plain) ? plain : key;
+};
+
 export const isKnownKey = (key: string): boolean => allKeys.includes(key);
 
-const beginsKnownKey = (word: string): boolean => allKeys.some((key) => key.startsWith(word));
+const beginsKnownKey = (word: string): boolean => {
+  const plain = word.replaceAll(/([a-z])([A-Z])/g, '$1_$2').replaceAll(/[ -]/g, '_');
+  return allKeys.some((key) => key.startsWith(plain.toLowerCase()));
+};
 
-export const isOneOf = (list: readonly string[], key: string): boolean => list.includes(key);
+export const isOneOf = (list: readonly string[], key: string): boolean =>
+  list.includes(plainKey(key));
 
 export interface Lookahead {
   readonly label?: Mark<Label> | undefined;
@@ -235,9 +266,9 @@ export const afterSpace =
   (cursor: Cursor, atEnd: () => true, look: (text: string) => boolean): (() => boolean) =>
   () => {
     const text = cursor.peek(maxPeek);
-    const space = text.length - text.trimStart().length;
-    if (space > 0) {
-      cursor.take(space);
+    const [space = ''] = invisibleStart.exec(text) ?? [];
+    if (space !== '') {
+      cursor.take(space.length);
       return true;
     }
     return text === '' ? cursor.isEnd && atEnd() : look(text);

@@ -10,8 +10,7 @@ export const createThoughtStates = (parser: ParserState) => {
     if (!cursor.isLineStart) return undefined;
     hasTag = true;
     cursor.take(length);
-    output.emitHeldAsThought();
-    output.emitter.close();
+    output.beginThought();
     parser.state = thinking;
     return 'found';
   };
@@ -50,7 +49,6 @@ export const createThoughtStates = (parser: ParserState) => {
     cursor.isLineStart = true;
   };
   const endThought = (): void => {
-    output.emitHeldAsThought();
     output.emitter.close();
     if (output.channel === 'thought' && result.answer === undefined && !hasToolCall(result)) {
       output.switchTo('undecided');
