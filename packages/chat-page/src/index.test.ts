@@ -114,12 +114,34 @@ describe('the chat page', () => {
   });
 
   it.each([
+    ['/user/ann@example.com/proxy/3000', '/user/ann@example.com/proxy/3000'],
+    ['/a:b/~c', '/a:b/~c'],
+    ['/a%20b/%C3%BC/', '/a%20b/%C3%BC'],
+    ["/o'neil/a&lt;b", "/o'neil/a&lt;b"],
+    ['/.well-known/...', '/.well-known/...'],
+    // Of two proxies, each with its own.
+    ['/a, /b', '/a/b'],
+    ['/a/,/b/', '/a/b'],
+  ])('X43: takes any prefix that is a path of its site: %s', async (given, prefix) => {
+    const html = await (await pageOf()('/', { 'x-forwarded-prefix': given })).text();
+    const document = html.replaceAll('&amp;', '&');
+    expect(html).not.toContain('&lt;b');
+    expect(apiOf(document, '/')).toBe(`${prefix}/api`);
+    for (const file of filesIn(document, '/')) expect(file.startsWith(`${prefix}/`)).toBe(true);
+  });
+
+  it.each([
     '//evil.test',
     'https://evil.test',
     '/a"><script>',
     '/../x',
     '/a//b',
     '\\evil',
+    '/%2e%2e/x',
+    '/a/.%2E',
+    '/a%2',
+    '/a?b',
+    '/a, https://evil.test',
     `/${'a'.repeat(600)}`,
   ])('X43: ignores a prefix that is no path of its site: %s', async (prefix) => {
     const response = await pageOf()('/', { 'x-forwarded-prefix': prefix });

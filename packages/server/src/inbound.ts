@@ -234,7 +234,7 @@ export const resumeInput = (
 
 /** Whether a request says that it has JSON. Forms of other sites cannot send this content type. */
 export const isJson = ({ headers }: Request): boolean =>
-  /^application\/json *(;|$)/i.test(headers.get('content-type') ?? '');
+  /^application\/json[ \t]*(;|$)/i.test(headers.get('content-type') ?? '');
 
 /** Reads a request body as UTF-8; `undefined` if it exceeds `maxBytes`. Rejects if it is interrupted or not UTF-8. */
 export const readBody = async (

@@ -2,14 +2,18 @@
 export const mountHeader = 'x-forwarded-prefix';
 
 /**
- * The path that a proxy or a framework has removed from the path of a request, such as `/ai`; empty without the header, or if that has anything else. A
- * forged one is a path of this site as well, so links to it lead nowhere else.
+ * The path that a proxy or a framework has removed from the path of a request, such as `/ai`; empty without the header, or if that has anything else. Of
+ * several proxies, each may add its own: `/a, /b` is `/a/b`. A forged one is a path of this site as well, so links to it lead nowhere else.
  */
 export const mountOf = ({ headers }: Pick<Request, 'headers'>): string => {
   const header = headers.get(mountHeader) ?? '';
-  const given = header.length > 512 ? '' : header.replace(/\/+$/u, '');
-  return /^(?:\/(?!\.{1,2}(?:\/|$))[\w.~-]+)*$/u.test(given) ? given : '';
+  const paths = header.length > 512 ? [] : header.split(/, *(?=\/)/u);
+  const given = paths.map((path) => path.replace(/\/+$/u, '')).join('');
+  return isMount.test(given) ? given : '';
 };
+
+/** Segments of any characters that a path may have, but for `.` and `..`. */
+const isMount = /^(?:\/(?!(?:\.|%2e){1,2}(?:\/|$))(?:[\w.~!$&'()*+,;=:@-]|%[\da-f]{2})+)*$/iu;
 
 /** A request as the server below a path gets it: its URL lacks that path, and a header names it. */
 export const movedRequest = (request: Request, url: string, mount: string): Request => {

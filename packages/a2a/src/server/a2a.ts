@@ -46,7 +46,7 @@ export const a2a = (options: A2aOptions = {}): ChatProtocol => {
   const { path = '/api/a2a', progress = false } = given;
   return ({ agent, approvals }) => {
     const cardFor = ({ request, mount }: Pick<Visit, 'request' | 'mount'>): AgentCard =>
-      cardOf(agent, given, given.url ?? new URL(`${mount}${path}`, request.url).href);
+      cardOf(agent, given, given.url ?? urlAt(request, `${mount}${path}`));
     return [
       {
         method: 'GET',
@@ -66,6 +66,13 @@ export const a2a = (options: A2aOptions = {}): ChatProtocol => {
       },
     ];
   };
+};
+
+/** A path on the host that the client has asked: a framework may put another one into the URL. */
+const urlAt = ({ url: asked, headers }: Request, path: string): string => {
+  const url = new URL(path, asked);
+  const named = `${url.protocol}//${headers.get('host') ?? url.host}`;
+  return URL.canParse(named) ? new URL(path, named).href : url.href;
 };
 
 const isSkill = (skill: unknown): boolean =>

@@ -56,6 +56,27 @@ describe('X44: the origin of a page', () => {
     expect((await get('http://evil.test:3000/api/chat', headers)).status).toBe(421);
   });
 
+  it.each([
+    // A framework may put the name that it was started with into the URL.
+    ['localhost:3000', {}, 200],
+    ['LOCALHOST', {}, 200],
+    ['[::1]:3000', {}, 200],
+    ['evil.test', {}, 421],
+    ['evil.test:3000', { origin: 'http://evil.test:3000' }, 421],
+    ['', {}, 421],
+    ['localhost/evil', {}, 421],
+    ['evil.test@localhost', {}, 421],
+    ['localhost:x', {}, 421],
+    ['127.0.0.1:4000', { origin: 'http://127.0.0.1:4000' }, 200],
+    ['127.0.0.1:4000', { origin: 'http://localhost:3000' }, 403],
+    ['localhost:443', { origin: 'https://localhost' }, 200],
+    ['localhost', { origin: 'https://localhost:443' }, 200],
+    ['localhost:80', { origin: 'https://localhost' }, 403],
+  ])('is compared with the host that was asked: %s, %j', async (host, headers, status) => {
+    const { get } = serverWith();
+    expect((await get(own, { host, ...headers })).status).toBe(status);
+  });
+
   it('names itself and the option that admits it, to the client and to the program', async () => {
     const { get, errors } = serverWith();
     const refused = await get(own, { origin: 'http://localhost:5173' });

@@ -2,14 +2,30 @@
 import { MillraceError } from '@millrace/core';
 
 /** A page whose name points to this machine is still another site. */
-export const assertHost = ({ url }: Request, hosts: readonly string[] | undefined): void => {
-  const { hostname } = new URL(url);
-  if (hosts === undefined || hosts.includes(hostname.toLowerCase())) return;
-  const name = hostname.length > 255 ? 'The host' : `The host '${hostname}'`;
+export const assertHost = (request: Request, hosts: readonly string[] | undefined): void => {
+  if (hosts === undefined) return;
+  const hostname = madeTo(request)?.hostname ?? '';
+  if (hosts.includes(hostname.toLowerCase())) return;
+  const name = hostname.length > 255 || hostname === '' ? 'The host' : `The host '${hostname}'`;
   throw refusal(
     421,
     `${name} is not served. Add it to the option 'hosts' of the server, or authenticate users with 'user'.`,
   );
+};
+
+/**
+ * The origin that a request was made to. Its header counts, as the URL may have a name that the framework was started with: Next.js has `localhost` there,
+ * whatever the browser has asked for.
+ */
+const madeTo = (
+  { url, headers }: Request,
+  { protocol } = new URL(url),
+): Pick<URL, 'host' | 'hostname'> | undefined => {
+  const host = headers.get('host');
+  if (host === null) return new URL(url);
+  const text = `${protocol}//${host}`;
+  const isHost = /^(?:[^\s/?#@\\]+)$/u.test(host) && URL.canParse(text);
+  return isHost ? new URL(text) : undefined;
 };
 
 /** Adds to the headers of a response what a page of another site needs. */
@@ -51,10 +67,13 @@ export const crossOrigin = (
  * A proxy may have changed the `Host`, so the browser is asked first whether the page is of the origin that the request was made to. Pages cannot set
  * its header, and it is absent on hosts without TLS, but for this machine. Then the hosts are compared: a proxy in front may end TLS, so schemes may differ.
  */
-const isOwnPage = ({ headers, url }: Request, origin: string): boolean => {
-  const site = headers.get('sec-fetch-site');
+const isOwnPage = (request: Request, origin: string): boolean => {
+  const site = request.headers.get('sec-fetch-site');
   if (site !== null) return site === 'same-origin';
-  return URL.canParse(origin) && new URL(origin).host === new URL(url).host;
+  if (!URL.canParse(origin)) return false;
+  const page = new URL(origin);
+  // With the scheme of the page, whose default port may be missing in one of them.
+  return madeTo(request, page)?.host === page.host;
 };
 
 const refusedOrigin = (origin: string): MillraceError => {

@@ -1,8 +1,10 @@
 // Answers requests of node:http with a server that takes a `Request`, also within frameworks.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
+import { PassThrough, Readable } from 'node:stream';
 import { getRequestListener, RequestError } from '@hono/node-server';
 import { MillraceError } from '@millrace/core';
+import { isRecord } from '@millrace/core/values';
 import type { ChatServer } from '../chat/chat-server.js';
 import { movedRequest } from '../mount.js';
 
@@ -57,8 +59,9 @@ export const toNodeListener =
     }
     const answer = getRequestListener(
       async (asked, { outgoing }) => {
+        const isOthers = othersListening(request.incoming);
         const response = await server.respond(requestFor(asked, request, target));
-        return readyFor(response, outgoing);
+        return heldOpen(readyFor(response, outgoing), request.incoming, isOthers);
       },
       { overrideGlobalObjects: false, ...(next && { errorHandler: failing(next) }) },
     );
@@ -85,24 +88,29 @@ interface Handled {
 }
 
 const handledOf = (given: HandledRequest): Handled => {
-  const incoming = 'raw' in given ? given.raw : given;
-  const { url = '' } = incoming;
-  if ('raw' in given) {
+  if (isWrapped(given)) {
+    const { raw: incoming } = given;
+    const { url = '' } = incoming;
     const { body, server: { prefix = '' } = {} } = given;
     const isBelow = prefix !== '' && /^(?:[/?]|$)/u.test(url.slice(prefix.length));
     const inner = isBelow && url.startsWith(prefix) ? url.slice(prefix.length) : url;
     return { incoming, body, url: rooted(inner), originalUrl: url };
   }
+  const { url = '' } = given;
   const [body, rawBody, originalUrl] = ['body', 'rawBody', 'originalUrl'].map((name): unknown =>
     Reflect.get(given, name),
   );
   return {
-    incoming,
+    incoming: given,
     body: rawBody instanceof Uint8Array ? rawBody : body,
     url,
     originalUrl: typeof originalUrl === 'string' ? originalUrl : url,
   };
 };
+
+/** A program may keep something else as `raw`, such as the bytes of a body. */
+const isWrapped = (given: HandledRequest): given is Exclude<HandledRequest, Incoming> =>
+  'raw' in given && isRecord(given.raw) && 'rawHeaders' in given.raw;
 
 const rooted = (url: string): string => (url.startsWith('/') ? url : `/${url}`);
 
@@ -142,11 +150,34 @@ const requestFor = (
   target: HandledTarget = { url: handled.url, mount: '' },
 ): Request => {
   const { incoming } = handled;
-  const isRead = incoming.readableDidRead && asked.method !== 'GET' && asked.method !== 'HEAD';
   const isMoved = target.url !== (incoming.url ?? '') || target.mount !== '';
   const url = isMoved ? absoluteOf(new URL(asked.url).origin, target.url) : asked.url;
-  const given = isRead ? withReadBody(asked, handled) : asked;
+  const given = withWholeBody(asked, handled);
   return isMoved ? movedRequest(given, url, target.mount) : given;
+};
+
+/** The request with its whole body, whatever others do with it. */
+const withWholeBody = (asked: Request, handled: Handled): Request => {
+  const { method, headers, signal, url } = asked;
+  const { incoming } = handled;
+  if (method === 'GET' || method === 'HEAD') return asked;
+  if (incoming.readableDidRead) return withReadBody(asked, handled);
+  if (!isFollowed(incoming)) return asked;
+  return new Request(url, { method, headers, signal, body: copyOf(incoming), duplex: 'half' });
+};
+
+/** Whether others, such as a log, get the body as well, or get it as a string. */
+const isFollowed = (incoming: Incoming): boolean =>
+  incoming.readableEncoding !== null ||
+  ['data', 'readable'].some((name) => incoming.listenerCount(name) > 0);
+
+/** A copy of a body from now on: what others read until the server asks for it would be lost. */
+const copyOf = (incoming: Incoming): ReadableStream => {
+  const copy = new PassThrough({ defaultEncoding: incoming.readableEncoding ?? 'utf8' });
+  incoming.once('close', () => {
+    if (!incoming.readableEnded) copy.destroy(new Error('The request is incomplete.'));
+  });
+  return Readable.toWeb(incoming.pipe(copy));
 };
 
 /** The request with the body that was read before. */
@@ -171,7 +202,7 @@ const readBodyOf = (
 ): Uint8Array<ArrayBuffer> | string | ReadableStream => {
   if (body instanceof Uint8Array) return new Uint8Array(body);
   if (typeof body === 'string') return body;
-  const isJson = /^application\/(?:[\w.+-]+\+)?json *(?:;|$)/iu.test(
+  const isJson = /^application\/(?:[\w.+-]+\+)?json[ \t]*(?:;|$)/iu.test(
     headers.get('content-type') ?? '',
   );
   if (body === undefined || !isJson) return lostBody();
@@ -200,14 +231,78 @@ const outgoingOf = (reply: HandledResponse): Outgoing => {
   return raw;
 };
 
+const isEventStream = (headers: Headers): boolean =>
+  headers.get('content-type')?.startsWith('text/event-stream') === true;
+
 /** Keeps the `vary` of middlewares, which that of the server would replace. */
 const readyFor = (response: Response, outgoing: Outgoing): Response => {
   const { headers } = response;
   const before = outgoing.getHeader('vary');
   const own = headers.get('vary');
   if (before !== undefined && own !== null) headers.set('vary', `${String(before)}, ${own}`);
-  const isStream = headers.get('content-type')?.startsWith('text/event-stream') === true;
-  // For the adapter, a stream: it would wait for a second event before it sends the first. HTTP/2 has no such header.
-  if (isStream && outgoing.req.httpVersionMajor < 2) headers.set('transfer-encoding', 'chunked');
+  const isStream = isEventStream(headers);
+  // For the adapter, a stream: it would wait for a second event before it sends the first. Other versions have no such header.
+  if (isStream && outgoing.req.httpVersion === '1.1') headers.set('transfer-encoding', 'chunked');
   return response;
+};
+
+/**
+ * Reads the rest of a request that was answered before its end, and ends the response after that: a client or a proxy that is still sending would not read
+ * it from a closed connection.
+ */
+const heldOpen = async (
+  response: Response,
+  incoming: Incoming,
+  isOthers: (listener: unknown) => boolean,
+): Promise<Response> => {
+  const { status, headers, body } = response;
+  const isWhole = incoming.complete || incoming.destroyed || incoming.httpVersionMajor > 1;
+  if (isWhole || body === null || isEventStream(headers)) return response;
+  const bytes = new Uint8Array(await response.arrayBuffer());
+  // Whoever knows its length would end it.
+  headers.delete('content-length');
+  let isOpen = true;
+  const held = new ReadableStream<Uint8Array>({
+    start: (controller) => {
+      if (bytes.byteLength > 0) controller.enqueue(bytes);
+      drain(incoming, isOthers, () => {
+        if (isOpen) controller.close();
+      });
+    },
+    cancel: () => {
+      isOpen = false;
+    },
+  });
+  return new Response(held, { status, headers });
+};
+
+/** Discards the rest of a request, which others may still listen to, for a limited time. */
+const drain = (
+  incoming: Incoming,
+  isOthers: (listener: unknown) => boolean,
+  done: () => void,
+): void => {
+  const listeners = Array.from<unknown>(incoming.listeners('data')).filter(isListener);
+  // The server stopped reading, and its listener would pause the request.
+  listeners.filter((it) => !isOthers(it)).forEach((it) => incoming.off('data', it));
+  const over = (): void => {
+    clearTimeout(timeout);
+    ends.forEach((name) => incoming.off(name, over));
+    done();
+  };
+  const ends = ['end', 'close'];
+  ends.forEach((name) => incoming.once(name, over));
+  const timeout = setTimeout(over, maxDrainMs);
+  incoming.resume();
+};
+
+const isListener = (value: unknown): value is (piece: unknown) => void =>
+  typeof value === 'function';
+
+/** As long as nginx waits. */
+const maxDrainMs = 30_000;
+
+const othersListening = (incoming: Incoming): ((listener: unknown) => boolean) => {
+  const listeners = new Set<unknown>(incoming.listeners('data'));
+  return (listener) => listeners.has(listener);
 };

@@ -8,6 +8,8 @@ import { refusal, refuse } from './refusals.js';
 import { responseRoutes } from './responses.js';
 import { secondsNow } from './settings.js';
 
+export { openAiModels, type OpenAiModelsOptions } from './models.js';
+
 /** Options of `openAi`. */
 export interface OpenAiOptions {
   /** The path of the routes. Default: `/v1`. */

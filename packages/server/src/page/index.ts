@@ -61,7 +61,7 @@ export const pageRoutes = ({ html, assets, path }: EmbeddedPage): readonly PageR
 
 /** The root of the server for links in a document, without a slash at the end. */
 const serverOf = ({ request, mount = '' }: PageRequest): string => {
-  if (mount !== '') return mount;
+  if (mount !== '') return mount.replaceAll('&', '&amp;');
   const folders = new URL(request.url).pathname.split('/').length - 2;
   return folders === 0 ? '.' : Array.from({ length: folders }, () => '..').join('/');
 };

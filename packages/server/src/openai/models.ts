@@ -1,0 +1,196 @@
+import { isMillraceError } from '@millrace/core';
+import { checkOptions, isRecord, parsedJson, type Rule, wholeNumber } from '@millrace/core/values';
+import {
+  catchError,
+  concatMap,
+  defer,
+  firstValueFrom,
+  from,
+  map,
+  noop,
+  type Observable,
+  of,
+  takeWhile,
+  throwError,
+  toArray,
+} from 'rxjs';
+import { failure } from '../chat/guard.js';
+import type { MountedServers } from '../chat/mount-servers.js';
+import { isPath } from '../chat/protocol.js';
+import { fieldOf, isJson, readBody } from '../inbound.js';
+import { refusal, refuse } from './refusals.js';
+
+/** Options of `openAiModels`. */
+export interface OpenAiModelsOptions {
+  /** The path of the routes, which is that of each `openAi()`. Default: `/v1`. */
+  readonly path?: string;
+  /** The maximum size of a request, in bytes. Default: 4,000,000. */
+  readonly maxBytes?: number;
+}
+
+/**
+ * Serves several agents as the models of one OpenAI API: `openAiModels({ sales: chatServer(sales, { protocols: [openAi()] }), support })`. The keys are the
+ * names of the models. A request goes to the server of its `model`, which checks it as usual; a list has the models of all servers
+ * that the client may use. Other routes of the servers are not served here. Close the servers themselves.
+ */
+export const openAiModels = (
+  servers: Readonly<Record<string, MountedServers>>,
+  options: OpenAiModelsOptions = {},
+): MountedServers => {
+  checkOptions('openAiModels()', { servers }, { servers: isServers }, ['servers']);
+  checkOptions('openAiModels()', options, { path: isPath, maxBytes: wholeNumber(1) });
+  const { maxBytes = 4_000_000 } = options;
+  const path = (options.path ?? '/v1').replace(/\/+$/u, '');
+  const all = new Map(Object.entries(servers));
+  /** The first response that is not refused, or else the first one. */
+  const first$ = (asked: Asked, isRefused: (response: Response) => boolean) =>
+    from(all.values()).pipe(
+      concatMap((server) => server.respond(requestOf(asked))),
+      takeWhile(isRefused, true),
+      toArray(),
+      map((responses) => {
+        const chosen = responses.findLast((it) => !isRefused(it)) ?? responses[0] ?? missing();
+        responses.filter((it) => it !== chosen).forEach(discard);
+        return chosen;
+      }),
+    );
+  const unknown$ = (asked: Asked): Observable<Response> =>
+    list$(all.values(), { ...asked, url: new URL(`${path}/models`, asked.url).href }).pipe(
+      map(({ response, models }) => {
+        if (models === undefined) return response;
+        const names = models.map((it) => `'${String(fieldOf(it, 'id'))}'`).join(', ');
+        const text = `The model does not exist. This server has ${names}.`;
+        const refused = refusal(refuse(text, 'model', 'model_not_found', 404), 404);
+        return withHeadersOf(response, refused);
+      }),
+    );
+  const ofModel$ = (asked: Asked, model: unknown): Observable<Response> => {
+    const server = typeof model === 'string' ? all.get(model) : undefined;
+    return server === undefined ? unknown$(asked) : from(server.respond(requestOf(asked)));
+  };
+  const answer$ = (asked: Asked, isOfJson: boolean): Observable<Response> => {
+    const { method, url, body } = asked;
+    const route = new URL(url).pathname.slice(path.length).replace(/\/$/u, '');
+    if (method === 'OPTIONS') return first$(asked, ({ ok }) => !ok);
+    if (route === '/models' && method === 'GET') {
+      return list$(all.values(), asked).pipe(
+        map(({ response, models }) =>
+          models === undefined
+            ? response
+            : withHeadersOf(response, Response.json({ object: 'list', data: models })),
+        ),
+      );
+    }
+    const named = /^\/models\/([^/]+)$/u.exec(route)?.[1];
+    if (named !== undefined) return ofModel$(asked, decoded(named));
+    if (method === 'POST' && ['/chat/completions', '/responses'].includes(route)) {
+      const parsed = isOfJson ? parsedJson(body ?? '') : undefined;
+      // What is malformed is for any of them to refuse.
+      if (isRecord(parsed)) return ofModel$(asked, fieldOf(parsed, 'model'));
+    }
+    return first$(asked, ({ status }) => status === 404);
+  };
+  const respond$ = (request: Request): Observable<Response> =>
+    bodyOf$(request, maxBytes).pipe(
+      concatMap((body) => {
+        const { url, headers, signal } = request;
+        const method = request.method === 'HEAD' ? 'GET' : request.method;
+        return answer$({ method, url, headers, signal, body }, isJson(request));
+      }),
+      catchError((cause: unknown) => of(failure(cause, noop, refusal))),
+      map((response) => {
+        if (request.method !== 'HEAD') return response;
+        discard(response);
+        return new Response(null, response);
+      }),
+    );
+  return {
+    respond: (request) => firstValueFrom(respond$(request)),
+    handles: (target) =>
+      new URL(target.url).pathname.startsWith(`${path}/`) &&
+      [...all.values()].some((server) => server.handles(target)),
+  };
+};
+
+/** A request that several servers may get. */
+interface Asked extends Pick<Request, 'method' | 'url' | 'headers' | 'signal'> {
+  readonly body: string | undefined;
+}
+
+const requestOf = ({ url, body, ...rest }: Asked): Request =>
+  new Request(url, { ...rest, ...(body !== undefined && { body }) });
+
+/** Emits the body as text; `undefined` if there is none. */
+const bodyOf$ = (request: Request, maxBytes: number): Observable<string | undefined> =>
+  defer(() => (request.body === null ? of('') : from(readBody(request, maxBytes)))).pipe(
+    catchError((cause: unknown) =>
+      throwError(() => (isMillraceError(cause) ? cause : refuse('The body is incomplete.'))),
+    ),
+    map((text) => {
+      if (text === undefined) throw refuse('The request is too large.', null, null, 413);
+      return request.body === null ? undefined : text;
+    }),
+  );
+
+interface Listed {
+  /** That of the first server that has a list for this client, or else of the first one. */
+  readonly response: Response;
+  readonly models: readonly unknown[] | undefined;
+}
+
+/** Emits the models of all servers that the client may use. */
+const list$ = (servers: Iterable<MountedServers>, asked: Asked): Observable<Listed> => {
+  const headers = new Headers(asked.headers);
+  ['content-type', 'content-length', 'content-encoding', 'transfer-encoding'].forEach((name) => {
+    headers.delete(name);
+  });
+  const list = { ...asked, method: 'GET', headers, body: undefined };
+  return from(servers).pipe(
+    concatMap((server) => server.respond(requestOf(list))),
+    concatMap(async (response): Promise<Listed> => {
+      const data = response.ok ? fieldOf(parsedJson(await response.text()), 'data') : undefined;
+      return { response, models: Array.isArray(data) ? data : undefined };
+    }),
+    toArray(),
+    map((listed) => {
+      const usable = listed.filter(({ models }) => models !== undefined);
+      const { response } = usable[0] ?? listed[0] ?? { response: missing() };
+      return {
+        response,
+        models: usable.length === 0 ? undefined : usable.flatMap(({ models = [] }) => models),
+      };
+    }),
+  );
+};
+
+/** The headers for pages of other sites, of a server that has allowed them. */
+const withHeadersOf = ({ headers }: Response, response: Response): Response => {
+  headers.forEach((value, name) => {
+    if (name.startsWith('access-control-') || name === 'vary') response.headers.set(name, value);
+  });
+  return response;
+};
+
+const discard = ({ body }: Response): void => {
+  body?.cancel().catch(noop);
+};
+
+const missing = (): Response => refusal(refuse('Not found.', null, null, 404), 404);
+
+const decoded = (segment: string): string | undefined => {
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    return undefined;
+  }
+};
+
+const isServers: Rule = [
+  (value) =>
+    isRecord(value) &&
+    Object.keys(value).length > 0 &&
+    Object.entries(value).every(
+      ([model, server]) => model !== '' && isRecord(server) && 'respond' in server,
+    ),
+  'servers by the names of their models, such as { sales: chatServer(sales, { protocols: [openAi()] }) }',
+];
