@@ -10,18 +10,17 @@ export const goal =
 export async function rows() {
   const skipped = await install(join(root, 'examples/platforms'));
   // They import the packages, which are built by now.
-  const { cellNames } = await import('../platforms/embedding.mjs');
   const { hosts } = await import('../platforms/hosts.mjs');
   const names = Object.keys(hosts);
-  const cells = names.flatMap((host) => cellNames.map((cell) => ({ host, cell })));
-  const what = ({ host, cell }) => `${host}: ${cell}`;
-  if (skipped !== undefined) return cells.map((cell) => ({ what: what(cell), skipped }));
+  if (skipped !== undefined) return names.map((what) => ({ what, skipped }));
   const { code, output } = await node(['scripts/platforms/embedding.mjs'], { quiet: true });
-  const line = output.split('\n').findLast((text) => text.startsWith('{'));
+  const line = output.split('\n').findLast((text) => text.startsWith('{"'));
   if (code !== 0 || line === undefined) return [{ what: 'all', problem: output }];
   const problems = JSON.parse(line);
-  return cells.map(({ host, cell }) => {
-    const { [cell]: problem, 'the server starts': noStart } = problems[host] ?? {};
-    return { what: what({ host, cell }), problem: problem ?? noStart };
-  });
+  return names.flatMap((host) =>
+    Object.entries(problems[host]).map(([cell, problem]) => ({
+      what: `${host}: ${cell}`,
+      problem: problem ?? undefined,
+    })),
+  );
 }

@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { createServer, request as requestOf } from 'node:http';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { toNodeListener } from '@millrace/server/node';
 import { root } from '../workspaces.mjs';
 
@@ -18,14 +18,17 @@ const load = async (specifier) => {
 /** The answer of a program to what the chat server has no route for. */
 export const other = 'other route';
 
-const listening = async (server, path = '') => {
+/** Starts a server, with sockets of the chat server if it is given. */
+const listening = async (server, path = '', chat = undefined) => {
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
+  chat?.attach(server, path);
   const close = () => {
     server.close();
     server.closeAllConnections();
   };
-  return { url: `http://127.0.0.1:${server.address().port}${path}`, close };
+  const url = `http://127.0.0.1:${server.address().port}${path}`;
+  return { url, close, hasSockets: chat !== undefined };
 };
 
 const express =
@@ -36,7 +39,7 @@ const express =
     for (const middleware of middlewares) app.use(await middleware(create));
     app.use(mount, toNodeListener(chat));
     app.use((_request, response) => response.status(404).send(other));
-    return listening(createServer(app), mount === '/' ? '' : mount);
+    return listening(createServer(app), mount === '/' ? '' : mount, chat);
   };
 
 const json = (create) => create.json({ limit: '4mb' });
@@ -56,7 +59,8 @@ const fastify =
     };
     await app.register(routes, { prefix });
     const url = await app.listen({ port: 0, host: '127.0.0.1' });
-    return { url: `${url}${prefix}`, close: () => app.close() };
+    chat.attach(app.server, prefix);
+    return { url: `${url}${prefix}`, close: () => app.close(), hasSockets: true };
   };
 
 const nest = (platform, Adapter) => async (chat) => {
@@ -76,9 +80,11 @@ const nest = (platform, Adapter) => async (chat) => {
   });
   app.use(toNodeListener(chat));
   await app.listen(0, '127.0.0.1');
+  chat.attach(app.getHttpServer());
   return {
     url: `http://127.0.0.1:${app.getHttpServer().address().port}`,
     close: () => app.close(),
+    hasSockets: true,
   };
 };
 
@@ -88,7 +94,16 @@ const hono = async (chat) => {
   const app = new Hono();
   app.use(({ req }, next) => (chat.handles(req.raw) ? chat.respond(req.raw) : next()));
   app.all('*', (context) => context.text(other, 404));
-  return listening(createServer(getRequestListener(app.fetch, { overrideGlobalObjects: false })));
+  // It replaces these, as most programs let it.
+  const { Request, Response } = globalThis;
+  const started = await listening(createServer(getRequestListener(app.fetch)), '', chat);
+  return {
+    ...started,
+    close: () => {
+      started.close();
+      Object.assign(globalThis, { Request, Response });
+    },
+  };
 };
 
 const koa = async (chat) => {
@@ -110,20 +125,69 @@ const koa = async (chat) => {
     context.status = 404;
     context.body = other;
   });
-  return listening(createServer(app.callback()));
+  return listening(createServer(app.callback()), '', chat);
 };
 
-/** Next.js calls a route handler with its own kind of request. */
-const next = async (chat) => {
-  const { NextRequest } = await import(pathToFileURL(resolve('next/server.js')));
-  const respond = (request) => {
-    const { method, headers, body, signal } = request;
-    const asked = new NextRequest(request.url, { method, headers, body, signal, duplex: 'half' });
-    return chat.handles(asked)
-      ? chat.respond(asked)
-      : new globalThis.Response(other, { status: 404 });
+/**
+ * Next.js with these files, in an own folder below those of the package, where it finds itself. Its routes run in this process, and get the chat
+ * server as a global.
+ */
+const next = (files, path) => async (chat) => {
+  process.env.NEXT_TELEMETRY_DISABLED = '1';
+  const parent = join(root, 'examples/platforms/temp');
+  mkdirSync(parent, { recursive: true });
+  const folder = mkdtempSync(join(parent, 'next-'));
+  const settings = { turbopack: { root }, devIndicators: false };
+  const all = {
+    'package.json': JSON.stringify({ name: 'next-host', private: true, type: 'module' }),
+    'next.config.js': `export default ${JSON.stringify(settings)};`,
+    ...files,
   };
-  return listening(createServer(toNodeListener({ respond })));
+  for (const [file, text] of Object.entries(all)) {
+    mkdirSync(dirname(join(folder, file)), { recursive: true });
+    writeFileSync(join(folder, file), text);
+  }
+  globalThis.embedded = { chat, listener: toNodeListener(chat), other };
+  const create = await load('next');
+  const app = create({ dev: true, dir: folder, quiet: true });
+  await app.prepare();
+  const handle = app.getRequestHandler();
+  const started = await listening(
+    createServer((request, response) => handle(request, response)),
+    path,
+    path === '' ? chat : undefined,
+  );
+  return {
+    ...started,
+    close: async () => {
+      started.close();
+      await app.close();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+};
+
+const appRouter = {
+  'app/[[...path]]/route.js': `
+const GET = (request) => globalThis.embedded.chat.respond(request);
+export { GET, GET as POST, GET as PATCH, GET as DELETE, GET as OPTIONS };
+`,
+  'app/other/route.js': `
+export const GET = () => new Response(globalThis.embedded.other, { status: 404 });
+`,
+};
+
+const pagesRouter = {
+  'pages/index.js': `export default () => null;`,
+  'pages/api/ai/[[...path]].js': `
+export const config = { api: { bodyParser: { sizeLimit: '4mb' }, externalResolver: true } };
+export default (request, response) => {
+  const { listener, other } = globalThis.embedded;
+  request.originalUrl = request.url;
+  request.url = request.url.slice('/api/ai'.length) || '/';
+  listener(request, response, () => response.status(404).send(other));
+};
+`,
 };
 
 /** Forwards to a server, as many proxies do: under the name of that server, and without a prefix of the path. */
@@ -140,7 +204,8 @@ const stripping = (isNamed) => async (chat) => {
     }
     const path = request.url.replace(/^\/ai/u, '') || '/';
     const { host } = new URL(inner.url);
-    const headers = { ...request.headers, host, ...(isNamed && { 'x-forwarded-prefix': '/ai' }) };
+    const named = { 'x-forwarded-prefix': '/ai', 'x-forwarded-host': request.headers.host };
+    const headers = { ...request.headers, host, ...(isNamed && named) };
     const forwarded = requestOf(`${inner.url}${path}`, { method: request.method, headers });
     forwarded.on('response', (answer) => {
       response.writeHead(answer.statusCode, answer.headers);
@@ -154,7 +219,6 @@ const stripping = (isNamed) => async (chat) => {
   const outer = await listening(proxy, '/ai');
   return {
     url: outer.url,
-    isProxy: true,
     close: () => {
       outer.close();
       inner.close();
@@ -162,11 +226,13 @@ const stripping = (isNamed) => async (chat) => {
   };
 };
 
-const vite = async (chat) => {
+const vite = (options) => async (chat) => {
   const inner = await listening(
     createServer((request, response) =>
       toNodeListener(chat)(request, response, () => response.writeHead(404).end(other)),
     ),
+    '',
+    chat,
   );
   const { createServer: createVite } = await import(pathToFileURL(resolve('vite')));
   const folder = mkdtempSync(join(tmpdir(), 'vite-'));
@@ -175,13 +241,17 @@ const vite = async (chat) => {
     root: folder,
     logLevel: 'silent',
     appType: 'custom',
-    // The short form, which names the target as the host.
-    server: { port: 0, host: '127.0.0.1', proxy: { '/': inner.url } },
+    server: {
+      port: 0,
+      host: '127.0.0.1',
+      // The short form names the target as the host.
+      proxy: { '/': options === undefined ? inner.url : { target: inner.url, ...options } },
+    },
   });
   await server.listen();
   return {
     url: `http://127.0.0.1:${server.httpServer.address().port}`,
-    isProxy: true,
+    hasSockets: options?.ws === true,
     close: async () => {
       await server.close();
       inner.close();
@@ -210,8 +280,15 @@ export const hosts = {
   'NestJS on Fastify': nest('@nestjs/platform-fastify', 'FastifyAdapter'),
   Hono: hono,
   Koa: koa,
-  'Next.js, a route handler': next,
-  'Vite, a proxy in the short form': vite,
+  'Next.js, App Router': next(appRouter, ''),
+  'Next.js, an API route of the Pages Router': next(pagesRouter, '/api/ai'),
+  'Vite, a proxy in the short form': vite(),
+  'Vite, a proxy with sockets': vite({ ws: true }),
+  'Vite, a proxy with sockets that changes the host': vite({
+    ws: true,
+    changeOrigin: true,
+    rewriteWsOrigin: true,
+  }),
   'a proxy that removes /ai': stripping(false),
   'a proxy that removes and names /ai': stripping(true),
 };

@@ -104,6 +104,32 @@ describe('an agent over A2A', () => {
     });
   });
 
+  it.each([
+    // As Next.js has it: with a name of its own in the URL.
+    [{ host: 'a.example' }, 'http://a.example/api/a2a'],
+    [{ host: 'a.example:8080' }, 'http://a.example:8080/api/a2a'],
+    [
+      { 'x-forwarded-host': 'b.example', 'x-forwarded-proto': 'https' },
+      'https://b.example/api/a2a',
+    ],
+    [
+      { 'x-forwarded-host': 'b.example, inner', 'x-forwarded-prefix': '/ai' },
+      'http://b.example/ai/api/a2a',
+    ],
+    [{ 'x-forwarded-proto': 'https,http' }, 'https://localhost:3000/api/a2a'],
+    [{ 'x-forwarded-host': '[::1]:80' }, 'http://[::1]/api/a2a'],
+    [{ 'x-forwarded-proto': 'javascript' }, 'http://localhost:3000/api/a2a'],
+    [{ 'x-forwarded-host': 'b.example/evil?' }, 'http://localhost:3000/api/a2a'],
+    [{ 'x-forwarded-host': '' }, 'http://localhost:3000/api/a2a'],
+  ])('X43: has the address that its client has asked in its card: %j', async (headers, url) => {
+    const agent = createAgent({ name: 'helper', model: scriptedModel() });
+    const server = chatServer(agent, { protocols: [a2a()], hosts: ['localhost', 'a.example'] });
+    const asked = new Request('http://localhost:3000/.well-known/agent-card.json', { headers });
+    const card = (await (await server.respond(asked)).json()) as { url: string };
+    expect(card.url).toBe(url);
+    await server.close();
+  });
+
   it('has a card that anyone may read, for both versions of the protocol', async () => {
     const agent = createAgent({ name: 'helper', model: scriptedModel() });
     const skills = [{ id: 'x', name: 'X', description: 'Does x.', tags: ['t'] }];

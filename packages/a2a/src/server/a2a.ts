@@ -21,7 +21,7 @@ export interface A2aSkill {
 export interface A2aOptions {
   /** The path for requests. Default: `/api/a2a`. */
   readonly path?: string;
-  /** The URL for requests, for the card. Set it behind a proxy. Default: the `path` on the host that the card is asked of. */
+  /** The URL for requests, for the card. Default: the `path` on the host that the card is asked of, which a proxy may name in `x-forwarded-host` and `x-forwarded-proto`. */
   readonly url?: string;
   /** The purpose of the agent, for the card. Default: its name. */
   readonly description?: string;
@@ -68,11 +68,15 @@ export const a2a = (options: A2aOptions = {}): ChatProtocol => {
   };
 };
 
-/** A path on the host that the client has asked: a framework may put another one into the URL. */
+/** A path on the host that the client has asked, which a proxy or a framework may have replaced. */
 const urlAt = ({ url: asked, headers }: Request, path: string): string => {
-  const url = new URL(path, asked);
-  const named = `${url.protocol}//${headers.get('host') ?? url.host}`;
-  return URL.canParse(named) ? new URL(path, named).href : url.href;
+  const { protocol, host } = new URL(asked);
+  const firstOf = (name: string): string | undefined => headers.get(name)?.split(',')[0]?.trim();
+  const scheme = firstOf('x-forwarded-proto') ?? protocol.slice(0, -1);
+  const name = firstOf('x-forwarded-host') ?? headers.get('host') ?? host;
+  const isNamed = /^https?$/u.test(scheme) && /^[\w.:[\]-]+$/u.test(name);
+  const named = `${scheme}://${name}`;
+  return new URL(path, isNamed && URL.canParse(named) ? named : asked).href;
 };
 
 const isSkill = (skill: unknown): boolean =>

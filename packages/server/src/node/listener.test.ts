@@ -346,6 +346,37 @@ describe('X43: a server within another one', () => {
   });
 });
 
+describe('X43: the request for a server of your own', () => {
+  it.each(['GET', 'POST', 'DELETE', 'OPTIONS'])('can be copied: %s', async (method) => {
+    const respond = async (request: Request) => {
+      const copy = new Request(request, { headers: { ...Object.fromEntries(request.headers) } });
+      const text = await copy.clone().text();
+      return Response.json([
+        copy.method,
+        new URL(copy.url).pathname,
+        text,
+        copy.headers.get('x-a'),
+      ]);
+    };
+    for (const mount of ['/', '/ai']) {
+      const url = await listening(express().use(mount, toNodeListener({ respond })));
+      const body = method === 'GET' ? '' : 'text';
+      const asked = { method, headers: { 'x-a': '1' }, ...(body && { body }) };
+      const answer = await fetch(`${url}${mount === '/' ? '' : mount}/path`, asked);
+      expect(await answer.json()).toEqual([method, '/path', body, '1']);
+    }
+  });
+
+  it('answers a method that no request can have', async () => {
+    const { listener } = chatWith();
+    const url = await listening(listener);
+    const { hostname, port } = new URL(url);
+    const asked = requestOf({ hostname, port, path: '/api/chat', method: 'TRACE' }).end();
+    const [answer] = (await once(asked, 'response')) as [{ statusCode: number }];
+    expect(answer.statusCode).toBe(405);
+  });
+});
+
 describe('X43: a client of a server within another one', () => {
   const left = () => {
     const asked$ = new ReplaySubject<void>(1);

@@ -156,15 +156,19 @@ const requestFor = (
   return isMoved ? movedRequest(given, url, target.mount) : given;
 };
 
-/** The request with its whole body, whatever others do with it. */
+/** The request with its whole body, whatever others do with it. That of the adapter is none that `new Request()` takes. */
 const withWholeBody = (asked: Request, handled: Handled): Request => {
   const { method, headers, signal, url } = asked;
   const { incoming } = handled;
-  if (method === 'GET' || method === 'HEAD') return asked;
+  if (isForbidden.test(method)) return asked;
+  if (method === 'GET' || method === 'HEAD') return new Request(url, { method, headers, signal });
   if (incoming.readableDidRead) return withReadBody(asked, handled);
-  if (!isFollowed(incoming)) return asked;
-  return new Request(url, { method, headers, signal, body: copyOf(incoming), duplex: 'half' });
+  const body = isFollowed(incoming) ? copyOf(incoming) : asked.body;
+  return new Request(url, { method, headers, signal, body, duplex: 'half' });
 };
+
+/** Methods that a `Request` cannot have. */
+const isForbidden = /^(?:connect|trace|track)$/iu;
 
 /** Whether others, such as a log, get the body as well, or get it as a string. */
 const isFollowed = (incoming: Incoming): boolean =>
