@@ -22,13 +22,8 @@ import {
 import { catchError, defer, EMPTY, mergeMap, type Observable, of, tap, throwError } from 'rxjs';
 import { cleaned } from '../text.js';
 import { blockOf, bounded } from './blocks.js';
-import {
-  type Asking,
-  askingClient,
-  clientEntry,
-  missingCapabilityIn,
-  type Question,
-} from './mcp-client.js';
+import { type Asking, askingClient, clientEntry, missingCapabilityIn } from './mcp-client.js';
+import type { Question } from './question.js';
 import type { Serving } from './serve-options.js';
 
 /** A client that calls a tool. */

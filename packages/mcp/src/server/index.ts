@@ -9,10 +9,14 @@ export {
   type McpFormAnswer,
   type McpPage,
   type McpRequest,
-  type McpSample,
-  type McpSampleContent,
-  type McpSampleRequest,
 } from './mcp-client.js';
+export type {
+  McpSample,
+  McpSampleContent,
+  McpSampleRequest,
+  McpSampleToolCall,
+  McpSampleToolResult,
+} from './sampling.js';
 export { type McpHandler, mcpHandler } from './mcp-handler.js';
 export { type Listening, serveMcp, type ServeMcpOptions } from './serve-mcp.js';
 export type { McpPrompt, McpPromptArgument, McpPromptMessage } from './prompts.js';

@@ -17,6 +17,8 @@ import {
   type McpRequestContext,
   type McpServer,
   type RequestStateCodec,
+  SdkError,
+  SdkErrorCode,
   type ServerContext,
 } from '@modelcontextprotocol/server';
 import {
@@ -34,6 +36,8 @@ import {
   throwError,
 } from 'rxjs';
 import { cleaned } from '../text.js';
+import type { Feature, Question } from './question.js';
+import { type McpSample, type McpSampleRequest, sampleOf } from './sampling.js';
 
 /** How important a log message is, from the least to the most. */
 export type McpLogLevel =
@@ -68,40 +72,6 @@ export interface McpPage {
   readonly url: string;
 }
 
-/** The content of a message for or of a client's model. */
-export type McpSampleContent =
-  | { readonly type: 'text'; readonly text: string }
-  | { readonly type: 'image' | 'audio'; readonly data: string; readonly mimeType: string };
-
-/** A request to the model of an MCP client. */
-export interface McpSampleRequest {
-  /** As that of a form. */
-  readonly id?: string;
-  /** The prompt of the user, or messages. */
-  readonly messages:
-    string | readonly { readonly role: 'user' | 'assistant'; readonly content: McpSampleContent }[];
-  readonly maxTokens: number;
-  readonly systemPrompt?: string;
-  readonly temperature?: number;
-  readonly stopSequences?: readonly string[];
-  /** Names of models that would suit, and weights from 0 to 1. The client chooses. */
-  readonly modelPreferences?: {
-    readonly hints?: readonly { readonly name: string }[];
-    readonly costPriority?: number;
-    readonly speedPriority?: number;
-    readonly intelligencePriority?: number;
-  };
-}
-
-/** The answer of the model of an MCP client. */
-export interface McpSample {
-  readonly model: string;
-  readonly content: McpSampleContent;
-  /** The text of the answer; empty if it is an image or audio. */
-  readonly text: string;
-  readonly stopReason?: string;
-}
-
 /**
  * The MCP client that called, for tools, prompts and resources. Its questions are cold and emit one answer. They error with a
  * `MillraceError`: `refused` if the client does not support or does not answer them, `invalidResponse` if the answer has the wrong
@@ -109,7 +79,7 @@ export interface McpSample {
  */
 export interface McpClient {
   /** The requests that the client can answer. */
-  readonly supports: Readonly<Record<'forms' | 'pages' | 'sampling' | 'roots', boolean>>;
+  readonly supports: Readonly<Record<Feature, boolean>>;
   /** Sends a log message, if the client wants messages of this level. `data` is a string or JSON. */
   readonly log: (level: McpLogLevel, data: unknown, logger?: string) => void;
   /** Asks the user to fill in a form. */
@@ -129,14 +99,6 @@ export interface McpRequest {
   readonly metadata: Readonly<Record<string, string>>;
   /** Aborts when the client cancels the request or leaves. */
   readonly signal: AbortSignal;
-}
-
-/** A question to the client, and how to read the answer: undefined if it has the wrong shape. */
-export interface Question<Answer> {
-  readonly id: string | undefined;
-  readonly feature: keyof McpClient['supports'];
-  readonly request: InputRequest;
-  readonly read$: (answer: unknown) => Observable<Answer | undefined>;
 }
 
 /** The client of one request. */
@@ -191,6 +153,7 @@ export const createAsking = (options: AskingOptions): Asking => {
   const { ask$, needed$ } =
     era === 'modern' ? repeating(options) : { ask$: waiting(options), needed$: NEVER };
   let logs = 0;
+  let logged = 0;
   const client = (isNested: boolean) => {
     const askAny$: Ask = (question) =>
       defer(() => {
@@ -203,12 +166,14 @@ export const createAsking = (options: AskingOptions): Asking => {
       supports,
       ask$: askAny$,
       log: (level: McpLogLevel, data: unknown, logger?: string) => {
+        const shown = loggable(data);
         logs += 1;
-        if (logs > mostLogs) return;
+        logged += shown.length;
+        if (logs > mostLogs || logged > mostLoggedInAll) return;
         // Only the version of 2026 deprecates it.
         // eslint-disable-next-line @typescript-eslint/no-deprecated
         const { log } = context.mcpReq;
-        log(level, loggable(data), logger).catch(() => undefined);
+        log(level, shown.data, logger).catch(() => undefined);
       },
       elicit$: <Value>(form: McpForm<Value>) => defer(() => askAny$(formOf(form))),
       elicitUrl$: (page: McpPage) => defer(() => askAny$(pageOf(page, era))),
@@ -294,6 +259,7 @@ const supportsOf = (
     forms: isRecord(elicitation) && ('form' in elicitation || !('url' in elicitation)),
     pages: isRecord(elicitation) && 'url' in elicitation,
     sampling: isRecord(sampling),
+    samplingTools: isRecord(sampling) && isRecord(sampling['tools']),
     roots: isRecord(roots),
   };
 };
@@ -351,28 +317,6 @@ const pageOf = (
   };
 };
 
-const sampleOf = ({ id, messages, ...rest }: McpSampleRequest): Question<McpSample> => {
-  const list =
-    typeof messages === 'string'
-      ? [{ role: 'user', content: { type: 'text', text: messages } }]
-      : messages;
-  const params: unknown = { ...rest, messages: list };
-  if (!isSpecType.CreateMessageRequestParams(params)) {
-    throw new MillraceError('config', "sample$() needs 'messages' and 'maxTokens'.");
-  }
-  return {
-    id,
-    feature: 'sampling',
-    request: { method: 'sampling/createMessage', params },
-    read$: (answer) => {
-      if (!isSpecType.CreateMessageResult(answer)) return of(undefined);
-      const { model, content, stopReason } = answer;
-      const text = content.type === 'text' ? content.text : '';
-      return of({ model, content, text, ...(stopReason !== undefined && { stopReason }) });
-    },
-  };
-};
-
 const rootsQuestion: Question<readonly McpRoot[]> = {
   id: undefined,
   feature: 'roots',
@@ -388,18 +332,25 @@ const rootsQuestion: Question<readonly McpRoot[]> = {
 // ---------------------------------------------------------------- log messages and errors
 
 const mostLogged = 10_000;
+/** Characters of the messages of a call: a client may not read them. */
+const mostLoggedInAll = 1_000_000;
 
 /** JSON of a limited size. */
-const loggable = (data: unknown): unknown => {
-  if (typeof data === 'string') return cleaned(data, mostLogged);
+const loggable = (data: unknown): { readonly data: unknown; readonly length: number } => {
+  if (typeof data === 'string') return shortened(data);
   try {
     // It returns undefined for functions and symbols, despite its type.
     const json: unknown = JSON.stringify(data);
-    if (typeof json !== 'string') return '';
-    return json.length > mostLogged ? cleaned(json, mostLogged) : data;
+    if (typeof json !== 'string') return { data: '', length: 0 };
+    return json.length > mostLogged ? shortened(json) : { data, length: json.length };
   } catch {
-    return '[not JSON]';
+    return shortened('[not JSON]');
   }
+};
+
+const shortened = (text: string) => {
+  const data = cleaned(text, mostLogged);
+  return { data, length: data.length };
 };
 
 const refusedWith = (userMessage: string, cause?: unknown): MillraceError =>
@@ -412,14 +363,15 @@ const features = {
     capability: { elicitation: { url: {} } },
   },
   sampling: { text: 'requests to its model (sampling)', capability: { sampling: {} } },
+  samplingTools: {
+    text: 'requests to its model with tools (sampling)',
+    capability: { sampling: { tools: {} } },
+  },
   roots: { text: 'roots', capability: { roots: {} } },
 };
 
 /** In the version of 2026-07-28, the request fails with the capability that is missing, unless the tool copes without it. */
-const unsupported = (
-  feature: keyof McpClient['supports'],
-  era: McpRequestContext['era'],
-): MillraceError => {
+const unsupported = (feature: Feature, era: McpRequestContext['era']): MillraceError => {
   const { text, capability } = features[feature];
   const message = `The client does not support ${text}.`;
   return refusedWith(
@@ -441,10 +393,16 @@ export const missingCapabilityIn = (
 const cannotRepeat = (): MillraceError =>
   refusedWith('An agent cannot ask the client over this version of MCP.');
 
+/** The SDK checks the shape of some answers. */
 const unanswered = (cause: unknown): MillraceError =>
-  refusedWith('The client did not answer a question of the server.', cause);
+  cause instanceof SdkError && cause.code === SdkErrorCode.InvalidResult
+    ? misshapen(cause)
+    : refusedWith('The client did not answer a question of the server.', cause);
 
-const misshapen = (): MillraceError => {
+const misshapen = (cause?: unknown): MillraceError => {
   const userMessage = 'The answer of the client has the wrong shape.';
-  return new MillraceError('invalidResponse', userMessage, { userMessage });
+  return new MillraceError('invalidResponse', userMessage, {
+    userMessage,
+    ...(cause !== undefined && { cause }),
+  });
 };

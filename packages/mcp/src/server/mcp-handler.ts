@@ -7,6 +7,8 @@ import {
   type McpHttpHandler,
   type McpServerFactory,
   originValidationResponse,
+  ProtocolErrorCode,
+  readRequestBody,
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server';
 import {
@@ -28,6 +30,7 @@ import {
 import { errorOf, maskOf } from './call-tool.js';
 import { createQuota, type GiveBack } from './quota.js';
 import { aborted$ } from './requests.js';
+import { boundedUnread, tracked, watched } from './responses.js';
 import { type Change, createShared, type Served as ServedTo, type Shared } from './serving.js';
 import {
   type Access,
@@ -106,7 +109,9 @@ export const createHandler = (
     if (lifetime.closed) return closedProblem();
     follow();
     if (isLegacy) return sessions.answer(request, caller);
-    return modern.fetch(request, { authInfo: authOf(caller) });
+    const served = () => modern.fetch(request, { authInfo: authOf(caller) });
+    if (!isListen(request)) return served();
+    return (await tooManyUris(serving, request)) ?? sessions.listen(caller, served);
   };
   return {
     fetch: (request) => {
@@ -122,6 +127,35 @@ export const createHandler = (
       modern.close().catch((error: unknown) => report(serving, error));
     },
   };
+};
+
+/** The SDK refuses a request whose header is not its method. */
+const isListen = ({ headers }: Request): boolean =>
+  headers.get('mcp-method') === 'subscriptions/listen';
+
+/** The SDK listens for any number of resources. */
+const tooManyUris = async (
+  { limits }: Serving,
+  request: Request,
+): Promise<Response | undefined> => {
+  const body = await readRequestBody(request.clone(), limits.message);
+  const message = body.tooLarge ? undefined : jsonIn(body.text);
+  const { id, params } = isRecord(message) ? message : {};
+  const wanted = isRecord(params) ? params['notifications'] : undefined;
+  const uris: unknown = isRecord(wanted) ? wanted['resourceSubscriptions'] : undefined;
+  if (!Array.isArray(uris) || uris.length <= limits.subscriptions) return undefined;
+  const text = `You may listen for ${limits.subscriptions} resources.`;
+  const error = { code: ProtocolErrorCode.InvalidParams, message: text };
+  return Response.json({ jsonrpc: '2.0', id: id ?? null, error }, { status: 400 });
+};
+
+const jsonIn = (text: string): unknown => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // The SDK answers.
+    return undefined;
+  }
 };
 
 /** The headers of a call are checked before it is handled. */
@@ -208,56 +242,6 @@ const authOf = (caller: HttpCaller) => ({
   extra: { ...caller },
 });
 
-// ---------------------------------------------------------------- responses
-
-/** Aborts the request when its client leaves before the end of the response. */
-const tracked = async (
-  request: Request,
-  answer: (request: Request) => Promise<Response>,
-): Promise<Response> => {
-  const left = new AbortController();
-  const signal = AbortSignal.any([request.signal, left.signal]);
-  return watched(await answer(new Request(request, { signal })), (isWhole) => {
-    if (!isWhole) left.abort();
-  });
-};
-
-/** Calls back once when the body has ended, or its reader leaves. */
-const watched = (response: Response, ended: (isWhole: boolean) => void): Response => {
-  const { body, status, statusText, headers } = response;
-  if (body === null) {
-    ended(true);
-    return response;
-  }
-  let isOver = false;
-  const over = (isWhole: boolean): void => {
-    if (!isOver) ended(isWhole);
-    isOver = true;
-  };
-  const reader: ReadableStreamDefaultReader<Uint8Array> = body.getReader();
-  const watchedBody = new ReadableStream<Uint8Array>({
-    pull: async (controller) => {
-      try {
-        const { done, value } = await reader.read();
-        if (!done) {
-          controller.enqueue(value);
-          return;
-        }
-        over(true);
-        controller.close();
-      } catch (error) {
-        over(false);
-        controller.error(error);
-      }
-    },
-    cancel: (reason) => {
-      over(false);
-      return reader.cancel(reason);
-    },
-  });
-  return new Response(watchedBody, { status, statusText, headers });
-};
-
 // ---------------------------------------------------------------- sessions
 
 interface Session {
@@ -267,6 +251,16 @@ interface Session {
   /** The number of its requests whose response has not ended. */
   readonly open$: BehaviorSubject<number>;
 }
+
+const tooManySessions = (
+  { sessionsPerClient }: Serving['limits'],
+  which: 'all' | 'client',
+): Response =>
+  which === 'all'
+    ? problem(503, 'Too many sessions are open. Try again later.', { 'retry-after': '60' })
+    : problem(429, `You have ${sessionsPerClient} sessions already. End one of them first.`, {
+        'retry-after': '60',
+      });
 
 /** The sessions of clients of versions up to 2025. */
 const createSessions = (serving: Serving, shared: Shared, scheduler: SchedulerLike) => {
@@ -314,27 +308,27 @@ const createSessions = (serving: Serving, shared: Shared, scheduler: SchedulerLi
   ): Promise<Response> => {
     open$.next(open$.value + 1);
     const response = await transport.handleRequest(request, { authInfo: authOf(caller) });
-    return watched(response, () => open$.next(open$.value - 1));
+    const ended = watched(response, () => open$.next(open$.value - 1));
+    return request.method === 'GET' ? boundedUnread(ended, limits.unread) : ended;
   };
-  const opened = async (request: Request, caller: HttpCaller): Promise<Response> => {
+  const held = (
+    caller: HttpCaller,
+    answer: (giveBack: GiveBack) => Promise<Response>,
+  ): Promise<Response> => {
     const giveBack = quota.take(caller.client);
-    if (giveBack === 'all') {
-      return problem(503, 'Too many sessions are open. Try again later.', { 'retry-after': '60' });
-    }
-    if (giveBack === 'client') {
-      const text = `You have ${limits.sessionsPerClient} sessions already. End one of them first.`;
-      return problem(429, text, { 'retry-after': '60' });
-    }
-    try {
+    if (typeof giveBack === 'string') return Promise.resolve(tooManySessions(limits, giveBack));
+    return answer(giveBack).catch((error: unknown) => {
+      giveBack();
+      throw error;
+    });
+  };
+  const opened = async (request: Request, caller: HttpCaller): Promise<Response> =>
+    held(caller, async (giveBack) => {
       const session = await start(caller.user, giveBack);
       const response = await within(session, request, caller);
       if (session.transport.sessionId === undefined) end(session);
       return response;
-    } catch (error) {
-      giveBack();
-      throw error;
-    }
-  };
+    });
   return {
     answer: (request: Request, caller: HttpCaller): Promise<Response> => {
       const id = request.headers.get('mcp-session-id');
@@ -349,6 +343,11 @@ const createSessions = (serving: Serving, shared: Shared, scheduler: SchedulerLi
           )
         : within(session, request, caller);
     },
+    /** A stream of version 2026-07-28 that listens for changes is held as a session is. */
+    listen: (caller: HttpCaller, answer: () => Promise<Response>): Promise<Response> =>
+      held(caller, async (giveBack) =>
+        boundedUnread(watched(await answer(), giveBack), limits.unread),
+      ),
     notify: (change: Change): void => {
       for (const { served } of sessions.values()) served.notify(change);
     },

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { MillraceError, type Tool } from '@millrace/core';
 import {
   type InputRequiredResult,
@@ -163,8 +164,12 @@ export const textIn = (http: ServerContext['http'], key: keyof HttpCaller): stri
   return typeof value === 'string' ? value : undefined;
 };
 
-export const aborted$ = (signal: AbortSignal | undefined): Observable<unknown> =>
-  signal === undefined ? NEVER : signal.aborted ? of(undefined) : fromEvent(signal, 'abort');
+export const aborted$ = (signal: AbortSignal | undefined): Observable<unknown> => {
+  if (signal === undefined) return NEVER;
+  // A client may have any number of requests; Node warns of more than ten.
+  setMaxListeners(0, signal);
+  return signal.aborted ? of(undefined) : fromEvent(signal, 'abort');
+};
 
 /** A page of a list. */
 export const listed = <T, Shown>(

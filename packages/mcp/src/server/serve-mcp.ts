@@ -9,17 +9,22 @@ import {
   defer,
   endWith,
   from,
+  fromEvent,
   ignoreElements,
   merge,
+  mergeMap,
+  type MonoTypeOperatorFunction,
   Observable,
+  type ObservableInput,
   switchMap,
+  take,
   takeUntil,
   tap,
   throwError,
 } from 'rxjs';
 import { errorOf, maskOf } from './call-tool.js';
 import { createHandler } from './mcp-handler.js';
-import { createShared, type Shared } from './serving.js';
+import { type Change, createShared, type Shared } from './serving.js';
 import {
   accessRules,
   type HttpAccess,
@@ -120,10 +125,35 @@ const overStdio$ = (
       };
     });
     const changed$ = shared.changes$.pipe(
+      onceRead(output),
       tap((change) => [...servers].forEach((served) => served.notify(change))),
     );
     return whileOpen(connected$, changed$);
   });
+
+/** While the client does not read, a change waits once: the output of a process has no limit. */
+const onceRead =
+  (output: Writable): MonoTypeOperatorFunction<Change> =>
+  (changes$) =>
+    defer(() => {
+      const waiting = new Map<string, Change>();
+      return changes$.pipe(
+        mergeMap((change): ObservableInput<Change> => {
+          if (!output.writableNeedDrain) return [change];
+          const isFirst = waiting.size === 0;
+          waiting.set(JSON.stringify(change), change);
+          if (!isFirst) return [];
+          return fromEvent(output, 'drain').pipe(
+            take(1),
+            mergeMap(() => {
+              const all = [...waiting.values()];
+              waiting.clear();
+              return all;
+            }),
+          );
+        }),
+      );
+    });
 
 const overHttp$ = (
   serving: Serving,

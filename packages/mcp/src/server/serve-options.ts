@@ -75,9 +75,9 @@ export interface ServingOptions {
     readonly calls?: number;
     /** Of these, those of one client over HTTP. Default: a fifth of `calls`. */
     readonly callsPerClient?: number;
-    /** Sessions at a time over HTTP; further ones get the status 503. Default: 100. */
+    /** Sessions, and streams that listen for changes, at a time over HTTP; further ones get the status 503. Default: 100. */
     readonly sessions?: number;
-    /** Of these, sessions of one client; further ones get the status 429. Default: a fifth of `sessions`. */
+    /** Of these, those of one client; further ones get the status 429. Default: a fifth of `sessions`. */
     readonly sessionsPerClient?: number;
     /** Bytes of a message; a longer one gets the status 413, or ends the connection. Default: 4,194,304. */
     readonly message?: number;
@@ -87,8 +87,10 @@ export interface ServingOptions {
     readonly progress?: number;
     /** Log messages for each call; further ones are dropped. Default: 1,000. */
     readonly logs?: number;
-    /** Resources that one session subscribes to. Default: 100. */
+    /** Resources that one session subscribes to, or one stream listens for. Default: 100. */
     readonly subscriptions?: number;
+    /** Bytes of notifications that a client leaves unread; then their stream over HTTP ends. Default: 1,048,576. */
+    readonly unread?: number;
   };
 }
 
@@ -134,6 +136,7 @@ const limits = {
   progress: 1_000,
   logs: 1_000,
   subscriptions: 100,
+  unread: 1_048_576,
 };
 const timeouts = { toolMs: 60_000, idleMs: 300_000 };
 
@@ -273,6 +276,7 @@ export const servingRules: Readonly<Record<keyof ServingOptions, Rule>> = {
     progress: whole,
     logs: whole,
     subscriptions: whole,
+    unread: whole,
   }),
 };
 

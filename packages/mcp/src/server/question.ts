@@ -1,0 +1,13 @@
+import type { InputRequest } from '@modelcontextprotocol/server';
+import type { Observable } from 'rxjs';
+
+/** What a client can be asked for. */
+export type Feature = 'forms' | 'pages' | 'sampling' | 'samplingTools' | 'roots';
+
+/** A question to the client, and how to read the answer: undefined if it has the wrong shape. */
+export interface Question<Answer> {
+  readonly id: string | undefined;
+  readonly feature: Feature;
+  readonly request: InputRequest;
+  readonly read$: (answer: unknown) => Observable<Answer | undefined>;
+}

@@ -1,0 +1,99 @@
+/** Aborts the request when its client leaves before the end of the response. */
+export const tracked = async (
+  request: Request,
+  answer: (request: Request) => Promise<Response>,
+): Promise<Response> => {
+  const left = new AbortController();
+  const signal = AbortSignal.any([request.signal, left.signal]);
+  return watched(await answer(new Request(request, { signal })), (isWhole) => {
+    if (!isWhole) left.abort();
+  });
+};
+
+/** Calls back once when the body has ended, or its reader leaves. */
+export const watched = (response: Response, ended: (isWhole: boolean) => void): Response => {
+  const { body } = response;
+  if (body === null) {
+    ended(true);
+    return response;
+  }
+  const over = once(ended);
+  const reader: ReadableStreamDefaultReader<Uint8Array> = body.getReader();
+  const watchedBody = new ReadableStream<Uint8Array>({
+    pull: async (controller) => {
+      try {
+        const { done, value } = await reader.read();
+        if (!done) {
+          controller.enqueue(value);
+          return;
+        }
+        over(true);
+        controller.close();
+      } catch (error) {
+        over(false);
+        controller.error(error);
+      }
+    },
+    cancel: (reason) => {
+      over(false);
+      return reader.cancel(reason);
+    },
+  });
+  return withBody(response, watchedBody);
+};
+
+/**
+ * Ends a response of notifications when more bytes of it wait than its reader may leave unread: they would fill the memory. The
+ * SDK's own streams have no limit, so they are read at once.
+ */
+export const boundedUnread = (response: Response, most: number): Response => {
+  const { body } = response;
+  if (body === null) return response;
+  const reader: ReadableStreamDefaultReader<Uint8Array> = body.getReader();
+  let isLeft = false;
+  const read = (controller: ReadableStreamDefaultController<Uint8Array>): void => {
+    reader.read().then(
+      ({ done, value }) => {
+        if (isLeft) return;
+        if (done) {
+          controller.close();
+        } else if ((controller.desiredSize ?? 0) <= 0) {
+          controller.error(new Error(`The client left more than ${most} bytes unread.`));
+          reader.cancel().catch(() => undefined);
+        } else {
+          controller.enqueue(value);
+          read(controller);
+        }
+      },
+      (error: unknown) => {
+        controller.error(error);
+      },
+    );
+  };
+  return withBody(
+    response,
+    new ReadableStream<Uint8Array>(
+      {
+        start: read,
+        cancel: (reason) => {
+          isLeft = true;
+          return reader.cancel(reason);
+        },
+      },
+      new ByteLengthQueuingStrategy({ highWaterMark: most }),
+    ),
+  );
+};
+
+const once = (call: (isWhole: boolean) => void): typeof call => {
+  let isOver = false;
+  return (isWhole) => {
+    if (!isOver) call(isWhole);
+    isOver = true;
+  };
+};
+
+const withBody = (
+  { status, statusText, headers }: Response,
+  body: ReadableStream<Uint8Array>,
+): Response => new Response(body, { status, statusText, headers });
