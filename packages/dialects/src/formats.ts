@@ -59,6 +59,19 @@ export const formats: readonly Format[] = [
     repeats: true,
     isKnown: true,
   },
+  // The same with attributes, and the tags of Jamba, Granite, Glaive and others.
+  ...['tool_call', 'tool_calls', 'function_call', 'functioncall', 'tool_use'].map(
+    (tag): Format => ({
+      open: `<${tag}`,
+      head:
+        tag === 'tool_call'
+          ? /^\s[^<>]{0,100}>\s*(?=\{|\[\s*\{)/
+          : /^(?:\s[^<>]{0,100})?>\s*(?=\{|\[\s*\{)/,
+      closes: [`</${tag}>`],
+      read: readJsonCalls,
+      repeats: true,
+    }),
+  ),
   // GLM 4.5 and later.
   {
     open: '<tool_call>',
@@ -228,6 +241,24 @@ export const bareCall: Format = {
   closes: ['<|eot_id|>', '<|eom_id|>', '<|im_end|>'],
   read: readPythonCalls,
   isNamed: true,
+};
+
+/** A whole reply of calls in JSON, as Llama 3.1, xLAM and Hammer write it. */
+export const bareJsonCall: Format = {
+  open: '',
+  head: isValue,
+  closes: [...bareCall.closes, '</tool_call>'],
+  read: readJsonCalls,
+};
+
+/** Whether text starts as a call in JSON does; `more` if that depends on what follows. */
+export const bareJsonAt = (text: string, tools: ToolTable): boolean | 'more' => {
+  const [, named] =
+    /^\s*(?:\[\s*)?\{\s*(?:"(?:id|type)"\s*:\s*"[\w-]*"\s*,\s*)*"(?:name|tool_name|tool|function)"\s*:\s*(?:\{\s*"name"\s*:\s*)?"([\w.:/-]*)"/.exec(
+      text,
+    ) ?? [];
+  if (named !== undefined) return tools.has(plainName(named, tools));
+  return /^\s*(?:\[\s*)?(?:\{[\s"\w:,./{-]*)?$/.test(text) && text.length < 120 ? 'more' : false;
 };
 
 /** Whether text may become a bare call of a tool. */

@@ -179,6 +179,7 @@ const read = (
           formats: tools.length === 0 ? [] : known,
           isOpened: opened,
           tools: table,
+          hasBareJson: dialect === undefined,
           emit: (chunk) => out.push(chunk),
           emitCall,
           mayRetract: () => mayRetract,

@@ -123,6 +123,22 @@ export const readJsonCalls: ReadBody = (body, _name, tools) => {
     : items.map((item) => readJsonCall(item, tools));
 };
 
+/** Whether JSON without marks is a call, or several: each names a tool and has arguments. */
+export const areJsonCalls = (body: string, tools: ToolTable): boolean => {
+  const text = body.trim();
+  const items = text.startsWith('[') ? itemsOf(text) : [text];
+  return (
+    items.length > 0 &&
+    items.every((item) => {
+      const outer = membersOf(item);
+      const nested = outer.get('function');
+      const members = nested?.startsWith('{') === true ? membersOf(nested) : outer;
+      const { name = '' } = readJsonCall(item, tools);
+      return tools.has(name) && inputKeys.some((key) => members.has(key));
+    })
+  );
+};
+
 const readJsonCall = (text: string, tools: ToolTable): WrittenCall => {
   const outer = membersOf(text);
   const nested = outer.get('function');

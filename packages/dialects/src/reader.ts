@@ -2,6 +2,8 @@ import type { ModelChunk } from '@millrace/core';
 import { createCursor, type Found, leadsOf, maxHead } from './cursor.js';
 import {
   bareCall,
+  bareJsonAt,
+  bareJsonCall,
   bareName,
   type Format,
   type Frame,
@@ -13,7 +15,13 @@ import {
   mayBeHarmony,
   type ThinkingTag,
 } from './formats.js';
-import { createScan, plainName, type ToolTable, type WrittenCall } from './read-calls.js';
+import {
+  areJsonCalls,
+  createScan,
+  plainName,
+  type ToolTable,
+  type WrittenCall,
+} from './read-calls.js';
 import { createUnwrapper } from '@millrace/core/values';
 import { createWriter } from './writer.js';
 
@@ -24,6 +32,8 @@ export interface ReaderInit {
   /** Whether the reply starts within a thought. */
   readonly isOpened: boolean;
   readonly tools: ToolTable;
+  /** Whether JSON without marks may be a call. A dialect reads it itself. */
+  readonly hasBareJson: boolean;
   readonly emit: (chunk: ModelChunk) => void;
   readonly emitCall: (call: WrittenCall, written: string) => void;
   /** Whether text that was emitted can be taken back. */
@@ -219,6 +229,12 @@ export const createReader = (init: ReaderInit) => {
       beginCall(bareCall, undefined, 0);
       return true;
     }
+    const json = init.hasBareJson && bareJsonAt(next, tools);
+    if (json === true) {
+      beginCall(bareJsonCall, undefined, 0);
+      return true;
+    }
+    if (json === 'more' && next !== '' && next.length < maxHead && !cursor.isEnd) return 'more';
     return mayBeBare(next, tools) && next.length < maxHead && !cursor.isEnd ? 'more' : undefined;
   };
   const marks = [openThought, strayClose, harmonyMessage, closingMark, callMark, bareMark];
@@ -291,7 +307,8 @@ export const createReader = (init: ReaderInit) => {
     body += cursor.takeTo(end?.end ?? -1);
     if (end === undefined && !cursor.isEnd) return false;
     const isCut = end?.isClosed !== true && !isClosedHere();
-    if (format === bareCall && !isCut) state = bareRest;
+    if (format === bareJsonCall && !isCut && !areJsonCalls(body, tools)) leaveBare();
+    else if ((format === bareCall || format === bareJsonCall) && !isCut) state = bareRest;
     else if (format.repeats !== true && end?.isClosed === true) state = argumentsRest;
     else if (end === undefined) settleAtEnd();
     else settle(isCut);
@@ -412,9 +429,12 @@ export const createReader = (init: ReaderInit) => {
       state = call;
       return true;
     }
+    leaveBare();
+    return true;
+  };
+  const leaveBare = (): void => {
     state = text;
     writeText(body);
-    return true;
   };
 
   let state: State = text;
@@ -458,13 +478,16 @@ export const createReader = (init: ReaderInit) => {
 };
 
 /** Whether the text starts with the mark of a call, or as a call without one. */
-const callStart = (text: string, { formats, tools }: ReaderInit): boolean | 'more' => {
-  if (bareName(text, tools) !== undefined) return true;
+const callStart = (text: string, { formats, tools, hasBareJson }: ReaderInit): boolean | 'more' => {
+  const json = hasBareJson && bareJsonAt(text, tools);
+  if (bareName(text, tools) !== undefined || json === true) return true;
   const lower = text.toLowerCase();
   const opens = [...frames, ...formats].map(({ open }) => open.toLowerCase()).filter(Boolean);
   const marks = ['<|start|>', '<|channel|>', 'to=', ...opens];
   if (marks.some((mark) => lower.startsWith(mark))) return true;
-  return mayBeBare(text, tools) || marks.some((mark) => mark.startsWith(lower)) ? 'more' : false;
+  return json === 'more' || mayBeBare(text, tools) || marks.some((mark) => mark.startsWith(lower))
+    ? 'more'
+    : false;
 };
 
 const isWholeCall = (text: string, init: ReaderInit): boolean => {

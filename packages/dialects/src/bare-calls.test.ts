@@ -1,0 +1,61 @@
+import { describe, expect, it } from '@jest/globals';
+import { parseToolCalls } from './index.js';
+import { outcome, read } from './reading.test-support.js';
+import { tools } from './samples.test-support.js';
+
+const [first] = tools;
+const name = first?.name ?? '';
+const json = `{"name": "${name}", "parameters": {"city": "Oslo"}}`;
+const cuts = (reply: string): readonly (readonly string[])[] => [
+  [reply],
+  reply.split(''),
+  reply.match(/[^]{1,7}/g) ?? [],
+];
+const ran = async (pieces: readonly string[]) => {
+  const { calls = [], text } = outcome(
+    (await read((model) => parseToolCalls(model), pieces)).chunks,
+  );
+  return { calls: calls.map(([called]) => called), text };
+};
+
+describe('P3: calls in JSON without marks, and in other tags', () => {
+  it.each([
+    json,
+    `\n ${json}\n`,
+    `[${json}]`,
+    `{"type": "function", "name": "${name}", "parameters": {"city": "Oslo"}}`,
+    `{"type": "function", "function": {"name": "${name}", "arguments": {"city": "Oslo"}}}`,
+    `${json}<|eot_id|>`,
+    `<think>I look.</think>\n${json}`,
+    `\`${json}\``,
+    ...['tool_calls', 'function_call', 'functioncall', 'tool_use'].flatMap((tag) => [
+      `<${tag}>${json}</${tag}>`,
+      `<${tag}>\n[${json}]\n</${tag}>`,
+    ]),
+    `<tool_call id="1">${json}</tool_call>`,
+    `<tool_call type='function'>\n${json}\n</tool_call>`,
+  ])('P3: runs %j', async (reply) => {
+    for (const pieces of cuts(reply)) {
+      expect(await ran(pieces)).toEqual({ calls: [name], text: undefined });
+    }
+  });
+
+  it.each([
+    `{"name": "${name}", "age": 5}`,
+    `{"name": "${name}"}`,
+    '{"name": "Ada", "parameters": {"city": "Oslo"}}',
+    '{"title": "A", "name": "b"}',
+    `${json}\nThat is how to call it.`,
+    `It says: ${json}`,
+    `Write this:\n${json}\nand wait.`,
+    `[1] A source\n[2] Another`,
+    '[{"name": "Ada"}]',
+    '{',
+    '[',
+    `<function_call is a tag`,
+    `<tool_use>`,
+    `It says <function_call>${json}</function_call> there.`,
+  ])('P9: does not run %j', async (reply) => {
+    for (const pieces of cuts(reply)) expect(await ran(pieces)).toEqual({ calls: [], text: reply });
+  });
+});
