@@ -5,7 +5,7 @@ import { root } from '../workspaces.mjs';
 
 export const name = 'embedding';
 export const goal =
-  'a chat server within Express, Fastify, NestJS, Hono, Koa, Next.js, Vite and proxies: streams, cancels, uploads, origins, other routes, the page';
+  'a chat server within Express, Fastify, NestJS, Hono, Koa, Next.js, Vite and proxies: streams, cancels, uploads, origins, other routes, the page, A2A, OpenAI, MCP, sockets';
 
 export async function rows() {
   const skipped = await install(join(root, 'examples/platforms'));
