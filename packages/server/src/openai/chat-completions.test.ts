@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { MillraceError, on, suspend, tool } from '@millrace/core';
+import { denyList } from '@millrace/core/guards';
 import { finish, scriptedModel, text, thinking, toolCall } from '@millrace/core/testing';
 import { createAgent } from '@millrace/core';
 import OpenAI from 'openai';
@@ -45,6 +46,17 @@ describe('a call without a conversation', () => {
     for await (const { choices } of stream) all += choices[0]?.delta.content ?? '';
     await closed;
     expect(all).toBe('Half and whole.');
+  });
+
+  it('L9, C1: guards of text check the questions that a client has kept', async () => {
+    const { client } = serving([[text('Fine.')]], { use: [denyList(['secret'])] });
+    const asks = (first: string) =>
+      client.chat.completions.create({
+        model,
+        messages: [user(first), { role: 'assistant', content: 'A secret?' }, user('Well?')],
+      });
+    await expect(asks('A secret.')).rejects.toThrow(OpenAI.APIError);
+    expect((await asks('A question.')).choices[0]?.message.content).toBe('Fine.');
   });
 
   it('does not begin for a client that has left while its user was checked', async () => {

@@ -152,6 +152,22 @@ describe('what a handoff carries', () => {
     expect(seenBy(bob)).toContain('ann as user: I know this.');
   });
 
+  it('G5: the answer of a tool beside a handoff is told once, as its result', async () => {
+    const bob = scriptedModel([text('Bob.')]);
+    const end = tool({
+      name: 'end',
+      description: 'Ends.',
+      run: () => toolOutput({ content: 'The end.', finalAnswer: true }),
+    });
+    const ann = agentOf('ann', scriptedModel([toolCall('end'), to('bob')]), end);
+    await handoff({ agents: [ann, agentOf('bob', bob)].map(member) }).call('?');
+    expect(seenBy(bob)).toEqual([
+      'user: ?',
+      'ann as user: I called end({}), which returned: The end.',
+      'ann as user: I am handing over to bob.',
+    ]);
+  });
+
   it('G5: only a transfer that the agent was given hands over', async () => {
     const finish = (name: string) =>
       tool({
