@@ -15,6 +15,7 @@ import { inProcessCalls } from '../../journal/index.js';
 import { journalIn } from '../../journal/stored-calls.test-support.js';
 import { type ScriptedModel, scriptedModel, text, toolCall } from '../../testing/index.js';
 import { toolOutput } from '../../values/tool-output.js';
+import { denyList } from '../guards/index.js';
 import { retrieve } from '../retrieval/index.js';
 import { sessions } from '../sessions/index.js';
 import { asAgent, handoff } from './index.js';
@@ -189,6 +190,18 @@ describe('what a handoff carries', () => {
     const own = agentOf('a', scriptedModel([to('b')]), finish('transfer_to_b'));
     const desk = handoff({ agents: [own, agentOf('b', scriptedModel())].map(member), allow: {} });
     expect((await desk.call('?')).name).toBe('a');
+  });
+
+  it('G5, C1: guards of the next agent check its question, and not the conversation before', async () => {
+    const bob = scriptedModel([text('Bob.')]);
+    const agents = [
+      agentOf('ann', scriptedModel([text('Hello.')], [to('bob')])),
+      createAgent({ name: 'bob', model: bob, use: [denyList(['secret'])] }),
+    ].map(member);
+    const session = sessions(handoff({ agents })).open('s');
+    await session.call('A secret for Ann.');
+    expect((await session.call('Bob, please.')).text).toBe('Bob.');
+    expect(seenBy(bob)?.[0]).toBe('user: A secret for Ann.');
   });
 
   it('G5: a member with a memory stores what it is asked, and not the conversation before', async () => {

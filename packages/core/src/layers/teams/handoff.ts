@@ -145,7 +145,7 @@ const afterHandoff = (
       "handoff(): the 'filter' returned no messages. Keep at least the last user message.",
     );
   }
-  // A member with a memory of its own stores its input, and not the history.
+  // Guards of the next agent check its question, not the conversation before.
   const cut = questionStart(carried);
   return {
     active: to,
