@@ -62,6 +62,16 @@ const fetchOf =
   (url: string | URL | Request, init?: RequestInit) =>
     respond(new Request(String(url), init));
 
+/** Sends messages of a conversation, as a client does. */
+const posted = ({ respond }: ChatServer, messages: unknown, user?: string, id = 'a') =>
+  respond(
+    new Request('http://localhost/api/chat', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...(user && { authorization: user }) },
+      body: JSON.stringify({ id, messages }),
+    }),
+  );
+
 class State implements ChatState<UIMessage> {
   status: ChatStatus = 'ready';
   error: Error | undefined;
@@ -214,10 +224,7 @@ describe('the approval buttons of the AI SDK', () => {
       id: client.tools[0]?.approval?.id ?? '',
       approved: true,
     });
-    const body = JSON.stringify({ id: 'a', messages: client.messages });
-    const headers = { 'content-type': 'application/json' };
-    const post = () =>
-      fetchOf(server)('http://localhost/api/chat', { method: 'POST', headers, body });
+    const post = () => posted(server, client.messages);
     const [first, second] = [await post(), await post()].map((response) => response.text());
     expect((await first)?.match(/"delta":"It is paid."/gu)).toHaveLength(1);
     expect((await second)?.match(/"delta":"It is paid."/gu)).toHaveLength(1);
@@ -244,11 +251,7 @@ describe('the approval buttons of the AI SDK', () => {
     const calls = ['p', 'q', 'r'].map((id) => toolCall('pay', { amount: 1 }, id));
     const { server } = payingServer([[...calls, finish()], [text('Done.')]]);
     const question = { id: 'q', role: 'user', parts: [{ type: 'text', text: 'Pay.' }] };
-    const asked = await fetchOf(server)('http://localhost/api/chat', {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ id: 'a', messages: [question] }),
-    });
+    const asked = await posted(server, [question]);
     const requests = (stream: string) => stream.match(/"tool-approval-request"/gu)?.length;
     const whole = await asked.text();
     expect(requests(whole)).toBe(3);
@@ -288,13 +291,7 @@ describe('the approval buttons of the AI SDK', () => {
       approved: true,
     });
     const second = payingServer([[text('It is paid.')]], { store });
-    const headers = { 'content-type': 'application/json' };
-    const body = JSON.stringify({ id: 'a', messages: client.messages });
-    const answer = await fetchOf(second.server)('http://localhost/api/chat', {
-      method: 'POST',
-      headers,
-      body,
-    });
+    const answer = await posted(second.server, client.messages);
     const events = await answer.text();
     expect(events).toContain('It is paid.');
     expect(events).not.toContain('tool-approval-request');
@@ -336,13 +333,7 @@ describe('the approval buttons of the AI SDK', () => {
         }),
       );
     const question = { id: 'q', role: 'user', parts: [{ type: 'text', text: 'Pay 5.' }] };
-    const asked = await server.respond(
-      new Request('http://localhost/api/chat', {
-        method: 'POST',
-        headers: { 'content-type': 'application/json', authorization: 'ann' },
-        body: JSON.stringify({ id: 'a', messages: [question] }),
-      }),
-    );
+    const asked = await posted(server, [question], 'ann');
     const id = /"approvalId":"([^"]+)"/u.exec(await asked.text())?.[1] ?? '';
     const yes = { approved: true };
     expect((await post('bob', 'a', id, yes)).status).toBe(404);
@@ -373,11 +364,7 @@ describe('the approval buttons of the AI SDK', () => {
     const id = client.tools[0]?.approval?.id ?? '';
     await client.addToolApprovalResponse({ id, approved: true });
     const post = async (messages: readonly UIMessage[]) => {
-      const answer = await fetchOf(server)('http://localhost/api/chat', {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({ id: 'a', messages }),
-      });
+      const answer = await posted(server, messages);
       return answer.text();
     };
     const second = await post(client.messages);
@@ -400,11 +387,7 @@ describe('the approval buttons of the AI SDK', () => {
     const id = client.tools[0]?.approval?.id ?? '';
     await client.addToolApprovalResponse({ id, approved: true });
     const post = async (messages: unknown) => {
-      const answer = await fetchOf(server)('http://localhost/api/chat', {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({ id: 'a', messages }),
-      });
+      const answer = await posted(server, messages);
       return answer.text();
     };
     const asked = await Promise.all([post(client.messages), post(client.messages)]);
